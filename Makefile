@@ -1,0 +1,113 @@
+# TinyPush's build. `make` alone says what there is to make.
+#
+# Builds of the product, each at build/NAME/tinypush:
+#   amd64 arm64 armhf              Embedded Swift; this machine's own Debian, or Debian 12 for another architecture
+#   debian13-amd64 and so on       Embedded Swift, for Debian 13 (mbedTLS 3.6, TLS 1.3)
+#   ordinary                       ordinary Swift for this machine, to compare with
+# `board/run NAME ...` runs any of them here. The unstripped ones are in .build-NAME/TRIPLE/release.
+
+HOST := $(shell dpkg --print-architecture 2>/dev/null)
+ARCH ?= $(HOST)
+BOARDS := amd64 arm64 armhf
+BUILDS := $(BOARDS) $(BOARDS:%=debian13-%)
+FOREIGN := $(filter-out $(HOST),$(BUILDS))
+TESTED := $(BOARDS) debian13-$(HOST)
+
+SWIFT := swift
+SWIFT_MINIMUM := 6.2
+
+# Debian packages: what the product needs, the machine that builds it, and what tests and measures it.
+LIBRARIES := libc6-dev libinih-dev libmbedtls-dev
+BUILD_NEEDS := $(LIBRARIES) g++
+TEST_NEEDS := openssl procps python3 qemu-user-static
+BENCH_NEEDS := gcc libc6-dev libssl-dev python3 valgrind
+
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## say what there is to make
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do \
+	  printf '  make %-8s %s\n' "$$name" "$$text"; done
+
+.PHONY: deps
+deps: ## install the Debian packages that a build on this machine lacks
+	@command -v dpkg-query >/dev/null || { \
+	  echo 'This is not a Debian machine: install Swift, mbedTLS and inih yourself, and use swift build.' >&2; exit 1; }
+	@version=$$($(SWIFT) --version 2>/dev/null | sed -n 's/.*Swift version \([0-9.]*\).*/\1/p'); \
+	  printf '%s\n' $(SWIFT_MINIMUM) "$${version:-0}" | sort -CV || { \
+	  echo "Swift $(SWIFT_MINIMUM) or later is needed, found: $${version:-none}. See https://swift.org/install" >&2; exit 1; }
+	@board/need $(BUILD_NEEDS)
+
+.PHONY: build
+build: build/$(ARCH)/tinypush ## build tinypush for this machine, or for ARCH=amd64|arm64|armhf
+	@ls -l $<
+
+.PHONY: board
+board: $(BOARDS:%=build/%/tinypush) ## build tinypush for all boards: amd64, arm64 and armhf
+	@ls -l $^
+
+.PHONY: demo
+demo: build/$(HOST)/tinypush ## send notifications to a sandbox on this machine, and show them arrive
+	@board/demo $<
+
+.PHONY: test
+test: lint ordinary $(TESTED:%=build/%/tinypush) ## build everything, run all tests and lint
+	@board/need $(TEST_NEEDS)
+	$(SWIFT) build --build-tests
+	TINYPUSH_BUILD=$(CURDIR)/build timeout --verbose 600 $(SWIFT) test --skip-build --disable-xctest
+
+.PHONY: lint
+lint: deps build/debian13-$(HOST)/root ## check the formatting, and compile the C with all warnings
+	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests
+	@for sysroot in / build/debian13-$(HOST)/root; do for file in Sources/C*/*.c; do \
+	  clang --sysroot=$$sysroot -std=gnu11 -Wall -Wextra -Werror -O2 -I $${file%/*}/include -c -o /dev/null $$file || exit; \
+	done; done
+
+.PHONY: bench
+bench: build/$(HOST)/tinypush ## measure, against a C program that does only what cannot be avoided
+	@board/need $(BENCH_NEEDS)
+	Tests/Benchmarks/bench $<
+
+.PHONY: clean
+clean: ## remove everything that was built
+	rm -rf build .build .build-*
+
+# --- the builds ---
+
+.PHONY: ordinary
+ordinary: deps
+	@echo 'Building build/ordinary/tinypush'
+	@$(SWIFT) build --configuration release --product tinypush --scratch-path .build-ordinary
+	@mkdir -p build/ordinary
+	@install -C .build-ordinary/release/tinypush build/ordinary/tinypush
+
+# The triples are those that have an Embedded standard library; the toolsets turn them into Debian's. All code is
+# optimised together when it is linked, which makes the product a quarter smaller. No path of this machine goes into it.
+triple_amd64 := x86_64-unknown-none-elf
+triple_arm64 := aarch64-none-none-elf
+triple_armhf := armv7-none-none-eabi
+arch = $(lastword $(subst -, ,$*))
+triple = $(triple_$(arch))
+root = $(if $(filter $*,$(HOST)),/,$(CURDIR)/build/$*/root)
+
+# SwiftPM knows by itself whether there is anything to do.
+$(BUILDS:%=build/%/tinypush): build/%/tinypush: always | deps
+	@echo 'Building $@'
+	@$(SWIFT) build --configuration release --product tinypush --scratch-path .build-$* \
+	  --triple $(triple) --sdk $(root) --toolset board/toolset/$(arch).json \
+	  --experimental-lto-mode=full --omit-frame-pointers --disable-local-rpath \
+	  -Xswiftc -Xclang-linker -Xswiftc --sysroot=$(root) \
+	  -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=.
+	@mkdir -p $(@D)
+	@built=.build-$*/$(triple)/release/tinypush; \
+	  [ $@ -nt $$built ] || llvm-objcopy --strip-all --remove-section=.comment $$built $@
+$(FOREIGN:%=build/%/tinypush): build/%/tinypush: | build/%/root
+
+build/debian13-%/root:
+	@board/root trixie $* $@ $(LIBRARIES)
+build/%/root:
+	@board/root bookworm $* $@ $(LIBRARIES)
+
+.PHONY: always
+always:

@@ -1,0 +1,30 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// One source, two builds: ordinary Swift for the library, the tests and anyone who imports it, and Embedded Swift for
+/// the product, whose flags `make build` passes.
+let lifetimes: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes")]
+
+let package = Package(
+  name: "TinyPush",
+  products: [
+    .executable(name: "tinypush", targets: ["tinypush"]),
+    .library(name: "TinyPush", targets: ["TinyPush"]),
+  ],
+  targets: [
+    .target(
+      name: "CMbed",
+      linkerSettings: [
+        .linkedLibrary("mbedtls"), .linkedLibrary("mbedx509"), .linkedLibrary("mbedcrypto"),
+      ]),
+    .target(name: "CLinux", linkerSettings: [.linkedLibrary("inih")]),
+    .target(name: "TinyPush", dependencies: ["CMbed", "CLinux"], swiftSettings: lifetimes),
+    .target(
+      name: "TinyPushSandbox", dependencies: ["TinyPush", "CMbed", "CLinux"],
+      swiftSettings: lifetimes),
+    .executableTarget(
+      name: "tinypush", dependencies: ["TinyPush", "TinyPushSandbox", "CMbed", "CLinux"],
+      swiftSettings: lifetimes),
+  ],
+  swiftLanguageModes: [.v6]
+)

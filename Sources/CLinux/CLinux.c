@@ -1,0 +1,127 @@
+#define _GNU_SOURCE
+#include "CLinux.h"
+
+static int argument_count;
+static char **arguments;
+
+/* glibc hands main's arguments to every constructor. */
+__attribute__((constructor)) static void keep_arguments(int count, char **values) {
+  argument_count = count;
+  arguments = values;
+}
+
+int clinux_argument_count(void) { return argument_count; }
+
+char **clinux_arguments(void) { return arguments; }
+
+int clinux_open(int directory, const char *path, int flags, unsigned mode) {
+  int descriptor;
+  do {
+    descriptor = openat(directory, path, flags | O_CLOEXEC, (mode_t)mode);
+  } while (descriptor < 0 && errno == EINTR);
+  return descriptor < 0 ? -errno : descriptor;
+}
+
+int clinux_unacknowledged(int socket) {
+  int bytes;
+  return ioctl(socket, SIOCOUTQ, &bytes) == 0 ? bytes : -1;
+}
+
+int clinux_tcp_times(int socket, uint32_t *round_trip_us, uint32_t *since_acknowledgement_ms) {
+  struct tcp_info info;
+  socklen_t size = sizeof info;
+  memset(&info, 0, sizeof info);
+  if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return -1;
+  *round_trip_us = info.tcpi_rtt;
+  *since_acknowledgement_ms = info.tcpi_last_ack_recv;
+  return 0;
+}
+
+int clinux_set_option(int socket, int level, int option, int value) {
+  return setsockopt(socket, level, option, &value, sizeof value) == 0 ? 0 : -errno;
+}
+
+int clinux_socket_error(int socket) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  return getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+int clinux_terminal_columns(int descriptor) {
+  struct winsize size;
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+int clinux_epoll_set(int epoll, int operation, int descriptor, uint32_t events) {
+  struct epoll_event event = {.events = events, .data.fd = descriptor};
+  return epoll_ctl(epoll, operation, descriptor, &event) == 0 ? 0 : -errno;
+}
+
+int clinux_signal_descriptor(void) {
+  sigset_t signals;
+  signal(SIGPIPE, SIG_IGN);
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
+  if (sigprocmask(SIG_BLOCK, &signals, NULL) != 0) return -errno;
+  int descriptor = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+  return descriptor < 0 ? -errno : descriptor;
+}
+
+const char *clinux_error_text(int error) {
+  const char *text = strerrordesc_np(error);
+  return text ? text : "unknown error";
+}
+
+union loopback {
+  struct sockaddr any;
+  struct sockaddr_in v4;
+  struct sockaddr_in6 v6;
+};
+
+int clinux_listen_loopback(int family, uint16_t port, int backlog) {
+  union loopback address;
+  memset(&address, 0, sizeof address);
+  socklen_t size = family == AF_INET6 ? sizeof address.v6 : sizeof address.v4;
+  address.any.sa_family = (sa_family_t)family;
+  if (family == AF_INET6) {
+    address.v6.sin6_port = htons(port);
+    address.v6.sin6_addr = in6addr_loopback;
+  } else {
+    address.v4.sin_port = htons(port);
+    address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  }
+  int listener = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (listener < 0) return -errno;
+  int result = clinux_set_option(listener, SOL_SOCKET, SO_REUSEADDR, 1);
+  if (result == 0 && family == AF_INET6) result = clinux_set_option(listener, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+  if (result == 0 && bind(listener, &address.any, size) != 0) result = -errno;
+  if (result == 0 && listen(listener, backlog) != 0) result = -errno;
+  if (result == 0) return listener;
+  close(listener);
+  return result;
+}
+
+static int port_of(const union loopback *address) {
+  return ntohs(address->any.sa_family == AF_INET6 ? address->v6.sin6_port : address->v4.sin_port);
+}
+
+int clinux_local_port(int socket) {
+  union loopback address;
+  socklen_t size = sizeof address;
+  return getsockname(socket, &address.any, &size) == 0 ? port_of(&address) : -errno;
+}
+
+int clinux_accept(int listener, uint16_t *peer_port) {
+  union loopback address;
+  memset(&address, 0, sizeof address);
+  socklen_t size = sizeof address;
+  int descriptor;
+  do {
+    descriptor = accept4(listener, &address.any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  } while (descriptor < 0 && (errno == EINTR || errno == ECONNABORTED));
+  if (descriptor < 0) return -errno;
+  *peer_port = (uint16_t)port_of(&address);
+  return descriptor;
+}

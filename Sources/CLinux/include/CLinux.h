@@ -1,0 +1,92 @@
+/* CLinux: what Swift needs of Linux and cannot import by itself: headers in one place, and a line of C for each macro,
+   variadic function or union that the importer passes over. */
+
+#ifndef CLINUX_H
+#define CLINUX_H
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <ini.h>
+#include <linux/sockios.h>
+#include <malloc.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The program's arguments, which Embedded Swift has no other way to. */
+int clinux_argument_count(void);
+char **clinux_arguments(void);
+
+static inline int clinux_errno(void) { return errno; }
+
+/* Returns a descriptor, or -errno. */
+int clinux_open(int directory, const char *path, int flags, unsigned mode);
+
+/* File times and kinds, which are macros and unions in glibc. */
+static inline int64_t clinux_change_time_ns(const struct stat *file) {
+  return (int64_t)file->st_ctim.tv_sec * 1000000000 + file->st_ctim.tv_nsec;
+}
+static inline int64_t clinux_modify_time_ns(const struct stat *file) {
+  return (int64_t)file->st_mtim.tv_sec * 1000000000 + file->st_mtim.tv_nsec;
+}
+static inline int clinux_is_regular(const struct stat *file) { return S_ISREG(file->st_mode); }
+static inline int clinux_is_directory(const struct stat *file) { return S_ISDIR(file->st_mode); }
+
+/* The bytes written to a TCP socket that the peer has not acknowledged (SIOCOUTQ), or -1. */
+int clinux_unacknowledged(int socket);
+
+/* From TCP_INFO: the smoothed round trip in microseconds, and milliseconds since an acknowledgement last came; -1 on
+   failure. */
+int clinux_tcp_times(int socket, uint32_t *round_trip_us, uint32_t *since_acknowledgement_ms);
+
+/* setsockopt with an int. Returns 0 or -errno. */
+int clinux_set_option(int socket, int level, int option, int value);
+
+/* The pending error of a socket (SO_ERROR): 0 or a positive errno. */
+int clinux_socket_error(int socket);
+
+/* Columns of the terminal behind a descriptor; 0 when it is none. */
+int clinux_terminal_columns(int descriptor);
+
+/* One descriptor in an epoll set, its number as the event's data. Returns 0 or -errno. */
+int clinux_epoll_set(int epoll, int operation, int descriptor, uint32_t events);
+static inline int clinux_epoll_descriptor(const struct epoll_event *event) { return event->data.fd; }
+
+/* A signalfd for SIGTERM, SIGINT and SIGHUP, which are blocked; SIGPIPE is ignored. Or -errno. */
+int clinux_signal_descriptor(void);
+
+/* The text of an errno, never null. */
+const char *clinux_error_text(int error);
+
+/* A non-blocking TCP listener on the loopback address of `family` (AF_INET or AF_INET6); port 0: any. Returns a
+   descriptor, or -errno. */
+int clinux_listen_loopback(int family, uint16_t port, int backlog);
+
+/* The port that a socket is bound to, or -errno. */
+int clinux_local_port(int socket);
+
+/* The next connection, non-blocking, and its peer's port. Returns a descriptor, or -errno. */
+int clinux_accept(int listener, uint16_t *peer_port);
+
+#endif

@@ -1,0 +1,170 @@
+/* CMbed: TLS over a connected, non-blocking socket, by mbedTLS 2.28 or 3.6.
+
+   An opaque session for each connection, on either side of it. Everything that is given to a function stays the
+   caller's; what a function returns is the caller's to free with the function named beside it. Nothing here blocks but
+   the reading of files, nothing is global, and nothing is ever verified less than wholly: the chain, the host name and
+   the dates of a server, the chain and the dates of a client. */
+
+#ifndef CMBED_H
+#define CMBED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a call came to. Zero or more is success (bytes, where bytes are counted). */
+enum {
+  CMBED_OK = 0,
+  CMBED_WANT_READ = -1,  /* nothing wrong: call again when the socket can be read */
+  CMBED_WANT_WRITE = -2, /* nothing wrong: call again, with the same bytes, when it can be written */
+  CMBED_CLOSED = -3,     /* the peer closed in order: close_notify, or the end of the stream */
+  CMBED_RESET = -4,      /* the connection broke: reset, timed out, unreachable */
+
+  /* Our side: somebody has to mend a file or a setting. */
+  CMBED_FILE_MISSING = -10,
+  CMBED_FILE_UNREADABLE = -11, /* permission */
+  CMBED_FILE_INVALID = -12,    /* not PEM, or not what it should be */
+  CMBED_KEY_PASSWORD = -13,    /* the key is encrypted, and the password is missing or wrong */
+  CMBED_KEY_MISMATCH = -14,    /* the key does not belong to the certificate */
+  CMBED_FILE_WRITE = -15,
+
+  /* The peer's certificate is refused. */
+  CMBED_PEER_HOST = -20,          /* made out to another host name */
+  CMBED_PEER_UNKNOWN_CA = -21,    /* no chain to a certificate in the CA file */
+  CMBED_PEER_SELF_SIGNED = -22,
+  CMBED_PEER_EXPIRED = -23,
+  CMBED_PEER_NOT_YET_VALID = -24, /* more often than not: this machine's clock is not set */
+  CMBED_PEER_MISSING = -25,       /* the peer showed none */
+  CMBED_PEER_UNSUITABLE = -26,    /* wrong purpose, weak key or signature, revoked */
+
+  /* The peer refuses us, by an alert. */
+  CMBED_REFUSED_CERTIFICATE = -30, /* it wants one, or will not have ours */
+  CMBED_REFUSED = -31,             /* anything else: version, cipher suite, access */
+
+  CMBED_PROTOCOL = -40, /* not TLS, or broken TLS */
+  CMBED_MEMORY = -41,
+  CMBED_INTERNAL = -42,
+};
+
+/* Room for the longest text of an error, its NUL included. */
+#define CMBED_TEXT_MAX 512
+
+/* One connection. Free with cmbed_session_free. */
+typedef struct cmbed_session cmbed_session;
+
+/* What the next connection needs to resume this one's TLS session. Free with cmbed_resumption_free.
+   It holds secrets, and is wiped when it is freed. */
+typedef struct cmbed_resumption cmbed_resumption;
+
+/* The files, keys and tickets of a server. Free with cmbed_server_free, after its sessions. */
+typedef struct cmbed_server cmbed_server;
+
+typedef struct {
+  const char *ca;           /* PEM file of one or more trusted certificates; required */
+  const char *certificate;  /* PEM file: ours, then its chain; NULL: none is shown */
+  const char *key;          /* PEM file; NULL: the key is in the certificate's file */
+  const char *key_password; /* NULL: none */
+  const char *host;         /* the name that the server's certificate must bear; required */
+  const char *alpn;         /* the one protocol to offer; NULL: no ALPN */
+} cmbed_client_options;
+
+typedef struct {
+  const char *ca;          /* PEM file of the certificates that clients must chain to; required */
+  const char *certificate; /* PEM file: ours, then its chain */
+  const char *key;         /* PEM file; NULL: in the certificate's file */
+  const char *alpn;        /* NULL: no ALPN */
+} cmbed_server_options;
+
+/* --- a client ------------------------------------------------------------------------------------------------ */
+
+/* A session over `descriptor`, which stays the caller's. Reads the files afresh, so that a renewed certificate is taken
+   up by the next connection. `resumption` may be NULL; it is read here and updated while the session lives, so it must
+   outlive the session. On failure `*session` is NULL and `text` says in words what is wrong and with which file. */
+int cmbed_client_new(cmbed_session **session, int descriptor, const cmbed_client_options *options,
+                     cmbed_resumption *resumption, char text[CMBED_TEXT_MAX]);
+
+cmbed_resumption *cmbed_resumption_new(void);
+void cmbed_resumption_free(cmbed_resumption *resumption);
+
+/* --- a server ------------------------------------------------------------------------------------------------ */
+
+int cmbed_server_new(cmbed_server **server, const cmbed_server_options *options, char text[CMBED_TEXT_MAX]);
+void cmbed_server_free(cmbed_server *server);
+
+/* A session over an accepted socket. A client certificate is required and verified. */
+int cmbed_server_accept(cmbed_session **session, cmbed_server *server, int descriptor, char text[CMBED_TEXT_MAX]);
+
+/* --- a session ----------------------------------------------------------------------------------------------- */
+
+/* Goes on with the handshake. CMBED_OK: done, the peer is verified, and what only the handshake needed (CA chain,
+   certificate, key) is freed. */
+int cmbed_handshake(cmbed_session *session);
+
+/* Up to `count` bytes into `bytes`. A readable socket need not hold application data: CMBED_WANT_READ. */
+int cmbed_read(cmbed_session *session, void *bytes, size_t count);
+
+/* Whether bytes are waiting inside the session, of which epoll knows nothing. */
+int cmbed_pending(const cmbed_session *session);
+
+/* Writes `count` bytes, 16384 at most, as one record. Returns `count`, or CMBED_WANT_WRITE, after which the call must
+   be made again with the same bytes. */
+int cmbed_write(cmbed_session *session, const void *bytes, size_t count);
+
+/* Says goodbye (close_notify) without waiting. The socket stays open. */
+void cmbed_goodbye(cmbed_session *session);
+
+/* Frees the session, and wipes its keys. The descriptor stays the caller's. NULL is fine. */
+void cmbed_session_free(cmbed_session *session);
+
+/* In words that a user understands, what the last negative result meant: what, where, what to do. */
+const char *cmbed_session_text(const cmbed_session *session);
+
+/* Bytes handed to the socket so far: records, not what they hold. */
+uint64_t cmbed_wire_written(const cmbed_session *session);
+
+/* Facts of a completed handshake. The strings live as long as the session; "" where there is nothing to say. */
+const char *cmbed_version(const cmbed_session *session); /* "TLS 1.2", "TLS 1.3" */
+const char *cmbed_suite(const cmbed_session *session);
+const char *cmbed_alpn(const cmbed_session *session);
+int cmbed_resumed(const cmbed_session *session);
+
+/* The topic that the peer's certificate bears (the subject's UID, else a common name with "Services: " before it).
+   Kept from the handshake on the server's side; "" for none. */
+const char *cmbed_peer_topic(const cmbed_session *session);
+
+/* --- certificates -------------------------------------------------------------------------------------------- */
+
+typedef struct {
+  int64_t not_before, not_after; /* UNIX seconds, UTC */
+  char name[128];                /* the subject's common name */
+  char issuer[128];              /* the issuer's common name */
+  char topic[128];               /* as in cmbed_peer_topic */
+  int production, sandbox;       /* Apple's extensions 1.2.840.113635.100.6.3.2 and .1 are there */
+  int certificates;              /* how many the file holds */
+} cmbed_certificate;
+
+/* Reads what a PEM file's first certificate says; with `key` not NULL (the certificate's own file for a key inside it)
+   also that the key can be read and belongs to it. */
+int cmbed_certificate_read(cmbed_certificate *certificate, const char *path, const char *key, const char *key_password,
+                           char text[CMBED_TEXT_MAX]);
+
+typedef struct {
+  const char *certificate; /* the PEM file to write */
+  const char *key;         /* the PEM file to write, mode 0600; may be the certificate's */
+  const char *issuer;      /* PEM file of the issuing certificate; NULL: signed by itself */
+  const char *issuer_key;
+  const char *name;        /* common name */
+  const char *topic;       /* the subject's UID; NULL: none */
+  const char *host;        /* a dNSName to bear; NULL: none */
+  int loopback;            /* also bear 127.0.0.1 and ::1 */
+  int authority;           /* may issue others */
+  int sandbox;             /* bear Apple's development extension */
+  int64_t not_before, not_after; /* UNIX seconds */
+} cmbed_issue_options;
+
+/* Makes an ECDSA P-256 key and a certificate for it. Files are written beside themselves and renamed into place. */
+int cmbed_issue(const cmbed_issue_options *options, char text[CMBED_TEXT_MAX]);
+
+/* The library's own version: "mbed TLS 2.28.3". */
+const char *cmbed_library(void);
+
+#endif

@@ -1,0 +1,85 @@
+/// When the peer's kernel acknowledged what was sent. It proves nothing about the gateway, but the wait for an error
+/// response begins there: a notification counts as settled when that wait is over.
+struct Acknowledgements {
+  private struct Mark {
+    /// Everything up to this identifier lies before `wireEnd` in the stream.
+    var lastID: UInt32
+    var wireEnd: UInt64
+    var startedAt: Instant
+    var sentAt: Instant
+    var acknowledgedAt: Instant?
+  }
+
+  private static let marksMax = 32
+  private var marks: InlineArray<32, Mark>
+  private var count = 0
+  private let settle: Duration
+  /// When it is time to ask whether the oldest mark has been acknowledged.
+  private var askAt = Instant(milliseconds: 0)
+
+  init(settle: Duration) {
+    self.settle = settle
+    let never = Instant(milliseconds: 0)
+    marks = .init(repeating: Mark(lastID: 0, wireEnd: 0, startedAt: never, sentAt: never))
+  }
+
+  var isEmpty: Bool { count == 0 }
+
+  /// Forgets the connection.
+  mutating func clear() {
+    count = 0
+  }
+
+  /// What was sent at about the same time settles together; when there are many marks, the newest one grows.
+  mutating func sent(upTo lastID: UInt32, wireEnd: UInt64, at now: Instant) {
+    if count > 0 {
+      let newest = marks[count - 1]
+      let isFresh =
+        newest.startedAt.until(now).milliseconds < settle.milliseconds / UInt64(Self.marksMax)
+      if newest.acknowledgedAt == nil && isFresh || count == Self.marksMax {
+        marks[count - 1].lastID = lastID
+        marks[count - 1].wireEnd = wireEnd
+        marks[count - 1].sentAt = now
+        marks[count - 1].acknowledgedAt = nil
+        return
+      }
+    }
+    if count == 0 { askAt = now + settle }
+    marks[count] = Mark(
+      lastID: lastID, wireEnd: wireEnd, startedAt: now, sentAt: now, acknowledgedAt: nil)
+    count += 1
+  }
+
+  /// - Parameters:
+  ///   - wireEnd: the place in the stream up to which the peer has everything.
+  ///   - instant: when that became so, at the latest.
+  mutating func acknowledged(upTo wireEnd: UInt64, at instant: Instant, now: Instant) {
+    for index in 0..<count {
+      let mark = marks[index]
+      guard mark.acknowledgedAt == nil, mark.wireEnd <= wireEnd else { continue }
+      marks[index].acknowledgedAt = instant > mark.sentAt ? instant : mark.sentAt
+    }
+    askAt = now + Duration(milliseconds: settle.milliseconds / 4 + 1)
+  }
+
+  /// The last identifier whose wait is over; its mark is done with.
+  mutating func takeSettled(at now: Instant) -> UInt32? {
+    guard count > 0, let since = marks[0].acknowledgedAt, now >= since + settle else { return nil }
+    let lastID = marks[0].lastID
+    for index in 1..<max(count, 1) { marks[index - 1] = marks[index] }
+    count -= 1
+    return lastID
+  }
+
+  /// Whether it must now be known how much the peer has.
+  func mustAsk(at now: Instant) -> Bool {
+    count > 0 && marks[0].acknowledgedAt == nil && now >= askAt
+  }
+
+  /// When something here is due.
+  var deadline: Instant? {
+    guard count > 0 else { return nil }
+    if let since = marks[0].acknowledgedAt { return since + settle }
+    return askAt
+  }
+}

@@ -1,0 +1,278 @@
+/// Takes notifications from the spool to the gateway, and forgets none. Pure: it never touches a file, a socket or a clock.
+///
+/// The shell asks ``next(_:)`` what to do, does it, and reports what came of it; and it reports what happens by itself
+/// (bytes received, a connection lost, a file that appeared). Everything between is here: which file is read, what is
+/// framed, when the batch is written, what an answer settles, what must go again.
+///
+/// Order is the key to it. Files are claimed by name, notifications framed in file order, and a gateway's answer settles
+/// everything before the one it names. So all that is under way forms queues: `sent` (written or about to be, oldest
+/// first), `again` (to be sent again before anything new), the file being read, and the `backlog` of names.
+public struct Courier: ~Copyable {
+  public struct Settings {
+    public var format = FrameFormat.items
+    public var payloadLimit = 2048
+    /// Seconds that the service may keep a notification which does not say itself.
+    public var ttl: UInt32 = 86_400
+    public var linger = Duration.milliseconds(20)
+    public var settle = Duration.seconds(10)
+    public var confirm = Confirm.drain
+    public var barrierInterval = Duration.seconds(60)
+    public var uncertain = Uncertain.resend
+    public var rescan = Duration.seconds(900)
+    /// Files, or stretches of large files, that may be under way.
+    public var window = 8192
+    /// Ends when the spool is empty.
+    public var isOnce = false
+
+    public init() {}
+  }
+
+  /// When a barrier is sent: a frame that the gateway must refuse, so that its answer proves all before it.
+  public enum Confirm: UInt8 {
+    /// At a drain: the end of `--once`, and at a stop.
+    case drain
+    /// Also when the window fills or a burst ends.
+    case barrier
+    /// Never.
+    case settle
+  }
+
+  /// What happens to notifications of which nobody knows whether they arrived.
+  public enum Uncertain: UInt8 {
+    case resend
+    case drop
+  }
+
+  /// What the shell must do next.
+  public enum Step {
+    /// Offer each name in `new/` by ``offer(_:inode:)``, then call ``scanned()``.
+    case scan
+    /// Open ``fileName`` and read from ``readOffset`` into ``inputRoom``; then ``opened(_:bytes:isWhole:)`` or
+    /// ``couldNotOpen(_:)``.
+    case open
+    /// Read on from ``readOffset`` into ``inputRoom``; then ``filled(bytes:isWhole:)``.
+    case read
+    /// Close the file that was opened.
+    case close
+    /// Append ``failure`` to the file of the same name in `failed/`; then ``recorded(_:)``.
+    case record
+    /// Unlink ``settledName`` if it is still ``settledIdentity``; then ``removed(_:)``.
+    case remove
+    /// Connect; then ``connected()`` or ``disconnected(_:)``.
+    case dial
+    /// Read what there is to read; if nothing came of that, write ``batchBytes``; then ``wrote(wireEnd:)`` or
+    /// ``blocked()``.
+    case write
+    /// Find out what the peer has acknowledged; then ``sampled(unacknowledged:since:roundTrip:)``.
+    case sample
+    /// Close the connection.
+    case disconnect
+    /// Nothing, until something happens or the time has come.
+    case wait(until: Instant?)
+    /// All is done.
+    case finish
+  }
+
+  enum Link: Equatable {
+    case down(dialAt: Instant)
+    case dialing
+    case up
+    /// The shell is to close it.
+    case closing
+  }
+
+  /// Why no more can be framed at the moment.
+  enum Intake {
+    case dry
+    case batchFull
+    case windowFull
+  }
+
+  let settings: Settings
+  var time = Time(now: Instant(milliseconds: 0), wallSeconds: nil)
+  public var counters = Counters()
+  var reports = Reports()
+
+  // What waits.
+  var backlog = Backlog()
+  var unfinished = Unfinished()
+  var isScanWanted = true
+  var rescanAt: Instant?
+
+  // What is under way, oldest first.
+  var claims: Claims
+  var sent: Window
+  var again: Window
+  var isExtensible = false
+  /// Claims at the front of which everything is settled.
+  var settledClaims = 0
+  /// What the head of `again` still has to hear of the answer that put it there.
+  var trim = Trim()
+
+  // The file being read.
+  var reading: Reading?
+  var interrupted: Reading?
+  let input = FixedBuffer<UInt8>(capacity: 2 * NotificationReader.objectBytesMax)
+  var mustClose = false
+  public internal(set) var failure = Text(capacity: NotificationReader.objectBytesMax + 8192)
+  var failureClaim: UInt32?
+  public internal(set) var failureMovesFile = false
+
+  // The connection.
+  var link: Link
+  var upSince: Instant?
+  /// A connection that lasted so long was no failure, even if there was nothing to settle on it.
+  static let lasting = Duration.seconds(60)
+  var backoff: Backoff
+  var nextID: UInt32 = 1
+  var lastWrittenID: UInt32 = 0
+  let batch = FixedBuffer<UInt8>(capacity: Self.batchBytesMax)
+  var batchBytes = 0
+  var batchSince = Instant(milliseconds: 0)
+  var flushAt: Instant?
+  var isBlocked = false
+  var isUnblocked = false
+  var intakeState = Intake.dry
+  /// Whether the connection settled anything.
+  var isProgress = false
+  var wireEnd: UInt64 = 0
+  var acknowledgedEnd: UInt64 = 0
+  var acknowledgements: Acknowledgements
+  var answer = ErrorResponseReader()
+  var barrierID: UInt32?
+  var barrierAt: Instant?
+  var isStopping = false
+  var invalidTokens = InvalidTokens()
+
+  /// A TLS record's bound (RFC 8446 section 5.1).
+  public static let batchBytesMax = 16_384
+  /// Room in the windows beyond the setting, for what an answer splits.
+  static let slack = 64
+
+  /// - Parameter seed: for the jitter of connecting again.
+  public init(_ settings: Settings, seed: UInt64) {
+    self.settings = settings
+    claims = Claims(capacity: settings.window + Self.slack)
+    sent = Window(capacity: settings.window + Self.slack)
+    again = Window(capacity: 2 * (settings.window + Self.slack))
+    acknowledgements = Acknowledgements(settle: settings.settle)
+    backoff = Backoff(seed: seed)
+    link = .down(dialAt: Instant(milliseconds: 0))
+  }
+
+  // MARK: - What to do
+
+  /// What the shell must do next.
+  public mutating func next(_ time: Time) -> Step {
+    self.time = time
+    if rescanAt == nil { rescanAt = time.now + settings.rescan }
+    while let lastID = acknowledgements.takeSettled(at: time.now) {
+      settle(before: lastID &+ 1, byProof: false)
+    }
+    if failureClaim != nil { return .record }
+    while settledClaims > 0, claims[claims.first].isKept { removed(.failed) }
+    if settledClaims > 0 { return .remove }
+    if mustClose { return .close }
+    if link == .closing { return hangUp() }
+    if let step = intake() { return step }
+    if isDone { return .finish }
+    switch link {
+    case .down(let dialAt):
+      if time.now >= dialAt, wantsLink {
+        link = .dialing
+        return .dial
+      }
+    case .dialing, .closing: break
+    case .up:
+      if let step = transmit() { return step }
+      if link == .closing { return hangUp() }
+      if acknowledgements.mustAsk(at: time.now) { return .sample }
+    }
+    return .wait(until: deadline)
+  }
+
+  /// Everything has been sent that there is to send.
+  var isAllSent: Bool {
+    reading == nil && interrupted == nil && again.isEmpty && batchBytes == 0
+      && (isStopping || backlog.isEmpty && backlog.isComplete && !isScanWanted && unfinished.retryAt == nil)
+  }
+
+  private var isDone: Bool {
+    guard sent.isEmpty, batchBytes == 0, failureClaim == nil, settledClaims == 0 else { return false }
+    return isStopping || settings.isOnce && isAllSent
+  }
+
+  private var wantsLink: Bool {
+    if isStopping { return false }
+    return !settings.isOnce || !again.isEmpty || reading != nil || interrupted != nil || !backlog.isEmpty
+  }
+
+  private var deadline: Instant? {
+    var earliest: Instant?
+    func consider(_ instant: Instant?) {
+      guard let instant else { return }
+      if earliest == nil || instant < earliest! { earliest = instant }
+    }
+    if case .down(let dialAt) = link, wantsLink { consider(dialAt) }
+    if case .up = link, !isBlocked, batchBytes > 0 { consider(flushAt) }
+    consider(acknowledgements.deadline)
+    if !isStopping {
+      consider(unfinished.retryAt)
+      if !settings.isOnce { consider(rescanAt) }
+    }
+    return earliest
+  }
+
+  /// When to connect again: at once after a connection that settled something, by the backoff otherwise; and that begins
+  /// anew after a connection which lasted.
+  mutating func dialAt() -> Instant {
+    if isProgress { return time.now }
+    if let upSince, upSince + Self.lasting < time.now { backoff.reset() }
+    return time.now + backoff.fail()
+  }
+
+  private mutating func hangUp() -> Step {
+    link = .down(dialAt: dialAt())
+    return .disconnect
+  }
+
+  // MARK: - What happens by itself
+
+  /// A file named `name` is in `new/`. Its inode, where it is known, tells whether it is already under way.
+  public mutating func offer(_ name: Span<UInt8>, inode: UInt64 = 0) {
+    guard Self.isFileName(name), !claims.contains(inode: inode) else { return }
+    backlog.offer(name)
+  }
+
+  /// `new/` has been gone through.
+  public mutating func scanned() {}
+
+  /// Something may be in `new/` of which nobody was told.
+  public mutating func rescan() {
+    isScanWanted = true
+  }
+
+  /// From now on nothing new is taken; what is under way is seen to its end.
+  public mutating func stop() {
+    isStopping = true
+  }
+
+  /// Names that writers use for what is not finished are left alone.
+  static func isFileName(_ name: Span<UInt8>) -> Bool {
+    guard name.count > 0, name[0] != 0x2E, name[name.count - 1] != 0x7E else { return false }
+    if name.count > 4, name.extracting((name.count - 4)..<name.count).equals(".tmp") { return false }
+    if name.count > 5, name.extracting((name.count - 5)..<name.count).equals(".part") { return false }
+    return true
+  }
+
+  // MARK: - What the shell looks at
+
+  /// Notifications sent and not settled.
+  public var inFlight: Int { sent.notifications + again.notifications }
+
+  /// Whether everything has been settled and nothing waits.
+  public var isIdle: Bool { claims.isEmpty && backlog.isEmpty && batchBytes == 0 }
+
+  /// The next thing worth a line in the log.
+  public mutating func takeReport() -> Report? { reports.take() }
+}

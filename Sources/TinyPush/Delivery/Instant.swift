@@ -1,0 +1,49 @@
+/// A point in time by the clock that never jumps and counts suspended time (CLOCK_BOOTTIME), in milliseconds.
+public struct Instant: Comparable {
+  public var milliseconds: UInt64
+
+  public init(milliseconds: UInt64) {
+    self.milliseconds = milliseconds
+  }
+
+  public static func < (left: Instant, right: Instant) -> Bool {
+    left.milliseconds < right.milliseconds
+  }
+
+  public static func + (instant: Instant, duration: Duration) -> Instant {
+    Instant(milliseconds: instant.milliseconds &+ duration.milliseconds)
+  }
+
+  /// How much later `later` is; nothing when it is not.
+  public func until(_ later: Instant) -> Duration {
+    Duration(milliseconds: later > self ? later.milliseconds - milliseconds : 0)
+  }
+}
+
+/// A length of time, in milliseconds.
+public struct Duration: Comparable, Sendable {
+  public var milliseconds: UInt64
+
+  public init(milliseconds: UInt64) {
+    self.milliseconds = milliseconds
+  }
+
+  public static func < (left: Duration, right: Duration) -> Bool {
+    left.milliseconds < right.milliseconds
+  }
+
+  public static func milliseconds(_ count: UInt64) -> Duration { Duration(milliseconds: count) }
+  public static func seconds(_ count: UInt64) -> Duration { Duration(milliseconds: count * 1000) }
+}
+
+/// The two clocks, read together: one for ages, one for what the service is told.
+public struct Time {
+  public var now: Instant
+  /// UNIX seconds, UTC, as this machine believes; nil while it cannot be right (before the program was built).
+  public var wallSeconds: Int64?
+
+  public init(now: Instant, wallSeconds: Int64?) {
+    self.now = now
+    self.wallSeconds = wallSeconds
+  }
+}

@@ -1,0 +1,41 @@
+/// Something that happened in delivery and is worth a line in the log.
+public enum Report {
+  /// The gateway refused a notification; what followed it on the connection goes again.
+  case refused(Status, resent: Int)
+  /// The gateway goes out of service; what it had not accepted goes again.
+  case shutdown(resent: Int)
+  /// An answer that names nothing that is under way, or says nothing known.
+  case strangeAnswer(ErrorResponse, uncertain: Int)
+  /// Bytes that are no answer.
+  case garbage(firstByte: UInt8, uncertain: Int)
+  /// The connection ended without an answer while notifications were under way.
+  case cut(uncertain: Int)
+  /// A notification was refused before it was sent.
+  case failedCheck
+  /// The gateway refused a notification that already counted as settled: its answer came later than `settle`.
+  case lateAnswer(ErrorResponse)
+  /// A file under way was removed or replaced by somebody else.
+  case fileChanged
+  /// The failure could not be written; the file stays where it is.
+  case notRecorded
+}
+
+/// The reports that the shell has not taken yet. When it is slow the newest are dropped: they only inform.
+struct Reports {
+  private var queue: InlineArray<16, Report> = .init(repeating: .failedCheck)
+  private var count = 0
+
+  mutating func add(_ report: Report) {
+    guard count < 16 else { return }
+    queue[count] = report
+    count += 1
+  }
+
+  mutating func take() -> Report? {
+    guard count > 0 else { return nil }
+    let report = queue[0]
+    for index in 1..<max(count, 1) { queue[index - 1] = queue[index] }
+    count -= 1
+    return report
+  }
+}

@@ -1,0 +1,107 @@
+/// Memory of a fixed size, owned, bounds-checked, and touched only where it is used.
+///
+/// Everything that grows with the load lives in one of these, made once at the start: a bound that is reached stops the
+/// intake, and nothing is allocated.
+public struct FixedBuffer<Element: BitwiseCopyable>: ~Copyable {
+  private let base: UnsafeMutablePointer<Element>
+  public let capacity: Int
+
+  public init(capacity: Int) {
+    base = UnsafeMutablePointer<Element>.allocate(capacity: capacity)
+    self.capacity = capacity
+  }
+
+  deinit { base.deallocate() }
+
+  /// The bytes it takes, for whoever gives untouched memory back to the system.
+  public var bytes: UnsafeMutableRawBufferPointer {
+    UnsafeMutableRawBufferPointer(start: base, count: capacity * MemoryLayout<Element>.stride)
+  }
+
+  public subscript(index: Int) -> Element {
+    @inline(__always) get {
+      precondition(index >= 0 && index < capacity)
+      return base[index]
+    }
+    @inline(__always) nonmutating set {
+      precondition(index >= 0 && index < capacity)
+      base[index] = newValue
+    }
+  }
+
+  /// The elements of `range`.
+  @_lifetime(borrow self)
+  public func span(_ range: Range<Int>) -> Span<Element> {
+    precondition(range.lowerBound >= 0 && range.upperBound <= capacity)
+    let span = Span(_unsafeStart: UnsafePointer(base + range.lowerBound), count: range.count)
+    return _overrideLifetime(span, borrowing: self)
+  }
+
+  /// The elements of `range`, without a hold on the owner, which may so be changed elsewhere while they are looked at.
+  /// They must not be used after the owner's end.
+  @_lifetime(immortal)
+  func looseSpan(_ range: Range<Int>) -> Span<Element> {
+    precondition(range.lowerBound >= 0 && range.upperBound <= capacity)
+    let span = Span(_unsafeStart: UnsafePointer(base + range.lowerBound), count: range.count)
+    return _overrideLifetime(span, copying: ())
+  }
+
+  /// The elements from `start` on, for a system call to fill.
+  public func room(from start: Int) -> UnsafeMutableBufferPointer<Element> {
+    precondition(start >= 0 && start <= capacity)
+    return UnsafeMutableBufferPointer(start: base + start, count: capacity - start)
+  }
+}
+
+extension FixedBuffer where Element == UInt8 {
+  /// Copies `bytes` to `start`.
+  @inline(__always)
+  public func store(_ bytes: Span<UInt8>, at start: Int) {
+    let count = bytes.count
+    precondition(start >= 0 && start + count <= capacity)
+    bytes.withUnsafeBytes { source in
+      guard let from = source.baseAddress else { return }
+      UnsafeMutableRawPointer(base + start).copyMemory(from: from, byteCount: count)
+    }
+  }
+
+  /// Moves `count` bytes from `source` to `target`; the two may overlap.
+  public func move(from source: Int, to target: Int, count: Int) {
+    precondition(source >= 0 && target >= 0 && count >= 0)
+    precondition(source + count <= capacity && target + count <= capacity)
+    UnsafeMutableRawPointer(base + target).copyMemory(from: base + source, byteCount: count)
+  }
+}
+
+extension StaticString {
+  /// The bytes of the literal.
+  public var span: Span<UInt8> {
+    @_lifetime(immortal) get {
+      _overrideLifetime(Span(_unsafeStart: utf8Start, count: utf8CodeUnitCount), copying: ())
+    }
+  }
+}
+
+extension Span<UInt8> {
+  /// Whether these are the bytes of `text`.
+  @inline(__always)
+  public func equals(_ text: StaticString) -> Bool {
+    guard count == text.utf8CodeUnitCount else { return false }
+    for index in 0..<count where self[index] != text.utf8Start[index] { return false }
+    return true
+  }
+
+  /// Whether these are the same bytes as `other`.
+  public func equals(_ other: Span<UInt8>) -> Bool {
+    guard count == other.count else { return false }
+    for index in 0..<count where self[index] != other[index] { return false }
+    return true
+  }
+
+  /// Whether these sort before `other`, byte by byte.
+  public func sorts(before other: Span<UInt8>) -> Bool {
+    let shared = count < other.count ? count : other.count
+    for index in 0..<shared where self[index] != other[index] { return self[index] < other[index] }
+    return count < other.count
+  }
+}

@@ -1,0 +1,161 @@
+/// The names of files that wait, smallest first, in memory of a fixed size however many there are.
+///
+/// Names come in any order, from a scan of the directory and from inotify. When there is no more room the larger half is
+/// forgotten and ``isComplete`` turns false: once what is left is taken, a new scan finds the next smallest. So a million
+/// files cost some hundred scans and no memory.
+struct Backlog: ~Copyable {
+  /// Bytes of names kept, each with a byte for its length.
+  static let nameBytesMax = 131_072
+  static let namesMax = 4096
+
+  private var names = FixedBuffer<UInt8>(capacity: nameBytesMax)
+  private var spare = FixedBuffer<UInt8>(capacity: nameBytesMax)
+  private var nameBytes = 0
+  /// Where each name's length byte stands; sorted by name from `first` on when `isSorted`.
+  private let places = FixedBuffer<UInt32>(capacity: namesMax)
+  private var first = 0
+  private var end = 0
+  private var isSorted = true
+  /// Names from this one on were forgotten.
+  private let ceiling = FixedBuffer<UInt8>(capacity: 255)
+  private var ceilingBytes = 0
+  private var random: UInt32 = 2_463_534_242
+
+  /// Whether it holds every name it was offered since the last ``startScan()``.
+  private(set) var isComplete = false
+
+  init() {}
+
+  var isEmpty: Bool { first == end }
+
+  /// Forgets everything, for a scan that will offer all there is.
+  mutating func startScan() {
+    first = 0
+    end = 0
+    nameBytes = 0
+    isSorted = true
+    isComplete = true
+  }
+
+  /// Puts a name among the others, unless it lies beyond what is kept. Offering a name twice is harmless.
+  mutating func offer(_ name: Span<UInt8>) {
+    guard name.count > 0, name.count <= 255, isWanted(name) else { return }
+    if end == places.capacity || nameBytes + 1 + name.count > names.capacity {
+      makeRoom()
+      guard isWanted(name) else { return }
+    }
+    if isSorted, end > first { isSorted = self.name(at: end - 1).sorts(before: name) }
+    places[end] = UInt32(nameBytes)
+    end += 1
+    names[nameBytes] = UInt8(name.count)
+    names.store(name, at: nameBytes + 1)
+    nameBytes += 1 + name.count
+  }
+
+  /// Makes ready for ``smallest()``.
+  mutating func putInOrder() {
+    guard !isSorted else { return }
+    sort(first, end)
+    isSorted = true
+  }
+
+  /// The smallest name; there must be one, and the names be in order. Good until the next offer.
+  @_lifetime(immortal)
+  func smallest() -> Span<UInt8> { name(at: first) }
+
+  /// Takes the smallest name away, and its repetitions.
+  mutating func removeSmallest() {
+    var next = first + 1
+    while next < end, name(at: next).equals(name(at: first)) { next += 1 }
+    first = next
+    if first == end {
+      first = 0
+      end = 0
+      nameBytes = 0
+    }
+  }
+
+  // MARK: - Order
+
+  @_lifetime(immortal)
+  private func name(at index: Int) -> Span<UInt8> {
+    let place = Int(places[index])
+    return names.looseSpan(place + 1..<place + 1 + Int(names[place]))
+  }
+
+  private func isWanted(_ name: Span<UInt8>) -> Bool {
+    isComplete || name.sorts(before: ceiling.span(0..<ceilingBytes))
+  }
+
+  /// Drops what was taken, and if that is less than half, the larger half of the rest; then closes the gaps.
+  private mutating func makeRoom() {
+    if first < end - first {
+      let middle = first + (end - first) / 2
+      select(middle, first, end)
+      ceilingBytes = name(at: middle).count
+      ceiling.store(name(at: middle), at: 0)
+      end = middle
+      isComplete = false
+      isSorted = false
+    }
+    var kept = 0
+    var bytes = 0
+    for index in first..<end {
+      let place = Int(places[index])
+      let count = 1 + Int(names[place])
+      spare.store(names.span(place..<place + count), at: bytes)
+      places[kept] = UInt32(bytes)
+      kept += 1
+      bytes += count
+    }
+    swap(&names, &spare)
+    first = 0
+    end = kept
+    nameBytes = bytes
+  }
+
+  /// Quicksort, the pivots drawn at random so that no set of names is a bad one.
+  private mutating func sort(_ low: Int, _ high: Int) {
+    var (low, high) = (low, high)
+    while high - low > 1 {
+      let middle = partition(low, high)
+      if middle - low < high - middle {
+        sort(low, middle)
+        low = middle + 1
+      } else {
+        sort(middle + 1, high)
+        high = middle
+      }
+    }
+  }
+
+  /// Quickselect: puts the name that belongs at `target` there, smaller ones before it and larger ones behind.
+  private mutating func select(_ target: Int, _ low: Int, _ high: Int) {
+    var (low, high) = (low, high)
+    while high - low > 1 {
+      let middle = partition(low, high)
+      if middle == target { return }
+      if middle < target { low = middle + 1 } else { high = middle }
+    }
+  }
+
+  private mutating func partition(_ low: Int, _ high: Int) -> Int {
+    random ^= random << 13
+    random ^= random >> 17
+    random ^= random << 5
+    exchange(low + Int(random % UInt32(high - low)), high - 1)
+    var middle = low
+    for index in low..<high - 1 where name(at: index).sorts(before: name(at: high - 1)) {
+      exchange(index, middle)
+      middle += 1
+    }
+    exchange(middle, high - 1)
+    return middle
+  }
+
+  private func exchange(_ left: Int, _ right: Int) {
+    let place = places[left]
+    places[left] = places[right]
+    places[right] = place
+  }
+}

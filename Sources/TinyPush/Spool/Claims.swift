@@ -1,0 +1,191 @@
+/// What tells a file from another one that later bears its name: its inode, and when that last changed. A file that was
+/// replaced, or written on, is not the file that was sent.
+public struct FileIdentity: Equatable, BitwiseCopyable {
+  public var inode: UInt64
+  public var changeTimeNs: Int64
+
+  public init(inode: UInt64, changeTimeNs: Int64) {
+    self.inode = inode
+    self.changeTimeNs = changeTimeNs
+  }
+}
+
+/// A file that is being delivered.
+struct Claim: BitwiseCopyable {
+  var identity: FileIdentity
+  /// When the agent first saw it: what `ttl` counts from.
+  var seenAt: UInt64
+  var nameAt: UInt32
+  var nameBytes: UInt8
+  /// It must stay in `new/`: a failure could not be recorded, or it is another file by now.
+  var isKept: Bool
+}
+
+/// The files that are being delivered, in the order in which they were taken; they leave in the same order, since
+/// notifications settle in the order in which they were sent.
+struct Claims: ~Copyable {
+  private let ring: FixedBuffer<Claim>
+  private let names: FixedBuffer<UInt8>
+  private var inodes: InodeSet
+  /// Running numbers: of the oldest claim, and of the next one.
+  private(set) var first: UInt32 = 0
+  private(set) var end: UInt32 = 0
+  private var nameEnd = 0
+
+  /// Bytes of names a claim is given on average, when all are taken.
+  private static let nameBytesMean = 48
+
+  /// - Parameter capacity: how many files may be under way.
+  init(capacity: Int) {
+    ring = FixedBuffer(capacity: capacity)
+    names = FixedBuffer(capacity: capacity * Self.nameBytesMean + 512)
+    inodes = InodeSet(capacity: capacity)
+  }
+
+  var isEmpty: Bool { first == end }
+  var count: Int { Int(end &- first) }
+
+  /// Whether one more fits, whatever its name.
+  var hasRoom: Bool {
+    guard count < ring.capacity else { return false }
+    guard !isEmpty else { return true }
+    let start = Int(self[first].nameAt)
+    return nameEnd < start ? nameEnd + 256 <= start : nameEnd + 256 <= names.capacity || start > 256
+  }
+
+  func contains(inode: UInt64) -> Bool { inodes.contains(inode) }
+
+  /// Takes a file on; `hasRoom` must hold. Returns its number.
+  mutating func append(_ name: Span<UInt8>, seenAt: UInt64) -> UInt32 {
+    if isEmpty { nameEnd = 0 }
+    if nameEnd + name.count + 1 > names.capacity { nameEnd = 0 }
+    let number = end
+    ring[index(number)] = Claim(
+      identity: FileIdentity(inode: 0, changeTimeNs: 0), seenAt: seenAt, nameAt: UInt32(nameEnd),
+      nameBytes: UInt8(name.count), isKept: false)
+    names.store(name, at: nameEnd)
+    names[nameEnd + name.count] = 0
+    nameEnd += name.count + 1
+    end &+= 1
+    return number
+  }
+
+  /// Notes which file it is, now that it is open.
+  mutating func identify(_ number: UInt32, as identity: FileIdentity) {
+    var claim = self[number]
+    claim.identity = identity
+    ring[index(number)] = claim
+    guard inodes.isCrowded else {
+      inodes.insert(identity.inode)
+      return
+    }
+    inodes.widen()
+    var known = first
+    while known != end {
+      inodes.insert(self[known].identity.inode)
+      known &+= 1
+    }
+  }
+
+  func keep(_ number: UInt32) {
+    var claim = self[number]
+    claim.isKept = true
+    ring[index(number)] = claim
+  }
+
+  subscript(number: UInt32) -> Claim { ring[index(number)] }
+
+  /// Its name, of which a NUL follows; good until the claim is removed.
+  @_lifetime(immortal)
+  func name(_ number: UInt32) -> Span<UInt8> {
+    let claim = self[number]
+    return names.looseSpan(Int(claim.nameAt)..<Int(claim.nameAt) + Int(claim.nameBytes))
+  }
+
+  /// Lets the oldest one go.
+  mutating func removeFirst() {
+    forget(first)
+    first &+= 1
+    if isEmpty { inodes.empty() }
+  }
+
+  /// Takes back the newest one.
+  mutating func removeLast() {
+    forget(end &- 1)
+    nameEnd = Int(self[end &- 1].nameAt)
+    end &-= 1
+  }
+
+  private mutating func forget(_ number: UInt32) {
+    let inode = self[number].identity.inode
+    if inode != 0 { inodes.remove(inode) }
+  }
+
+  private func index(_ number: UInt32) -> Int { Int(number % UInt32(ring.capacity)) }
+}
+
+/// The inodes of the files under way, so that a scan passes over them: open addressing, linear probing. The place is the
+/// inode's low bits, since a directory's inodes are neighbours and so share pages. It begins small and doubles, so that
+/// what few files need touches little memory.
+private struct InodeSet: ~Copyable {
+  private static let slotsMin = 64
+  private let slots: FixedBuffer<UInt64>
+  private var mask = 0
+  private var count = 0
+
+  init(capacity: Int) {
+    var size = Self.slotsMin
+    while size <= capacity * 2 { size *= 2 }
+    slots = FixedBuffer(capacity: size)
+    clear(Self.slotsMin)
+  }
+
+  /// Whether one more would make it too full to be quick.
+  var isCrowded: Bool { (count + 1) * 2 > mask + 1 && mask + 1 < slots.capacity }
+
+  /// Doubles it, empty.
+  mutating func widen() { clear((mask + 1) * 2) }
+
+  mutating func empty() {
+    if mask + 1 > Self.slotsMin || count > 0 { clear(Self.slotsMin) }
+  }
+
+  private mutating func clear(_ size: Int) {
+    for index in 0..<size { slots[index] = 0 }
+    mask = size - 1
+    count = 0
+  }
+
+  private func find(_ inode: UInt64) -> Int {
+    var index = Int(truncatingIfNeeded: inode) & mask
+    while slots[index] != 0, slots[index] != inode { index = (index + 1) & mask }
+    return index
+  }
+
+  func contains(_ inode: UInt64) -> Bool { inode != 0 && slots[find(inode)] == inode }
+
+  mutating func insert(_ inode: UInt64) {
+    let index = find(inode)
+    guard inode != 0, slots[index] == 0 else { return }
+    slots[index] = inode
+    count += 1
+  }
+
+  mutating func remove(_ inode: UInt64) {
+    var hole = find(inode)
+    guard slots[hole] == inode else { return }
+    count -= 1
+    // Close the gap: whatever was pushed on past the hole moves back into it.
+    var index = hole
+    while true {
+      index = (index + 1) & mask
+      guard slots[index] != 0 else { break }
+      let home = Int(truncatingIfNeeded: slots[index]) & mask
+      if (index &- home) & mask >= (index &- hole) & mask {
+        slots[hole] = slots[index]
+        hole = index
+      }
+    }
+    slots[hole] = 0
+  }
+}

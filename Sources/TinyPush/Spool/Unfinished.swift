@@ -1,0 +1,55 @@
+/// Files that end in the middle of a notification, or are empty: most likely somebody is still writing them. They are
+/// left alone until they change, or have not changed for a while.
+struct Unfinished: ~Copyable {
+  /// How long such a file may stay as it is before it counts as wrong.
+  static let patience = Duration.seconds(10)
+  /// How often it is looked at meanwhile; inotify tells sooner when it is closed.
+  static let pause = Duration.seconds(2)
+
+  private struct Entry {
+    var identity: FileIdentity
+    var since: Instant
+  }
+
+  private var entries: InlineArray<16, Entry>
+  private var count = 0
+  private(set) var retryAt: Instant?
+
+  init() {
+    entries = .init(
+      repeating: Entry(
+        identity: FileIdentity(inode: 0, changeTimeNs: 0), since: Instant(milliseconds: 0)))
+  }
+
+  /// Whether to wait for `identity` some more. The oldest is forgotten for a new one when there are many.
+  mutating func waits(for identity: FileIdentity, at now: Instant) -> Bool {
+    for index in 0..<count where entries[index].identity.inode == identity.inode {
+      if entries[index].identity.changeTimeNs != identity.changeTimeNs {
+        entries[index] = Entry(identity: identity, since: now)
+      } else if now >= entries[index].since + Self.patience {
+        count -= 1
+        entries[index] = entries[count]
+        return false
+      }
+      retryAt = now + Self.pause
+      return true
+    }
+    if count == 16 {
+      for index in 1..<count { entries[index - 1] = entries[index] }
+      count -= 1
+    }
+    entries[count] = Entry(identity: identity, since: now)
+    count += 1
+    retryAt = now + Self.pause
+    return true
+  }
+
+  /// Look again at `instant`.
+  mutating func retry(at instant: Instant) {
+    retryAt = instant
+  }
+
+  mutating func retried() {
+    retryAt = nil
+  }
+}

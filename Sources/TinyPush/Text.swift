@@ -1,0 +1,155 @@
+/// Words for a person or a program, put together in a buffer of fixed size; what does not fit is cut, and said to be.
+public struct Text: ~Copyable {
+  private let buffer: FixedBuffer<UInt8>
+  public private(set) var count = 0
+  /// Whether something was left out for lack of room.
+  public private(set) var isCut = false
+
+  public init(capacity: Int = 1024) {
+    buffer = FixedBuffer(capacity: capacity)
+  }
+
+  public var bytes: Span<UInt8> {
+    @_lifetime(borrow self) get { buffer.span(0..<count) }
+  }
+
+  /// Empties it, to be filled anew.
+  public mutating func clear() {
+    count = 0
+    isCut = false
+  }
+
+  public mutating func append(byte: UInt8) {
+    guard count < buffer.capacity else {
+      isCut = true
+      return
+    }
+    buffer[count] = byte
+    count += 1
+  }
+
+  public mutating func append(_ text: StaticString) {
+    append(bytes: text.span)
+  }
+
+  public mutating func append(bytes: Span<UInt8>) {
+    let room = buffer.capacity - count
+    let taken = bytes.count <= room ? bytes.count : room
+    if taken < bytes.count { isCut = true }
+    buffer.store(bytes.extracting(0..<taken), at: count)
+    count += taken
+  }
+
+  /// A NUL-terminated string of C's; nothing for nil.
+  public mutating func append(cString: UnsafePointer<CChar>?) {
+    guard var next = cString else { return }
+    while next.pointee != 0 {
+      append(byte: UInt8(bitPattern: next.pointee))
+      next += 1
+    }
+  }
+
+  /// In decimal, with at least `digits` digits.
+  public mutating func append<Number: FixedWidthInteger>(_ number: Number, digits: Int = 1) {
+    if number < 0 { append(byte: 0x2D) }
+    var rest = UInt64(number.magnitude)
+    var reversed: InlineArray<20, UInt8> = .init(repeating: 0x30)
+    var length = 0
+    while rest > 0 || length < digits {
+      reversed[length] = 0x30 + UInt8(rest % 10)
+      rest /= 10
+      length += 1
+    }
+    for index in 0..<length { append(byte: reversed[length - 1 - index]) }
+  }
+
+  /// In hexadecimal, two lower-case digits a byte.
+  public mutating func append(hex bytes: Span<UInt8>) {
+    for index in bytes.indices {
+      let byte = bytes[index]
+      append(byte: Self.hexDigit(byte >> 4))
+      append(byte: Self.hexDigit(byte & 15))
+    }
+  }
+
+  /// As a person can read it on a terminal whatever it holds: control characters and bytes that are not ASCII come as
+  /// `\xNN`, so that a hostile file name cannot steer the terminal or forge a line of the log.
+  public mutating func append(printable bytes: Span<UInt8>) {
+    for index in bytes.indices {
+      let byte = bytes[index]
+      if byte >= 0x20 && byte < 0x7F {
+        append(byte: byte)
+      } else {
+        append("\\x")
+        append(byte: Self.hexDigit(byte >> 4))
+        append(byte: Self.hexDigit(byte & 15))
+      }
+    }
+  }
+
+  /// As a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
+  public mutating func append(json bytes: Span<UInt8>) {
+    append(byte: 0x22)
+    var index = 0
+    while index < bytes.count {
+      let byte = bytes[index]
+      switch byte {
+      case 0x22: append("\\\"")
+      case 0x5C: append("\\\\")
+      case 0x0A: append("\\n")
+      case 0x09: append("\\t")
+      case 0..<0x20, 0x7F:
+        append("\\u00")
+        append(byte: Self.hexDigit(byte >> 4))
+        append(byte: Self.hexDigit(byte & 15))
+      case 0x80...:
+        let length = UTF8Sequence.length(in: bytes, at: index)
+        if length == 0 {
+          append("\\ufffd")
+        } else {
+          append(bytes: bytes.extracting(index..<index + length))
+          index += length - 1
+        }
+      default: append(byte: byte)
+      }
+      index += 1
+    }
+    append(byte: 0x22)
+  }
+
+  /// As a JSON string.
+  public mutating func append(json text: borrowing Text) {
+    append(json: text.bytes)
+  }
+
+  static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
+}
+
+/// Well-formed UTF-8 (RFC 3629 section 4): no overlong form, no surrogate, nothing past U+10FFFF.
+public enum UTF8Sequence {
+  /// The length of the sequence of two to four bytes at `index`, or 0 when it is cut or not well formed.
+  public static func length(in bytes: Span<UInt8>, at index: Int) -> Int {
+    let first = bytes[index]
+    let length: Int
+    var low: UInt8 = 0x80
+    var high: UInt8 = 0xBF
+    switch first {
+    case 0xC2...0xDF: length = 2
+    case 0xE0: (length, low) = (3, 0xA0)
+    case 0xED: (length, high) = (3, 0x9F)
+    case 0xE1...0xEF: length = 3
+    case 0xF0: (length, low) = (4, 0x90)
+    case 0xF4: (length, high) = (4, 0x8F)
+    case 0xF1...0xF3: length = 4
+    default: return 0
+    }
+    guard index + length <= bytes.count else { return 0 }
+    guard bytes[index + 1] >= low, bytes[index + 1] <= high else { return 0 }
+    var next = 2
+    while next < length {
+      guard bytes[index + next] & 0xC0 == 0x80 else { return 0 }
+      next += 1
+    }
+    return length
+  }
+}

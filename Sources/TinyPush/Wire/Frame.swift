@@ -1,0 +1,149 @@
+/// The formats in which a notification goes to the gateway, by their command byte.
+public enum FrameFormat: UInt8 {
+  /// `command:1 = 0 | tokenLength:2 | token | payloadLength:2 | payload`. No identifier: an error only closes the
+  /// connection.
+  case simple = 0
+  /// `command:1 = 1 | identifier:4 | expiration:4 | tokenLength:2 | token | payloadLength:2 | payload`
+  case enhanced = 1
+  /// `command:1 = 2 | length:4 | items…`, an item being `id:1 | length:2 | data`.
+  case items = 2
+}
+
+/// The items of a command 2 frame. Source: Local and Remote Notification Programming Guide, 2015-10, table 5-1.
+public enum FrameItem: UInt8 {
+  case deviceToken = 1
+  case payload = 2
+  case identifier = 3
+  case expiration = 4
+  case priority = 5
+}
+
+/// A notification on the wire; big-endian throughout.
+public struct Frame {
+  /// Comes back in an error response. Opaque to the gateway; 0 is never used, since answers use it for "unknown".
+  public var identifier: UInt32
+  /// UNIX seconds, UTC; 0: do not store, one attempt.
+  public var expiration: UInt32
+  /// 10: at once. 5: when it saves the device's power. Formats 0 and 1 imply 10.
+  public var priority: UInt8
+
+  public init(identifier: UInt32, expiration: UInt32, priority: UInt8) {
+    self.identifier = identifier
+    self.expiration = expiration
+    self.priority = priority
+  }
+
+  /// The length of a frame with a token of 32 bytes.
+  @inline(__always)
+  public static func byteCount(_ format: FrameFormat, payloadBytes: Int) -> Int {
+    switch format {
+    case .simple: 5 + DeviceToken.byteCount + payloadBytes
+    case .enhanced: 13 + DeviceToken.byteCount + payloadBytes
+    case .items: 5 + 5 * 3 + DeviceToken.byteCount + payloadBytes + 4 + 4 + 1
+    }
+  }
+
+  /// Writes the frame at `start`, and returns the place behind it.
+  ///
+  /// - Parameters:
+  ///   - payload: JSON text, whose white space is left out.
+  ///   - payloadBytes: how many bytes remain of it without its white space.
+  public func write(
+    _ format: FrameFormat, token: Span<UInt8>, payload: Span<UInt8>, payloadBytes: Int,
+    to buffer: borrowing FixedBuffer<UInt8>, at start: Int
+  ) -> Int {
+    var place = Place(index: start)
+    place.put(format.rawValue, in: buffer)
+    switch format {
+    case .simple:
+      place.put16(token.count, in: buffer)
+      place.put(token, in: buffer)
+      place.put16(payloadBytes, in: buffer)
+      place.put(json: payload, count: payloadBytes, in: buffer)
+    case .enhanced:
+      place.put32(identifier, in: buffer)
+      place.put32(expiration, in: buffer)
+      place.put16(token.count, in: buffer)
+      place.put(token, in: buffer)
+      place.put16(payloadBytes, in: buffer)
+      place.put(json: payload, count: payloadBytes, in: buffer)
+    case .items:
+      place.put32(UInt32(5 * 3 + token.count + payloadBytes + 4 + 4 + 1), in: buffer)
+      place.put(.deviceToken, length: token.count, in: buffer)
+      place.put(token, in: buffer)
+      place.put(.payload, length: payloadBytes, in: buffer)
+      place.put(json: payload, count: payloadBytes, in: buffer)
+      place.put(.identifier, length: 4, in: buffer)
+      place.put32(identifier, in: buffer)
+      place.put(.expiration, length: 4, in: buffer)
+      place.put32(expiration, in: buffer)
+      place.put(.priority, length: 1, in: buffer)
+      place.put(priority, in: buffer)
+    }
+    return place.index
+  }
+}
+
+/// Where the next byte goes.
+private struct Place {
+  var index: Int
+
+  @inline(__always)
+  mutating func put(_ byte: UInt8, in buffer: borrowing FixedBuffer<UInt8>) {
+    buffer[index] = byte
+    index += 1
+  }
+
+  @inline(__always)
+  mutating func put16(_ value: Int, in buffer: borrowing FixedBuffer<UInt8>) {
+    put(UInt8(truncatingIfNeeded: value >> 8), in: buffer)
+    put(UInt8(truncatingIfNeeded: value), in: buffer)
+  }
+
+  @inline(__always)
+  mutating func put32(_ value: UInt32, in buffer: borrowing FixedBuffer<UInt8>) {
+    put(UInt8(truncatingIfNeeded: value >> 24), in: buffer)
+    put(UInt8(truncatingIfNeeded: value >> 16), in: buffer)
+    put(UInt8(truncatingIfNeeded: value >> 8), in: buffer)
+    put(UInt8(truncatingIfNeeded: value), in: buffer)
+  }
+
+  @inline(__always)
+  mutating func put(_ bytes: Span<UInt8>, in buffer: borrowing FixedBuffer<UInt8>) {
+    buffer.store(bytes, at: index)
+    index += bytes.count
+  }
+
+  /// JSON text less the white space between its values, `count` bytes of it.
+  mutating func put(json text: Span<UInt8>, count: Int, in buffer: borrowing FixedBuffer<UInt8>) {
+    guard count < text.count else {
+      put(text, in: buffer)
+      return
+    }
+    var isInString = false
+    var isEscaped = false
+    for position in 0..<text.count {
+      let byte = text[position]
+      if isInString {
+        if isEscaped {
+          isEscaped = false
+        } else if byte == 0x5C {
+          isEscaped = true
+        } else if byte == 0x22 {
+          isInString = false
+        }
+      } else if byte == 0x22 {
+        isInString = true
+      } else if byte <= 0x20 {
+        continue
+      }
+      put(byte, in: buffer)
+    }
+  }
+
+  @inline(__always)
+  mutating func put(_ item: FrameItem, length: Int, in buffer: borrowing FixedBuffer<UInt8>) {
+    put(item.rawValue, in: buffer)
+    put16(length, in: buffer)
+  }
+}

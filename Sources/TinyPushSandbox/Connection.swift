@@ -1,0 +1,193 @@
+import CLinux
+import TinyPush
+
+/// A connection from the handshake to its end, whichever service it is to.
+final class Connection {
+  /// Enough for a slow machine's handshake.
+  private static let handshakeMs: Int64 = 10_000
+  /// How long a closed connection is read on. When a socket is closed with unread bytes in it the kernel sends a reset,
+  /// and a reset makes the peer's kernel throw away what the peer has not read yet: the error response. So our half is
+  /// closed, which the peer sees at once, and what it still sends is read and dropped until it closes its half. The
+  /// time alone bounds that: by bytes, a sender of a large batch would be reset in the middle of it.
+  private static let drainMs: Int64 = 5_000
+  /// The same when the sandbox ends, for which somebody waits.
+  private static let stopMs: Int64 = 1_000
+
+  let number: Int64
+  private let peerPort: UInt16
+  private let journal: Journal
+  private let link: Link
+  private let service: Service
+  private var stage: Stage = .handshake
+  /// What epoll is to wait for.
+  private(set) var interest = EPOLLIN.rawValue
+  /// When something must be done even though nothing comes.
+  private(set) var deadlineMs: Int64?
+
+  /// The session behind it.
+  enum Service {
+    case gateway(GatewaySession)
+    case feedback(FeedbackSession)
+
+    var name: ServiceName {
+      switch self {
+      case .gateway: .gateway
+      case .feedback: .feedback
+      }
+    }
+  }
+
+  private enum Stage {
+    case handshake
+    case open
+    /// Our half is closed.
+    case draining
+    case over
+  }
+
+  init(
+    number: Int64, link: consuming Link, peerPort: UInt16, service: Service, journal: Journal,
+    nowMs: Int64
+  ) {
+    self.number = number
+    self.link = link
+    self.peerPort = peerPort
+    self.service = service
+    self.journal = journal
+    deadlineMs = nowMs + Self.handshakeMs
+  }
+
+  var descriptor: Int32 { link.descriptor }
+
+  /// Whether there is nothing left to do but to free it.
+  var isOver: Bool {
+    if case .over = stage { true } else { false }
+  }
+
+  // MARK: - Inputs
+
+  /// The socket can be read or written.
+  func ready(nowMs: Int64) {
+    switch stage {
+    case .handshake: shakeHands(nowMs)
+    case .open: act(serve(), nowMs)
+    case .draining: drain()
+    case .over: break
+    }
+  }
+
+  /// The deadline is over.
+  func expire() {
+    switch stage {
+    case .handshake: refuseHandshake("it took longer than 10 seconds")
+    case .open: break
+    case .draining: end(isOrderly: true, "Closed.")
+    case .over: break
+    }
+  }
+
+  /// The sandbox ends.
+  func stop(nowMs: Int64) {
+    switch stage {
+    case .handshake: stage = .over
+    case .open:
+      switch service {
+      case .gateway(let session): act(session.goOutOfService(link), nowMs)
+      case .feedback: act(.finish, nowMs)
+      }
+      deadlineMs = nowMs + Self.stopMs
+    case .draining: deadlineMs = min(deadlineMs ?? .max, nowMs + Self.stopMs)
+    case .over: break
+    }
+  }
+
+  // MARK: - Stages
+
+  private func shakeHands(_ nowMs: Int64) {
+    switch link.shakeHands() {
+    case .done:
+      journal.connected(number, service.name, peerPort: peerPort, link)
+      stage = .open
+      deadlineMs = nil
+      act(serve(), nowMs)
+    case .wantRead: interest = EPOLLIN.rawValue
+    case .wantWrite: interest = EPOLLOUT.rawValue
+    case .closed, .broken: refuseHandshake("")
+    }
+  }
+
+  private func serve() -> Turn {
+    switch service {
+    case .gateway(let session): session.serve(link)
+    case .feedback(let session): session.serve(link)
+    }
+  }
+
+  private func act(_ turn: Turn, _ nowMs: Int64) {
+    switch turn {
+    case .wantRead: interest = EPOLLIN.rawValue
+    case .wantWrite: interest = EPOLLOUT.rawValue
+    case .finish:
+      link.finish()
+      interest = EPOLLIN.rawValue
+      stage = .draining
+      deadlineMs = nowMs + Self.drainMs
+      drain()
+    case .over: end(isOrderly: true, "")
+    case .broken: end(isOrderly: false, "")
+    }
+  }
+
+  private func drain() {
+    let turn: Turn
+    switch service {
+    case .gateway(let session): turn = session.discard(link)
+    case .feedback: turn = discard()
+    }
+    switch turn {
+    case .wantRead, .wantWrite, .finish: interest = EPOLLIN.rawValue
+    case .over: end(isOrderly: true, "Closed.")
+    case .broken: end(isOrderly: false, "Closed.")
+    }
+  }
+
+  /// Nobody has anything to say to the feedback service.
+  private func discard() -> Turn {
+    let room = FixedBuffer<UInt8>(capacity: 1024)
+    while true {
+      switch link.read(into: room.room(from: 0)) {
+      case .done: continue
+      case .wantRead: return .wantRead
+      case .wantWrite: return .wantWrite
+      case .closed: return .over
+      case .broken: return .broken
+      }
+    }
+  }
+
+  private func refuseHandshake(_ why: StaticString) {
+    var text = Text()
+    if why.utf8CodeUnitCount > 0 { text.append(why) } else { link.writeProblem(in: &text) }
+    journal.handshakeRefused(number, service.name, peerPort: peerPort, why: text)
+    stage = .over
+  }
+
+  /// - Parameter words: how it ended; empty for what the link says.
+  private func end(isOrderly: Bool, _ words: StaticString) {
+    var text = Text()
+    if words.utf8CodeUnitCount > 0 { text.append(words) } else { link.writeProblem(in: &text) }
+    switch service {
+    case .gateway(let session):
+      if session.heldBytes > 0 {
+        text.append(" It ended within a frame, after ")
+        text.append(session.heldBytes)
+        text.append(" bytes of it.")
+      }
+      session.closed()
+      journal.closed(number, accepted: session.accepted, how: text)
+    case .feedback(let session):
+      session.closed(isReceived: isOrderly && link.isAcknowledged)
+    }
+    stage = .over
+  }
+}

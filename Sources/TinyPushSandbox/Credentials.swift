@@ -1,0 +1,146 @@
+import CLinux
+import CMbed
+import TinyPush
+
+/// The sandbox's certificates: an authority of its own, the gateway's certificate, and one for an agent.
+struct Credentials {
+  /// What the agent's certificate is for.
+  static let topic: StaticString = "com.example.tinypush"
+
+  private static let daySeconds: Int64 = 86_400
+  private static let authorityDays: Int64 = 3650
+  private static let certificateDays: Int64 = 730
+
+  /// Whether something had to be made.
+  private(set) var isNew = false
+  private let home: Home
+  private let now: Int64
+
+  /// Sees to it that all three are there and good today, and says which were replaced, and why.
+  init(in home: Home, now: Int64) throws(SandboxFailure) {
+    self.home = home
+    self.now = now
+    let isAuthorityNew = try keep(.authority, isForced: false)
+    _ = try keep(.gateway, isForced: isAuthorityNew)
+    _ = try keep(.client, isForced: isAuthorityNew)
+  }
+
+  private enum Holder {
+    case authority, gateway, client
+
+    var certificate: StaticString {
+      switch self {
+      case .authority: "/ca.pem"
+      case .gateway: "/gateway.pem"
+      case .client: "/client.pem"
+      }
+    }
+
+    var key: StaticString {
+      switch self {
+      case .authority: "/ca-key.pem"
+      case .gateway: "/gateway-key.pem"
+      case .client: "/client-key.pem"
+      }
+    }
+
+    var name: StaticString {
+      switch self {
+      case .authority: "TinyPush sandbox"
+      case .gateway: "localhost"
+      case .client: "TinyPush sandbox Push Services: com.example.tinypush"
+      }
+    }
+  }
+
+  /// Whether it had to be made.
+  private mutating func keep(_ holder: Holder, isForced: Bool) throws(SandboxFailure) -> Bool {
+    var why = Text()
+    var isThere = true
+    if isForced {
+      why.append("its authority is new")
+    } else {
+      guard !isGood(holder, isThere: &isThere, why: &why) else { return false }
+    }
+    if isThere && !isForced {
+      var text = Text(capacity: 8192)
+      home.write(holder.certificate, in: &text)
+      text.append(" is made anew: ")
+      text.append(bytes: why.bytes)
+      SandboxFailure.say(text)
+    }
+    try issue(holder)
+    isNew = true
+    return true
+  }
+
+  private func isGood(_ holder: Holder, isThere: inout Bool, why: inout Text) -> Bool {
+    let words = FixedBuffer<CChar>(capacity: Int(CMBED_TEXT_MAX))
+    var facts = cmbed_certificate()
+    let result = home.withPath(holder.certificate) { certificate in
+      home.withPath(holder.key) { key in
+        cmbed_certificate_read(&facts, certificate, key, nil, words.room(from: 0).baseAddress!)
+      }
+    }
+    guard result == CMBED_OK else {
+      isThere = home.withPath(holder.certificate) { path in access(path, F_OK) == 0 }
+      why.append(cString: words.room(from: 0).baseAddress!)
+      return false
+    }
+    if now > facts.not_after {
+      why.append("it has expired")
+      return false
+    }
+    if now < facts.not_before {
+      why.append("it is of the future, so this machine's clock has gone back")
+      return false
+    }
+    return true
+  }
+
+  private func issue(_ holder: Holder) throws(SandboxFailure) {
+    let words = FixedBuffer<CChar>(capacity: Int(CMBED_TEXT_MAX))
+    let text = words.room(from: 0).baseAddress!
+    let days = holder == .authority ? Self.authorityDays : Self.certificateDays
+    var options = cmbed_issue_options()
+    options.name = Self.cString(holder.name)
+    options.authority = holder == .authority ? 1 : 0
+    // Since yesterday, for clocks that differ a little.
+    options.not_before = now > Self.daySeconds ? now - Self.daySeconds : 0
+    options.not_after = now + days * Self.daySeconds
+    switch holder {
+    case .authority: break
+    case .gateway:
+      options.host = Self.cString("localhost")
+      options.loopback = 1
+    case .client:
+      options.topic = Self.cString(Self.topic)
+      options.sandbox = 1
+    }
+    let result = home.withPath(holder.certificate) { certificate in
+      home.withPath(holder.key) { key in
+        home.withPath("/ca.pem") { issuer in
+          home.withPath("/ca-key.pem") { issuerKey in
+            options.certificate = certificate
+            options.key = key
+            if holder != .authority {
+              options.issuer = issuer
+              options.issuer_key = issuerKey
+            }
+            return cmbed_issue(&options, text)
+          }
+        }
+      }
+    }
+    guard result != CMBED_OK else { return }
+    var failure = Text(capacity: 8192)
+    failure.append(cString: text)
+    SandboxFailure.say(failure)
+    throw .cannotCreate
+  }
+
+  /// Literals end with a NUL.
+  private static func cString(_ text: StaticString) -> UnsafePointer<CChar> {
+    UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
+  }
+}

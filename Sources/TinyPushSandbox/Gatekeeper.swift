@@ -1,0 +1,109 @@
+import TinyPush
+
+/// Decides what becomes of a notification, by its frame alone. Sources: Local and Remote Notification Programming Guide,
+/// 2015-10, tables 5-1 and 5-3; what those leave open says "Inferred".
+final class Gatekeeper {
+  /// Inferred: no document names a size; above any bundle identifier in use, and below what a certificate's topic is
+  /// read to (127 bytes).
+  static let topicBytesMax = 100
+
+  private let payloadLimit: Int
+  private let invalidTokens: TokenList
+
+  init(payloadLimit: Int, invalidTokens: consuming TokenList) {
+    self.payloadLimit = payloadLimit
+    self.invalidTokens = invalidTokens
+  }
+
+  /// - Parameter topicBytes: the length of the topic in the client's certificate.
+  func judge(_ frame: ReceivedFrame, topicBytes: Int, by reader: borrowing FrameReader) -> Verdict {
+    if topicBytes == 0 { return .refused(.missingTopic, .noTopic) }
+    if topicBytes > Self.topicBytesMax { return .refused(.invalidTopicSize, .topic(bytes: topicBytes)) }
+    // Inferred: commands 0 and 1 can leave a token out only by an empty one, so that an empty one is a missing one.
+    guard let token = frame.token, token.count > 0 else {
+      return .refused(.missingDeviceToken, .noToken)
+    }
+    guard token.count == DeviceToken.byteCount else {
+      return .refused(.invalidTokenSize, .token(bytes: token.count))
+    }
+    guard let payload = frame.payload else { return .refused(.missingPayload, .noPayload) }
+    guard payload.count > 0 && payload.count <= payloadLimit else {
+      return .refused(
+        .invalidPayloadSize, .payloadSize(bytes: payload.count, limit: payloadLimit))
+    }
+    if isInvalid(reader.bytes(token)) { return .refused(.invalidToken, .tokenListed) }
+    do throws(PayloadProblem) {
+      let summary = try PayloadSummary(reader.bytes(payload))
+      return judge(frame.priority, of: summary)
+    } catch {
+      return .refused(.processingError, .payload(error))
+    }
+  }
+
+  private func judge(_ priority: UInt8?, of summary: PayloadSummary) -> Verdict {
+    switch priority {
+    // Without the item 10 is only implied, and a silent notification is not refused for it.
+    case nil, 5: .accepted(summary)
+    case 10: summary.isSilent ? .refused(.processingError, .silentAtOnce) : .accepted(summary)
+    case let other?: .refused(.processingError, .priority(other))
+    }
+  }
+
+  private func isInvalid(_ token: Span<UInt8>) -> Bool {
+    var bits: UInt8 = 0
+    for index in 0..<token.count { bits |= token[index] }
+    return bits == 0 || invalidTokens.contains(token)
+  }
+}
+
+/// What is decided.
+enum Verdict {
+  case accepted(PayloadSummary)
+  case refused(Status, Fault)
+}
+
+/// Why a notification is refused, in more detail than its status.
+enum Fault {
+  case noTopic
+  case topic(bytes: Int)
+  case noToken
+  case token(bytes: Int)
+  case tokenListed
+  case noPayload
+  case payloadSize(bytes: Int, limit: Int)
+  case payload(PayloadProblem)
+  case priority(UInt8)
+  case silentAtOnce
+  case frame(FrameProblem)
+
+  func describe(in text: inout Text) {
+    switch self {
+    case .noTopic: text.append("the client's certificate bears no topic")
+    case .topic(let bytes):
+      text.append("the certificate's topic has ")
+      text.append(bytes)
+      text.append(" bytes")
+    case .noToken: text.append("the frame has no device token")
+    case .token(let bytes):
+      text.append("the device token has ")
+      text.append(bytes)
+      text.append(bytes == 1 ? " byte instead of 32" : " bytes instead of 32")
+      text.append(" (agents send such a frame to prove what came before it)")
+    case .tokenListed: text.append("the device token is one of those to be refused")
+    case .noPayload: text.append("the frame has no payload")
+    case .payloadSize(let bytes, let limit):
+      text.append("the payload has ")
+      text.append(bytes)
+      text.append(" bytes, and may have 1 to ")
+      text.append(limit)
+    case .payload(let problem): problem.describe(in: &text)
+    case .priority(let priority):
+      text.append("priority ")
+      text.append(priority)
+      text.append(" is neither 10 nor 5")
+    case .silentAtOnce:
+      text.append("priority 10, and nothing but content-available to deliver: use priority 5")
+    case .frame(let problem): problem.describe(in: &text)
+    }
+  }
+}

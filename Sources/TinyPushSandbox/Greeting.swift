@@ -1,0 +1,56 @@
+import CLinux
+import TinyPush
+
+/// What somebody who starts a sandbox for the first time needs to know.
+enum Greeting {
+  static func write(
+    _ gateway: borrowing Listener, _ feedback: borrowing Listener, _ home: Home, isQuiet: Bool,
+    in text: inout Text
+  ) {
+    text.append("listening on 127.0.0.1")
+    if gateway.v6 >= 0 && feedback.v6 >= 0 { text.append(" and [::1]") }
+    text.append(": the gateway at port ")
+    text.append(gateway.port)
+    text.append(", the feedback service at ")
+    text.append(feedback.port)
+    text.append("\n")
+    if !isQuiet {
+      text.append("  config        ")
+      home.write(ConfigFile.name, in: &text)
+      text.append("\n  an agent      ")
+      text.append(cString: clinux_arguments()[0])
+      text.append(" run --config ")
+      write(quoted: home, ConfigFile.name, in: &text)
+      text.append("\n  from sh       cd ")
+      write(quoted: home, "/spool", in: &text)
+      text.append(" &&\n                printf '{\"token\":\"%064x\",\"payload\":{\"aps\":{\"alert\":\"Hello\"}}}'")
+      text.append(" 1 >tmp/1.json && mv tmp/1.json new/\n")
+      text.append("  gone devices  ")
+      home.write(FeedbackList.name, in: &text)
+      text.append(", a line each: UNIXSECONDS HEXTOKEN\n")
+    }
+    text.append("ready; Ctrl-C ends it\n")
+  }
+
+  /// A path as a shell takes it.
+  private static func write(quoted home: Home, _ name: StaticString, in text: inout Text) {
+    var path = Text(capacity: 8192)
+    home.write(name, in: &path)
+    let bytes = path.bytes
+    var isPlain = true
+    for index in bytes.indices where !isPlainByte(bytes[index]) { isPlain = false }
+    if isPlain { return text.append(bytes: bytes) }
+    text.append("'")
+    for index in bytes.indices {
+      if bytes[index] == 0x27 { text.append("'\\''") } else { text.append(byte: bytes[index]) }
+    }
+    text.append("'")
+  }
+
+  private static func isPlainByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2B...0x2F, 0x5F: true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import CLinux
+import TinyPush
+
+/// A port of this machine's, on 127.0.0.1 and, where there is such a thing, on [::1].
+struct Listener: ~Copyable {
+  let port: Int32
+  let v4: Int32
+  /// -1 where there is no IPv6.
+  let v6: Int32
+
+  private static let backlog: Int32 = 64
+  /// How often a free port is looked for that is free for both.
+  private static let attempts = 16
+
+  init(port wanted: UInt16, option: StaticString) throws(SandboxFailure) {
+    var error: Int32 = 0
+    for _ in 0..<(wanted == 0 ? Self.attempts : 1) {
+      let v4 = clinux_listen_loopback(AF_INET, wanted, Self.backlog)
+      guard v4 >= 0 else {
+        throw Self.refuse(wanted, "127.0.0.1", -v4, option)
+      }
+      let port = clinux_local_port(v4)
+      let v6 = clinux_listen_loopback(AF_INET6, UInt16(port), Self.backlog)
+      guard v6 == -EADDRINUSE else {
+        self.port = port
+        self.v4 = v4
+        self.v6 = v6 >= 0 ? v6 : -1
+        return
+      }
+      close(v4)
+      error = -v6
+    }
+    throw Self.refuse(wanted, "[::1]", error, option)
+  }
+
+  deinit {
+    close(v4)
+    if v6 >= 0 { close(v6) }
+  }
+
+  private static func refuse(
+    _ port: UInt16, _ host: StaticString, _ error: Int32, _ option: StaticString
+  ) -> SandboxFailure {
+    var text = Text()
+    text.append("port ")
+    text.append(port)
+    text.append(" of ")
+    text.append(host)
+    switch error {
+    case EADDRINUSE:
+      text.append(" is taken, by another sandbox perhaps: end it, or give another port with ")
+      text.append(option)
+      text.append(" (0: any that is free)")
+    case EACCES:
+      text.append(" is not for this user: give one above 1023 with ")
+      text.append(option)
+    default:
+      text.append(" cannot be listened at: ")
+      text.append(cString: clinux_error_text(error))
+    }
+    SandboxFailure.say(text)
+    return .unavailable
+  }
+}

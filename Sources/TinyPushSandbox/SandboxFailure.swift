@@ -1,0 +1,20 @@
+import CLinux
+import TinyPush
+
+/// Why the sandbox cannot be; what is wrong has been said by then. The raw value is the exit status (sysexits).
+enum SandboxFailure: Int32, Error {
+  case unavailable = 69
+  case software = 70
+  case cannotCreate = 73
+  case outputLost = 74
+  case tryLater = 75
+
+  /// Says why, on standard error, and what to do.
+  static func say(_ text: borrowing Text) {
+    var line = Text(capacity: 8192)
+    line.append("tinypush sandbox: ")
+    line.append(bytes: text.bytes)
+    line.append("\n")
+    line.bytes.withUnsafeBytes { bytes in _ = CLinux.write(2, bytes.baseAddress, bytes.count) }
+  }
+}

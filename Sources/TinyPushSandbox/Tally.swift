@@ -1,0 +1,48 @@
+import TinyPush
+
+/// What has happened since the start, in numbers.
+struct Tally {
+  var connections: Int64 = 0
+  var handshakesRefused: Int64 = 0
+  var accepted: Int64 = 0
+  var acceptedBytes: Int64 = 0
+  var refused: Int64 = 0
+  var discarded: Int64 = 0
+  var feedbackTuples: Int64 = 0
+
+  /// In words: `3 connections, 12 accepted, 1 refused, …`.
+  func write(in text: inout Text) {
+    text.append(connections)
+    text.append(connections == 1 ? " connection, " : " connections, ")
+    text.append(accepted)
+    text.append(accepted == 1 ? " notification accepted (" : " notifications accepted (")
+    text.append(acceptedBytes)
+    text.append(" bytes of frames), ")
+    text.append(refused)
+    text.append(" refused, ")
+    text.append(discarded)
+    text.append(" discarded")
+    if handshakesRefused > 0 {
+      text.append(", ")
+      text.append(handshakesRefused)
+      text.append(handshakesRefused == 1 ? " handshake refused" : " handshakes refused")
+    }
+    if feedbackTuples > 0 {
+      text.append(", ")
+      text.append(feedbackTuples)
+      text.append(feedbackTuples == 1 ? " device" : " devices")
+      text.append(" told by feedback")
+    }
+  }
+
+  /// As members of a JSON object.
+  func write(as line: inout JSONLine, in text: inout Text) {
+    line.member("connections", connections, in: &text)
+    line.member("handshakesRefused", handshakesRefused, in: &text)
+    line.member("accepted", accepted, in: &text)
+    line.member("acceptedBytes", acceptedBytes, in: &text)
+    line.member("refused", refused, in: &text)
+    line.member("discarded", discarded, in: &text)
+    line.member("feedback", feedbackTuples, in: &text)
+  }
+}

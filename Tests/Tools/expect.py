@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Compares what a gateway captured with what the notification files say, byte for byte.
+
+    expect.py FILE|DIR... --captured STREAM... [--format 2|1|0] [--refused TOKENHEX]... [--repeats] [--recipients DIR]
+    expect.py FILE|DIR... --print
+
+Files go in the order of their names, the notifications of a file in their order. Every connection (one captured
+stream each, in order) numbers from 1; a barrier may stand at any place and takes a number too. Whatever a file does not
+say has to be told (`--ttl-expiration N`): there is no clock here.
+"""
+import argparse
+import json
+import re
+import struct
+import sys
+from json.decoder import scanstring
+from pathlib import Path
+
+import decode
+
+SPACE = re.compile(r"[ \t\r\n]*")
+STRING_OR_SPACE = re.compile(r'("(?:[^"\\]|\\.)*")|[ \t\r\n]+')
+READ = json.JSONDecoder(parse_constant=decode._no_constant)
+
+
+class Refused(Exception):
+    pass
+
+
+def members(text, at):
+    """(key -> the value's text as it stands, where the object ends). Python's own reader finds where values end."""
+    def skip(at):
+        return SPACE.match(text, at).end()
+
+    found = {}
+    if text[at:at + 1] != "{":
+        raise Refused(f"an object expected at character {at}")
+    at = skip(at + 1)
+    if text[at:at + 1] == "}":
+        return found, at + 1
+    while True:
+        if text[at:at + 1] != '"':
+            raise Refused(f"a key expected at character {at}")
+        key, at = scanstring(text, at + 1)
+        at = skip(at)
+        if text[at:at + 1] != ":":
+            raise Refused(f"':' expected at character {at}")
+        start = skip(at + 1)
+        try:
+            _, at = READ.raw_decode(text, start)
+        except ValueError as error:
+            raise Refused(str(error)) from None
+        if key in found:
+            raise Refused(f"the key {key!r} twice")
+        found[key] = text[start:at]
+        at = skip(at)
+        mark = text[at:at + 1]
+        at = skip(at + 1)
+        if mark == "}":
+            return found, at
+        if mark != ",":
+            raise Refused(f"',' or '}}' expected at character {at}")
+
+
+def objects(text):
+    at = SPACE.match(text).end()
+    while at < len(text):
+        found, end = members(text, at)
+        yield found, text[at:end]
+        at = SPACE.match(text, end).end()
+
+
+def compact(text):
+    return STRING_OR_SPACE.sub(lambda match: match.group(1) or "", text)
+
+
+def listed(value):
+    return value if isinstance(value, list) else [value]
+
+
+def recipients(name, directory):
+    """The tokens of a recipients file; a name that is a token stands for itself."""
+    if re.fullmatch(r"[0-9A-Fa-f]{64}", name):
+        return [name]
+    if directory is None:
+        raise Refused(f"recipients {name!r}: no --recipients directory given")
+    lines = (line.split("#")[0].strip() for line in open(Path(directory, name)))
+    return [line for line in lines if line]
+
+
+def notifications(path, directory=None, ttl_expiration=None):
+    """(token, payload, expiration, priority) of each notification in a file."""
+    for found, whole in objects(Path(path).read_text("utf-8")):
+        if "aps" in found:
+            found = {"payload": whole, "to": '"default"'}
+        tokens = [token for key in ("token", "tokens", "to") if key in found
+                  for name in listed(json.loads(found[key])) for token in recipients(name, directory)]
+        expiration = json.loads(found["expiration"]) if "expiration" in found else ttl_expiration
+        if expiration is None:
+            raise Refused(f"{path}: no expiration, and no --ttl-expiration")
+        priority = json.loads(found.get("priority", "10"))
+        for token in tokens:
+            yield bytes.fromhex(token), compact(found["payload"]).encode(), expiration, priority
+
+
+def frame(identifier, token, payload, expiration, priority, layout=2):
+    if layout == 0:
+        return struct.pack(">BH", 0, len(token)) + token + struct.pack(">H", len(payload)) + payload
+    if layout == 1:
+        return (struct.pack(">BIIH", 1, identifier, expiration, len(token)) + token
+                + struct.pack(">H", len(payload)) + payload)
+    items = b"".join(struct.pack(">BH", item, len(data)) + data for item, data in (
+        (1, token), (2, payload), (3, struct.pack(">I", identifier)), (4, struct.pack(">I", expiration)),
+        (5, bytes([priority]))))
+    return struct.pack(">BI", 2, len(items)) + items
+
+
+def in_name_order(paths):
+    found = []
+    for path in map(Path, paths):
+        found += sorted(path.iterdir()) if path.is_dir() else [path]
+    return [path for path in found if not path.name.startswith(".")]
+
+
+def compare(expected, streams, layout=2, repeats=False):
+    """What differs first, in words, or None. `streams`: (name, bytes) of each connection."""
+    position = 0
+    for name, data in streams:
+        identifier = 0
+        for sent in decode.decode(data):
+            identifier += 1
+            where = f"{name}: byte {sent.offset}: "
+            if sent.is_barrier:
+                if sent.identifier != identifier:
+                    return f"{where}barrier with identifier {sent.identifier}, {identifier} expected"
+                continue
+            if position < len(expected) and sent.raw == frame(identifier, *expected[position], layout):
+                position += 1
+            elif not (repeats and any(sent.raw == frame(identifier, *earlier, layout)
+                                      for earlier in expected[:position] if earlier[0] == sent.token)):
+                if position == len(expected):
+                    return f"{where}one more than the {position} expected: {sent.line()}"
+                wanted = frame(identifier, *expected[position], layout)
+                first = next((at for at, (a, b) in enumerate(zip(wanted, sent.raw)) if a != b),
+                             min(len(wanted), len(sent.raw)))
+                return (f"{where}notification {position + 1} differs from its byte {first}\n"
+                        f"  expected {wanted.hex()}\n  captured {sent.raw.hex()}")
+    if position < len(expected):
+        return f"{position} of {len(expected)} were captured; the next would be token {expected[position][0].hex()}"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description="compares a capture with the notification files behind it")
+    parser.add_argument("files", nargs="+", help="notification files, or directories of them")
+    parser.add_argument("--captured", nargs="+", default=[], metavar="STREAM", help="one a connection, in order")
+    parser.add_argument("--print", action="store_true", help="write the expected stream to standard output")
+    parser.add_argument("--format", type=int, default=2, choices=(0, 1, 2))
+    parser.add_argument("--refused", action="append", default=[], metavar="TOKENHEX", help="is not to be accepted")
+    parser.add_argument("--repeats", action="store_true", help="what came before may come again")
+    parser.add_argument("--recipients", metavar="DIR")
+    parser.add_argument("--ttl-expiration", type=int, metavar="N")
+    given = parser.parse_args()
+    try:
+        refused = {bytes.fromhex(token) for token in given.refused}
+        expected = [one for path in in_name_order(given.files)
+                    for one in notifications(path, given.recipients, given.ttl_expiration) if one[0] not in refused]
+        if given.print:
+            for identifier, one in enumerate(expected, 1):
+                sys.stdout.buffer.write(frame(identifier, *one, given.format))
+            return
+        difference = compare(expected, [(name, Path(name).read_bytes()) for name in given.captured],
+                             given.format, given.repeats)
+    except (Refused, decode.Malformed, ValueError, OSError) as error:
+        sys.exit(f"expect: {error}")
+    if difference:
+        sys.exit(f"expect: {difference}")
+    print(f"{len(expected)} notifications, byte for byte")
+
+
+if __name__ == "__main__":
+    main()

@@ -25,6 +25,8 @@ let package = Package(
     .executableTarget(
       name: "tinypush", dependencies: ["TinyPush", "TinyPushSandbox", "CMbed", "CLinux"],
       swiftSettings: lifetimes),
+    .testTarget(name: "TinyPushTests", dependencies: ["TinyPush"], swiftSettings: lifetimes),
+    .testTarget(name: "CommandTests"),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -125,3 +125,41 @@ int clinux_accept(int listener, uint16_t *peer_port) {
   *peer_port = (uint16_t)port_of(&address);
   return descriptor;
 }
+
+void clinux_notify(const char *state) {
+  const char *path = getenv("NOTIFY_SOCKET");
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  size_t length = path ? strlen(path) : 0;
+  if (length == 0 || length >= sizeof address.sun_path || (path[0] != '/' && path[0] != '@')) return;
+  memcpy(address.sun_path, path, length);
+  if (path[0] == '@') address.sun_path[0] = 0;
+  int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return;
+  sendto(descriptor, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address,
+         (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
+  close(descriptor);
+}
+
+long clinux_read_directory(int directory, void *buffer, size_t size, int restart) {
+  if (restart && lseek(directory, 0, SEEK_SET) < 0) return -errno;
+  long count = getdents64(directory, buffer, size);
+  return count < 0 ? -errno : count;
+}
+
+const char *clinux_next_entry(const void *buffer, size_t *place, uint64_t *inode, unsigned *kind) {
+  const struct dirent64 *entry = (const struct dirent64 *)((const char *)buffer + *place);
+  *place += entry->d_reclen;
+  *inode = entry->d_ino;
+  *kind = entry->d_type;
+  return entry->d_name;
+}
+
+int clinux_option(int count, char **arguments, const char *brief, const struct option *options, int *found) {
+  opterr = 0;
+  return getopt_long(count, arguments, brief, options, found);
+}
+
+const char *clinux_option_argument(void) { return optarg; }
+
+int clinux_option_index(void) { return optind; }
+

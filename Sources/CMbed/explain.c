@@ -127,8 +127,8 @@ static int explain_untrusted(cmbed_session *session) {
   const cmbed_evidence *evidence = session->evidence;
   char name[CMBED_NAME_MAX];
   if (evidence->unknown)
-    return cmbed_fail(session, CMBED_PEER_UNSUITABLE, "The certificate of %s is signed in a way that is not known here.",
-                      cmbed_peer(session, name));
+    return cmbed_fail(session, CMBED_PEER_UNSUITABLE, "The certificate of %s is signed in a way that is not known "
+                      "here.", cmbed_peer(session, name));
   if (evidence->self_signed == 1)
     return cmbed_fail(session, CMBED_PEER_SELF_SIGNED,
                       "The certificate \"%s\" of %s is self-signed, and not in the CA file %s. If it is to be trusted, "

@@ -47,7 +47,7 @@ public struct FixedBuffer<Element: BitwiseCopyable>: ~Copyable {
   }
 
   /// The elements from `start` on, for a system call to fill.
-  public func room(from start: Int) -> UnsafeMutableBufferPointer<Element> {
+  public func room(from start: Int = 0) -> UnsafeMutableBufferPointer<Element> {
     precondition(start >= 0 && start <= capacity)
     return UnsafeMutableBufferPointer(start: base + start, count: capacity - start)
   }

@@ -13,6 +13,9 @@ public struct Text: ~Copyable {
     @_lifetime(borrow self) get { buffer.span(0..<count) }
   }
 
+  /// All of its memory.
+  var memory: UnsafeMutableRawBufferPointer { buffer.bytes }
+
   /// Empties it, to be filled anew.
   public mutating func clear() {
     count = 0
@@ -38,6 +41,11 @@ public struct Text: ~Copyable {
     if taken < bytes.count { isCut = true }
     buffer.store(bytes.extracting(0..<taken), at: count)
     count += taken
+  }
+
+  /// The first `count` bytes of a buffer.
+  public mutating func append(_ buffer: borrowing FixedBuffer<UInt8>, count: Int) {
+    append(bytes: buffer.span(0..<count))
   }
 
   /// A NUL-terminated string of C's; nothing for nil.

@@ -21,6 +21,8 @@ final class Connection {
   private var stage: Stage = .handshake
   /// What epoll is to wait for.
   private(set) var interest = EPOLLIN.rawValue
+  /// What epoll has been told to wait for; the loop's to keep.
+  var watched: UInt32 = 0
   /// When something must be done even though nothing comes.
   private(set) var deadlineMs: Int64?
 
@@ -39,6 +41,8 @@ final class Connection {
 
   private enum Stage {
     case handshake
+    /// The handshake failed, and an alert is under way that says why.
+    case refused
     case open
     /// Our half is closed.
     case draining
@@ -70,6 +74,7 @@ final class Connection {
   func ready(nowMs: Int64) {
     switch stage {
     case .handshake: shakeHands(nowMs)
+    case .refused: if link.discardRaw() { stage = .over }
     case .open: act(serve(), nowMs)
     case .draining: drain()
     case .over: break
@@ -79,9 +84,12 @@ final class Connection {
   /// The deadline is over.
   func expire() {
     switch stage {
-    case .handshake: refuseHandshake("it took longer than 10 seconds")
+    case .handshake:
+      refuseHandshake("it took longer than 10 seconds")
+      stage = .over
+    case .refused: stage = .over
     case .open: break
-    case .draining: end(isOrderly: true, "Closed.")
+    case .draining: end(isOrderly: true, "closed")
     case .over: break
     }
   }
@@ -89,7 +97,7 @@ final class Connection {
   /// The sandbox ends.
   func stop(nowMs: Int64) {
     switch stage {
-    case .handshake: stage = .over
+    case .handshake, .refused: stage = .over
     case .open:
       switch service {
       case .gateway(let session): act(session.goOutOfService(link), nowMs)
@@ -112,7 +120,14 @@ final class Connection {
       act(serve(), nowMs)
     case .wantRead: interest = EPOLLIN.rawValue
     case .wantWrite: interest = EPOLLOUT.rawValue
-    case .closed, .broken: refuseHandshake("")
+    case .closed: refuseHandshake("")
+    case .broken:
+      refuseHandshake("")
+      link.finishRaw()
+      interest = EPOLLIN.rawValue
+      stage = .refused
+      deadlineMs = nowMs + Self.drainMs
+      if link.discardRaw() { stage = .over }
     }
   }
 
@@ -133,7 +148,9 @@ final class Connection {
       stage = .draining
       deadlineMs = nowMs + Self.drainMs
       drain()
-    case .over: end(isOrderly: true, "")
+    case .over:
+      link.finish()
+      end(isOrderly: true, "")
     case .broken: end(isOrderly: false, "")
     }
   }
@@ -146,8 +163,8 @@ final class Connection {
     }
     switch turn {
     case .wantRead, .wantWrite, .finish: interest = EPOLLIN.rawValue
-    case .over: end(isOrderly: true, "Closed.")
-    case .broken: end(isOrderly: false, "Closed.")
+    case .over: end(isOrderly: true, "closed")
+    case .broken: end(isOrderly: false, "closed")
     }
   }
 
@@ -165,6 +182,7 @@ final class Connection {
     }
   }
 
+  /// - Parameter why: empty for what the link says.
   private func refuseHandshake(_ why: StaticString) {
     var text = Text()
     if why.utf8CodeUnitCount > 0 { text.append(why) } else { link.writeProblem(in: &text) }
@@ -179,9 +197,9 @@ final class Connection {
     switch service {
     case .gateway(let session):
       if session.heldBytes > 0 {
-        text.append(" It ended within a frame, after ")
+        text.append(" It ended within a frame, ")
         text.append(session.heldBytes)
-        text.append(" bytes of it.")
+        text.append(session.heldBytes == 1 ? " byte into it." : " bytes into it.")
       }
       session.closed()
       journal.closed(number, accepted: session.accepted, how: text)

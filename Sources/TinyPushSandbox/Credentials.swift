@@ -56,13 +56,12 @@ struct Credentials {
   /// Whether it had to be made.
   private mutating func keep(_ holder: Holder, isForced: Bool) throws(SandboxFailure) -> Bool {
     var why = Text()
-    var isThere = true
     if isForced {
       why.append("its authority is new")
     } else {
-      guard !isGood(holder, isThere: &isThere, why: &why) else { return false }
+      guard !isGood(holder, why: &why) else { return false }
     }
-    if isThere && !isForced {
+    if home.withPath(holder.certificate, { path in access(path, F_OK) == 0 }) {
       var text = Text(capacity: 8192)
       home.write(holder.certificate, in: &text)
       text.append(" is made anew: ")
@@ -74,7 +73,7 @@ struct Credentials {
     return true
   }
 
-  private func isGood(_ holder: Holder, isThere: inout Bool, why: inout Text) -> Bool {
+  private func isGood(_ holder: Holder, why: inout Text) -> Bool {
     let words = FixedBuffer<CChar>(capacity: Int(CMBED_TEXT_MAX))
     var facts = cmbed_certificate()
     let result = home.withPath(holder.certificate) { certificate in
@@ -83,7 +82,6 @@ struct Credentials {
       }
     }
     guard result == CMBED_OK else {
-      isThere = home.withPath(holder.certificate) { path in access(path, F_OK) == 0 }
       why.append(cString: words.room(from: 0).baseAddress!)
       return false
     }

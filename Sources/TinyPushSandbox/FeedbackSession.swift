@@ -53,7 +53,8 @@ final class FeedbackSession {
       }
       journal.note(text)
     }
-    journal.fedBack(number, tuples: tuples, isCleared: isCleared)
+    journal.fedBack(
+      number, tuples: tuples, isReceived: isTold && isReceived, isCleared: isCleared)
   }
 
   private func fill() {

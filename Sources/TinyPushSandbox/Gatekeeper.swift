@@ -1,7 +1,7 @@
 import TinyPush
 
-/// Decides what becomes of a notification, by its frame alone. Sources: Local and Remote Notification Programming Guide,
-/// 2015-10, tables 5-1 and 5-3; what those leave open says "Inferred".
+/// Decides what becomes of a notification, by its frame alone. Sources: Local and Remote Notification
+/// Programming Guide, 2015-10, tables 5-1 and 5-3; what those leave open says "Inferred".
 final class Gatekeeper {
   /// Inferred: no document names a size; above any bundle identifier in use, and below what a certificate's topic is
   /// read to (127 bytes).
@@ -18,7 +18,9 @@ final class Gatekeeper {
   /// - Parameter topicBytes: the length of the topic in the client's certificate.
   func judge(_ frame: ReceivedFrame, topicBytes: Int, by reader: borrowing FrameReader) -> Verdict {
     if topicBytes == 0 { return .refused(.missingTopic, .noTopic) }
-    if topicBytes > Self.topicBytesMax { return .refused(.invalidTopicSize, .topic(bytes: topicBytes)) }
+    guard topicBytes <= Self.topicBytesMax else {
+      return .refused(.invalidTopicSize, .topic(bytes: topicBytes))
+    }
     // Inferred: commands 0 and 1 can leave a token out only by an empty one, so that an empty one is a missing one.
     guard let token = frame.token, token.count > 0 else {
       return .refused(.missingDeviceToken, .noToken)

@@ -91,7 +91,9 @@ final class Home {
 
   /// 0 or an errno. The mode is set by itself, since the umask takes from what mkdir is given.
   private static func makeOne(_ path: UnsafePointer<CChar>, mode: mode_t) -> Int32 {
-    if mkdir(path, mode) == 0 { return mode == 0o755 || chmod(path, mode) == 0 ? 0 : clinux_errno() }
+    if mkdir(path, mode) == 0 {
+      return mode == 0o755 || chmod(path, mode) == 0 ? 0 : clinux_errno()
+    }
     let error = clinux_errno()
     guard error == EEXIST else { return error }
     var file = stat()

@@ -57,6 +57,19 @@ struct Link: ~Copyable {
     shutdown(descriptor, Int32(SHUT_WR))
   }
 
+  /// Says that nothing more will come, where no session has come about to say goodbye in.
+  func finishRaw() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+  /// Throws away what has come, as the socket has it; whether the peer has closed.
+  func discardRaw() -> Bool {
+    let room = FixedBuffer<UInt8>(capacity: 4096)
+    while true {
+      let got = recv(descriptor, room.room(from: 0).baseAddress, room.capacity, 0)
+      if got > 0 { continue }
+      return got == 0 || clinux_errno() != EAGAIN
+    }
+  }
+
   /// Whether the peer has acknowledged everything.
   var isAcknowledged: Bool { clinux_unacknowledged(descriptor) == 0 }
 

@@ -1,5 +1,4 @@
 import CLinux
-import CMbed
 import TinyPush
 
 /// A push gateway and a feedback service on this machine, for trying and testing: it answers as the real ones are
@@ -9,22 +8,23 @@ import TinyPush
 public final class Sandbox {
   /// More than any agent opens. Past it, connections wait in the kernel's queue.
   static let connectionsMax = 64
-  private static let eventsMax = 64
 
   private let home: Home
   private let journal: Journal
   private let gatekeeper: Gatekeeper
-  private let server: OpaquePointer
+  private let server: Server
   private let gateway: Listener
   private let feedback: Listener
-  private let epoll: Int32
+  private let poller: Poller
   private let signals: Int32
-  private let events = UnsafeMutablePointer<epoll_event>.allocate(capacity: eventsMax)
   private var clock = SystemClock()
   private var connections: [Connection?] = Array(repeating: nil, count: connectionsMax)
   private var connectionCount = 0
   private var lastNumber: Int64 = 0
   private var stage: Stage = .running
+  /// When to look again whether there are descriptors, having run out of them.
+  private var retryMs: Int64?
+  private static let retryAfterMs: Int64 = 1_000
 
   private enum Stage {
     case running
@@ -47,8 +47,7 @@ public final class Sandbox {
   private init(_ options: consuming SandboxOptions) throws(SandboxFailure) {
     // First of all, so that a signal during the making of keys is not lost.
     let signals = clinux_signal_descriptor()
-    let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
-    guard signals >= 0, epoll >= 0 else { throw .software }
+    guard signals >= 0, let poller = Poller() else { throw .software }
     let port = options.port
     let feedbackPort = options.feedbackPort
     let home = try Home(options.directory)
@@ -56,7 +55,7 @@ public final class Sandbox {
     let feedback = try Listener(port: feedbackPort, option: "--feedback-port")
     _ = try Credentials(in: home, now: clock.unixSeconds)
     try ConfigFile(home: home, port: gateway.port, feedbackPort: feedback.port).keep()
-    server = try Self.makeServer(home)
+    server = try Server(home)
     journal = Journal(isJSON: options.isJSON, isQuiet: options.isQuiet)
     gatekeeper = Gatekeeper(
       payloadLimit: options.payloadLimit, invalidTokens: options.invalidTokens)
@@ -64,43 +63,16 @@ public final class Sandbox {
     self.gateway = gateway
     self.feedback = feedback
     self.signals = signals
-    self.epoll = epoll
+    self.poller = poller
   }
 
-  deinit {
-    cmbed_server_free(server)
-    events.deallocate()
-    close(epoll)
-    close(signals)
-  }
-
-  private static func makeServer(_ home: Home) throws(SandboxFailure) -> OpaquePointer {
-    let words = FixedBuffer<CChar>(capacity: Int(CMBED_TEXT_MAX))
-    let text = words.room(from: 0).baseAddress!
-    var made: OpaquePointer?
-    _ = home.withPath("/ca.pem") { authority in
-      home.withPath("/gateway.pem") { certificate in
-        home.withPath("/gateway-key.pem") { key in
-          var options = cmbed_server_options()
-          options.ca = authority
-          options.certificate = certificate
-          options.key = key
-          return cmbed_server_new(&made, &options, text)
-        }
-      }
-    }
-    if let made { return made }
-    var failure = Text()
-    failure.append(cString: text)
-    SandboxFailure.say(failure)
-    throw .cannotCreate
-  }
+  deinit { close(signals) }
 
   // MARK: - The loop
 
   private func run() -> Int32 {
-    _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, signals, EPOLLIN.rawValue)
-    listen(EPOLL_CTL_ADD, EPOLLIN.rawValue)
+    poller.add(signals, EPOLLIN.rawValue)
+    eachListener { poller, listener in poller.add(listener, EPOLLIN.rawValue) }
     journal.tick(clock)
     journal.listening(gateway, feedback, home)
     while true {
@@ -120,12 +92,11 @@ public final class Sandbox {
 
   /// Waits for something to do, and does it; `false` when it is to end at once.
   private func turn() -> Bool {
-    let count = epoll_wait(
-      epoll, events, Int32(Self.eventsMax), timeoutMs())
+    let count = poller.wait(ms: timeoutMs())
     clock.tick()
     journal.tick(clock)
-    for index in 0..<Int(max(count, 0)) {
-      let descriptor = clinux_epoll_descriptor(events + index)
+    for index in 0..<count {
+      let descriptor = poller.descriptor(index)
       if descriptor == signals {
         guard takeSignal() else { return false }
       } else if descriptor == gateway.v4 || descriptor == gateway.v6 {
@@ -142,12 +113,11 @@ public final class Sandbox {
 
   private func timeoutMs() -> Int32 {
     var next: Int64?
+    if case .full = stage { next = retryMs }
     for index in 0..<Self.connectionsMax {
       guard let deadline = connections[index]?.deadlineMs else { continue }
       next = min(next ?? .max, deadline)
     }
-    // Descriptors have run out although nothing is open that could give one back: look again in a while.
-    if case .full = stage, connectionCount == 0 { return 1000 }
     guard let next else { return -1 }
     return Int32(max(0, min(next - clock.monotonicMs, 60_000)))
   }
@@ -163,7 +133,8 @@ public final class Sandbox {
 
   private func stop() {
     stage = .stopping
-    listen(EPOLL_CTL_DEL, 0)
+    retryMs = nil
+    eachListener { poller, listener in poller.remove(listener) }
     for index in 0..<Self.connectionsMax {
       guard let connection = connections[index] else { continue }
       connection.stop(nowMs: clock.monotonicMs)
@@ -173,11 +144,11 @@ public final class Sandbox {
 
   // MARK: - Connections
 
-  private func listen(_ operation: Int32, _ interest: UInt32) {
-    _ = clinux_epoll_set(epoll, operation, gateway.v4, interest)
-    _ = clinux_epoll_set(epoll, operation, feedback.v4, interest)
-    if gateway.v6 >= 0 { _ = clinux_epoll_set(epoll, operation, gateway.v6, interest) }
-    if feedback.v6 >= 0 { _ = clinux_epoll_set(epoll, operation, feedback.v6, interest) }
+  private func eachListener(_ body: (borrowing Poller, Int32) -> Void) {
+    body(poller, gateway.v4)
+    body(poller, feedback.v4)
+    if gateway.v6 >= 0 { body(poller, gateway.v6) }
+    if feedback.v6 >= 0 { body(poller, feedback.v6) }
   }
 
   private func accept(_ listener: Int32, _ service: ServiceName) {
@@ -186,7 +157,10 @@ public final class Sandbox {
     let descriptor = clinux_accept(listener, &peerPort)
     if descriptor == -EAGAIN || descriptor == -ECONNABORTED { return }
     guard descriptor >= 0 else { return pause(error: -descriptor) }
-    guard let link = Link(accepting: descriptor, for: server) else { return }
+    guard let link = Link(accepting: descriptor, for: server.pointer) else {
+      return pause(error: ENOMEM)
+    }
+    retryMs = nil
     lastNumber += 1
     let session: Connection.Service
     switch service {
@@ -203,14 +177,18 @@ public final class Sandbox {
     while connections[index] != nil { index += 1 }
     connections[index] = connection
     connectionCount += 1
-    _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, descriptor, connection.interest)
+    connection.watched = connection.interest
+    poller.add(descriptor, connection.interest)
     if connectionCount == Self.connectionsMax { pause(error: 0) }
   }
 
   /// Lets nobody in until a connection ends: who waits in the queue would wake the loop again and again.
   private func pause(error: Int32) {
+    let isRepeated = retryMs != nil
     stage = .full
-    listen(EPOLL_CTL_MOD, 0)
+    retryMs = error == 0 ? nil : clock.monotonicMs + Self.retryAfterMs
+    eachListener { poller, listener in poller.change(listener, 0) }
+    if isRepeated { return }
     var text = Text()
     if error == 0 {
       text.append(connectionCount)
@@ -227,11 +205,7 @@ public final class Sandbox {
   private func serve(_ descriptor: Int32) {
     for index in 0..<Self.connectionsMax where connections[index]?.descriptor == descriptor {
       guard let connection = connections[index] else { continue }
-      let interest = connection.interest
       connection.ready(nowMs: clock.monotonicMs)
-      if !connection.isOver && connection.interest != interest {
-        _ = clinux_epoll_set(epoll, EPOLL_CTL_MOD, descriptor, connection.interest)
-      }
       settle(index)
       return
     }
@@ -245,19 +219,28 @@ public final class Sandbox {
       connection.expire()
       settle(index)
     }
-    if case .full = stage, connectionCount == 0 { resume() }
+    if case .full = stage, let retryMs, retryMs <= clock.monotonicMs { resume() }
   }
 
-  /// Frees a connection that is over.
+  /// Waits for what a connection waits for now, or frees it when it is over.
   private func settle(_ index: Int) {
-    guard let connection = connections[index], connection.isOver else { return }
+    guard let connection = connections[index] else { return }
+    guard connection.isOver else {
+      if connection.interest != connection.watched {
+        connection.watched = connection.interest
+        poller.change(connection.descriptor, connection.interest)
+      }
+      return
+    }
     connections[index] = nil
     connectionCount -= 1
     if case .full = stage { resume() }
   }
 
+  /// Lets others in again. The time to retry stands until somebody has been let in, so that the same trouble is
+  /// said once.
   private func resume() {
     stage = .running
-    listen(EPOLL_CTL_MOD, EPOLLIN.rawValue)
+    eachListener { poller, listener in poller.change(listener, EPOLLIN.rawValue) }
   }
 }

@@ -1,13 +1,89 @@
 import CLinux
 import TinyPush
-import TinyPushSandbox
-@main struct Main {
+
+/// A subcommand: its name, what it does in a line, and its code.
+struct Command {
+  let name: StaticString
+  let summary: StaticString
+  let run: (Int32, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Int32
+}
+
+@main
+struct Main {
+  static let version: StaticString = "0.1.0"
+
+  static var commands: InlineArray<5, Command> {
+    [
+      Command(name: "run", summary: "deliver the spool", run: RunCommand.run),
+      Command(name: "send", summary: "put a notification into the spool", run: SendCommand.run),
+      Command(
+        name: "check", summary: "check notification files, or the configuration",
+        run: CheckCommand.run),
+      Command(name: "status", summary: "say how delivery goes", run: StatusCommand.run),
+      Command(
+        name: "sandbox", summary: "run a gateway and a feedback service on this machine",
+        run: SandboxCommand.run),
+    ]
+  }
+
   static func main() {
-    var w = Words()
-    do throws(Oops) { try w.add("hello") } catch { _ = puts("oops") }
-    withVaList2(w.n)
-    exit(Int32(CommandLineCount()))
+    let count = clinux_argument_count()
+    guard let arguments = clinux_arguments(), count > 1, let first = arguments[1] else {
+      printUsage(to: STDERR_FILENO)
+      exit(ExitStatus.usage.rawValue)
+    }
+    let name = CString.span(first)
+    if name.equals("--help") || name.equals("-h") || name.equals("help") {
+      printUsage(to: STDOUT_FILENO)
+      exit(ExitStatus.ok.rawValue)
+    }
+    if name.equals("--version") {
+      var text = Text()
+      text.append("tinypush ")
+      text.append(version)
+      text.append("\n")
+      text.write(to: STDOUT_FILENO)
+      exit(ExitStatus.ok.rawValue)
+    }
+    let commands = commands
+    for index in commands.indices where name.equals(commands[index].name) {
+      exit(commands[index].run(count - 1, arguments + 1))
+    }
+    var names: InlineArray<5, StaticString> = .init(repeating: "")
+    for index in commands.indices { names[index] = commands[index].name }
+    var text = Text()
+    text.append("tinypush: there is no command ")
+    text.append(printable: name)
+    if let nearest = Nearest.match(name, among: names) {
+      text.append(": did you mean ")
+      text.append(nearest)
+      text.append("?")
+    }
+    text.append("\nTry `tinypush --help`.\n")
+    text.write(to: STDERR_FILENO)
+    exit(ExitStatus.usage.rawValue)
+  }
+
+  private static func printUsage(to descriptor: Int32) {
+    var text = Text(capacity: 2048)
+    text.append(
+      "Usage: tinypush COMMAND [OPTION]...\nDelivers notification files to Apple's push gateway, and loses none.\n\n"
+    )
+    let commands = commands
+    for index in commands.indices {
+      text.append("  ")
+      text.append(commands[index].name)
+      for _ in commands[index].name.utf8CodeUnitCount..<10 { text.append(" ") }
+      text.append(commands[index].summary)
+      text.append("\n")
+    }
+    text.append(
+      """
+
+      Every command takes --config FILE (/etc/tinypush/tinypush.conf), -o KEY=VALUE over
+      it, and --help; tinypush itself --version.
+
+      """)
+    text.write(to: descriptor)
   }
 }
-func CommandLineCount() -> Int { 0 }
-func withVaList2(_ n: Int) { var b: [CChar] = [72,105,10,0]; b.withUnsafeMutableBufferPointer { p in _ = write(1, p.baseAddress!, 3) } }

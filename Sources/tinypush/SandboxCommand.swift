@@ -25,7 +25,8 @@ enum SandboxCommand {
     """
 
   private static let names: InlineArray<8, StaticString> = [
-    "--dir", "--port", "--feedback-port", "--json", "--quiet", "--payload-limit", "--invalid", "--help",
+    "--dir", "--port", "--feedback-port", "--json", "--quiet", "--payload-limit", "--invalid",
+    "--help",
   ]
   private static let usageStatus: Int32 = 64
 

@@ -69,6 +69,21 @@ int clinux_socket_error(int socket);
 /* Columns of the terminal behind a descriptor; 0 when it is none. */
 int clinux_terminal_columns(int descriptor);
 
+/* One word to the service manager behind $NOTIFY_SOCKET ("READY=1"), if there is one. */
+void clinux_notify(const char *state);
+
+/* Reads directory entries into `buffer`, beginning again where `restart` is set. Returns bytes, 0 at the end, -errno. */
+long clinux_read_directory(int directory, void *buffer, size_t size, int restart);
+
+/* The entry at `*place` of what clinux_read_directory read, which is moved on. `*kind` is one of DT_*. */
+const char *clinux_next_entry(const void *buffer, size_t *place, uint64_t *inode, unsigned *kind);
+
+/* getopt_long over arguments of its own, and what it leaves in globals. */
+int clinux_option(int count, char **arguments, const char *brief, const struct option *options, int *found);
+const char *clinux_option_argument(void);
+int clinux_option_index(void);
+
+
 /* One descriptor in an epoll set, its number as the event's data. Returns 0 or -errno. */
 int clinux_epoll_set(int epoll, int operation, int descriptor, uint32_t events);
 static inline int clinux_epoll_descriptor(const struct epoll_event *event) { return event->data.fd; }

@@ -105,8 +105,9 @@ int cmbed_read(cmbed_session *session, void *bytes, size_t count);
 /* Whether bytes are waiting inside the session, of which epoll knows nothing. */
 int cmbed_pending(const cmbed_session *session);
 
-/* Writes `count` bytes, 16384 at most, as one record. Returns `count`, or CMBED_WANT_WRITE, after which the call must
-   be made again with the same bytes. */
+/* Writes `count` bytes, 16384 at most, as one record; in TLS 1.3 the last byte of 16384 makes another. Returns `count`,
+   or CMBED_WANT_WRITE, after which the call must be made again with the same bytes. After CMBED_RESET, what the peer
+   had sent before can still be read. */
 int cmbed_write(cmbed_session *session, const void *bytes, size_t count);
 
 /* Says goodbye (close_notify) without waiting. The socket stays open. */
@@ -157,7 +158,7 @@ typedef struct {
   const char *host;        /* a dNSName to bear; NULL: none */
   int loopback;            /* also bear 127.0.0.1 and ::1 */
   int authority;           /* may issue others */
-  int sandbox;             /* bear Apple's development extension */
+  int sandbox;             /* bear Apple's development extension; else, with a topic, the production one */
   int64_t not_before, not_after; /* UNIX seconds */
 } cmbed_issue_options;
 

@@ -194,17 +194,21 @@ public struct Courier: ~Copyable {
   /// Everything has been sent that there is to send.
   var isAllSent: Bool {
     reading == nil && interrupted == nil && again.isEmpty && batchBytes == 0
-      && (isStopping || backlog.isEmpty && backlog.isComplete && !isScanWanted && unfinished.retryAt == nil)
+      && (isStopping
+        || backlog.isEmpty && backlog.isComplete && !isScanWanted && unfinished.retryAt == nil)
   }
 
   private var isDone: Bool {
-    guard sent.isEmpty, batchBytes == 0, failureClaim == nil, settledClaims == 0 else { return false }
+    guard sent.isEmpty, batchBytes == 0, failureClaim == nil, settledClaims == 0 else {
+      return false
+    }
     return isStopping || settings.isOnce && isAllSent
   }
 
   private var wantsLink: Bool {
     if isStopping { return false }
-    return !settings.isOnce || !again.isEmpty || reading != nil || interrupted != nil || !backlog.isEmpty
+    return !settings.isOnce || !again.isEmpty || reading != nil || interrupted != nil
+      || !backlog.isEmpty
   }
 
   private var deadline: Instant? {
@@ -260,8 +264,12 @@ public struct Courier: ~Copyable {
   /// Names that writers use for what is not finished are left alone.
   static func isFileName(_ name: Span<UInt8>) -> Bool {
     guard name.count > 0, name[0] != 0x2E, name[name.count - 1] != 0x7E else { return false }
-    if name.count > 4, name.extracting((name.count - 4)..<name.count).equals(".tmp") { return false }
-    if name.count > 5, name.extracting((name.count - 5)..<name.count).equals(".part") { return false }
+    if name.count > 4, name.extracting((name.count - 4)..<name.count).equals(".tmp") {
+      return false
+    }
+    if name.count > 5, name.extracting((name.count - 5)..<name.count).equals(".part") {
+      return false
+    }
     return true
   }
 
@@ -272,6 +280,22 @@ public struct Courier: ~Copyable {
 
   /// Whether everything has been settled and nothing waits.
   public var isIdle: Bool { claims.isEmpty && backlog.isEmpty && batchBytes == 0 }
+
+  /// Whether there is a connection that may be written to.
+  public var isUp: Bool { link == .up }
+
+  /// Whether nothing but the end of the connection was waited for.
+  public var isAwaitingEnd: Bool { sent.isEmpty && (isStopping || settings.isOnce) }
+
+  /// The large memories, whose pages may be given back to the system while ``isIdle``.
+  public func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
+    body(input.bytes)
+    body(failure.memory)
+    sent.forEachBuffer(body)
+    again.forEachBuffer(body)
+    claims.forEachBuffer(body)
+    backlog.forEachBuffer(body)
+  }
 
   /// The next thing worth a line in the log.
   public mutating func takeReport() -> Report? { reports.take() }

@@ -139,7 +139,8 @@ extension Courier {
   /// An answer ends the connection, and says what became of everything before it.
   private mutating func handle(_ response: ErrorResponse) {
     let id = response.identifier
-    let isKnown = id > 0 && id <= lastWrittenID && response.status.isDocumented && response.status != .none
+    let isKnown =
+      id > 0 && id <= lastWrittenID && response.status.isDocumented && response.status != .none
     guard isKnown else {
       reports.add(.strangeAnswer(response, uncertain: cut(isAnswered: false)))
       link = .closing

@@ -35,7 +35,9 @@ extension Courier {
   }
 
   /// The gateway refused a notification.
-  mutating func refuse(_ notification: Notification, digits: Span<UInt8>, status: Status, of now: Reading) {
+  mutating func refuse(
+    _ notification: Notification, digits: Span<UInt8>, status: Status, of now: Reading
+  ) {
     var reason = Text(capacity: 512)
     reason.append("the gateway refused it: ")
     reason.append(status.text)

@@ -29,6 +29,8 @@ struct Window: ~Copyable {
     ring = FixedBuffer(capacity: capacity)
   }
 
+  func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) { body(ring.bytes) }
+
   var isEmpty: Bool { count == 0 }
   var capacity: Int { ring.capacity }
 

@@ -18,7 +18,8 @@ public enum JSONProblem: UInt8, Error {
   /// In words: what was expected, and how to mend it.
   public var text: StaticString {
     switch self {
-    case .unexpectedEnd: "the text ends in the middle of an object: is a brace, a bracket or a quote missing?"
+    case .unexpectedEnd:
+      "the text ends in the middle of an object: is a brace, a bracket or a quote missing?"
     case .expectedValue:
       "expected a value: a string in double quotes, a number, an object, an array, true, false or null"
     case .expectedKey: "expected a key in double quotes"
@@ -26,9 +27,11 @@ public enum JSONProblem: UInt8, Error {
     case .expectedCommaOrBrace: "expected ',' or '}': is a comma missing before this?"
     case .expectedCommaOrBracket: "expected ',' or ']': is a comma missing before this?"
     case .trailingComma: "nothing follows the comma before this: remove the comma"
-    case .invalidNumber: "not a number as JSON writes it (no leading zeros or plus, digits on both sides of the point)"
+    case .invalidNumber:
+      "not a number as JSON writes it (no leading zeros or plus, digits on both sides of the point)"
     case .invalidEscape: "no such escape: JSON has \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX"
-    case .loneSurrogate: "half of a surrogate pair: \\uD800 to \\uDBFF must be followed by \\uDC00 to \\uDFFF"
+    case .loneSurrogate:
+      "half of a surrogate pair: \\uD800 to \\uDBFF must be followed by \\uDC00 to \\uDFFF"
     case .invalidUTF8: "not UTF-8: save the file as UTF-8"
     case .controlCharacter: "a control character inside a string: write it as \\n, \\t or \\u00XX"
     case .tooDeep: "nested deeper than 32 levels"

@@ -42,8 +42,15 @@ public struct Refusal {
   /// The byte at fault, from the start of the text.
   public var offset: Int
   /// What the reason's words need besides: a size, a limit.
-  public var found: Int = 0
-  public var limit: Int = 0
+  public var found: Int
+  public var limit: Int
+
+  public init(reason: Reason, offset: Int, found: Int = 0, limit: Int = 0) {
+    self.reason = reason
+    self.offset = offset
+    self.found = found
+    self.limit = limit
+  }
 
   public enum Reason: Equatable {
     case json(JSONProblem)
@@ -89,8 +96,10 @@ public struct Refusal {
     case .missingPayload:
       text.append("no payload: add \"payload\": {\"aps\": {\"alert\": \"…\"}}")
     case .missingToken:
-      text.append("no device token: add \"token\": \"64 hex digits\", or \"tokens\": [\"…\", \"…\"]")
-    case .payloadNotObject: text.append("the payload must be an object: {\"aps\": {\"alert\": \"…\"}}")
+      text.append(
+        "no device token: add \"token\": \"64 hex digits\", or \"tokens\": [\"…\", \"…\"]")
+    case .payloadNotObject:
+      text.append("the payload must be an object: {\"aps\": {\"alert\": \"…\"}}")
     case .missingAps: text.append("the payload has no aps: add \"aps\": {\"alert\": \"…\"} to it")
     case .apsNotObject: text.append("aps must be an object: {\"alert\": \"…\"}")
     case .apsIsEmpty:
@@ -106,14 +115,17 @@ public struct Refusal {
       text.append("a device token has 64 hex digits, and this one has ")
       text.append(found)
       text.append(" characters")
-    case .tokenNotHex: text.append("a device token has only the digits 0-9 and a-f, without spaces or <>")
+    case .tokenNotHex:
+      text.append("a device token has only the digits 0-9 and a-f, without spaces or <>")
     case .tokenTwice: text.append("give either token or tokens, not both")
     case .tokensNotArray: text.append("tokens must be an array: [\"64 hex digits\", …]")
     case .tokensEmpty: text.append("tokens is empty: there is nobody to send it to")
     case .priority:
       text.append("priority must be 10 (at once) or 5 (when it saves the device's power)")
     case .prioritySilent:
-      text.append("with only content-available, priority must be 5: the gateway refuses 10 when nothing is shown or heard")
+      text.append(
+        "with only content-available, priority must be 5: the gateway refuses 10 when nothing is shown or heard"
+      )
     case .expiration:
       text.append("expiration must be UNIX seconds, 0 to 4294967295 (0: do not store)")
     case .ttl: text.append("ttl must be whole seconds, 0 to 4294967295 (0: do not store)")

@@ -179,7 +179,9 @@ private struct Envelope {
     return nil
   }
 
-  private mutating func readToken(_ text: Span<UInt8>, by scanner: inout JSONScanner) throws(JSONProblem) {
+  private mutating func readToken(_ text: Span<UInt8>, by scanner: inout JSONScanner)
+    throws(JSONProblem)
+  {
     guard try scanner.peek(text) == 0x22 else {
       refuse(.tokenNotString, at: scanner.index)
       try scanner.skipValue(text)
@@ -196,7 +198,9 @@ private struct Envelope {
     notification.recipients += 1
   }
 
-  private mutating func readPayload(_ text: Span<UInt8>, by scanner: inout JSONScanner) throws(JSONProblem) {
+  private mutating func readPayload(_ text: Span<UInt8>, by scanner: inout JSONScanner)
+    throws(JSONProblem)
+  {
     let start = scanner.index
     let spaceBytes = scanner.spaceBytes
     guard text[start] == 0x7B else {
@@ -227,7 +231,9 @@ private struct Envelope {
     notification.payloadBytes = scanner.index - start - (scanner.spaceBytes - spaceBytes)
   }
 
-  private mutating func readAps(_ text: Span<UInt8>, by scanner: inout JSONScanner) throws(JSONProblem) {
+  private mutating func readAps(_ text: Span<UInt8>, by scanner: inout JSONScanner)
+    throws(JSONProblem)
+  {
     let start = scanner.index
     guard try scanner.openObject(text) else {
       refuse(.apsIsEmpty, at: start)
@@ -239,7 +245,9 @@ private struct Envelope {
       let range = try scanner.key(text)
       let key = text.extracting(range)
       if key.equals("content-available") { hasContentAvailable = true }
-      if key.equals("alert") || key.equals("badge") || key.equals("sound") { isFeltByTheUser = true }
+      if key.equals("alert") || key.equals("badge") || key.equals("sound") {
+        isFeltByTheUser = true
+      }
       try scanner.skipValue(text)
     } while try scanner.nextMember(text)
     isSilent = hasContentAvailable && !isFeltByTheUser

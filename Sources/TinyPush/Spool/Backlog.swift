@@ -75,6 +75,12 @@ struct Backlog: ~Copyable {
     }
   }
 
+  func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
+    body(names.bytes)
+    body(spare.bytes)
+    body(places.bytes)
+  }
+
   // MARK: - Order
 
   @_lifetime(immortal)

@@ -53,6 +53,11 @@ struct Claims: ~Copyable {
     return nameEnd < start ? nameEnd + 256 <= start : nameEnd + 256 <= names.capacity || start > 256
   }
 
+  func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
+    body(ring.bytes)
+    body(names.bytes)
+  }
+
   func contains(inode: UInt64) -> Bool { inodes.contains(inode) }
 
   /// Takes a file on; `hasRoom` must hold. Returns its number.

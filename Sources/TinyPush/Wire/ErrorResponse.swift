@@ -73,7 +73,8 @@ public struct Status: Equatable, Sendable {
     case 3, 6: "check that the certificate is a push certificate of this app"
     case 5: "a device token is 64 hex digits"
     case 7: "the gateway takes less than was sent: set payload-limit to its limit"
-    case 8: "the token belongs to another app, or to the other environment (production, sandbox), or is made up"
+    case 8:
+      "the token belongs to another app, or to the other environment (production, sandbox), or is made up"
     default: "send it again; if it is refused again, look at the payload"
     }
   }

@@ -1,8 +1,8 @@
 /// Takes a provider's stream apart into frames of commands 2, 1 and 0, however it is cut up; the gateway's side.
 ///
-/// Bytes go in by ``makeRoom()`` and ``take(_:)``, or by ``append(_:)``; frames come out of ``next()`` until it asks for
-/// more. Nothing is allocated after the start, whatever comes: a frame announced larger than the bound is refused by its
-/// head. After a problem the stream is out of step, and nothing more comes of it.
+/// Bytes go in by ``makeRoom()`` and ``take(_:)``, or by ``append(_:)``; frames come out of ``next()`` until it
+/// asks for more. Nothing is allocated after the start, whatever comes: a frame announced larger than the bound is
+/// refused by its head. After a problem the stream is out of step, and nothing more comes of it.
 public struct FrameReader: ~Copyable {
   /// The largest frame that is taken. Inferred: an item of the largest size that its head can announce, 65,535 bytes,
   /// and the others beside it, so that a payload far too large is still answered with its identifier.
@@ -192,24 +192,6 @@ public struct FrameReader: ~Copyable {
     _ kind: FrameProblem.Kind, at place: Int, identifier: UInt32? = nil
   ) -> FrameProblem {
     FrameProblem(kind: kind, offset: offset + Int64(place - start), identifier: identifier)
-  }
-}
-
-/// A frame as it came: whole, and nothing in it judged but its form. The ranges are of its reader's bytes.
-public struct ReceivedFrame {
-  public var format: FrameFormat
-  /// Of the whole frame.
-  public var byteCount: Int
-  /// What the frame does not hold, or its command does not have, is nil.
-  public var identifier: UInt32?
-  public var expiration: UInt32?
-  public var priority: UInt8?
-  public var token: Range<Int>?
-  public var payload: Range<Int>?
-
-  init(format: FrameFormat, byteCount: Int) {
-    self.format = format
-    self.byteCount = byteCount
   }
 }
 

@@ -1,0 +1,415 @@
+import CLinux
+import CMbed
+
+/// The shell around ``Courier``: does what it asks for, on a spool, a socket and a clock, and tells it what happens. One
+/// thread, which sleeps in epoll when there is nothing to do.
+public struct Agent: ~Copyable {
+  private var config: Config
+  private var courier: Courier
+  private var spool: SpoolDirectory
+  private var connection: GatewayConnection
+  private var log = Log()
+  private var page: MappedStatusPage
+  private var progress: ProgressBar
+  private let epoll: Int32
+  private let signals: Int32
+  private let watcher: Int32
+  private let gateway: CString
+  private var events: InlineArray<8, epoll_event>
+  private let scratch = FixedBuffer<UInt8>(capacity: 4096)
+  private var stopBy: Instant?
+  private var dialFailures = 0
+  private var isMemoryReturned = true
+  private var isConfigBroken = false
+  private var wasUp = false
+
+  /// How often `--once` tries to connect before it leaves what is left for later.
+  private static let dialFailuresMax = 3
+  /// How long a stop may take besides `settle`.
+  private static let stopPatience = Duration.seconds(5)
+
+  /// - Parameter message: on failure, what is wrong, where, and what to do.
+  public init(_ config: consuming Config, message: inout Text) throws(ExitStatus) {
+    var address = Text(capacity: 300)
+    config.gatewayAddress(in: &address)
+    try Self.checkFiles(config, message: &message)
+    // The process that reads the log may be told where the page is: it is made even before the spool is looked at.
+    spool = try SpoolDirectory(config.spool.pointer, message: &message)
+    page = MappedStatusPage(config.status.pointer)
+    var seed: UInt64 = 0
+    _ = getrandom(&seed, 8, 0)
+    courier = Courier(config.courier, seed: seed)
+    connection = GatewayConnection(address: address.bytes, timeout: config.connectTimeout)
+    progress = ProgressBar(isWanted: config.courier.isOnce)
+    gateway = address.cString()
+    epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+    signals = clinux_signal_descriptor()
+    watcher = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+    events = .init(repeating: epoll_event())
+    self.config = config
+    _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, signals, EPOLLIN.rawValue)
+    if watcher >= 0, !self.config.courier.isOnce { watchSpool() }
+  }
+
+  deinit {
+    close(epoll)
+    close(signals)
+    if watcher >= 0 { close(watcher) }
+  }
+
+  /// That certificate, key and CA can be read and fit together is found out before anything else.
+  private static func checkFiles(_ config: borrowing Config, message: inout Text) throws(ExitStatus)
+  {
+    guard !config.certificate.isEmpty else {
+      message.append(
+        "no certificate is set: set certificate (and key) to your push certificate's PEM files")
+      throw .config
+    }
+    let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
+    defer { text.deallocate() }
+    text[0] = 0
+    var certificate = cmbed_certificate()
+    var result = cmbed_certificate_read(
+      &certificate, config.certificate.pointer,
+      config.key.isEmpty ? config.certificate.pointer : config.key.pointer,
+      config.keyPassword.isEmpty ? nil : config.keyPassword.pointer, text)
+    if result == CMBED_OK {
+      result = cmbed_certificate_read(&certificate, config.ca.pointer, nil, nil, text)
+    }
+    guard result != CMBED_OK else { return }
+    message.append(cString: text)
+    switch result {
+    case Int32(CMBED_FILE_MISSING): throw .noInput
+    case Int32(CMBED_FILE_UNREADABLE): throw .noPermission
+    default: throw .config
+    }
+  }
+
+  private func watchSpool() {
+    var path = Text(capacity: 4200)
+    path.append(bytes: config.spool.span)
+    path.append("/new")
+    let mask = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR
+    if path.withCString({ inotify_add_watch(watcher, $0, UInt32(mask)) }) >= 0 {
+      _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, watcher, EPOLLIN.rawValue)
+    }
+  }
+
+  // MARK: - The loop
+
+  /// Works until it is told to stop, or with `--once` until the spool is empty.
+  public mutating func run() -> ExitStatus {
+    sayStarted()
+    while true {
+      switch courier.next(Clock.time()) {
+      case .scan: progress.found(spool.scan(&courier))
+      case .open: spool.open(&courier)
+      case .read: spool.read(&courier)
+      case .close:
+        spool.closeFile()
+        courier.closed()
+      case .record:
+        let isRecorded = spool.record(&courier)
+        if isRecorded { spool.boundFailed(to: config.failedLimit) }
+        courier.recorded(isRecorded)
+      case .remove:
+        courier.removed(spool.remove(&courier))
+        progress.settled()
+      case .dial: dial()
+      case .write:
+        poll(.zero)
+        write()
+      case .sample: sample()
+      case .disconnect:
+        connection.hangUp(epoll: epoll, sayGoodbye: true)
+        page.change(.down, words: gateway.span)
+      case .wait(let until):
+        takeReports()
+        page.update(courier.counters, inFlight: courier.inFlight)
+        progress.show(courier.counters, inFlight: courier.inFlight)
+        if let status = shouldGiveUp() { return finish(status) }
+        returnMemory()
+        poll(.until(until))
+      case .finish: return finish(.ok)
+      }
+    }
+  }
+
+  private enum Wait {
+    case zero
+    case until(Instant?)
+  }
+
+  /// Takes in what has happened, waiting for it if there is nothing.
+  private mutating func poll(_ wait: Wait) {
+    var timeout: Int32 = 0
+    if case .until(let instant) = wait {
+      var earliest = instant
+      if let deadline = connection.deadline, earliest.map({ deadline < $0 }) ?? true {
+        earliest = deadline
+      }
+      if let stopBy, earliest.map({ stopBy < $0 }) ?? true { earliest = stopBy }
+      timeout = earliest.map { Int32(clamping: Clock.now().until($0).milliseconds) } ?? -1
+    }
+    var span = events.mutableSpan
+    let count = span.withUnsafeMutableBufferPointer {
+      epoll_wait(epoll, $0.baseAddress, Int32($0.count), timeout)
+    }
+    var isConnectionReady = false
+    var isWritable = false
+    for index in 0..<Int(max(count, 0)) {
+      var event = events[index]
+      let descriptor = clinux_epoll_descriptor(&event)
+      if descriptor == signals {
+        takeSignals()
+      } else if descriptor == watcher {
+        takeSpoolEvents()
+      } else if descriptor == connection.descriptor {
+        isConnectionReady = true
+        isWritable = event.events & EPOLLOUT.rawValue != 0
+      }
+    }
+    if connection.phase == .up {
+      if isConnectionReady { receive() }
+      if isWritable, connection.phase == .up {
+        connection.watch(epoll: epoll, writable: false)
+        courier.writable()
+      }
+    } else if connection.phase != .none {
+      let isLate = connection.deadline.map { Clock.now() >= $0 } ?? false
+      if isConnectionReady || isLate { proceed() }
+    }
+  }
+
+  private mutating func takeSignals() {
+    var information = signalfd_siginfo()
+    let size = MemoryLayout<signalfd_siginfo>.size
+    while CLinux.read(signals, &information, size) == size {
+      if information.ssi_signo == UInt32(SIGHUP) {
+        courier.rescan()
+        continue
+      }
+      guard stopBy == nil else { continue }
+      clinux_notify("STOPPING=1\nSTATUS=draining")
+      log.write(.info, "stopping: what was sent is confirmed, the rest stays in the spool")
+      courier.stop()
+      stopBy = Clock.now() + config.courier.settle + Self.stopPatience
+    }
+  }
+
+  /// inotify's events name what came; when they overflowed, everything must be looked at.
+  private mutating func takeSpoolEvents() {
+    while true {
+      let room = scratch.room()
+      let count = CLinux.read(watcher, room.baseAddress, room.count)
+      guard count > 0 else { return }
+      var place = 0
+      while place < count {
+        let event = UnsafeRawPointer(room.baseAddress! + place)
+        let mask = event.load(fromByteOffset: 4, as: UInt32.self)
+        let length = Int(event.load(fromByteOffset: 12, as: UInt32.self))
+        if mask & UInt32(IN_Q_OVERFLOW) != 0 {
+          courier.rescan()
+        } else if length > 0 {
+          let name = (event + 16).assumingMemoryBound(to: CChar.self)
+          courier.offer(CString.span(name))
+        }
+        place += 16 + length
+      }
+    }
+  }
+
+  // MARK: - The connection
+
+  private mutating func dial() {
+    page.change(.connecting, words: gateway.span)
+    // The look-up blocks. Nothing is under way then, so a signal may simply end the process.
+    if case .failed = connection.dial(epoll: epoll, at: Clock.now()) { dialFailed() }
+  }
+
+  private mutating func proceed() {
+    switch connection.proceed(epoll: epoll, at: Clock.now(), config: config) {
+    case .wants: break
+    case .failed: dialFailed()
+    case .done:
+      guard connection.phase == .up else { return }
+      dialFailures = 0
+      courier.connected()
+      sayConnected()
+    }
+  }
+
+  private mutating func dialFailed() {
+    dialFailures += 1
+    isConfigBroken = connection.isOurFault
+    var text = Text()
+    text.append("cannot connect to ")
+    text.append(cString: gateway.pointer)
+    text.append(": ")
+    text.append(bytes: connection.problem.bytes)
+    if connection.isClockWrong {
+      text.append(" (this machine's clock seems not to be set)")
+    }
+    log.write(connection.isOurFault ? .error : .warning, text)
+    page.change(.down, words: text.bytes)
+    connection.hangUp(epoll: epoll, sayGoodbye: false)
+    courier.disconnected(at: Clock.now())
+  }
+
+  /// Reads all there is before anything else is written: an answer may lie behind a reset.
+  private mutating func receive() {
+    let room = scratch.room()
+    while connection.phase == .up {
+      let result = connection.read(room)
+      if result == CMBED_WANT_READ || result == CMBED_WANT_WRITE { return }
+      guard result > 0 else {
+        connectionEnded()
+        return
+      }
+      courier.received(scratch.looseSpan(0..<Int(result)))
+    }
+  }
+
+  private mutating func connectionEnded() {
+    var text = Text()
+    text.append("connection to ")
+    text.append(cString: gateway.pointer)
+    text.append(" ended: ")
+    text.append(bytes: connection.problem.bytes)
+    connection.hangUp(epoll: epoll, sayGoodbye: false)
+    let isNews = courier.isUp
+    courier.disconnected(at: Clock.now())
+    guard isNews, !courier.isAwaitingEnd else { return }
+    log.write(.notice, text)
+    page.change(.down, words: text.bytes)
+  }
+
+  private mutating func write() {
+    guard courier.isUp, connection.phase == .up else { return }
+    let result = connection.write(courier.batchContents())
+    if result >= 0 {
+      courier.wrote(wireEnd: connection.wireEnd)
+    } else if result == CMBED_WANT_WRITE || result == CMBED_WANT_READ {
+      courier.blocked()
+      connection.watch(epoll: epoll, writable: true)
+    } else {
+      readRest()
+    }
+  }
+
+  /// After a failed write: what the gateway said before it closed may still be there.
+  private mutating func readRest() {
+    receive()
+    if connection.phase == .up { connectionEnded() }
+  }
+
+  private mutating func sample() {
+    let unacknowledged = clinux_unacknowledged(connection.descriptor)
+    var roundTripUs: UInt32 = 0
+    var sinceMs: UInt32 = 0
+    if clinux_tcp_times(connection.descriptor, &roundTripUs, &sinceMs) != 0 {
+      roundTripUs = UInt32.max
+      sinceMs = 0
+    }
+    courier.sampled(
+      unacknowledged: Int(max(unacknowledged, 0)), since: .milliseconds(UInt64(sinceMs)),
+      roundTrip: .milliseconds(UInt64(roundTripUs) / 1000))
+  }
+
+  // MARK: - What it says
+
+  private mutating func sayStarted() {
+    var text = Text()
+    text.append("delivering ")
+    text.append(printable: config.spool.span)
+    text.append(" to ")
+    text.append(printable: gateway.span)
+    if !config.courier.isOnce { log.write(.info, text) }
+    clinux_notify("READY=1\nSTATUS=connecting")
+  }
+
+  private mutating func sayConnected() {
+    var text = Text()
+    text.append("connected to ")
+    text.append(cString: gateway.pointer)
+    text.append(" (")
+    text.append(cString: connection.version)
+    text.append(", ")
+    text.append(cString: connection.suite)
+    text.append(connection.isResumed ? ", resumed)" : ")")
+    page.change(.up, words: text.bytes)
+    clinux_notify("STATUS=connected")
+    // A reconnect that only an answer brought about is no news.
+    if !wasUp { log.write(.info, text) }
+    wasUp = true
+  }
+
+  private mutating func takeReports() {
+    while let report = courier.takeReport() {
+      var text = Text()
+      let priority = report.describe(in: &text)
+      log.write(priority, text)
+      if case .cut = report { wasUp = false }
+    }
+  }
+
+  /// `--once` does not wait for a gateway for ever, nor a stop for an answer.
+  private mutating func shouldGiveUp() -> ExitStatus? {
+    if let stopBy, Clock.now() >= stopBy { return .ok }
+    guard config.courier.isOnce else { return nil }
+    if isConfigBroken { return .config }
+    return dialFailures >= Self.dialFailuresMax ? .tryLater : nil
+  }
+
+  private mutating func finish(_ status: ExitStatus) -> ExitStatus {
+    takeReports()
+    log.flush()
+    connection.hangUp(epoll: epoll, sayGoodbye: true)
+    page.update(courier.counters, inFlight: courier.inFlight)
+    page.change(.down, words: ("stopped" as StaticString).span)
+    progress.finish(courier.counters)
+    if config.courier.isOnce || stopBy != nil { saySum(status) }
+    return status == .ok && config.courier.isOnce && courier.counters.hasFailures
+      ? .dataRefused : status
+  }
+
+  private mutating func saySum(_ status: ExitStatus) {
+    let counters = courier.counters
+    var text = Text()
+    text.append(counters.settled)
+    text.append(" delivered (")
+    text.append(counters.settledByProof)
+    text.append(" proved), ")
+    text.append(counters.refused + counters.failedCheck)
+    text.append(" failed, ")
+    text.append(counters.repeated)
+    text.append(" repeated, ")
+    text.append(counters.expired)
+    text.append(" expired")
+    if status == .tryLater { text.append("; the rest stays in the spool: try again later") }
+    log.write(.info, text)
+  }
+
+  /// After a burst, what it needed goes back to the system.
+  private mutating func returnMemory() {
+    if !courier.isIdle {
+      isMemoryReturned = false
+    } else if !isMemoryReturned {
+      isMemoryReturned = true
+      courier.forEachBuffer { buffer in
+        let page = Int(sysconf(Int32(_SC_PAGESIZE)))
+        let start = (Int(bitPattern: buffer.baseAddress) + page - 1) / page * page
+        let end = (Int(bitPattern: buffer.baseAddress) + buffer.count) / page * page
+        if end > start {
+          madvise(UnsafeMutableRawPointer(bitPattern: start), end - start, MADV_DONTNEED)
+        }
+      }
+      malloc_trim(0)
+    }
+  }
+}
+
+extension Counters {
+  /// Whether anything went to `failed/`.
+  var hasFailures: Bool { refused + failedCheck > 0 }
+}

@@ -1,0 +1,26 @@
+import CLinux
+
+/// The system's two clocks.
+public enum Clock {
+  /// Nothing is older than this program's protocol: a wall clock that says less than 2026-01-01 is not set. Boards
+  /// without a battery wake up in 1970.
+  static let plausibleSince: Int64 = 1_767_225_600
+
+  public static func now() -> Instant {
+    var time = timespec()
+    clock_gettime(CLOCK_BOOTTIME, &time)
+    return Instant(milliseconds: UInt64(time.tv_sec) * 1000 + UInt64(time.tv_nsec) / 1_000_000)
+  }
+
+  /// UNIX seconds, UTC, as the machine believes.
+  public static func wallSeconds() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Int64(time.tv_sec)
+  }
+
+  public static func time() -> Time {
+    let wall = wallSeconds()
+    return Time(now: now(), wallSeconds: wall >= plausibleSince ? wall : nil)
+  }
+}

@@ -1,0 +1,209 @@
+import CLinux
+
+/// The configuration: what stands in the file, what `-o` says over it, and what holds otherwise.
+public struct Config: ~Copyable {
+  public enum Environment: UInt8 {
+    case production
+    case sandbox
+    case local
+  }
+
+  public var courier = Courier.Settings()
+  public var environment = Environment.production
+  /// Empty strings: not given.
+  public var gateway = CString("")
+  public var feedback = CString("")
+  public var certificate = CString("")
+  public var key = CString("")
+  public var keyPassword = CString("")
+  public var ca = CString("/etc/ssl/certs/ca-certificates.crt")
+  public var alpn = CString("")
+  public var spool = CString("/var/spool/tinypush")
+  public var state = CString("/var/lib/tinypush")
+  public var status = CString("")
+  public var connectTimeout = Duration.seconds(10)
+  public var failedLimit = 1000
+
+  public static let defaultFile: StaticString = "/etc/tinypush/tinypush.conf"
+
+  public init() {}
+
+  public enum Key: Int {
+    case environment, gateway, feedback, certificate, key, keyPassword, ca, alpn, spool, state,
+      status
+    case format, payloadLimit, linger, settle, ttl, confirm, barrierInterval, uncertain, window,
+      rescan
+    case connectTimeout, failedLimit
+  }
+
+  public static var names: InlineArray<23, StaticString> {
+    [
+      "environment", "gateway", "feedback", "certificate", "key", "key-password", "ca", "alpn",
+      "spool",
+      "state", "status", "format", "payload-limit", "linger", "settle", "ttl", "confirm",
+      "barrier-interval", "uncertain", "window", "rescan", "connect-timeout", "failed-limit",
+    ]
+  }
+
+  /// What is wrong with a setting.
+  public enum Problem: Error {
+    /// No such key, and perhaps the one that was meant.
+    case unknownKey(StaticString?)
+    /// What the value must be.
+    case value(StaticString)
+  }
+
+  /// The host and port of the gateway.
+  public borrowing func gatewayAddress(in text: inout Text) {
+    if !gateway.isEmpty {
+      text.append(bytes: gateway.span)
+      return
+    }
+    switch environment {
+    case .production: text.append("gateway.push.apple.com:2195")
+    case .sandbox: text.append("gateway.sandbox.push.apple.com:2195")
+    case .local: text.append("localhost:2195")
+    }
+  }
+
+  /// Gives a key its value.
+  public mutating func set(_ name: Span<UInt8>, to value: Span<UInt8>) throws(Problem) {
+    let names = Self.names
+    var found: Key?
+    for index in names.indices where name.equals(names[index]) { found = Key(rawValue: index) }
+    guard let found else {
+      throw .unknownKey(Nearest.match(name, among: names))
+    }
+    switch found {
+    case .environment:
+      if value.equals("production") {
+        environment = .production
+      } else if value.equals("sandbox") {
+        environment = .sandbox
+      } else if value.equals("local") {
+        environment = .local
+      } else {
+        throw .value("production, sandbox or local")
+      }
+    case .gateway: gateway = try Self.address(value)
+    case .feedback: feedback = try Self.address(value)
+    case .certificate: certificate = try Self.path(value)
+    case .key: key = try Self.path(value)
+    case .keyPassword: keyPassword = CString(value)
+    case .ca: ca = try Self.path(value)
+    case .alpn: alpn = CString(value)
+    case .spool: spool = try Self.path(value)
+    case .state: state = try Self.path(value)
+    case .status: status = try Self.path(value)
+    case .format:
+      guard let number = Self.number(value), number <= 2,
+        let format = FrameFormat(rawValue: UInt8(number))
+      else { throw .value("2, 1 or 0") }
+      courier.format = format
+    case .payloadLimit:
+      guard let size = Self.size(value), size >= 16, size <= 4096 else {
+        throw .value("a size from 16 to 4096 bytes (256, 2048 or 4096 by the age of the gateway)")
+      }
+      courier.payloadLimit = Int(size)
+    case .linger: courier.linger = try Self.duration(value, max: 60_000)
+    case .settle:
+      let settle = try Self.duration(value, max: 3_600_000)
+      guard settle.milliseconds >= 100 else { throw .value("at least 100ms") }
+      courier.settle = settle
+    case .ttl:
+      courier.ttl = UInt32(try Self.lifetime(value).milliseconds / 1000)
+    case .confirm:
+      if value.equals("drain") {
+        courier.confirm = .drain
+      } else if value.equals("barrier") {
+        courier.confirm = .barrier
+      } else if value.equals("settle") {
+        courier.confirm = .settle
+      } else {
+        throw .value("drain, barrier or settle")
+      }
+    case .barrierInterval: courier.barrierInterval = try Self.duration(value, max: 86_400_000)
+    case .uncertain:
+      if value.equals("resend") {
+        courier.uncertain = .resend
+      } else if value.equals("drop") {
+        courier.uncertain = .drop
+      } else {
+        throw .value("resend or drop")
+      }
+    case .window:
+      guard let number = Self.number(value), number >= 16, number <= 65_536 else {
+        throw .value("a number from 16 to 65536")
+      }
+      courier.window = Int(number)
+    case .rescan:
+      courier.rescan = try Self.duration(value, max: 86_400_000)
+      guard courier.rescan >= .seconds(1) else { throw .value("at least 1s") }
+    case .connectTimeout:
+      connectTimeout = try Self.duration(value, max: 600_000)
+      guard connectTimeout >= .seconds(1) else { throw .value("at least 1s") }
+    case .failedLimit:
+      guard let number = Self.number(value), number >= 1, number <= 1_000_000 else {
+        throw .value("a number of files from 1 to 1000000")
+      }
+      failedLimit = Int(number)
+    }
+  }
+
+  // MARK: - Values
+
+  private static func path(_ value: Span<UInt8>) throws(Problem) -> CString {
+    guard value.count > 0, value.count < 4096 else { throw .value("a path") }
+    return CString(value)
+  }
+
+  private static func address(_ value: Span<UInt8>) throws(Problem) -> CString {
+    guard value.count > 0, value.count < 260 else { throw .value("HOST or HOST:PORT") }
+    return CString(value)
+  }
+
+  static func number(_ value: Span<UInt8>) -> UInt64? {
+    guard value.count > 0, value.count <= 15 else { return nil }
+    var number: UInt64 = 0
+    for index in value.indices {
+      guard value[index] >= 0x30, value[index] <= 0x39 else { return nil }
+      number = number * 10 + UInt64(value[index] - 0x30)
+    }
+    return number
+  }
+
+  private static func size(_ value: Span<UInt8>) -> UInt64? {
+    guard value.count > 1 else { return number(value) }
+    let head = value.extracting(0..<value.count - 1)
+    switch value[value.count - 1] {
+    case 0x4B, 0x6B: return number(head).map { $0 * 1024 }
+    case 0x4D, 0x6D: return number(head).map { $0 * 1_048_576 }
+    default: return number(value)
+    }
+  }
+
+  /// `20ms`, `10s`, `5m`, `2h`, `1d`.
+  static func duration(_ value: Span<UInt8>, max: UInt64) throws(Problem) -> Duration {
+    var digits = 0
+    while digits < value.count, value[digits] >= 0x30, value[digits] <= 0x39 { digits += 1 }
+    let unit = value.extracting(digits..<value.count)
+    let scale: UInt64 =
+      unit.equals("ms")
+      ? 1
+      : unit.equals("s")
+        ? 1000
+        : unit.equals("m")
+          ? 60_000 : unit.equals("h") ? 3_600_000 : unit.equals("d") ? 86_400_000 : 0
+    guard scale > 0, let number = number(value.extracting(0..<digits)), number <= max / scale else {
+      throw .value("a time with its unit, such as 20ms, 10s, 5m, 2h or 1d, and not too long")
+    }
+    return .milliseconds(number * scale)
+  }
+}
+
+extension Config {
+  /// A time to live as people write it: `30s`, `10m`, `1d`.
+  public static func lifetime(_ value: Span<UInt8>) throws(Problem) -> Duration {
+    try duration(value, max: 4_000_000_000_000)
+  }
+}

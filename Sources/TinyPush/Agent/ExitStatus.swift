@@ -1,0 +1,14 @@
+/// How a command ends, as sysexits.h has it.
+public enum ExitStatus: Int32, Error {
+  case ok = 0
+  case usage = 64
+  case dataRefused = 65
+  case noInput = 66
+  case unavailable = 69
+  case internalError = 70
+  case cannotCreate = 73
+  case inputOutput = 74
+  case tryLater = 75
+  case noPermission = 77
+  case config = 78
+}

@@ -1,0 +1,76 @@
+extension Report {
+  /// A line for the log, and how urgent it is.
+  func describe(in text: inout Text) -> Log.Priority {
+    switch self {
+    case .refused(let status, let resent):
+      text.append("the gateway refused a notification: ")
+      status.describe(in: &text)
+      text.append("; it is in failed/")
+      Self.appendResent(resent, to: &text)
+      return .warning
+    case .shutdown(let resent):
+      text.append("the gateway goes out of service; connecting anew")
+      Self.appendResent(resent, to: &text)
+      return .notice
+    case .strangeAnswer(let response, let uncertain):
+      text.append("the gateway answered ")
+      response.status.describe(in: &text)
+      text.append(" for notification ")
+      text.append(response.identifier)
+      text.append(", which says nothing of what was sent")
+      Self.appendUncertain(uncertain, to: &text)
+      return .warning
+    case .garbage(let firstByte, let uncertain):
+      text.append("the gateway sent what is no answer (first byte ")
+      text.append(firstByte)
+      text.append("); connection closed")
+      Self.appendUncertain(uncertain, to: &text)
+      return .warning
+    case .cut(let uncertain):
+      text.append("the connection ended without an answer")
+      Self.appendUncertain(uncertain, to: &text)
+      return .warning
+    case .failedCheck:
+      text.append("a notification is wrong and was not sent: failed/ says why")
+      return .warning
+    case .lateAnswer(let response):
+      text.append("the gateway refused notification ")
+      text.append(response.identifier)
+      text.append(" (")
+      response.status.describe(in: &text)
+      text.append(
+        ") after it had counted as delivered: what followed it may be lost; set settle to more")
+      return .error
+    case .fileChanged:
+      text.append("a file in new/ was removed or changed while it was being delivered")
+      return .notice
+    case .notRecorded:
+      text.append(
+        "failed/ cannot be written to: is the disk full? The file stays in new/ until it can")
+      return .error
+    }
+  }
+
+  private static func appendResent(_ count: Int, to text: inout Text) {
+    guard count > 0 else { return }
+    text.append("; sending again the ")
+    text.append(count)
+    text.append(" after it")
+  }
+
+  private static func appendUncertain(_ count: Int, to text: inout Text) {
+    guard count > 0 else { return }
+    text.append("; it is uncertain whether ")
+    text.append(count)
+    text.append(count == 1 ? " notification arrived" : " notifications arrived")
+  }
+}
+
+extension Status {
+  func describe(in text: inout Text) {
+    text.append(self.text)
+    text.append(" (status ")
+    text.append(rawValue)
+    text.append(")")
+  }
+}

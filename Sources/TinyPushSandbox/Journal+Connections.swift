@@ -1,0 +1,104 @@
+import TinyPush
+
+extension Journal {
+  func connected(_ number: Int64, _ service: ServiceName, peerPort: UInt16, _ link: borrowing Link)
+  {
+    tally.connections += 1
+    guard !isQuiet else { return }
+    begin()
+    var topic = Text()
+    link.writeTopic(in: &topic)
+    if isJSON {
+      let line = JSONLine("connected", at: clock.unixMs, in: &out)
+      line.member("connection", number, in: &out)
+      line.member("service", text: service.text.span, in: &out)
+      line.member("peerPort", peerPort, in: &out)
+      line.member("topic", text: topic.bytes, in: &out)
+      var fact = Text()
+      link.writeVersion(in: &fact)
+      line.member("version", text: fact.bytes, in: &out)
+      fact.clear()
+      link.writeSuite(in: &fact)
+      line.member("suite", text: fact.bytes, in: &out)
+      line.member("resumed", link.isResumed, in: &out)
+      line.end(in: &out)
+    } else {
+      beginLine(connection: number)
+      out.append(service == .gateway ? "to the gateway" : "to the feedback service")
+      out.append(" from port ")
+      out.append(peerPort)
+      out.append(", ")
+      link.writeVersion(in: &out)
+      out.append(topic.count > 0 ? ", topic " : ", no topic")
+      out.append(printable: topic.bytes)
+      if link.isResumed { out.append(", resumed") }
+      out.append("\n")
+    }
+  }
+
+  func handshakeRefused(
+    _ number: Int64, _ service: ServiceName, peerPort: UInt16, why: borrowing Text
+  ) {
+    tally.handshakesRefused += 1
+    guard !isQuiet else { return }
+    begin()
+    if isJSON {
+      let line = JSONLine("handshakeRefused", at: clock.unixMs, in: &out)
+      line.member("connection", number, in: &out)
+      line.member("service", text: service.text.span, in: &out)
+      line.member("peerPort", peerPort, in: &out)
+      line.member("text", text: why.bytes, in: &out)
+      line.end(in: &out)
+    } else {
+      beginLine(connection: number)
+      out.append(palette.bad)
+      out.append("handshake refused")
+      out.append(palette.end)
+      out.append(", from port ")
+      out.append(peerPort)
+      out.append(": ")
+      out.append(printable: why.bytes)
+      out.append("\n")
+    }
+  }
+
+  func closed(_ number: Int64, accepted: Int64, how: borrowing Text) {
+    guard !isQuiet else { return }
+    begin()
+    if isJSON {
+      let line = JSONLine("closed", at: clock.unixMs, in: &out)
+      line.member("connection", number, in: &out)
+      line.member("accepted", accepted, in: &out)
+      line.member("text", text: how.bytes, in: &out)
+      line.end(in: &out)
+    } else {
+      beginLine(connection: number)
+      out.append(accepted)
+      out.append(" accepted; ")
+      out.append(printable: how.bytes)
+      out.append("\n")
+    }
+  }
+
+  /// - Parameter isReceived: whether the peer has the whole list.
+  func fedBack(_ number: Int64, tuples: Int64, isReceived: Bool, isCleared: Bool) {
+    if isReceived { tally.feedbackTuples += tuples }
+    guard !isQuiet else { return }
+    begin()
+    if isJSON {
+      let line = JSONLine("feedback", at: clock.unixMs, in: &out)
+      line.member("connection", number, in: &out)
+      line.member("tuples", tuples, in: &out)
+      line.member("received", isReceived, in: &out)
+      line.member("cleared", isCleared, in: &out)
+      line.end(in: &out)
+    } else {
+      beginLine(connection: number)
+      out.append(isReceived ? "told of " : "broke off while it was told of ")
+      if tuples > 0 || isReceived { out.append(tuples) } else { out.append("the") }
+      out.append(tuples == 1 ? " device that is gone" : " devices that are gone")
+      if tuples > 0 { out.append(isCleared ? "; the list is cleared" : "; the list is kept") }
+      out.append("\n")
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import TinyPush
+
+extension Journal {
+  func accepted(
+    _ number: Int64, _ frame: ReceivedFrame, _ summary: PayloadSummary,
+    _ reader: borrowing FrameReader
+  ) {
+    tally.accepted += 1
+    tally.acceptedBytes += Int64(frame.byteCount)
+    guard !isQuiet else { return }
+    begin()
+    let token = reader.bytes(frame.token ?? 0..<0)
+    let payload = reader.bytes(frame.payload ?? 0..<0)
+    if isJSON {
+      let line = JSONLine("accepted", at: clock.unixMs, in: &out)
+      line.member("connection", number, in: &out)
+      line.member("command", frame.format.rawValue, in: &out)
+      line.member("identifier", frame.identifier, in: &out)
+      line.member("token", hex: token, in: &out)
+      line.member("priority", frame.priority ?? 10, in: &out)
+      line.member("expiration", frame.expiration, in: &out)
+      line.member("payload", json: payload, in: &out)
+      line.end(in: &out)
+    } else {
+      beginLine()
+      let card = Card(frame: frame, summary: summary, connection: number, palette: palette)
+      card.write(token: token, payload: payload, now: clock.unixSeconds, in: &out)
+    }
+  }
+
+  /// - Parameter tokenRange: what there is of it.
+  func refused(
+    _ number: Int64, identifier: UInt32?, token tokenRange: Range<Int>,
+    _ reader: borrowing FrameReader, _ status: Status, _ fault: Fault
+  ) {
+    tally.refused += 1
+    guard !isQuiet else { return }
+    begin()
+    let token = reader.bytes(tokenRange)
+    if isJSON {
+      let line = JSONLine("refused", at: clock.unixMs, in: &out)
+      line.member("connection", number, in: &out)
+      line.member("identifier", identifier, in: &out)
+      line.member("status", status.rawValue, in: &out)
+      line.member("reason", text: status.text.span, in: &out)
+      var detail = Text()
+      fault.describe(in: &detail)
+      line.member("text", text: detail.bytes, in: &out)
+      let shown = token.count <= 64 ? token.count : 64
+      line.member("token", hex: token.extracting(0..<shown), in: &out)
+      line.end(in: &out)
+    } else {
+      beginLine(connection: number)
+      out.append(palette.bad)
+      out.append("refused, status ")
+      out.append(status.rawValue)
+      out.append(" (")
+      out.append(status.text)
+      out.append(")")
+      out.append(palette.end)
+      out.append(": ")
+      fault.describe(in: &out)
+      if let identifier {
+        out.append("; identifier ")
+        out.append(identifier)
+      }
+      if token.count > 0 {
+        out.append(", token ")
+        Card.write(shortToken: token, in: &out)
+      }
+      out.append("\n")
+    }
+  }
+
+  /// What followed a refused notification.
+  func discarded(_ number: Int64, notifications: Int64, bytes: Int64) {
+    tally.discarded += notifications
+    guard !isQuiet else { return }
+    begin()
+    if isJSON {
+      let line = JSONLine("discarded", at: clock.unixMs, in: &out)
+      line.member("connection", number, in: &out)
+      line.member("notifications", notifications, in: &out)
+      line.member("bytes", bytes, in: &out)
+      line.end(in: &out)
+    } else {
+      beginLine(connection: number)
+      out.append("discarded what came after that: ")
+      out.append(notifications)
+      out.append(notifications == 1 ? " notification, " : " notifications, ")
+      out.append(bytes)
+      out.append(" bytes\n")
+    }
+  }
+}

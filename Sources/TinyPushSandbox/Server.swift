@@ -1,0 +1,33 @@
+import CMbed
+import TinyPush
+
+/// What the TLS sessions of both services have in common: certificates, keys, tickets.
+struct Server: ~Copyable {
+  let pointer: OpaquePointer
+
+  init(_ home: Home) throws(SandboxFailure) {
+    let words = FixedBuffer<CChar>(capacity: Int(CMBED_TEXT_MAX))
+    let text = words.room(from: 0).baseAddress!
+    var made: OpaquePointer?
+    _ = home.withPath("/ca.pem") { authority in
+      home.withPath("/gateway.pem") { certificate in
+        home.withPath("/gateway-key.pem") { key in
+          var options = cmbed_server_options()
+          options.ca = authority
+          options.certificate = certificate
+          options.key = key
+          return cmbed_server_new(&made, &options, text)
+        }
+      }
+    }
+    guard let made else {
+      var failure = Text()
+      failure.append(cString: text)
+      SandboxFailure.say(failure)
+      throw .cannotCreate
+    }
+    pointer = made
+  }
+
+  deinit { cmbed_server_free(pointer) }
+}

@@ -1,0 +1,214 @@
+import CLinux
+import TinyPush
+
+/// An option of a command.
+struct Option {
+  enum Value: Int32 {
+    case none = 0
+    case required = 1
+    case optional = 2
+  }
+
+  let name: StaticString
+  let value: Value
+
+  init(_ name: StaticString, _ value: Value = .none) {
+    self.name = name
+    self.value = value
+  }
+}
+
+/// A command's arguments, read by getopt_long; and the options that every command has.
+struct Arguments<let optionCount: Int>: ~Copyable {
+  private static var settingsMax: Int { 32 }
+  private static var common: InlineArray<3, Option> {
+    [Option("config", .required), Option("option", .required), Option("help")]
+  }
+
+  private let command: StaticString
+  private let usage: StaticString
+  private let count: Int32
+  private let arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+  private let options: InlineArray<optionCount, Option>
+  private let table: UnsafeMutablePointer<option>
+  private var configFile: UnsafePointer<CChar>?
+  private var settings: InlineArray<32, UnsafePointer<CChar>?> = .init(repeating: nil)
+  private var settingCount = 0
+
+  init(
+    _ command: StaticString, _ count: Int32,
+    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>,
+    options: InlineArray<optionCount, Option>, usage: StaticString
+  ) {
+    self.command = command
+    self.usage = usage
+    self.count = count
+    self.arguments = arguments
+    self.options = options
+    let common = Self.common
+    table = .allocate(capacity: optionCount + common.count + 1)
+    for index in 0..<optionCount + common.count {
+      let entry = index < optionCount ? options[index] : common[index - optionCount]
+      var row = option()
+      row.name = entry.name.cString
+      row.has_arg = entry.value.rawValue
+      row.val = 256
+      table[index] = row
+    }
+    table[optionCount + common.count] = option()
+  }
+
+  deinit { table.deallocate() }
+
+  /// The next option's number; nil when there are only operands left. What is wrong is said, and thrown.
+  mutating func next() throws(ExitStatus) -> Int? {
+    while true {
+      var found: Int32 = -1
+      let result = clinux_option(
+        count, arguments, (":c:o:h" as StaticString).cString, table, &found)
+      switch result {
+      case -1: return nil
+      case 256 where Int(found) < optionCount: return Int(found)
+      case 256:
+        switch Int(found) - optionCount {
+        case 0: configFile = clinux_option_argument()
+        case 1: try addSetting()
+        default: throw printUsage()
+        }
+      case 0x63: configFile = clinux_option_argument()
+      case 0x6F: try addSetting()
+      case 0x68: throw printUsage()
+      default: throw complain(isValueMissing: result == 0x3A)
+      }
+    }
+  }
+
+  /// The value of the option just found, if it has one.
+  @_lifetime(immortal)
+  func value() -> Span<UInt8> {
+    guard let value = clinux_option_argument() else { return ("" as StaticString).span }
+    return CString.span(value)
+  }
+
+  var hasValue: Bool { clinux_option_argument() != nil }
+
+  /// The operands, by number.
+  func operand(_ index: Int) -> UnsafePointer<CChar>? {
+    let place = Int(clinux_option_index()) + index
+    return place < Int(count) ? UnsafePointer(arguments[place]) : nil
+  }
+
+  /// The configuration: the file, and what was said over it.
+  func readConfig(into config: inout Config) throws(ExitStatus) {
+    var message = Text()
+    do throws(ExitStatus) {
+      try ConfigFile.read(
+        configFile ?? Config.defaultFile.cString, into: &config, isRequired: configFile != nil,
+        message: &message)
+    } catch {
+      throw fail(error, message)
+    }
+    for index in 0..<settingCount {
+      let setting = CString.span(settings[index]!)
+      var equals = 0
+      while equals < setting.count, setting[equals] != 0x3D { equals += 1 }
+      let name = trimmed(setting.extracting(0..<equals))
+      guard equals < setting.count else {
+        message.append("-o takes KEY=VALUE, not ")
+        message.append(printable: setting)
+        throw fail(.usage, message)
+      }
+      do throws(Config.Problem) {
+        try config.set(name, to: trimmed(setting.extracting(equals + 1..<setting.count)))
+      } catch {
+        message.append("-o: ")
+        ConfigFile.describe(error, name: name, in: &message)
+        throw fail(.usage, message)
+      }
+    }
+  }
+
+  /// Says why the command fails.
+  func fail(_ status: ExitStatus, _ message: borrowing Text) -> ExitStatus {
+    var text = Text(capacity: 2048)
+    text.append("tinypush ")
+    text.append(command)
+    text.append(": ")
+    text.append(bytes: message.bytes)
+    text.append("\n")
+    text.write(to: STDERR_FILENO)
+    return status
+  }
+
+  func fail(_ status: ExitStatus, _ message: StaticString, _ value: Span<UInt8>) -> ExitStatus {
+    var text = Text()
+    text.append(message)
+    text.append(printable: value)
+    return fail(status, text)
+  }
+
+  private mutating func addSetting() throws(ExitStatus) {
+    guard settingCount < Self.settingsMax else {
+      throw fail(.usage, "too many settings: write a config file; the first too many is ", value())
+    }
+    settings[settingCount] = clinux_option_argument()
+    settingCount += 1
+  }
+
+  private func printUsage() -> ExitStatus {
+    var text = Text(capacity: 4096)
+    text.append(usage)
+    text.write(to: STDOUT_FILENO)
+    return .ok
+  }
+
+  private func complain(isValueMissing: Bool) -> ExitStatus {
+    let given = CString.span(arguments[Int(clinux_option_index()) - 1]!)
+    var text = Text(capacity: 2048)
+    if isValueMissing {
+      text.append(printable: given)
+      text.append(" needs a value")
+    } else {
+      text.append("there is no option ")
+      text.append(printable: given)
+      text.append(", or it takes no value")
+      if let nearest = nearest(to: given) {
+        text.append(": did you mean --")
+        text.append(nearest)
+        text.append("?")
+      }
+    }
+    text.append("\nTry `tinypush ")
+    text.append(command)
+    text.append(" --help`.")
+    return fail(.usage, text)
+  }
+
+  private func nearest(to given: Span<UInt8>) -> StaticString? {
+    guard given.count > 2, given[1] == 0x2D else { return nil }
+    var end = 2
+    while end < given.count, given[end] != 0x3D { end += 1 }
+    let name = given.extracting(2..<end)
+    var names: InlineArray<optionCount, StaticString> = .init(repeating: "")
+    for index in 0..<optionCount { names[index] = options[index].name }
+    if let nearest = Nearest.match(name, among: names) { return nearest }
+    let common: InlineArray<2, StaticString> = ["config", "help"]
+    return Nearest.match(name, among: common)
+  }
+
+  @_lifetime(copy text)
+  private func trimmed(_ text: Span<UInt8>) -> Span<UInt8> {
+    var start = 0
+    var end = text.count
+    while start < end, text[start] == 0x20 { start += 1 }
+    while end > start, text[end - 1] == 0x20 { end -= 1 }
+    return text.extracting(start..<end)
+  }
+}
+
+extension StaticString {
+  /// Literals end with a NUL.
+  var cString: UnsafePointer<CChar> {
+    UnsafeRawPointer(utf8Start).assumingMemoryBound(to: CChar.self)
+  }
+}

@@ -98,6 +98,7 @@ $(BUILDS:%=build/%/tinypush): build/%/tinypush: always | deps
 	  --triple $(triple) --sdk $(root) --toolset board/toolset/$(arch).json \
 	  --experimental-lto-mode=full --omit-frame-pointers --disable-local-rpath \
 	  -Xswiftc -Xclang-linker -Xswiftc --sysroot=$(root) \
+	  -Xlinker --no-eh-frame-hdr -Xlinker --script=$(CURDIR)/board/unwind.ld \
 	  -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=.
 	@mkdir -p $(@D)
 	@built=.build-$*/$(triple)/release/tinypush; \

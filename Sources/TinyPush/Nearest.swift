@@ -2,12 +2,12 @@
 public enum Nearest {
   /// The one of `known` with the least edit distance (Levenshtein) to `word`, where that is close enough to be a slip:
   /// at most a third of the word, and at least one edit.
-  public static func match<let count: Int>(
-    _ word: Span<UInt8>, among known: borrowing InlineArray<count, StaticString>
+  public static func match(
+    _ word: Span<UInt8>, among known: Span<StaticString>
   ) -> StaticString? {
     var best: StaticString?
     var bestDistance = word.count / 3 + 2
-    for index in 0..<count {
+    for index in known.indices {
       let edits = distance(word, known[index].span)
       if edits < bestDistance {
         bestDistance = edits

@@ -5,6 +5,7 @@ public struct Text: ~Copyable {
   /// Whether something was left out for lack of room.
   public private(set) var isCut = false
 
+  @inline(never)
   public init(capacity: Int = 1024) {
     buffer = FixedBuffer(capacity: capacity)
   }
@@ -22,6 +23,7 @@ public struct Text: ~Copyable {
     isCut = false
   }
 
+  @inline(never)
   public mutating func append(byte: UInt8) {
     guard count < buffer.capacity else {
       isCut = true
@@ -31,10 +33,12 @@ public struct Text: ~Copyable {
     count += 1
   }
 
+  @inline(never)
   public mutating func append(_ text: StaticString) {
     append(bytes: text.span)
   }
 
+  @inline(never)
   public mutating func append(bytes: Span<UInt8>) {
     let room = buffer.capacity - count
     let taken = bytes.count <= room ? bytes.count : room
@@ -49,6 +53,7 @@ public struct Text: ~Copyable {
   }
 
   /// A NUL-terminated string of C's; nothing for nil.
+  @inline(never)
   public mutating func append(cString: UnsafePointer<CChar>?) {
     guard var next = cString else { return }
     while next.pointee != 0 {
@@ -60,7 +65,12 @@ public struct Text: ~Copyable {
   /// In decimal, with at least `digits` digits.
   public mutating func append<Number: FixedWidthInteger>(_ number: Number, digits: Int = 1) {
     if number < 0 { append(byte: 0x2D) }
-    var rest = UInt64(number.magnitude)
+    append(magnitude: UInt64(number.magnitude), digits: digits)
+  }
+
+  @inline(never)
+  private mutating func append(magnitude: UInt64, digits: Int) {
+    var rest = magnitude
     var reversed: InlineArray<20, UInt8> = .init(repeating: 0x30)
     var length = 0
     while rest > 0 || length < digits {
@@ -82,6 +92,7 @@ public struct Text: ~Copyable {
 
   /// As a person can read it on a terminal whatever it holds: control characters and bytes that are not ASCII come as
   /// `\xNN`, so that a hostile file name cannot steer the terminal or forge a line of the log.
+  @inline(never)
   public mutating func append(printable bytes: Span<UInt8>) {
     for index in bytes.indices {
       let byte = bytes[index]
@@ -96,6 +107,7 @@ public struct Text: ~Copyable {
   }
 
   /// As a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
+  @inline(never)
   public mutating func append(json bytes: Span<UInt8>) {
     append(byte: 0x22)
     var index = 0

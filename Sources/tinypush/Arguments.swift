@@ -19,7 +19,7 @@ struct Option {
 }
 
 /// A command's arguments, read by getopt_long; and the options that every command has.
-struct Arguments<let optionCount: Int>: ~Copyable {
+struct Arguments: ~Copyable {
   private static var settingsMax: Int { 32 }
   private static var common: InlineArray<3, Option> {
     [Option("config", .required), Option("option", .required), Option("help")]
@@ -29,8 +29,9 @@ struct Arguments<let optionCount: Int>: ~Copyable {
   private let usage: StaticString
   private let count: Int32
   private let arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  private let options: InlineArray<optionCount, Option>
+  private let optionCount: Int
   private let table: UnsafeMutablePointer<option>
+  private var names: InlineArray<16, StaticString> = .init(repeating: "")
   private var configFile: UnsafePointer<CChar>?
   private var settings: InlineArray<32, UnsafePointer<CChar>?> = .init(repeating: nil)
   private var settingCount = 0
@@ -38,13 +39,14 @@ struct Arguments<let optionCount: Int>: ~Copyable {
   init(
     _ command: StaticString, _ count: Int32,
     _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>,
-    options: InlineArray<optionCount, Option>, usage: StaticString
+    options: Span<Option>, usage: StaticString
   ) {
     self.command = command
     self.usage = usage
     self.count = count
     self.arguments = arguments
-    self.options = options
+    optionCount = options.count
+    let optionCount = options.count
     let common = Self.common
     table = .allocate(capacity: optionCount + common.count + 1)
     for index in 0..<optionCount + common.count {
@@ -54,6 +56,7 @@ struct Arguments<let optionCount: Int>: ~Copyable {
       row.has_arg = entry.value.rawValue
       row.val = 256
       table[index] = row
+      if index < names.count { names[index] = entry.name }
     }
     table[optionCount + common.count] = option()
   }
@@ -189,11 +192,9 @@ struct Arguments<let optionCount: Int>: ~Copyable {
     var end = 2
     while end < given.count, given[end] != 0x3D { end += 1 }
     let name = given.extracting(2..<end)
-    var names: InlineArray<optionCount, StaticString> = .init(repeating: "")
-    for index in 0..<optionCount { names[index] = options[index].name }
-    if let nearest = Nearest.match(name, among: names) { return nearest }
+    if let nearest = Nearest.match(name, among: names.span) { return nearest }
     let common: InlineArray<2, StaticString> = ["config", "help"]
-    return Nearest.match(name, among: common)
+    return Nearest.match(name, among: common.span)
   }
 
   @_lifetime(copy text)

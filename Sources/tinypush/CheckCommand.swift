@@ -20,7 +20,8 @@ enum CheckCommand {
   static func run(
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
-    var arguments = Arguments("check", count, values, options: [Option("json")], usage: usage)
+    let options: InlineArray<1, Option> = [Option("json")]
+    var arguments = Arguments("check", count, values, options: options.span, usage: usage)
     do throws(ExitStatus) {
       var config = Config()
       var isJSON = false

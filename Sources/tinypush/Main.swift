@@ -54,7 +54,7 @@ struct Main {
     var text = Text()
     text.append("tinypush: there is no command ")
     text.append(printable: name)
-    if let nearest = Nearest.match(name, among: names) {
+    if let nearest = Nearest.match(name, among: names.span) {
       text.append(": did you mean ")
       text.append(nearest)
       text.append("?")

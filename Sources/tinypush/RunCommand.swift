@@ -21,7 +21,8 @@ enum RunCommand {
   static func run(
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
-    var arguments = Arguments("run", count, values, options: [Option("once")], usage: usage)
+    let options: InlineArray<1, Option> = [Option("once")]
+    var arguments = Arguments("run", count, values, options: options.span, usage: usage)
     do throws(ExitStatus) {
       var config = Config()
       while try arguments.next() != nil { config.courier.isOnce = true }
@@ -35,8 +36,8 @@ enum RunCommand {
     }
   }
 
-  private static func deliver<let n: Int>(
-    _ config: consuming Config, _ arguments: borrowing Arguments<n>
+  private static func deliver(
+    _ config: consuming Config, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
     var message = Text()
     do throws(ExitStatus) {

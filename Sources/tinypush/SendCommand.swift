@@ -29,14 +29,13 @@ enum SendCommand {
   static func run(
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
-    var arguments = Arguments(
-      "send", count, values,
-      options: [
-        Option("token", .required), Option("title", .required), Option("badge", .required),
-        Option("sound", .required), Option("category", .required), Option("content-available"),
-        Option("payload", .required), Option("priority", .required), Option("ttl", .required),
-        Option("no-sync"),
-      ], usage: usage)
+    let options: InlineArray<10, Option> = [
+      Option("token", .required), Option("title", .required), Option("badge", .required),
+      Option("sound", .required), Option("category", .required), Option("content-available"),
+      Option("payload", .required), Option("priority", .required), Option("ttl", .required),
+      Option("no-sync"),
+    ]
+    var arguments = Arguments("send", count, values, options: options.span, usage: usage)
     do throws(ExitStatus) {
       var config = Config()
       var tokens = Text(capacity: textBytesMax)
@@ -138,8 +137,8 @@ enum SendCommand {
     text.append("}")
   }
 
-  private static func readFile<let n: Int>(
-    _ path: UnsafePointer<CChar>, to text: inout Text, _ arguments: borrowing Arguments<n>
+  private static func readFile(
+    _ path: UnsafePointer<CChar>, to text: inout Text, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
     do throws(InputFile.Problem) {
       try InputFile.read(path, to: &text, bytesMax: textBytesMax)
@@ -149,8 +148,8 @@ enum SendCommand {
   }
 
   /// A notification that the agent would refuse is refused here.
-  private static func check<let n: Int>(
-    _ notification: borrowing Text, payloadLimit: Int, _ arguments: borrowing Arguments<n>
+  private static func check(
+    _ notification: borrowing Text, payloadLimit: Int, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
     var reader = NotificationReader(payloadLimit: payloadLimit)
     if case .refused(let refusal, _) = reader.next(in: notification.bytes, isWhole: true) {
@@ -168,9 +167,9 @@ enum SendCommand {
   }
 
   /// Writes the file in `tmp/` and renames it into `new/`.
-  private static func queue<let n: Int>(
+  private static func queue(
     _ notification: borrowing Text, _ config: borrowing Config, isSynced: Bool,
-    _ arguments: borrowing Arguments<n>
+    _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
     do throws(DropBox.Problem) {
       let box = try DropBox(config.spool.pointer)

@@ -21,7 +21,8 @@ enum StatusCommand {
   static func run(
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
-    var arguments = Arguments("status", count, values, options: [Option("json")], usage: usage)
+    let options: InlineArray<1, Option> = [Option("json")]
+    var arguments = Arguments("status", count, values, options: options.span, usage: usage)
     do throws(ExitStatus) {
       var config = Config()
       var isJSON = false

@@ -49,6 +49,8 @@ class Gateway:
         self.tls.load_cert_chain(given.certificate, given.key)
         self.tls.load_verify_locations(given.ca)
         self.tls.verify_mode = ssl.CERT_REQUIRED
+        if given.alpn:
+            self.tls.set_alpn_protocols([given.alpn])
         self.tuples = b"".join(
             struct.pack(">IH", int(when), len(bytes.fromhex(token))) + bytes.fromhex(token)
             for when, token in (line.split() for line in open(given.feedback) if line.strip())
@@ -69,7 +71,7 @@ class Gateway:
         try:
             raw.settimeout(given.seconds)
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if given.hang:
+            if given.hang and (not given.first or number <= given.first):
                 self.note(number, "hang")
                 while raw.recv(65536):
                     pass
@@ -77,7 +79,7 @@ class Gateway:
             with self.tls.wrap_socket(raw, server_side=True) as stream:
                 subject = dict(pair for part in stream.getpeercert()["subject"] for pair in part)
                 self.note(number, "open", version=stream.version(), suite=stream.cipher()[0], subject=subject,
-                          resumed=stream.session_reused)
+                          alpn=stream.selected_alpn_protocol(), resumed=stream.session_reused)
                 if given.feedback:
                     self.feed_back(number, stream)
                 else:
@@ -178,6 +180,8 @@ class Conversation:
             if self.scripted and self.accepted == self.given.close_after:
                 self.keep("discarded", rest)
                 self.gateway.note(self.number, "cut", accepted=self.accepted)
+                if self.given.last_words:
+                    self.gateway.send(self.stream, bytes.fromhex(self.given.last_words))
                 if self.given.reset:
                     self.reset()
                 elif not self.given.abrupt:
@@ -241,12 +245,14 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=600, help="ends after so long, whatever happens")
     parser.add_argument("--tls", choices=("1.2", "1.3"), help="this version only")
     parser.add_argument("--ciphers", help="OpenSSL's list, for TLS 1.2")
+    parser.add_argument("--alpn", metavar="NAME", help="the protocol it speaks")
     parser.add_argument("--payload-limit", type=int, default=2048, metavar="BYTES")
     script = parser.add_argument_group("script")
     script.add_argument("--first", type=int, default=0, metavar="K", help="only for the first K connections")
     script.add_argument("--reject", action="append", default=[], metavar="TOKENHEX[=STATUS]")
     script.add_argument("--close-after", type=int, metavar="N", help="closes without a word after N accepted; "
                         "for feedback, in the middle of tuple N + 1")
+    script.add_argument("--last-words", metavar="HEX", help="sends these bytes before it closes so")
     script.add_argument("--shutdown-after", type=int, metavar="N", help="status 10, naming the Nth accepted")
     script.add_argument("--delay-answer", type=float, default=0, metavar="SECONDS")
     script.add_argument("--answer-bytes", type=int, default=0, metavar="N", help="answers come N bytes at a time")

@@ -72,7 +72,7 @@ public struct Config: ~Copyable {
     var found: Key?
     for index in names.indices where name.equals(names[index]) { found = Key(rawValue: index) }
     guard let found else {
-      throw .unknownKey(Nearest.match(name, among: names))
+      throw .unknownKey(Nearest.match(name, among: names.span))
     }
     switch found {
     case .environment:
@@ -162,7 +162,8 @@ public struct Config: ~Copyable {
     return CString(value)
   }
 
-  static func number(_ value: Span<UInt8>) -> UInt64? {
+  /// A whole number in decimal digits; nil for anything else.
+  public static func number(_ value: Span<UInt8>) -> UInt64? {
     guard value.count > 0, value.count <= 15 else { return nil }
     var number: UInt64 = 0
     for index in value.indices {

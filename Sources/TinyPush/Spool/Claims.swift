@@ -129,9 +129,9 @@ struct Claims: ~Copyable {
   private func index(_ number: UInt32) -> Int { Int(number % UInt32(ring.capacity)) }
 }
 
-/// The inodes of the files under way, so that a scan passes over them: open addressing, linear probing. The place is the
-/// inode's low bits, since a directory's inodes are neighbours and so share pages. It begins small and doubles, so that
-/// what few files need touches little memory.
+/// The inodes of the files under way, so that a scan passes over them: open addressing, linear probing. A directory's
+/// inodes are neighbours: they are spread, since one long run would be gone over at each removal. It begins small and
+/// doubles, so that what few files need touches little memory.
 private struct InodeSet: ~Copyable {
   private static let slotsMin = 64
   private let slots: FixedBuffer<UInt64>
@@ -161,8 +161,13 @@ private struct InodeSet: ~Copyable {
     count = 0
   }
 
+  /// Where it belongs: Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
+  private func home(of inode: UInt64) -> Int {
+    Int(truncatingIfNeeded: (inode &* 0x9E37_79B9_7F4A_7C15) >> 40) & mask
+  }
+
   private func find(_ inode: UInt64) -> Int {
-    var index = Int(truncatingIfNeeded: inode) & mask
+    var index = home(of: inode)
     while slots[index] != 0, slots[index] != inode { index = (index + 1) & mask }
     return index
   }
@@ -185,7 +190,7 @@ private struct InodeSet: ~Copyable {
     while true {
       index = (index + 1) & mask
       guard slots[index] != 0 else { break }
-      let home = Int(truncatingIfNeeded: slots[index]) & mask
+      let home = home(of: slots[index])
       if (index &- home) & mask >= (index &- hole) & mask {
         slots[hole] = slots[index]
         hole = index

@@ -1,0 +1,118 @@
+import Foundation
+import Testing
+
+/// A test's own directory and processes. `end()`, in a `defer`, ends the one and removes the other, whatever became of
+/// the test.
+final class Box {
+  let path: String
+  private var children: [Child] = []
+
+  init() throws {
+    path = try Box.makeDirectory()
+    for name in ["new", "failed", "tmp"] {
+      try FileManager.default.createDirectory(
+        atPath: "\(spool)/\(name)", withIntermediateDirectories: true)
+    }
+  }
+
+  func end() {
+    for child in children { child.kill() }
+    try? FileManager.default.removeItem(atPath: path)
+  }
+
+  /// Anybody may look into it, so that a test can go on as another user.
+  static func makeDirectory() throws -> String {
+    var template = Array("\(NSTemporaryDirectory())/tinypush-test.XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw Failure("mkdtemp: errno \(errno)") }
+    let path = String(decoding: template.dropLast().map(UInt8.init), as: UTF8.self)
+    chmod(path, 0o755)
+    return path
+  }
+
+  // MARK: - Files
+
+  var spool: String { path + "/spool" }
+
+  @discardableResult
+  func write(_ text: String, to name: String) throws -> String {
+    let file = "\(path)/\(name)"
+    try FileManager.default.createDirectory(
+      atPath: (file as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+    guard FileManager.default.createFile(atPath: file, contents: Data(text.utf8)) else {
+      throw Failure("\(file) cannot be written")
+    }
+    return file
+  }
+
+  /// Puts a notification file into the spool as a writer should: written in tmp/, renamed into new/.
+  func drop(_ text: String, as name: String) throws {
+    try write(text, to: "spool/tmp/\(name)")
+    guard rename("\(spool)/tmp/\(name)", "\(spool)/new/\(name)") == 0 else {
+      throw Failure("rename: errno \(errno)")
+    }
+  }
+
+  func text(_ name: String) -> String {
+    FileManager.default.contents(atPath: "\(path)/\(name)").map { String(decoding: $0, as: UTF8.self) } ?? ""
+  }
+
+  /// The names in one of the spool's directories.
+  func names(in directory: String) -> [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: "\(spool)/\(directory)")) ?? []).sorted()
+  }
+
+  /// The lines of a file in failed/.
+  func failures(_ name: String) throws -> [[String: Any]] { try objects(text("spool/failed/\(name)")) }
+
+  // MARK: - Processes
+
+  func start(
+    _ command: [String], environment: [String: String] = [:], input: String? = nil
+  ) throws -> Child {
+    let child = try Child(
+      command, environment: environment, input: input, directory: path,
+      output: "\(path)/.\(children.count)")
+    children.append(child)
+    return child
+  }
+
+  /// Runs a command to its end.
+  @discardableResult
+  func run(
+    _ command: [String], environment: [String: String] = [:], input: String? = nil,
+    within seconds: Double = 60
+  ) throws -> Child {
+    let child = try start(command, environment: environment, input: input)
+    try child.wait(within: seconds)
+    return child
+  }
+
+  /// Runs a command of tinypush's to its end.
+  func tinypush(
+    _ arguments: String..., build: String = Build.host, input: String? = nil
+  ) throws -> Child {
+    try run(Build.command(build) + arguments, input: input)
+  }
+}
+
+/// JSON Lines, each an object.
+func objects(_ text: String) throws -> [[String: Any]] {
+  try text.split(separator: "\n").map { line in
+    guard let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+    else { throw Failure("no object: \(line)") }
+    return object
+  }
+}
+
+/// Waits for what no event tells of.
+func wait(
+  for what: @autoclosure () -> String, within seconds: Double = 60, until isSo: () throws -> Bool
+) throws {
+  let deadline = ContinuousClock.now + .seconds(seconds)
+  while try !isSo() {
+    guard ContinuousClock.now < deadline else {
+      throw Failure("waited \(seconds) s in vain for \(what())")
+    }
+    usleep(5000)
+  }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import Testing
+
+/// A process, its output and its errors in files, from which lines can be awaited while it runs.
+final class Child {
+  let id: pid_t
+  private let name: String
+  private let paths: (output: String, errors: String)
+  private var ended: Int32?
+
+  /// - Parameter output: the path that its output goes to; its errors go beside it.
+  init(
+    _ command: [String], environment: [String: String], input: String?, directory: String,
+    output: String
+  ) throws {
+    name = command.joined(separator: " ")
+    paths = ("\(output).out", "\(output).err")
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    var source = "/dev/null"
+    if let input {
+      source = "\(output).in"
+      try Data(input.utf8).write(to: URL(filePath: source))
+    }
+    posix_spawn_file_actions_addopen(&actions, 0, source, O_RDONLY, 0)
+    posix_spawn_file_actions_addopen(&actions, 1, paths.output, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
+    posix_spawn_file_actions_addopen(&actions, 2, paths.errors, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
+    // What this process blocks or ignores is no concern of its children.
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    var none = sigset_t()
+    sigemptyset(&none)
+    var all = sigset_t()
+    sigfillset(&all)
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setsigdefault(&attributes, &all)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+    let words = ["env", "--chdir=" + directory] + environment.map { "\($0)=\($1)" } + command
+    var arguments = words.map { strdup($0) } + [nil]
+    defer { for text in arguments { free(text) } }
+    var id: pid_t = 0
+    let error = posix_spawnp(&id, "env", &actions, &attributes, &arguments, environ)
+    guard error == 0 else { throw Failure("\(name): \(String(cString: strerror(error)))") }
+    self.id = id
+  }
+
+  // MARK: - What it says
+
+  var output: String { Self.read(paths.output) }
+  var errors: String { Self.read(paths.errors) }
+
+  private static func read(_ path: String) -> String {
+    FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) } ?? ""
+  }
+
+  enum Stream { case output, errors }
+
+  /// The first whole line with these words in it.
+  @discardableResult
+  func line(
+    _ words: String, in stream: Stream = .output, within seconds: Double = 60
+  ) throws -> String {
+    var found: String?
+    try poll(words, seconds) {
+      let text = stream == .output ? output : errors
+      found = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+        .first { $0.contains(words) }.map(String.init)
+      guard found == nil, hasEnded else { return found != nil }
+      let rest = stream == .output ? output : errors
+      found = rest.split(separator: "\n").first { $0.contains(words) }.map(String.init)
+      guard found != nil else { throw Failure("\(name) ended without \"\(words)\":\n\(output)\(errors)") }
+      return true
+    }
+    return found!
+  }
+
+  private func poll(_ words: String, _ seconds: Double, _ isSo: () throws -> Bool) throws {
+    try CommandTests.wait(
+      for: "\"\(words)\" from \(name), which said:\n\(output)\(errors)", within: seconds,
+      until: isSo)
+  }
+
+  // MARK: - Its end
+
+  private var hasEnded: Bool {
+    if ended != nil { return true }
+    var status: Int32 = 0
+    guard waitpid(id, &status, WNOHANG) == id else { return false }
+    let signal = status & 0x7F
+    ended = signal == 0 ? status >> 8 & 0xFF : 128 + signal
+    return true
+  }
+
+  /// Its exit status, or 128 and the signal that ended it.
+  @discardableResult
+  func wait(within seconds: Double = 60) throws -> Int32 {
+    try poll("an end", seconds) { hasEnded }
+    return ended!
+  }
+
+  /// As ``wait(within:)``, once that has returned.
+  var status: Int32? { ended }
+
+  func signal(_ number: Int32) { if !hasEnded { Foundation.kill(id, number) } }
+
+  /// Asks it to end, and waits until it has.
+  @discardableResult
+  func terminate(within seconds: Double = 60) throws -> Int32 {
+    signal(SIGTERM)
+    return try wait(within: seconds)
+  }
+
+  func kill() {
+    guard !hasEnded else { return }
+    Foundation.kill(id, SIGKILL)
+    var status: Int32 = 0
+    waitpid(id, &status, 0)
+    ended = 128 + SIGKILL
+  }
+}

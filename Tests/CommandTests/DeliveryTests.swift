@@ -1,0 +1,108 @@
+import Foundation
+import Testing
+
+/// What is dropped arrives: once, in order, byte for byte.
+@Suite(.serialized) struct DeliveryTests {
+  private static let files = 10_000
+  private static let lines = 200_000
+  private static let large = Result {
+    try Sheaf.plain(files: files, lines: lines, in: Shared.directory() + "/large")
+  }
+
+  @Test(arguments: Build.all)
+  func `ten thousand files and a file of 200,000 lines arrive`(build: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let sheaf = try Self.large.get()
+    try sheaf.fill(box)
+    let gateway = try Gateway(in: box)
+    let agent = try box.deliver(gateway, build: build, within: 240)
+    #expect(agent.status == 0, "\(agent.errors)")
+    #expect(box.names(in: "new") == [])
+    #expect(box.names(in: "failed") == [])
+    let compared = try gateway.compare(.stream, with: sheaf.paths, in: box)
+    #expect(compared == "\(Self.files + Self.lines) notifications, byte for byte")
+    #expect(agent.errors.contains("\(Self.files + Self.lines) delivered"))
+  }
+
+  struct Way: Sendable, CustomTestStringConvertible {
+    var build: String
+    var format: Int
+    var tls: String
+    var testDescription: String { "\(build), format \(format), TLS \(tls)" }
+  }
+
+  @Test(arguments: [
+    Way(build: Build.host, format: 2, tls: "1.2"), Way(build: Build.host, format: 1, tls: "1.2"),
+    Way(build: Build.host, format: 0, tls: "1.2"), Way(build: Build.recent, format: 2, tls: "1.2"),
+    Way(build: Build.recent, format: 2, tls: "1.3"), Way(build: Build.recent, format: 1, tls: "1.3"),
+    Way(build: Build.recent, format: 0, tls: "1.3"),
+  ])
+  func `every format arrives by every version of TLS`(way: Way) throws {
+    let box = try Box()
+    defer { box.end() }
+    let sheaf = try Sheaf.plain(files: 300, lines: 700, in: box.path + "/sheaf")
+    try sheaf.fill(box)
+    let gateway = try Gateway(in: box, tls: way.tls, ["--alpn", "apns-legacy"])
+    let agent = try box.deliver(
+      gateway, build: way.build, ["format=\(way.format)", "alpn=apns-legacy", "settle=500ms"])
+    #expect(agent.status == 0, "\(agent.errors)")
+    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+    let compared = try gateway.compare(
+      .stream, with: sheaf.paths, in: box, ["--format", "\(way.format)"])
+    #expect(compared == "1000 notifications, byte for byte")
+    let open = try #require(gateway.events("open").first)
+    #expect(open["version"] as? String == "TLSv\(way.tls)")
+    #expect(open["alpn"] as? String == "apns-legacy")
+  }
+
+  @Test func `files of every shape arrive, and what is wrong in them is put aside`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sheaf = try Sheaf(box.path + "/sheaf")
+    try sheaf.add(
+      """
+      {
+        "token": "\(token(1))",
+        "payload": {
+          "aps": { "alert": { "title": "Tank", "body": "a \\" and a \\\\ and  two spaces" } },
+          "app": [ 1, 2.50, -3e2, true, null, "Füllstand ☀" ]
+        },
+        "priority": 5,
+        "expiration": 0
+      }
+
+      """, as: "a-pretty")
+    try sheaf.add(
+      "\r\n\t \(line(2).dropLast())\(line(3).dropLast())\t\n\n{ \"expiration\":4000000000,\"payload\":{ \"aps\" :{\"alert\":\"no line end\"} },\"token\":\"\(token(4).uppercased())\"}",
+      as: "b-space")
+    let many = (100..<600).map { "\"\(token($0))\"" }.joined(separator: ", ")
+    try sheaf.add(
+      #"{"tokens": [\#(many)], "payload": {"aps": {"badge": 3}}, "expiration": 4000000000}"#,
+      as: "c-many")
+    try sheaf.add(line(700) + line(701) + line(702), as: "d-mixed")
+    try sheaf.add(line(800), as: "f-last")
+    try sheaf.fill(box)
+    let bad = #"{"token":"abc","payload":{"aps":{"alert":"x"}}}"#
+    try box.drop(
+      line(700) + bad + "\n" + line(701) + "  {\"token\": tru}\n" + line(702)
+        + "{\"tokn\":\"\(token(1))\",\"payload\":{\"aps\":{\"alert\":\"x\"}}}\n", as: "d-mixed")
+    try box.drop("Tank low\n", as: "e-text")
+    let gateway = try Gateway(in: box)
+    let agent = try box.deliver(gateway)
+    #expect(agent.status == 65, "\(agent.errors)")
+    #expect(box.names(in: "new") == [])
+    #expect(
+      try gateway.compare(.stream, with: sheaf.paths, in: box) == "508 notifications, byte for byte")
+    #expect(box.names(in: "failed") == ["d-mixed", "e-text"])
+    let mixed = try box.failures("d-mixed")
+    #expect(mixed.map { $0["line"] as? Int } == [2, 4, 6])
+    #expect(mixed.map { $0["column"] as? Int } == [11, 13, 2])
+    let reasons = mixed.map { $0["reason"] as? String ?? "" }
+    #expect(reasons.first?.contains("64 hex digits") == true)
+    #expect(reasons.last?.contains("no such key") == true)
+    #expect(mixed.first?["notification"] as? [String: AnyHashable] != nil)
+    #expect(mixed.allSatisfy { $0["file"] as? String == "d-mixed" })
+    #expect(try box.failures("e-text").map { $0["line"] as? Int } == [1])
+  }
+}

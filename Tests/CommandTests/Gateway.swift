@@ -1,0 +1,202 @@
+import Foundation
+import Testing
+
+/// The certificates of all tests, right ones and wrong ones.
+enum Certificates {
+  static let directory = Result {
+    let path = try Shared.directory() + "/certificates"
+    let box = try Box()
+    defer { box.end() }
+    let made = try box.run(["python3", Build.tools + "/certificates.py", path])
+    guard made.status == 0 else { throw Failure(made.errors) }
+    // An agent that runs as another user is to be refused by the rights of a key, not of its directory.
+    return path
+  }
+
+  static func path(_ name: String) throws -> String { try directory.get() + "/" + name }
+}
+
+/// What several tests use is made once, and removed when the process ends.
+enum Shared {
+  private static let made = Result {
+    let path = try Box.makeDirectory()
+    atexit { Shared.remove() }
+    return path
+  }
+
+  static func directory() throws -> String { try made.get() }
+
+  private static func remove() {
+    if case .success(let path) = made { try? FileManager.default.removeItem(atPath: path) }
+  }
+}
+
+/// The gateway of Tests/Tools, which shares no code with the product and misbehaves as it is told.
+final class Gateway {
+  let child: Child
+  let port: Int
+  let record: String
+
+  init(
+    in box: Box, certificate: String = "server", ca: String = "ca", tls: String? = nil,
+    _ script: [String] = [], name: String = "gateway"
+  ) throws {
+    record = "\(box.path)/\(name)"
+    child = try box.start(
+      [
+        "python3", Build.tools + "/gateway.py", "--record", record,
+        "--certificate", Certificates.path("\(certificate).pem"),
+        "--key", Certificates.path("\(certificate).key"), "--ca", Certificates.path("\(ca).pem"),
+      ] + (tls.map { ["--tls", $0] } ?? []) + script)
+    let line = try child.line("listening ")
+    guard let port = Int(line.dropFirst("listening ".count)) else { throw Failure(line) }
+    self.port = port
+  }
+
+  /// What happened, as it says.
+  func events(_ event: String) throws -> [[String: Any]] {
+    let text = String(decoding: try Data(contentsOf: URL(filePath: record + "/events")), as: UTF8.self)
+    return try objects(text).filter { $0["event"] as? String == event }
+  }
+
+  enum Kind: String { case stream, accepted, refused }
+
+  /// The files in which it recorded, one a connection, in order.
+  func recorded(_ kind: Kind) -> [String] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: record)) ?? []
+    return names.filter { $0.hasSuffix(".\(kind.rawValue)") }
+      .sorted { Int($0.split(separator: ".")[0])! < Int($1.split(separator: ".")[0])! }
+      .map { "\(record)/\($0)" }
+  }
+
+  /// The alerts' texts of what it accepted, connection by connection.
+  func alerts(in box: Box) throws -> [String] {
+    var found: [String] = []
+    for file in recorded(.accepted) {
+      let decoded = try box.run(["python3", Build.tools + "/decode.py", file])
+      for line in try objects(decoded.output) {
+        let payload = try JSONSerialization.jsonObject(with: Data((line["payload"] as! String).utf8))
+        let aps = (payload as? [String: Any])?["aps"] as? [String: Any]
+        found.append(aps?["alert"] as? String ?? "")
+      }
+    }
+    return found
+  }
+
+  /// Waits until an alert with this text has been accepted.
+  func accepts(_ alert: String) throws {
+    let bytes = Data("\"\(alert)\"".utf8)
+    try wait(for: "the gateway to accept \"\(alert)\"") {
+      recorded(.accepted).contains {
+        FileManager.default.contents(atPath: $0)?.range(of: bytes) != nil
+      }
+    }
+  }
+
+  /// Waits until it has accepted at least so many bytes.
+  func accepts(bytes: Int) throws {
+    try wait(for: "the gateway to accept \(bytes) bytes") {
+      recorded(.accepted).reduce(0) { sum, path in
+        sum + ((try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0)
+      } >= bytes
+    }
+  }
+
+  /// What the independent decoder says of what was recorded, held against the notification files.
+  func compare(
+    _ kind: Kind, with notes: [String], in box: Box, _ arguments: [String] = []
+  ) throws -> String {
+    let files = recorded(kind)
+    let compared = try box.run(
+      ["python3", Build.tools + "/expect.py"] + notes + arguments + ["--captured"] + files,
+      within: 120)
+    return (compared.output + compared.errors).trimmingCharacters(in: .newlines)
+  }
+}
+
+extension Box {
+  /// What an agent is told by `-o`: to reach this gateway with these certificates, from the box's spool.
+  func settings(
+    _ port: Int, certificate: String = "client", key: String? = nil, _ more: [String] = []
+  ) throws -> [String] {
+    let settings =
+      try [
+        "gateway=localhost:\(port)", "ca=" + Certificates.path("ca.pem"),
+        "certificate=" + Certificates.path("\(certificate).pem"),
+        "key=" + Certificates.path(key ?? "\(certificate).key"), "spool=" + spool,
+      ] + more
+    return settings.flatMap { ["-o", $0] }
+  }
+
+  /// Starts an agent, as it runs all day.
+  func agent(
+    _ gateway: Gateway, build: String = Build.host, _ settings: [String] = [],
+    environment: [String: String] = [:]
+  ) throws -> Child {
+    try start(
+      Build.command(build) + ["run"] + self.settings(gateway.port, settings),
+      environment: environment)
+  }
+
+  /// Runs an agent until the spool is empty.
+  func deliver(
+    _ gateway: Gateway, build: String = Build.host, _ settings: [String] = [],
+    within seconds: Double = 60
+  ) throws -> Child {
+    try run(
+      Build.command(build) + ["run", "--once"] + self.settings(gateway.port, settings),
+      within: seconds)
+  }
+}
+
+// MARK: - Notifications
+
+/// A device token whose last digits are a number.
+func token(_ number: Int) -> String {
+  let digits = String(number, radix: 16)
+  return String(repeating: "0", count: 64 - digits.count) + digits
+}
+
+/// A notification as a line.
+func line(_ number: Int, _ alert: String = "Tank low") -> String {
+  #"{"token":"\#(token(number))","payload":{"aps":{"alert":"\#(alert)"}},"expiration":4000000000}"#
+    + "\n"
+}
+
+/// Notification files kept aside, to be held against what arrived, and copied into spools.
+struct Sheaf {
+  let path: String
+  var paths: [String] { [path] }
+
+  init(_ path: String) throws {
+    self.path = path
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  func add(_ text: String, as name: String) throws {
+    guard FileManager.default.createFile(atPath: "\(path)/\(name)", contents: Data(text.utf8)) else {
+      throw Failure("\(path)/\(name) cannot be written")
+    }
+  }
+
+  /// Copies the files into a box's spool.
+  func fill(_ box: Box) throws {
+    let copied = try box.run(["cp", "-r", path + "/.", box.spool + "/new"])
+    guard copied.status == 0 else { throw Failure(copied.errors) }
+  }
+
+  /// So many files of one notification each, and one file of so many lines, which comes last. Tokens count from 1.
+  static func plain(files: Int, lines: Int, in directory: String) throws -> Sheaf {
+    let sheaf = try Sheaf(directory)
+    for number in 1...files {
+      let name = String(number)
+      try sheaf.add(
+        line(number, "Tank \(number)"), as: String(repeating: "0", count: 6 - name.count) + name)
+    }
+    guard lines > 0 else { return sheaf }
+    var text = ""
+    for number in files + 1...files + lines { text += line(number, "Tank \(number)") }
+    try sheaf.add(text, as: "many")
+    return sheaf
+  }
+}

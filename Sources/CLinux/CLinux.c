@@ -32,6 +32,8 @@ int clinux_tcp_times(int socket, uint32_t *round_trip_us, uint32_t *since_acknow
   socklen_t size = sizeof info;
   memset(&info, 0, sizeof info);
   if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return -1;
+  // An emulated kernel may know less.
+  if (size < offsetof(struct tcp_info, tcpi_rtt) + sizeof info.tcpi_rtt) return -1;
   *round_trip_us = info.tcpi_rtt;
   *since_acknowledgement_ms = info.tcpi_last_ack_recv;
   return 0;

@@ -38,9 +38,7 @@ final class Box {
     let file = "\(path)/\(name)"
     try FileManager.default.createDirectory(
       atPath: (file as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
-    guard FileManager.default.createFile(atPath: file, contents: Data(text.utf8)) else {
-      throw Failure("\(file) cannot be written")
-    }
+    try writeFile(text, to: file)
     return file
   }
 
@@ -93,6 +91,13 @@ final class Box {
   ) throws -> Child {
     try run(Build.command(build) + arguments, input: input)
   }
+}
+
+/// Foundation's own ways take milliseconds a file.
+func writeFile(_ text: String, to path: String) throws {
+  guard let file = fopen(path, "w") else { throw Failure("\(path): errno \(errno)") }
+  let written = fputs(text, file)
+  guard fclose(file) == 0, written >= 0 else { throw Failure("\(path): errno \(errno)") }
 }
 
 /// JSON Lines, each an object.

@@ -174,9 +174,7 @@ struct Sheaf {
   }
 
   func add(_ text: String, as name: String) throws {
-    guard FileManager.default.createFile(atPath: "\(path)/\(name)", contents: Data(text.utf8)) else {
-      throw Failure("\(path)/\(name) cannot be written")
-    }
+    try writeFile(text, to: "\(path)/\(name)")
   }
 
   /// Copies the files into a box's spool.

@@ -64,6 +64,11 @@ public struct Refusal {
     case missingAps
     case apsNotObject
     case apsIsEmpty
+    case alert
+    case badge
+    case sound
+    case category
+    case contentAvailable
     case payloadTooLarge
     case tokenNotString
     case tokenSize
@@ -104,6 +109,11 @@ public struct Refusal {
     case .apsNotObject: text.append("aps must be an object: {\"alert\": \"…\"}")
     case .apsIsEmpty:
       text.append("aps is empty: give it an alert, a badge, a sound or content-available")
+    case .alert: text.append("alert must be a string, or an object with title and body")
+    case .badge: text.append("badge must be a number without quotes; 0 removes it")
+    case .sound: text.append("sound must be a string: \"default\", or the name of a file in the app")
+    case .category: text.append("category must be a string: the name of a set of actions in the app")
+    case .contentAvailable: text.append("content-available must be 1, or left out")
     case .payloadTooLarge:
       text.append("the payload has ")
       text.append(found)

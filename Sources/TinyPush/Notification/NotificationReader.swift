@@ -244,11 +244,24 @@ private struct Envelope {
     repeat {
       let range = try scanner.key(text)
       let key = text.extracting(range)
-      if key.equals("content-available") { hasContentAvailable = true }
-      if key.equals("alert") || key.equals("badge") || key.equals("sound") {
-        isFeltByTheUser = true
-      }
+      let first = try scanner.peek(text)
+      let at = scanner.index
       try scanner.skipValue(text)
+      if key.equals("alert") {
+        isFeltByTheUser = true
+        if first != 0x22 && first != 0x7B { refuse(.alert, at: at) }
+      } else if key.equals("badge") {
+        isFeltByTheUser = true
+        if first != 0x2D && (first < 0x30 || first > 0x39) { refuse(.badge, at: at) }
+      } else if key.equals("sound") {
+        isFeltByTheUser = true
+        if first != 0x22 { refuse(.sound, at: at) }
+      } else if key.equals("category") {
+        if first != 0x22 { refuse(.category, at: at) }
+      } else if key.equals("content-available") {
+        hasContentAvailable = true
+        if !text.extracting(at..<scanner.index).equals("1") { refuse(.contentAvailable, at: at) }
+      }
     } while try scanner.nextMember(text)
     isSilent = hasContentAvailable && !isFeltByTheUser
     if isSilent && !isSeen(.priority) { notification.priority = 5 }

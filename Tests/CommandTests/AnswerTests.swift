@@ -1,0 +1,160 @@
+import Foundation
+import Testing
+
+/// Whatever the gateway answers, and however it goes away, nothing good is lost: the suite's rows are its ways to
+/// misbehave, each with 1,000 files and one of 1,000 lines.
+@Suite(.serialized) struct AnswerTests {
+  private static let count = 2000
+  private static let bad = 1000
+  private static let late = 1500
+  private static let sheaf = Result {
+    try Sheaf.plain(files: 1000, lines: count - 1000, in: Shared.directory() + "/answers")
+  }
+
+  struct Row: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var script: [String]
+    var settings: [String] = []
+    /// What its log must speak of.
+    var words = ""
+    init(_ name: String, _ script: [String], _ settings: [String] = [], says words: String = "") {
+      testDescription = name
+      self.script = script
+      self.settings = settings
+      self.words = words
+    }
+  }
+
+  private func deliver(_ row: Row, _ check: (Box, Sheaf, Gateway, Child) throws -> Void) throws {
+    let box = try Box()
+    defer { box.end() }
+    let sheaf = try Self.sheaf.get()
+    try sheaf.fill(box)
+    let gateway = try Gateway(in: box, row.script)
+    let agent = try box.deliver(gateway, ["settle=3s"] + row.settings)
+    #expect(box.names(in: "new") == [])
+    #expect(agent.errors.contains(row.words), "\(agent.errors)")
+    try check(box, sheaf, gateway, agent)
+  }
+
+  // MARK: - One is refused
+
+  private static func refusing(_ number: Int, _ status: Int = 8) -> [String] {
+    ["--reject", "\(token(number))=\(status)"]
+  }
+
+  @Test(
+    arguments: [1, 2, 3, 4, 5, 6, 7, 8, 255].map { status in
+      Row("status \(status)", refusing(bad, status), says: "(status \(status))")
+    } + [
+      Row("in a large file", refusing(late), says: "invalid token (status 8)"),
+      Row("the first", refusing(1), says: "invalid token (status 8)"),
+      Row("the last", refusing(count), says: "invalid token (status 8)"),
+      Row("byte by byte", refusing(bad) + ["--answer-bytes", "1"]),
+      Row("late, and within settle", refusing(bad) + ["--delay-answer", "1.5"]),
+      Row("with a reset behind it", refusing(bad) + ["--reset"]),
+      Row("and the connection just ends", refusing(bad) + ["--abrupt"]),
+      Row("in the legacy format", refusing(bad), ["format=1"]),
+    ])
+  func `one that is refused is put aside, and all others arrive once`(row: Row) throws {
+    try deliver(row) { box, sheaf, gateway, agent in
+      #expect(agent.status == 65)
+      let number = [Self.bad, Self.late, 1, Self.count].first {
+        row.script.contains { [value = token($0)] in $0.hasPrefix(value) }
+      }!
+      let arguments =
+        ["--refused", token(number)] + (row.settings.contains("format=1") ? ["--format", "1"] : [])
+      try #expect(
+        gateway.compare(.accepted, with: sheaf.paths, in: box, arguments)
+          == "1999 notifications, byte for byte")
+      let name = number > 1000 ? "many" : String("000000\(number)".suffix(6))
+      #expect(box.names(in: "failed") == [name])
+      let failures = try box.failures(name)
+      #expect(failures.map { $0["token"] as? String } == [token(number)])
+      #expect(failures.allSatisfy { ($0["reason"] as? String)?.contains("refused") == true })
+      #expect(failures.allSatisfy { row.words.isEmpty || row.words.contains("(status \($0["status"]!))") })
+    }
+  }
+
+  @Test func `twenty that are refused are put aside, and all others arrive once`() throws {
+    let numbers = (1...20).map { $0 * 97 }
+    try deliver(Row("", numbers.flatMap { Self.refusing($0) })) { box, sheaf, gateway, agent in
+      #expect(agent.status == 65)
+      try #expect(
+        gateway.compare(
+          .accepted, with: sheaf.paths, in: box, numbers.flatMap { ["--refused", token($0)] })
+          == "1980 notifications, byte for byte")
+      let failed = try box.names(in: "failed").flatMap { try box.failures($0) }
+      #expect(failed.map { $0["token"] as? String } == numbers.map { token($0) })
+    }
+  }
+
+  // MARK: - The gateway goes away
+
+  @Test(arguments: [1, 700, 1500, 2000])
+  func `at a shutdown nothing is lost or repeated`(after: Int) throws {
+    let row = Row(
+      "", ["--first", "1", "--shutdown-after", "\(after)"], says: "goes out of service")
+    try deliver(row) { box, sheaf, gateway, agent in
+      #expect(agent.status == 0)
+      #expect(box.names(in: "failed") == [])
+      try #expect(
+        gateway.compare(.accepted, with: sheaf.paths, in: box)
+          == "2000 notifications, byte for byte")
+    }
+  }
+
+  private static func closing(_ after: Int, _ more: String...) -> [String] {
+    ["--first", "1", "--close-after", "\(after)"] + more
+  }
+
+  @Test(arguments: [
+    Row("a silent close", closing(700), says: "it is uncertain whether"),
+    Row("a silent close in a large file", closing(1500), says: "it is uncertain whether"),
+    Row("a silent close at the first", closing(1), says: "it is uncertain whether"),
+    Row("a silent close at the last", closing(2000)),
+    Row("a close without goodbye", closing(700, "--abrupt")),
+    Row("a reset", closing(700, "--reset")),
+    Row("five resets", ["--first", "5", "--close-after", "300", "--reset"]),
+    Row("no handshake", ["--first", "1", "--hang"], ["connect-timeout=1s"], says: "timed out"),
+    Row("status 128", ["--first", "1"] + refusing(bad, 128), says: "undocumented (status 128)"),
+    Row(
+      "identifier 0", ["--first", "1"] + refusing(bad) + ["--answer-identifier", "0"],
+      says: "for notification 0"),
+    Row(
+      "an identifier that was never sent",
+      ["--first", "1"] + refusing(bad) + ["--answer-identifier", "4000000000"],
+      says: "for notification 4000000000"),
+    Row("half an answer", closing(700, "--last-words", "080800")),
+    Row("half an answer and a reset", closing(700, "--last-words", "080800", "--reset")),
+    Row(
+      "a web server's answer", closing(700, "--last-words", "485454502f312e3120343030"),
+      says: "first byte 72"),
+    Row("zeros", closing(700, "--last-words", "000000000000"), says: "first byte 0"),
+    Row("an answer after which it goes on", closing(700, "--last-words", "0808000002bcff")),
+  ])
+  func `at anything else nothing is lost`(row: Row) throws {
+    try deliver(row) { box, sheaf, gateway, agent in
+      // The row whose answer is a sound one refuses the seven hundredth, which was accepted as well.
+      let isRefused = row.testDescription.hasPrefix("an answer after")
+      #expect(agent.status == (isRefused ? 65 : 0), "\(agent.errors)")
+      #expect(box.names(in: "failed") == (isRefused ? ["000700"] : []))
+      try #expect(
+        gateway.compare(.accepted, with: sheaf.paths, in: box, ["--repeats"])
+          == "2000 notifications, byte for byte")
+    }
+  }
+
+  @Test func `with no gateway there the files stay, and it is said when to try again`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.drop(line(1), as: "one")
+    let gateway = try Gateway(in: box)
+    gateway.child.kill()
+    let agent = try box.deliver(gateway)
+    #expect(agent.status == 75)
+    #expect(agent.errors.contains("nothing listens there"))
+    #expect(agent.errors.contains("try again later"))
+    #expect(box.names(in: "new") == ["one"])
+  }
+}

@@ -5,6 +5,9 @@ import PackageDescription
 /// the product, whose flags `make build` passes.
 let lifetimes: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes")]
 
+/// Not among the flags of the whole build: Swift's importer would see glibc's checked variants of read and the like.
+let checked: [CSetting] = [.define("_FORTIFY_SOURCE", to: "2", .when(configuration: .release))]
+
 let package = Package(
   name: "TinyPush",
   products: [
@@ -13,11 +16,11 @@ let package = Package(
   ],
   targets: [
     .target(
-      name: "CMbed",
+      name: "CMbed", cSettings: checked,
       linkerSettings: [
         .linkedLibrary("mbedtls"), .linkedLibrary("mbedx509"), .linkedLibrary("mbedcrypto"),
       ]),
-    .target(name: "CLinux", linkerSettings: [.linkedLibrary("inih")]),
+    .target(name: "CLinux", cSettings: checked, linkerSettings: [.linkedLibrary("inih")]),
     .target(name: "TinyPush", dependencies: ["CMbed", "CLinux"], swiftSettings: lifetimes),
     .target(
       name: "TinyPushSandbox", dependencies: ["TinyPush", "CMbed", "CLinux"],

@@ -71,6 +71,14 @@ int clinux_signal_descriptor(void) {
   return descriptor < 0 ? -errno : descriptor;
 }
 
+void clinux_let_signals_end(int let) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigprocmask(let ? SIG_UNBLOCK : SIG_BLOCK, &signals, NULL);
+}
+
 const char *clinux_error_text(int error) {
   const char *text = strerrordesc_np(error);
   return text ? text : "unknown error";

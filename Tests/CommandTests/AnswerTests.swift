@@ -33,7 +33,7 @@ import Testing
     let gateway = try Gateway(in: box, row.script)
     let agent = try box.deliver(gateway, ["settle=3s"] + row.settings)
     #expect(box.names(in: "new") == [])
-    #expect(agent.errors.contains(row.words), "\(agent.errors)")
+    #expect(row.words.isEmpty || agent.errors.contains(row.words), "\(agent.errors)")
     try check(box, sheaf, gateway, agent)
   }
 

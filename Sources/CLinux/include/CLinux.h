@@ -91,6 +91,9 @@ static inline int clinux_epoll_descriptor(const struct epoll_event *event) { ret
 /* A signalfd for SIGTERM, SIGINT and SIGHUP, which are blocked; SIGPIPE is ignored. Or -errno. */
 int clinux_signal_descriptor(void);
 
+/* Whether SIGTERM and SIGINT end the process at once, as they do by nature, or wait for the signalfd. */
+void clinux_let_signals_end(int let);
+
 /* The text of an errno, never null. */
 const char *clinux_error_text(int error);
 

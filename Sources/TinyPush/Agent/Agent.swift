@@ -109,9 +109,7 @@ public struct Agent: ~Copyable {
         spool.closeFile()
         courier.closed()
       case .record:
-        let isRecorded = spool.record(&courier)
-        if isRecorded { spool.boundFailed(to: config.failedLimit) }
-        courier.recorded(isRecorded)
+        courier.recorded(spool.record(&courier, limit: config.failedLimit))
       case .remove:
         courier.removed(spool.remove(&courier))
         progress.settled()
@@ -153,7 +151,7 @@ public struct Agent: ~Copyable {
     }
     var span = events.mutableSpan
     let count = span.withUnsafeMutableBufferPointer {
-      epoll_wait(epoll, $0.baseAddress, Int32($0.count), timeout)
+      epoll_wait(epoll, $0.baseAddress!, Int32($0.count), timeout)
     }
     var isConnectionReady = false
     var isWritable = false
@@ -223,7 +221,6 @@ public struct Agent: ~Copyable {
 
   private mutating func dial() {
     page.change(.connecting, words: gateway.span)
-    // The look-up blocks. Nothing is under way then, so a signal may simply end the process.
     if case .failed = connection.dial(epoll: epoll, at: Clock.now()) { dialFailed() }
   }
 

@@ -73,7 +73,11 @@ struct GatewayConnection: ~Copyable {
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     hints.ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV
     var found: UnsafeMutablePointer<addrinfo>?
+    // This blocks, for many seconds where there is no network. There is no connection, so nothing is under way, and a
+    // signal may simply end the process.
+    clinux_let_signals_end(1)
     let result = getaddrinfo(host.pointer, port.pointer, &hints, &found)
+    clinux_let_signals_end(0)
     guard result == 0, let found else {
       problem.clear()
       problem.append(cString: host.pointer)

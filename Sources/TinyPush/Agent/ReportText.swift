@@ -44,6 +44,11 @@ extension Report {
     case .fileChanged:
       text.append("a file in new/ was removed or changed while it was being delivered")
       return .notice
+    case .notRemoved:
+      text.append(
+        "a delivered file cannot be removed from new/, and will be delivered again: may the agent write there?"
+      )
+      return .error
     case .notRecorded:
       text.append(
         "failed/ cannot be written to: is the disk full? The file stays in new/ until it can")

@@ -183,34 +183,37 @@ public struct SpoolDirectory: ~Copyable {
     }
   }
 
-  /// Appends the failure to the file of its name in `failed/`, and has it on disk before it returns true.
-  func record(_ courier: inout Courier) -> Bool {
+  /// Appends the failure to the file of its name in `failed/`, and has it on disk before it returns true. When that makes
+  /// one file more than `limit`, the oldest go.
+  func record(_ courier: inout Courier, limit: Int) -> Bool {
+    var isNew = false
     let movesFile = courier.failureMovesFile
-    let failed = failed
-    let new = new
     let isWritten = courier.failureName().withUnsafeBufferPointer { name in
       let path = UnsafeRawPointer(name.baseAddress!).assumingMemoryBound(to: CChar.self)
       let descriptor = clinux_open(
         failed, path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0o660)
       guard descriptor >= 0 else { return false }
       defer { CLinux.close(descriptor) }
+      isNew = lseek(descriptor, 0, SEEK_END) == 0
       let bytes = courier.failure.bytes
       let written = bytes.withUnsafeBytes { CLinux.write(descriptor, $0.baseAddress, $0.count) }
       guard Int(written) == bytes.count, fdatasync(descriptor) == 0 else { return false }
-      if movesFile {
-        var target = Text(capacity: 300)
-        target.append(cString: path)
-        target.append(".unread")
-        return target.withCString { renameat(new, path, failed, $0) } == 0
-      }
-      return true
+      guard movesFile else { return true }
+      var target = Text(capacity: 300)
+      target.append(cString: path)
+      target.append(".unread")
+      return target.withCString { renameat(new, path, failed, $0) } == 0
     }
-    if isWritten { fsync(failed) }
-    return isWritten
+    guard isWritten else { return false }
+    if isNew {
+      fsync(failed)
+      boundFailed(to: limit)
+    }
+    return true
   }
 
   /// Removes the oldest files from `failed/` until no more than `limit` are left.
-  func boundFailed(to limit: Int) {
+  private func boundFailed(to limit: Int) {
     let buffer = FixedBuffer<UInt8>(capacity: 4096)
     var oldest = Text(capacity: 256)
     while survey(buffer, oldest: &oldest) > limit {

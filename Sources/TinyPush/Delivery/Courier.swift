@@ -144,8 +144,9 @@ public struct Courier: ~Copyable {
   var isStopping = false
   var invalidTokens = InvalidTokens()
 
-  /// A TLS record's bound (RFC 8446 section 5.1).
-  public static let batchBytesMax = 16_384
+  /// A TLS record's bound (RFC 8446 section 5.1), less the byte in which TLS 1.3 hides the record's type: one more, and
+  /// mbedTLS makes two records of it.
+  public static let batchBytesMax = 16_383
   /// Room in the windows beyond the setting, for what an answer splits.
   static let slack = 64
 
@@ -170,7 +171,7 @@ public struct Courier: ~Copyable {
       settle(before: lastID &+ 1, byProof: false)
     }
     if failureClaim != nil { return .record }
-    while settledClaims > 0, claims[claims.first].isKept { removed(.failed) }
+    while settledClaims > 0, claims[claims.first].isKept { removed(.kept) }
     if settledClaims > 0 { return .remove }
     if mustClose { return .close }
     if link == .closing { return hangUp() }

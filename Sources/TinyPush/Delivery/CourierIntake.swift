@@ -56,6 +56,8 @@ public enum OpenFailure: Error {
 /// What came of removing a settled file.
 public enum Removal {
   case removed
+  /// It must stay, and was not touched.
+  case kept
   /// It is another file by now, or was written on: it stays, and is delivered.
   case replaced
   /// It could not be removed.
@@ -163,9 +165,9 @@ extension Courier {
     settledClaims -= 1
     claims.removeFirst()
     switch removal {
-    case .removed: break
+    case .removed, .kept: break
     case .replaced: isScanWanted = true
-    case .failed: break
+    case .failed: reports.add(.notRemoved)
     }
   }
 

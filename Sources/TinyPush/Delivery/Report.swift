@@ -16,6 +16,8 @@ public enum Report {
   case lateAnswer(ErrorResponse)
   /// A file under way was removed or replaced by somebody else.
   case fileChanged
+  /// A delivered file could not be removed.
+  case notRemoved
   /// The failure could not be written; the file stays where it is.
   case notRecorded
 }

@@ -111,8 +111,10 @@ public struct Refusal {
       text.append("aps is empty: give it an alert, a badge, a sound or content-available")
     case .alert: text.append("alert must be a string, or an object with title and body")
     case .badge: text.append("badge must be a number without quotes; 0 removes it")
-    case .sound: text.append("sound must be a string: \"default\", or the name of a file in the app")
-    case .category: text.append("category must be a string: the name of a set of actions in the app")
+    case .sound:
+      text.append("sound must be a string: \"default\", or the name of a file in the app")
+    case .category:
+      text.append("category must be a string: the name of a set of actions in the app")
     case .contentAvailable: text.append("content-available must be 1, or left out")
     case .payloadTooLarge:
       text.append("the payload has ")

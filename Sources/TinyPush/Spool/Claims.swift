@@ -50,7 +50,8 @@ struct Claims: ~Copyable {
     guard count < ring.capacity else { return false }
     guard !isEmpty else { return true }
     let start = Int(self[first].nameAt)
-    return nameEnd < start ? nameEnd + 256 <= start : nameEnd + 256 <= names.capacity || start > 256
+    // The end never catches up with the start: equal would mean empty.
+    return nameEnd < start ? nameEnd + 256 < start : nameEnd + 256 <= names.capacity || start > 256
   }
 
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {

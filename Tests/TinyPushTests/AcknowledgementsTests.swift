@@ -1,0 +1,117 @@
+import Testing
+
+@testable import TinyPush
+
+private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milliseconds) }
+
+@Test func `what was sent settles when the wait after its acknowledgement is over`() {
+  var marks = Acknowledgements(settle: .seconds(10))
+  marks.sent(upTo: 3, wireEnd: 100, at: at(1000))
+  #expect(marks.takeSettled(at: at(100_000)) == nil, "never acknowledged")
+  marks.acknowledged(upTo: 99, at: at(2000), now: at(2000))
+  #expect(marks.takeSettled(at: at(100_000)) == nil, "a byte is missing")
+  marks.acknowledged(upTo: 100, at: at(2500), now: at(3000))
+  #expect(marks.deadline == at(12_500))
+  #expect(marks.takeSettled(at: at(12_499)) == nil)
+  #expect(marks.takeSettled(at: at(12_500)) == 3)
+  #expect(marks.takeSettled(at: at(12_500)) == nil)
+  #expect(marks.isEmpty)
+}
+
+@Test func `an acknowledgement cannot be older than what it acknowledges`() {
+  var marks = Acknowledgements(settle: .seconds(10))
+  marks.sent(upTo: 1, wireEnd: 10, at: at(5000))
+  marks.acknowledged(upTo: 10, at: at(100), now: at(6000))
+  #expect(marks.deadline == at(15_000))
+}
+
+@Test func `a later acknowledgement does not start the wait anew`() {
+  var marks = Acknowledgements(settle: .seconds(10))
+  marks.sent(upTo: 1, wireEnd: 10, at: at(1000))
+  marks.acknowledged(upTo: 10, at: at(1010), now: at(1010))
+  marks.acknowledged(upTo: 10, at: at(9000), now: at(9000))
+  #expect(marks.deadline == at(11_010))
+}
+
+@Test func `what is sent at about the same time settles together, after the last of it`() {
+  var marks = Acknowledgements(settle: .seconds(10))
+  marks.sent(upTo: 1, wireEnd: 10, at: at(1000))
+  marks.sent(upTo: 2, wireEnd: 20, at: at(1300))
+  marks.acknowledged(upTo: 10, at: at(1350), now: at(1350))
+  marks.acknowledged(upTo: 20, at: at(1400), now: at(1400))
+  #expect(marks.takeSettled(at: at(11_399)) == nil)
+  #expect(marks.takeSettled(at: at(11_400)) == 2)
+}
+
+@Test func `what is sent behind something acknowledged waits for itself`() {
+  var marks = Acknowledgements(settle: .seconds(10))
+  marks.sent(upTo: 1, wireEnd: 10, at: at(1000))
+  marks.acknowledged(upTo: 10, at: at(1010), now: at(1010))
+  marks.sent(upTo: 2, wireEnd: 20, at: at(1020))
+  #expect(marks.takeSettled(at: at(11_010)) == 1)
+  #expect(marks.takeSettled(at: at(100_000)) == nil)
+  marks.acknowledged(upTo: 20, at: at(1030), now: at(1030))
+  #expect(marks.takeSettled(at: at(11_030)) == 2)
+}
+
+@Test func `it asks when an acknowledgement should have come, and from time to time after that`() {
+  var marks = Acknowledgements(settle: .seconds(10))
+  #expect(marks.deadline == nil)
+  #expect(!marks.mustAsk(at: at(1_000_000)))
+  marks.sent(upTo: 1, wireEnd: 10, at: at(1000))
+  #expect(!marks.mustAsk(at: at(10_999)))
+  #expect(marks.deadline == at(11_000))
+  #expect(marks.mustAsk(at: at(11_000)))
+  marks.acknowledged(upTo: 0, at: at(11_000), now: at(11_000))
+  #expect(!marks.mustAsk(at: at(11_000)))
+  let deadline = marks.deadline!
+  #expect(deadline > at(11_000) && deadline <= at(16_000))
+  #expect(marks.mustAsk(at: deadline))
+}
+
+@Test func `a connection that is over is forgotten`() {
+  var marks = Acknowledgements(settle: .seconds(10))
+  marks.sent(upTo: 1, wireEnd: 10, at: at(1000))
+  marks.clear()
+  #expect(marks.isEmpty)
+  #expect(marks.deadline == nil)
+  #expect(marks.takeSettled(at: at(100_000)) == nil)
+}
+
+/// Each piece against its own truth: nothing settles before its acknowledgement and the wait, and all does in the end.
+@Test(arguments: 1...30)
+func `nothing settles early, and everything does`(seed: UInt64) {
+  var random = Seeded(seed)
+  let settle = UInt64([100, 1000, 10_000][random.upTo(2)])
+  var marks = Acknowledgements(settle: .milliseconds(settle))
+  var now: UInt64 = 1
+  var sent: [(wireEnd: UInt64, acknowledgedAt: UInt64?)] = []
+  var settled = 0
+  for step in 0..<3000 {
+    now += UInt64(random.upTo(random.oneIn(50) ? Int(settle) : Int(settle) / 40))
+    if step < 2500, random.oneIn(2) {
+      sent.append(((sent.last?.wireEnd ?? 0) + 10, nil))
+      marks.sent(upTo: UInt32(sent.count), wireEnd: sent.last!.wireEnd, at: at(now))
+    }
+    if random.oneIn(3) || step > 2900, let end = sent.last?.wireEnd {
+      let upTo = step > 2900 || random.oneIn(2) ? end : UInt64(random.upTo(Int(end)))
+      for index in settled..<sent.count
+      where sent[index].wireEnd <= upTo && sent[index].acknowledgedAt == nil {
+        sent[index].acknowledgedAt = now
+      }
+      marks.acknowledged(upTo: upTo, at: at(now), now: at(now))
+    }
+    while let last = marks.takeSettled(at: at(now)) {
+      for index in settled..<Int(last) {
+        guard let since = sent[index].acknowledgedAt, since + settle <= now else {
+          Issue.record("SEED=\(seed): \(index) settled early")
+          return
+        }
+      }
+      settled = Int(last)
+    }
+  }
+  now += 10 * settle
+  while let last = marks.takeSettled(at: at(now)) { settled = Int(last) }
+  #expect(settled == sent.count, "SEED=\(seed)")
+}

@@ -1,0 +1,40 @@
+import Testing
+
+@testable import TinyPush
+
+@Test(arguments: 0...20)
+func `the bound doubles from a second to five minutes, and jitter fills it`(failures: Int) {
+  let bound = min(300_000, 1000 << UInt64(min(failures, 20)))
+  var longest: UInt64 = 0
+  var shortest = UInt64.max
+  for seed in UInt64(1)...400 {
+    var backoff = Backoff(seed: seed &* 0x9E37_79B9_7F4A_7C15)
+    for _ in 0..<failures { _ = backoff.fail() }
+    #expect(backoff.failures == failures)
+    let wait = backoff.fail().milliseconds
+    longest = max(longest, wait)
+    shortest = min(shortest, wait)
+  }
+  #expect(longest <= bound)
+  #expect(longest > bound * 9 / 10 && shortest < bound / 10)
+}
+
+@Test func `progress begins anew`() {
+  var backoff = Backoff(seed: 7)
+  for _ in 0..<1000 { #expect(backoff.fail() <= Backoff.longest) }
+  backoff.reset()
+  for _ in 0..<50 {
+    #expect(backoff.fail() <= Backoff.first)
+    backoff.reset()
+  }
+}
+
+@Test func `agents with other seeds wait otherwise, and with the same ones the same`() {
+  func waits(_ seed: UInt64) -> [UInt64] {
+    var backoff = Backoff(seed: seed)
+    return (0..<12).map { _ in backoff.fail().milliseconds }
+  }
+  #expect(waits(2) != waits(4))
+  #expect(waits(5) == waits(5))
+  #expect(waits(0).contains { $0 > 0 })
+}

@@ -1,0 +1,44 @@
+import Testing
+
+@testable import TinyPush
+
+private let digits = "00ff10ABcdef0123456789aAbBcCdDeEfF0000000000000000000000000000e1"
+
+@Test func `a token is read from digits of either case`() throws {
+  let token = try #require(DeviceToken(hex: digits.bytes.span))
+  #expect([UInt8](token.bytes.span).hex == digits.lowercased())
+  let upper = try #require(DeviceToken(hex: digits.uppercased().bytes.span))
+  #expect(token == upper)
+}
+
+@Test(arguments: [
+  "", "00", String(digits.dropLast()), digits + "0", String(digits.dropLast()) + "g",
+  "<" + digits.dropFirst(2) + ">", String(digits.dropLast()) + " ", "0x" + digits.dropFirst(2),
+])
+func `anything but 64 digits is no token`(text: String) {
+  let token = DeviceToken(hex: text.bytes.span)
+  #expect(token == nil)
+}
+
+@Test func `each byte has its digit value or none`() {
+  for byte in UInt8.min...UInt8.max {
+    let value = byte < 0x80 ? Character(UnicodeScalar(byte)).hexDigitValue : nil
+    #expect(DeviceToken.hexValue(byte).map(Int.init) == value)
+  }
+}
+
+@Test(arguments: [0, 31, 32, 33])
+func `a token from bytes has 32 of them`(count: Int) {
+  let token = DeviceToken(bytes: [UInt8](repeating: 7, count: count).span)
+  #expect((token != nil) == (count == 32))
+}
+
+@Test func `tokens that differ in one bit differ`() throws {
+  let zero = [UInt8](repeating: 0, count: 32)
+  for bit in 0..<256 {
+    var other = zero
+    other[bit / 8] = 1 << (bit % 8)
+    let isEqual = DeviceToken(bytes: zero.span)! == DeviceToken(bytes: other.span)!
+    #expect(!isEqual)
+  }
+}

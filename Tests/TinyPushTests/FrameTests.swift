@@ -1,0 +1,80 @@
+import Testing
+
+@testable import TinyPush
+
+/// 1700000000 is 6553f100; the payload is `{"aps":{"alert":"Hi"}}`, 22 (16 hex) bytes.
+private enum Golden {
+  static let token = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+  static let payload = "7b22617073223a7b22616c657274223a224869227d7d"
+  static let frames: [(FrameFormat, String)] = [
+    (
+      .items,
+      "02 0000004e" + "01 0020 \(token)" + "02 0016 \(payload)" + "03 0004 00000102"
+        + "04 0004 6553f100" + "05 0001 0a"
+    ),
+    (.enhanced, "01 00000102 6553f100 0020 \(token) 0016 \(payload)"),
+    (.simple, "00 0020 \(token) 0016 \(payload)"),
+  ]
+}
+
+/// The bytes of a frame, written `start` bytes into a buffer.
+private func frame(
+  _ format: FrameFormat, identifier: UInt32 = 0x102, expiration: UInt32 = 1_700_000_000,
+  priority: UInt8 = 10, payload: String, payloadBytes: Int, start: Int = 0
+) -> [UInt8] {
+  let buffer = FixedBuffer<UInt8>(capacity: 8192)
+  let end = Frame(identifier: identifier, expiration: expiration, priority: priority).write(
+    format, token: [UInt8](hex: Golden.token).span, payload: payload.bytes.span,
+    payloadBytes: payloadBytes, to: buffer, at: start)
+  return [UInt8](buffer.span(start..<end))
+}
+
+@Test(arguments: Golden.frames)
+func `a frame is written byte for byte as the protocol draws it`(
+  format: FrameFormat, hex: String
+) {
+  let bytes = frame(format, payload: #"{"aps":{"alert":"Hi"}}"#, payloadBytes: 22)
+  #expect(bytes.hex == [UInt8](hex: hex).hex)
+  #expect(Frame.byteCount(format, payloadBytes: 22) == bytes.count)
+}
+
+@Test(arguments: Golden.frames)
+func `white space of the payload is left out, wherever the frame stands`(
+  format: FrameFormat, hex: String
+) {
+  let spaced = " { \"aps\" :\t{\r\n  \"alert\" : \"Hi\" }\n}"
+  let bytes = frame(format, payload: spaced, payloadBytes: 22, start: 77)
+  #expect(bytes.hex == [UInt8](hex: hex).hex)
+}
+
+@Test(arguments: [
+  (#"{"a" : "b c"}"#, #"{"a":"b c"}"#),
+  (#"{"a" : "\" : "}"#, #"{"a":"\" : "}"#),
+  (#"{"a\\" : "\\" , "b":[ 1 , 2 ]}"#, #"{"a\\":"\\","b":[1,2]}"#),
+  (#"{ "ü" : "  \\\" " }"#, #"{"ü":"  \\\" "}"#),
+  ("{\n}", "{}"),
+])
+func `white space inside strings is kept`(text: String, compact: String) {
+  let bytes = frame(.simple, payload: text, payloadBytes: compact.utf8.count)
+  #expect(String(decoding: bytes[37...], as: UTF8.self) == compact)
+}
+
+@Test(arguments: [0, 1, 255, 256, 2048, 4096], [FrameFormat.items, .enhanced, .simple])
+func `the byte count agrees with what is written`(payloadBytes: Int, format: FrameFormat) {
+  let payload = String(repeating: "x", count: payloadBytes)
+  let bytes = frame(format, payload: payload, payloadBytes: payloadBytes)
+  #expect(bytes.count == Frame.byteCount(format, payloadBytes: payloadBytes))
+}
+
+@Test(arguments: [
+  (UInt32.max, UInt32.max, UInt8(5), "03 0004 ffffffff 04 0004 ffffffff 05 0001 05"),
+  (1, 0, 10, "03 0004 00000001 04 0004 00000000 05 0001 0a"),
+])
+func `identifier, expiration and priority take their whole range`(
+  identifier: UInt32, expiration: UInt32, priority: UInt8, tail: String
+) {
+  let bytes = frame(
+    .items, identifier: identifier, expiration: expiration, priority: priority, payload: "{}",
+    payloadBytes: 2)
+  #expect(Array(bytes.suffix(18)).hex == [UInt8](hex: tail).hex)
+}

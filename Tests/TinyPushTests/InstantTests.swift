@@ -1,0 +1,11 @@
+import Testing
+
+@testable import TinyPush
+
+@Test func `time runs forwards only`() {
+  let noon = Instant(milliseconds: 1000)
+  #expect(noon + .seconds(2) == Instant(milliseconds: 3000))
+  #expect(noon.until(noon + .milliseconds(5)) == .milliseconds(5))
+  #expect((noon + .milliseconds(5)).until(noon) == .milliseconds(0))
+  #expect(noon < noon + .milliseconds(1))
+}

@@ -1,0 +1,26 @@
+import Testing
+
+@testable import TinyPush
+
+@Test(arguments: [
+  ("", "", 0), ("a", "", 1), ("", "abc", 3), ("linger", "linger", 0), ("lnger", "linger", 1),
+  ("lingger", "linger", 1), ("lingar", "linger", 1), ("ab", "ba", 2), ("kitten", "sitting", 3),
+  ("abc", "xyz", 3),
+])
+func `the distance is the least number of edits`(left: String, right: String, edits: Int) {
+  #expect(Nearest.distance(left.bytes.span, right.bytes.span) == edits)
+  #expect(Nearest.distance(right.bytes.span, left.bytes.span) == edits)
+}
+
+@Test(arguments: [
+  ("setle", "settle"), ("certificat", "certificate"), ("paylod-limit", "payload-limit"),
+  ("keey", "key"), ("cs", "ca"), ("enviroment", "environment"), ("window-size", nil),
+  ("zzzzzz", nil), ("x", nil), ("qqy", nil), (String(repeating: "a", count: 200), nil), ("", nil),
+])
+func `the word that was most likely meant is found, or none`(word: String, meant: String?) {
+  let known: InlineArray<7, StaticString> = [
+    "settle", "certificate", "payload-limit", "key", "ca", "environment", "spool",
+  ]
+  let found = Nearest.match(word.bytes.span, among: known)
+  #expect(found.map { String($0.span) } == meant)
+}

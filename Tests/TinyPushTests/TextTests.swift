@@ -1,0 +1,81 @@
+import Testing
+
+@testable import TinyPush
+
+@Test(arguments: [
+  (0, 1, "0"), (7, 1, "7"), (7, 3, "007"), (-7, 2, "-07"), (1_234_567, 2, "1234567"),
+  (Int.max, 1, "9223372036854775807"), (Int.min, 1, "-9223372036854775808"), (0, 0, ""),
+])
+func `numbers are written in decimal`(number: Int, digits: Int, expected: String) {
+  #expect(text { $0.append(number, digits: digits) } == expected)
+}
+
+@Test func `unsigned numbers take their whole range`() {
+  #expect(text { $0.append(UInt64.max) } == "18446744073709551615")
+  #expect(text { $0.append(UInt8.max) } == "255")
+}
+
+@Test(arguments: [
+  ("", #""""#),
+  ("plain / text", #""plain / text""#),
+  (#"a"b\c"#, #""a\"b\\c""#),
+  ("\n\t\r\u{8}\u{0}\u{1F}", #""\n\t\u000d\u0008\u0000\u001f""#),
+  ("\u{7F}", #""\u007f""#),
+  ("ä€😀", #""ä€😀""#),
+])
+func `text is written as a JSON string`(plain: String, json: String) throws {
+  let written = text { $0.append(json: plain.bytes.span) }
+  #expect(written == json)
+  var scanner = JSONScanner()
+  let inner = try scanner.string(written.bytes.span)
+  #expect(inner == 1..<written.utf8.count - 1)
+}
+
+@Test(arguments: [
+  ("ff", #""\ufffd""#), ("41 c3 42", #""A\ufffdB""#), ("c3", #""\ufffd""#),
+  ("ed a0 80", #""\ufffd\ufffd\ufffd""#), ("f0 9f 98", #""\ufffd\ufffd\ufffd""#),
+])
+func `bytes that are not UTF-8 become replacement characters in JSON`(hex: String, json: String) {
+  #expect(text { $0.append(json: [UInt8](hex: hex).span) } == json)
+}
+
+@Test func `what is printed cannot steer a terminal`() {
+  let hostile = "a\u{1B}[2J\nb\u{7F}é~ ".bytes
+  #expect(text { $0.append(printable: hostile.span) } == #"a\x1b[2J\x0ab\x7f\xc3\xa9~ "#)
+}
+
+@Test func `hex has two small digits a byte`() {
+  #expect(text { $0.append(hex: [0, 9, 10, 255].span) } == "00090aff")
+}
+
+@Test func `what does not fit is cut, and said to be`() {
+  var text = Text(capacity: 5)
+  text.append("abc")
+  #expect(!text.isCut)
+  text.append("def")
+  #expect(text.isCut)
+  #expect(String(text.bytes) == "abcde")
+  text.append(byte: 0x66)
+  text.append(12)
+  text.append(json: "x".bytes.span)
+  #expect(String(text.bytes) == "abcde")
+  text.clear()
+  #expect(text.count == 0 && !text.isCut)
+  text.append("12345")
+  #expect(!text.isCut)
+}
+
+@Test func `a UTF-8 sequence is well formed exactly when the standard library takes it`() {
+  for first in UInt8(0x80)...0xFF {
+    for second in stride(from: UInt8(0), through: 0xF0, by: 1) where second % 16 == 0 || second % 16 == 15 {
+      for tail: [UInt8] in [[], [0x80], [0xBF], [0x80, 0xBF], [0x41], [0x80, 0x41]] {
+        let bytes = [first, second] + tail
+        let length = UTF8Sequence.length(in: bytes.span, at: 0)
+        let expected = (2...4).first {
+          $0 <= bytes.count && String(validating: bytes[..<$0], as: UTF8.self)?.unicodeScalars.count == 1
+        }
+        #expect(length == expected ?? 0, "\(bytes.hex)")
+      }
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import Testing
+
+@testable import TinyPush
+
+private func at(_ seconds: UInt64) -> Instant { Instant(milliseconds: 1000 * seconds) }
+private func identity(_ inode: UInt64, changed: Int64 = 0) -> FileIdentity {
+  FileIdentity(inode: inode, changeTimeNs: changed)
+}
+
+@Test func `an unfinished file is waited for until it has not changed for ten seconds`() {
+  var unfinished = Unfinished()
+  for second in UInt64(0)..<10 {
+    let waits = unfinished.waits(for: identity(1), at: at(second))
+    #expect(waits)
+    #expect(unfinished.retryAt == at(second + 2))
+  }
+  let waits = unfinished.waits(for: identity(1), at: at(10))
+  #expect(!waits)
+}
+
+@Test func `a file that changes is waited for anew`() {
+  var unfinished = Unfinished()
+  for second in stride(from: UInt64(0), to: 60, by: 6) {
+    let waits = unfinished.waits(for: identity(1, changed: Int64(second)), at: at(second))
+    #expect(waits)
+  }
+  let waits = unfinished.waits(for: identity(1, changed: 54), at: at(64))
+  #expect(!waits)
+}
+
+@Test func `one that was given up is new when it comes again`() {
+  var unfinished = Unfinished()
+  _ = unfinished.waits(for: identity(1), at: at(0))
+  let given = unfinished.waits(for: identity(1), at: at(20))
+  let again = unfinished.waits(for: identity(1), at: at(21))
+  #expect(!given)
+  #expect(again)
+}
+
+@Test(arguments: [1, 2, 16, 17, 40])
+func `however many are unfinished, each is given up in time`(files: UInt64) {
+  var unfinished = Unfinished()
+  var left = Set(1...files)
+  for second in stride(from: UInt64(0), through: 120, by: 2) {
+    for inode in left.sorted() {
+      let waits = unfinished.waits(for: identity(inode), at: at(second))
+      if !waits { left.remove(inode) }
+    }
+  }
+  #expect(left.isEmpty, "still waited for after two minutes")
+}
+
+@Test func `a retry is due once`() {
+  var unfinished = Unfinished()
+  unfinished.retry(at: at(3))
+  #expect(unfinished.retryAt == at(3))
+  unfinished.retried()
+  #expect(unfinished.retryAt == nil)
+}

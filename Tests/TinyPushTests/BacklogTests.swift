@@ -31,7 +31,7 @@ func `names come out sorted, whatever the order they went in`(seed: UInt64) {
   var backlog = Backlog()
   backlog.startScan()
   offer(names, to: &backlog)
-  #expect(backlog.isComplete)
+  #expect(backlog.isComplete == true)
   #expect(drain(&backlog) == sorted(Array(Set(names))))
 }
 
@@ -41,7 +41,7 @@ func `names come out sorted, whatever the order they went in`(seed: UInt64) {
     var backlog = Backlog()
     backlog.startScan()
     offer(offered, to: &backlog)
-    #expect(backlog.isComplete)
+    #expect(backlog.isComplete == true)
     #expect(drain(&backlog) == names)
   }
 }
@@ -56,8 +56,8 @@ func `names come out sorted, whatever the order they went in`(seed: UInt64) {
 @Test func `before the first scan nothing is taken, since the scan will find it`() {
   var backlog = Backlog()
   offer(["a"], to: &backlog)
-  #expect(backlog.isEmpty)
-  #expect(!backlog.isComplete)
+  #expect(backlog.isEmpty == true)
+  #expect(backlog.isComplete == false)
 }
 
 @Test func `a name offered again while it waits is taken once`() {

@@ -55,3 +55,8 @@ struct Seeded: RandomNumberGenerator {
   mutating func oneIn(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
   mutating func pick<Element>(_ elements: [Element]) -> Element { elements[upTo(elements.count - 1)] }
 }
+
+// Plain values, which the library declares without saying so.
+extension FrameFormat: @unchecked Sendable {}
+extension Notification.Lifetime: @unchecked Sendable {}
+extension Refusal.Reason: @unchecked Sendable {}

@@ -44,12 +44,12 @@ import Testing
 @Test func `no more are taken than the capacity`() {
   var claims = Claims(capacity: 3)
   for _ in 0..<3 {
-    #expect(claims.hasRoom)
+    #expect(claims.hasRoom == true)
     _ = claims.append("n".bytes.span, seenAt: 0)
   }
-  #expect(!claims.hasRoom)
+  #expect(claims.hasRoom == false)
   claims.removeFirst()
-  #expect(claims.hasRoom)
+  #expect(claims.hasRoom == true)
 }
 
 /// 1280 bytes of names: five of the longest with their NULs.

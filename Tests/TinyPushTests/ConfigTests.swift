@@ -2,6 +2,14 @@ import Testing
 
 @testable import TinyPush
 
+/// Whether a key can be set, and the configuration is then as `isSet` wants it.
+private func takes(
+  _ key: String, _ value: String, isSet: (borrowing Config) -> Bool
+) -> Bool {
+  var isAsWanted = false
+  return set(key, value) { isAsWanted = isSet($0) } == nil && isAsWanted
+}
+
 /// Sets a key and gives the configuration to `look`; what is wrong, if anything is.
 private func set(
   _ key: String, _ value: String, look: (borrowing Config) -> Void = { _ in }
@@ -47,34 +55,33 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
   let names = Config.names
   for index in names.indices { #expect(Config.Key(rawValue: index) != nil) }
   #expect(Config.Key(rawValue: names.count) == nil)
-  #expect(set("environment", "sandbox") { #expect($0.environment == .sandbox) } == nil)
-  #expect(set("environment", "local") { #expect($0.environment == .local) } == nil)
-  #expect(set("gateway", "h:1") { #expect(String($0.gateway.span) == "h:1") } == nil)
-  #expect(set("feedback", "h:2") { #expect(String($0.feedback.span) == "h:2") } == nil)
-  #expect(set("certificate", "/c") { #expect(String($0.certificate.span) == "/c") } == nil)
-  #expect(set("key", "/k") { #expect(String($0.key.span) == "/k") } == nil)
-  #expect(set("key-password", "p w") { #expect(String($0.keyPassword.span) == "p w") } == nil)
-  #expect(set("ca", "/ca") { #expect(String($0.ca.span) == "/ca") } == nil)
-  #expect(set("alpn", "apns") { #expect(String($0.alpn.span) == "apns") } == nil)
-  #expect(set("spool", "/s") { #expect(String($0.spool.span) == "/s") } == nil)
-  #expect(set("state", "/st") { #expect(String($0.state.span) == "/st") } == nil)
-  #expect(set("status", "/page") { #expect(String($0.status.span) == "/page") } == nil)
-  #expect(set("format", "1") { #expect($0.courier.format == .enhanced) } == nil)
-  #expect(set("format", "0") { #expect($0.courier.format == .simple) } == nil)
-  #expect(set("payload-limit", "4K") { #expect($0.courier.payloadLimit == 4096) } == nil)
-  #expect(set("payload-limit", "256") { #expect($0.courier.payloadLimit == 256) } == nil)
-  #expect(set("linger", "0ms") { #expect($0.courier.linger == .milliseconds(0)) } == nil)
-  #expect(set("settle", "100ms") { #expect($0.courier.settle == .milliseconds(100)) } == nil)
-  #expect(set("ttl", "1d") { #expect($0.courier.ttl == 86_400) } == nil)
-  #expect(set("confirm", "settle") { #expect($0.courier.confirm == .settle) } == nil)
-  #expect(set("confirm", "barrier") { #expect($0.courier.confirm == .barrier) } == nil)
-  #expect(
-    set("barrier-interval", "2m") { #expect($0.courier.barrierInterval == .seconds(120)) } == nil)
-  #expect(set("uncertain", "drop") { #expect($0.courier.uncertain == .drop) } == nil)
-  #expect(set("window", "16") { #expect($0.courier.window == 16) } == nil)
-  #expect(set("rescan", "1h") { #expect($0.courier.rescan == .seconds(3600)) } == nil)
-  #expect(set("connect-timeout", "3s") { #expect($0.connectTimeout == .seconds(3)) } == nil)
-  #expect(set("failed-limit", "5") { #expect($0.failedLimit == 5) } == nil)
+  #expect(takes("environment", "sandbox") { $0.environment == .sandbox })
+  #expect(takes("environment", "local") { $0.environment == .local })
+  #expect(takes("gateway", "h:1") { String($0.gateway.span) == "h:1" })
+  #expect(takes("feedback", "h:2") { String($0.feedback.span) == "h:2" })
+  #expect(takes("certificate", "/c") { String($0.certificate.span) == "/c" })
+  #expect(takes("key", "/k") { String($0.key.span) == "/k" })
+  #expect(takes("key-password", "p w") { String($0.keyPassword.span) == "p w" })
+  #expect(takes("ca", "/ca") { String($0.ca.span) == "/ca" })
+  #expect(takes("alpn", "apns") { String($0.alpn.span) == "apns" })
+  #expect(takes("spool", "/s") { String($0.spool.span) == "/s" })
+  #expect(takes("state", "/st") { String($0.state.span) == "/st" })
+  #expect(takes("status", "/page") { String($0.status.span) == "/page" })
+  #expect(takes("format", "1") { $0.courier.format == .enhanced })
+  #expect(takes("format", "0") { $0.courier.format == .simple })
+  #expect(takes("payload-limit", "4K") { $0.courier.payloadLimit == 4096 })
+  #expect(takes("payload-limit", "256") { $0.courier.payloadLimit == 256 })
+  #expect(takes("linger", "0ms") { $0.courier.linger == .milliseconds(0) })
+  #expect(takes("settle", "100ms") { $0.courier.settle == .milliseconds(100) })
+  #expect(takes("ttl", "1d") { $0.courier.ttl == 86_400 })
+  #expect(takes("confirm", "settle") { $0.courier.confirm == .settle })
+  #expect(takes("confirm", "barrier") { $0.courier.confirm == .barrier })
+  #expect(takes("barrier-interval", "2m") { $0.courier.barrierInterval == .seconds(120) })
+  #expect(takes("uncertain", "drop") { $0.courier.uncertain == .drop })
+  #expect(takes("window", "16") { $0.courier.window == 16 })
+  #expect(takes("rescan", "1h") { $0.courier.rescan == .seconds(3600) })
+  #expect(takes("connect-timeout", "3s") { $0.connectTimeout == .seconds(3) })
+  #expect(takes("failed-limit", "5") { $0.failedLimit == 5 })
 }
 
 @Test(arguments: [

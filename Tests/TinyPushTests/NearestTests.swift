@@ -21,6 +21,6 @@ func `the word that was most likely meant is found, or none`(word: String, meant
   let known: InlineArray<7, StaticString> = [
     "settle", "certificate", "payload-limit", "key", "ca", "environment", "spool",
   ]
-  let found = Nearest.match(word.bytes.span, among: known)
+  let found = Nearest.match(word.bytes.span, among: known.span)
   #expect(found.map { String($0.span) } == meant)
 }

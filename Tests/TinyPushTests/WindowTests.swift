@@ -17,8 +17,7 @@ func `a window behaves as an array`(seed: UInt64) {
   for step in UInt32(0)..<1000 {
     let isFull = model.count == capacity
     switch random.upTo(6) {
-    case 0, 1 where !isFull:
-      guard !isFull else { continue }
+    case 0...1 where !isFull:
       model.append(stretch(step, count: UInt32(random.upTo(3))))
       window.append(model.last!)
     case 2 where !isFull:

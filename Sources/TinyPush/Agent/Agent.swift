@@ -4,29 +4,29 @@ import CMbed
 /// The shell around ``Courier``: does what it asks for, on a spool, a socket and a clock, and tells it what happens. One
 /// thread, which sleeps in epoll when there is nothing to do.
 public struct Agent: ~Copyable {
-  private var config: Config
-  private var courier: Courier
-  private var spool: SpoolDirectory
-  private var connection: GatewayConnection
-  private var log = Log()
-  private var page: MappedStatusPage
-  private var progress: ProgressBar
-  private let epoll: Int32
-  private let signals: Int32
-  private let watcher: Int32
-  private let gateway: CString
-  private var events: InlineArray<8, epoll_event>
-  private let scratch = FixedBuffer<UInt8>(capacity: 4096)
-  private var stopBy: Instant?
-  private var dialFailures = 0
-  private var isMemoryReturned = true
-  private var isConfigBroken = false
-  private var wasUp = false
+  var config: Config
+  var courier: Courier
+  var spool: SpoolDirectory
+  var connection: GatewayConnection
+  var log = Log()
+  var page: MappedStatusPage
+  var progress: ProgressBar
+  let epoll: Int32
+  let signals: Int32
+  let watcher: Int32
+  let gateway: CString
+  var events: InlineArray<8, epoll_event>
+  let scratch = FixedBuffer<UInt8>(capacity: 4096)
+  var stopBy: Instant?
+  var dialFailures = 0
+  var isMemoryReturned = true
+  var isConfigBroken = false
+  var wasUp = false
 
   /// How often `--once` tries to connect before it leaves what is left for later.
-  private static let dialFailuresMax = 3
+  static let dialFailuresMax = 3
   /// How long a stop may take besides `settle`.
-  private static let stopPatience = Duration.seconds(5)
+  static let stopPatience = Duration.seconds(5)
 
   /// - Parameter message: on failure, what is wrong, where, and what to do.
   public init(_ config: consuming Config, message: inout Text) throws(ExitStatus) {
@@ -215,176 +215,6 @@ public struct Agent: ~Copyable {
         place += 16 + length
       }
     }
-  }
-
-  // MARK: - The connection
-
-  private mutating func dial() {
-    page.change(.connecting, words: gateway.span)
-    if case .failed = connection.dial(epoll: epoll, at: Clock.now()) { dialFailed() }
-  }
-
-  private mutating func proceed() {
-    switch connection.proceed(epoll: epoll, at: Clock.now(), config: config) {
-    case .wants: break
-    case .failed: dialFailed()
-    case .done:
-      guard connection.phase == .up else { return }
-      dialFailures = 0
-      courier.connected()
-      sayConnected()
-    }
-  }
-
-  private mutating func dialFailed() {
-    dialFailures += 1
-    isConfigBroken = connection.isOurFault
-    var text = Text()
-    text.append("cannot connect to ")
-    text.append(cString: gateway.pointer)
-    text.append(": ")
-    text.append(bytes: connection.problem.bytes)
-    if connection.isClockWrong {
-      text.append(" (this machine's clock seems not to be set)")
-    }
-    log.write(connection.isOurFault ? .error : .warning, text)
-    page.change(.down, words: text.bytes)
-    connection.hangUp(epoll: epoll, sayGoodbye: false)
-    courier.disconnected(at: Clock.now())
-  }
-
-  /// Reads all there is before anything else is written: an answer may lie behind a reset.
-  private mutating func receive() {
-    let room = scratch.room()
-    while connection.phase == .up {
-      let result = connection.read(room)
-      if result == CMBED_WANT_READ || result == CMBED_WANT_WRITE { return }
-      guard result > 0 else {
-        connectionEnded()
-        return
-      }
-      courier.received(scratch.looseSpan(0..<Int(result)))
-    }
-  }
-
-  private mutating func connectionEnded() {
-    var text = Text()
-    text.append("connection to ")
-    text.append(cString: gateway.pointer)
-    text.append(" ended: ")
-    text.append(bytes: connection.problem.bytes)
-    connection.hangUp(epoll: epoll, sayGoodbye: false)
-    let isNews = courier.isUp
-    courier.disconnected(at: Clock.now())
-    guard isNews, !courier.isAwaitingEnd else { return }
-    log.write(.notice, text)
-    page.change(.down, words: text.bytes)
-  }
-
-  private mutating func write() {
-    guard courier.isUp, connection.phase == .up else { return }
-    let result = connection.write(courier.batchContents())
-    if result >= 0 {
-      courier.wrote(wireEnd: connection.wireEnd)
-    } else if result == CMBED_WANT_WRITE || result == CMBED_WANT_READ {
-      courier.blocked()
-      connection.watch(epoll: epoll, writable: true)
-    } else {
-      readRest()
-    }
-  }
-
-  /// After a failed write: what the gateway said before it closed may still be there.
-  private mutating func readRest() {
-    receive()
-    if connection.phase == .up { connectionEnded() }
-  }
-
-  private mutating func sample() {
-    let unacknowledged = clinux_unacknowledged(connection.descriptor)
-    var roundTripUs: UInt32 = 0
-    var sinceMs: UInt32 = 0
-    if clinux_tcp_times(connection.descriptor, &roundTripUs, &sinceMs) != 0 {
-      roundTripUs = UInt32.max
-      sinceMs = 0
-    }
-    courier.sampled(
-      unacknowledged: Int(max(unacknowledged, 0)), since: .milliseconds(UInt64(sinceMs)),
-      roundTrip: .milliseconds(UInt64(roundTripUs) / 1000))
-  }
-
-  // MARK: - What it says
-
-  private mutating func sayStarted() {
-    var text = Text()
-    text.append("delivering ")
-    text.append(printable: config.spool.span)
-    text.append(" to ")
-    text.append(printable: gateway.span)
-    if !config.courier.isOnce { log.write(.info, text) }
-    clinux_notify("READY=1\nSTATUS=connecting")
-  }
-
-  private mutating func sayConnected() {
-    var text = Text()
-    text.append("connected to ")
-    text.append(cString: gateway.pointer)
-    text.append(" (")
-    text.append(cString: connection.version)
-    text.append(", ")
-    text.append(cString: connection.suite)
-    text.append(connection.isResumed ? ", resumed)" : ")")
-    page.change(.up, words: text.bytes)
-    clinux_notify("STATUS=connected")
-    // A reconnect that only an answer brought about is no news.
-    if !wasUp { log.write(.info, text) }
-    wasUp = true
-  }
-
-  private mutating func takeReports() {
-    while let report = courier.takeReport() {
-      var text = Text()
-      let priority = report.describe(in: &text)
-      log.write(priority, text)
-      if case .cut = report { wasUp = false }
-    }
-  }
-
-  /// `--once` does not wait for a gateway for ever, nor a stop for an answer.
-  private mutating func shouldGiveUp() -> ExitStatus? {
-    if let stopBy, Clock.now() >= stopBy { return .ok }
-    guard config.courier.isOnce else { return nil }
-    if isConfigBroken { return .config }
-    return dialFailures >= Self.dialFailuresMax ? .tryLater : nil
-  }
-
-  private mutating func finish(_ status: ExitStatus) -> ExitStatus {
-    takeReports()
-    log.flush()
-    connection.hangUp(epoll: epoll, sayGoodbye: true)
-    page.update(courier.counters, inFlight: courier.inFlight)
-    page.change(.down, words: ("stopped" as StaticString).span)
-    progress.finish(courier.counters)
-    if config.courier.isOnce || stopBy != nil { saySum(status) }
-    return status == .ok && config.courier.isOnce && courier.counters.hasFailures
-      ? .dataRefused : status
-  }
-
-  private mutating func saySum(_ status: ExitStatus) {
-    let counters = courier.counters
-    var text = Text()
-    text.append(counters.settled)
-    text.append(" delivered (")
-    text.append(counters.settledByProof)
-    text.append(" proved), ")
-    text.append(counters.refused + counters.failedCheck)
-    text.append(" failed, ")
-    text.append(counters.repeated)
-    text.append(" repeated, ")
-    text.append(counters.expired)
-    text.append(" expired")
-    if status == .tryLater { text.append("; the rest stays in the spool: try again later") }
-    log.write(.info, text)
   }
 
   /// After a burst, what it needed goes back to the system.

@@ -81,20 +81,10 @@ public struct SpoolDirectory: ~Copyable {
   func scan(_ courier: inout Courier) -> Int {
     let room = courier.inputRoom
     var names = 0
-    var restart: Int32 = 1
-    while true {
-      let count = clinux_read_directory(new, room.baseAddress, Int(room.count), restart)
-      restart = 0
-      guard count > 0 else { break }
-      var place = 0
-      while place < count {
-        var inode: UInt64 = 0
-        var kind: UInt32 = 0
-        guard let name = clinux_next_entry(room.baseAddress, &place, &inode, &kind) else { break }
-        guard kind == UInt32(DT_REG) || kind == UInt32(DT_UNKNOWN) else { continue }
-        courier.offer(CString.span(name), inode: inode)
-        names += 1
-      }
+    Self.forEachEntry(of: new, room) { name, inode, kind in
+      guard kind == UInt32(DT_REG) || kind == UInt32(DT_UNKNOWN) else { return }
+      courier.offer(CString.span(name), inode: inode)
+      names += 1
     }
     courier.scanned()
     return names
@@ -226,31 +216,41 @@ public struct SpoolDirectory: ~Copyable {
   {
     var names = 0
     var oldest: Int64 = .max
+    let failed = failed
+    Self.forEachEntry(of: failed, buffer.room()) { name, _, _ in
+      var information = stat()
+      guard name.pointee != 0x2E,
+        fstatat(failed, name, &information, AT_SYMLINK_NOFOLLOW) == 0,
+        clinux_is_regular(&information) != 0
+      else { return }
+      names += 1
+      let time = clinux_modify_time_ns(&information)
+      if time < oldest {
+        oldest = time
+        oldestName.clear()
+        oldestName.append(cString: name)
+      }
+    }
+    return names
+  }
+
+  /// Goes over a directory's entries: name, inode, kind (DT_*). What is removed meanwhile may or may not be among them.
+  private static func forEachEntry(
+    of directory: Int32, _ room: UnsafeMutableBufferPointer<UInt8>,
+    _ body: (UnsafePointer<CChar>, UInt64, UInt32) -> Void
+  ) {
     var restart: Int32 = 1
-    let room = buffer.room()
     while true {
-      let count = clinux_read_directory(failed, room.baseAddress, room.count, restart)
+      let count = clinux_read_directory(directory, room.baseAddress, room.count, restart)
       restart = 0
-      guard count > 0 else { break }
+      guard count > 0 else { return }
       var place = 0
       while place < count {
         var inode: UInt64 = 0
         var kind: UInt32 = 0
-        guard let name = clinux_next_entry(room.baseAddress, &place, &inode, &kind) else { break }
-        var information = stat()
-        guard name.pointee != 0x2E,
-          fstatat(failed, name, &information, AT_SYMLINK_NOFOLLOW) == 0,
-          clinux_is_regular(&information) != 0
-        else { continue }
-        names += 1
-        let time = clinux_modify_time_ns(&information)
-        if time < oldest {
-          oldest = time
-          oldestName.clear()
-          oldestName.append(cString: name)
-        }
+        guard let name = clinux_next_entry(room.baseAddress, &place, &inode, &kind) else { return }
+        body(name, inode, kind)
       }
     }
-    return names
   }
 }

@@ -1,0 +1,99 @@
+import CLinux
+import CMbed
+
+/// The agent's side of the connection.
+extension Agent {
+  mutating func dial() {
+    page.change(.connecting, words: gateway.span)
+    if case .failed = connection.dial(epoll: epoll, at: Clock.now()) { dialFailed() }
+  }
+
+  mutating func proceed() {
+    switch connection.proceed(epoll: epoll, at: Clock.now(), config: config) {
+    case .wants: break
+    case .failed: dialFailed()
+    case .done:
+      guard connection.phase == .up else { return }
+      dialFailures = 0
+      courier.connected()
+      sayConnected()
+    }
+  }
+
+  mutating func dialFailed() {
+    dialFailures += 1
+    isConfigBroken = connection.isOurFault
+    var text = Text()
+    text.append("cannot connect to ")
+    text.append(cString: gateway.pointer)
+    text.append(": ")
+    text.append(bytes: connection.problem.bytes)
+    if connection.isClockWrong {
+      text.append(" (this machine's clock seems not to be set)")
+    }
+    log.write(connection.isOurFault ? .error : .warning, text)
+    page.change(.down, words: text.bytes)
+    connection.hangUp(epoll: epoll, sayGoodbye: false)
+    courier.disconnected(at: Clock.now())
+  }
+
+  /// Reads all there is before anything else is written: an answer may lie behind a reset.
+  mutating func receive() {
+    let room = scratch.room()
+    while connection.phase == .up {
+      let result = connection.read(room)
+      if result == CMBED_WANT_READ || result == CMBED_WANT_WRITE { return }
+      guard result > 0 else {
+        connectionEnded()
+        return
+      }
+      courier.received(scratch.looseSpan(0..<Int(result)))
+    }
+  }
+
+  mutating func connectionEnded() {
+    var text = Text()
+    text.append("connection to ")
+    text.append(cString: gateway.pointer)
+    text.append(" ended: ")
+    text.append(bytes: connection.problem.bytes)
+    connection.hangUp(epoll: epoll, sayGoodbye: false)
+    let isNews = courier.isUp
+    courier.disconnected(at: Clock.now())
+    guard isNews, !courier.isAwaitingEnd else { return }
+    log.write(.notice, text)
+    page.change(.down, words: text.bytes)
+  }
+
+  mutating func write() {
+    guard courier.isUp, connection.phase == .up else { return }
+    let result = connection.write(courier.batchContents())
+    if result >= 0 {
+      courier.wrote(wireEnd: connection.wireEnd)
+    } else if result == CMBED_WANT_WRITE || result == CMBED_WANT_READ {
+      courier.blocked()
+      connection.watch(epoll: epoll, writable: true)
+    } else {
+      readRest()
+    }
+  }
+
+  /// After a failed write: what the gateway said before it closed may still be there.
+  mutating func readRest() {
+    receive()
+    if connection.phase == .up { connectionEnded() }
+  }
+
+  mutating func sample() {
+    let unacknowledged = clinux_unacknowledged(connection.descriptor)
+    var roundTripUs: UInt32 = 0
+    var sinceMs: UInt32 = 0
+    if clinux_tcp_times(connection.descriptor, &roundTripUs, &sinceMs) != 0 {
+      roundTripUs = UInt32.max
+      sinceMs = 0
+    }
+    courier.sampled(
+      unacknowledged: Int(max(unacknowledged, 0)), since: .milliseconds(UInt64(sinceMs)),
+      roundTrip: .milliseconds(UInt64(roundTripUs) / 1000))
+  }
+}

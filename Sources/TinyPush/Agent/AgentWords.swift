@@ -1,0 +1,76 @@
+import CLinux
+
+/// What the agent says: in the log, to the service manager, and on its page.
+extension Agent {
+  mutating func sayStarted() {
+    var text = Text()
+    text.append("delivering ")
+    text.append(printable: config.spool.span)
+    text.append(" to ")
+    text.append(printable: gateway.span)
+    if !config.courier.isOnce { log.write(.info, text) }
+    clinux_notify("READY=1\nSTATUS=connecting")
+  }
+
+  mutating func sayConnected() {
+    var text = Text()
+    text.append("connected to ")
+    text.append(cString: gateway.pointer)
+    text.append(" (")
+    text.append(cString: connection.version)
+    text.append(", ")
+    text.append(cString: connection.suite)
+    text.append(connection.isResumed ? ", resumed)" : ")")
+    page.change(.up, words: text.bytes)
+    clinux_notify("STATUS=connected")
+    // A reconnect that only an answer brought about is no news.
+    if !wasUp { log.write(.info, text) }
+    wasUp = true
+  }
+
+  mutating func takeReports() {
+    while let report = courier.takeReport() {
+      var text = Text()
+      let priority = report.describe(in: &text)
+      log.write(priority, text)
+      if case .cut = report { wasUp = false }
+    }
+  }
+
+  /// `--once` does not wait for a gateway for ever, nor a stop for an answer.
+  mutating func shouldGiveUp() -> ExitStatus? {
+    if let stopBy, Clock.now() >= stopBy { return .ok }
+    guard config.courier.isOnce else { return nil }
+    if isConfigBroken { return .config }
+    return dialFailures >= Self.dialFailuresMax ? .tryLater : nil
+  }
+
+  mutating func finish(_ status: ExitStatus) -> ExitStatus {
+    takeReports()
+    log.flush()
+    connection.hangUp(epoll: epoll, sayGoodbye: true)
+    page.update(courier.counters, inFlight: courier.inFlight)
+    page.change(.down, words: ("stopped" as StaticString).span)
+    progress.finish(courier.counters)
+    if config.courier.isOnce || stopBy != nil { saySum(status) }
+    return status == .ok && config.courier.isOnce && courier.counters.hasFailures
+      ? .dataRefused : status
+  }
+
+  mutating func saySum(_ status: ExitStatus) {
+    let counters = courier.counters
+    var text = Text()
+    text.append(counters.settled)
+    text.append(" delivered (")
+    text.append(counters.settledByProof)
+    text.append(" proved), ")
+    text.append(counters.refused + counters.failedCheck)
+    text.append(" failed, ")
+    text.append(counters.repeated)
+    text.append(" repeated, ")
+    text.append(counters.expired)
+    text.append(" expired")
+    if status == .tryLater { text.append("; the rest stays in the spool: try again later") }
+    log.write(.info, text)
+  }
+}

@@ -1,0 +1,200 @@
+/// Why a file could not be opened.
+public enum OpenFailure: Error {
+  /// It is not there any more.
+  case vanished
+  /// A directory, a link, a device, a pipe: not ours to read.
+  case notRegular
+  /// It is there and may not be read: errno.
+  case unreadable(Int32)
+  /// This machine is short of something; it may work later.
+  case later
+}
+
+/// What came of removing a settled file.
+public enum Removal {
+  case removed
+  /// It must stay, and was not touched.
+  case kept
+  /// It is another file by now, or was written on: it stays, and is delivered.
+  case replaced
+  /// It could not be removed.
+  case failed
+}
+extension Courier {
+  // MARK: - Results of steps
+
+  /// The name of the file to open, followed by a NUL.
+  @_lifetime(borrow self)
+  public func fileName() -> Span<UInt8> { claims.name(reading!.claim) }
+
+  /// Where in the file to read from.
+  public var readOffset: Int64 { reading!.inputOffset + Int64(reading!.inputBytes) }
+
+  /// Where to put what is read.
+  public var inputRoom: UnsafeMutableBufferPointer<UInt8> {
+    input.room(from: reading?.inputBytes ?? 0)
+  }
+
+  /// The name of the file whose notifications are all settled, followed by a NUL.
+  @_lifetime(borrow self)
+  public func settledName() -> Span<UInt8> { claims.name(claims.first) }
+
+  public var settledIdentity: FileIdentity { claims[claims.first].identity }
+
+  /// Whether the settled file must stay where it is.
+  public var isSettledKept: Bool { claims[claims.first].isKept }
+
+  /// The name of the file to which the failure belongs.
+  @_lifetime(borrow self)
+  public func failureName() -> Span<UInt8> { claims.name(failureClaim!) }
+
+  /// The file is open, and its first bytes are there; with `isWhole` they are all, and it is closed again.
+  public mutating func opened(_ identity: FileIdentity, bytes: Int, isWhole: Bool) {
+    guard var now = reading else { return }
+    now.isOpen = !isWhole
+    if now.isFresh && now.isAtStart {
+      if claims.contains(inode: identity.inode) {
+        // Already under way, under this name or another.
+        release(now)
+        claims.removeLast()
+        return
+      }
+      claims.identify(now.claim, as: identity)
+    } else if claims[now.claim].identity != identity {
+      release(now)
+      giveUp(now)
+      return
+    }
+    now.inputBytes += bytes
+    now.isWhole = isWhole
+    now.state = .ready
+    reading = now
+  }
+
+  public mutating func couldNotOpen(_ failure: OpenFailure) {
+    guard let now = reading else { return }
+    reading = nil
+    guard now.isFresh && now.isAtStart else {
+      giveUp(now)
+      return
+    }
+    switch failure {
+    case .unreadable(let error):
+      counters.failedCheck += 1
+      record(reasonCode: error, claim: now.claim)
+      finishFile(now.claim)
+    case .vanished, .notRegular:
+      claims.removeLast()
+    case .later:
+      claims.removeLast()
+      isScanWanted = false
+      unfinished.retry(at: time.now + Unfinished.pause)
+    }
+  }
+
+  /// More of the open file is there; with `isWhole` it was all, and the file is closed.
+  public mutating func filled(bytes: Int, isWhole: Bool) {
+    guard var now = reading else { return }
+    now.inputBytes += bytes
+    now.isWhole = isWhole
+    if isWhole { now.isOpen = false }
+    now.state = .ready
+    reading = now
+  }
+
+  /// The file that was open is closed.
+  public mutating func closed() {
+    mustClose = false
+  }
+
+  /// Whether the failure is on disk. If it is not, its file stays in `new/`, and is tried again at the next scan.
+  public mutating func recorded(_ isRecorded: Bool) {
+    guard let claim = failureClaim else { return }
+    failureClaim = nil
+    failureMovesFile = false
+    guard !isRecorded else { return }
+    claims.keep(claim)
+    reports.add(.notRecorded)
+  }
+
+  public mutating func removed(_ removal: Removal) {
+    settledClaims -= 1
+    claims.removeFirst()
+    switch removal {
+    case .removed, .kept: break
+    case .replaced: isScanWanted = true
+    case .failed: reports.add(.notRemoved)
+    }
+  }
+
+  // MARK: - Ends
+
+  /// The file is not read any more.
+  mutating func release(_ now: Reading) {
+    if now.isOpen { mustClose = true }
+    reading = nil
+  }
+
+  /// Everything of a file is framed: the claim ends when what was sent of it is settled.
+  mutating func finishFile(_ claim: UInt32) {
+    if let last = sent.last, last.claim == claim, !last.endsFile {
+      sent.endLast()
+    } else {
+      sent.append(
+        Stretch(firstID: nextID, count: 0, claim: claim, recipient: 0, offset: 0, endsFile: true))
+    }
+    isExtensible = false
+    sweep()
+  }
+
+  /// The file is left alone until it changes.
+  mutating func putOff(_ now: Reading) {
+    release(now)
+    claims.removeLast()
+  }
+
+  /// What was to be read is not there any more: somebody removed the file or put another in its place.
+  mutating func giveUp(_ now: Reading) {
+    if now.isFresh {
+      counters.superseded += 1
+    } else {
+      counters.superseded += UInt64(now.remaining)
+    }
+    trim = Trim()
+    claims.keep(now.claim)
+    isScanWanted = true
+    reports.add(.fileChanged)
+    if now.isFresh || now.endsFile { finishFile(now.claim) }
+  }
+
+  /// On a cut, what was being read goes on later, behind what must go again.
+  mutating func interruptReading() {
+    guard var now = reading else { return }
+    if now.isOpen { mustClose = true }
+    reading = nil
+    let passed = now.state == .ready ? now.reader.index : 0
+    if now.reader.lineEnds > 0 {
+      now.lines += now.reader.lineEnds
+      now.lineOffset = now.inputOffset + Int64(now.reader.lineStart)
+    }
+    now.inputOffset += Int64(passed)
+    now.inputBytes = 0
+    now.isWhole = false
+    now.isOpen = false
+    now.reader = NotificationReader(payloadLimit: settings.payloadLimit)
+    if now.isFresh {
+      if now.isAtStart {
+        // Nothing of it is sent: it is found again.
+        claims.removeLast()
+        isScanWanted = true
+      } else {
+        interrupted = now
+      }
+    } else {
+      again.prepend(
+        Stretch(
+          firstID: 0, count: now.remaining, claim: now.claim, recipient: now.recipient,
+          offset: now.inputOffset, endsFile: now.endsFile, wasSent: now.wasSent))
+    }
+  }
+}

@@ -1,0 +1,42 @@
+/// A file that is being read: for the first time, or again for a stretch that must be sent again.
+struct Reading {
+  enum State {
+    case opening
+    case wantsInput
+    case ready
+  }
+
+  var state = State.opening
+  var claim: UInt32
+  /// For the first time: to its end, and claimed just now.
+  var isFresh: Bool
+  /// Whether nothing of the file has been passed yet.
+  var isAtStart: Bool
+  /// The shell holds it open.
+  var isOpen = false
+  /// Where in the file the input begins, how much of it there is, and whether the file ends with it.
+  var inputOffset: Int64
+  var inputBytes = 0
+  var isWhole = false
+  var reader: NotificationReader
+  /// Recipients of the next notification that have been passed.
+  var recipient: UInt32
+  /// Of a stretch: notifications that are left, and whether the file ends behind it.
+  var remaining: UInt32 = .max
+  var endsFile = false
+  var wasSent = false
+  /// The present notification has recipients left to look at.
+  var recipientIsLeft = false
+  /// For places in the file as people count them; only while it is read from its start.
+  var lines = 0
+  var lineOffset: Int64 = 0
+}
+
+/// What an answer said of the first notifications of a stretch that goes again: so many are accepted, and perhaps the
+/// next one is refused.
+struct Trim {
+  var accepted: UInt32 = 0
+  var status: Status?
+
+  var isEmpty: Bool { accepted == 0 && status == nil }
+}

@@ -442,5 +442,5 @@ func `after text that is not JSON, reading goes on at the next line that begins 
   }
   let goodBytes = good.utf8.count
   #expect(lines == [2, 6, 6])
-  #expect(starts == [2, goodBytes + 15, goodBytes + 15])
+  #expect(starts == [2, goodBytes + 14, goodBytes + 14])
 }

@@ -214,8 +214,9 @@ public struct Courier: ~Copyable {
 
   private var deadline: Instant? {
     var earliest: Instant?
+    // What is overdue could not be done just now, and is done when something changes: no timer helps.
     func consider(_ instant: Instant?) {
-      guard let instant else { return }
+      guard let instant, instant > time.now else { return }
       if earliest == nil || instant < earliest! { earliest = instant }
     }
     if case .down(let dialAt) = link, wantsLink { consider(dialAt) }

@@ -31,6 +31,7 @@ extension Courier {
   public mutating func wrote(wireEnd: UInt64) {
     counters.records += 1
     counters.sent += UInt64(nextID - 1 - lastWrittenID)
+    if barrierID == nextID - 1 { counters.sent -= 1 }
     isBlocked = false
     batchBytes = 0
     flushAt = nil
@@ -140,7 +141,7 @@ extension Courier {
   private mutating func handle(_ response: ErrorResponse) {
     let id = response.identifier
     let isKnown =
-      id > 0 && id <= lastWrittenID && response.status.isDocumented && response.status != .none
+      id > 0 && id <= attemptedID && response.status.isDocumented && response.status != .none
     guard isKnown else {
       reports.add(.strangeAnswer(response, uncertain: cut(isAnswered: false)))
       link = .closing
@@ -181,6 +182,9 @@ extension Courier {
     _ = cut(isAnswered: true)
     return again.notifications - Int(trim.accepted) - (trim.status == nil ? 0 : 1)
   }
+
+  /// The last identifier of which the gateway may have seen the frame.
+  private var attemptedID: UInt32 { isBlocked ? nextID - 1 : lastWrittenID }
 
   private var firstUnsettledID: UInt32 {
     guard let head = sent.first else { return nextID }
@@ -226,7 +230,6 @@ extension Courier {
   mutating func cut(isAnswered: Bool) -> Int {
     interruptReading()
     var uncertain = 0
-    let attemptedID = isBlocked ? nextID - 1 : lastWrittenID
     if !isAnswered {
       if settings.uncertain == .drop {
         while let head = sent.first, head.count == 0 || head.firstID <= attemptedID {

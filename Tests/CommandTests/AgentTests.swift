@@ -1,0 +1,243 @@
+import Foundation
+import Testing
+
+/// The agent as it runs all day.
+@Suite(.serialized) struct AgentTests {
+  /// The ways in which notifications come to the spool.
+  enum Way: String, CaseIterable, Sendable { case mv, cp, send }
+
+  @Test(arguments: Way.allCases)
+  func `an alert on an idle connection arrives`(way: Way) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway)
+    try box.drop(line(1, "first"), as: "first")
+    try gateway.accepts("first")
+    switch way {
+    case .mv: try box.drop(line(2, "second"), as: "second")
+    case .cp:
+      let file = try box.write(line(2, "second"), to: "second.json")
+      try box.run(["cp", file, box.spool + "/new/"])
+    case .send:
+      let sent = try box.tinypush(
+        "send", "second", "--token", token(2), "-o", "spool=" + box.spool)
+      #expect(sent.status == 0)
+    }
+    try gateway.accepts("second")
+    #expect(try agent.terminate() == 0)
+    #expect(agent.errors.contains("2 delivered"))
+    try #expect(gateway.events("open").count == 1)
+    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+  }
+
+  @Test func `files leave the spool once they count as delivered`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    for number in 1...5 { try box.drop(line(number, "alert \(number)"), as: "\(number)") }
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try #expect(gateway.alerts(in: box) == (1...5).map { "alert \($0)" })
+    // No barrier was sent: the connection is as it was.
+    try #expect(gateway.events("answer").isEmpty)
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `when it is told to stop, what was sent is confirmed and removed`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sheaf = try Sheaf.plain(files: 50, lines: 50, in: box.path + "/sheaf")
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=60s"])
+    try agent.line("connected to", in: .errors)
+    try sheaf.fill(box)
+    try gateway.accepts("Tank 100")
+    #expect(box.names(in: "new").count == 51, "nothing has proved them yet")
+    #expect(try agent.terminate(within: 20) == 0)
+    #expect(agent.errors.contains("100 delivered (100 proved)"))
+    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+    try #expect(
+      gateway.compare(.accepted, with: sheaf.paths, in: box)
+        == "100 notifications, byte for byte")
+  }
+
+  @Test func `nothing is lost when it is killed in the middle`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sheaf = try Sheaf.plain(files: 1000, lines: 1000, in: box.path + "/sheaf")
+    try sheaf.fill(box)
+    let gateway = try Gateway(in: box, ["--first", "1", "--shutdown-after", "500", "--delay-answer", "1"])
+    let agent = try box.agent(gateway)
+    try gateway.accepts(bytes: 20_000)
+    agent.kill()
+    #expect(!box.names(in: "new").isEmpty)
+    let again = try box.deliver(gateway)
+    #expect(again.status == 0, "\(again.errors)")
+    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+    try #expect(
+      gateway.compare(.accepted, with: sheaf.paths, in: box, ["--repeats"])
+        == "2000 notifications, byte for byte")
+  }
+
+  @Test func `a second agent in the same spool says so and leaves`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let first = try box.agent(gateway)
+    try first.line("connected to", in: .errors)
+    let second = try box.deliver(gateway)
+    #expect(second.status == 75)
+    #expect(second.errors.contains("\(box.spool): another agent works here already"))
+    try box.drop(line(1, "still here"), as: "one")
+    try gateway.accepts("still here")
+    #expect(try first.terminate() == 0)
+  }
+
+  /// Where a file that is still being written stands when the agent looks at it.
+  enum Half: String, CaseIterable, Sendable {
+    case nothing, withinAnObject, betweenLines, withinTheSecondLine, largeFile
+
+    var parts: (String, String) {
+      let lines = line(1, "slow 1") + line(2, "slow 2")
+      let cut =
+        switch self {
+        case .nothing: 0
+        case .withinAnObject: 40
+        case .betweenLines: line(1, "slow 1").utf8.count
+        case .withinTheSecondLine: line(1, "slow 1").utf8.count + 40
+        case .largeFile: 0
+        }
+      guard self == .largeFile else {
+        return (String(lines.prefix(cut)), String(lines.dropFirst(cut)))
+      }
+      let many = (10..<1500).map { line($0, "many") }.joined()
+      return (lines + many.prefix(130_000), many.dropFirst(130_000) + line(3, "slow 3"))
+    }
+  }
+
+  @Test(arguments: Half.allCases)
+  func `a file that is being written is taken when it is whole`(half: Half) throws {
+    let box = try Box()
+    defer { box.end() }
+    let (first, second) = half.parts
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    try agent.line("connected to", in: .errors)
+    let file = try #require(fopen(box.spool + "/new/slow", "w"))
+    fputs(first, file)
+    fflush(file)
+    // What comes later is sent meanwhile, so that the agent must have looked at the file, and settles.
+    for name in ["x-later", "y-later"] {
+      try box.drop(line(5, name), as: name)
+      try gateway.accepts(name)
+      try wait(for: "\(name) to leave new/") { !box.names(in: "new").contains(name) }
+    }
+    #expect(box.names(in: "new") == ["slow"])
+    fputs(second, file)
+    fclose(file)
+    try gateway.accepts(half == .largeFile ? "slow 3" : "slow 2")
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    #expect(try agent.terminate() == 0)
+    #expect(box.names(in: "failed") == [], "\(box.text("spool/failed/slow"))")
+    let alerts = try gateway.alerts(in: box)
+    #expect(alerts.contains("slow 1"))
+    #expect(alerts.contains("slow 2"))
+  }
+
+  @Test func `a file that replaces one under way is delivered as well`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=1s"])
+    try box.drop(line(1, "before"), as: "same")
+    try gateway.accepts("before")
+    try box.drop(line(1, "after"), as: "same")
+    try gateway.accepts("after")
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    #expect(try agent.terminate() == 0)
+    try #expect(gateway.alerts(in: box) == ["before", "after"])
+    #expect(box.names(in: "failed") == [])
+  }
+
+  @Test func `a file that is removed while under way does no harm`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box, ["--first", "1", "--close-after", "1"])
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    try box.drop(line(1, "gone"), as: "gone")
+    try agent.line("it is uncertain whether", in: .errors)
+    unlink(box.spool + "/new/gone")
+    try box.drop(line(2, "next"), as: "next")
+    try gateway.accepts("next")
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    #expect(try agent.terminate() == 0)
+    #expect(box.names(in: "failed") == [])
+  }
+
+  @Test func `what is no notification file is left alone`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let left = [".hidden", "backup~", "half.tmp", "half.part"]
+    for name in left { try box.write(line(1, "no"), to: "spool/new/\(name)") }
+    try FileManager.default.createDirectory(
+      atPath: box.spool + "/new/directory", withIntermediateDirectories: true)
+    symlink("/etc/passwd", box.spool + "/new/link")
+    mkfifo(box.spool + "/new/pipe", 0o644)
+    try box.drop(line(2, "yes"), as: "yes")
+    let agent = try box.deliver(gateway)
+    #expect(agent.status == 0, "\(agent.errors)")
+    try #expect(gateway.alerts(in: box) == ["yes"])
+    #expect(box.names(in: "new") == (left + ["directory", "link", "pipe"]).sorted())
+    #expect(box.names(in: "failed") == [])
+  }
+
+  @Test func `after the gateway was away everything goes on by itself`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    try box.drop(line(1, "before"), as: "1")
+    try gateway.accepts("before")
+    gateway.child.kill()
+    try agent.line("ended", in: .errors)
+    try box.drop(line(2, "meanwhile"), as: "2")
+    try agent.line("nothing listens there", in: .errors)
+    let back = try Gateway(in: box, ["--port", "\(gateway.port)"], name: "back")
+    try back.accepts("meanwhile")
+    #expect(try agent.terminate() == 0)
+    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+  }
+
+  @Test func `the service manager is told how it goes`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let path = box.path + "/notify"
+    let listener = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    defer { close(listener) }
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    let isBound = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+      }
+    }
+    try #require(isBound)
+    func next() throws -> String {
+      var ready = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
+      guard poll(&ready, 1, 60_000) == 1 else { throw Failure("nothing was told") }
+      var bytes = [UInt8](repeating: 0, count: 1024)
+      let count = recv(listener, &bytes, bytes.count, 0)
+      return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
+    }
+    let agent = try box.agent(gateway, environment: ["NOTIFY_SOCKET": path])
+    try #expect(next().hasPrefix("READY=1\n"))
+    try #expect(next() == "STATUS=connected")
+    agent.signal(SIGTERM)
+    try #expect(next().hasPrefix("STOPPING=1\n"))
+    #expect(try agent.wait() == 0)
+  }
+}

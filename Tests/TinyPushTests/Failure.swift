@@ -1,0 +1,24 @@
+import Foundation
+
+/// A line of `failed/`, read by somebody else's JSON reader.
+struct Failure: Decodable {
+  var reason: String
+  var file: String
+  var offset: Int?
+  var line: Int?
+  var column: Int?
+  var status: Int?
+  var token: String?
+  var text: String?
+
+  /// Nil unless it is one object in one line.
+  init?(_ line: String) {
+    guard line.hasSuffix("}\n"), line.utf8.count(where: { $0 == 0x0A }) == 1,
+      let failure = try? JSONDecoder().decode(Failure.self, from: Data(line.utf8))
+    else { return nil }
+    self = failure
+  }
+
+  /// The number of the token, of a notification that the gateway refused.
+  var number: Int? { token.flatMap { Int($0, radix: 16) } }
+}

@@ -6,7 +6,7 @@ public enum Nearest {
     _ word: Span<UInt8>, among known: Span<StaticString>
   ) -> StaticString? {
     var best: StaticString?
-    var bestDistance = word.count / 3 + 2
+    var bestDistance = max(word.count / 3, 1) + 1
     for index in known.indices {
       let edits = distance(word, known[index].span)
       if edits < bestDistance {

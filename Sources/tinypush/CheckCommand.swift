@@ -91,7 +91,7 @@ struct FileCheck: ~Copyable {
         guard count >= 0 else { throw .cannotRead(clinux_errno()) }
         isWhole = count == 0
         inputBytes += Int(count)
-        reader = NotificationReader(at: from - start, payloadLimit: payloadLimit)
+        reader.resume(at: from - start)
       }
     }
     if notifications == 0 && problems == 0 {

@@ -22,7 +22,8 @@ final class Box {
 
   /// Anybody may look into it, so that a test can go on as another user.
   static func makeDirectory() throws -> String {
-    var template = Array("\(NSTemporaryDirectory())/tinypush-test.XXXXXX".utf8CString)
+    var template = Array(
+      URL(filePath: NSTemporaryDirectory()).appending(path: "tinypush-test.XXXXXX").path.utf8CString)
     guard mkdtemp(&template) != nil else { throw Failure("mkdtemp: errno \(errno)") }
     let path = String(decoding: template.dropLast().map(UInt8.init), as: UTF8.self)
     chmod(path, 0o755)

@@ -59,7 +59,7 @@ func `a second alert waits for the round trip or the linger, whichever is shorte
 
 @Test func `a backlog of a thousand files goes in name order and in full records`() {
   let world = World(once: true) { $0.window = 2000 }
-  let alert = String(repeating: "x", count: 160 - 21)
+  let alert = String(repeating: "x", count: 160 - 20)
   for number in 1...1000 {
     world.put(
       "\(10_000 + number)", text: World.notification(number, alert: alert), numbers: [number],

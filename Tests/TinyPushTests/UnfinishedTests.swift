@@ -57,3 +57,13 @@ func `however many are unfinished, each is given up in time`(files: UInt64) {
   unfinished.retried()
   #expect(unfinished.retryAt == nil)
 }
+
+@Test func `files that were finished or removed make room for others`() {
+  var unfinished = Unfinished()
+  for inode in UInt64(1)...40 { _ = unfinished.waits(for: identity(inode), at: at(inode)) }
+  var waits = true
+  for second in stride(from: UInt64(100), through: 220, by: 2) where waits {
+    waits = unfinished.waits(for: identity(99), at: at(second))
+  }
+  #expect(!waits, "still waited for after two minutes")
+}

@@ -130,7 +130,18 @@ public struct SpoolDirectory: ~Copyable {
     } else {
       file = descriptor
     }
-    courier.opened(identity, bytes: count, isWhole: isWhole)
+    let lastByte = isWhole || offset > 0 ? 0x7D : Self.lastByte(descriptor, size)
+    courier.opened(identity, bytes: count, isWhole: isWhole, lastByte: lastByte)
+  }
+
+  /// The last byte that is not white space, of the last few.
+  private static func lastByte(_ descriptor: Int32, _ size: Int64) -> UInt8 {
+    var bytes: InlineArray<16, UInt8> = .init(repeating: 0x20)
+    var span = bytes.mutableSpan
+    let from = max(size - 16, 0)
+    _ = span.withUnsafeMutableBufferPointer { read(descriptor, $0, at: from) }
+    for index in 0..<16 where bytes[15 - index] > 0x20 { return bytes[15 - index] }
+    return 0
   }
 
   /// Reads on in the open file.

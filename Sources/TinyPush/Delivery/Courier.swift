@@ -103,17 +103,28 @@ public struct Courier: ~Copyable {
   var claims: Claims
   var sent: Window
   var again: Window
-  var isExtensible = false
+  /// Where the last framed notification of the batch ended: one that begins there belongs to the same stretch.
+  var framedEnd: Place?
   /// Claims at the front of which everything is settled.
   var settledClaims = 0
   /// What the head of `again` still has to hear of the answer that put it there.
   var trim = Trim()
+
+  /// A place in a file that is under way.
+  struct Place: Equatable {
+    var claim: UInt32
+    var offset: Int64
+    var recipient: UInt32
+  }
 
   // The file being read.
   var reading: Reading?
   var interrupted: Reading?
   let input = FixedBuffer<UInt8>(capacity: 2 * NotificationReader.objectBytesMax)
   var mustClose = false
+  /// Nothing is opened before.
+  var pausedUntil: Instant?
+  static let pause = Duration.seconds(2)
   public internal(set) var failure = Text(capacity: NotificationReader.objectBytesMax + 8192)
   var failureClaim: UInt32?
   public internal(set) var failureMovesFile = false
@@ -221,6 +232,7 @@ public struct Courier: ~Copyable {
     }
     if case .down(let dialAt) = link, wantsLink { consider(dialAt) }
     if case .up = link, !isBlocked, batchBytes > 0 { consider(flushAt) }
+    consider(pausedUntil)
     consider(acknowledgements.deadline)
     if !isStopping {
       consider(unfinished.retryAt)
@@ -261,6 +273,7 @@ public struct Courier: ~Copyable {
   /// From now on nothing new is taken; what is under way is seen to its end.
   public mutating func stop() {
     isStopping = true
+    if trim.isEmpty { interruptReading() }
   }
 
   /// Names that writers use for what is not finished are left alone.

@@ -35,7 +35,7 @@ extension Courier {
     isBlocked = false
     batchBytes = 0
     flushAt = nil
-    isExtensible = false
+    framedEnd = nil
     lastWrittenID = nextID - 1
     self.wireEnd = wireEnd
     acknowledgements.sent(upTo: lastWrittenID, wireEnd: wireEnd, at: time.now)
@@ -158,7 +158,6 @@ extension Courier {
       counters.refused += 1
       settlePart(through: id, status: response.status)
       reports.add(.refused(response.status, resent: cutAfterAnswer()))
-      noteProgress()
     } else {
       reports.add(.lateAnswer(response))
       _ = cutAfterAnswer()
@@ -175,6 +174,7 @@ extension Courier {
       return
     }
     trim = Trim(accepted: accepted, status: status)
+    if !trim.isEmpty { noteProgress() }
     counters.settledByProof += UInt64(accepted)
   }
 
@@ -252,7 +252,7 @@ extension Courier {
     flushAt = nil
     isBlocked = false
     isUnblocked = false
-    isExtensible = false
+    framedEnd = nil
     nextID = 1
     lastWrittenID = 0
     wireEnd = 0

@@ -49,7 +49,11 @@ extension Courier {
   public func failureName() -> Span<UInt8> { claims.name(failureClaim!) }
 
   /// The file is open, and its first bytes are there; with `isWhole` they are all, and it is closed again.
-  public mutating func opened(_ identity: FileIdentity, bytes: Int, isWhole: Bool) {
+  ///
+  /// - Parameter lastByte: of a file that is not whole, the last byte that is not white space.
+  public mutating func opened(
+    _ identity: FileIdentity, bytes: Int, isWhole: Bool, lastByte: UInt8 = 0x7D
+  ) {
     guard var now = reading else { return }
     now.isOpen = !isWhole
     if now.isFresh && now.isAtStart {
@@ -68,11 +72,35 @@ extension Courier {
     now.inputBytes += bytes
     now.isWhole = isWhole
     now.state = .ready
-    reading = now
+    // Whoever is still writing it has most likely not come to the end of an object. Were its first ones sent now, they
+    // would be sent again with the rest.
+    if (isWhole ? lastInputByte(now) : lastByte) != 0x7D, isUnfinished(&now) {
+      putOff(now)
+    } else {
+      reading = now
+    }
+  }
+
+  /// Whether a file that looks unfinished, and of which nothing is sent, is to be waited for.
+  mutating func isUnfinished(_ now: inout Reading) -> Bool {
+    guard now.isFresh && now.isAtStart && !now.isWaitedFor else { return false }
+    now.isWaitedFor = !unfinished.waits(for: claims[now.claim].identity, at: time.now)
+    return !now.isWaitedFor
+  }
+
+  private func lastInputByte(_ now: Reading) -> UInt8 {
+    var end = now.inputBytes
+    while end > 0, input[end - 1] <= 0x20 { end -= 1 }
+    return end > 0 ? input[end - 1] : 0
   }
 
   public mutating func couldNotOpen(_ failure: OpenFailure) {
     guard let now = reading else { return }
+    if case .later = failure {
+      interruptReading()
+      pausedUntil = time.now + Self.pause
+      return
+    }
     reading = nil
     guard now.isFresh && now.isAtStart else {
       giveUp(now)
@@ -83,12 +111,7 @@ extension Courier {
       counters.failedCheck += 1
       record(reasonCode: error, claim: now.claim)
       finishFile(now.claim)
-    case .vanished, .notRegular:
-      claims.removeLast()
-    case .later:
-      claims.removeLast()
-      isScanWanted = false
-      unfinished.retry(at: time.now + Unfinished.pause)
+    case .vanished, .notRegular, .later: claims.removeLast()
     }
   }
 
@@ -118,10 +141,12 @@ extension Courier {
   }
 
   public mutating func removed(_ removal: Removal) {
+    let isChanged = claims[claims.first].isChanged
     settledClaims -= 1
     claims.removeFirst()
     switch removal {
-    case .removed, .kept: break
+    case .removed: break
+    case .kept: if isChanged { isScanWanted = true }
     case .replaced: isScanWanted = true
     case .failed: reports.add(.notRemoved)
     }
@@ -143,7 +168,7 @@ extension Courier {
       sent.append(
         Stretch(firstID: nextID, count: 0, claim: claim, recipient: 0, offset: 0, endsFile: true))
     }
-    isExtensible = false
+    framedEnd = nil
     sweep()
   }
 
@@ -161,8 +186,7 @@ extension Courier {
       counters.superseded += UInt64(now.remaining)
     }
     trim = Trim()
-    claims.keep(now.claim)
-    isScanWanted = true
+    claims.keep(now.claim, isChanged: true)
     reports.add(.fileChanged)
     if now.isFresh || now.endsFile { finishFile(now.claim) }
   }
@@ -181,7 +205,7 @@ extension Courier {
     now.inputBytes = 0
     now.isWhole = false
     now.isOpen = false
-    now.reader = NotificationReader(payloadLimit: settings.payloadLimit)
+    now.reader.resume(at: 0)
     if now.isFresh {
       if now.isAtStart {
         // Nothing of it is sent: it is found again.

@@ -12,7 +12,7 @@ extension Courier {
       case .wantsInput: return .read
       case .ready: break
       }
-      guard canFrame || reading!.isFresh == false && !trim.isEmpty else { return nil }
+      guard canFrame || isSettling else { return nil }
       let state = readOn()
       if failureClaim != nil { return .record }
       if mustClose { return .close }
@@ -25,14 +25,23 @@ extension Courier {
     }
   }
 
+  /// Whether what is read now only settles what an answer said of it, for which no connection is needed.
+  private var isSettling: Bool {
+    guard let reading, !reading.isFresh else { return false }
+    return !trim.isEmpty || reading.remaining == 0
+  }
+
   /// Whether a frame may be put into the batch now.
   private var canFrame: Bool {
     guard case .up = link else { return false }
     return !isBlocked && barrierID == nil && nextID < .max - 1
   }
 
+  private var isPaused: Bool { pausedUntil.map { time.now < $0 } ?? false }
+
   /// Decides what is read next.
   private mutating func beginReading() -> Step? {
+    if isPaused { return nil }
     guard canFrame || !trim.isEmpty else {
       // Nothing can be sent; but what waits should be known, so that `--once` knows whether there is anything.
       return link != .closing && backlog.isEmpty && !isStopping ? scanIfWanted() : nil
@@ -103,7 +112,7 @@ extension Courier {
       let result = now.reader.next(in: input.span(0..<now.inputBytes), isWhole: now.isWhole)
       switch result {
       case .notification(let notification):
-        let progress = frame(notification, of: &now)
+        let progress = frame(notification, from: before.index, of: &now)
         if case .stop = progress {
           now.reader = before
           reading = now
@@ -115,14 +124,11 @@ extension Courier {
           return .goOn
         }
       case .refused(let refusal, let object):
-        if now.isFresh && now.isAtStart && now.isWhole && refusal.reason == .json(.unexpectedEnd),
-          unfinished.waits(for: claims[now.claim].identity, at: time.now)
-        {
+        if now.isWhole && refusal.reason == .json(.unexpectedEnd), isUnfinished(&now) {
           putOff(now)
           return .goOn
         }
         now.isAtStart = false
-        isExtensible = false
         guard now.isFresh else {
           // A stretch holds only what was sent: the file was written over.
           release(now)
@@ -143,14 +149,12 @@ extension Courier {
         }
         now.inputOffset += Int64(from)
         now.inputBytes = kept
-        now.reader = NotificationReader(payloadLimit: settings.payloadLimit)
+        now.reader.resume(at: 0)
         now.state = .wantsInput
         reading = now
         return .goOn
       case .end:
-        if now.isFresh && now.isAtStart,
-          unfinished.waits(for: claims[now.claim].identity, at: time.now)
-        {
+        if isUnfinished(&now) {
           putOff(now)
           return .goOn
         }
@@ -176,7 +180,11 @@ extension Courier {
   }
 
   /// Puts a notification's frames into the batch, one a recipient.
-  private mutating func frame(_ notification: Notification, of now: inout Reading) -> Progress {
+  ///
+  /// - Parameter start: where in the input reading it began, directly behind the one before it.
+  private mutating func frame(
+    _ notification: Notification, from start: Int, of now: inout Reading
+  ) -> Progress {
     let text = input.looseSpan(0..<now.inputBytes)
     var token = notification.firstToken
     var recipient: UInt32 = 0
@@ -208,13 +216,11 @@ extension Courier {
       if !now.isFresh { now.remaining -= 1 }
       if isExpired(notification, seenAt: claim.seenAt) {
         counters.expired += 1
-        isExtensible = false
         continue
       }
       guard let bytes = DeviceToken(hex: digits) else { continue }
       if invalidTokens.contains(bytes) {
         counters.suppressed += 1
-        isExtensible = false
         continue
       }
       if batchBytes == 0 { batchSince = time.now }
@@ -223,15 +229,22 @@ extension Courier {
       ).write(
         settings.format, token: bytes.bytes.span, payload: text.extracting(notification.payload),
         payloadBytes: notification.payloadBytes, to: batch, at: batchBytes)
-      if isExtensible, let last = sent.last, last.claim == now.claim {
+      let place = Place(
+        claim: now.claim, offset: now.inputOffset + Int64(start), recipient: recipient)
+      if framedEnd == place {
         sent.extendLast()
       } else {
         sent.append(
           Stretch(
-            firstID: nextID, count: 1, claim: now.claim, recipient: recipient,
-            offset: now.inputOffset + Int64(notification.object.lowerBound), endsFile: false))
-        isExtensible = true
+            firstID: nextID, count: 1, claim: now.claim, recipient: recipient, offset: place.offset,
+            endsFile: false))
       }
+      framedEnd =
+        recipient + 1 < UInt32(notification.recipients)
+        ? Place(claim: now.claim, offset: place.offset, recipient: recipient + 1)
+        : Place(
+          claim: now.claim, offset: now.inputOffset + Int64(notification.object.upperBound),
+          recipient: 0)
       if now.wasSent { counters.repeated += 1 }
       nextID += 1
     }

@@ -12,6 +12,8 @@ struct Reading {
   var isFresh: Bool
   /// Whether nothing of the file has been passed yet.
   var isAtStart: Bool
+  /// It looked unfinished, and has been waited for long enough.
+  var isWaitedFor = false
   /// The shell holds it open.
   var isOpen = false
   /// Where in the file the input begins, how much of it there is, and whether the file ends with it.

@@ -8,6 +8,8 @@ public struct NotificationReader {
 
   private var scanner: JSONScanner
   private var payloadLimit: Int
+  /// Within text that is not JSON, which has been refused already: the next object is being looked for.
+  private var isSkipping = false
 
   /// - Parameters:
   ///   - index: where in the text to begin.
@@ -34,8 +36,19 @@ public struct NotificationReader {
   /// Where the present line begins.
   public var lineStart: Int { scanner.lineStart }
 
+  /// The text was moved: what stood where ``Reading/more(from:)`` said now stands at `index`. Lines are counted from there.
+  public mutating func resume(at index: Int) {
+    scanner = JSONScanner(at: index)
+  }
+
   /// - Parameter isWhole: whether the text is all there is, so that an end within an object is an error.
   public mutating func next(in text: Span<UInt8>, isWhole: Bool) -> Reading {
+    if isSkipping {
+      skipToNextObject(text)
+      isSkipping = scanner.index == text.count
+      // A byte is kept, since an object is known by the line end before it.
+      if isSkipping { return isWhole ? .end : .more(from: max(text.count - 1, 0)) }
+    }
     scanner.skipSpace(text)
     let start = scanner.index
     guard start < text.count else { return isWhole ? .end : .more(from: start) }
@@ -44,6 +57,7 @@ public struct NotificationReader {
     do throws(JSONProblem) {
       guard text[start] == 0x7B else {
         skipToNextObject(text)
+        isSkipping = scanner.index == text.count && !isWhole
         return .refused(Refusal(reason: .notAnObject, offset: start), object: start..<scanner.index)
       }
       try envelope.read(text, by: &scanner, payloadLimit: payloadLimit)
@@ -58,6 +72,11 @@ public struct NotificationReader {
           reason: .objectTooLarge, offset: start, limit: Self.objectBytesMax)
       }
       skipToNextObject(text)
+      isSkipping = scanner.index == text.count && !isWhole
+      return .refused(refusal, object: start..<scanner.index)
+    }
+    guard scanner.index - start <= Self.objectBytesMax else {
+      let refusal = Refusal(reason: .objectTooLarge, offset: start, limit: Self.objectBytesMax)
       return .refused(refusal, object: start..<scanner.index)
     }
     envelope.notification.object = start..<scanner.index

@@ -18,12 +18,15 @@ struct Claim: BitwiseCopyable {
   var nameAt: UInt32
   var nameBytes: UInt8
   /// It must stay in `new/`: a failure could not be recorded, or it is another file by now.
-  var isKept: Bool
+  var isKept = false
+  /// It is another file by now.
+  var isChanged = false
 }
 
 /// The files that are being delivered, in the order in which they were taken; they leave in the same order, since
 /// notifications settle in the order in which they were sent.
 struct Claims: ~Copyable {
+  private let capacity: Int
   private let ring: FixedBuffer<Claim>
   private let names: FixedBuffer<UInt8>
   private var inodes: InodeSet
@@ -37,7 +40,10 @@ struct Claims: ~Copyable {
 
   /// - Parameter capacity: how many files may be under way.
   init(capacity: Int) {
-    ring = FixedBuffer(capacity: capacity)
+    var size = 1
+    while size < capacity { size *= 2 }
+    self.capacity = capacity
+    ring = FixedBuffer(capacity: size)
     names = FixedBuffer(capacity: capacity * Self.nameBytesMean + 512)
     inodes = InodeSet(capacity: capacity)
   }
@@ -47,7 +53,7 @@ struct Claims: ~Copyable {
 
   /// Whether one more fits, whatever its name.
   var hasRoom: Bool {
-    guard count < ring.capacity else { return false }
+    guard count < capacity else { return false }
     guard !isEmpty else { return true }
     let start = Int(self[first].nameAt)
     // The end never catches up with the start: equal would mean empty.
@@ -68,7 +74,7 @@ struct Claims: ~Copyable {
     let number = end
     ring[index(number)] = Claim(
       identity: FileIdentity(inode: 0, changeTimeNs: 0), seenAt: seenAt, nameAt: UInt32(nameEnd),
-      nameBytes: UInt8(name.count), isKept: false)
+      nameBytes: UInt8(name.count))
     names.store(name, at: nameEnd)
     names[nameEnd + name.count] = 0
     nameEnd += name.count + 1
@@ -93,9 +99,11 @@ struct Claims: ~Copyable {
     }
   }
 
-  func keep(_ number: UInt32) {
+  /// It stays in `new/`. When it is another file by now, that one is looked for once this claim is gone.
+  func keep(_ number: UInt32, isChanged: Bool = false) {
     var claim = self[number]
     claim.isKept = true
+    if isChanged { claim.isChanged = true }
     ring[index(number)] = claim
   }
 
@@ -127,7 +135,10 @@ struct Claims: ~Copyable {
     if inode != 0 { inodes.remove(inode) }
   }
 
-  private func index(_ number: UInt32) -> Int { Int(number % UInt32(ring.capacity)) }
+  /// The ring's size is a power of two, so that running numbers may wrap around.
+  private func index(_ number: UInt32) -> Int {
+    Int(truncatingIfNeeded: number) & (ring.capacity - 1)
+  }
 }
 
 /// The inodes of the files under way, so that a scan passes over them: open addressing, linear probing. A directory's

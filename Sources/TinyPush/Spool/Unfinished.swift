@@ -21,7 +21,7 @@ struct Unfinished: ~Copyable {
         identity: FileIdentity(inode: 0, changeTimeNs: 0), since: Instant(milliseconds: 0)))
   }
 
-  /// Whether to wait for `identity` some more. The oldest is forgotten for a new one when there are many.
+  /// Whether to wait for `identity` some more. Of many, those wait without a limit that find no room here yet.
   mutating func waits(for identity: FileIdentity, at now: Instant) -> Bool {
     for index in 0..<count where entries[index].identity.inode == identity.inode {
       if entries[index].identity.changeTimeNs != identity.changeTimeNs {
@@ -34,19 +34,12 @@ struct Unfinished: ~Copyable {
       retryAt = now + Self.pause
       return true
     }
-    if count == 16 {
-      for index in 1..<count { entries[index - 1] = entries[index] }
-      count -= 1
+    if count < entries.count {
+      entries[count] = Entry(identity: identity, since: now)
+      count += 1
     }
-    entries[count] = Entry(identity: identity, since: now)
-    count += 1
     retryAt = now + Self.pause
     return true
-  }
-
-  /// Look again at `instant`.
-  mutating func retry(at instant: Instant) {
-    retryAt = instant
   }
 
   mutating func retried() {

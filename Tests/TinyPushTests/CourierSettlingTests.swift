@@ -1,0 +1,173 @@
+import Testing
+
+@testable import TinyPush
+
+@Test func `a file leaves when its acknowledgement is ten seconds old, and not earlier`() {
+  let world = World()
+  world.latency = 40
+  world.run(.seconds(1))
+  world.put("a", 1)
+  world.run(.seconds(30))
+  #expect(world.accepted == [1])
+  #expect(world.removed.map(\.name) == ["a"])
+  // Written at 1000 ms, and acknowledged 80 ms later.
+  #expect(world.removed[0].at == Instant(milliseconds: 1_000_000 + 1000 + 80 + 10_000))
+  #expect(world.courier.counters.settledByTime == 1)
+  #expect(world.courier.counters.settledByProof == 0)
+}
+
+@Test func `what is never acknowledged is never settled`() {
+  let world = World()
+  world.acknowledges = false
+  world.put("a", 1)
+  world.run(.seconds(800))
+  #expect(world.accepted == [1])
+  #expect(world.waiting == ["a"])
+  #expect(world.courier.inFlight == 1)
+  world.acknowledges = true
+  world.put("b", 2)
+  world.run(.seconds(30))
+  #expect(world.waiting == [])
+}
+
+@Test func `files leave in the order in which they were taken`() {
+  let world = World()
+  for number in 1...30 { world.after(UInt64(number) * 300) { world.put("f\(100 - number)", number) } }
+  world.run(.seconds(60))
+  #expect(world.removed.map(\.name) == (1...30).map { "f\(100 - $0)" })
+}
+
+@Test func `at once, a barrier proves everything, and the spool is empty`() {
+  let world = World(once: true)
+  for number in 1...20 { world.put("a\(100 + number)", number) }
+  world.runToEnd()
+  #expect(world.accepted == Array(1...20))
+  #expect(world.barriers == 1)
+  #expect(world.waiting == [])
+  #expect(world.courier.counters.settledByProof == 20)
+  #expect(world.elapsed < 1000)
+  #expect(world.dials == 1)
+}
+
+@Test func `at once, an empty spool is done without a connection`() {
+  let world = World(once: true)
+  world.runToEnd()
+  #expect(world.dials == 0)
+  #expect(world.elapsed == 0)
+}
+
+@Test func `a barrier that is never answered is not waited for longer than time needs to settle`() {
+  let world = World(once: true)
+  world.answersBarrier = false
+  world.put("a", 1)
+  world.runToEnd(within: .seconds(20))
+  #expect(world.waiting == [])
+  #expect(world.courier.counters.settledByTime == 1)
+  #expect(world.barriers == 1)
+}
+
+@Test func `where confirm is settle, no barrier is sent`() {
+  let world = World(once: true) { $0.confirm = .settle }
+  world.put("a", 1)
+  world.runToEnd()
+  #expect(world.barriers == 0)
+  #expect(world.courier.counters.settledByTime == 1)
+}
+
+@Test func `where confirm is barrier, one ends a burst, but not too often`() {
+  let world = World { $0.confirm = .barrier }
+  for number in 1...10 { world.after(UInt64(number) * 20_000) { world.put("a\(100 + number)", number) } }
+  world.run(.seconds(400))
+  #expect(world.accepted == Array(1...10))
+  #expect(world.waiting == [])
+  #expect((3...5).contains(world.barriers))
+}
+
+@Test(arguments: [FrameFormat.items, .enhanced])
+func `a window that is full stops the intake, and it goes on after settling`(format: FrameFormat) {
+  let world = World {
+    $0.window = 16
+    $0.format = format
+  }
+  for number in 1...50 { world.put("a\(100 + number)", number, tells: false) }
+  world.run(.seconds(5))
+  #expect(world.accepted == Array(1...16))
+  #expect(world.waiting.count == 50)
+  world.run(.seconds(10))
+  #expect(world.accepted == Array(1...32))
+  world.run(.seconds(40))
+  #expect(world.accepted == Array(1...50))
+  #expect(world.waiting == [])
+}
+
+@Test func `at once, a window that is full is emptied by a barrier`() {
+  let world = World(once: true) { $0.window = 16 }
+  for number in 1...50 { world.put("a\(100 + number)", number, tells: false) }
+  world.runToEnd()
+  #expect(world.accepted == Array(1...50))
+  #expect(world.barriers == 4)
+  #expect(world.elapsed < 3000)
+}
+
+@Test func `a large file goes through a small window`() {
+  let world = World { $0.window = 16 }
+  world.put("a", text: (1...20_000).map { World.notification($0) }.joined(separator: "\n"), numbers: Array(1...20_000))
+  world.run(.seconds(60))
+  #expect(world.accepted == Array(1...20_000))
+  #expect(world.waiting == [])
+}
+
+// MARK: - Stopping
+
+@Test func `a stop sees to the end what was sent, and leaves the rest`() {
+  let world = World { $0.window = 16 }
+  for number in 1...50 { world.put("a\(100 + number)", number, tells: false) }
+  world.run(.seconds(1))
+  world.courier.stop()
+  world.runToEnd(within: .seconds(5))
+  #expect(world.accepted == Array(1...16))
+  #expect(world.removed.count == 16)
+  #expect(world.waiting.count == 34)
+  #expect(world.barriers == 1)
+}
+
+@Test func `a stop without a connection, or with nothing under way, ends at once`() {
+  let offline = World()
+  offline.canDial = { _ in false }
+  offline.put("a", 1)
+  offline.run(.seconds(10))
+  offline.courier.stop()
+  offline.runToEnd(within: .milliseconds(1))
+  #expect(offline.waiting == ["a"])
+  let idle = World()
+  idle.run(.seconds(10))
+  idle.courier.stop()
+  idle.runToEnd(within: .milliseconds(1))
+}
+
+@Test func `a stop while an answer is under way sends nothing again`() {
+  let world = World()
+  world.verdict = { $0.number == 2 ? .refuse(.invalidPayloadSize) : .accept }
+  world.put("a", 1, 2, 3)
+  world.put("b", 4)
+  world.latency = 100
+  world.run(.milliseconds(550))
+  world.courier.stop()
+  world.runToEnd(within: .seconds(5))
+  #expect(world.accepted == [1])
+  #expect(world.recorded == [2])
+  #expect(world.waiting == ["a", "b"])
+}
+
+@Test func `a stop in the middle of a large file ends soon`() {
+  let world = World()
+  let count = 50_000
+  world.put("a", text: (1...count).map { World.notification($0) }.joined(separator: "\n"))
+  world.blocks = { $0 == 4 ? 100 : nil }
+  world.run(.milliseconds(110))
+  #expect(world.accepted.count < 1000)
+  world.courier.stop()
+  world.runToEnd(within: .seconds(15))
+  #expect(world.accepted.count < 2000, "goes on reading the file")
+  #expect(world.waiting == ["a"])
+}

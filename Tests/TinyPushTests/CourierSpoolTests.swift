@@ -1,0 +1,356 @@
+import Testing
+
+@testable import TinyPush
+
+// MARK: - What is in a file
+
+@Test(arguments: refusedNotifications + refusedTexts, [Int.max, 50])
+func `a refusal is recorded with its place in the file, and holds up nothing`(
+  _ case: Marked, readBytes: Int
+) {
+  let world = World(once: true)
+  world.readBytesMax = readBytes
+  let head = World.notification(1) + "\n\n  "
+  world.put("a", text: head + `case`.text + "\n" + World.notification(2) + "\n", numbers: [1, 2])
+  world.put("b", 3)
+  world.runToEnd(within: .seconds(30))
+  #expect(world.accepted == [1, 2, 3])
+  #expect(world.waiting == [])
+  #expect(world.failures.count == 1)
+  guard let failure = world.failures.first else { return }
+  #expect(failure.file == "a")
+  #expect(failure.offset == head.utf8.count + `case`.offset)
+  // What is read behind bytes of a file that are let go is found by the line of the object, at the least.
+  let before = (head + `case`.text).utf8.prefix(head.utf8.count + `case`.offset)
+  let lines = before.split(separator: 0x0A, omittingEmptySubsequences: false)
+  #expect(failure.line == lines.count)
+  #expect(failure.column == lines.last!.count + 1)
+  let words = text {
+    Refusal(reason: `case`.reason, offset: 0, found: `case`.found, limit: `case`.limit)
+      .describe(in: &$0)
+  }
+  #expect(failure.reason == words)
+}
+
+@Test(arguments: [1, 7, 64, 1000, 70_000])
+func `a file is delivered the same however little one read gives`(readBytes: Int) {
+  let world = World(once: true)
+  world.readBytesMax = readBytes
+  world.put(
+    "a",
+    text: World.notification(1, 2) + "\n\n" + World.notification(3, alert: "ü😀{}\\\"")
+      + World.notification(4) + "\n", numbers: [1, 2, 3, 4])
+  world.runToEnd()
+  #expect(world.accepted == [1, 2, 3, 4])
+  #expect(world.pushes[2].payload == #"{"aps":{"alert":"ü😀{}\""}}"#)
+  #expect(world.failures.isEmpty)
+}
+
+@Test func `an empty file, or one of white space, is refused after the patience for writers`() {
+  let world = World(once: true)
+  world.put("a", text: "")
+  world.put("b", text: " \n")
+  world.put("c", 1)
+  world.runToEnd(within: .seconds(30))
+  #expect(world.accepted == [1])
+  #expect(world.failures.map(\.file) == ["a", "b"])
+  #expect(world.waiting == [])
+  #expect(world.elapsed >= 10_000 && world.elapsed < 15_000)
+}
+
+@Test func `many empty files are all refused`() {
+  let world = World(once: true)
+  for number in 1...40 { world.put("a\(100 + number)", text: "") }
+  world.put("b", 1)
+  world.runToEnd(within: .seconds(120))
+  #expect(world.failures.count == 40)
+  #expect(world.waiting == [])
+}
+
+@Test func `a failure as large as an object may be is recorded whole`() {
+  let world = World(once: true)
+  world.verdict = { $0.number == 1 ? .refuse(.invalidPayloadSize) : .accept }
+  let tokens = (1...970).map { "\"\(World.token($0))\"" }.joined(separator: ",")
+  world.put("a", text: #"{"tokens":[\#(tokens)],"payload":{"aps":{"alert":"x"}}}"#)
+  world.runToEnd()
+  #expect(world.recorded == [1])
+  #expect(world.accepted == Array(2...970))
+}
+
+@Test func `an object larger than the bound is refused once, and not cut short`() {
+  let world = World(once: true)
+  world.verdict = { $0.number == 1 ? .refuse(.invalidPayloadSize) : .accept }
+  for (name, count) in [("a", 1200), ("b", 5000)] {
+    let tokens = (1...count).map { "\"\(World.token($0))\"" }.joined(separator: ",")
+    world.put(name, text: #"{"tokens":[\#(tokens)],"payload":{"aps":{"alert":"x"}}}"# + "\n" + World.notification(7777))
+  }
+  world.runToEnd()
+  #expect(world.accepted == [7777, 7777])
+  #expect(world.failures.map(\.file) == ["a", "b"])
+}
+
+@Test func `names that writers use for what is not finished are left alone`() {
+  let world = World(once: true)
+  for name in [".a", "a~", "a.tmp", "a.part", ".tmp"] { world.put(name, 1) }
+  for (number, name) in ["a.json", "tmp", ".tmp ", "part", "a b", "ä"].enumerated() where name.first != "." {
+    world.put(name, number + 10)
+  }
+  world.runToEnd()
+  #expect(world.waiting == [".a", ".tmp", "a.part", "a.tmp", "a~"])
+  #expect(world.accepted.sorted() == [10, 11, 13, 14, 15])
+}
+
+// MARK: - Files that change
+
+@Test func `an unfinished file is put off, and taken when it is complete`() {
+  let world = World()
+  world.run(.seconds(1))
+  let text = World.notification(1)
+  world.put("a", text: String(text.prefix(50)), numbers: [1])
+  world.run(.seconds(8))
+  #expect(world.accepted == [])
+  world.append("a", text: String(text.dropFirst(50).prefix(20)))
+  world.run(.seconds(8))
+  world.append("a", text: String(text.dropFirst(70)))
+  world.run(.milliseconds(10))
+  #expect(world.accepted == [1])
+  world.run(.seconds(20))
+  #expect(world.failures.isEmpty)
+  #expect(world.waiting == [])
+}
+
+@Test func `an unfinished file is refused when it has not changed for long`() {
+  let world = World()
+  world.put("a", text: String(World.notification(1).prefix(50)))
+  world.put("b", 2)
+  world.run(.seconds(30))
+  #expect(world.accepted == [2])
+  #expect(world.failures.map(\.file) == ["a"])
+  #expect(world.failures.first?.offset == 50)
+  #expect(world.waiting == [])
+}
+
+@Test func `a file of several notifications that is being copied is delivered once`() {
+  let world = World()
+  world.run(.seconds(1))
+  let text = (1...4).map { World.notification($0) }.joined(separator: "\n")
+  world.put("a", text: String(text.prefix(400)))
+  world.run(.milliseconds(500))
+  world.append("a", text: String(text.dropFirst(400)))
+  world.run(.seconds(60))
+  #expect(world.accepted == [1, 2, 3, 4])
+  #expect(world.failures.isEmpty)
+  #expect(world.waiting == [])
+}
+
+@Test func `a file that vanished before it was opened is forgotten`() {
+  let world = World()
+  world.put("a", 1)
+  world.put("b", 2)
+  world.after(10) { world.delete("a") }
+  world.run(.seconds(20))
+  #expect(world.accepted == [2])
+  #expect(world.waiting == [])
+}
+
+@Test func `a file that was removed while it was under way is not sent again`() {
+  let world = World(once: true)
+  world.verdict = { $0.connection == 1 ? .vanish : .accept }
+  world.put("a", 1, 2)
+  world.put("b", 3)
+  world.after(22) { world.delete("a") }
+  world.runToEnd()
+  #expect(world.accepted == [3])
+  #expect(world.courier.counters.superseded == 2)
+  #expect(world.waiting == [])
+}
+
+@Test(arguments: [22, 5000, 9000])
+func `a file that was replaced while it was under way is delivered too`(at: UInt64) {
+  let world = World { $0.confirm = .settle }
+  world.put("a", 1)
+  world.after(at) { world.put("a", 2) }
+  world.run(.seconds(60))
+  #expect(world.accepted == [1, 2])
+  #expect(world.waiting == [])
+  #expect(world.removed.map(\.name) == ["a"])
+}
+
+@Test func `a file that was replaced before it went again is delivered as it is now`() {
+  let world = World(once: true)
+  world.verdict = { $0.connection == 1 ? .vanish : .accept }
+  world.put("a", 1)
+  world.put("b", 2)
+  world.after(22) { world.put("a", 3, tells: false) }
+  world.runToEnd()
+  #expect(world.accepted == [2, 3])
+  #expect(world.waiting == [])
+}
+
+@Test(arguments: [false, true])
+func `a file that was written on before it went again is delivered as it is now`(once: Bool) {
+  let world = World(once: once)
+  world.verdict = { $0.connection == 1 ? .vanish : .accept }
+  world.put("0", 9)
+  world.put("a", 1)
+  world.after(22) { world.append("a", text: World.notification(2)) }
+  if once { world.runToEnd() } else { world.run(.seconds(60)) }
+  #expect(world.accepted == [9, 1, 2])
+  #expect(world.waiting == [])
+}
+
+@Test func `a file that is short of something on its way again is not given up`() {
+  let world = World(once: true)
+  world.verdict = { $0.connection == 1 ? .vanish : .accept }
+  world.put("0", 9)
+  world.put("a", 1)
+  world.after(22) { world.makeUnreadable("a", .later) }
+  world.after(5000) { world.makeUnreadable("a", nil) }
+  world.runToEnd()
+  #expect(world.accepted == [9, 1])
+  #expect(world.courier.counters.superseded == 0)
+  #expect(world.waiting == [])
+}
+
+@Test func `a file that is offered again while it is under way is sent once`() {
+  let world = World()
+  world.put("a", 1)
+  for time in stride(from: UInt64(1), to: 9000, by: 700) {
+    world.after(time) { world.courier.offer("a".bytes.span) }
+    world.after(time + 300) { world.courier.rescan() }
+  }
+  world.run(.seconds(30))
+  #expect(world.accepted == [1])
+  #expect(world.waiting == [])
+}
+
+// MARK: - Files that fail
+
+@Test func `a file that cannot be read is moved away with the reason`() {
+  let world = World(once: true)
+  world.put("a", 1)
+  world.makeUnreadable("a", .unreadable(13))
+  world.put("b", 2)
+  world.runToEnd()
+  #expect(world.accepted == [2])
+  #expect(world.failures.map(\.file) == ["a"])
+  #expect(world.failures.first?.reason.contains("errno 13") == true)
+  #expect(world.waiting == [])
+}
+
+@Test func `what is no regular file is left alone`() {
+  let world = World(once: true)
+  world.put("a", 1)
+  world.makeUnreadable("a", .notRegular)
+  world.put("b", 2)
+  world.runToEnd()
+  #expect(world.accepted == [2])
+  #expect(world.waiting == ["a"])
+  #expect(world.failures.isEmpty)
+}
+
+@Test func `when the machine is short of something, the file is tried again`() {
+  let world = World(once: true)
+  world.put("a", 1)
+  world.makeUnreadable("a", .later)
+  world.after(5000) { world.makeUnreadable("a", nil) }
+  world.runToEnd()
+  #expect(world.accepted == [1])
+  #expect(world.waiting == [])
+  #expect(world.elapsed < 10_000)
+}
+
+@Test func `a failure that cannot be recorded keeps its file, and holds up nothing`() {
+  let world = World { $0.rescan = .seconds(60) }
+  world.canRecord = false
+  world.put("a", text: #"{"unknown": 1}"#)
+  world.put("b", 1)
+  world.put("c", text: World.notification(2))
+  world.verdict = { $0.number == 2 ? .refuse(.missingTopic) : .accept }
+  world.run(.seconds(30))
+  #expect(world.accepted == [1])
+  #expect(world.waiting == ["a", "c"])
+  world.canRecord = true
+  world.run(.seconds(90))
+  #expect(world.waiting == [])
+  #expect(world.failures.map(\.file).sorted() == ["a", "c"])
+}
+
+@Test func `a settled file that cannot be removed is reported, and holds up nothing`() {
+  let world = World()
+  world.canRemove = false
+  world.put("a", 1)
+  world.put("b", 2)
+  world.run(.seconds(30))
+  #expect(world.accepted == [1, 2])
+  #expect(world.waiting == ["a", "b"])
+  let isReported = world.reports.contains { if case .notRemoved = $0 { true } else { false } }
+  #expect(isReported)
+}
+
+// MARK: - Backlogs
+
+@Test func `twelve thousand files are delivered in order in a few scans`() {
+  let world = World(once: true) { $0.window = 512 }
+  for number in 1...12_000 { world.put("\(100_000 + number)", number, tells: false) }
+  world.runToEnd()
+  #expect(world.accepted == Array(1...12_000))
+  #expect(world.waiting == [])
+  #expect(world.scans <= 8)
+}
+
+@Test func `files that come while others are under way take their turn`() {
+  let world = World { $0.window = 32 }
+  for number in 1...500 { world.after(UInt64(number) * 97) { world.put("f\(1000 + number)", number) } }
+  world.run(.seconds(500))
+  #expect(world.accepted == Array(1...500))
+  #expect(world.waiting == [])
+}
+
+@Test func `an outage longer than the rescan is waited for in peace`() {
+  let world = World { $0.rescan = .seconds(60) }
+  world.canDial = { _ in world.elapsed > 600_000 }
+  world.put("a", 1)
+  world.run(.seconds(1000))
+  #expect(world.accepted == [1])
+}
+
+@Test func `a full window outlasts the rescan in peace`() {
+  let world = World {
+    $0.window = 16
+    $0.rescan = .seconds(5)
+  }
+  for number in 1...50 { world.put("a\(100 + number)", number, tells: false) }
+  world.run(.seconds(60))
+  #expect(world.accepted == Array(1...50))
+}
+
+@Test func `a blocked socket outlasts the rescan in peace`() {
+  let world = World { $0.rescan = .seconds(5) }
+  world.blocks = { $0 == 1 ? 20_000 : nil }
+  world.put("a", text: (1...500).map { World.notification($0) }.joined())
+  world.run(.seconds(60))
+  #expect(world.accepted == Array(1...500))
+}
+
+/// Everything that holds something for what is under way is empty again afterwards.
+@Test func `nothing grows`() {
+  let world = World { $0.settle = .milliseconds(300) }
+  world.verdict = { $0.number % 50 == 0 ? .refuse(.processingError) : .accept }
+  for number in 1...3000 {
+    world.after(UInt64(number) * 20) {
+      world.put("a\(100_000 + number)", text: World.notification(number) + (number % 9 == 0 ? "{" : ""))
+    }
+  }
+  world.run(.seconds(120))
+  #expect(world.waiting == [])
+  #expect(world.courier.isIdle == true)
+  #expect(world.courier.inFlight == 0)
+  #expect(world.courier.sent.count == 0)
+  #expect(world.courier.again.count == 0)
+  #expect(world.courier.claims.count == 0)
+  #expect(world.courier.settledClaims == 0)
+  #expect(world.courier.acknowledgements.isEmpty)
+  let counters = world.courier.counters
+  #expect(counters.settled + counters.refused == 3000)
+}

@@ -44,19 +44,36 @@ enum SendCommand {
       var aps = Text(capacity: textBytesMax)
       var payloadFile: UnsafePointer<CChar>?
       var isSynced = true
+      var given: UInt32 = 0
       while let option = try arguments.next() {
         let value = arguments.value()
+        if option != 0, given & (1 << UInt32(option)) != 0 {
+          var text = Text()
+          text.append("--")
+          text.append(options[option].name)
+          text.append(" may be given once")
+          throw arguments.fail(.usage, text)
+        }
+        given |= 1 << UInt32(option)
         switch option {
         case 0:
           if tokens.count > 0 { tokens.append(",") }
           tokens.append(json: value)
         case 1: title = clinux_option_argument()
-        case 2: member("badge", bare: value, in: &aps)
+        case 2:
+          guard Config.number(value) != nil else {
+            throw arguments.fail(.usage, "--badge must be a whole number, not ", value)
+          }
+          member("badge", bare: value, in: &aps)
         case 3: member("sound", string: value, in: &aps)
         case 4: member("category", string: value, in: &aps)
         case 5: member("content-available", bare: ("1" as StaticString).span, in: &aps)
         case 6: payloadFile = clinux_option_argument()
-        case 7: member("priority", bare: value, in: &members)
+        case 7:
+          guard value.equals("10") || value.equals("5") else {
+            throw arguments.fail(.usage, "--priority must be 10 or 5, not ", value)
+          }
+          member("priority", bare: value, in: &members)
         case 8:
           do throws(Config.Problem) {
             var seconds = Text(capacity: 24)
@@ -163,6 +180,12 @@ enum SendCommand {
         refusal.describe(in: &text)
       }
       throw arguments.fail(.dataRefused, text)
+    }
+    // What --payload holds must not end the object that it is put into, and begin another.
+    guard case .end = reader.next(in: notification.bytes, isWhole: true) else {
+      throw arguments.fail(
+        .dataRefused, "--payload must hold one JSON object, and holds more than that",
+        ("" as StaticString).span)
     }
   }
 

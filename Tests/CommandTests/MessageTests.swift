@@ -90,7 +90,7 @@ import Testing
       gives: "the payload has 2120 bytes without white space, and at most 2048 may be sent"),
     Sending("x", "--token", one, "-o", "payload-limit=16", gives: "at most 16 may be sent"),
     Sending("--payload", "-", "--token", one, input: #"{"alert":"x"}"#, gives: "no aps"),
-    Sending("--payload", "-", "--token", one, input: "Tank low", gives: "payload"),
+    Sending("--payload", "-", "--token", one, input: "Tank low", gives: "expected a value"),
     Sending(
       "--payload", "-", "--token", one,
       input: #"{"aps":{"alert":"a"}}} {"token":"1","payload":{"aps":{"alert":"b"}}"#, gives: ""),
@@ -133,19 +133,19 @@ import Testing
       #"{"tokens":[],"payload":{"aps":{"alert":"x"}}}"#, 1, 11, "tokens is empty"),
     Checking(#"{"token":"\#(one)"}"#, 1, 1, "no payload"),
     Checking(#"{"payload":{"aps":{"alert":"x"}}}"#, 1, 1, "no device token"),
-    Checking(#"{"token":"\#(one)","payload":{"alert":"x"}}"#, 1, 86, "no aps"),
+    Checking(#"{"token":"\#(one)","payload":{"alert":"x"}}"#, 1, 87, "no aps"),
     Checking(
-      "{\n  \"token\": \"\(one)\",\n  \"payload\": {\"aps\": {\"alert\": \"Füll☀\"},}\n}", 3, 39,
+      "{\n  \"token\": \"\(one)\",\n  \"payload\": {\"aps\": {\"alert\": \"Füll☀\"},}\n}", 3, 41,
       "remove the comma"),
     Checking(
       "{\n  \"tokn\": \"\(one)\",\n  \"payload\": {\"aps\": {\"alert\": \"x\"}}\n}", 2, 3, "no such key"),
     Checking("Tank low\n", 1, 1, "expected '{'"),
-    Checking(#"{"token":"\#(one)","payload":{"aps":{"alert":"x"}"#, 1, 114, "ends in the middle"),
+    Checking(#"{"token":"\#(one)","payload":{"aps":{"alert":"x"}"#, 1, 107, "ends in the middle"),
     Checking(
       #"{"token":"\#(one)","token":"\#(one)","payload":{"aps":{"alert":"x"}}}"#, 1, 77,
       "stands here twice"),
     Checking(
-      #"{"token":"\#(one)","payload":{"aps":{"content-available":1}},"priority":10}"#, 1, 128,
+      #"{"token":"\#(one)","payload":{"aps":{"content-available":1}},"priority":10}"#, 1, 130,
       "priority must be 5"),
     Checking(String(repeating: good, count: 3000) + "{]", 3001, 2, "expected a key"),
   ])

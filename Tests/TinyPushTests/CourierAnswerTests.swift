@@ -300,12 +300,12 @@ func `cut after cut at any place, a small window holds`(seed: UInt64) {
     $0.window = 16
     $0.settle = .milliseconds(200)
   }
-  let connectionsMax = 120
-  let cuts = (0...connectionsMax).map { _ in random.upTo(60_000) }
+  let connectionsMax = 60
+  let cuts = (0...connectionsMax).map { _ in random.upTo(30_000) }
   world.cutAfterBytes = { $0 < connectionsMax ? cuts[$0] : nil }
   var number = 0
   for file in 0..<12 {
-    let numbers = (0..<random.upTo(400) + 1).map { _ in
+    let numbers = (0..<random.upTo(150) + 1).map { _ in
       number += 1
       return number
     }

@@ -31,7 +31,7 @@ private func read(_ text: [UInt8], cuts: [Int] = []) -> [Outcome] {
       #expect(ends.count > 1, "asked for more than there is")
       base += from
       ends.removeFirst()
-      reader = NotificationReader(payloadLimit: limit)
+      reader.resume(at: 0)
     case .end:
       #expect(ends.count == 1, "ended before the text did")
       return outcomes

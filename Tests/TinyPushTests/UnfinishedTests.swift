@@ -50,9 +50,10 @@ func `however many are unfinished, each is given up in time`(files: UInt64) {
   #expect(left.isEmpty, "still waited for after two minutes")
 }
 
-@Test func `a retry is due once`() {
+@Test func `it is looked at again once`() {
   var unfinished = Unfinished()
-  unfinished.retry(at: at(3))
+  #expect(unfinished.retryAt == nil)
+  _ = unfinished.waits(for: identity(1), at: at(1))
   #expect(unfinished.retryAt == at(3))
   unfinished.retried()
   #expect(unfinished.retryAt == nil)

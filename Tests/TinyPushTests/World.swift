@@ -35,6 +35,8 @@ final class World {
 
   private(set) var new: [String: File] = [:]
   private(set) var failures: [Failure] = []
+  /// Numbers that are accepted, or on record.
+  private var decided: Set<Int> = []
   /// Names and times of the files that were unlinked, in order.
   private(set) var removed: [(name: String, at: Instant)] = []
   private(set) var scans = 0
@@ -301,7 +303,7 @@ final class World {
     openFile = isWhole ? nil : file
     courier.opened(
       FileIdentity(inode: file.inode, changeTimeNs: file.changeTimeNs), bytes: count,
-      isWhole: isWhole)
+      isWhole: isWhole, lastByte: file.bytes.last { $0 > 0x20 } ?? 0)
   }
 
   private func read() {
@@ -328,6 +330,7 @@ final class World {
     let line = String(courier.failure.bytes)
     if let failure = Failure(line) {
       failures.append(failure)
+      if let number = failure.number { decided.insert(number) }
       if failure.file != name { violations.append("\(line) is recorded for \(name)") }
     } else {
       violations.append("not a line of JSON: \(line.prefix(300))…\(line.suffix(40))")
@@ -342,7 +345,6 @@ final class World {
     let identity = FileIdentity(inode: file.inode, changeTimeNs: file.changeTimeNs)
     guard identity == courier.settledIdentity else { return courier.removed(.replaced) }
     guard canRemove else { return courier.removed(.failed) }
-    let decided = Set(accepted).union(recorded)
     for number in file.numbers where forbidsLoss && !decided.contains(number) {
       violations.append("\(name) was removed, and \(number) is neither accepted nor recorded")
     }
@@ -520,12 +522,12 @@ final class World {
       identifier: frame.identifier, expiration: frame.expiration, priority: frame.priority,
       payload: String(decoding: frame.payload, as: UTF8.self), at: elapsed)
     switch verdict(push) {
-    case .accept: pushes.append(push)
+    case .accept: accept(push)
     case .refuse(let status):
       refused.append(push)
       answer(connection, response(status, frame.identifier), closes: true)
     case .shutdown:
-      pushes.append(push)
+      accept(push)
       answer(connection, response(.shutdown, frame.identifier), closes: true)
     case .say(let bytes):
       refused.append(push)
@@ -535,6 +537,11 @@ final class World {
       connection.isDeaf = true
       schedule(.end(connection), after: latency)
     }
+  }
+
+  private func accept(_ push: Push) {
+    pushes.append(push)
+    decided.insert(push.number)
   }
 
   private func response(_ status: Status, _ identifier: UInt32?) -> [UInt8] {

@@ -207,10 +207,16 @@ public struct Agent: ~Copyable {
         let mask = event.load(fromByteOffset: 4, as: UInt32.self)
         let length = Int(event.load(fromByteOffset: 12, as: UInt32.self))
         if mask & UInt32(IN_Q_OVERFLOW) != 0 {
-          courier.rescan()
+          courier.missedEvents()
         } else if length > 0 {
           let name = (event + 16).assumingMemoryBound(to: CChar.self)
-          courier.offer(CString.span(name))
+          if mask & UInt32(IN_CREATE) == 0 {
+            courier.writingEnded(CString.span(name))
+          } else if spool.isLinked(name) {
+            courier.offer(CString.span(name))
+          } else {
+            courier.writingBegan(CString.span(name))
+          }
         }
         place += 16 + length
       }

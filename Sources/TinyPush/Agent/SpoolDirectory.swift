@@ -90,6 +90,12 @@ public struct SpoolDirectory: ~Copyable {
     return names
   }
 
+  /// Whether a file that has just appeared in `new/` is a second link to one that was written elsewhere.
+  func isLinked(_ name: UnsafePointer<CChar>) -> Bool {
+    var information = stat()
+    return fstatat(new, name, &information, AT_SYMLINK_NOFOLLOW) == 0 && information.st_nlink > 1
+  }
+
   /// Opens the courier's file and reads the first of it.
   mutating func open(_ courier: inout Courier) {
     let descriptor = courier.fileName().withUnsafeBufferPointer { name in

@@ -96,6 +96,7 @@ public struct Courier: ~Copyable {
   // What waits.
   var backlog = Backlog()
   var unfinished = Unfinished()
+  var beingWritten = BeingWritten()
   var isScanWanted = true
   var rescanAt: Instant?
 
@@ -181,12 +182,12 @@ public struct Courier: ~Copyable {
     while let lastID = acknowledgements.takeSettled(at: time.now) {
       settle(before: lastID &+ 1, byProof: false)
     }
-    if failureClaim != nil { return .record }
-    while settledClaims > 0, claims[claims.first].isKept { removed(.kept) }
-    if settledClaims > 0 { return .remove }
+    if let step = settlement() { return step }
     if mustClose { return .close }
     if link == .closing { return hangUp() }
     if let step = intake() { return step }
+    // Reading may have shown that nothing is left of a file to send.
+    if let step = settlement() { return step }
     if isDone { return .finish }
     switch link {
     case .down(let dialAt):
@@ -201,6 +202,13 @@ public struct Courier: ~Copyable {
       if acknowledgements.mustAsk(at: time.now) { return .sample }
     }
     return .wait(until: deadline)
+  }
+
+  /// What is owed to the spool before anything else.
+  private mutating func settlement() -> Step? {
+    if failureClaim != nil { return .record }
+    while settledClaims > 0, claims[claims.first].isKept { removed(.kept) }
+    return settledClaims > 0 ? .remove : nil
   }
 
   /// Everything has been sent that there is to send.
@@ -258,8 +266,26 @@ public struct Courier: ~Copyable {
 
   /// A file named `name` is in `new/`. Its inode, where it is known, tells whether it is already under way.
   public mutating func offer(_ name: Span<UInt8>, inode: UInt64 = 0) {
-    guard Self.isFileName(name), !claims.contains(inode: inode) else { return }
+    guard Self.isFileName(name), !claims.contains(inode: inode), !beingWritten.contains(name)
+    else { return }
     backlog.offer(name)
+  }
+
+  /// Somebody created a file named `name` in `new/`, and has it open.
+  public mutating func writingBegan(_ name: Span<UInt8>) {
+    beingWritten.begin(name)
+  }
+
+  /// The file named `name` is closed, or another one was moved to its place.
+  public mutating func writingEnded(_ name: Span<UInt8>) {
+    beingWritten.end(name)
+    offer(name)
+  }
+
+  /// Some of what happened in `new/` was missed.
+  public mutating func missedEvents() {
+    beingWritten.clear()
+    isScanWanted = true
   }
 
   /// `new/` has been gone through.

@@ -32,6 +32,10 @@ public struct Duration: Comparable, Sendable {
     left.milliseconds < right.milliseconds
   }
 
+  public static func + (left: Duration, right: Duration) -> Duration {
+    Duration(milliseconds: left.milliseconds + right.milliseconds)
+  }
+
   public static func milliseconds(_ count: UInt64) -> Duration { Duration(milliseconds: count) }
   public static func seconds(_ count: UInt64) -> Duration { Duration(milliseconds: count * 1000) }
 }

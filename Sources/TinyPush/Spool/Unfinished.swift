@@ -9,6 +9,7 @@ struct Unfinished: ~Copyable {
   private struct Entry {
     var identity: FileIdentity
     var since: Instant
+    var seenAt: Instant
   }
 
   private var entries: InlineArray<16, Entry>
@@ -18,28 +19,42 @@ struct Unfinished: ~Copyable {
   init() {
     entries = .init(
       repeating: Entry(
-        identity: FileIdentity(inode: 0, changeTimeNs: 0), since: Instant(milliseconds: 0)))
+        identity: FileIdentity(inode: 0, changeTimeNs: 0), since: Instant(milliseconds: 0),
+        seenAt: Instant(milliseconds: 0)))
   }
 
   /// Whether to wait for `identity` some more. Of many, those wait without a limit that find no room here yet.
   mutating func waits(for identity: FileIdentity, at now: Instant) -> Bool {
     for index in 0..<count where entries[index].identity.inode == identity.inode {
       if entries[index].identity.changeTimeNs != identity.changeTimeNs {
-        entries[index] = Entry(identity: identity, since: now)
+        entries[index] = Entry(identity: identity, since: now, seenAt: now)
       } else if now >= entries[index].since + Self.patience {
         count -= 1
         entries[index] = entries[count]
         return false
       }
+      entries[index].seenAt = now
       retryAt = now + Self.pause
       return true
     }
+    forgetTheGone(at: now)
     if count < entries.count {
-      entries[count] = Entry(identity: identity, since: now)
+      entries[count] = Entry(identity: identity, since: now, seenAt: now)
       count += 1
     }
     retryAt = now + Self.pause
     return true
+  }
+
+  /// Files that were completed or removed are not looked at again.
+  private mutating func forgetTheGone(at now: Instant) {
+    var kept = 0
+    for index in 0..<count
+    where entries[index].seenAt.until(now) < Self.patience + Self.pause + Self.pause {
+      entries[kept] = entries[index]
+      kept += 1
+    }
+    count = kept
   }
 
   mutating func retried() {

@@ -1,0 +1,268 @@
+import Foundation
+import Testing
+
+/// The gateway and the feedback service for trying.
+@Suite struct SandboxTests {
+  /// A sandbox under way, and what it said at first.
+  private struct Sandbox {
+    let child: Child
+    let directory: String
+    let gateway: Int
+    let feedback: Int
+    var config: String { directory + "/tinypush.conf" }
+
+    init(in box: Box, _ arguments: [String] = []) throws {
+      directory = box.path + "/sandbox"
+      child = try box.start(
+        Build.command(Build.host)
+          + ["sandbox", "--json", "--dir", directory, "--port", "0"] + arguments)
+      let first = try objects(child.line(#""event":"listening""#))[0]
+      gateway = first["gateway"] as! Int
+      feedback = first["feedback"] as! Int
+    }
+
+    func client(
+      _ box: Box, _ frames: [String] = [], port: Int? = nil, certificate: String = "client"
+    ) throws -> Child {
+      try box.start(
+        [
+          "python3", Build.tools + "/client.py", "--port", "\(port ?? gateway)", "--ca",
+          directory + "/ca.pem", "--certificate", "\(directory)/\(certificate).pem", "--key",
+          directory + "/client-key.pem",
+        ] + frames)
+    }
+
+    func events(_ event: String) throws -> [[String: Any]] {
+      try objects(child.output).filter { $0["event"] as? String == event }
+    }
+  }
+
+  // MARK: - Frames
+
+  private static func hex(_ number: Int, _ bytes: Int) -> String {
+    let digits = String(number, radix: 16)
+    return String(repeating: "0", count: 2 * bytes - digits.count) + digits
+  }
+
+  private static func item(_ number: Int, _ hex: String) -> String {
+    Self.hex(number, 1) + Self.hex(hex.count / 2, 2) + hex
+  }
+
+  private static func hex(_ text: String) -> String {
+    text.utf8.map { hex(Int($0), 1) }.joined()
+  }
+
+  private static func frame(
+    token: String? = CommandTests.token(7), payload: String? = #"{"aps":{"alert":"x"}}"#,
+    identifier: Int = 9, priority: Int? = 10
+  ) -> String {
+    let items =
+      (token.map { item(1, $0) } ?? "") + (payload.map { item(2, hex($0)) } ?? "")
+      + item(3, hex(identifier, 4)) + (priority.map { item(5, hex($0, 1)) } ?? "")
+    return "02" + hex(items.count / 2, 4) + items
+  }
+
+  struct Row: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var status: Int
+    var frame: String
+    var identifier = 9
+    /// The client's certificate, instead of the sandbox's own.
+    var topic: String?
+    init(_ name: String, _ status: Int, _ frame: String, identifier: Int = 9, topic: String? = nil) {
+      (testDescription, self.status, self.frame) = (name, status, frame)
+      (self.identifier, self.topic) = (identifier, topic)
+    }
+  }
+
+  @Test(arguments: [
+    Row("payload that is no JSON", 1, frame(payload: "{\"aps\":{\"alert\":\"x\"},}")),
+    Row("payload without aps", 1, frame(payload: "{\"alert\":\"x\"}")),
+    Row("priority 7", 1, frame(priority: 7)),
+    Row("silent, at once", 1, frame(payload: #"{"aps":{"content-available":1}}"#)),
+    Row("no token", 2, frame(token: nil)),
+    Row("no topic", 3, frame(), topic: "/CN=nobody"),
+    Row("no payload", 4, frame(payload: nil)),
+    Row("token of 31 bytes", 5, frame(token: String(token(7).dropLast(2)))),
+    Row("token of one byte", 5, frame(token: "00")),
+    Row(
+      "topic of 120 bytes", 6, frame(),
+      topic: "/UID=com.example." + String(repeating: "x", count: 108) + "/CN=long"),
+    Row(
+      "payload of 2049 bytes", 7,
+      frame(payload: #"{"aps":{"alert":"\#(String(repeating: "x", count: 2029))"}}"#)),
+    Row("token of zeros", 8, frame(token: token(0))),
+    Row("token that was named", 8, frame(token: token(0xBAD))),
+    Row("unknown command", 255, "09", identifier: 0),
+    Row("unknown item", 255, "0200000004" + "09000100", identifier: 0),
+    Row(
+      "legacy format", 8,
+      "01" + hex(9, 4) + hex(0, 4) + "0020" + token(0) + "0002" + hex("{}")),
+  ])
+  func `each status is answered to what deserves it`(row: Row) throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, ["--invalid", token(0xBAD)])
+    if let topic = row.topic {
+      let made = try box.run([
+        "sh", "-ec",
+        """
+        cd sandbox
+        openssl req -new -key client-key.pem -subj "$1" -out request
+        openssl x509 -req -in request -CA ca.pem -CAkey ca-key.pem -days 2 -out other.pem
+        """, "sh", topic,
+      ])
+      #expect(made.status == 0, "\(made.errors)")
+    }
+    let before = row.topic == nil ? [Self.frame(identifier: 8)] : []
+    let client = try sandbox.client(
+      box, before + [row.frame, Self.frame(identifier: 10)],
+      certificate: row.topic == nil ? "client" : "other")
+    #expect(try client.wait() == 0, "\(client.errors)")
+    #expect(
+      client.output == "connected\n08" + Self.hex(row.status, 1) + Self.hex(row.identifier, 4) + "\n")
+    #expect(try sandbox.child.terminate() == 0)
+    try #expect(sandbox.events("refused").map { $0["status"] as? Int } == [row.status])
+    try #expect(
+      sandbox.events("accepted").map { $0["identifier"] as? Int } == (row.topic == nil ? [8] : []))
+    let sums = try #require(sandbox.events("stopped").first)
+    #expect(sums["refused"] as? Int == 1)
+    #expect(sums["accepted"] as? Int == before.count)
+  }
+
+  @Test func `when it ends it names the last one that it accepted`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box)
+    let client = try sandbox.client(box, [Self.frame(identifier: 41), Self.frame(identifier: 42)])
+    try sandbox.child.line(#""identifier":42"#)
+    #expect(try sandbox.child.terminate() == 0)
+    #expect(try client.wait() == 0, "\(client.errors)")
+    #expect(client.output == "connected\n080a0000002a\n")
+  }
+
+  @Test func `whoever shows no certificate of its authority is turned away`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box)
+    let agent = try box.start(
+      Build.command(Build.host) + ["run", "--config", sandbox.config]
+        + ["-o", "certificate=" + Certificates.path("client.pem")]
+        + ["-o", "key=" + Certificates.path("client.key")])
+    try agent.line("refuses our certificate", in: .errors)
+    #expect(try agent.terminate() == 0)
+    #expect(try sandbox.child.terminate() == 0)
+    try #expect(!sandbox.events("handshakeRefused").isEmpty)
+  }
+
+  // MARK: - With an agent
+
+  @Test func `what send queues is shown as it arrives`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try box.start(
+      Build.command(Build.host) + ["sandbox", "--dir", "sandbox", "--port", "0"])
+    try sandbox.line("ready; Ctrl-C ends it")
+    let config = box.path + "/sandbox/tinypush.conf"
+    let agent = try box.start(Build.command(Build.host) + ["run", "--config", config])
+    let sent = try box.tinypush(
+      "send", "Tank low", "--title", "Cellar", "--badge", "3", "--token", token(7), "--config",
+      config)
+    #expect(sent.status == 0, "\(sent.errors)")
+    try sandbox.line("          Tank low")
+    #expect(sandbox.output.contains("to 00000000..0007  priority 10, kept for 24 h"))
+    #expect(sandbox.output.contains("          Cellar\n"))
+    #expect(sandbox.output.contains("badge 3"))
+    #expect(try agent.terminate() == 0)
+    #expect(try sandbox.terminate() == 0)
+    #expect(sandbox.output.contains("Goodbye. 1 connection, 1 notification accepted"))
+  }
+
+  @Test(arguments: Build.all)
+  func `an agent of every build delivers to a sandbox of every build`(build: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    for other in Build.all {
+      let directory = "sandbox-\(other)"
+      let sandbox = try box.start(
+        Build.command(other) + ["sandbox", "--json", "--dir", directory, "--port", "0"])
+      try sandbox.line(#""event":"listening""#)
+      let spool = "\(directory)/spool/new"
+      for number in 1...20 { try box.write(line(number, "ü \(number)"), to: "\(spool)/\(number + 100)") }
+      let agent = try box.tinypush(
+        "run", "--once", "--config", "\(box.path)/\(directory)/tinypush.conf", build: build)
+      #expect(agent.status == 0, "\(other): \(agent.errors)")
+      #expect(try sandbox.terminate() == 0)
+      let accepted = try objects(sandbox.output).filter { $0["event"] as? String == "accepted" }
+      #expect(accepted.map { $0["token"] as? String } == (1...20).map { token($0) })
+      let payload = accepted.first?["payload"] as? [String: [String: String]]
+      #expect(payload == ["aps": ["alert": "ü 1"]])
+    }
+  }
+
+  @Test func `its lines of JSON are lines of JSON to Python as well`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box)
+    let odd = #"{ "aps" : {"alert":"a \"b\" \\ \u0001 ü ☀ </x>", "badge":1e2} , "x":[ null,true,-0.5 ] }"#
+    let client = try sandbox.client(
+      box, [Self.frame(payload: odd), Self.frame(token: "00ff"), Self.frame()])
+    try client.wait()
+    #expect(try sandbox.child.terminate() == 0)
+    let read = try box.run(
+      [
+        "python3", "-c",
+        """
+        import json, sys
+        lines = [json.loads(line) for line in sys.stdin]
+        print(*[line["event"] for line in lines])
+        print(json.dumps(next(line["payload"] for line in lines if line["event"] == "accepted")))
+        """,
+      ], input: sandbox.child.output)
+    #expect(read.status == 0, "\(read.errors)\(sandbox.child.output)")
+    let lines = read.output.split(separator: "\n")
+    #expect(lines.first == "listening connected accepted refused discarded closed stopped")
+    try #expect(
+      objects(String(lines[1])).first! as NSDictionary == objects(odd).first! as NSDictionary)
+  }
+
+  @Test func `a second start finds everything as it was`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let first = try Sandbox(in: box)
+    let other = try box.tinypush("sandbox", "--dir", first.directory, "--port", "0")
+    #expect(other.status == 75)
+    #expect(other.errors.contains("another sandbox uses"))
+    let taken = try box.tinypush("sandbox", "--dir", "other", "--port", "\(first.gateway)")
+    #expect(taken.status == 69)
+    #expect(taken.errors.contains("\(first.gateway)"))
+    #expect(try first.child.terminate() == 0)
+    let before = box.text("sandbox/ca.pem") + box.text("sandbox/client.pem")
+    try box.write(box.text("sandbox/tinypush.conf") + "settle = 1s\n", to: "sandbox/tinypush.conf")
+    let again = try Sandbox(in: box)
+    #expect(box.text("sandbox/ca.pem") + box.text("sandbox/client.pem") == before)
+    let config = box.text("sandbox/tinypush.conf")
+    #expect(config.contains("gateway = localhost:\(again.gateway)\n"))
+    #expect(config.hasSuffix("settle = 1s\n"))
+    #expect(try again.child.terminate() == 0)
+  }
+
+  @Test func `the feedback service tells its list once`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box)
+    try box.write(
+      "# gone\n1700000000 \(token(7))\nnonsense\n  1700000001\t\(token(8).uppercased())  # too\n",
+      to: "sandbox/feedback")
+    let first = try sandbox.client(box, port: sandbox.feedback)
+    #expect(try first.wait() == 0, "\(first.errors)")
+    #expect(
+      first.output == "connected\n" + Self.hex(1_700_000_000, 4) + "0020" + token(7)
+        + Self.hex(1_700_000_001, 4) + "0020" + token(8) + "\n")
+    try sandbox.child.line(#""event":"feedback""#)
+    let second = try sandbox.client(box, port: sandbox.feedback)
+    #expect(try second.wait() == 0, "\(second.errors)")
+    #expect(second.output == "connected\n\n")
+    #expect(try sandbox.child.terminate() == 0)
+  }
+}

@@ -1,0 +1,175 @@
+import Testing
+
+@testable import TinyPush
+
+/// One run of a world in which everything is drawn by the seed: the spool, the settings, the network and the gateway.
+private struct Run {
+  let seed: UInt64
+  let world: World
+  /// Numbers in the order of the spool, by what must become of them.
+  private(set) var good: [Int] = []
+  private(set) var refused: [Int: Status] = [:]
+  private(set) var expired: Set<Int> = []
+  private(set) var badTexts = 0
+  private var hasUnansweredCuts = false
+  private var random: Seeded
+  private let number = Counter()
+
+  private final class Counter {
+    var value = 0
+    func next() -> Int {
+      value += 1
+      return value
+    }
+  }
+
+  init(seed: UInt64) {
+    self.seed = seed
+    random = Seeded(seed)
+    var draw = Seeded(seed &+ 1000)
+    world = World(seed: seed, once: true) {
+      $0.window = draw.pick([16, 16, 40, 500])
+      $0.format = draw.oneIn(4) ? .enhanced : .items
+      $0.confirm = draw.oneIn(4) ? .settle : .drain
+      $0.linger = .milliseconds(draw.pick([0, 20, 100]))
+    }
+    fillSpool()
+    setUpNetwork()
+  }
+
+  // MARK: - The spool
+
+  private mutating func fillSpool() {
+    for file in 0..<random.upTo(random.oneIn(5) ? 150 : 12) + 1 {
+      var text = ""
+      var numbers: [Int] = []
+      for _ in 0..<random.upTo(random.oneIn(6) ? 300 : 3) + 1 {
+        add(to: &text, &numbers)
+        text += random.pick(["\n", "\n", "\n\n", "\r\n "])
+      }
+      put("\(1000 + file)", text, numbers)
+    }
+    world.readBytesMax = random.pick([.max, .max, 10_000, 333])
+    var order = random
+    world.shuffle = { $0.shuffled(using: &order) }
+  }
+
+  /// Before the start or while it runs.
+  private mutating func put(_ name: String, _ text: String, _ numbers: [Int]) {
+    guard random.oneIn(5) else { return world.put(name, text: text, numbers: numbers, tells: false) }
+    let world = world
+    world.after(UInt64(random.upTo(3000))) {
+      if !world.isFinished { world.put(name, text: text, numbers: numbers) }
+    }
+  }
+
+  /// A notification for one or more, or something that is none.
+  private mutating func add(to text: inout String, _ numbers: inout [Int]) {
+    let number = number.next()
+    switch random.upTo(19) {
+    case 0:
+      badTexts += 1
+      text += random.pick([
+        #"{"prority": 5}"#, "{bad\n", #"{"token": "12", "payload": {"aps": {"badge": 1}}}"#, "}",
+      ])
+    case 1:
+      expired.insert(number)
+      text += World.notification(number, with: #", "expiration": 1600000000"#)
+    case 2...3:
+      let recipients = [number] + (0..<random.upTo(5)).map { _ in self.number.next() }
+      for recipient in recipients { decide(recipient) }
+      numbers += recipients
+      let tokens = recipients.map { "\"\(World.token($0))\"" }.joined(separator: " , ")
+      text += #"{"payload" : {"aps":{"badge":1}}, "tokens":[\#(tokens)]}"#
+    default:
+      decide(number)
+      numbers.append(number)
+      text += World.notification(
+        number, alert: String(repeating: "x", count: random.upTo(random.oneIn(9) ? 1900 : 90)))
+    }
+  }
+
+  private mutating func decide(_ number: Int) {
+    if random.oneIn(25) {
+      refused[number] = random.pick([.invalidToken, .invalidPayloadSize, .processingError, .unknown])
+    } else {
+      good.append(number)
+    }
+  }
+
+  // MARK: - The network
+
+  private mutating func setUpNetwork() {
+    world.latency = random.pick([0, 1, 20, 300])
+    world.answerDelay = random.pick([0, 0, 7, 900, 4000])
+    world.answerPace = random.pick([0, 0, 3])
+    world.answersBarrier = !random.oneIn(8)
+    var trouble = random
+    // In a third of the runs the gateway always answers; in the others it may be gone at any byte, with or without words.
+    let cuts = random.oneIn(3) ? 0 : random.upTo(20)
+    hasUnansweredCuts = cuts > 0
+    world.cutAfterBytes = { [places = (0...20).map { _ in random.upTo(40_000) }] connection in
+      connection <= cuts && connection % 2 == 1 ? places[connection] : nil
+    }
+    world.canDial = { _ in !trouble.oneIn(5) }
+    world.blocks = { _ in trouble.oneIn(20) ? UInt64(trouble.upTo(400)) : nil }
+    let statuses = refused
+    var shutdowns = random.oneIn(2) ? random.upTo(5) : 0
+    var strange = cuts > 0 ? random.upTo(4) : 0
+    world.verdict = { push in
+      if let status = statuses[push.number] { return .refuse(status) }
+      if shutdowns > 0, trouble.oneIn(60) {
+        shutdowns -= 1
+        return .shutdown
+      }
+      if strange > 0, trouble.oneIn(60) {
+        strange -= 1
+        return trouble.oneIn(2)
+          ? .vanish : .say([UInt8](hex: trouble.pick(["08 08 00000000", "08 80 00000001", "15", "08"])))
+      }
+      return .accept
+    }
+  }
+
+  // MARK: - What must hold
+
+  func check() {
+    world.runToEnd(within: .seconds(100_000))
+    func expect(_ isSo: Bool, _ what: String) {
+      if !isSo { Issue.record("SEED=\(seed): \(what)") }
+    }
+    let accepted = world.accepted
+    let lost = Set(good).subtracting(accepted)
+    expect(lost.isEmpty, "never accepted: \(lost.sorted().prefix(10))")
+    expect(
+      Set(accepted) == Set(good), "accepted what it must not: \(Set(accepted).subtracting(good))")
+    expect(world.waiting == [], "left in the spool: \(world.waiting)")
+    let recorded = Dictionary(grouping: world.failures.filter { $0.number != nil }) { $0.number! }
+    expect(Set(recorded.keys) == Set(refused.keys), "recorded: \(recorded.keys.sorted())")
+    for (number, failures) in recorded {
+      expect(
+        failures.map(\.status) == [refused[number].map { Int($0.rawValue) }],
+        "\(number) is recorded as \(failures.map(\.status))")
+    }
+    expect(
+      world.failures.count { $0.number == nil } == badTexts, "\(badTexts) texts are bad, recorded: "
+        + "\(world.failures.filter { $0.number == nil })")
+    if !hasUnansweredCuts {
+      expect(accepted.count == good.count, "accepted twice: \(accepted.count - good.count)")
+    }
+    let counters = world.courier.counters
+    expect(counters.settled == UInt64(good.count), "settled \(counters.settled) of \(good.count)")
+    expect(counters.refused == UInt64(refused.count), "refused \(counters.refused)")
+    expect(counters.expired == UInt64(expired.count), "expired \(counters.expired)")
+    expect(counters.failedCheck == UInt64(badTexts), "failed \(counters.failedCheck)")
+    expect(counters.superseded == 0, "superseded \(counters.superseded)")
+    expect(world.courier.isIdle, "not idle at the end")
+  }
+}
+
+@Test(arguments: 1...300)
+func `whatever the gateway does, each notification arrives or is refused for its true reason`(
+  seed: UInt64
+) {
+  Run(seed: seed).check()
+}

@@ -86,7 +86,8 @@ import Testing
     let bad = #"{"token":"abc","payload":{"aps":{"alert":"x"}}}"#
     try box.drop(
       line(700) + bad + "\n" + line(701) + "  {\"token\": tru}\n" + line(702)
-        + "{\"tokn\":\"\(token(1))\",\"payload\":{\"aps\":{\"alert\":\"x\"}}}\n", as: "d-mixed")
+        + "{\"tokn\":\"\(token(1))\",\"payload\":{\"aps\":{\"alert\":\"x\"}}}\n"
+        + #"{"id":"ü","token":"abc","payload":{"aps":{"alert":"x"}}}"#, as: "d-mixed")
     try box.drop("Tank low\n", as: "e-text")
     let gateway = try Gateway(in: box)
     let agent = try box.deliver(gateway)

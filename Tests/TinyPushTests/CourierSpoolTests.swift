@@ -339,7 +339,7 @@ func `a file that was written on before it went again is delivered as it is now`
   world.verdict = { $0.number % 50 == 0 ? .refuse(.processingError) : .accept }
   for number in 1...3000 {
     world.after(UInt64(number) * 20) {
-      world.put("a\(100_000 + number)", text: World.notification(number) + (number % 9 == 0 ? "{" : ""))
+      world.put("a\(100_000 + number)", text: (number % 9 == 0 ? "{bad\n" : "") + World.notification(number))
     }
   }
   world.run(.seconds(120))

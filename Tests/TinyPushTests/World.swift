@@ -219,6 +219,7 @@ final class World {
       case .remove: remove()
       case .dial: dial()
       case .write: write()
+      case .listen: courier.heard(until: now)
       case .sample: sample()
       case .disconnect: hangUp()
       case .wait(let deadline):
@@ -288,7 +289,6 @@ final class World {
     scans += 1
     let names = new.sorted { $0.value.inode < $1.value.inode }.map(\.key)
     for name in shuffle(names) { courier.offer(name.bytes.span, inode: new[name]!.inode) }
-    courier.scanned()
   }
 
   private func open() {

@@ -23,6 +23,7 @@ public struct Agent: ~Copyable {
   var isConfigBroken = false
   var wasUp = false
 
+  static let stepsBetweenPolls: UInt32 = 256
   /// How often `--once` tries to connect before it leaves what is left for later.
   static let dialFailuresMax = 3
   /// How long a stop may take besides `settle`.
@@ -100,7 +101,11 @@ public struct Agent: ~Copyable {
   /// Works until it is told to stop, or with `--once` until the spool is empty.
   public mutating func run() -> ExitStatus {
     sayStarted()
+    var steps: UInt32 = 0
     while true {
+      // However much there is to do, signals and answers are heard.
+      steps &+= 1
+      if steps % Self.stepsBetweenPolls == 0 { poll(.zero) }
       switch courier.next(Clock.time()) {
       case .scan: progress.found(spool.scan(&courier))
       case .open: spool.open(&courier)
@@ -117,6 +122,10 @@ public struct Agent: ~Copyable {
       case .write:
         poll(.zero)
         write()
+      case .listen:
+        let now = Clock.now()
+        poll(.zero)
+        courier.heard(until: now)
       case .sample: sample()
       case .disconnect:
         connection.hangUp(epoll: epoll, sayGoodbye: true)

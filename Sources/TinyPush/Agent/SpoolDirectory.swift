@@ -86,7 +86,6 @@ public struct SpoolDirectory: ~Copyable {
       courier.offer(CString.span(name), inode: inode)
       names += 1
     }
-    courier.scanned()
     return names
   }
 
@@ -119,8 +118,7 @@ public struct SpoolDirectory: ~Copyable {
       courier.couldNotOpen(.notRegular)
       return
     }
-    let identity = FileIdentity(
-      inode: UInt64(information.st_ino), changeTimeNs: clinux_change_time_ns(&information))
+    let identity = Self.identity(&information)
     let size = Int64(information.st_size)
     let offset = courier.readOffset
     let room = courier.inputRoom
@@ -154,13 +152,23 @@ public struct SpoolDirectory: ~Copyable {
   mutating func read(_ courier: inout Courier) {
     let count = Self.read(file, courier.inputRoom, at: courier.readOffset)
     if count <= 0 { closeFile() }
-    courier.filled(bytes: max(count, 0), isWhole: count <= 0)
+    if count < 0 {
+      courier.couldNotRead(Int32(-count))
+    } else {
+      courier.filled(bytes: count, isWhole: count == 0)
+    }
   }
 
   mutating func closeFile() {
     guard file >= 0 else { return }
     CLinux.close(file)
     file = -1
+  }
+
+  private static func identity(_ information: inout stat) -> FileIdentity {
+    FileIdentity(
+      inode: UInt64(information.st_ino), changeTimeNs: clinux_change_time_ns(&information),
+      size: Int64(information.st_size))
   }
 
   /// Bytes read, or -errno.
@@ -183,8 +191,7 @@ public struct SpoolDirectory: ~Copyable {
       guard fstatat(new, path, &information, AT_SYMLINK_NOFOLLOW) == 0 else {
         return clinux_errno() == ENOENT ? .removed : .failed
       }
-      let present = FileIdentity(
-        inode: UInt64(information.st_ino), changeTimeNs: clinux_change_time_ns(&information))
+      let present = Self.identity(&information)
       guard present == identity else { return .replaced }
       return unlinkat(new, path, 0) == 0 || clinux_errno() == ENOENT ? .removed : .failed
     }

@@ -62,9 +62,17 @@ struct Acknowledgements {
     askAt = now + Duration(milliseconds: settle.milliseconds / 4 + 1)
   }
 
+  /// When the wait for the oldest mark is over; nil before it has begun.
+  var settledAt: Instant? {
+    guard count > 0, let since = marks[0].acknowledgedAt else { return nil }
+    return since + settle
+  }
+
   /// The last identifier whose wait is over; its mark is done with.
-  mutating func takeSettled(at now: Instant) -> UInt32? {
-    guard count > 0, let since = marks[0].acknowledgedAt, now >= since + settle else { return nil }
+  ///
+  /// - Parameter heard: until when everything that the gateway said has been read.
+  mutating func takeSettled(at heard: Instant) -> UInt32? {
+    guard let settledAt, heard >= settledAt else { return nil }
     let lastID = marks[0].lastID
     for index in 1..<max(count, 1) { marks[index - 1] = marks[index] }
     count -= 1
@@ -79,7 +87,6 @@ struct Acknowledgements {
   /// When something here is due.
   var deadline: Instant? {
     guard count > 0 else { return nil }
-    if let since = marks[0].acknowledgedAt { return since + settle }
-    return askAt
+    return settledAt ?? askAt
   }
 }

@@ -45,7 +45,7 @@ public struct Courier: ~Copyable {
 
   /// What the shell must do next.
   public enum Step {
-    /// Offer each name in `new/` by ``offer(_:inode:)``, then call ``scanned()``.
+    /// Offer each name in `new/`, with its inode, by ``offer(_:inode:)``.
     case scan
     /// Open ``fileName`` and read from ``readOffset`` into ``inputRoom``; then ``opened(_:bytes:isWhole:)`` or
     /// ``couldNotOpen(_:)``.
@@ -63,6 +63,8 @@ public struct Courier: ~Copyable {
     /// Read what there is to read; if nothing came of that, write ``batchBytes``; then ``wrote(wireEnd:)`` or
     /// ``blocked()``.
     case write
+    /// Read what there is to read, and then call ``heard(until:)``.
+    case listen
     /// Find out what the peer has acknowledged; then ``sampled(unacknowledged:since:roundTrip:)``.
     case sample
     /// Close the connection.
@@ -151,6 +153,8 @@ public struct Courier: ~Copyable {
   var acknowledgedEnd: UInt64 = 0
   var acknowledgements: Acknowledgements
   var answer = ErrorResponseReader()
+  /// Until when everything that the gateway said has been read.
+  var heardAt = Instant(milliseconds: 0)
   var barrierID: UInt32?
   var barrierAt: Instant?
   var isStopping = false
@@ -179,8 +183,12 @@ public struct Courier: ~Copyable {
   public mutating func next(_ time: Time) -> Step {
     self.time = time
     if rescanAt == nil { rescanAt = time.now + settings.rescan }
-    while let lastID = acknowledgements.takeSettled(at: time.now) {
-      settle(before: lastID &+ 1, byProof: false)
+    if let settledAt = acknowledgements.settledAt, settledAt <= time.now {
+      // Silence proves nothing that was not listened to.
+      guard heardAt >= settledAt else { return .listen }
+      while let lastID = acknowledgements.takeSettled(at: heardAt) {
+        settle(before: lastID &+ 1, byProof: false)
+      }
     }
     if let step = settlement() { return step }
     if mustClose { return .close }
@@ -268,7 +276,7 @@ public struct Courier: ~Copyable {
   public mutating func offer(_ name: Span<UInt8>, inode: UInt64 = 0) {
     guard Self.isFileName(name), !claims.contains(inode: inode), !beingWritten.contains(name)
     else { return }
-    backlog.offer(name)
+    backlog.offer(name, isFromScan: inode != 0)
   }
 
   /// Somebody created a file named `name` in `new/`, and has it open.
@@ -288,12 +296,14 @@ public struct Courier: ~Copyable {
     isScanWanted = true
   }
 
-  /// `new/` has been gone through.
-  public mutating func scanned() {}
-
   /// Something may be in `new/` of which nobody was told.
   public mutating func rescan() {
     isScanWanted = true
+  }
+
+  /// Everything has been read that came from the gateway until `instant`.
+  public mutating func heard(until instant: Instant) {
+    heardAt = instant
   }
 
   /// From now on nothing new is taken; what is under way is seen to its end.

@@ -83,7 +83,10 @@ extension Courier {
     if batchBytes == 0 && wantsBarrier { frameBarrier() }
     if batchBytes == 0 {
       // What the barrier was for has settled by time: nothing will be sent on this connection any more.
-      if barrierID != nil && sent.isEmpty || nextID >= .max - 1 && sent.isEmpty { link = .closing }
+      if sent.isEmpty, barrierID != nil || nextID >= .max - 1 {
+        cut(isAnswered: false)
+        link = .closing
+      }
       return nil
     }
     // More may come at once: only when there is none does waiting pay.

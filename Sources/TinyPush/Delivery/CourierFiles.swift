@@ -107,10 +107,7 @@ extension Courier {
       return
     }
     switch failure {
-    case .unreadable(let error):
-      counters.failedCheck += 1
-      record(reasonCode: error, claim: now.claim)
-      finishFile(now.claim)
+    case .unreadable(let error): setAside(now, error)
     case .vanished, .notRegular, .later: claims.removeLast()
     }
   }
@@ -123,6 +120,20 @@ extension Courier {
     if isWhole { now.isOpen = false }
     now.state = .ready
     reading = now
+  }
+
+  /// The open file cannot be read on: errno. It is closed.
+  public mutating func couldNotRead(_ error: Int32) {
+    guard let now = reading else { return }
+    reading = nil
+    if now.isFresh { setAside(now, error) } else { giveUp(now) }
+  }
+
+  /// A file that cannot be read is moved to `failed/`, so that it holds up nothing and is not lost.
+  private mutating func setAside(_ now: Reading, _ error: Int32) {
+    counters.failedCheck += 1
+    record(reasonCode: error, claim: now.claim)
+    finishFile(now.claim)
   }
 
   /// The file that was open is closed.

@@ -93,9 +93,9 @@ extension Courier {
     }
     if let at = rescanAt, time.now >= at { isScanWanted = true }
     guard isScanWanted || backlog.isEmpty && !backlog.isComplete else { return nil }
+    backlog.startScan(isFromStart: isScanWanted)
     isScanWanted = false
     rescanAt = time.now + settings.rescan
-    backlog.startScan()
     return .scan
   }
 

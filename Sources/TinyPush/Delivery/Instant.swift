@@ -1,5 +1,5 @@
 /// A point in time by the clock that never jumps and counts suspended time (CLOCK_BOOTTIME), in milliseconds.
-public struct Instant: Comparable {
+public struct Instant: Comparable, BitwiseCopyable {
   public var milliseconds: UInt64
 
   public init(milliseconds: UInt64) {
@@ -21,7 +21,7 @@ public struct Instant: Comparable {
 }
 
 /// A length of time, in milliseconds.
-public struct Duration: Comparable, Sendable {
+public struct Duration: Comparable, Sendable, BitwiseCopyable {
   public var milliseconds: UInt64
 
   public init(milliseconds: UInt64) {

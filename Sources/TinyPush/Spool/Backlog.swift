@@ -19,6 +19,9 @@ struct Backlog: ~Copyable {
   /// Names from this one on were forgotten.
   private let ceiling = FixedBuffer<UInt8>(capacity: 255)
   private var ceilingBytes = 0
+  /// Of a scan that goes on where the last one ended: names before this one were taken then.
+  private let floor = FixedBuffer<UInt8>(capacity: 255)
+  private var floorBytes = 0
   private var random: UInt32 = 2_463_534_242
 
   /// Whether it holds every name it was offered since the last ``startScan()``.
@@ -28,8 +31,11 @@ struct Backlog: ~Copyable {
 
   var isEmpty: Bool { first == end }
 
-  /// Forgets everything, for a scan that will offer all there is.
-  mutating func startScan() {
+  /// Makes ready for a scan that offers all there is: of everything, or when the last one held more than fitted, of what is
+  /// beyond. So even files that stay where they are cannot keep those behind them from their turn.
+  mutating func startScan(isFromStart: Bool) {
+    floorBytes = isFromStart || isComplete ? 0 : ceilingBytes
+    floor.store(ceiling.span(0..<floorBytes), at: 0)
     first = 0
     end = 0
     nameBytes = 0
@@ -38,8 +44,9 @@ struct Backlog: ~Copyable {
   }
 
   /// Puts a name among the others, unless it lies beyond what is kept. Offering a name twice is harmless.
-  mutating func offer(_ name: Span<UInt8>) {
+  mutating func offer(_ name: Span<UInt8>, isFromScan: Bool = true) {
     guard name.count > 0, name.count <= 255, isWanted(name) else { return }
+    if isFromScan, floorBytes > 0, name.sorts(before: floor.span(0..<floorBytes)) { return }
     if end == places.capacity || nameBytes + 1 + name.count > names.capacity {
       makeRoom()
       guard isWanted(name) else { return }

@@ -6,39 +6,38 @@ struct Unfinished: ~Copyable {
   /// How often it is looked at meanwhile; inotify tells sooner when it is closed.
   static let pause = Duration.seconds(2)
 
-  private struct Entry {
+  static let capacity = 256
+
+  private struct Entry: BitwiseCopyable {
     var identity: FileIdentity
     var since: Instant
     var seenAt: Instant
   }
 
-  private var entries: InlineArray<16, Entry>
+  private let entries = FixedBuffer<Entry>(capacity: capacity)
   private var count = 0
   private(set) var retryAt: Instant?
 
-  init() {
-    entries = .init(
-      repeating: Entry(
-        identity: FileIdentity(inode: 0, changeTimeNs: 0), since: Instant(milliseconds: 0),
-        seenAt: Instant(milliseconds: 0)))
-  }
+  init() {}
 
   /// Whether to wait for `identity` some more. Of many, those wait without a limit that find no room here yet.
   mutating func waits(for identity: FileIdentity, at now: Instant) -> Bool {
     for index in 0..<count where entries[index].identity.inode == identity.inode {
-      if entries[index].identity.changeTimeNs != identity.changeTimeNs {
+      if entries[index].identity != identity {
         entries[index] = Entry(identity: identity, since: now, seenAt: now)
       } else if now >= entries[index].since + Self.patience {
         count -= 1
         entries[index] = entries[count]
         return false
       }
-      entries[index].seenAt = now
+      var entry = entries[index]
+      entry.seenAt = now
+      entries[index] = entry
       retryAt = now + Self.pause
       return true
     }
     forgetTheGone(at: now)
-    if count < entries.count {
+    if count < Self.capacity {
       entries[count] = Entry(identity: identity, since: now, seenAt: now)
       count += 1
     }

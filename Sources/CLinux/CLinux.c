@@ -22,6 +22,15 @@ int clinux_open(int directory, const char *path, int flags, unsigned mode) {
   return descriptor < 0 ? -errno : descriptor;
 }
 
+int clinux_sync(int descriptor) { return syncfs(descriptor) == 0 ? 0 : -errno; }
+
+// A read lease is granted only on a file that nobody has open for writing (fcntl(2)).
+int clinux_is_being_written(int descriptor) {
+  if (fcntl(descriptor, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN ? 1 : -1;
+  fcntl(descriptor, F_SETLEASE, F_UNLCK);
+  return 0;
+}
+
 int clinux_unacknowledged(int socket) {
   int bytes;
   return ioctl(socket, SIOCOUTQ, &bytes) == 0 ? bytes : -1;

@@ -1,6 +1,6 @@
 /// Finds the known word that somebody most likely meant.
 public enum Nearest {
-  /// The one of `known` with the least edit distance (Levenshtein) to `word`, where that is close enough to be a slip:
+  /// The one of `known` with the least edit distance to `word`, where that is close enough to be a slip:
   /// at most a third of the word, and at least one edit.
   public static func match(
     _ word: Span<UInt8>, among known: Span<StaticString>
@@ -17,21 +17,24 @@ public enum Nearest {
     return best
   }
 
-  static func distance(
-    _ left: Span<UInt8>, _ right: Span<UInt8>
-  ) -> Int {
+  /// Edits that make one of the other: a byte more, less or changed, or two neighbours swapped (optimal string alignment).
+  static func distance(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Int {
+    var before: InlineArray<33, Int> = .init(repeating: 0)
+    var above: InlineArray<33, Int> = .init(repeating: 0)
     var row: InlineArray<33, Int> = .init(repeating: 0)
     guard left.count < 64, right.count < 33 else { return Int.max }
     for column in 0...right.count { row[column] = column }
     for line in 0..<left.count {
-      var diagonal = row[0]
+      before = above
+      above = row
       row[0] = line + 1
       for column in 0..<right.count {
-        let above = row[column + 1]
-        let replaced = diagonal + (left[line] == right[column] ? 0 : 1)
-        let moved = (above < row[column] ? above : row[column]) + 1
-        row[column + 1] = replaced < moved ? replaced : moved
-        diagonal = above
+        let isSame = left[line] == right[column]
+        var edits = min(above[column] + (isSame ? 0 : 1), above[column + 1] + 1, row[column] + 1)
+        if line > 0, column > 0, left[line] == right[column - 1], left[line - 1] == right[column] {
+          edits = min(edits, before[column - 1] + 1)
+        }
+        row[column + 1] = edits
       }
     }
     return row[right.count]

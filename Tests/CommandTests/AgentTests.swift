@@ -66,7 +66,8 @@ import Testing
     defer { box.end() }
     let sheaf = try Sheaf.plain(files: 1000, lines: 1000, in: box.path + "/sheaf")
     try sheaf.fill(box)
-    let gateway = try Gateway(in: box, ["--first", "1", "--shutdown-after", "500", "--delay-answer", "1"])
+    let gateway = try Gateway(
+      in: box, ["--first", "1", "--shutdown-after", "500", "--delay-answer", "1"])
     let agent = try box.agent(gateway)
     try gateway.accepts(bytes: 20_000)
     agent.kill()

@@ -72,7 +72,9 @@ import Testing
       let failures = try box.failures(name)
       #expect(failures.map { $0["token"] as? String } == [token(number)])
       #expect(failures.allSatisfy { ($0["reason"] as? String)?.contains("refused") == true })
-      #expect(failures.allSatisfy { row.words.isEmpty || row.words.contains("(status \($0["status"]!))") })
+      #expect(
+        failures.allSatisfy { row.words.isEmpty || row.words.contains("(status \($0["status"]!))") }
+      )
     }
   }
 

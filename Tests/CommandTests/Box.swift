@@ -23,7 +23,8 @@ final class Box {
   /// Anybody may look into it, so that a test can go on as another user.
   static func makeDirectory() throws -> String {
     var template = Array(
-      URL(filePath: NSTemporaryDirectory()).appending(path: "tinypush-test.XXXXXX").path.utf8CString)
+      URL(filePath: NSTemporaryDirectory()).appending(path: "tinypush-test.XXXXXX").path.utf8CString
+    )
     guard mkdtemp(&template) != nil else { throw Failure("mkdtemp: errno \(errno)") }
     let path = String(decoding: template.dropLast().map(UInt8.init), as: UTF8.self)
     chmod(path, 0o755)
@@ -52,7 +53,9 @@ final class Box {
   }
 
   func text(_ name: String) -> String {
-    FileManager.default.contents(atPath: "\(path)/\(name)").map { String(decoding: $0, as: UTF8.self) } ?? ""
+    FileManager.default.contents(atPath: "\(path)/\(name)").map {
+      String(decoding: $0, as: UTF8.self)
+    } ?? ""
   }
 
   /// The names in one of the spool's directories.
@@ -61,7 +64,9 @@ final class Box {
   }
 
   /// The lines of a file in failed/.
-  func failures(_ name: String) throws -> [[String: Any]] { try objects(text("spool/failed/\(name)")) }
+  func failures(_ name: String) throws -> [[String: Any]] {
+    try objects(text("spool/failed/\(name)"))
+  }
 
   // MARK: - Processes
 

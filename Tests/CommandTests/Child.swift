@@ -70,7 +70,9 @@ final class Child {
       guard found == nil, hasEnded else { return found != nil }
       let rest = stream == .output ? output : errors
       found = rest.split(separator: "\n").first { $0.contains(words) }.map(String.init)
-      guard found != nil else { throw Failure("\(name) ended without \"\(words)\":\n\(output)\(errors)") }
+      guard found != nil else {
+        throw Failure("\(name) ended without \"\(words)\":\n\(output)\(errors)")
+      }
       return true
     }
     return found!

@@ -35,7 +35,8 @@ import Testing
   @Test(arguments: [
     Way(build: Build.host, format: 2, tls: "1.2"), Way(build: Build.host, format: 1, tls: "1.2"),
     Way(build: Build.host, format: 0, tls: "1.2"), Way(build: Build.recent, format: 2, tls: "1.2"),
-    Way(build: Build.recent, format: 2, tls: "1.3"), Way(build: Build.recent, format: 1, tls: "1.3"),
+    Way(build: Build.recent, format: 2, tls: "1.3"),
+    Way(build: Build.recent, format: 1, tls: "1.3"),
     Way(build: Build.recent, format: 0, tls: "1.3"),
   ])
   func `every format arrives by every version of TLS`(way: Way) throws {

@@ -55,7 +55,8 @@ final class Gateway {
 
   /// What happened, as it says.
   func events(_ event: String) throws -> [[String: Any]] {
-    let text = String(decoding: try Data(contentsOf: URL(filePath: record + "/events")), as: UTF8.self)
+    let text = String(
+      decoding: try Data(contentsOf: URL(filePath: record + "/events")), as: UTF8.self)
     return try objects(text).filter { $0["event"] as? String == event }
   }
 
@@ -75,7 +76,8 @@ final class Gateway {
     for file in recorded(.accepted) {
       let decoded = try box.run(["python3", Build.tools + "/decode.py", file])
       for line in try objects(decoded.output) {
-        let payload = try JSONSerialization.jsonObject(with: Data((line["payload"] as! String).utf8))
+        let payload = try JSONSerialization.jsonObject(
+          with: Data((line["payload"] as! String).utf8))
         let aps = (payload as? [String: Any])?["aps"] as? [String: Any]
         found.append(aps?["alert"] as? String ?? "")
       }

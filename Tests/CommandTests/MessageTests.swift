@@ -25,15 +25,20 @@ import Testing
       gives: #"{"tokens":["\#(one)"],"payload":{"aps":{"alert":"Tank low"}}}"#),
     Sending(
       "--token", one, "--token=\(two)", "--title", "Cellar", "--", "--12 %",
-      gives: #"{"tokens":["\#(one)","\#(two)"],"payload":{"aps":{"alert":{"title":"Cellar","body":"--12 %"}}}}"#),
+      gives:
+        #"{"tokens":["\#(one)","\#(two)"],"payload":{"aps":{"alert":{"title":"Cellar","body":"--12 %"}}}}"#
+    ),
     Sending(
-      "a \"b\" \\ \n ü ☀", "--token", one, "--badge", "0", "--sound", "bell \"1\".caf", "--category", "c",
+      "a \"b\" \\ \n ü ☀", "--token", one, "--badge", "0", "--sound", "bell \"1\".caf",
+      "--category", "c",
       gives:
         #"{"tokens":["\#(one)"],"payload":{"aps":{"alert":"a \"b\" \\ \n ü ☀","badge":0,"sound":"bell \"1\".caf","category":"c"}}}"#
     ),
     Sending(
       "--token", one, "--content-available", "--priority", "5", "--ttl", "90m",
-      gives: #"{"tokens":["\#(one)"],"priority":5,"ttl":5400,"payload":{"aps":{"content-available":1}}}"#),
+      gives:
+        #"{"tokens":["\#(one)"],"priority":5,"ttl":5400,"payload":{"aps":{"content-available":1}}}"#
+    ),
     Sending(
       "--token", one, "--ttl=0s", "--no-sync", "--badge", "3",
       gives: #"{"tokens":["\#(one)"],"ttl":0,"payload":{"aps":{"badge":3}}}"#),
@@ -127,7 +132,9 @@ import Testing
   private static let good = line(1)
 
   @Test(arguments: [
-    Checking(#"{"token":"12","payload":{"aps":{"alert":"x"}}}"#, 1, 11, "64 hex digits, and this one has 2"),
+    Checking(
+      #"{"token":"12","payload":{"aps":{"alert":"x"}}}"#, 1, 11, "64 hex digits, and this one has 2"
+    ),
     Checking(good + good + #"  {"token": tru}"#, 3, 16, "expected a value"),
     Checking(
       #"{"tokens":[],"payload":{"aps":{"alert":"x"}}}"#, 1, 11, "tokens is empty"),
@@ -138,7 +145,8 @@ import Testing
       "{\n  \"token\": \"\(one)\",\n  \"payload\": {\"aps\": {\"alert\": \"Füll☀\"},}\n}", 3, 41,
       "remove the comma"),
     Checking(
-      "{\n  \"tokn\": \"\(one)\",\n  \"payload\": {\"aps\": {\"alert\": \"x\"}}\n}", 2, 3, "no such key"),
+      "{\n  \"tokn\": \"\(one)\",\n  \"payload\": {\"aps\": {\"alert\": \"x\"}}\n}", 2, 3,
+      "no such key"),
     Checking("Tank low\n", 1, 1, "expected '{'"),
     Checking(#"{"token":"\#(one)","payload":{"aps":{"alert":"x"}"#, 1, 107, "ends in the middle"),
     Checking(
@@ -160,7 +168,8 @@ import Testing
     #expect(lines[0].hasPrefix("\(path):\(row.line):\(row.column): "), "\(said.output)")
     #expect(lines[0].contains(row.words))
     // The caret stands under the character of that column, as far as the line was not cut.
-    let source = Array(row.text.split(separator: "\n", omittingEmptySubsequences: false)[row.line - 1])
+    let source = Array(
+      row.text.split(separator: "\n", omittingEmptySubsequences: false)[row.line - 1])
     let caret = lines[2].count - 1
     #expect(lines[2] == String(repeating: " ", count: caret) + "^")
     if row.column <= source.count, caret < lines[1].count {
@@ -185,7 +194,8 @@ import Testing
     let many = try box.write(String(repeating: Self.good, count: 5000), to: "many.json")
     let said = try box.tinypush("check", one, many)
     #expect(said.status == 0)
-    #expect(said.output == "\(one): 1 notification, all well\n\(many): 5000 notifications, all well\n")
+    #expect(
+      said.output == "\(one): 1 notification, all well\n\(many): 5000 notifications, all well\n")
     let json = try box.tinypush("check", "--json", one, many)
     #expect(json.status == 0)
     #expect(json.output == "")

@@ -20,7 +20,8 @@ import Testing
     Row("", 64, "Usage: tinypush COMMAND"),
     Row("rum", 64, "there is no command rum: did you mean run?", "Try `tinypush --help`"),
     Row("statsu", 64, "did you mean status?"),
-    Row("run --onse", 64, "there is no option --onse", "did you mean --once?", "tinypush run --help"),
+    Row(
+      "run --onse", 64, "there is no option --onse", "did you mean --once?", "tinypush run --help"),
     Row("run --once=yes", 64, "--once=yes", "takes no value"),
     Row("run --confg x", 64, "did you mean --config?"),
     Row("run --config", 64, "--config needs a value"),
@@ -43,10 +44,11 @@ import Testing
     Row("send x --payload -", 64, "give either --payload or a text"),
     Row("check --jsn", 64, "did you mean --json?"),
     Row("status --jason", 64, "did you mean --json?"),
-    Row("sandbox --por 1", 64, "did you mean --port?"),
+    Row("sandbox --prt 1", 64, "did you mean --port?"),
     Row("sandbox --port 70000", 64, "--port", "0 to 65535"),
     Row("sandbox --invalid 12", 64, "--invalid", "64 hex digits"),
-    Row("run --config nowhere.conf", 66, "nowhere.conf: No such file or directory", "--config FILE"),
+    Row(
+      "run --config nowhere.conf", 66, "nowhere.conf: No such file or directory", "--config FILE"),
     Row("run -o certificate=", 64, "certificate must be a path"),
     Row("run", 78, "no certificate is set"),
     Row("check nowhere.json", 66, "nowhere.json: No such file or directory"),
@@ -71,7 +73,8 @@ import Testing
     ("settle = 5s\nformat = two\n", 2, "format must be 2, 1 or 0"),
     ("\u{1}\u{2}\u{3}\n", 1, "expected KEY = VALUE"),
   ])
-  func `a broken config file is told with its line`(text: String, number: Int, words: String) throws {
+  func `a broken config file is told with its line`(text: String, number: Int, words: String) throws
+  {
     let box = try Box()
     defer { box.end() }
     let path = try box.write(text, to: "tinypush.conf")

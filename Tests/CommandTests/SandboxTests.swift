@@ -69,7 +69,8 @@ import Testing
     var identifier = 9
     /// The client's certificate, instead of the sandbox's own.
     var topic: String?
-    init(_ name: String, _ status: Int, _ frame: String, identifier: Int = 9, topic: String? = nil) {
+    init(_ name: String, _ status: Int, _ frame: String, identifier: Int = 9, topic: String? = nil)
+    {
       (testDescription, self.status, self.frame) = (name, status, frame)
       (self.identifier, self.topic) = (identifier, topic)
     }
@@ -120,7 +121,8 @@ import Testing
       certificate: row.topic == nil ? "client" : "other")
     #expect(try client.wait() == 0, "\(client.errors)")
     #expect(
-      client.output == "connected\n08" + Self.hex(row.status, 1) + Self.hex(row.identifier, 4) + "\n")
+      client.output == "connected\n08" + Self.hex(row.status, 1) + Self.hex(row.identifier, 4)
+        + "\n")
     #expect(try sandbox.child.terminate() == 0)
     try #expect(sandbox.events("refused").map { $0["status"] as? Int } == [row.status])
     try #expect(
@@ -188,7 +190,9 @@ import Testing
         Build.command(other) + ["sandbox", "--json", "--dir", directory, "--port", "0"])
       try sandbox.line(#""event":"listening""#)
       let spool = "\(directory)/spool/new"
-      for number in 1...20 { try box.write(line(number, "ü \(number)"), to: "\(spool)/\(number + 100)") }
+      for number in 1...20 {
+        try box.write(line(number, "ü \(number)"), to: "\(spool)/\(number + 100)")
+      }
       let agent = try box.tinypush(
         "run", "--once", "--config", "\(box.path)/\(directory)/tinypush.conf", build: build)
       #expect(agent.status == 0, "\(other): \(agent.errors)")
@@ -204,7 +208,8 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box)
-    let odd = #"{ "aps" : {"alert":"a \"b\" \\ \u0001 ü ☀ </x>", "badge":1e2} , "x":[ null,true,-0.5 ] }"#
+    let odd =
+      #"{ "aps" : {"alert":"a \"b\" \\ \u0001 ü ☀ </x>", "badge":1e2} , "x":[ null,true,-0.5 ] }"#
     let client = try sandbox.client(
       box, [Self.frame(payload: odd), Self.frame(token: "00ff"), Self.frame()])
     try client.wait()

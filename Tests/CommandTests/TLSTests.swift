@@ -35,7 +35,8 @@ import Testing
     Row(
       "unknown authority", server: "server-unknown-ca",
       says: "was issued by \"Somebody else's authority\", which is not in the CA file"),
-    Row("expired", server: "server-expired", says: "expired on 2021-01-01", "must be renewed there"),
+    Row(
+      "expired", server: "server-expired", says: "expired on 2021-01-01", "must be renewed there"),
     Row(
       "not yet valid", server: "server-not-yet", says: "is valid only from 2090-01-01",
       "Is this machine's clock set?"),

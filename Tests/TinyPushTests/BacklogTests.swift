@@ -29,7 +29,7 @@ func `names come out sorted, whatever the order they went in`(seed: UInt64) {
     String(repeating: "ä", count: random.upTo(3)) + String(random.upTo(100_000), radix: 36)
   }
   var backlog = Backlog()
-  backlog.startScan()
+  backlog.startScan(isFromStart: true)
   offer(names, to: &backlog)
   #expect(backlog.isComplete == true)
   #expect(drain(&backlog) == sorted(Array(Set(names))))
@@ -39,7 +39,7 @@ func `names come out sorted, whatever the order they went in`(seed: UInt64) {
   let names = (0..<4096).map { String(10_000 + $0) }
   for offered in [names, names.reversed()] {
     var backlog = Backlog()
-    backlog.startScan()
+    backlog.startScan(isFromStart: true)
     offer(offered, to: &backlog)
     #expect(backlog.isComplete == true)
     #expect(drain(&backlog) == names)
@@ -48,7 +48,7 @@ func `names come out sorted, whatever the order they went in`(seed: UInt64) {
 
 @Test func `a name that begins another one comes first, and bytes count, not characters`() {
   var backlog = Backlog()
-  backlog.startScan()
+  backlog.startScan(isFromStart: true)
   offer(["b", "ab", "a", "abc", "é", "~", "B", "a b"], to: &backlog)
   #expect(drain(&backlog) == ["B", "a", "a b", "ab", "abc", "b", "~", "é"])
 }
@@ -62,7 +62,7 @@ func `names come out sorted, whatever the order they went in`(seed: UInt64) {
 
 @Test func `a name offered again while it waits is taken once`() {
   var backlog = Backlog()
-  backlog.startScan()
+  backlog.startScan(isFromStart: true)
   offer(["b", "a", "b", "a", "b"], to: &backlog)
   #expect(drain(&backlog) == ["a", "b"])
   offer(["a"], to: &backlog)
@@ -71,29 +71,29 @@ func `names come out sorted, whatever the order they went in`(seed: UInt64) {
 
 @Test func `a scan begins from nothing`() {
   var backlog = Backlog()
-  backlog.startScan()
+  backlog.startScan(isFromStart: true)
   offer(["a", "b"], to: &backlog)
-  backlog.startScan()
+  backlog.startScan(isFromStart: true)
   offer(["b", "c"], to: &backlog)
   #expect(drain(&backlog) == ["b", "c"])
 }
 
 @Test func `names of no bytes or too many are passed over, and 255 is not too many`() {
   var backlog = Backlog()
-  backlog.startScan()
+  backlog.startScan(isFromStart: true)
   let longest = String(repeating: "n", count: 255)
   offer(["", longest + "n", longest], to: &backlog)
   #expect(drain(&backlog) == [longest])
 }
 
 /// Scans until all is taken, as the courier does; returns what came out and how many scans that took.
-private func scanAll(_ names: [String], taking limit: Int = .max) -> (names: [String], scans: Int) {
+private func scanAll(_ names: [String]) -> (names: [String], scans: Int) {
   var backlog = Backlog()
   var left = Set(names)
   var taken: [String] = []
   var scans = 0
   repeat {
-    backlog.startScan()
+    backlog.startScan(isFromStart: scans == 0)
     scans += 1
     // A set's order changes from run to run, and must not matter.
     for name in left { backlog.offer(name.bytes.span) }
@@ -128,22 +128,22 @@ func `offers between, beyond and below what is kept never bring disorder or loss
   var random = Seeded(seed)
   var backlog = Backlog()
   var directory = Set((0..<6000).map { String(1_000_000 + 37 * $0) })
-  backlog.startScan()
+  backlog.startScan(isFromStart: true)
   for name in directory { backlog.offer(name.bytes.span) }
   var scans = 1
   var steps = 0
   var previous: String?
   while !directory.isEmpty || !backlog.isEmpty {
     steps += 1
-    if steps < 3000, random.oneIn(2) {
+    for _ in 0..<(steps < 3000 && random.oneIn(60) ? 30 : 0) {
       let name = String(1_000_000 + random.upTo(222_000))
       directory.insert(name)
-      backlog.offer(name.bytes.span)
+      backlog.offer(name.bytes.span, isFromScan: false)
       if previous.map({ name < $0 }) ?? false { previous = nil }
     }
     if backlog.isEmpty {
       guard !backlog.isComplete else { break }
-      backlog.startScan()
+      backlog.startScan(isFromStart: false)
       scans += 1
       for name in directory { backlog.offer(name.bytes.span) }
     }
@@ -157,4 +157,34 @@ func `offers between, beyond and below what is kept never bring disorder or loss
   }
   #expect(directory.isEmpty, "SEED=\(seed)")
   #expect(scans < 10)
+}
+
+@Test func `files that stay where they are do not keep those behind them from their turn`() {
+  let names = (0..<10_000).map { String(100_000 + $0) }
+  var backlog = Backlog()
+  var seen: Set<String> = []
+  var scans = 0
+  repeat {
+    backlog.startScan(isFromStart: scans == 0)
+    scans += 1
+    offer(names, to: &backlog)
+    seen.formUnion(drain(&backlog))
+  } while !backlog.isComplete && scans < 100
+  #expect(seen.count == names.count)
+  #expect(scans <= 5)
+  backlog.startScan(isFromStart: false)
+  offer(["1"], to: &backlog)
+  #expect(drain(&backlog) == ["1"], "after the end, a scan begins from the start")
+}
+
+@Test func `what is reported behind a scan's back is taken, however small its name`() {
+  var backlog = Backlog()
+  backlog.startScan(isFromStart: true)
+  offer((0..<6000).map { String(100_000 + $0) }, to: &backlog)
+  _ = drain(&backlog)
+  #expect(backlog.isComplete == false)
+  backlog.startScan(isFromStart: false)
+  offer(["0"], to: &backlog)
+  backlog.offer("00".bytes.span, isFromScan: false)
+  #expect(drain(&backlog) == ["00"])
 }

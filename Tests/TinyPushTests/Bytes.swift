@@ -8,9 +8,7 @@ extension [UInt8] {
   }
 
   init(_ span: Span<UInt8>) {
-    self = []
-    reserveCapacity(span.count)
-    for index in span.indices { append(span[index]) }
+    self = span.withUnsafeBufferPointer { Array($0) }
   }
 
   init(_ buffer: borrowing FixedBuffer<UInt8>, count: Int) {

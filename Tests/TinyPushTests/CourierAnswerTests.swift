@@ -293,14 +293,14 @@ func `a gap between two of a file is no bridge when they go again and again`(gap
   #expect(world.waiting == [])
 }
 
-@Test(arguments: 1...12)
+@Test(arguments: 1...8)
 func `cut after cut at any place, a small window holds`(seed: UInt64) {
   var random = Seeded(seed)
   let world = World(once: true) {
     $0.window = 16
     $0.settle = .milliseconds(200)
   }
-  let connectionsMax = 60
+  let connectionsMax = 40
   let cuts = (0...connectionsMax).map { _ in random.upTo(30_000) }
   world.cutAfterBytes = { $0 < connectionsMax ? cuts[$0] : nil }
   var number = 0

@@ -130,13 +130,18 @@ func `a file is delivered the same however little one read gives`(readBytes: Int
   #expect(world.waiting == [])
 }
 
-@Test func `a file of several notifications that is being copied is delivered once`() {
+/// 137 bytes are the first notification, its line end and no more.
+@Test(arguments: [0, 100, 136, 137, 400])
+func `a file of several notifications that is being copied is delivered once`(cut: Int) {
   let world = World()
   world.run(.seconds(1))
   let text = (1...4).map { World.notification($0) }.joined(separator: "\n")
-  world.put("a", text: String(text.prefix(400)))
+  world.courier.writingBegan("a".bytes.span)
+  world.put("a", text: String(text.prefix(cut)), tells: false)
   world.run(.milliseconds(500))
-  world.append("a", text: String(text.dropFirst(400)))
+  world.courier.rescan()
+  world.run(.milliseconds(500))
+  world.append("a", text: String(text.dropFirst(cut)))
   world.run(.seconds(60))
   #expect(world.accepted == [1, 2, 3, 4])
   #expect(world.failures.isEmpty)
@@ -276,16 +281,33 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.failures.map(\.file).sorted() == ["a", "c"])
 }
 
-@Test func `a settled file that cannot be removed is reported, and holds up nothing`() {
-  let world = World()
+@Test func `a settled file that cannot be removed is reported, and not delivered again`() {
+  let world = World { $0.rescan = .seconds(60) }
   world.canRemove = false
   world.put("a", 1)
-  world.put("b", 2)
+  world.put("b", 2, 3)
   world.run(.seconds(30))
-  #expect(world.accepted == [1, 2])
+  #expect(world.accepted == [1, 2, 3])
   #expect(world.waiting == ["a", "b"])
   let isReported = world.reports.contains { if case .notRemoved = $0 { true } else { false } }
   #expect(isReported)
+  world.run(.seconds(600))
+  #expect(world.accepted == [1, 2, 3])
+  #expect(world.scans < 20)
+  world.canRemove = true
+  world.run(.seconds(120))
+  #expect(world.accepted == [1, 2, 3])
+  #expect(world.waiting == [])
+}
+
+@Test func `at once, a settled file that cannot be removed does not keep it from ending`() {
+  let world = World(once: true)
+  world.canRemove = false
+  world.put("a", 1)
+  world.put("b", 2)
+  world.runToEnd()
+  #expect(world.accepted == [1, 2])
+  #expect(world.scans < 5)
 }
 
 // MARK: - Backlogs

@@ -25,6 +25,10 @@ final class World {
     var numbers: [Int]
     var failure: OpenFailure?
 
+    var identity: FileIdentity {
+      FileIdentity(inode: inode, changeTimeNs: changeTimeNs, size: Int64(bytes.count))
+    }
+
     init(_ bytes: [UInt8], inode: UInt64, changeTimeNs: Int64, numbers: [Int]) {
       self.bytes = bytes
       self.inode = inode
@@ -135,15 +139,15 @@ final class World {
     new[name] = File(
       text.bytes, inode: nextInode, changeTimeNs: Int64(nextInode), numbers: numbers)
     nextInode += 1
-    if tells { courier.offer(name.bytes.span) }
+    if tells { courier.writingEnded(name.bytes.span) }
   }
 
-  /// Writes on in a file.
+  /// Writes on in a file, and closes it.
   func append(_ name: String, text: String, numbers: [Int] = []) {
     new[name]!.bytes += text.bytes
     new[name]!.changeTimeNs += 1
     new[name]!.numbers += numbers
-    courier.offer(name.bytes.span)
+    courier.writingEnded(name.bytes.span)
   }
 
   func delete(_ name: String) { new[name] = nil }
@@ -219,7 +223,10 @@ final class World {
       case .remove: remove()
       case .dial: dial()
       case .write: write()
-      case .listen: courier.heard(until: now)
+      case .listen:
+        let now = now
+        happen()
+        courier.heard(until: now)
       case .sample: sample()
       case .disconnect: hangUp()
       case .wait(let deadline):
@@ -269,7 +276,7 @@ final class World {
         if connection === self.connection { courier.received(bytes.span) }
       case .end(let connection):
         guard connection === self.connection else { continue }
-        self.connection = nil
+        hangUp()
         courier.disconnected(at: now)
       case .dialed:
         connections += 1
@@ -302,7 +309,7 @@ final class World {
     let isWhole = offset + count >= file.bytes.count
     openFile = isWhole ? nil : file
     courier.opened(
-      FileIdentity(inode: file.inode, changeTimeNs: file.changeTimeNs), bytes: count,
+      file.identity, bytes: count,
       isWhole: isWhole, lastByte: file.bytes.last { $0 > 0x20 } ?? 0)
   }
 
@@ -320,7 +327,7 @@ final class World {
     let offset = min(Int(courier.readOffset), file.bytes.count)
     let room = courier.inputRoom
     let count = min(room.count, file.bytes.count - offset, readBytesMax)
-    for index in 0..<count { room[index] = file.bytes[offset + index] }
+    _ = room.update(fromContentsOf: file.bytes[offset..<offset + count])
     return count
   }
 
@@ -342,8 +349,7 @@ final class World {
   private func remove() {
     let name = String(courier.settledName())
     guard let file = new[name] else { return courier.removed(.removed) }
-    let identity = FileIdentity(inode: file.inode, changeTimeNs: file.changeTimeNs)
-    guard identity == courier.settledIdentity else { return courier.removed(.replaced) }
+    guard file.identity == courier.settledIdentity else { return courier.removed(.replaced) }
     guard canRemove else { return courier.removed(.failed) }
     for number in file.numbers where forbidsLoss && !decided.contains(number) {
       violations.append("\(name) was removed, and \(number) is neither accepted nor recorded")

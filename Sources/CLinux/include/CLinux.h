@@ -53,6 +53,12 @@ static inline int64_t clinux_modify_time_ns(const struct stat *file) {
 static inline int clinux_is_regular(const struct stat *file) { return S_ISREG(file->st_mode); }
 static inline int clinux_is_directory(const struct stat *file) { return S_ISDIR(file->st_mode); }
 
+/* Has everything on disk that was written to the file system of `descriptor`. Returns 0 or -errno. */
+int clinux_sync(int descriptor);
+
+/* Whether somebody has the file open for writing: 1, or 0; -1 when that may not be asked of somebody else's file. */
+int clinux_is_being_written(int descriptor);
+
 /* The bytes written to a TCP socket that the peer has not acknowledged (SIOCOUTQ), or -1. */
 int clinux_unacknowledged(int socket);
 

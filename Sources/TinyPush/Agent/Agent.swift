@@ -18,14 +18,13 @@ public struct Agent: ~Copyable {
   var events: InlineArray<8, epoll_event>
   let scratch = FixedBuffer<UInt8>(capacity: 4096)
   var stopBy: Instant?
-  var dialFailures = 0
   var isMemoryReturned = true
   var isConfigBroken = false
   var wasUp = false
 
-  static let stepsBetweenPolls: UInt32 = 256
+  static let stepsBetweenPolls: UInt32 = 128
   /// How often `--once` tries to connect before it leaves what is left for later.
-  static let dialFailuresMax = 3
+  static let failuresMax = 3
   /// How long a stop may take besides `settle`.
   static let stopPatience = Duration.seconds(5)
 
@@ -122,10 +121,7 @@ public struct Agent: ~Copyable {
       case .write:
         poll(.zero)
         write()
-      case .listen:
-        let now = Clock.now()
-        poll(.zero)
-        courier.heard(until: now)
+      case .listen: listen()
       case .sample: sample()
       case .disconnect:
         connection.hangUp(epoll: epoll, sayGoodbye: true)
@@ -188,6 +184,12 @@ public struct Agent: ~Copyable {
     }
   }
 
+  private mutating func listen() {
+    let now = Clock.now()
+    poll(.zero)
+    courier.heard(until: now)
+  }
+
   private mutating func takeSignals() {
     var information = signalfd_siginfo()
     let size = MemoryLayout<signalfd_siginfo>.size
@@ -219,12 +221,10 @@ public struct Agent: ~Copyable {
           courier.missedEvents()
         } else if length > 0 {
           let name = (event + 16).assumingMemoryBound(to: CChar.self)
-          if mask & UInt32(IN_CREATE) == 0 {
-            courier.writingEnded(CString.span(name))
-          } else if spool.isLinked(name) {
-            courier.offer(CString.span(name))
-          } else {
+          if mask & UInt32(IN_CREATE) != 0, spool.isBeingWritten(name) {
             courier.writingBegan(CString.span(name))
+          } else {
+            courier.writingEnded(CString.span(name))
           }
         }
         place += 16 + length

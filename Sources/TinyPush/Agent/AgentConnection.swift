@@ -14,14 +14,12 @@ extension Agent {
     case .failed: dialFailed()
     case .done:
       guard connection.phase == .up else { return }
-      dialFailures = 0
       courier.connected()
       sayConnected()
     }
   }
 
   mutating func dialFailed() {
-    dialFailures += 1
     isConfigBroken = connection.isOurFault
     var text = Text()
     text.append("cannot connect to ")
@@ -93,7 +91,8 @@ extension Agent {
       sinceMs = 0
     }
     courier.sampled(
-      unacknowledged: Int(max(unacknowledged, 0)), since: .milliseconds(UInt64(sinceMs)),
+      unacknowledged: unacknowledged < 0 ? Int.max : Int(unacknowledged),
+      since: .milliseconds(UInt64(sinceMs)),
       roundTrip: .milliseconds(UInt64(roundTripUs) / 1000))
   }
 }

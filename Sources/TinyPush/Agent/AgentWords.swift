@@ -42,7 +42,7 @@ extension Agent {
     if let stopBy, Clock.now() >= stopBy { return .ok }
     guard config.courier.isOnce else { return nil }
     if isConfigBroken { return .config }
-    return dialFailures >= Self.dialFailuresMax ? .tryLater : nil
+    return courier.failures >= Self.failuresMax ? .tryLater : nil
   }
 
   mutating func finish(_ status: ExitStatus) -> ExitStatus {

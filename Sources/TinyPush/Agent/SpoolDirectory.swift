@@ -7,6 +7,8 @@ public struct SpoolDirectory: ~Copyable {
   private let lock: Int32
   /// The file that is being read, while it does not fit the buffer.
   private var file: Int32 = -1
+  /// Failures were written that may not be on disk yet.
+  private var isFailedUnsynced = false
 
   /// - Parameter message: on failure, what is wrong, where, and what to do.
   public init(_ path: UnsafePointer<CChar>, message: inout Text) throws(ExitStatus) {
@@ -89,10 +91,19 @@ public struct SpoolDirectory: ~Copyable {
     return names
   }
 
-  /// Whether a file that has just appeared in `new/` is a second link to one that was written elsewhere.
-  func isLinked(_ name: UnsafePointer<CChar>) -> Bool {
-    var information = stat()
-    return fstatat(new, name, &information, AT_SYMLINK_NOFOLLOW) == 0 && information.st_nlink > 1
+  /// Whether a file that has just appeared in `new/` was not linked there whole, but is being written there, as far as
+  /// can be known.
+  func isBeingWritten(_ name: UnsafePointer<CChar>) -> Bool {
+    let descriptor = clinux_open(new, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
+    guard descriptor >= 0 else { return true }
+    defer { CLinux.close(descriptor) }
+    switch clinux_is_being_written(descriptor) {
+    case 0: return false
+    case 1: return true
+    default:
+      var information = stat()
+      return fstat(descriptor, &information) != 0 || information.st_nlink == 1
+    }
   }
 
   /// Opens the courier's file and reads the first of it.
@@ -107,7 +118,7 @@ public struct SpoolDirectory: ~Copyable {
       switch -descriptor {
       case ENOENT: courier.couldNotOpen(.vanished)
       case ELOOP, ENXIO, ENODEV: courier.couldNotOpen(.notRegular)
-      case EMFILE, ENFILE, ENOMEM: courier.couldNotOpen(.later)
+      case EMFILE, ENFILE, ENOMEM, EAGAIN: courier.couldNotOpen(.later)
       default: courier.couldNotOpen(.unreadable(-descriptor))
       }
       return
@@ -183,7 +194,11 @@ public struct SpoolDirectory: ~Copyable {
   }
 
   /// Unlinks the settled file, unless it is another one by now.
-  func remove(_ courier: inout Courier) -> Removal {
+  mutating func remove(_ courier: inout Courier) -> Removal {
+    if isFailedUnsynced {
+      guard clinux_sync(failed) == 0 else { return .failed }
+      isFailedUnsynced = false
+    }
     let identity = courier.settledIdentity
     return courier.settledName().withUnsafeBufferPointer { name in
       let path = UnsafeRawPointer(name.baseAddress!).assumingMemoryBound(to: CChar.self)
@@ -197,9 +212,9 @@ public struct SpoolDirectory: ~Copyable {
     }
   }
 
-  /// Appends the failure to the file of its name in `failed/`, and has it on disk before it returns true. When that makes
-  /// one file more than `limit`, the oldest go.
-  func record(_ courier: inout Courier, limit: Int) -> Bool {
+  /// Appends the failure to the file of its name in `failed/`; it is on disk before anything is removed. When that makes one
+  /// file more than `limit`, the oldest go.
+  mutating func record(_ courier: inout Courier, limit: Int) -> Bool {
     var isNew = false
     let movesFile = courier.failureMovesFile
     let isWritten = courier.failureName().withUnsafeBufferPointer { name in
@@ -211,7 +226,7 @@ public struct SpoolDirectory: ~Copyable {
       isNew = lseek(descriptor, 0, SEEK_END) == 0
       let bytes = courier.failure.bytes
       let written = bytes.withUnsafeBytes { CLinux.write(descriptor, $0.baseAddress, $0.count) }
-      guard Int(written) == bytes.count, fdatasync(descriptor) == 0 else { return false }
+      guard Int(written) == bytes.count else { return false }
       guard movesFile else { return true }
       var target = Text(capacity: 300)
       target.append(cString: path)
@@ -219,10 +234,8 @@ public struct SpoolDirectory: ~Copyable {
       return target.withCString { renameat(new, path, failed, $0) } == 0
     }
     guard isWritten else { return false }
-    if isNew {
-      fsync(failed)
-      boundFailed(to: limit)
-    }
+    isFailedUnsynced = true
+    if isNew { boundFailed(to: limit) }
     return true
   }
 

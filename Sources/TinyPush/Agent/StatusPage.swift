@@ -43,7 +43,8 @@ struct MappedStatusPage: ~Copyable {
       path.pointee == 0 ? -1 : clinux_open(AT_FDCWD, path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o644)
     var mapping: UnsafeMutableRawPointer?
     if descriptor >= 0 {
-      if ftruncate(descriptor, off_t(size)) == 0 {
+      // Room is taken now: a page without it is death by SIGBUS when it is written to.
+      if posix_fallocate(descriptor, 0, off_t(size)) == 0 {
         mapping = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
         if mapping == UnsafeMutableRawPointer(bitPattern: -1) { mapping = nil }
       }

@@ -99,6 +99,7 @@ public struct Courier: ~Copyable {
   var backlog = Backlog()
   var unfinished = Unfinished()
   var beingWritten = BeingWritten()
+  var delivered = Delivered()
   var isScanWanted = true
   var rescanAt: Instant?
 
@@ -157,6 +158,8 @@ public struct Courier: ~Copyable {
   var heardAt = Instant(milliseconds: 0)
   var barrierID: UInt32?
   var barrierAt: Instant?
+  /// A barrier was sent, and the connection ended without an answer to it: only time settles from then on.
+  var isBarrierVain = false
   var isStopping = false
   var invalidTokens = InvalidTokens()
 
@@ -252,6 +255,7 @@ public struct Courier: ~Copyable {
     consider(acknowledgements.deadline)
     if !isStopping {
       consider(unfinished.retryAt)
+      consider(beingWritten.retryAt)
       if !settings.isOnce { consider(rescanAt) }
     }
     return earliest
@@ -274,14 +278,15 @@ public struct Courier: ~Copyable {
 
   /// A file named `name` is in `new/`. Its inode, where it is known, tells whether it is already under way.
   public mutating func offer(_ name: Span<UInt8>, inode: UInt64 = 0) {
-    guard Self.isFileName(name), !claims.contains(inode: inode), !beingWritten.contains(name)
+    guard Self.isFileName(name), !claims.contains(inode: inode),
+      !beingWritten.contains(name, at: time.now)
     else { return }
     backlog.offer(name, isFromScan: inode != 0)
   }
 
   /// Somebody created a file named `name` in `new/`, and has it open.
   public mutating func writingBegan(_ name: Span<UInt8>) {
-    beingWritten.begin(name)
+    beingWritten.begin(name, at: time.now)
   }
 
   /// The file named `name` is closed, or another one was moved to its place.
@@ -334,6 +339,9 @@ public struct Courier: ~Copyable {
 
   /// Whether there is a connection that may be written to.
   public var isUp: Bool { link == .up }
+
+  /// Connections that failed or settled nothing, one after the other.
+  public var failures: Int { backoff.failures }
 
   /// Whether nothing but the end of the connection was waited for.
   public var isAwaitingEnd: Bool { sent.isEmpty && (isStopping || settings.isOnce) }

@@ -97,7 +97,7 @@ extension Courier {
   }
 
   private var wantsBarrier: Bool {
-    guard barrierID == nil, sent.notifications > 0, settings.format != .simple,
+    guard barrierID == nil, !isBarrierVain, sent.notifications > 0, settings.format != .simple,
       settings.confirm != .settle, lastWrittenID > 0
     else { return false }
     if isStopping || settings.isOnce {
@@ -260,6 +260,7 @@ extension Courier {
     lastWrittenID = 0
     wireEnd = 0
     acknowledgedEnd = 0
+    if barrierID != nil && !isAnswered { isBarrierVain = true }
     barrierID = nil
     return uncertain
   }

@@ -87,7 +87,7 @@ extension Courier {
     }
   }
 
-  /// Lines that end before `offset` in the input, and how far into its line it stands, both counted from 0.
+  /// Lines that end before `offset` in the input, and how many characters into its line it stands, both counted from 0.
   private func place(of offset: Int, in now: Reading) -> (lines: Int, column: Int64) {
     var lines = 0
     var column = now.lineOffset
@@ -97,7 +97,7 @@ extension Courier {
       if text[index] == 0x0A {
         lines += 1
         column = 0
-      } else {
+      } else if text[index] & 0xC0 != 0x80 {
         column += 1
       }
     }

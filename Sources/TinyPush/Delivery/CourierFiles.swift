@@ -64,6 +64,12 @@ extension Courier {
         return
       }
       claims.identify(now.claim, as: identity)
+      if delivered.contains(identity) {
+        // It was delivered, and could not be removed: that is all there is to do.
+        release(now)
+        finishFile(now.claim)
+        return
+      }
     } else if claims[now.claim].identity != identity {
       release(now)
       giveUp(now)
@@ -153,6 +159,7 @@ extension Courier {
 
   public mutating func removed(_ removal: Removal) {
     let isChanged = claims[claims.first].isChanged
+    if case .failed = removal { delivered.insert(claims[claims.first].identity) }
     settledClaims -= 1
     claims.removeFirst()
     switch removal {
@@ -225,7 +232,7 @@ extension Courier {
       } else {
         interrupted = now
       }
-    } else {
+    } else if now.remaining > 0 || now.endsFile {
       again.prepend(
         Stretch(
           firstID: 0, count: now.remaining, claim: now.claim, recipient: now.recipient,

@@ -37,6 +37,11 @@ extension Courier {
     return !isBlocked && barrierID == nil && nextID < .max - 1
   }
 
+  /// Whether what is sent next can be kept in mind, and after a cut put before what already is to go again.
+  private var hasRoomForStretch: Bool {
+    sent.count + 2 < sent.capacity && sent.count + again.count + 4 < again.capacity
+  }
+
   private var isPaused: Bool { pausedUntil.map { time.now < $0 } ?? false }
 
   /// Decides what is read next.
@@ -47,8 +52,8 @@ extension Courier {
       return link != .closing && backlog.isEmpty && !isStopping ? scanIfWanted() : nil
     }
     if isStopping && trim.isEmpty { return nil }
-    if let stretch = again.first {
-      guard sent.count + 2 < sent.capacity else {
+    while let stretch = again.first {
+      guard hasRoomForStretch else {
         intakeState = .windowFull
         return nil
       }
@@ -56,7 +61,7 @@ extension Courier {
       if stretch.count == 0 {
         trim = Trim()
         finishFile(stretch.claim)
-        return settledClaims > 0 ? .remove : beginReading()
+        continue
       }
       reading = Reading(
         claim: stretch.claim, isFresh: false, isAtStart: false, inputOffset: stretch.offset,
@@ -92,6 +97,10 @@ extension Courier {
       isScanWanted = true
     }
     if let at = rescanAt, time.now >= at { isScanWanted = true }
+    if let at = beingWritten.retryAt, time.now >= at {
+      beingWritten.forgetTheOld(at: time.now)
+      isScanWanted = true
+    }
     guard isScanWanted || backlog.isEmpty && !backlog.isComplete else { return nil }
     backlog.startScan(isFromStart: isScanWanted)
     isScanWanted = false
@@ -210,7 +219,7 @@ extension Courier {
       }
       guard canFrame else { return .stop(.dry) }
       guard batchBytes + frameBytes <= batch.capacity else { return .stop(.batchFull) }
-      guard sent.count + 2 < sent.capacity else { return .stop(.windowFull) }
+      guard hasRoomForStretch else { return .stop(.windowFull) }
       now.recipient = recipient + 1
       now.isAtStart = false
       if !now.isFresh { now.remaining -= 1 }

@@ -33,7 +33,7 @@ struct Backlog: ~Copyable {
 
   /// Makes ready for a scan that offers all there is: of everything, or when the last one held more than fitted, of what is
   /// beyond. So even files that stay where they are cannot keep those behind them from their turn.
-  mutating func startScan(isFromStart: Bool) {
+  mutating func startScan(isFromStart: Bool = true) {
     floorBytes = isFromStart || isComplete ? 0 : ceilingBytes
     floor.store(ceiling.span(0..<floorBytes), at: 0)
     first = 0

@@ -25,6 +25,28 @@ struct Claim: BitwiseCopyable {
   var isChanged = false
 }
 
+/// Files that were delivered and could not be removed, so that they are not delivered again and again. The newest are kept.
+struct Delivered: ~Copyable {
+  static let capacity = 256
+  private let identities = FixedBuffer<FileIdentity>(capacity: capacity)
+  private var count = 0
+  private var next = 0
+
+  init() {}
+
+  mutating func insert(_ identity: FileIdentity) {
+    guard !contains(identity) else { return }
+    identities[next] = identity
+    next = (next + 1) % Self.capacity
+    count = min(count + 1, Self.capacity)
+  }
+
+  func contains(_ identity: FileIdentity) -> Bool {
+    for index in 0..<count where identities[index] == identity { return true }
+    return false
+  }
+}
+
 /// The files that are being delivered, in the order in which they were taken; they leave in the same order, since
 /// notifications settle in the order in which they were sent.
 struct Claims: ~Copyable {

@@ -8,7 +8,7 @@ struct Unfinished: ~Copyable {
 
   static let capacity = 256
 
-  private struct Entry: BitwiseCopyable {
+  struct Entry: BitwiseCopyable {
     var identity: FileIdentity
     var since: Instant
     var seenAt: Instant

@@ -1,0 +1,44 @@
+import Testing
+
+@testable import TinyPush
+
+private func at(_ seconds: UInt64) -> Instant { Instant(milliseconds: 1000 * seconds) }
+private func knows(_ files: borrowing BeingWritten, _ name: String, at now: Instant) -> Bool {
+  files.contains(name.bytes.span, at: now)
+}
+
+@Test func `a file is being written until it is closed`() {
+  var files = BeingWritten()
+  for name in ["a", "b", "a", "c"] { files.begin(name.bytes.span, at: at(1)) }
+  files.end("a".bytes.span)
+  files.end("unknown".bytes.span)
+  let known = ["a", "b", "c", ""].map { knows(files, $0, at: at(60)) }
+  #expect(known == [false, true, true, false])
+  files.end("c".bytes.span)
+  files.end("b".bytes.span)
+  #expect(files.retryAt == nil)
+}
+
+@Test func `a file that nobody closes is left alone for a minute`() {
+  var files = BeingWritten()
+  files.begin("a".bytes.span, at: at(1))
+  files.begin("b".bytes.span, at: at(20))
+  files.begin("a".bytes.span, at: at(30))
+  #expect(files.retryAt == at(80))
+  #expect(knows(files, "b", at: at(79)) && !knows(files, "b", at: at(80)))
+  files.forgetTheOld(at: at(80))
+  #expect(files.retryAt == at(90))
+  #expect(knows(files, "a", at: at(89)) && !knows(files, "a", at: at(90)))
+}
+
+@Test func `of many, the newest are known`() {
+  var files = BeingWritten()
+  let longest = String(repeating: "n", count: 251)
+  for number in 0..<100 { files.begin((longest + String(1000 + number)).bytes.span, at: at(1)) }
+  for number in 0..<100 {
+    let isKnown = knows(files, longest + String(1000 + number), at: at(1))
+    #expect(isKnown == (number >= 100 - BeingWritten.capacity))
+  }
+  files.clear()
+  #expect(files.retryAt == nil)
+}

@@ -3,7 +3,9 @@
 extension [UInt8] {
   /// The bytes that a text of hexadecimal digits stands for; white space does not count.
   init(hex: String) {
-    let digits = hex.utf8.filter { $0 > 0x20 }.map { UInt8(Character(UnicodeScalar($0)).hexDigitValue!) }
+    let digits = hex.utf8.filter { $0 > 0x20 }.map {
+      UInt8(Character(UnicodeScalar($0)).hexDigitValue!)
+    }
     self = stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
   }
 
@@ -51,7 +53,9 @@ struct Seeded: RandomNumberGenerator {
 
   mutating func upTo(_ bound: Int) -> Int { Int.random(in: 0...bound, using: &self) }
   mutating func oneIn(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
-  mutating func pick<Element>(_ elements: [Element]) -> Element { elements[upTo(elements.count - 1)] }
+  mutating func pick<Element>(_ elements: [Element]) -> Element {
+    elements[upTo(elements.count - 1)]
+  }
 }
 
 // Plain values, which the library declares without saying so.

@@ -148,7 +148,9 @@ func `an answer that names nothing, or is none, leaves everything uncertain, and
 @Test func `an invalid token is not sent to again, and costs one connection`() {
   let world = World(once: true)
   world.verdict = { $0.number == 7 ? .refuse(.invalidToken) : .accept }
-  for number in 1...20 { world.put("a\(100 + number)", text: World.notification(number % 2 == 0 ? 7 : 100 + number)) }
+  for number in 1...20 {
+    world.put("a\(100 + number)", text: World.notification(number % 2 == 0 ? 7 : 100 + number))
+  }
   world.runToEnd()
   #expect(world.accepted == stride(from: 101, through: 119, by: 2).map { $0 })
   #expect(world.recorded == [7])
@@ -189,7 +191,9 @@ func `an answer that names nothing, or is none, leaves everything uncertain, and
 // MARK: - Cuts
 
 @Test(arguments: Layout.allCases, [0, 1, 100, 150, 4000, 5300])
-private func `a connection cut without an answer has everything sent again`(layout: Layout, bytes: Int) {
+private func `a connection cut without an answer has everything sent again`(
+  layout: Layout, bytes: Int
+) {
   let world = World(once: true)
   world.cutAfterBytes = { $0 == 1 ? bytes : nil }
   layout.put(into: world, count)
@@ -218,7 +222,8 @@ private func `a connection cut without an answer has everything sent again`(layo
   #expect(world.waiting == [])
 }
 
-@Test func `while nothing answers, connecting is tried ever more rarely, and once it does all goes`() {
+@Test
+func `while nothing answers, connecting is tried ever more rarely, and once it does all goes`() {
   let world = World()
   world.canDial = { _ in world.elapsed > 3_000_000 }
   world.put("a", 1)

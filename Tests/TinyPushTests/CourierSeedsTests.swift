@@ -96,7 +96,9 @@ private struct Run {
 
   private mutating func decide(_ number: Int) {
     if random.oneIn(25) {
-      refused[number] = random.pick([.invalidToken, .invalidPayloadSize, .processingError, .unknown])
+      refused[number] = random.pick([
+        .invalidToken, .invalidPayloadSize, .processingError, .unknown,
+      ])
     } else {
       good.append(number)
     }
@@ -130,7 +132,8 @@ private struct Run {
       if strange > 0, trouble.oneIn(60) {
         strange -= 1
         return trouble.oneIn(2)
-          ? .vanish : .say([UInt8](hex: trouble.pick(["08 08 00000000", "08 80 00000001", "15", "08"])))
+          ? .vanish
+          : .say([UInt8](hex: trouble.pick(["08 08 00000000", "08 80 00000001", "15", "08"])))
       }
       return .accept
     }

@@ -32,7 +32,9 @@ import Testing
 
 @Test func `files leave in the order in which they were taken`() {
   let world = World()
-  for number in 1...30 { world.after(UInt64(number) * 300) { world.put("f\(100 - number)", number) } }
+  for number in 1...30 {
+    world.after(UInt64(number) * 300) { world.put("f\(100 - number)", number) }
+  }
   world.run(.seconds(60))
   #expect(world.removed.map(\.name) == (1...30).map { "f\(100 - $0)" })
 }
@@ -76,7 +78,9 @@ import Testing
 
 @Test func `where confirm is barrier, one ends a burst, but not too often`() {
   let world = World { $0.confirm = .barrier }
-  for number in 1...10 { world.after(UInt64(number) * 20_000) { world.put("a\(100 + number)", number) } }
+  for number in 1...10 {
+    world.after(UInt64(number) * 20_000) { world.put("a\(100 + number)", number) }
+  }
   world.run(.seconds(400))
   #expect(world.accepted == Array(1...10))
   #expect(world.waiting == [])
@@ -111,7 +115,9 @@ func `a window that is full stops the intake, and it goes on after settling`(for
 
 @Test func `a large file goes through a small window`() {
   let world = World { $0.window = 16 }
-  world.put("a", text: (1...20_000).map { World.notification($0) }.joined(separator: "\n"), numbers: Array(1...20_000))
+  world.put(
+    "a", text: (1...20_000).map { World.notification($0) }.joined(separator: "\n"),
+    numbers: Array(1...20_000))
   world.run(.seconds(60))
   #expect(world.accepted == Array(1...20_000))
   #expect(world.waiting == [])

@@ -82,7 +82,10 @@ func `a file is delivered the same however little one read gives`(readBytes: Int
   world.verdict = { $0.number == 1 ? .refuse(.invalidPayloadSize) : .accept }
   for (name, count) in [("a", 1200), ("b", 5000)] {
     let tokens = (1...count).map { "\"\(World.token($0))\"" }.joined(separator: ",")
-    world.put(name, text: #"{"tokens":[\#(tokens)],"payload":{"aps":{"alert":"x"}}}"# + "\n" + World.notification(7777))
+    world.put(
+      name,
+      text: #"{"tokens":[\#(tokens)],"payload":{"aps":{"alert":"x"}}}"# + "\n"
+        + World.notification(7777))
   }
   world.runToEnd()
   #expect(world.accepted == [7777, 7777])
@@ -92,7 +95,8 @@ func `a file is delivered the same however little one read gives`(readBytes: Int
 @Test func `names that writers use for what is not finished are left alone`() {
   let world = World(once: true)
   for name in [".a", "a~", "a.tmp", "a.part", ".tmp"] { world.put(name, 1) }
-  for (number, name) in ["a.json", "tmp", ".tmp ", "part", "a b", "ä"].enumerated() where name.first != "." {
+  for (number, name) in ["a.json", "tmp", ".tmp ", "part", "a b", "ä"].enumerated()
+  where name.first != "." {
     world.put(name, number + 10)
   }
   world.runToEnd()
@@ -323,7 +327,9 @@ func `a file that was written on before it went again is delivered as it is now`
 
 @Test func `files that come while others are under way take their turn`() {
   let world = World { $0.window = 32 }
-  for number in 1...500 { world.after(UInt64(number) * 97) { world.put("f\(1000 + number)", number) } }
+  for number in 1...500 {
+    world.after(UInt64(number) * 97) { world.put("f\(1000 + number)", number) }
+  }
   world.run(.seconds(500))
   #expect(world.accepted == Array(1...500))
   #expect(world.waiting == [])
@@ -361,7 +367,9 @@ func `a file that was written on before it went again is delivered as it is now`
   world.verdict = { $0.number % 50 == 0 ? .refuse(.processingError) : .accept }
   for number in 1...3000 {
     world.after(UInt64(number) * 20) {
-      world.put("a\(100_000 + number)", text: (number % 9 == 0 ? "{bad\n" : "") + World.notification(number))
+      world.put(
+        "a\(100_000 + number)", text: (number % 9 == 0 ? "{bad\n" : "") + World.notification(number)
+      )
     }
   }
   world.run(.seconds(120))

@@ -12,7 +12,8 @@ private let digits = "00ff10ABcdef0123456789aAbBcCdDeEfF000000000000000000000000
 }
 
 @Test(arguments: [
-  "", "00", "\(digits.dropLast())", "\(digits)0", "\(digits.dropLast())g", "<\(digits.dropFirst(2))>",
+  "", "00", "\(digits.dropLast())", "\(digits)0", "\(digits.dropLast())g",
+  "<\(digits.dropFirst(2))>",
   "\(digits.dropLast()) ", "0x\(digits.dropFirst(2))",
 ])
 func `anything but 64 digits is no token`(text: String) {

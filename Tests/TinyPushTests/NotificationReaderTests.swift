@@ -69,7 +69,9 @@ struct Marked: Sendable, CustomStringConvertible {
 
   var description: String { "\(reason): \(marked.prefix(120))" }
   var text: String { marked.replacing("▸", with: "") }
-  var offset: Int { marked.utf8.count - marked[marked.firstRange(of: "▸")!.lowerBound...].utf8.count }
+  var offset: Int {
+    marked.utf8.count - marked[marked.firstRange(of: "▸")!.lowerBound...].utf8.count
+  }
 }
 
 private let token = String(repeating: "0123456789abcDEF", count: 4)
@@ -143,7 +145,8 @@ let refusedNotifications = [
   Marked(.expiration, #"{"expiration": ▸-1, \#(payload)}"#),
   Marked(.expiration, #"{"expiration": ▸4294967296}"#),
   Marked(.expiration, #"{"expiration": ▸"1700000000"}"#),
-  Marked(.expiration, #"{"expiration": ▸00000000001}"#.replacing("00000000001", with: "17000000000")),
+  Marked(
+    .expiration, #"{"expiration": ▸00000000001}"#.replacing("00000000001", with: "17000000000")),
   Marked(.ttl, #"{"ttl": ▸1.5}"#),
   Marked(.ttl, #"{"ttl": ▸4294967296}"#),
   Marked(.ttl, #"{"ttl": ▸true}"#),
@@ -303,7 +306,8 @@ struct Good: Sendable, CustomStringConvertible {
   /// With this payload and the usual token.
   static func payload(_ payload: String, priority: UInt8 = 10) -> Good {
     Good(
-      text: #"{"token": "\#(token)", "payload": \#(payload)}"#, payload: payload, priority: priority)
+      text: #"{"token": "\#(token)", "payload": \#(payload)}"#, payload: payload, priority: priority
+    )
   }
   /// With these members besides the usual ones.
   static func with(
@@ -319,7 +323,8 @@ private let nested = String(repeating: "[", count: 32) + String(repeating: "]", 
 private let goodOnes = [
   Good(text: good),
   Good(text: "\r\n\t {\n  \"token\" : \"\(token)\" ,\r\n  \(payload)\n}\n"),
-  Good(text: #"{"token":"\#(token)","payload":{"aps":{"badge":0}}}"#, payload: #"{"aps":{"badge":0}}"#),
+  Good(
+    text: #"{"token":"\#(token)","payload":{"aps":{"badge":0}}}"#, payload: #"{"aps":{"badge":0}}"#),
   Good(
     text: #"{"tokens": ["\#(token)", "\#(token.lowercased())" ,"\#(token)"], \#(payload)}"#,
     tokens: [token, token.lowercased(), token]),
@@ -339,7 +344,9 @@ private let goodOnes = [
   .payload(#"{"aps":{"badge":-0,"n":[0,-1,0.5,1e9,1E+9,1e-9,-12.34E56,123456789012345678901]}}"#),
   .payload(#"{"x":true,"y":false,"z":null,"aps":{"sound":""}}"#),
   .payload(#"{"x":\#(nested),"aps":{"badge":1,"y":\#(nested)}}"#),
-  .payload(#"{"aps":{"x":\#(String(repeating: #"{"a":"#, count: 32))1\#(String(repeating: "}", count: 32))}}"#),
+  .payload(
+    #"{"aps":{"x":\#(String(repeating: #"{"a":"#, count: 32))1\#(String(repeating: "}", count: 32))}}"#
+  ),
   .payload(#"{ "aps" : { "badge" : 1 } , "x" : [ 1 , 2 ] }"#),
   .payload("{\n\"aps\"\n:\r\n{\t\"badge\"\t:\t1\t}\n}"),
   .payload(#"{"aps":{"content-available":1}}"#, priority: 5),
@@ -369,7 +376,8 @@ func `a notification is read the same wherever it is cut`(_ good: Good) {
 func `a silent push may say its priority before or behind, if it is 5`(
   before: String, behind: String
 ) {
-  let text = #"{\#(before)"token": "\#(token)", "payload": {"aps": {"content-available": 1}}\#(behind)}"#
+  let text =
+    #"{\#(before)"token": "\#(token)", "payload": {"aps": {"content-available": 1}}\#(behind)}"#
   let outcome = read(text.bytes).first
   if before.contains("10") {
     #expect(outcome == .refused(.prioritySilent, at: 13, found: 0, limit: 0))
@@ -402,7 +410,9 @@ func `several objects in a text are read one after the other`(separator: String)
   #expect(read(text, cuts: Array(stride(from: 400, to: text.count, by: 400))) == outcomes)
 }
 
-@Test(arguments: ["[1, 2", "{\"token\": 'x'}", "}", "{\"a\": {\n  \"b\" }\n}", "x {\"token\"", "{{", "\""])
+@Test(arguments: [
+  "[1, 2", "{\"token\": 'x'}", "}", "{\"a\": {\n  \"b\" }\n}", "x {\"token\"", "{{", "\"",
+])
 func `after text that is not JSON, reading goes on at the next line that begins with a brace`(
   bad: String
 ) {

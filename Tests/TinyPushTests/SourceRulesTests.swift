@@ -5,8 +5,10 @@ import Testing
 @Test func `only the agent's folder touches the system`() throws {
   let root = URL(filePath: #filePath).deletingLastPathComponent()
     .appending(path: "../../Sources/TinyPush").standardizedFileURL
-  let files = try #require(FileManager.default.enumerator(at: root, includingPropertiesForKeys: nil))
-    .compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
+  let files = try #require(
+    FileManager.default.enumerator(at: root, includingPropertiesForKeys: nil)
+  )
+  .compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }
   #expect(files.count > 20)
   let system = ["CLinux", "CMbed", "Glibc", "Musl", "Foundation", "FoundationEssentials"]
   for file in files where !file.path.hasPrefix(root.path + "/Agent/") {

@@ -67,12 +67,14 @@ func `bytes that are not UTF-8 become replacement characters in JSON`(hex: Strin
 
 @Test func `a UTF-8 sequence is well formed exactly when the standard library takes it`() {
   for first in UInt8(0x80)...0xFF {
-    for second in stride(from: UInt8(0), through: 0xF0, by: 1) where second % 16 == 0 || second % 16 == 15 {
+    for second in stride(from: UInt8(0), through: 0xF0, by: 1)
+    where second % 16 == 0 || second % 16 == 15 {
       for tail: [UInt8] in [[], [0x80], [0xBF], [0x80, 0xBF], [0x41], [0x80, 0x41]] {
         let bytes = [first, second] + tail
         let length = UTF8Sequence.length(in: bytes.span, at: 0)
         let expected = (2...4).first {
-          $0 <= bytes.count && String(validating: bytes[..<$0], as: UTF8.self)?.unicodeScalars.count == 1
+          $0 <= bytes.count
+            && String(validating: bytes[..<$0], as: UTF8.self)?.unicodeScalars.count == 1
         }
         #expect(length == expected ?? 0, "\(bytes.hex)")
       }

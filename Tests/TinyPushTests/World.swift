@@ -131,7 +131,9 @@ final class World {
 
   /// A file of notifications, one a line.
   func put(_ name: String, _ numbers: Int..., tells: Bool = true) {
-    put(name, text: numbers.map { World.notification($0) }.joined(separator: "\n") + "\n", numbers: numbers, tells: tells)
+    put(
+      name, text: numbers.map { World.notification($0) }.joined(separator: "\n") + "\n",
+      numbers: numbers, tells: tells)
   }
 
   /// A file of any text, new or in the place of another; with `tells`, inotify reports it.
@@ -174,7 +176,9 @@ final class World {
     return String(repeating: "0", count: 64 - digits.count) + digits
   }
 
-  static func notification(_ numbers: Int..., alert: String = "Tank low", with members: String = "") -> String {
+  static func notification(_ numbers: Int..., alert: String = "Tank low", with members: String = "")
+    -> String
+  {
     let tokens = numbers.map { #""\#(token($0))""# }.joined(separator: ", ")
     let to = numbers.count == 1 ? #""token": \#(tokens)"# : #""tokens": [\#(tokens)]"#
     return #"{\#(to), "payload": {"aps": {"alert": "\#(alert)"}}\#(members)}"#

@@ -112,6 +112,9 @@ private struct Run {
     world.answerPace = random.pick([0, 0, 3])
     world.answersBarrier = !random.oneIn(8)
     var trouble = random
+    var attention = random
+    let attentive = random.pick([1, 3, 1000])
+    world.polls = { attention.oneIn(attentive) }
     // In a third of the runs the gateway always answers; in the others it may be gone at any byte, with or without words.
     let cuts = random.oneIn(3) ? 0 : random.upTo(20)
     hasUnansweredCuts = cuts > 0
@@ -179,4 +182,62 @@ func `whatever the gateway does, each notification arrives or is refused for its
   seed: UInt64
 ) {
   Run(seed: seed).check()
+}
+
+/// Files come, change and go, nothing can be written now and then, and the connection is what it is: in the end the spool is
+/// empty, and nothing left it that was not decided.
+@Test(arguments: seeds)
+func `a spool that changes and fails under the agent's hands is emptied all the same`(
+  seed: UInt64
+) {
+  var random = Seeded(seed &+ 77_000)
+  let world = World(seed: seed) {
+    $0.window = random.pick([16, 40])
+    $0.rescan = .seconds(30)
+    $0.settle = .seconds(2)
+  }
+  var attention = Seeded(seed)
+  let attentive = random.pick([1, 3, 1000])
+  world.polls = { attention.oneIn(attentive) }
+  world.readBytesMax = random.pick([.max, 500, 100])
+  world.latency = random.pick([0, 5, 200])
+  var trouble = random
+  let calmAt: UInt64 = 60_000
+  world.canDial = { _ in world.elapsed > calmAt || !trouble.oneIn(3) }
+  world.verdict = { push in
+    if push.number % 10 == 0 { return .refuse(.invalidPayloadSize) }
+    if world.elapsed > calmAt { return .accept }
+    return trouble.oneIn(30) ? .vanish : trouble.oneIn(30) ? .shutdown : .accept
+  }
+  var number = 0
+  for _ in 0..<random.upTo(80) {
+    let name = "a\(random.upTo(9))"
+    var numbers: [Int] = []
+    var text = ""
+    for _ in 0...random.upTo(5) {
+      number += 1
+      numbers.append(number)
+      text += World.notification(number) + random.pick(["\n", "\n", "\n{bad\n"])
+    }
+    let action = random.upTo(9)
+    let tells = !random.oneIn(4)
+    world.after(UInt64(random.upTo(Int(calmAt)))) { [text, numbers] in
+      switch action {
+      case 0...3: world.put(name, text: text, numbers: numbers, tells: tells)
+      case 4: if world.new[name] != nil { world.append(name, text: text, numbers: numbers) }
+      case 5: world.delete(name)
+      case 6: world.canRecord.toggle()
+      case 7: world.canRemove.toggle()
+      case 8: if world.new[name] != nil { world.makeUnreadable(name, tells ? .later : nil) }
+      default: world.cutAtOnce()
+      }
+    }
+  }
+  world.after(calmAt) {
+    (world.canRecord, world.canRemove) = (true, true)
+    for name in world.waiting { world.makeUnreadable(name, nil) }
+  }
+  world.run(.seconds(1000))
+  #expect(world.waiting == [], "SEED=\(seed)")
+  #expect(world.courier.isIdle == true, "SEED=\(seed)")
 }

@@ -46,6 +46,37 @@ func `a file is delivered the same however little one read gives`(readBytes: Int
   #expect(world.failures.isEmpty)
 }
 
+@Test(arguments: ["{bad\n", "{bad\r\n\n", "bad\n\n\n", "{\"token\" [\n", "}\n"], 1...16)
+func `bad text at the border of a piece is no trap for what follows it`(bad: String, cut: Int) {
+  let world = World(once: true)
+  world.readBytesMax = 300
+  world.verdict = { $0.connection == 1 ? .vanish : .accept }
+  let head = String(repeating: " ", count: 300 - cut)
+  world.put(
+    "a", text: head + bad + World.notification(1) + "\n" + bad + World.notification(2),
+    numbers: [1, 2])
+  world.runToEnd()
+  #expect(world.accepted == [1, 2])
+  #expect(world.failures.count == 2)
+  #expect(world.waiting == [])
+}
+
+@Test(arguments: ["{bad\n", "{bad\n\n", "bad\n", "{\"a\" 1\n"], [5, 6, 7, 141, 142, 143])
+func `a connection that ends while bad text is recorded loses nothing`(bad: String, readBytes: Int) {
+  let world = World(once: true)
+  world.readBytesMax = readBytes
+  var isFirst = true
+  world.onRecord = {
+    if isFirst { world.cutAtOnce() }
+    isFirst = false
+  }
+  world.put("a", text: bad + World.notification(1) + "\n" + bad + World.notification(2), numbers: [1, 2])
+  world.runToEnd()
+  #expect(world.accepted == [1, 2])
+  #expect(world.failures.count == 2)
+  #expect(world.waiting == [])
+}
+
 @Test func `an empty file, or one of white space, is refused after the patience for writers`() {
   let world = World(once: true)
   world.put("a", text: "")

@@ -74,6 +74,11 @@ final class World {
   /// How long the socket takes nothing, at a write, by number.
   var blocks: (Int) -> UInt64? = { _ in nil }
 
+  /// Whether the shell looks up from its work before a step, to see what has come.
+  var polls: () -> Bool = { false }
+  /// Done as soon as a failure is recorded.
+  var onRecord: () -> Void = {}
+
   private(set) var dials = 0
   private(set) var writes = 0
   private(set) var barriers = 0
@@ -171,6 +176,14 @@ final class World {
     schedule(.end(connection), after: latency)
   }
 
+  /// The connection is gone now, in the middle of everything.
+  func cutAtOnce() {
+    guard let connection else { return }
+    connection.isDeaf = true
+    hangUp()
+    courier.disconnected(at: now)
+  }
+
   static func token(_ number: Int) -> String {
     let digits = String(number, radix: 16)
     return String(repeating: "0", count: 64 - digits.count) + digits
@@ -216,6 +229,7 @@ final class World {
         violations.append("does not come to rest")
         return
       }
+      if polls() { happen() }
       switch courier.next(time) {
       case .scan: scan()
       case .open: open()
@@ -348,6 +362,7 @@ final class World {
     }
     if courier.failureMovesFile { new[name] = nil }
     courier.recorded(true)
+    onRecord()
   }
 
   private func remove() {

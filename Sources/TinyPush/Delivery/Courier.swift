@@ -158,8 +158,9 @@ public struct Courier: ~Copyable {
   var heardAt = Instant(milliseconds: 0)
   var barrierID: UInt32?
   var barrierAt: Instant?
-  /// A barrier was sent, and the connection ended without an answer to it: only time settles from then on.
-  var isBarrierVain = false
+  /// Barriers in a row of which the connection ended without an answer to it. After two, only time settles.
+  var vainBarriers = 0
+  static let vainBarriersMax = 2
   var isStopping = false
   var invalidTokens = InvalidTokens()
 

@@ -97,7 +97,8 @@ extension Courier {
   }
 
   private var wantsBarrier: Bool {
-    guard barrierID == nil, !isBarrierVain, sent.notifications > 0, settings.format != .simple,
+    guard barrierID == nil, vainBarriers < Self.vainBarriersMax, sent.notifications > 0,
+      settings.format != .simple,
       settings.confirm != .settle, lastWrittenID > 0
     else { return false }
     if isStopping || settings.isOnce {
@@ -153,6 +154,7 @@ extension Courier {
     let firstUnsettled = firstUnsettledID
     settle(before: id, byProof: true)
     if id == barrierID {
+      vainBarriers = 0
       _ = cut(isAnswered: true)
     } else if response.status == .shutdown {
       settlePart(through: id, status: nil)
@@ -260,7 +262,7 @@ extension Courier {
     lastWrittenID = 0
     wireEnd = 0
     acknowledgedEnd = 0
-    if barrierID != nil && !isAnswered { isBarrierVain = true }
+    if barrierID != nil && !isAnswered { vainBarriers += 1 }
     barrierID = nil
     return uncertain
   }

@@ -214,7 +214,9 @@ extension Courier {
     guard var now = reading else { return }
     if now.isOpen { mustClose = true }
     reading = nil
-    let passed = now.state == .ready ? now.reader.index : 0
+    // While an object is looked for, a byte is kept: it is known by the line end before it.
+    let kept = now.reader.isSkipping && now.reader.index > 0 ? 1 : 0
+    let passed = now.state == .ready ? now.reader.index - kept : 0
     if now.reader.lineEnds > 0 {
       now.lines += now.reader.lineEnds
       now.lineOffset = now.inputOffset + Int64(now.reader.lineStart)

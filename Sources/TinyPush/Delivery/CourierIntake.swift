@@ -121,7 +121,9 @@ extension Courier {
       let result = now.reader.next(in: input.span(0..<now.inputBytes), isWhole: now.isWhole)
       switch result {
       case .notification(let notification):
-        let progress = frame(notification, from: before.index, of: &now)
+        // Behind text that is not JSON it begins at its brace: read from further up, it would not be found again.
+        let start = before.isSkipping ? notification.object.lowerBound : before.index
+        let progress = frame(notification, from: start, of: &now)
         if case .stop = progress {
           now.reader = before
           reading = now

@@ -9,7 +9,7 @@ public struct NotificationReader {
   private var scanner: JSONScanner
   private var payloadLimit: Int
   /// Within text that is not JSON, which has been refused already: the next object is being looked for.
-  private var isSkipping = false
+  private(set) var isSkipping = false
 
   /// - Parameters:
   ///   - index: where in the text to begin.

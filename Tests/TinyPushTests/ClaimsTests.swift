@@ -130,3 +130,20 @@ func `claims behave as a queue with a set of inodes`(seed: UInt64) {
   while claims.hasRoom { _ = claims.append(name.bytes.span, seenAt: 0) }
   #expect(claims.count == 1000)
 }
+
+@Test func `of the delivered that could not be removed, the newest are known`() {
+  var delivered = Delivered()
+  func identity(_ number: Int) -> FileIdentity {
+    FileIdentity(inode: UInt64(number), changeTimeNs: 1, size: 10)
+  }
+  for number in 1...300 {
+    delivered.insert(identity(number))
+    delivered.insert(identity(number))
+  }
+  for number in 1...310 {
+    let isKnown = delivered.contains(identity(number))
+    #expect(isKnown == (number > 300 - Delivered.capacity && number <= 300))
+  }
+  let isOtherKnown = delivered.contains(FileIdentity(inode: 300, changeTimeNs: 1, size: 11))
+  #expect(!isOtherKnown)
+}

@@ -49,7 +49,12 @@ private func `a refusal proves what came before it, is recorded, and sends the r
   #expect(counters.settledByProof == UInt64(count - 1))
   #expect(counters.refused == 1)
   #expect(counters.repeated == UInt64(count - k))
+  #expect(counters.sent == UInt64(count + count - k))
   #expect(counters.uncertain == 0)
+  guard case .refused(.invalidPayloadSize, resent: count - k) = world.reports.first else {
+    Issue.record("reported as \(world.reports)")
+    return
+  }
 }
 
 @Test(arguments: Layout.allCases, [1, 2, 7])
@@ -75,6 +80,10 @@ private func `with status 10 the one named is accepted too`(layout: Layout, k: I
   #expect(world.courier.counters.refused == 0)
   #expect(world.courier.counters.settledByProof == UInt64(count))
   #expect(world.elapsed < 1000, "progress was made: there is nothing to wait for")
+  guard case .shutdown(resent: count - k) = world.reports.first else {
+    Issue.record("reported as \(world.reports)")
+    return
+  }
 }
 
 @Test(arguments: [UInt64(1), 500])
@@ -113,6 +122,19 @@ func `an answer that names nothing, or is none, leaves everything uncertain, and
   case .cut(uncertain: 6): #expect(hex == "08 08 0000")
   default: Issue.record("reported as \(world.reports)")
   }
+}
+
+@Test func `an answer for what the socket has taken only half counts`() {
+  let world = World()
+  world.run(.seconds(1))
+  world.blocks = { $0 == 1 ? 5000 : nil }
+  world.put("a", 1, 2, 3)
+  world.run(.milliseconds(10))
+  world.say([UInt8](hex: "08 07 00000002"))
+  world.run(.seconds(30))
+  #expect(world.recorded == [2])
+  #expect(world.accepted == [3], "the gateway said of 1 that it has it")
+  #expect(world.courier.counters.settledByProof == 1)
 }
 
 @Test func `an unknown error that names one refuses that one`() {

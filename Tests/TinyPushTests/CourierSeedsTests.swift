@@ -110,7 +110,7 @@ private struct Run {
     world.latency = random.pick([0, 1, 20, 300])
     world.answerDelay = random.pick([0, 0, 7, 900, 4000])
     world.answerPace = random.pick([0, 0, 3])
-    world.answersBarrier = !random.oneIn(8)
+    world.barrierVerdict = random.oneIn(8) ? .ignore : .answer
     var trouble = random
     var attention = random
     let attentive = random.pick([1, 3, 1000])

@@ -60,12 +60,24 @@ import Testing
 
 @Test func `a barrier that is never answered is not waited for longer than time needs to settle`() {
   let world = World(once: true)
-  world.answersBarrier = false
+  world.barrierVerdict = .ignore
   world.put("a", 1)
   world.runToEnd(within: .seconds(20))
   #expect(world.waiting == [])
   #expect(world.courier.counters.settledByTime == 1)
   #expect(world.barriers == 1)
+}
+
+@Test func `a gateway that closes at a barrier without a word is sent no other one`() {
+  let world = World(once: true)
+  world.barrierVerdict = .vanish
+  world.put("a", 1)
+  world.put("b", 2)
+  world.runToEnd(within: .seconds(30))
+  #expect(world.accepted == [1, 2, 1, 2])
+  #expect(world.waiting == [])
+  #expect(world.barriers == 1)
+  #expect(world.courier.counters.settledByTime == 2)
 }
 
 @Test func `where confirm is settle, no barrier is sent`() {

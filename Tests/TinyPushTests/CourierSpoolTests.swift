@@ -252,6 +252,30 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.waiting == [])
 }
 
+@Test func `after events were missed, everything is looked at`() {
+  let world = World()
+  world.run(.seconds(1))
+  world.courier.writingBegan("a".bytes.span)
+  world.put("a", 1, tells: false)
+  world.put("b", 2, tells: false)
+  world.run(.seconds(1))
+  #expect(world.accepted == [])
+  world.courier.missedEvents()
+  world.run(.seconds(1))
+  #expect(world.accepted == [1, 2])
+}
+
+@Test func `a file that is created and never closed is taken after a minute`() {
+  let world = World()
+  world.run(.seconds(1))
+  world.courier.writingBegan("a".bytes.span)
+  world.put("a", 1, tells: false)
+  world.run(.seconds(55))
+  #expect(world.accepted == [])
+  world.run(.seconds(10))
+  #expect(world.accepted == [1])
+}
+
 @Test func `a file that is offered again while it is under way is sent once`() {
   let world = World()
   world.put("a", 1)
@@ -275,6 +299,34 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.accepted == [2])
   #expect(world.failures.map(\.file) == ["a"])
   #expect(world.failures.first?.reason.contains("errno 13") == true)
+  #expect(world.waiting == [])
+}
+
+@Test func `a file that cannot be read on is moved away with the reason`() {
+  let world = World(once: true)
+  world.readBytesMax = 200
+  world.put("a", 1, 2, 3)
+  world.new["a"]?.readableBytes = 300
+  world.put("b", 4)
+  world.runToEnd()
+  #expect(world.accepted == [1, 4])
+  #expect(world.failures.map(\.file) == ["a"])
+  #expect(world.failures.first?.reason.contains("errno 5") == true)
+  #expect(world.waiting == [])
+}
+
+@Test func `a file that cannot be read on when it goes again stays, and is looked at anew`() {
+  let world = World(once: true)
+  world.readBytesMax = 200
+  world.put("a", 1, 2)
+  world.verdict = { push in
+    world.new["a"]?.readableBytes = 100
+    return push.connection == 1 ? .vanish : .accept
+  }
+  world.put("b", 3)
+  world.runToEnd()
+  #expect(world.accepted == [3])
+  #expect(world.failures.map(\.file) == ["a"])
   #expect(world.waiting == [])
 }
 

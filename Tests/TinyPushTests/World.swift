@@ -24,6 +24,8 @@ final class World {
     /// What must have been decided of it before it may be removed.
     var numbers: [Int]
     var failure: OpenFailure?
+    /// How far it can be read; beyond is an error of the disk.
+    var readableBytes = Int.max
 
     var identity: FileIdentity {
       FileIdentity(inode: inode, changeTimeNs: changeTimeNs, size: Int64(bytes.count))
@@ -68,7 +70,12 @@ final class World {
   var answerPace: UInt64 = 0
   /// After so many bytes of its connection, by number, the gateway is gone without a word.
   var cutAfterBytes: (Int) -> Int? = { _ in nil }
-  var answersBarrier = true
+  var barrierVerdict = BarrierVerdict.answer
+
+  enum BarrierVerdict {
+    case answer, ignore, vanish
+  }
+
   /// Whether connecting works, by attempt.
   var canDial: (Int) -> Bool = { _ in true }
   /// How long the socket takes nothing, at a write, by number.
@@ -171,9 +178,7 @@ final class World {
   }
 
   func cut() {
-    guard let connection else { return }
-    connection.isDeaf = true
-    schedule(.end(connection), after: latency)
+    if let connection { vanish(connection) }
   }
 
   /// The connection is gone now, in the middle of everything.
@@ -335,6 +340,10 @@ final class World {
     guard let file = openFile else {
       violations.append("read without an open file")
       return courier.filled(bytes: 0, isWhole: true)
+    }
+    if courier.readOffset >= file.readableBytes {
+      openFile = nil
+      return courier.couldNotRead(5)
     }
     let count = fill(file)
     if count == 0 { openFile = nil }
@@ -530,17 +539,24 @@ final class World {
       violations.append("no frame begins with \(command)")
     }
     records.append((frames, bytes.count, now))
-    if isCut, !connection.isDeaf {
-      connection.isDeaf = true
-      schedule(.end(connection), after: latency)
-    }
+    if isCut, !connection.isDeaf { vanish(connection) }
+  }
+
+  /// The gateway is gone, and the agent hears nothing but that.
+  private func vanish(_ connection: Connection) {
+    connection.isDeaf = true
+    schedule(.end(connection), after: latency)
   }
 
   private func judge(_ frame: Frame, _ connection: Connection) {
     guard frame.token.count == DeviceToken.byteCount else {
       barriers += 1
-      guard answersBarrier else { return }
-      return answer(connection, response(.invalidTokenSize, frame.identifier), closes: true)
+      switch barrierVerdict {
+      case .answer: answer(connection, response(.invalidTokenSize, frame.identifier), closes: true)
+      case .ignore: break
+      case .vanish: vanish(connection)
+      }
+      return
     }
     let push = Push(
       number: frame.token.suffix(4).reduce(0) { $0 << 8 | Int($1) }, connection: connection.number,
@@ -559,8 +575,7 @@ final class World {
       answer(connection, bytes, closes: true)
     case .vanish:
       refused.append(push)
-      connection.isDeaf = true
-      schedule(.end(connection), after: latency)
+      vanish(connection)
     }
   }
 

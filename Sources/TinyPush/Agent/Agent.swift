@@ -19,12 +19,15 @@ public struct Agent: ~Copyable {
   let scratch = FixedBuffer<UInt8>(capacity: 4096)
   var stopBy: Instant?
   var isMemoryReturned = true
+  var dialFailures = 0
   var isConfigBroken = false
   var wasUp = false
 
   static let stepsBetweenPolls: UInt32 = 128
-  /// How often `--once` tries to connect before it leaves what is left for later.
-  static let failuresMax = 3
+  /// After so many connections in a row that could not be made, or that settled nothing, `--once` leaves what is left for
+  /// later.
+  static let dialFailuresMax = 3
+  static let failuresMax = 8
   /// How long a stop may take besides `settle`.
   static let stopPatience = Duration.seconds(5)
 

@@ -14,12 +14,14 @@ extension Agent {
     case .failed: dialFailed()
     case .done:
       guard connection.phase == .up else { return }
+      dialFailures = 0
       courier.connected()
       sayConnected()
     }
   }
 
   mutating func dialFailed() {
+    dialFailures += 1
     isConfigBroken = connection.isOurFault
     var text = Text()
     text.append("cannot connect to ")

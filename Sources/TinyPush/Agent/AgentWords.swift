@@ -42,7 +42,8 @@ extension Agent {
     if let stopBy, Clock.now() >= stopBy { return .ok }
     guard config.courier.isOnce else { return nil }
     if isConfigBroken { return .config }
-    return courier.failures >= Self.failuresMax ? .tryLater : nil
+    let isHopeless = dialFailures >= Self.dialFailuresMax || courier.failures >= Self.failuresMax
+    return isHopeless ? .tryLater : nil
   }
 
   mutating func finish(_ status: ExitStatus) -> ExitStatus {

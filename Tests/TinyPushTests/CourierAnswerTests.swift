@@ -114,7 +114,7 @@ func `an answer that names nothing, or is none, leaves everything uncertain, and
   let counters = world.courier.counters
   #expect(counters.uncertain == 6)
   #expect(counters.repeated == 6)
-  #expect(counters.settledByProof == 6)
+  #expect(counters.settled == 6)
   switch world.reports.first {
   case .strangeAnswer(let response, uncertain: 6):
     #expect([UInt8](response.bytes.span).hex == [UInt8](hex: hex).hex)
@@ -129,6 +129,7 @@ func `an answer that names nothing, or is none, leaves everything uncertain, and
   world.run(.seconds(1))
   world.blocks = { $0 == 1 ? 5000 : nil }
   world.put("a", 1, 2, 3)
+  world.forbidsLoss = false
   world.run(.milliseconds(10))
   world.say([UInt8](hex: "08 07 00000002"))
   world.run(.seconds(30))

@@ -234,7 +234,8 @@ func `a spool that changes and fails under the agent's hands is emptied all the 
     }
   }
   world.after(calmAt) {
-    (world.canRecord, world.canRemove) = (true, true)
+    world.canRecord = true
+    world.canRemove = true
     for name in world.waiting { world.makeUnreadable(name, nil) }
   }
   world.run(.seconds(1000))

@@ -12,14 +12,14 @@ extension Courier {
     var reason = Text(capacity: 512)
     refusal.describe(in: &reason)
     begin(reason, claim: now.claim)
-    let lineEnds = now.reader.lineEnds
-    let place = place(of: refusal.offset, in: now)
+    var place = now
+    countLines(in: 0..<min(refusal.offset, now.inputBytes), of: &place)
     failure.append(",\"offset\":")
     failure.append(now.inputOffset + Int64(refusal.offset))
     failure.append(",\"line\":")
-    failure.append(now.lines + min(lineEnds, place.lines) + 1)
+    failure.append(place.lines + 1)
     failure.append(",\"column\":")
-    failure.append(place.column + 1)
+    failure.append(place.lineCharacters + 1)
     let text = input.looseSpan(0..<now.inputBytes)
     switch refusal.reason {
     case .json, .notAnObject, .objectTooLarge:
@@ -87,20 +87,26 @@ extension Courier {
     }
   }
 
-  /// Lines that end before `offset` in the input, and how many characters into its line it stands, both counted from 0.
-  private func place(of offset: Int, in now: Reading) -> (lines: Int, column: Int64) {
-    var lines = 0
-    var column = now.lineOffset
-    column = now.inputOffset - column
-    let text = input.looseSpan(0..<now.inputBytes)
-    for index in 0..<min(offset, text.count) {
-      if text[index] == 0x0A {
-        lines += 1
-        column = 0
-      } else if text[index] & 0xC0 != 0x80 {
-        column += 1
+  /// Counts what is let go of the input: the lines of it, which the reader has counted, unless it was looking for an object.
+  func passLines(upTo end: Int, of now: inout Reading) {
+    var start = 0
+    if now.reader.lineEnds > 0 && !now.reader.isSkipping {
+      now.lines += now.reader.lineEnds
+      now.lineCharacters = 0
+      start = min(now.reader.lineStart, end)
+    }
+    countLines(in: start..<end, of: &now)
+  }
+
+  /// Counts the lines that end in a part of the input, and the characters of the line that goes on behind it.
+  func countLines(in range: Range<Int>, of now: inout Reading) {
+    for index in range {
+      if input[index] == 0x0A {
+        now.lines += 1
+        now.lineCharacters = 0
+      } else if input[index] & 0xC0 != 0x80 {
+        now.lineCharacters += 1
       }
     }
-    return (lines, column)
   }
 }

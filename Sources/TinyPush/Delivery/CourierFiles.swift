@@ -217,10 +217,7 @@ extension Courier {
     // While an object is looked for, a byte is kept: it is known by the line end before it.
     let kept = now.reader.isSkipping && now.reader.index > 0 ? 1 : 0
     let passed = now.state == .ready ? now.reader.index - kept : 0
-    if now.reader.lineEnds > 0 {
-      now.lines += now.reader.lineEnds
-      now.lineOffset = now.inputOffset + Int64(now.reader.lineStart)
-    }
+    passLines(upTo: passed, of: &now)
     now.inputOffset += Int64(passed)
     now.inputBytes = 0
     now.isWhole = false

@@ -153,11 +153,8 @@ extension Courier {
         return .goOn
       case .more(let from):
         let kept = now.inputBytes - from
+        passLines(upTo: from, of: &now)
         input.move(from: from, to: 0, count: kept)
-        if now.reader.lineEnds > 0 {
-          now.lines += now.reader.lineEnds
-          now.lineOffset = now.inputOffset + Int64(now.reader.lineStart)
-        }
         now.inputOffset += Int64(from)
         now.inputBytes = kept
         now.reader.resume(at: 0)

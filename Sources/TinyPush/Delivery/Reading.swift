@@ -31,7 +31,7 @@ struct Reading {
   var recipientIsLeft = false
   /// For places in the file as people count them; only while it is read from its start.
   var lines = 0
-  var lineOffset: Int64 = 0
+  var lineCharacters: Int64 = 0
 }
 
 /// What an answer said of the first notifications of a stretch that goes again: so many are accepted, and perhaps the

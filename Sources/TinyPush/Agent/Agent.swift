@@ -36,7 +36,7 @@ public struct Agent: ~Copyable {
     var address = Text(capacity: 300)
     config.gatewayAddress(in: &address)
     try Self.checkFiles(config, message: &message)
-    // The process that reads the log may be told where the page is: it is made even before the spool is looked at.
+    // The lock comes before the page: a second agent must not write over the first one's.
     spool = try SpoolDirectory(config.spool.pointer, message: &message)
     page = MappedStatusPage(config.status.pointer)
     var seed: UInt64 = 0

@@ -77,6 +77,7 @@ extension Courier {
       let last = batchSince + settings.linger
       flushAt = due < last ? due : last
     }
+    checkBarrier()
   }
 
   // MARK: - Writing
@@ -224,6 +225,9 @@ extension Courier {
   mutating func cut(_ ending: Ending) -> Int {
     let isAnswered = ending == .answered
     let wasBarrier = barrierID != nil
+    // Where it did not even arrive, its silence says nothing of the gateway.
+    let isBarrierVain =
+      wasBarrier && (ending == .died || ending == .unanswered && acknowledgedEnd == wireEnd)
     interruptReading()
     var uncertain = 0
     if !isAnswered {
@@ -256,7 +260,7 @@ extension Courier {
     lastWrittenID = 0
     wireEnd = 0
     acknowledgedEnd = 0
-    if wasBarrier && !isAnswered { vainBarriers += 1 }
+    if isBarrierVain { vainBarriers += 1 }
     barrierID = nil
     return uncertain
   }

@@ -3,40 +3,6 @@ import Testing
 
 /// The gateway and the feedback service for trying.
 @Suite struct SandboxTests {
-  /// A sandbox under way, and what it said at first.
-  private struct Sandbox {
-    let child: Child
-    let directory: String
-    let gateway: Int
-    let feedback: Int
-    var config: String { directory + "/tinypush.conf" }
-
-    init(in box: Box, _ arguments: [String] = []) throws {
-      directory = box.path + "/sandbox"
-      child = try box.start(
-        Build.command(Build.host)
-          + ["sandbox", "--json", "--dir", directory, "--port", "0"] + arguments)
-      let first = try objects(child.line(#""event":"listening""#))[0]
-      gateway = first["gateway"] as! Int
-      feedback = first["feedback"] as! Int
-    }
-
-    func client(
-      _ box: Box, _ frames: [String] = [], port: Int? = nil, certificate: String = "client"
-    ) throws -> Child {
-      try box.start(
-        [
-          "python3", Build.tools + "/client.py", "--port", "\(port ?? gateway)", "--ca",
-          directory + "/ca.pem", "--certificate", "\(directory)/\(certificate).pem", "--key",
-          directory + "/client-key.pem",
-        ] + frames)
-    }
-
-    func events(_ event: String) throws -> [[String: Any]] {
-      try objects(child.output).filter { $0["event"] as? String == event }
-    }
-  }
-
   // MARK: - Frames
 
   private static func hex(_ number: Int, _ bytes: Int) -> String {

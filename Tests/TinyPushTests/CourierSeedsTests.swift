@@ -117,7 +117,7 @@ private struct Run {
     world.polls = { attention.oneIn(attentive) }
     // In a third of the runs the gateway always answers; in the others it may be gone at any byte, with or without words.
     let cuts = random.oneIn(3) ? 0 : random.upTo(20)
-    hasUnansweredCuts = cuts > 0
+    hasUnansweredCuts = cuts > 0 || world.barrierVerdict == .ignore
     world.cutAfterBytes = { [places = (0...20).map { _ in random.upTo(40_000) }] connection in
       connection <= cuts && connection % 2 == 1 ? places[connection] : nil
     }

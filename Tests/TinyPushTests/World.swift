@@ -46,6 +46,9 @@ final class World {
   /// Names and times of the files that were unlinked, in order.
   private(set) var removed: [(name: String, at: Instant)] = []
   private(set) var scans = 0
+  /// What is kept of a large file, and how often that was written.
+  private(set) var progress: Progress?
+  private(set) var progressKept = 0
   /// The most that one read gives.
   var readBytesMax = Int.max
   /// Whether failures can be recorded, and settled files removed.
@@ -62,6 +65,8 @@ final class World {
   var latency: UInt64 = 5
   /// Whether the peer's kernel acknowledges what comes.
   var acknowledges = true
+  /// So many bytes are acknowledged that it does not read.
+  var receiveBuffer = 65_536
   /// What the gateway does with a notification that reaches it.
   var verdict: (Push) -> Verdict = { _ in .accept }
   /// How long the gateway takes to answer.
@@ -181,12 +186,25 @@ final class World {
     if let connection { vanish(connection) }
   }
 
+  /// Another agent takes over from this one, with what is on disk.
+  func restart(once: Bool, _ change: (inout Courier.Settings) -> Void = { _ in }) {
+    hangUp()
+    agenda = []
+    openFile = nil
+    isFinished = false
+    var settings = courier.settings
+    settings.isOnce = once
+    change(&settings)
+    courier = Courier(settings, seed: 2)
+    if let progress { courier.resume(progress) }
+  }
+
   /// The connection is gone now, in the middle of everything.
-  func cutAtOnce() {
+  func cutAtOnce(byPeer: Bool = true) {
     guard let connection else { return }
     connection.isDeaf = true
     hangUp()
-    courier.disconnected(at: now)
+    courier.disconnected(at: now, byPeer: byPeer)
   }
 
   static func token(_ number: Int) -> String {
@@ -243,6 +261,8 @@ final class World {
         openFile = nil
         courier.closed()
       case .record: record()
+      case .sync: courier.synced(true)
+      case .keepProgress: keepProgress()
       case .remove: remove()
       case .dial: dial()
       case .write: write()
@@ -300,7 +320,7 @@ final class World {
       case .end(let connection):
         guard connection === self.connection else { continue }
         hangUp()
-        courier.disconnected(at: now)
+        courier.disconnected(at: now, byPeer: true)
       case .dialed:
         connections += 1
         connection = Connection(number: connections)
@@ -374,6 +394,12 @@ final class World {
     onRecord()
   }
 
+  private func keepProgress() {
+    progress = courier.progress
+    progressKept += 1
+    courier.keptProgress(true)
+  }
+
   private func remove() {
     let name = String(courier.settledName())
     guard let file = new[name] else { return courier.removed(.removed) }
@@ -395,12 +421,12 @@ final class World {
     if canDial(dials) {
       schedule(.dialed, after: 4 * latency)
     } else {
-      schedule(.act { [unowned self] in courier.disconnected(at: now) }, after: 2 * latency)
+      schedule(
+        .act { [unowned self] in courier.disconnected(at: now, byPeer: false) }, after: 2 * latency)
     }
   }
 
   private func write() {
-    happen()
     guard courier.isUp, let connection else { return }
     let bytes = [UInt8](courier.batchContents())
     if bytes.isEmpty || bytes.count > 16_384 { violations.append("a record of \(bytes.count)") }
@@ -451,6 +477,8 @@ final class World {
     case say([UInt8])
     /// Gone without a word.
     case vanish
+    /// From now on it looks at nothing, and says nothing.
+    case stall
   }
 
   /// The gateway's end of a connection.
@@ -458,6 +486,7 @@ final class World {
     let number: Int
     var held: [UInt8] = []
     var taken = 0
+    var unread = 0
     /// It has answered, or is gone: nothing more counts.
     var isDeaf = false
     var written: UInt64 = 0
@@ -520,7 +549,14 @@ final class World {
   }
 
   private func arrive(_ connection: Connection, _ bytes: [UInt8], wireEnd: UInt64) {
-    if connection.isDeaf { return }
+    if connection.isDeaf {
+      // Its kernel takes some more, until it has no room for it.
+      connection.unread += bytes.count
+      if acknowledges, connection.unread < receiveBuffer {
+        schedule(.acknowledge(connection, wireEnd), after: latency)
+      }
+      return
+    }
     var bytes = bytes[...]
     let limit = cutAfterBytes(connection.number) ?? .max
     let isCut = connection.taken + bytes.count > limit
@@ -576,6 +612,9 @@ final class World {
     case .vanish:
       refused.append(push)
       vanish(connection)
+    case .stall:
+      refused.append(push)
+      connection.isDeaf = true
     }
   }
 

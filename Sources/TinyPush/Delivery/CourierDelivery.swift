@@ -17,8 +17,10 @@ extension Courier {
     time.now = now
     switch link {
     case .up:
+      // While the cause is looked for, connections that end are no news.
+      let isNews = !suspicion.isNarrow
       let uncertain = cut(byPeer ? .died : .unanswered)
-      if uncertain > 0 { reports.add(.cut(uncertain: uncertain)) }
+      if uncertain > 0, isNews { reports.add(.cut(uncertain: uncertain)) }
       link = .down(dialAt: dialAt())
     case .dialing: link = .down(dialAt: now + backoff.fail())
     case .down, .closing: break
@@ -267,8 +269,8 @@ extension Courier {
 
   /// The connection died with so many notifications under way, which now go again.
   private mutating func suspect(_ uncertain: Int) {
-    guard !isProgress, settings.uncertain == .resend else { return }
     let wasNarrow = suspicion.isNarrow
+    guard wasNarrow || !isProgress, settings.uncertain == .resend else { return }
     suspicion.died(inFlight: uncertain, first: again.first?.place)
     guard suspicion.isNarrow, !wasNarrow else { return }
     backoff.reset()

@@ -54,6 +54,7 @@ final class World {
   /// Whether failures can be recorded, and settled files removed.
   var canRecord = true
   var canRemove = true
+  var canSync = true
   /// Reorders the names that a scan finds.
   var shuffle: ([String]) -> [String] = { $0 }
   private var openFile: File?
@@ -261,7 +262,8 @@ final class World {
         openFile = nil
         courier.closed()
       case .record: record()
-      case .sync: courier.synced(true)
+      case .probe: courier.probed(canRecord)
+      case .sync: courier.synced(canSync)
       case .keepProgress: keepProgress()
       case .remove: remove()
       case .dial: dial()
@@ -281,6 +283,11 @@ final class World {
         if openFile != nil { violations.append("a file is still open at the end") }
       }
     }
+  }
+
+  /// How often something was reported.
+  func counts(_ report: Report) -> Int {
+    reports.count { "\($0)" == "\(report)" }
   }
 
   private func takeReports() {

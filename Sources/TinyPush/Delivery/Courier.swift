@@ -58,6 +58,8 @@ public struct Courier: ~Copyable {
     case record
     /// See to it that all that was recorded outlives a power cut; then ``synced(_:)``.
     case sync
+    /// Find out whether failures can be recorded by now; then ``probed(_:)``.
+    case probe
     /// Unlink ``settledName`` if it is still ``settledIdentity``; then ``removed(_:)``.
     case remove
     /// Put ``progress`` in the place of what was kept last, so that it outlives a power cut; nil: nothing need be kept.
@@ -103,7 +105,12 @@ public struct Courier: ~Copyable {
   var backlog = Backlog()
   var unfinished = Unfinished()
   var beingWritten = BeingWritten()
-  var delivered = Delivered()
+  /// Files that the disk does not let go, and when to see whether it does by now.
+  var held = HeldFiles()
+  var heldRetryAt: Instant?
+  /// Whether it has been said that delivered files cannot be removed, and that failures cannot be recorded.
+  var isRemovalBroken = false
+  var isRecordBroken = false
   var isScanWanted = true
   var rescanAt: Instant?
 
@@ -126,12 +133,11 @@ public struct Courier: ~Copyable {
   /// Nothing is opened before.
   var pausedUntil: Instant?
   static let pause = Duration.seconds(2)
-  static let longPause = Duration.seconds(30)
+  static let heldPause = Duration.seconds(30)
   public internal(set) var failure = Text(capacity: NotificationReader.objectBytesMax + 8192)
-  var failureClaim: UInt32?
+  var pending: PendingFailure?
   /// Failures were recorded that a power cut might take.
   var isRecordUnsynced = false
-  public internal(set) var failureMovesFile = false
 
   // How far the oldest file is settled.
   /// What was kept last, and what is to be kept now.
@@ -233,7 +239,7 @@ public struct Courier: ~Copyable {
 
   /// What is owed to the spool before anything else.
   private mutating func settlement() -> Step? {
-    if failureClaim != nil { return .record }
+    if pending != nil { return .record }
     while settledClaims > 0, claims[claims.first].isKept { removed(.kept) }
     guard settledClaims > 0 else { return nil }
     return isRecordUnsynced ? .sync : .remove
@@ -247,7 +253,7 @@ public struct Courier: ~Copyable {
   }
 
   var isDone: Bool {
-    guard sent.isEmpty, batchBytes == 0, failureClaim == nil, settledClaims == 0 else {
+    guard sent.isEmpty, batchBytes == 0, pending == nil, settledClaims == 0 else {
       return false
     }
     return isStopping || settings.isOnce && isAllSent
@@ -274,6 +280,7 @@ public struct Courier: ~Copyable {
     consider(keepProgressAt)
     if !isStopping {
       consider(unfinished.retryAt)
+      consider(heldRetryAt)
       consider(beingWritten.retryAt)
       if !settings.isOnce { consider(rescanAt) }
     }
@@ -297,7 +304,7 @@ public struct Courier: ~Copyable {
 
   /// A file named `name` is in `new/`. Its inode, where it is known, tells whether it is already under way.
   public mutating func offer(_ name: Span<UInt8>, inode: UInt64 = 0) {
-    guard Self.isFileName(name), !claims.contains(inode: inode),
+    guard Self.isFileName(name), !claims.contains(inode: inode), isTaken(inode),
       !beingWritten.contains(name, at: time.now)
     else { return }
     backlog.offer(name, isFromScan: inode != 0)
@@ -363,8 +370,8 @@ public struct Courier: ~Copyable {
   /// Whether everything has been settled and nothing waits.
   public var isIdle: Bool { claims.isEmpty && backlog.isEmpty && batchBytes == 0 }
 
-  /// Whether nothing more is taken until delivered files can be removed.
-  public var isStuck: Bool { delivered.isFull && sent.isEmpty && again.isEmpty }
+  /// Whether there are files that the disk does not let go.
+  public var isHolding: Bool { !held.isEmpty }
 
   /// Whether there is a connection that may be written to.
   public var isUp: Bool { link == .up }

@@ -117,8 +117,8 @@ extension Courier {
   /// Whether a barrier may be sent at all.
   var mayBarrier: Bool {
     guard settings.format != .simple, settings.confirm != .settle else { return false }
-    // A gateway that dies at a barrier is not well, and shows it so.
-    return vainBarriers < Self.vainBarriersMax || suspicion.isTrial
+    // At a trial it shows whether the gateway dies at anything; of one that took something else that is known.
+    return vainBarriers < Self.vainBarriersMax || suspicion.isTrial && !suspicion.hasPassed
   }
 
   private var wantsBarrier: Bool {

@@ -162,6 +162,8 @@ public struct Courier: ~Copyable {
   var lastWrittenID: UInt32 = 0
   let batch = FixedBuffer<UInt8>(capacity: Self.batchBytesMax)
   var batchBytes = 0
+  /// Notifications in the batch that were on the wire before.
+  var batchRepeated: UInt64 = 0
   var batchSince = Instant(milliseconds: 0)
   var flushAt: Instant?
   var isBlocked = false
@@ -214,12 +216,12 @@ public struct Courier: ~Copyable {
     if rescanAt == nil { rescanAt = time.now + settings.rescan }
     defer { hasJustHeard = false }
     if let step = settleByTime() ?? endTrial() { return step }
-    if let step = settlement() { return step }
+    if let step = settlement(isPatient: true) { return step }
     if mustClose { return .close }
     if link == .closing { return hangUp() }
     if let step = intake() { return step }
     // Reading may have shown that nothing is left of a file to send.
-    if let step = settlement() { return step }
+    if let step = settlement(isPatient: false) { return step }
     if let step = keepStep() { return step }
     if isDone { return .finish }
     switch link {
@@ -237,12 +239,17 @@ public struct Courier: ~Copyable {
     return .wait(until: deadline)
   }
 
+  /// Files that are settled and have something on record gather to so many, if more is to be done meanwhile: to have it safe
+  /// on disk takes its time.
+  private static let unsyncedMax = 64
+
   /// What is owed to the spool before anything else.
-  private mutating func settlement() -> Step? {
+  private mutating func settlement(isPatient: Bool) -> Step? {
     if pending != nil { return .record }
     while settledClaims > 0, claims[claims.first].isKept { removed(.kept) }
     guard settledClaims > 0 else { return nil }
-    return isRecordUnsynced ? .sync : .remove
+    guard isRecordUnsynced else { return .remove }
+    return isPatient && settledClaims < Self.unsyncedMax ? nil : .sync
   }
 
   /// Everything has been sent that there is to send.
@@ -348,6 +355,7 @@ public struct Courier: ~Copyable {
   /// answer waits anew.
   public mutating func suspended(until now: Instant) {
     acknowledgements.restart(at: now)
+    movedAt = now
   }
 
   /// Names that writers use for what is not finished are left alone.

@@ -38,6 +38,8 @@ extension Courier {
     if barrierID == nextID - 1 { counters.sent -= 1 }
     isBlocked = false
     batchBytes = 0
+    counters.repeated += batchRepeated
+    batchRepeated = 0
     flushAt = nil
     framedEnd = nil
     lastWrittenID = nextID - 1
@@ -254,6 +256,7 @@ extension Courier {
     acknowledgements.clear()
     answer = ErrorResponseReader()
     batchBytes = 0
+    batchRepeated = 0
     flushAt = nil
     isBlocked = false
     isUnblocked = false

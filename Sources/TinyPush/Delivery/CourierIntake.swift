@@ -259,13 +259,13 @@ extension Courier {
         payloadBytes: notification.payloadBytes, to: batch, at: batchBytes)
       let place = FilePlace(
         claim: now.claim, offset: now.inputOffset + Int64(start), recipient: recipient)
-      if framedEnd == place {
+      if framedEnd == place, let last = sent.last, last.wasSent == now.wasSent {
         sent.extendLast()
       } else {
         sent.append(
           Stretch(
             firstID: nextID, count: 1, claim: now.claim, recipient: recipient, offset: place.offset,
-            endsFile: false))
+            endsFile: false, wasSent: now.wasSent))
       }
       framedEnd =
         recipient + 1 < UInt32(notification.recipients)
@@ -273,7 +273,7 @@ extension Courier {
         : FilePlace(
           claim: now.claim, offset: now.inputOffset + Int64(notification.object.upperBound),
           recipient: 0)
-      if now.wasSent { counters.repeated += 1 }
+      if now.wasSent { batchRepeated += 1 }
       nextID += 1
     }
     now.recipientIsLeft = false

@@ -102,6 +102,45 @@ import Testing
     try expectFailures(row, in: box)
   }
 
+  // MARK: - Poison
+
+  struct Poison: Sendable {
+    var fault: String
+    var settings: [String]
+    var words: String
+  }
+
+  @Test(arguments: [
+    Poison(fault: "close", settings: [], words: "look for what is unusual in it"),
+    Poison(fault: "reset", settings: ["confirm=settle", "settle=500ms"], words: "unusual"),
+    Poison(
+      fault: "status=8", settings: ["format=0", "settle=500ms"],
+      words: "most likely its token is invalid"),
+  ])
+  func `a notification at which the gateway dies each time is found, and the others arrive`(
+    poison: Poison
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let sheaf = try Sheaf.plain(files: 1500, lines: 500, in: box.path + "/sheaf")
+    try sheaf.fill(box)
+    let sandbox = try Sandbox(in: box, ["--fault", "\(poison.fault)@\(token(Self.at))"])
+    let agent = try box.run(
+      Build.command(Build.host) + ["run", "--once", "--config", sandbox.config]
+        + (poison.settings + ["spool=\(box.spool)"]).flatMap { ["-o", $0] }, within: 120)
+    #expect(try sandbox.child.terminate() == 0)
+    let truth = try Truth(sandbox.child.outputPath, count: 2000, in: box)
+    #expect(truth.lost == 0, "\(truth)")
+    #expect(truth.accepted >= 1999, "\(truth)")
+    #expect(agent.status == 65, "\(agent.errors)")
+    #expect(try Sum(agent.errors).delivered == 1999)
+    let failures = try box.failures("001000")
+    #expect(failures.map { $0["token"] as? String } == [token(Self.at)])
+    #expect((failures.first?["reason"] as? String)?.contains(poison.words) == true)
+    #expect(box.names(in: "new") == [])
+    #expect(box.names(in: "failed") == ["001000"])
+  }
+
   // MARK: - Agents
 
   @Test func `nothing is lost when it is killed two hundred times`() throws {

@@ -31,7 +31,9 @@ struct SpoolWatch: ~Copyable {
     retryAt = error == 0 ? nil : Clock.now() + Self.pause
   }
 
-  private mutating func add(_ path: UnsafePointer<CChar>, _ part: StaticString, _ mask: Int32) -> Int32 {
+  private mutating func add(_ path: UnsafePointer<CChar>, _ part: StaticString, _ mask: Int32)
+    -> Int32
+  {
     var text = Text(capacity: 4200)
     text.append(cString: path)
     text.append(part)

@@ -325,6 +325,8 @@ int cmbed_pending(const cmbed_session *session) {
   return mbedtls_ssl_get_bytes_avail(&session->ssl) > 0 || mbedtls_ssl_check_pending(&session->ssl);
 }
 
+int cmbed_error(const cmbed_session *session) { return session->broken; }
+
 static int explain_broken(cmbed_session *session) {
   int got, error = session->ended ? 0 : read_some(session, NULL, 0, &got);
   if (error == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE || error == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY)

@@ -206,10 +206,3 @@ struct Arguments: ~Copyable {
     return text.extracting(start..<end)
   }
 }
-
-extension StaticString {
-  /// Literals end with a NUL.
-  var cString: UnsafePointer<CChar> {
-    UnsafeRawPointer(utf8Start).assumingMemoryBound(to: CChar.self)
-  }
-}

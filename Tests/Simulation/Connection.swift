@@ -127,7 +127,16 @@ final class Connection {
     }
   }
 
-  func sleep(until instant: Instant) { sleepsUntil = instant }
+  /// The agent's machine sleeps for so long, and is not reached for some time more. Its kernel counts how long ago
+  /// something came by a clock that stands still meanwhile.
+  func sleep(for duration: Duration, and more: Duration) {
+    sleepsUntil = timeline.now + duration + more
+    acknowledgedAt = acknowledgedAt + duration
+    waitsSince = waitsSince + duration
+    for index in acknowledgements.indices {
+      acknowledgements[index].at = acknowledgements[index].at + duration
+    }
+  }
 
   /// What the agent reads next.
   func read() -> [UInt8]? { unread.isEmpty ? nil : unread.removeFirst().bytes }

@@ -4,8 +4,8 @@ import TinyPush
 struct Item {
   /// Of the notification, and so of its token; nil for text that must be refused.
   var number: Int?
-  /// Where its object begins, and which of the object's recipients it is for.
-  var offset = 0
+  /// Where its object begins, if that is known, and which of the object's recipients it is for.
+  var offset = Int.max
   var recipient = 0
   /// When the service is to forget it, in UNIX seconds, and after how many seconds.
   var expiration: Int64?

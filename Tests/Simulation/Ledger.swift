@@ -18,6 +18,9 @@ final class Ledger {
   var knowsAll = false
   /// In how many places of the spool a number stands. Of one that stands in several nobody can tell which it was.
   private var places: [Int: Int] = [:]
+  /// What was dropped since nobody knew of it, where that is wanted, and what the agent has heard that it is suppressed.
+  private var dropped: Set<Int> = []
+  private var invalid: Set<Int> = []
   /// How often the gateway died while a notification was alone in flight.
   private var deathsAlone: [Int: Int] = [:]
   /// Failures that may only be recorded once.
@@ -42,7 +45,6 @@ final class Ledger {
     var loose: Set<Int> = []
     var framed: Set<Int> = []
     var repeated: UInt64 = 0
-    var wokeAt = Instant(milliseconds: 0)
   }
   private var life = Life()
 
@@ -165,6 +167,7 @@ final class Ledger {
   }
 
   private func isBefore(_ progress: Progress, _ item: Item, in file: SpoolFile) -> Bool {
+    if item.offset == .max { return false }
     if item.offset < progress.offset { return true }
     let next = file.items.lazy.map(\.offset).filter { $0 >= progress.offset }.min()
     return item.offset == next && item.recipient < progress.recipient
@@ -181,8 +184,7 @@ final class Ledger {
     }
     return gateway.acceptances[number] != nil || mayExpire(item)
       || file.lines.contains { $0.isDurable && $0.failure.number == number }
-      || life.refusals[number] == Status.invalidToken.rawValue
-      || lateLosses.contains(number) || life.outcomes[number] == .dropped
+      || invalid.contains(number) || lateLosses.contains(number) || dropped.contains(number)
   }
 
   private func mayExpire(_ item: Item) -> Bool {
@@ -209,8 +211,6 @@ final class Ledger {
       if let number = item.number { life.outcomes[number] = .settled }
     }
   }
-
-  func slept() { life.wokeAt = timeline.now }
 
   // MARK: - The connection
 
@@ -276,6 +276,7 @@ final class Ledger {
     if status != 10, account.settled == end, let number = account.frames[end].number {
       expected.refused += 1
       life.refusals[number] = status
+      if status == Status.invalidToken.rawValue { invalid.insert(number) }
     }
     account.isOver = true
   }
@@ -293,7 +294,9 @@ final class Ledger {
     expected.uncertain += UInt64(account.uncertain)
     if settings.uncertain == .drop {
       for frame in account.frames[account.settled...] {
-        if let number = frame.number { life.outcomes[number] = .dropped }
+        guard let number = frame.number else { continue }
+        life.outcomes[number] = .dropped
+        dropped.insert(number)
       }
     }
     account.isOver = true
@@ -372,7 +375,7 @@ final class Ledger {
     guard let end = frame.wireEnd, let at = connection.acknowledgement(of: end) else {
       return complain("\(number) is settled by time, and the peer does not have it")
     }
-    let due = max(at, life.wokeAt) + settings.settle
+    let due = at + settings.settle
     if due > timeline.now {
       complain("\(number) is settled \(timeline.now.until(due).milliseconds) ms too early")
     }

@@ -26,6 +26,7 @@ extension World {
   }
 
   func put(_ name: String, _ text: String, items: [Item], tells: Bool) {
+    trace.say("  put \(name): \(items.map(\.number))")
     disk.put(name, text.bytes, items: ledger.put(items))
     if tells { notices.append(.ended(name)) }
   }

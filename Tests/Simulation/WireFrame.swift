@@ -9,6 +9,14 @@ struct WireFrame {
   /// The number of the notification, which the last bytes of its token are; nil for a barrier, whose token is none.
   var number: Int? { token.count == 32 ? token.suffix(4).reduce(0) { $0 << 8 | Int($1) } : nil }
 
+  /// Of all frames, for whoever reads a trace.
+  static func numbers(of bytes: [UInt8]) -> [Int?] {
+    var place = 0
+    var numbers: [Int?] = []
+    while let frame = WireFrame(of: bytes, at: &place) { numbers.append(frame.number) }
+    return numbers
+  }
+
   /// Takes the frame that begins at `place`, and moves on behind it; nil when it is not whole, or is none.
   init?(of bytes: [UInt8], at place: inout Int) {
     let start = place

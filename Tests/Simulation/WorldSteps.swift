@@ -110,6 +110,7 @@ extension World {
     writes += 1
     ledger.writes(bytes)
     trace.note("wrote", at: timeline.elapsed, bytes.count)
+    trace.say("  \(WireFrame.numbers(of: bytes))")
     if let wait = blocks(writes) {
       blockedBytes = bytes
       timeline.plan(after: wait) { connection.isWritable = true }

@@ -59,14 +59,25 @@ import Testing
   #expect(world.elapsed == 0)
 }
 
-@Test func `a barrier that is never answered is not waited for longer than time needs to settle`() {
+@Test func `a gateway that is silent to a barrier is not believed; to two, and time settles`() {
   let world = World(once: true)
   world.barrierVerdict = .ignore
   world.put("a", 1)
-  world.runToEnd(within: .seconds(20))
+  world.runToEnd(within: .seconds(40))
+  #expect(world.accepted == [1, 1, 1])
   #expect(world.waiting == [])
   #expect(world.courier.counters.settledByTime == 1)
-  #expect(world.barriers == 1)
+  #expect(world.courier.counters.uncertain == 2)
+  #expect(world.barriers == 2)
+}
+
+@Test func `what a gateway took and never looked at is not settled by time`() {
+  let world = World(once: true)
+  world.verdict = { [unowned world] _ in world.connections == 1 ? .stall : .accept }
+  for number in 1...5 { world.put("a\(number)", number) }
+  world.runToEnd(within: .seconds(60))
+  #expect(world.accepted == [1, 2, 3, 4, 5])
+  #expect(world.courier.counters.settledByProof == 5)
 }
 
 @Test func `a gateway that closes at barriers without a word is sent two, and then time settles`() {

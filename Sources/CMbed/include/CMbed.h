@@ -119,6 +119,9 @@ void cmbed_session_free(cmbed_session *session);
 /* In words that a user understands, what the last negative result meant: what, where, what to do. */
 const char *cmbed_session_text(const cmbed_session *session);
 
+/* The system's error number with which the connection broke; 0 while it has not, and where the peer closed in order. */
+int cmbed_error(const cmbed_session *session);
+
 /* Bytes handed to the socket so far: records, not what they hold. */
 uint64_t cmbed_wire_written(const cmbed_session *session);
 

@@ -19,6 +19,8 @@ public struct Agent: ~Copyable {
   let scratch = FixedBuffer<UInt8>(capacity: 4096)
   var stopBy: Instant?
   var isMemoryReturned = true
+  /// How long the machine has been suspended since it started.
+  var asleep = Clock.asleep()
   var dialFailures = 0
   var isConfigBroken = false
   var wasUp = false
@@ -42,6 +44,7 @@ public struct Agent: ~Copyable {
     var seed: UInt64 = 0
     _ = getrandom(&seed, 8, 0)
     courier = Courier(config.courier, seed: seed)
+    if let progress = spool.progress() { courier.resume(progress) }
     connection = GatewayConnection(address: address.bytes, timeout: config.connectTimeout)
     progress = ProgressBar(isWanted: config.courier.isOnce)
     gateway = address.cString()
@@ -117,13 +120,13 @@ public struct Agent: ~Copyable {
         courier.closed()
       case .record:
         courier.recorded(spool.record(&courier, limit: config.failedLimit))
+      case .sync: courier.synced(spool.sync())
       case .remove:
         courier.removed(spool.remove(&courier))
         progress.settled()
       case .dial: dial()
-      case .write:
-        poll(.zero)
-        write()
+      case .keepProgress: courier.keptProgress(spool.keep(courier.progress))
+      case .write: write()
       case .listen: listen()
       case .sample: sample()
       case .disconnect:
@@ -161,6 +164,7 @@ public struct Agent: ~Copyable {
     let count = span.withUnsafeMutableBufferPointer {
       epoll_wait(epoll, $0.baseAddress!, Int32($0.count), timeout)
     }
+    if timeout != 0 { noticeSleep() }
     var isConnectionReady = false
     var isWritable = false
     for index in 0..<Int(max(count, 0)) {
@@ -185,6 +189,13 @@ public struct Agent: ~Copyable {
       let isLate = connection.deadline.map { Clock.now() >= $0 } ?? false
       if isConnectionReady || isLate { proceed() }
     }
+  }
+
+  /// Whether the machine was suspended while the agent waited.
+  private mutating func noticeSleep() {
+    let now = Clock.asleep()
+    if now > asleep + .seconds(1) { courier.suspended(until: Clock.now()) }
+    asleep = now
   }
 
   private mutating func listen() {

@@ -34,7 +34,7 @@ extension Agent {
     log.write(connection.isOurFault ? .error : .warning, text)
     page.change(.down, words: text.bytes)
     connection.hangUp(epoll: epoll, sayGoodbye: false)
-    courier.disconnected(at: Clock.now())
+    courier.disconnected(at: Clock.now(), byPeer: false)
   }
 
   /// Reads all there is before anything else is written: an answer may lie behind a reset.
@@ -57,9 +57,10 @@ extension Agent {
     text.append(cString: gateway.pointer)
     text.append(" ended: ")
     text.append(bytes: connection.problem.bytes)
+    let isByPeer = connection.isEndedByPeer
     connection.hangUp(epoll: epoll, sayGoodbye: false)
     let isNews = courier.isUp
-    courier.disconnected(at: Clock.now())
+    courier.disconnected(at: Clock.now(), byPeer: isByPeer)
     guard isNews, !courier.isAwaitingEnd else { return }
     log.write(.notice, text)
     page.change(.down, words: text.bytes)

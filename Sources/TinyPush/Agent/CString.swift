@@ -63,3 +63,10 @@ extension Text {
     return result
   }
 }
+
+extension StaticString {
+  /// Literals end with a NUL.
+  public var cString: UnsafePointer<CChar> {
+    UnsafeRawPointer(utf8Start).assumingMemoryBound(to: CChar.self)
+  }
+}

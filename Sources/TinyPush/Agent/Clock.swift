@@ -6,9 +6,14 @@ public enum Clock {
   /// without a battery wake up in 1970.
   static let plausibleSince: Int64 = 1_767_225_600
 
-  public static func now() -> Instant {
+  public static func now() -> Instant { read(CLOCK_BOOTTIME) }
+
+  /// How long this machine has been suspended since it started.
+  static func asleep() -> Duration { read(CLOCK_MONOTONIC).until(now()) }
+
+  private static func read(_ clock: clockid_t) -> Instant {
     var time = timespec()
-    clock_gettime(CLOCK_BOOTTIME, &time)
+    clock_gettime(clock, &time)
     return Instant(milliseconds: UInt64(time.tv_sec) * 1000 + UInt64(time.tv_nsec) / 1_000_000)
   }
 

@@ -196,6 +196,13 @@ struct GatewayConnection: ~Copyable {
 
   // MARK: - Using it
 
+  /// Whether it was the other end that closed or reset the connection, and not the way there that broke.
+  var isEndedByPeer: Bool {
+    guard let session else { return false }
+    let error = cmbed_error(session)
+    return error == 0 || error == ECONNRESET || error == EPIPE
+  }
+
   /// Bytes received, or one of CMbed's codes.
   mutating func read(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int32 {
     guard let session else { return Int32(CMBED_CLOSED) }

@@ -30,6 +30,19 @@ extension Report {
       text.append("the connection ended without an answer")
       Self.appendUncertain(uncertain, to: &text)
       return .warning
+    case .unanswered(let uncertain):
+      text.append("the gateway is silent, even to what it must refuse; connecting anew")
+      Self.appendUncertain(uncertain, to: &text)
+      return .warning
+    case .narrowed:
+      text.append(
+        "connections keep ending without an answer: sending few at a time, to find out whether one of them is the cause"
+      )
+      return .warning
+    case .deadly:
+      text.append(
+        "the gateway closes without a word at one notification; it is in failed/, the others go on")
+      return .warning
     case .failedCheck:
       text.append("a notification is wrong and was not sent: failed/ says why")
       return .warning

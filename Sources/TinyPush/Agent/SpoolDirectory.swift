@@ -1,14 +1,14 @@
 import CLinux
 
-/// The spool on disk: `new/`, `failed/` and `tmp/`, and the lock that makes this the only agent there.
+/// The spool on disk: `new/`, `failed/` and `tmp/`, the lock that makes this the only agent there, and the progress in a
+/// large file.
 public struct SpoolDirectory: ~Copyable {
   let new: Int32
   let failed: Int32
+  private let root: Int32
   private let lock: Int32
   /// The file that is being read, while it does not fit the buffer.
   private var file: Int32 = -1
-  /// Failures were written that may not be on disk yet.
-  private var isFailedUnsynced = false
 
   /// - Parameter message: on failure, what is wrong, where, and what to do.
   public init(_ path: UnsafePointer<CChar>, message: inout Text) throws(ExitStatus) {
@@ -17,13 +17,14 @@ public struct SpoolDirectory: ~Copyable {
       throw Self.explain(
         -root, path, "", "make it with new/, failed/ and tmp/ in it, or set spool", &message)
     }
-    defer { CLinux.close(root) }
     let lock = clinux_open(root, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0o640)
     guard lock >= 0 else {
+      CLinux.close(root)
       throw Self.explain(
         -lock, path, "/.lock", "give the agent's user the right to write there", &message)
     }
     guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+      CLinux.close(root)
       CLinux.close(lock)
       message.append(cString: path)
       message.append(": another agent works here already: stop it, or use another spool")
@@ -32,6 +33,7 @@ public struct SpoolDirectory: ~Copyable {
     let new = clinux_open(root, "new", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)
     let failed = clinux_open(root, "failed", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)
     guard new >= 0, failed >= 0 else {
+      CLinux.close(root)
       CLinux.close(lock)
       if new >= 0 { CLinux.close(new) }
       if failed >= 0 { CLinux.close(failed) }
@@ -41,12 +43,14 @@ public struct SpoolDirectory: ~Copyable {
     }
     guard faccessat(new, ".", W_OK | X_OK, AT_EACCESS) == 0 else {
       let error = clinux_errno()
+      CLinux.close(root)
       CLinux.close(lock)
       CLinux.close(new)
       CLinux.close(failed)
       throw Self.explain(
         error, path, "/new", "the agent's user must be able to remove files there", &message)
     }
+    self.root = root
     self.new = new
     self.failed = failed
     self.lock = lock
@@ -56,6 +60,7 @@ public struct SpoolDirectory: ~Copyable {
     if file >= 0 { CLinux.close(file) }
     CLinux.close(new)
     CLinux.close(failed)
+    CLinux.close(root)
     CLinux.close(lock)
   }
 
@@ -195,10 +200,6 @@ public struct SpoolDirectory: ~Copyable {
 
   /// Unlinks the settled file, unless it is another one by now.
   mutating func remove(_ courier: inout Courier) -> Removal {
-    if isFailedUnsynced {
-      guard clinux_sync(failed) == 0 else { return .failed }
-      isFailedUnsynced = false
-    }
     let identity = courier.settledIdentity
     return courier.settledName().withUnsafeBufferPointer { name in
       let path = UnsafeRawPointer(name.baseAddress!).assumingMemoryBound(to: CChar.self)
@@ -212,8 +213,7 @@ public struct SpoolDirectory: ~Copyable {
     }
   }
 
-  /// Appends the failure to the file of its name in `failed/`; it is on disk before anything is removed. When that makes one
-  /// file more than `limit`, the oldest go.
+  /// Appends the failure to the file of its name in `failed/`. When that makes one file more than `limit`, the oldest go.
   mutating func record(_ courier: inout Courier, limit: Int) -> Bool {
     var isNew = false
     let movesFile = courier.failureMovesFile
@@ -234,10 +234,45 @@ public struct SpoolDirectory: ~Copyable {
       return target.withCString { renameat(new, path, failed, $0) } == 0
     }
     guard isWritten else { return false }
-    isFailedUnsynced = true
     if isNew { boundFailed(to: limit) }
     return true
   }
+
+  /// Whether everything in `failed/` is on disk.
+  func sync() -> Bool { clinux_sync(failed) == 0 }
+
+  // MARK: - Progress
+
+  private static let progressName: StaticString = ".progress"
+  private static let progressDraft: StaticString = ".progress.new"
+
+  /// What an agent before this one kept.
+  func progress() -> Progress? {
+    let file = clinux_open(root, Self.progressName.cString, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
+    guard file >= 0 else { return nil }
+    defer { CLinux.close(file) }
+    let buffer = FixedBuffer<UInt8>(capacity: Progress.byteCount + 1)
+    let count = Self.read(file, buffer.room(), at: 0)
+    return Progress(buffer.span(0..<max(count, 0)))
+  }
+
+  /// Keeps the progress instead of what was kept before; whether it did.
+  func keep(_ progress: Progress?) -> Bool {
+    guard let progress else {
+      return unlinkat(root, Self.progressName.cString, 0) == 0 || clinux_errno() == ENOENT
+    }
+    let file = clinux_open(
+      root, Self.progressDraft.cString, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK,
+      0o640)
+    guard file >= 0 else { return false }
+    defer { CLinux.close(file) }
+    let bytes = progress.bytes
+    let written = bytes.span.withUnsafeBytes { CLinux.write(file, $0.baseAddress, $0.count) }
+    return written == Progress.byteCount && fdatasync(file) == 0
+      && renameat(root, Self.progressDraft.cString, root, Self.progressName.cString) == 0
+  }
+
+  // MARK: - failed/
 
   /// Removes the oldest files from `failed/` until no more than `limit` are left.
   private func boundFailed(to limit: Int) {

@@ -1,5 +1,5 @@
 /// When the peer's kernel acknowledged what was sent. It proves nothing about the gateway, but the wait for an error
-/// response begins there: a notification counts as settled when that wait is over.
+/// response begins there: a notification counts as settled when that wait is over, unless it has to begin anew.
 struct Acknowledgements {
   private struct Mark {
     /// Everything up to this identifier lies before `wireEnd` in the stream.
@@ -14,6 +14,8 @@ struct Acknowledgements {
   private var marks: InlineArray<32, Mark>
   private var count = 0
   private let settle: Duration
+  /// Whether an answer to the newest mark is waited for, which will speak of all.
+  var waitsForAll = false
   /// When it is time to ask whether the oldest mark has been acknowledged.
   private var askAt = Instant(milliseconds: 0)
 
@@ -28,6 +30,7 @@ struct Acknowledgements {
   /// Forgets the connection.
   mutating func clear() {
     count = 0
+    waitsForAll = false
   }
 
   /// What was sent at about the same time settles together; when there are many marks, the newest one grows.
@@ -50,6 +53,13 @@ struct Acknowledgements {
     count += 1
   }
 
+  /// Whatever waits for an answer waits for it from now on.
+  mutating func restart(at now: Instant) {
+    for index in 0..<count where marks[index].acknowledgedAt != nil {
+      marks[index].acknowledgedAt = now
+    }
+  }
+
   /// - Parameters:
   ///   - wireEnd: the place in the stream up to which the peer has everything.
   ///   - instant: when that became so, at the latest.
@@ -62,9 +72,11 @@ struct Acknowledgements {
     askAt = now + Duration(milliseconds: settle.milliseconds / 4 + 1)
   }
 
-  /// When the wait for the oldest mark is over; nil before it has begun.
+  /// When the wait for the oldest mark, or for all of them, is over; nil before it has begun.
   var settledAt: Instant? {
-    guard count > 0, let since = marks[0].acknowledgedAt else { return nil }
+    guard count > 0, let since = marks[waitsForAll ? count - 1 : 0].acknowledgedAt else {
+      return nil
+    }
     return since + settle
   }
 
@@ -81,12 +93,15 @@ struct Acknowledgements {
 
   /// Whether it must now be known how much the peer has.
   func mustAsk(at now: Instant) -> Bool {
-    count > 0 && marks[0].acknowledgedAt == nil && now >= askAt
+    isUnacknowledged && now >= askAt
   }
 
   /// When something here is due.
   var deadline: Instant? {
     guard count > 0 else { return nil }
-    return settledAt ?? askAt
+    guard isUnacknowledged else { return settledAt }
+    return settledAt.map { $0 < askAt ? $0 : askAt } ?? askAt
   }
+
+  private var isUnacknowledged: Bool { count > 0 && marks[count - 1].acknowledgedAt == nil }
 }

@@ -56,12 +56,16 @@ public struct Courier: ~Copyable {
     case close
     /// Append ``failure`` to the file of the same name in `failed/`; then ``recorded(_:)``.
     case record
+    /// See to it that all that was recorded outlives a power cut; then ``synced(_:)``.
+    case sync
     /// Unlink ``settledName`` if it is still ``settledIdentity``; then ``removed(_:)``.
     case remove
-    /// Connect; then ``connected()`` or ``disconnected(_:)``.
+    /// Put ``progress`` in the place of what was kept last, so that it outlives a power cut; nil: nothing need be kept.
+    /// Then ``keptProgress(_:)``.
+    case keepProgress
+    /// Connect; then ``connected()`` or ``disconnected(at:byPeer:)``.
     case dial
-    /// Read what there is to read; if nothing came of that, write ``batchBytes``; then ``wrote(wireEnd:)`` or
-    /// ``blocked()``.
+    /// Write ``batchContents()``; then ``wrote(wireEnd:)`` or ``blocked()``.
     case write
     /// Read what there is to read, and then call ``heard(until:)``.
     case listen
@@ -108,18 +112,11 @@ public struct Courier: ~Copyable {
   var sent: Window
   var again: Window
   /// Where the last framed notification of the batch ended: one that begins there belongs to the same stretch.
-  var framedEnd: Place?
+  var framedEnd: FilePlace?
   /// Claims at the front of which everything is settled.
   var settledClaims = 0
   /// What the head of `again` still has to hear of the answer that put it there.
   var trim = Trim()
-
-  /// A place in a file that is under way.
-  struct Place: Equatable {
-    var claim: UInt32
-    var offset: Int64
-    var recipient: UInt32
-  }
 
   // The file being read.
   var reading: Reading?
@@ -129,9 +126,25 @@ public struct Courier: ~Copyable {
   /// Nothing is opened before.
   var pausedUntil: Instant?
   static let pause = Duration.seconds(2)
+  static let longPause = Duration.seconds(30)
   public internal(set) var failure = Text(capacity: NotificationReader.objectBytesMax + 8192)
   var failureClaim: UInt32?
+  /// Failures were recorded that a power cut might take.
+  var isRecordUnsynced = false
   public internal(set) var failureMovesFile = false
+
+  // How far the oldest file is settled.
+  /// What was kept last, and what is to be kept now.
+  var keptProgress: Progress?
+  public internal(set) var progress: Progress?
+  var keepProgressAt: Instant?
+  /// The file of what was kept is done with.
+  var isProgressStale = false
+  /// The last try to keep some failed.
+  var isProgressRefused = false
+  static let progressInterval = Duration.seconds(5)
+  /// A smaller file is repeated as a whole: that is less work than keeping count.
+  static let progressBytesMin: Int64 = 65_536
 
   // The connection.
   var link: Link
@@ -153,14 +166,20 @@ public struct Courier: ~Copyable {
   var wireEnd: UInt64 = 0
   var acknowledgedEnd: UInt64 = 0
   var acknowledgements: Acknowledgements
+  /// When the peer's acknowledgements were last asked for, and last moved on.
+  var sampledAt = Instant(milliseconds: 0)
+  var movedAt = Instant(milliseconds: 0)
   var answer = ErrorResponseReader()
   /// Until when everything that the gateway said has been read.
   var heardAt = Instant(milliseconds: 0)
+  /// Nothing has been done since.
+  var hasJustHeard = false
   var barrierID: UInt32?
   var barrierAt: Instant?
   /// Barriers in a row of which the connection ended without an answer to it. After two, only time settles.
   var vainBarriers = 0
   static let vainBarriersMax = 2
+  var suspicion = Suspicion()
   var isStopping = false
   var invalidTokens = InvalidTokens()
 
@@ -187,19 +206,15 @@ public struct Courier: ~Copyable {
   public mutating func next(_ time: Time) -> Step {
     self.time = time
     if rescanAt == nil { rescanAt = time.now + settings.rescan }
-    if let settledAt = acknowledgements.settledAt, settledAt <= time.now {
-      // Silence proves nothing that was not listened to.
-      guard heardAt >= settledAt else { return .listen }
-      while let lastID = acknowledgements.takeSettled(at: heardAt) {
-        settle(before: lastID &+ 1, byProof: false)
-      }
-    }
+    defer { hasJustHeard = false }
+    if let step = settleByTime() ?? endTrial() { return step }
     if let step = settlement() { return step }
     if mustClose { return .close }
     if link == .closing { return hangUp() }
     if let step = intake() { return step }
     // Reading may have shown that nothing is left of a file to send.
     if let step = settlement() { return step }
+    if let step = keepStep() { return step }
     if isDone { return .finish }
     switch link {
     case .down(let dialAt):
@@ -220,7 +235,8 @@ public struct Courier: ~Copyable {
   private mutating func settlement() -> Step? {
     if failureClaim != nil { return .record }
     while settledClaims > 0, claims[claims.first].isKept { removed(.kept) }
-    return settledClaims > 0 ? .remove : nil
+    guard settledClaims > 0 else { return nil }
+    return isRecordUnsynced ? .sync : .remove
   }
 
   /// Everything has been sent that there is to send.
@@ -230,7 +246,7 @@ public struct Courier: ~Copyable {
         || backlog.isEmpty && backlog.isComplete && !isScanWanted && unfinished.retryAt == nil)
   }
 
-  private var isDone: Bool {
+  var isDone: Bool {
     guard sent.isEmpty, batchBytes == 0, failureClaim == nil, settledClaims == 0 else {
       return false
     }
@@ -254,6 +270,8 @@ public struct Courier: ~Copyable {
     if case .up = link, !isBlocked, batchBytes > 0 { consider(flushAt) }
     consider(pausedUntil)
     consider(acknowledgements.deadline)
+    consider(trialEnd)
+    consider(keepProgressAt)
     if !isStopping {
       consider(unfinished.retryAt)
       consider(beingWritten.retryAt)
@@ -310,12 +328,19 @@ public struct Courier: ~Copyable {
   /// Everything has been read that came from the gateway until `instant`.
   public mutating func heard(until instant: Instant) {
     heardAt = instant
+    hasJustHeard = true
   }
 
   /// From now on nothing new is taken; what is under way is seen to its end.
   public mutating func stop() {
     isStopping = true
     if trim.isEmpty { interruptReading() }
+  }
+
+  /// The machine slept. What came meanwhile is sent once more by the peer's kernel, whenever that will be: what waits for an
+  /// answer waits anew.
+  public mutating func suspended(until now: Instant) {
+    acknowledgements.restart(at: now)
   }
 
   /// Names that writers use for what is not finished are left alone.

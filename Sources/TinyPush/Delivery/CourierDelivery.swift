@@ -11,11 +11,13 @@ extension Courier {
 
   /// There is no connection: it could not be made, or it ended. Whatever could still be read from it has been
   /// ``received(_:)``.
-  public mutating func disconnected(at now: Instant) {
+  ///
+  /// - Parameter byPeer: whether the other end closed or reset it; otherwise the way there is broken.
+  public mutating func disconnected(at now: Instant, byPeer: Bool) {
     time.now = now
     switch link {
     case .up:
-      let uncertain = cut(isAnswered: barrierID != nil && sent.isEmpty)
+      let uncertain = cut(byPeer ? .died : .unanswered)
       if uncertain > 0 { reports.add(.cut(uncertain: uncertain)) }
       link = .down(dialAt: dialAt())
     case .dialing: link = .down(dialAt: now + backoff.fail())
@@ -37,13 +39,16 @@ extension Courier {
     flushAt = nil
     framedEnd = nil
     lastWrittenID = nextID - 1
+    if acknowledgedEnd == self.wireEnd { movedAt = time.now }
     self.wireEnd = wireEnd
     acknowledgements.sent(upTo: lastWrittenID, wireEnd: wireEnd, at: time.now)
   }
 
-  /// The socket takes no more for now: the same batch is written when it does.
+  /// The socket takes no more for now: the same batch is written when it does. A gateway that does not keep up takes longer
+  /// to answer, too.
   public mutating func blocked() {
     isBlocked = true
+    acknowledgements.restart(at: time.now)
   }
 
   /// The socket takes bytes again.
@@ -57,7 +62,10 @@ extension Courier {
   ///   - since: how long ago an acknowledgement last came.
   ///   - roundTrip: how long one takes.
   public mutating func sampled(unacknowledged: Int, since: Duration, roundTrip: Duration) {
-    acknowledgedEnd = wireEnd - UInt64(min(unacknowledged, Int(clamping: wireEnd)))
+    let end = wireEnd - UInt64(min(unacknowledged, Int(clamping: wireEnd)))
+    if end > acknowledgedEnd || end == wireEnd { movedAt = time.now }
+    acknowledgedEnd = end
+    sampledAt = time.now
     var at = time.now
     if unacknowledged == 0, since.milliseconds < at.milliseconds {
       at.milliseconds -= since.milliseconds
@@ -77,30 +85,44 @@ extension Courier {
   mutating func transmit() -> Step? {
     if isBlocked {
       guard isUnblocked else { return nil }
-      isUnblocked = false
-      return .write
+      return write()
     }
     if batchBytes == 0 && wantsBarrier { frameBarrier() }
     if batchBytes == 0 {
-      // What the barrier was for has settled by time: nothing will be sent on this connection any more.
-      if sent.isEmpty, barrierID != nil || nextID >= .max - 1 {
-        cut(isAnswered: false)
+      // Identifiers are used up.
+      if sent.isEmpty, nextID >= .max - 1 {
+        cut(.answered)
         link = .closing
       }
       return nil
     }
     // More may come at once: only when there is none does waiting pay.
-    guard intakeState == .dry, barrierID == nil else { return .write }
-    if acknowledgedEnd == wireEnd { return .write }
+    guard intakeState == .dry, barrierID == nil else { return write() }
+    if acknowledgedEnd == wireEnd { return write() }
     guard let flushAt else { return .sample }
-    return time.now >= flushAt ? .write : nil
+    return time.now >= flushAt ? write() : nil
+  }
+
+  /// Nothing is written before everything has been read: to a gateway that has answered, a write brings a reset, and
+  /// that may take the answer away.
+  private mutating func write() -> Step {
+    guard hasJustHeard else { return .listen }
+    isUnblocked = false
+    return .write
+  }
+
+  /// Whether a barrier may be sent at all.
+  var mayBarrier: Bool {
+    guard settings.format != .simple, settings.confirm != .settle else { return false }
+    // A gateway that dies at a barrier is not well, and shows it so.
+    return vainBarriers < Self.vainBarriersMax || suspicion.isTrial
   }
 
   private var wantsBarrier: Bool {
-    guard barrierID == nil, vainBarriers < Self.vainBarriersMax, sent.notifications > 0,
-      settings.format != .simple,
-      settings.confirm != .settle, lastWrittenID > 0
-    else { return false }
+    guard barrierID == nil, mayBarrier else { return false }
+    if suspicion.isTrial { return true }
+    guard sent.notifications > 0, lastWrittenID > 0 else { return false }
+    if suspicion.isNarrow { return isAllSent || intakeState == .windowFull }
     if isStopping || settings.isOnce {
       return isAllSent || isStopping || intakeState == .windowFull
     }
@@ -118,6 +140,7 @@ extension Courier {
       settings.format, token: token.span, payload: payload.span,
       payloadBytes: payload.utf8CodeUnitCount, to: batch, at: 0)
     barrierID = nextID
+    acknowledgements.waitsForAll = true
     barrierAt = time.now
     nextID += 1
   }
@@ -131,7 +154,7 @@ extension Courier {
       do throws(ErrorResponseReader.Garbage) {
         if let response = try answer.take(bytes[index]) { handle(response) }
       } catch {
-        let uncertain = cut(isAnswered: false)
+        let uncertain = cut(.died)
         switch error {
         case .command(let byte):
           reports.add(.garbage(firstByte: byte, uncertain: uncertain))
@@ -147,7 +170,7 @@ extension Courier {
     let isKnown =
       id > 0 && id <= attemptedID && response.status.isDocumented && response.status != .none
     guard isKnown else {
-      reports.add(.strangeAnswer(response, uncertain: cut(isAnswered: false)))
+      reports.add(.strangeAnswer(response, uncertain: cut(.died)))
       link = .closing
       return
     }
@@ -155,7 +178,8 @@ extension Courier {
     settle(before: id, byProof: true)
     if id == barrierID {
       vainBarriers = 0
-      _ = cut(isAnswered: true)
+      if suspicion.isTrial { convict() }
+      _ = cut(.answered)
     } else if response.status == .shutdown {
       settlePart(through: id, status: nil)
       reports.add(.shutdown(resent: cutAfterAnswer()))
@@ -170,22 +194,9 @@ extension Courier {
     link = .closing
   }
 
-  /// Of the oldest stretch, whatever lies before `id` is accepted; `id` is too, unless `status` refuses it.
-  private mutating func settlePart(through id: UInt32, status: Status?) {
-    guard let head = sent.first, head.count > 0, head.firstID <= id else { return }
-    let accepted = id - head.firstID + (status == nil ? 1 : 0)
-    if status == nil && accepted == head.count {
-      settle(before: id &+ 1, byProof: true)
-      return
-    }
-    trim = Trim(accepted: accepted, status: status)
-    if !trim.isEmpty { noteProgress() }
-    counters.settledByProof += UInt64(accepted)
-  }
-
   private mutating func cutAfterAnswer() -> Int {
-    _ = cut(isAnswered: true)
-    return again.notifications - Int(trim.accepted) - (trim.status == nil ? 0 : 1)
+    _ = cut(.answered)
+    return again.notifications - Int(trim.accepted) - (trim.verdict == nil ? 0 : 1)
   }
 
   /// The last identifier of which the gateway may have seen the frame.
@@ -196,43 +207,23 @@ extension Courier {
     return head.firstID
   }
 
-  // MARK: - Settling
+  // MARK: - Ends
 
-  /// Everything before `id` arrived, or will not be heard of any more.
-  mutating func settle(before id: UInt32, byProof: Bool) {
-    while let head = sent.first {
-      if head.count > 0 {
-        guard head.firstID + head.count <= id else { break }
-        if byProof {
-          counters.settledByProof += UInt64(head.count)
-        } else {
-          counters.settledByTime += UInt64(head.count)
-        }
-        noteProgress()
-      }
-      dropHead()
-    }
-  }
-
-  /// Lets the ends of files go that have come to the front.
-  mutating func sweep() {
-    while let head = sent.first, head.count == 0 { dropHead() }
-  }
-
-  private mutating func dropHead() {
-    guard let head = sent.removeFirst() else { return }
-    if head.endsFile { settledClaims += 1 }
-  }
-
-  mutating func noteProgress() {
-    isProgress = true
-    backoff.reset()
+  /// How a connection ends.
+  enum Ending {
+    case answered
+    /// By the gateway, and nobody knows what arrived.
+    case died
+    /// By us, or by the network; the same.
+    case unanswered
   }
 
   /// The connection is over: what was sent and is not settled goes again, before anything new. Returns how many
   /// notifications nobody knows of.
   @discardableResult
-  mutating func cut(isAnswered: Bool) -> Int {
+  mutating func cut(_ ending: Ending) -> Int {
+    let isAnswered = ending == .answered
+    let wasBarrier = barrierID != nil
     interruptReading()
     var uncertain = 0
     if !isAnswered {
@@ -251,6 +242,9 @@ extension Courier {
       again.prepend(stretch)
     }
     if !isAnswered { counters.uncertain += UInt64(uncertain) }
+    if suspicion.isTrial ? !isAnswered : ending == .died && !(wasBarrier && !suspicion.isNarrow) {
+      suspect(uncertain)
+    }
     acknowledgements.clear()
     answer = ErrorResponseReader()
     batchBytes = 0
@@ -262,8 +256,18 @@ extension Courier {
     lastWrittenID = 0
     wireEnd = 0
     acknowledgedEnd = 0
-    if barrierID != nil && !isAnswered { vainBarriers += 1 }
+    if wasBarrier && !isAnswered { vainBarriers += 1 }
     barrierID = nil
     return uncertain
+  }
+
+  /// The connection died with so many notifications under way, which now go again.
+  private mutating func suspect(_ uncertain: Int) {
+    guard !isProgress, settings.uncertain == .resend else { return }
+    let wasNarrow = suspicion.isNarrow
+    suspicion.died(inFlight: uncertain, first: again.first?.place)
+    guard suspicion.isNarrow, !wasNarrow else { return }
+    backoff.reset()
+    reports.add(.narrowed)
   }
 }

@@ -34,18 +34,30 @@ extension Courier {
     failureClaim = now.claim
   }
 
-  /// The gateway refused a notification.
+  /// A notification was sent and is not sent again: the gateway refused it, or dies at it.
   mutating func refuse(
-    _ notification: Notification, digits: Span<UInt8>, status: Status, of now: Reading
+    _ notification: Notification, digits: Span<UInt8>, _ verdict: Verdict, of now: Reading
   ) {
     var reason = Text(capacity: 512)
-    reason.append("the gateway refused it: ")
-    reason.append(status.text)
-    reason.append("; ")
-    reason.append(status.advice)
-    begin(reason, claim: now.claim)
-    failure.append(",\"status\":")
-    failure.append(status.rawValue)
+    switch verdict {
+    case .refused(let status):
+      reason.append("the gateway refused it: ")
+      reason.append(status.text)
+      reason.append("; ")
+      reason.append(status.advice)
+      begin(reason, claim: now.claim)
+      failure.append(",\"status\":")
+      failure.append(status.rawValue)
+    case .deadly:
+      reason.append(
+        "the gateway closed the connection without a word each time that this one was sent, and not without it: "
+      )
+      reason.append(
+        settings.format == .simple
+          ? "most likely its token is invalid (format 0 has no answers that say so)"
+          : "look for what is unusual in it")
+      begin(reason, claim: now.claim)
+    }
     failure.append(",\"token\":")
     failure.append(json: digits)
     failure.append(",\"offset\":")
@@ -54,7 +66,9 @@ extension Courier {
     appendInOneLine(input.looseSpan(notification.object))
     failure.append("}\n")
     failureClaim = now.claim
-    if status == .invalidToken, let token = DeviceToken(hex: digits) { invalidTokens.insert(token) }
+    if verdict == .refused(.invalidToken), let token = DeviceToken(hex: digits) {
+      invalidTokens.insert(token)
+    }
   }
 
   /// A file cannot be read at all; the shell moves it beside the failure, so that its place is free.

@@ -63,12 +63,24 @@ extension Courier {
         claims.removeLast()
         return
       }
-      claims.identify(now.claim, as: identity)
       if delivered.contains(identity) {
         // It was delivered, and could not be removed: that is all there is to do.
+        claims.identify(now.claim, as: identity)
         release(now)
         finishFile(now.claim)
         return
+      }
+      guard !delivered.isFull else {
+        // What is delivered now could not be removed either, and would be forgotten and delivered again.
+        putOff(now)
+        pausedUntil = time.now + Self.longPause
+        isScanWanted = true
+        return
+      }
+      claims.identify(now.claim, as: identity)
+      if let progress = settledBefore(identity) {
+        now.passUntil = progress.offset
+        now.recipient = progress.recipient
       }
     } else if claims[now.claim].identity != identity {
       release(now)
@@ -152,14 +164,29 @@ extension Courier {
     guard let claim = failureClaim else { return }
     failureClaim = nil
     failureMovesFile = false
-    guard !isRecorded else { return }
-    claims.keep(claim)
+    guard isRecorded else {
+      claims.keep(claim)
+      reports.add(.notRecorded)
+      return
+    }
+    isRecordUnsynced = true
+    claims.noteFailure(claim)
+  }
+
+  /// Whether what was recorded is safe. If it is not, the system may have forgotten some of it, and tells only once: each
+  /// file under way that had a failure stays, and is delivered again.
+  public mutating func synced(_ isSynced: Bool) {
+    isRecordUnsynced = false
+    guard !isSynced else { return }
+    claims.keepThoseThatFailed()
     reports.add(.notRecorded)
   }
 
   public mutating func removed(_ removal: Removal) {
     let isChanged = claims[claims.first].isChanged
-    if case .failed = removal { delivered.insert(claims[claims.first].identity) }
+    let identity = claims[claims.first].identity
+    if case .failed = removal { delivered.insert(identity) } else { delivered.remove(identity) }
+    if keptProgress?.file == identity { isProgressStale = true }
     settledClaims -= 1
     claims.removeFirst()
     switch removal {

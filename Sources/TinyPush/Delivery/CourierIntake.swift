@@ -34,7 +34,7 @@ extension Courier {
   /// Whether a frame may be put into the batch now.
   private var canFrame: Bool {
     guard case .up = link else { return false }
-    return !isBlocked && barrierID == nil && nextID < .max - 1
+    return !isBlocked && barrierID == nil && !suspicion.isTrial && nextID < .max - 1
   }
 
   /// Whether what is sent next can be kept in mind, and after a cut put before what already is to go again.
@@ -48,8 +48,9 @@ extension Courier {
   private mutating func beginReading() -> Step? {
     if isPaused { return nil }
     guard canFrame || !trim.isEmpty else {
-      // Nothing can be sent; but what waits should be known, so that `--once` knows whether there is anything.
-      return link != .closing && backlog.isEmpty && !isStopping ? scanIfWanted() : nil
+      // Nothing can be sent; but `--once` should know whether there is anything.
+      return settings.isOnce && link != .closing && backlog.isEmpty && !isStopping
+        ? scanIfWanted() : nil
     }
     if isStopping && trim.isEmpty { return nil }
     while let stretch = again.first {
@@ -116,6 +117,11 @@ extension Courier {
   /// Reads and frames on in the present file.
   private mutating func readOn() -> Progress {
     guard var now = reading else { return .goOn }
+    if now.inputOffset < now.passUntil {
+      pass(&now)
+      reading = now
+      return .goOn
+    }
     while now.remaining > 0 {
       let before = now.reader
       let result = now.reader.next(in: input.span(0..<now.inputBytes), isWhole: now.isWhole)
@@ -187,6 +193,17 @@ extension Courier {
     return .goOn
   }
 
+  /// Passes over what was settled before the agent started; its lines count.
+  private mutating func pass(_ now: inout Reading) {
+    let settled = Int(min(Int64(now.inputBytes), now.passUntil - now.inputOffset))
+    countLines(in: 0..<settled, of: &now)
+    input.move(from: settled, to: 0, count: now.inputBytes - settled)
+    now.inputOffset += Int64(settled)
+    now.inputBytes -= settled
+    now.isAtStart = false
+    if now.inputBytes == 0 && !now.isWhole { now.state = .wantsInput }
+  }
+
   /// Puts a notification's frames into the batch, one a recipient.
   ///
   /// - Parameter start: where in the input reading it began, directly behind the one before it.
@@ -211,14 +228,16 @@ extension Courier {
           trim.accepted -= 1
           continue
         }
-        refuse(notification, digits: digits, status: trim.status!, of: now)
+        refuse(notification, digits: digits, trim.verdict!, of: now)
         trim = Trim()
         now.recipientIsLeft = recipient + 1 < UInt32(notification.recipients) && now.remaining > 0
         return .goOn
       }
       guard canFrame else { return .stop(.dry) }
       guard batchBytes + frameBytes <= batch.capacity else { return .stop(.batchFull) }
-      guard hasRoomForStretch else { return .stop(.windowFull) }
+      guard hasRoomForStretch, sent.notifications < suspicion.limit else {
+        return .stop(.windowFull)
+      }
       now.recipient = recipient + 1
       now.isAtStart = false
       if !now.isFresh { now.remaining -= 1 }
@@ -237,7 +256,7 @@ extension Courier {
       ).write(
         settings.format, token: bytes.bytes.span, payload: text.extracting(notification.payload),
         payloadBytes: notification.payloadBytes, to: batch, at: batchBytes)
-      let place = Place(
+      let place = FilePlace(
         claim: now.claim, offset: now.inputOffset + Int64(start), recipient: recipient)
       if framedEnd == place {
         sent.extendLast()
@@ -249,8 +268,8 @@ extension Courier {
       }
       framedEnd =
         recipient + 1 < UInt32(notification.recipients)
-        ? Place(claim: now.claim, offset: place.offset, recipient: recipient + 1)
-        : Place(
+        ? FilePlace(claim: now.claim, offset: place.offset, recipient: recipient + 1)
+        : FilePlace(
           claim: now.claim, offset: now.inputOffset + Int64(notification.object.upperBound),
           recipient: 0)
       if now.wasSent { counters.repeated += 1 }

@@ -27,6 +27,8 @@ struct Reading {
   var remaining: UInt32 = .max
   var endsFile = false
   var wasSent = false
+  /// Up to here it was settled before the agent started.
+  var passUntil: Int64 = 0
   /// The present notification has recipients left to look at.
   var recipientIsLeft = false
   /// For places in the file as people count them; only while it is read from its start.
@@ -38,7 +40,14 @@ struct Reading {
 /// next one is refused.
 struct Trim {
   var accepted: UInt32 = 0
-  var status: Status?
+  var verdict: Verdict?
 
-  var isEmpty: Bool { accepted == 0 && status == nil }
+  var isEmpty: Bool { accepted == 0 && verdict == nil }
+}
+
+/// Why a notification that was sent is not sent again.
+enum Verdict: Equatable {
+  case refused(Status)
+  /// Connections die at it.
+  case deadly
 }

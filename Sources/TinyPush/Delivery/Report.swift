@@ -10,6 +10,12 @@ public enum Report {
   case garbage(firstByte: UInt8, uncertain: Int)
   /// The connection ended without an answer while notifications were under way.
   case cut(uncertain: Int)
+  /// The gateway took a barrier and did not answer it.
+  case unanswered(uncertain: Int)
+  /// Connections keep dying: fewer notifications are sent at a time, to find the one at which they do.
+  case narrowed
+  /// That one is found.
+  case deadly
   /// A notification was refused before it was sent.
   case failedCheck
   /// The gateway refused a notification that already counted as settled: its answer came later than `settle`.

@@ -1,3 +1,12 @@
+/// Where a notification to one recipient stands, in a file that is under way.
+struct FilePlace: Equatable {
+  /// The number of the file's claim.
+  var claim: UInt32
+  var offset: Int64
+  /// Recipients that come before this one.
+  var recipient: UInt32
+}
+
 /// Notifications that stand one behind the other in a file and were sent one behind the other. What must go again is read
 /// again from there: the window holds places, not bytes.
 struct Stretch {
@@ -15,6 +24,8 @@ struct Stretch {
   var endsFile: Bool
   /// It was on the wire before: writing it is a repetition.
   var wasSent = false
+
+  var place: FilePlace { FilePlace(claim: claim, offset: offset, recipient: recipient) }
 }
 
 /// A queue of stretches, in the order of sending; bounded.

@@ -23,22 +23,33 @@ struct Claim: BitwiseCopyable {
   var isKept = false
   /// It is another file by now.
   var isChanged = false
+  /// Something of it is in `failed/`.
+  var hasFailure = false
 }
 
-/// Files that were delivered and could not be removed, so that they are not delivered again and again. The newest are kept.
+/// Files that were delivered and could not be removed, so that they are not delivered again and again.
 struct Delivered: ~Copyable {
   static let capacity = 256
   private let identities = FixedBuffer<FileIdentity>(capacity: capacity)
   private var count = 0
-  private var next = 0
 
   init() {}
 
+  var isFull: Bool { count == Self.capacity }
+
   mutating func insert(_ identity: FileIdentity) {
-    guard !contains(identity) else { return }
-    identities[next] = identity
-    next = (next + 1) % Self.capacity
-    count = min(count + 1, Self.capacity)
+    guard !isFull, !contains(identity) else { return }
+    identities[count] = identity
+    count += 1
+  }
+
+  /// It is gone, or another file by now.
+  mutating func remove(_ identity: FileIdentity) {
+    for index in 0..<count where identities[index] == identity {
+      count -= 1
+      identities[index] = identities[count]
+      return
+    }
   }
 
   func contains(_ identity: FileIdentity) -> Bool {
@@ -129,6 +140,21 @@ struct Claims: ~Copyable {
     claim.isKept = true
     if isChanged { claim.isChanged = true }
     ring[index(number)] = claim
+  }
+
+  func noteFailure(_ number: UInt32) {
+    var claim = self[number]
+    claim.hasFailure = true
+    ring[index(number)] = claim
+  }
+
+  /// Whatever of these is in `failed/` may not stay there.
+  func keepThoseThatFailed() {
+    var number = first
+    while number != end {
+      if self[number].hasFailure { keep(number) }
+      number &+= 1
+    }
   }
 
   subscript(number: UInt32) -> Claim { ring[index(number)] }

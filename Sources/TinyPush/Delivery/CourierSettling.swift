@@ -1,0 +1,115 @@
+extension Courier {
+  // MARK: - By time
+
+  /// What has waited long enough for an answer counts as delivered, if the wait was a sound one.
+  mutating func settleByTime() -> Step? {
+    guard let over = acknowledgements.settledAt, over <= time.now else { return nil }
+    // Silence proves nothing that was not listened to, nor on a connection that has stopped moving.
+    guard heardAt >= over else { return .listen }
+    guard sampledAt >= over else { return .sample }
+    if isStalled {
+      acknowledgements.restart(at: time.now)
+    } else if barrierID != nil {
+      missBarrier()
+    } else {
+      let heard = heardAt < sampledAt ? heardAt : sampledAt
+      while let lastID = acknowledgements.takeSettled(at: heard) {
+        settle(before: lastID &+ 1, byProof: false)
+      }
+    }
+    return nil
+  }
+
+  /// Whether the peer has stopped taking what it is sent, so that it may not have looked at what it took before.
+  private var isStalled: Bool {
+    let patience = Duration(milliseconds: settings.settle.milliseconds / 2)
+    return acknowledgedEnd < wireEnd && movedAt + patience < time.now
+  }
+
+  /// A gateway that works refuses a barrier. This one was silent: whatever came before is as uncertain as after a cut.
+  private mutating func missBarrier() {
+    if suspicion.isTrial { convict() }
+    reports.add(.unanswered(uncertain: cut(.unanswered)))
+    link = .closing
+  }
+
+  // MARK: - By proof
+
+  /// Of the oldest stretch, whatever lies before `id` is accepted; `id` is too, unless `status` refuses it.
+  mutating func settlePart(through id: UInt32, status: Status?) {
+    guard let head = sent.first, head.count > 0, head.firstID <= id else { return }
+    let accepted = id - head.firstID + (status == nil ? 1 : 0)
+    if status == nil && accepted == head.count {
+      settle(before: id &+ 1, byProof: true)
+      return
+    }
+    trim = Trim(accepted: accepted, verdict: status.map { .refused($0) })
+    if !trim.isEmpty { noteProgress(Int(accepted) + (status == nil ? 0 : 1)) }
+    counters.settledByProof += UInt64(accepted)
+  }
+
+  /// Everything before `id` arrived, or will not be heard of any more.
+  mutating func settle(before id: UInt32, byProof: Bool) {
+    while let head = sent.first {
+      if head.count > 0 {
+        guard head.firstID + head.count <= id else { break }
+        if byProof {
+          counters.settledByProof += UInt64(head.count)
+        } else {
+          counters.settledByTime += UInt64(head.count)
+        }
+        noteProgress(Int(head.count))
+      }
+      dropHead()
+    }
+  }
+
+  /// Lets the ends of files go that have come to the front.
+  mutating func sweep() {
+    while let head = sent.first, head.count == 0 { dropHead() }
+  }
+
+  mutating func dropHead() {
+    guard let head = sent.removeFirst() else { return }
+    if head.endsFile { settledClaims += 1 }
+  }
+
+  private mutating func noteProgress(_ count: Int) {
+    isProgress = true
+    backoff.reset()
+    suspicion.settled(count)
+  }
+
+  // MARK: - By elimination
+
+  /// When a connection without the accused notification has lived long enough, where no barrier shows it sooner.
+  var trialEnd: Instant? {
+    guard suspicion.isTrial, link == .up, barrierID == nil, !mayBarrier, let upSince else {
+      return nil
+    }
+    return upSince + settings.settle
+  }
+
+  /// Ends the trial, if it has lasted.
+  mutating func endTrial() -> Step? {
+    guard let end = trialEnd, end <= time.now else { return nil }
+    guard heardAt >= end else { return .listen }
+    convict()
+    return nil
+  }
+
+  /// The connection lives without the first notification that is to go again: it is to blame for the deaths.
+  mutating func convict() {
+    while let head = again.first, head.count == 0 {
+      _ = again.removeFirst()
+      finishFile(head.claim)
+    }
+    suspicion.convicted()
+    guard !again.isEmpty else { return }
+    trim = Trim(accepted: 0, verdict: .deadly)
+    isProgress = true
+    backoff.reset()
+    counters.refused += 1
+    reports.add(.deadly)
+  }
+}

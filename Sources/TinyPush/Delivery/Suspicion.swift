@@ -1,0 +1,69 @@
+/// Finds the notification at which connections die, if there is one.
+///
+/// Some gateways close without a word at what they dislike, and what is sent again with everything else would end each
+/// connection for ever. One death is an accident. From the second in a row on, that settled nothing in between, fewer
+/// are sent at a time: a sixteenth of what was in flight, twice as many each time that they settle. So it comes to stand
+/// alone. After ``deathsMax`` deaths of it alone the next connection carries nothing: only if that one lives the
+/// notification is to blame, and not the gateway.
+struct Suspicion {
+  static let deathsMax = 3
+  private static let narrowing = 16
+
+  /// How many may be in flight.
+  private(set) var limit = Int.max
+  /// It is among so many notifications; 0: there is no suspicion.
+  private var suspects = 0
+  /// So many have settled since the limit last changed.
+  private var passed = 0
+  /// Connections in a row that died and had settled nothing.
+  private var deaths = 0
+  /// The one that was alone in flight, and on how many connections it was so.
+  private var accused: FilePlace?
+  private var deathsAlone = 0
+
+  var isNarrow: Bool { suspects > 0 }
+
+  /// Whether the next connection goes without the accused one.
+  var isTrial: Bool { deathsAlone >= Self.deathsMax }
+
+  /// A connection died without an answer, and settled nothing.
+  ///
+  /// - Parameters:
+  ///   - inFlight: notifications of which it is uncertain whether they arrived.
+  ///   - place: of the first one.
+  mutating func died(inFlight: Int, first place: FilePlace?) {
+    guard !isTrial else {
+      // It was not there: the gateway is not well, and has to be tried once more.
+      deathsAlone = Self.deathsMax - 1
+      return
+    }
+    guard inFlight > 0 else { return }
+    deaths += 1
+    deathsAlone = inFlight > 1 ? 0 : place == accused ? deathsAlone + 1 : 1
+    accused = inFlight > 1 ? nil : place
+    guard deaths > 1 || isNarrow else { return }
+    suspects = inFlight
+    passed = 0
+    limit = max(inFlight / Self.narrowing, 1)
+  }
+
+  /// So many notifications settled: it is not among them.
+  mutating func settled(_ count: Int) {
+    deaths = 0
+    deathsAlone = 0
+    guard isNarrow else { return }
+    suspects -= count
+    passed += count
+    if suspects <= 0 {
+      self = Suspicion()
+    } else if passed >= limit {
+      passed = 0
+      limit = min(limit * 2, suspects)
+    }
+  }
+
+  /// A connection without the accused one lived.
+  mutating func convicted() {
+    self = Suspicion()
+  }
+}

@@ -1,0 +1,96 @@
+import Testing
+
+@testable import Simulation
+@testable import TinyPush
+
+private let count = 3000
+
+private func largeFile(_ settle: Duration = .seconds(2)) -> World {
+  let world = World {
+    $0.settle = settle
+    $0.confirm = .settle
+  }
+  let numbers = Array(1...count)
+  let text = numbers.map { World.notification($0) + "\n" }.joined()
+  world.put("many", text: text, numbers: numbers)
+  return world
+}
+
+/// The socket takes some, and then nothing for a while: what came before settles.
+private func hold(_ world: World) {
+  world.blocks = { $0 == 15 ? 3_600_000 : nil }
+  world.run(.seconds(20))
+}
+
+@Test func `after a crash a large file goes on near where it was`() {
+  let world = largeFile()
+  hold(world)
+  #expect(world.progressKept == 1)
+  world.restart(once: true)
+  world.runToEnd()
+  #expect(world.waiting == [])
+  #expect(Set(world.accepted) == Set(1...count))
+  // A record's worth and what was uncertain, not the thousand.
+  #expect(world.accepted.count < count + 200)
+  #expect(world.progress == nil)
+}
+
+@Test func `a stop keeps how far a large file is`() {
+  let world = largeFile()
+  world.blocks = { $0 == 15 ? 3000 : nil }
+  world.after(1500) { world.courier.stop() }
+  world.runToEnd(within: .seconds(30))
+  let sent = world.accepted.count
+  #expect(sent > 0 && sent < count)
+  #expect(world.progressKept == 1)
+  world.restart(once: true)
+  world.runToEnd()
+  #expect(world.accepted == Array(1...count))
+  #expect(world.waiting == [])
+}
+
+@Test func `the place of a mistake is told rightly in a file that goes on`() {
+  let world = largeFile()
+  world.append("many", text: "{\"bad\"}\n")
+  hold(world)
+  #expect(world.progressKept == 1)
+  world.restart(once: true)
+  world.runToEnd()
+  #expect(world.failures.last?.line == count + 1)
+}
+
+@Test func `a file that is another one by now is delivered from its start`() {
+  let world = largeFile()
+  hold(world)
+  #expect(world.progressKept == 1)
+  let text = (5001...8000).map { World.notification($0) + "\n" }.joined()
+  world.put("many", text: text, numbers: Array(5001...8000))
+  world.restart(once: true)
+  world.runToEnd()
+  #expect(Set(world.accepted).isSuperset(of: Set(5001...8000)))
+}
+
+@Test func `for small files nothing is kept`() {
+  let world = World()
+  for number in 1...50 { world.put("a\(100 + number)", number) }
+  world.run(.seconds(60))
+  #expect(world.waiting == [])
+  #expect(world.progressKept == 0)
+}
+
+private func read(_ bytes: [UInt8]) -> Progress? { Progress(bytes.span) }
+
+@Test func `a record of progress survives the disk, and a damaged one is none`() {
+  let progress = Progress(
+    file: FileIdentity(inode: 7, changeTimeNs: -5, size: 1 << 40), offset: 1 << 33, recipient: 9)
+  let kept = progress.bytes
+  var bytes = [UInt8](kept.span)
+  #expect(read(bytes) == progress)
+  #expect(read(Array(bytes.dropLast())) == nil)
+  #expect(read([]) == nil)
+  for index in bytes.indices {
+    bytes[index] ^= 1
+    #expect(read(bytes) == nil)
+    bytes[index] ^= 1
+  }
+}

@@ -1,0 +1,77 @@
+import Testing
+
+@testable import Simulation
+@testable import TinyPush
+
+private func deadly(_ number: Int, of count: Int, once: Bool = true, format: FrameFormat = .items)
+  -> World
+{
+  let world = World(once: once) {
+    $0.format = format
+    $0.window = 500
+  }
+  for each in 1...count { world.put("\(10_000 + each)", each) }
+  world.verdict = { $0.number == number ? .vanish : .accept }
+  return world
+}
+
+@Test(arguments: [(1, 1), (1, 300), (150, 300), (299, 300), (300, 300)])
+func `the notification at which connections die is put aside, and the others arrive`(
+  number: Int, count: Int
+) throws {
+  let world = deadly(number, of: count)
+  world.runToEnd(within: .seconds(600))
+  #expect(Set(world.accepted) == Set(1...count).subtracting([number]))
+  #expect(world.waiting == [])
+  #expect(world.failures.map(\.number) == [number])
+  let failure = try #require(world.failures.first)
+  #expect(failure.reason.contains("closed the connection without a word"))
+  #expect(failure.status == nil)
+  #expect(world.courier.counters.refused == 1)
+  #expect(world.dials < 40)
+}
+
+@Test func `in the format without identifiers a bad token is found in the same way`() throws {
+  let world = deadly(77, of: 200, format: .simple)
+  world.runToEnd(within: .seconds(600))
+  #expect(Set(world.accepted) == Set(1...200).subtracting([77]))
+  #expect(world.failures.map(\.number) == [77])
+  #expect(world.failures.first?.reason.contains("its token is invalid") == true)
+  #expect(world.barriers == 0)
+}
+
+@Test func `several are found, one after the other`() {
+  let world = deadly(0, of: 100, once: false)
+  world.verdict = { [10, 11, 60].contains($0.number) ? .vanish : .accept }
+  world.run(.seconds(2000))
+  #expect(world.failures.compactMap(\.number).sorted() == [10, 11, 60])
+  #expect(Set(world.accepted) == Set(1...100).subtracting([10, 11, 60]))
+  #expect(world.waiting == [])
+}
+
+@Test func `a gateway that dies at everything, a barrier too, condemns nothing`() {
+  let world = World()
+  world.verdict = { _ in .vanish }
+  world.barrierVerdict = .vanish
+  world.put("a", 1)
+  world.put("b", 2)
+  world.run(.seconds(3000))
+  #expect(world.failures.isEmpty)
+  #expect(world.waiting == ["a", "b"])
+  world.verdict = { _ in .accept }
+  world.run(.seconds(600))
+  #expect(world.accepted == [1, 2])
+  #expect(world.waiting == [])
+}
+
+@Test func `a network that breaks under the same notification condemns nothing`() {
+  let world = World()
+  world.verdict = { [unowned world] push in
+    world.after(1) { world.cutAtOnce(byPeer: false) }
+    return world.connections < 30 ? .stall : .accept
+  }
+  world.put("a", 1)
+  world.run(.seconds(6000))
+  #expect(world.failures.isEmpty)
+  #expect(world.connections > 3)
+}

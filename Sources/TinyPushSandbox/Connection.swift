@@ -44,8 +44,12 @@ final class Connection {
     /// The handshake failed, and an alert is under way that says why.
     case refused
     case open
+    /// The session's end is put off to the deadline.
+    case late
     /// Our half is closed.
     case draining
+    /// Nothing is read or written, until the peer has enough of it.
+    case stalled
     case over
   }
 
@@ -76,21 +80,26 @@ final class Connection {
     case .handshake: shakeHands(nowMs)
     case .refused: if link.discardRaw() { stage = .over }
     case .open: act(serve(), nowMs)
+    case .late: wait()
     case .draining: drain()
+    case .stalled: end(isOrderly: false, "stalled until the peer gave up")
     case .over: break
     }
   }
 
   /// The deadline is over.
-  func expire() {
+  func expire(nowMs: Int64) {
     switch stage {
     case .handshake:
       refuseHandshake("it took longer than 10 seconds")
       stage = .over
     case .refused: stage = .over
-    case .open: break
+    case .late:
+      stage = .open
+      deadlineMs = nil
+      act(serve(), nowMs)
     case .draining: end(isOrderly: true, "closed")
-    case .over: break
+    case .open, .stalled, .over: break
     }
   }
 
@@ -98,13 +107,14 @@ final class Connection {
   func stop(nowMs: Int64) {
     switch stage {
     case .handshake, .refused: stage = .over
-    case .open:
+    case .open, .late:
       switch service {
       case .gateway(let session): act(session.goOutOfService(link), nowMs)
       case .feedback: act(.finish, nowMs)
       }
       deadlineMs = nowMs + Self.stopMs
     case .draining: deadlineMs = min(deadlineMs ?? .max, nowMs + Self.stopMs)
+    case .stalled: end(isOrderly: false, "stalled to the end")
     case .over: break
     }
   }
@@ -148,6 +158,17 @@ final class Connection {
       stage = .draining
       deadlineMs = nowMs + Self.drainMs
       drain()
+    case .late(let ms):
+      stage = .late
+      deadlineMs = nowMs + ms
+      wait()
+    case .reset:
+      link.reset()
+      end(isOrderly: false, "reset")
+    case .stall:
+      interest = EPOLLRDHUP.rawValue
+      stage = .stalled
+      deadlineMs = nil
     case .over:
       link.finish()
       end(isOrderly: true, "")
@@ -156,20 +177,30 @@ final class Connection {
   }
 
   private func drain() {
-    let turn: Turn
-    switch service {
-    case .gateway(let session): turn = session.discard(link)
-    case .feedback: turn = discard()
-    }
-    switch turn {
-    case .wantRead, .wantWrite, .finish: interest = EPOLLIN.rawValue
+    switch discard() {
     case .over: end(isOrderly: true, "closed")
     case .broken: end(isOrderly: false, "closed")
+    default: interest = EPOLLIN.rawValue
+    }
+  }
+
+  private func wait() {
+    switch discard() {
+    case .over: act(.over, 0)
+    case .broken: act(.broken, 0)
+    default: interest = EPOLLIN.rawValue
+    }
+  }
+
+  private func discard() -> Turn {
+    switch service {
+    case .gateway(let session): session.discard(link)
+    case .feedback: discardAll()
     }
   }
 
   /// Nobody has anything to say to the feedback service.
-  private func discard() -> Turn {
+  private func discardAll() -> Turn {
     let room = FixedBuffer<UInt8>(capacity: 1024)
     while true {
       switch link.read(into: room.room(from: 0)) {

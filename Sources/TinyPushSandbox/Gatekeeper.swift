@@ -61,11 +61,11 @@ final class Gatekeeper {
 /// What is decided.
 enum Verdict {
   case accepted(PayloadSummary)
-  case refused(Status, Fault)
+  case refused(Status, Objection)
 }
 
 /// Why a notification is refused, in more detail than its status.
-enum Fault {
+enum Objection {
   case noTopic
   case topic(bytes: Int)
   case noToken
@@ -76,6 +76,8 @@ enum Fault {
   case payload(PayloadProblem)
   case priority(UInt8)
   case silentAtOnce
+  /// It was to be refused, whatever it is.
+  case fault
   case frame(FrameProblem)
 
   func describe(in text: inout Text) {
@@ -105,6 +107,7 @@ enum Fault {
       text.append(" is neither 10 nor 5")
     case .silentAtOnce:
       text.append("priority 10, and nothing but content-available to deliver: use priority 5")
+    case .fault: text.append("a fault is played; nothing is wrong with it")
     case .frame(let problem): problem.describe(in: &text)
     }
   }

@@ -1,26 +1,35 @@
 import TinyPush
 
-/// The gateway's side of one connection: silent, until it refuses a notification.
+/// The gateway's side of one connection: silent, until it refuses a notification or plays a fault.
 final class GatewaySession {
   /// Records read at a turn, so that one peer cannot keep the others waiting.
   private static let recordsMax = 8
+  /// What garbage consists of, as often as it takes. No answer begins with an "n".
+  private static let garbage: StaticString = "no answer "
+  private static let garbageBytesMax = 4000
 
   private let number: Int64
   private let gatekeeper: Gatekeeper
+  private let faults: Faults
   private let journal: Journal
   private var reader = FrameReader()
   private var topicBytes = 0
   private(set) var accepted: Int64 = 0
   private var lastAccepted: UInt32?
-  private let answer = FixedBuffer<UInt8>(capacity: ErrorResponse.byteCount)
-  private var answerBytes = 0
+  private var lastWords = FixedBuffer<UInt8>(capacity: ErrorResponse.byteCount)
+  private var lastBytes = 0
   private var isOver = false
+  /// How it ends when the last words are said.
+  private var ending = Turn.finish
+  /// How long the end is put off.
+  private var delayMs: Int64 = 0
   private var discardedFrames: Int64 = 0
   private var discardedBytes: Int64 = 0
 
-  init(number: Int64, gatekeeper: Gatekeeper, journal: Journal) {
+  init(number: Int64, gatekeeper: Gatekeeper, faults: Faults, journal: Journal) {
     self.number = number
     self.gatekeeper = gatekeeper
+    self.faults = faults
     self.journal = journal
   }
 
@@ -38,7 +47,7 @@ final class GatewaySession {
       case .broken: return .broken
       }
       judge()
-      if isOver { return end(link) }
+      if isOver { return delayMs > 0 ? .late(ms: delayMs) : end(link) }
       records += 1
     } while records < Self.recordsMax || link.hasPending
     return .wantRead
@@ -79,6 +88,7 @@ final class GatewaySession {
 
   func closed() {
     guard discardedBytes > 0 else { return }
+    countDiscarded()
     journal.discarded(number, notifications: discardedFrames, bytes: discardedBytes)
   }
 
@@ -89,11 +99,16 @@ final class GatewaySession {
       while let frame = try reader.next() {
         switch gatekeeper.judge(frame, topicBytes: topicBytes, by: reader) {
         case .accepted(let summary):
-          accepted += 1
-          lastAccepted = frame.identifier
-          journal.accepted(number, frame, summary, reader)
-        case .refused(let status, let fault):
-          refuse(frame, status, fault)
+          let token = frame.token ?? 0..<0
+          if let due = faults.next(
+            token: reader.bytes(token), nowMs: journal.clock.monotonicMs)
+          {
+            play(due.fault, at: due.number, frame, summary)
+            return
+          }
+          accept(frame, summary)
+        case .refused(let status, let objection):
+          refuse(frame, status, objection)
           return
         }
       }
@@ -105,38 +120,76 @@ final class GatewaySession {
     }
   }
 
-  private func refuse(_ frame: ReceivedFrame, _ status: Status, _ fault: Fault) {
+  private func accept(_ frame: ReceivedFrame, _ summary: PayloadSummary) {
+    accepted += 1
+    lastAccepted = frame.identifier
+    journal.accepted(number, frame, summary, reader)
+  }
+
+  private func play(
+    _ fault: Fault, at count: Int64, _ frame: ReceivedFrame, _ summary: PayloadSummary
+  ) {
+    if case .status = fault.act {} else { accept(frame, summary) }
+    journal.played(number, fault, at: count, frame, reader)
+    delayMs = Int64(fault.delay.milliseconds)
+    if case .status(let status) = fault.act { return refuse(frame, status, .fault) }
+    isOver = true
+    discardedBytes += Int64(reader.heldBytes)
+    switch fault.act {
+    case .status, .close: break
+    case .shutdown: if let lastAccepted { answer(.shutdown, lastAccepted) }
+    case .reset: ending = .reset
+    case .stall: ending = .stall
+    case .garbage(let bytes): fillWithGarbage(bytes)
+    }
+  }
+
+  private func fillWithGarbage(_ bytes: Int) {
+    lastWords = FixedBuffer(capacity: Self.garbageBytesMax)
+    var index = 0
+    while index < lastWords.capacity {
+      lastWords.store(Self.garbage.span, at: index)
+      index += Self.garbage.utf8CodeUnitCount
+    }
+    lastBytes = bytes
+  }
+
+  private func refuse(_ frame: ReceivedFrame, _ status: Status, _ objection: Objection) {
     isOver = true
     // The simple format has no identifiers: the close is all the answer that there is.
     if frame.format != .simple { answer(status, frame.identifier) }
     journal.refused(
-      number, identifier: frame.identifier, token: frame.token ?? 0..<0, reader, status, fault)
+      number, identifier: frame.identifier, token: frame.token ?? 0..<0, reader, status, objection)
     discardedBytes += Int64(reader.heldBytes)
   }
 
   private func answer(_ status: Status, _ identifier: UInt32?) {
     let response = ErrorResponse(status: status, identifier: identifier ?? 0)
-    answer.store(response.bytes.span, at: 0)
-    answerBytes = ErrorResponse.byteCount
+    lastWords.store(response.bytes.span, at: 0)
+    lastBytes = ErrorResponse.byteCount
   }
 
-  /// Says the last word.
+  /// Says the last words.
   private func end(_ link: borrowing Link) -> Turn {
-    guard answerBytes > 0 else { return .finish }
-    switch link.write(answer, count: answerBytes) {
-    case .done:
-      answerBytes = 0
-      return .finish
-    case .wantRead: return .wantRead
-    case .wantWrite: return .wantWrite
-    case .closed: return .over
-    case .broken: return .broken
+    while lastBytes > 0 {
+      let count = min(lastBytes, lastWords.capacity)
+      switch link.write(lastWords, count: count) {
+      case .done: lastBytes -= count
+      case .wantRead: return .wantRead
+      case .wantWrite: return .wantWrite
+      case .closed: return .over
+      case .broken: return .broken
+      }
     }
+    return ending
   }
 
   private func countDiscarded() {
     do throws(FrameProblem) {
-      while try reader.next() != nil { discardedFrames += 1 }
+      while let frame = try reader.next() {
+        // A frame that only proves what came before it, a barrier, is no notification.
+        if frame.token?.count == DeviceToken.byteCount { discardedFrames += 1 }
+      }
     } catch {
       // Out of step: its bytes still count, and must not fill the room.
       reader.drop()
@@ -149,6 +202,12 @@ enum Turn {
   case wantRead, wantWrite
   /// Everything is said: goodbye.
   case finish
+  /// The end is put off.
+  case late(ms: Int64)
+  /// A fault: an end without goodbye.
+  case reset
+  /// A fault: no end, and nothing more either.
+  case stall
   /// The peer has closed.
   case over
   /// The connection broke.

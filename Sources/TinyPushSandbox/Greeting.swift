@@ -4,8 +4,8 @@ import TinyPush
 /// What somebody who starts a sandbox for the first time needs to know.
 enum Greeting {
   static func write(
-    _ gateway: borrowing Listener, _ feedback: borrowing Listener, _ home: Home, isQuiet: Bool,
-    in text: inout Text
+    _ gateway: borrowing Listener, _ feedback: borrowing Listener, _ home: Home, _ faults: Faults,
+    isQuiet: Bool, in text: inout Text
   ) {
     text.append("listening on 127.0.0.1")
     if gateway.v6 >= 0 && feedback.v6 >= 0 { text.append(" and [::1]") }
@@ -29,8 +29,21 @@ enum Greeting {
       text.append("  gone devices  ")
       home.write(FeedbackList.name, in: &text)
       text.append(", a line each: UNIXSECONDS HEXTOKEN\n")
+      write(faults, in: &text)
     }
     text.append("ready; Ctrl-C ends it\n")
+  }
+
+  private static func write(_ faults: Faults, in text: inout Text) {
+    for index in 0..<faults.count {
+      text.append("  fault         ")
+      faults[index].describe(in: &text)
+      text.append("\n")
+    }
+    guard let seed = faults.seed else { return }
+    text.append("  seed          ")
+    text.append(seed)
+    text.append("\n")
   }
 
   /// A path as a shell takes it.

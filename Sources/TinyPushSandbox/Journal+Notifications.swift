@@ -31,7 +31,7 @@ extension Journal {
   /// - Parameter tokenRange: what there is of it.
   func refused(
     _ number: Int64, identifier: UInt32?, token tokenRange: Range<Int>,
-    _ reader: borrowing FrameReader, _ status: Status, _ fault: Fault
+    _ reader: borrowing FrameReader, _ status: Status, _ objection: Objection
   ) {
     tally.refused += 1
     guard !isQuiet else { return }
@@ -44,7 +44,7 @@ extension Journal {
       line.member("status", status.rawValue, in: &out)
       line.member("reason", text: status.text.span, in: &out)
       var detail = Text()
-      fault.describe(in: &detail)
+      objection.describe(in: &detail)
       line.member("text", text: detail.bytes, in: &out)
       let shown = token.count <= 64 ? token.count : 64
       line.member("token", hex: token.extracting(0..<shown), in: &out)
@@ -59,7 +59,7 @@ extension Journal {
       out.append(")")
       out.append(palette.end)
       out.append(": ")
-      fault.describe(in: &out)
+      objection.describe(in: &out)
       if let identifier {
         out.append("; identifier ")
         out.append(identifier)
@@ -68,6 +68,41 @@ extension Journal {
         out.append(", token ")
         Card.write(shortToken: token, in: &out)
       }
+      out.append("\n")
+    }
+  }
+
+  /// A fault begins.
+  ///
+  /// - Parameter count: the number of the notification at which it is played.
+  func played(
+    _ number: Int64, _ fault: Fault, at count: Int64, _ frame: ReceivedFrame,
+    _ reader: borrowing FrameReader
+  ) {
+    tally.faults += 1
+    guard !isQuiet else { return }
+    begin()
+    var words = Text()
+    fault.describe(in: &words)
+    let token = reader.bytes(frame.token ?? 0..<0)
+    if isJSON {
+      let line = JSONLine("fault", at: clock.unixMs, in: &out)
+      line.member("connection", number, in: &out)
+      line.member("fault", text: words.bytes, in: &out)
+      line.member("notification", count, in: &out)
+      line.member("identifier", frame.identifier, in: &out)
+      line.member("token", hex: token, in: &out)
+      line.end(in: &out)
+    } else {
+      beginLine(connection: number)
+      out.append(palette.bad)
+      out.append("fault ")
+      out.append(bytes: words.bytes)
+      out.append(palette.end)
+      out.append(" is played at notification ")
+      out.append(count)
+      out.append(", token ")
+      Card.write(shortToken: token, in: &out)
       out.append("\n")
     }
   }

@@ -36,7 +36,9 @@ final class Journal {
 
   // MARK: - The sandbox
 
-  func listening(_ sandbox: borrowing Listener, _ feedback: borrowing Listener, _ home: Home) {
+  func listening(
+    _ sandbox: borrowing Listener, _ feedback: borrowing Listener, _ home: Home, _ faults: Faults
+  ) {
     if isJSON {
       let line = JSONLine("listening", at: clock.unixMs, in: &out)
       line.member("gateway", sandbox.port, in: &out)
@@ -45,9 +47,10 @@ final class Journal {
       var path = Text(capacity: 8192)
       home.write(ConfigFile.name, in: &path)
       out.append(json: path)
+      if let seed = faults.seed { line.member("seed", seed, in: &out) }
       line.end(in: &out)
     } else {
-      Greeting.write(sandbox, feedback, home, isQuiet: isQuiet, in: &out)
+      Greeting.write(sandbox, feedback, home, faults, isQuiet: isQuiet, in: &out)
     }
     flush()
   }

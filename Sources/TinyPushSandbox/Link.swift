@@ -57,6 +57,12 @@ struct Link: ~Copyable {
     shutdown(descriptor, Int32(SHUT_WR))
   }
 
+  /// From now on its end is a reset, which throws away what is under way in both directions.
+  func reset() {
+    var lingering = linger(l_onoff: 1, l_linger: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &lingering, UInt32(MemoryLayout<linger>.size))
+  }
+
   /// Says that nothing more will come, where no session has come about to say goodbye in.
   func finishRaw() { shutdown(descriptor, Int32(SHUT_WR)) }
 

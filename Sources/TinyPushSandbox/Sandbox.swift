@@ -12,6 +12,7 @@ public final class Sandbox {
   private let home: Home
   private let journal: Journal
   private let gatekeeper: Gatekeeper
+  private let faults: Faults
   private let server: Server
   private let gateway: Listener
   private let feedback: Listener
@@ -59,6 +60,8 @@ public final class Sandbox {
     journal = Journal(isJSON: options.isJSON, isQuiet: options.isQuiet)
     gatekeeper = Gatekeeper(
       payloadLimit: options.payloadLimit, invalidTokens: options.invalidTokens)
+    faults = options.faults
+    faults.start(nowMs: clock.monotonicMs, seed: options.seed)
     self.home = home
     self.gateway = gateway
     self.feedback = feedback
@@ -74,7 +77,7 @@ public final class Sandbox {
     poller.add(signals, EPOLLIN.rawValue)
     eachListener { poller, listener in poller.add(listener, EPOLLIN.rawValue) }
     journal.tick(clock)
-    journal.listening(gateway, feedback, home)
+    journal.listening(gateway, feedback, home, faults)
     while true {
       if case .stopping = stage, connectionCount == 0 { break }
       guard turn() else { break }
@@ -166,7 +169,8 @@ public final class Sandbox {
     switch service {
     case .gateway:
       session = .gateway(
-        GatewaySession(number: lastNumber, gatekeeper: gatekeeper, journal: journal))
+        GatewaySession(
+          number: lastNumber, gatekeeper: gatekeeper, faults: faults, journal: journal))
     case .feedback:
       session = .feedback(FeedbackSession(number: lastNumber, home: home, journal: journal))
     }
@@ -216,7 +220,7 @@ public final class Sandbox {
       guard let connection = connections[index], let deadline = connection.deadlineMs,
         deadline <= clock.monotonicMs
       else { continue }
-      connection.expire()
+      connection.expire(nowMs: clock.monotonicMs)
       settle(index)
     }
     if case .full = stage, let retryMs, retryMs <= clock.monotonicMs { resume() }

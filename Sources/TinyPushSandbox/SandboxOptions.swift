@@ -16,6 +16,10 @@ public struct SandboxOptions: ~Copyable {
   public var payloadLimit = SandboxOptions.payloadLimitDefault
   /// Tokens that are answered with status 8.
   public var invalidTokens = TokenList()
+  /// What is to go wrong.
+  public var faults = Faults()
+  /// What the faults by chance depend on; nil: any number.
+  public var seed: UInt64?
 
   /// Source: Local and Remote Notification Programming Guide, 2015-10, table 5-1.
   public static let payloadLimitDefault = 2048

@@ -8,6 +8,7 @@ struct Tally {
   var acceptedBytes: Int64 = 0
   var refused: Int64 = 0
   var discarded: Int64 = 0
+  var faults: Int64 = 0
   var feedbackTuples: Int64 = 0
 
   /// In words: `3 connections, 12 accepted, 1 refused, …`.
@@ -22,6 +23,11 @@ struct Tally {
     text.append(" refused, ")
     text.append(discarded)
     text.append(" discarded")
+    if faults > 0 {
+      text.append(", ")
+      text.append(faults)
+      text.append(faults == 1 ? " fault played" : " faults played")
+    }
     if handshakesRefused > 0 {
       text.append(", ")
       text.append(handshakesRefused)
@@ -43,6 +49,7 @@ struct Tally {
     line.member("acceptedBytes", acceptedBytes, in: &text)
     line.member("refused", refused, in: &text)
     line.member("discarded", discarded, in: &text)
+    line.member("faults", faults, in: &text)
     line.member("feedback", feedbackTuples, in: &text)
   }
 }

@@ -17,20 +17,36 @@ enum SandboxCommand {
       --payload-limit N     refuse larger payloads with status 7 (2048 bytes)
       --invalid TOKEN       refuse this device token with status 8, as is done with 64
                             zeros; may be given up to 64 times
+      --fault WHAT@WHEN     do something wrong on purpose; may be given up to 64 times
+      --seed N              what the faults by chance depend on
       --help                print this
 
     The first start makes DIR/tinypush.conf for `tinypush run --config`. Lines of
     UNIXSECONDS HEXTOKEN in DIR/feedback are what the feedback service tells next.
+
+    WHAT goes wrong is one of these. +TIME behind it, such as +5s, puts it off.
+      status=N              refuse the notification with this status (0 to 255), close
+      shutdown              name it as the last one accepted, with status 10, and close
+      close                 close without a word
+      reset                 break off by a TCP reset
+      stall                 neither read nor say anything more, and do not close
+      garbage[=SIZE]        send bytes that are no answer (64; 100K, 4M), and close
+    All but status=N accept the notification. What comes behind it is discarded.
+    WHEN is one of these:
+      N                     at the Nth notification since the start, once
+      TOKEN                 at each notification to this device token
+      N%                    at any notification, by chance (0.0001% to 100%)
+      TIME                  at the first notification after this time (500ms, 30s), once
 
     """
 
   static func run(
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
-    let options: InlineArray<7, Option> = [
+    let options: InlineArray<9, Option> = [
       Option("dir", .required), Option("port", .required), Option("feedback-port", .required),
       Option("json"), Option("quiet"), Option("payload-limit", .required),
-      Option("invalid", .required),
+      Option("invalid", .required), Option("fault", .required), Option("seed", .required),
     ]
     var arguments = Arguments("sandbox", count, values, options: options.span, usage: usage)
     var sandbox = SandboxOptions(directory: ("tinypush-sandbox" as StaticString).cString)
@@ -46,7 +62,7 @@ enum SandboxCommand {
         case 5:
           sandbox.payloadLimit = try number(
             "--payload-limit", 1...SandboxOptions.payloadLimitMax, arguments)
-        default:
+        case 6:
           guard let token = DeviceToken(hex: arguments.value()) else {
             throw arguments.fail(
               .usage, "--invalid needs a device token of 64 hex digits, not ", arguments.value())
@@ -55,6 +71,13 @@ enum SandboxCommand {
             throw arguments.fail(
               .usage, "--invalid is given too often: one too many is ", arguments.value())
           }
+        case 7:
+          guard sandbox.faults.add(try fault(arguments)) else {
+            throw arguments.fail(
+              .usage, "--fault is given too often: one too many is ", arguments.value())
+          }
+        default:
+          sandbox.seed = UInt64(try number("--seed", 0...999_999_999, arguments))
         }
       }
       if let operand = arguments.operand(0) {
@@ -66,6 +89,17 @@ enum SandboxCommand {
     sandbox.feedbackPort =
       feedbackPort ?? (sandbox.port == 0 || sandbox.port == 65_535 ? 0 : sandbox.port + 1)
     return Sandbox.run(sandbox)
+  }
+
+  private static func fault(_ arguments: borrowing Arguments) throws(ExitStatus) -> Fault {
+    do throws(Fault.Problem) {
+      return try Fault(arguments.value())
+    } catch {
+      var text = Text()
+      text.append("--fault ")
+      error.describe(arguments.value(), in: &text)
+      throw arguments.fail(.usage, text)
+    }
   }
 
   private static func number(

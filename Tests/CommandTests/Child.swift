@@ -49,6 +49,7 @@ final class Child {
   // MARK: - What it says
 
   var output: String { Self.read(paths.output) }
+  var outputPath: String { paths.output }
   var errors: String { Self.read(paths.errors) }
 
   private static func read(_ path: String) -> String {

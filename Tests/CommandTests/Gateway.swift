@@ -37,6 +37,12 @@ final class Gateway {
   let port: Int
   let record: String
 
+  fileprivate static func port(_ child: Child) throws -> Int {
+    let line = try child.line("listening ")
+    guard let port = Int(line.dropFirst("listening ".count)) else { throw Failure(line) }
+    return port
+  }
+
   init(
     in box: Box, certificate: String = "server", ca: String = "ca", tls: String? = nil,
     _ script: [String] = [], name: String = "gateway"
@@ -48,9 +54,7 @@ final class Gateway {
         "--certificate", Certificates.path("\(certificate).pem"),
         "--key", Certificates.path("\(certificate).key"), "--ca", Certificates.path("\(ca).pem"),
       ] + (tls.map { ["--tls", $0] } ?? []) + script)
-    let line = try child.line("listening ")
-    guard let port = Int(line.dropFirst("listening ".count)) else { throw Failure(line) }
-    self.port = port
+    port = try Self.port(child)
   }
 
   /// What happened, as it says.
@@ -113,6 +117,17 @@ final class Gateway {
       ["python3", Build.tools + "/expect.py"] + notes + arguments + ["--captured"] + files,
       within: 120)
     return (compared.output + compared.errors).trimmingCharacters(in: .newlines)
+  }
+}
+
+/// A way of 100 ms, there and back, to a gateway.
+struct Proxy {
+  let port: Int
+
+  init(in box: Box, to port: Int) throws {
+    self.port = try Gateway.port(
+      box.start(["python3", Build.tools + "/proxy.py", "--to", "\(port)", "--round-trip", "100ms"])
+    )
   }
 }
 

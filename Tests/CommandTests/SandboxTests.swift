@@ -3,40 +3,6 @@ import Testing
 
 /// The gateway and the feedback service for trying.
 @Suite struct SandboxTests {
-  /// A sandbox under way, and what it said at first.
-  private struct Sandbox {
-    let child: Child
-    let directory: String
-    let gateway: Int
-    let feedback: Int
-    var config: String { directory + "/tinypush.conf" }
-
-    init(in box: Box, _ arguments: [String] = []) throws {
-      directory = box.path + "/sandbox"
-      child = try box.start(
-        Build.command(Build.host)
-          + ["sandbox", "--json", "--dir", directory, "--port", "0"] + arguments)
-      let first = try objects(child.line(#""event":"listening""#))[0]
-      gateway = first["gateway"] as! Int
-      feedback = first["feedback"] as! Int
-    }
-
-    func client(
-      _ box: Box, _ frames: [String] = [], port: Int? = nil, certificate: String = "client"
-    ) throws -> Child {
-      try box.start(
-        [
-          "python3", Build.tools + "/client.py", "--port", "\(port ?? gateway)", "--ca",
-          directory + "/ca.pem", "--certificate", "\(directory)/\(certificate).pem", "--key",
-          directory + "/client-key.pem",
-        ] + frames)
-    }
-
-    func events(_ event: String) throws -> [[String: Any]] {
-      try objects(child.output).filter { $0["event"] as? String == event }
-    }
-  }
-
   // MARK: - Frames
 
   private static func hex(_ number: Int, _ bytes: Int) -> String {
@@ -130,6 +96,116 @@ import Testing
     let sums = try #require(sandbox.events("stopped").first)
     #expect(sums["refused"] as? Int == 1)
     #expect(sums["accepted"] as? Int == before.count)
+  }
+
+  // MARK: - Faults
+
+  struct Faulty: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    /// What the client hears, in hex, on two connections one after the other, with four notifications on each.
+    var heard: [String]
+    /// How many are accepted, on each.
+    var accepted: [Int]
+    init(_ fault: String, heard: [String], accepted: [Int]) {
+      (testDescription, self.heard, self.accepted) = (fault, heard, accepted)
+    }
+  }
+
+  private static let invalid = "080800000003"
+  /// No fault: a sandbox that ends says so.
+  private static let goodbye = "080a00000004"
+  private static let reset = "[reset]"
+  /// Until the sandbox ends, which then has not read everything.
+  private static let nothing = "[nothing, and then a reset]"
+
+  @Test(arguments: [
+    Faulty("status=8@3", heard: [invalid, goodbye], accepted: [2, 4]),
+    Faulty("status=128@3", heard: ["088000000003", goodbye], accepted: [2, 4]),
+    Faulty("status=8+300ms@3", heard: [invalid, goodbye], accepted: [2, 4]),
+    Faulty("status=8@\(token(3))", heard: [invalid, invalid], accepted: [2, 2]),
+    Faulty("status=8@100%", heard: ["080800000001", "080800000001"], accepted: [0, 0]),
+    Faulty("status=8@0ms", heard: ["080800000001", goodbye], accepted: [0, 4]),
+    Faulty("shutdown@3", heard: ["080a00000003", goodbye], accepted: [3, 4]),
+    Faulty("shutdown@6", heard: [goodbye, "080a00000002"], accepted: [4, 2]),
+    Faulty("close@3", heard: ["", goodbye], accepted: [3, 4]),
+    Faulty("close+300ms@3", heard: ["", goodbye], accepted: [3, 4]),
+    Faulty("garbage=10@3", heard: [hex("no answer "), goodbye], accepted: [3, 4]),
+    Faulty("reset@3", heard: [reset, goodbye], accepted: [3, 4]),
+    Faulty("stall@3", heard: [nothing, goodbye], accepted: [3, 4]),
+  ])
+  func `a fault is played when it is due, and said`(row: Faulty) throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, ["--fault", row.testDescription])
+    let frames = (1...4).map { Self.frame(token: token($0), identifier: $0) }
+    var clients: [Child] = []
+    for (index, heard) in row.heard.enumerated() {
+      let client = try sandbox.client(box, frames)
+      clients.append(client)
+      switch heard {
+      case Self.goodbye:
+        try sandbox.child.line(#""connection":\#(index + 1),"command":2,"identifier":4"#)
+      case Self.nothing: try sandbox.child.line(#""connection":\#(index + 1),"fault":"stall@3""#)
+      default: try client.wait()
+      }
+    }
+    #expect(try sandbox.child.terminate() == 0)
+    for (client, heard) in zip(clients, row.heard) {
+      try client.wait()
+      #expect(
+        client.output == "connected\n" + (heard.hasPrefix("[") ? "" : heard + "\n")
+          && (heard.hasPrefix("[") == client.errors.contains("Connection reset")),
+        "\(client.output)\(client.errors)")
+    }
+    let accepted = try sandbox.events("accepted").map { $0["connection"] as? Int }
+    #expect((1...2).map { number in accepted.count { $0 == number } } == row.accepted)
+    let faults = try sandbox.events("fault")
+    #expect(faults.count == row.heard.count { $0 != Self.goodbye })
+    #expect(faults.allSatisfy { $0["fault"] as? String == row.testDescription })
+    try #expect(sandbox.events("stopped").first?["faults"] as? Int == faults.count)
+  }
+
+  @Test func `with the same seed chance plays the same faults`() throws {
+    func played(_ seed: Int) throws -> [Int?] {
+      let box = try Box()
+      defer { box.end() }
+      let sandbox = try Sandbox(
+        in: box, ["--fault", "status=8@2.5%", "--fault", "close@2.5%", "--seed", "\(seed)"])
+      try #expect(sandbox.events("listening").first?["seed"] as? Int == seed)
+      for _ in 1...3 {
+        try sandbox.client(box, (1...400).map { Self.frame(identifier: $0) }).wait()
+      }
+      #expect(try sandbox.child.terminate() == 0)
+      return try sandbox.events("fault").map { $0["identifier"] as? Int }
+    }
+    let faults = try played(7)
+    #expect(faults.count == 3)
+    try #expect(played(7) == faults)
+    try #expect(played(8) != faults)
+  }
+
+  @Test(arguments: [
+    ("reset", "reset is not WHAT@WHEN"), ("", " is not WHAT@WHEN"),
+    ("rest@5", "rest@5: \"rest\" is no fault: there are status=N, shutdown, close, reset, stall"),
+    ("rest@5", "did you mean reset?"), ("@5", "\"\" is no fault"),
+    ("status@5", "\"status\" is no status"), ("status=@5", "\"\" is no status"),
+    ("status=256@5", "\"256\" is no status: one is a number from 0 to 255"),
+    ("status=10@5", "say shutdown"), ("reset=4@5", "\"reset=4\" has a value"),
+    ("garbage=0@5", "\"0\" is no size"), ("garbage=2000M@5", "\"2000M\" is no size"),
+    ("reset+5@5", "\"5\" is no delay, such as 500ms or 5s"), ("reset+2h@5", "\"2h\" is no delay"),
+    ("reset@", "\"\" is none of: a notification's number"), ("reset@0", "\"0\" is none of"),
+    ("reset@0%", "\"0%\" is none of"), ("reset@100.1%", "\"100.1%\" is none of"),
+    ("reset@0.00001%", "\"0.00001%\" is none of"), ("reset@%", "\"%\" is none of"),
+    ("reset@-1", "\"-1\" is none of"), ("reset@abc", "\"abc\" is none of"),
+    ("reset@5@6", "\"5@6\" is none of"),
+  ])
+  func `what is no fault is refused, and it is said why`(words: String, why: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try box.tinypush("sandbox", "--fault", words)
+    #expect(sandbox.status == 64)
+    #expect(sandbox.errors.contains(why), "\(sandbox.errors)")
+    #expect(sandbox.errors.split(separator: "\n").count == 1)
   }
 
   @Test func `when it ends it names the last one that it accepted`() throws {

@@ -80,6 +80,18 @@ import Testing
   #expect(world.courier.counters.settledByProof == 5)
 }
 
+@Test func `where not even the barrier is taken, it is not waited for until the link times out`() {
+  let world = World(once: true) { $0.window = 500 }
+  world.receiveBuffer = 1000
+  world.verdict = { [unowned world] push in
+    world.connections < 4 && push.number > 100 ? .stall : .accept
+  }
+  for number in 1...200 { world.put("\(1000 + number)", number) }
+  world.runToEnd(within: .seconds(100))
+  #expect(Set(world.accepted) == Set(1...200))
+  #expect(world.courier.counters.settledByProof == 200)
+}
+
 @Test func `a gateway that closes at barriers without a word is sent two, and then time settles`() {
   let world = World(once: true)
   world.barrierVerdict = .vanish

@@ -177,11 +177,16 @@ class Conversation:
             if self.scripted and self.accepted == self.given.shutdown_after:
                 self.answer(SHUTDOWN, notification, rest)
                 return True
+            if self.scripted and self.accepted == self.given.stall_after:
+                self.keep("discarded", rest)
+                self.gateway.note(self.number, "stall", accepted=self.accepted)
+                time.sleep(self.given.seconds)
+                return True
             if self.scripted and self.accepted == self.given.close_after:
                 self.keep("discarded", rest)
                 self.gateway.note(self.number, "cut", accepted=self.accepted)
                 if self.given.last_words:
-                    self.gateway.send(self.stream, bytes.fromhex(self.given.last_words))
+                    self.gateway.send(self.stream, bytes.fromhex(self.given.last_words) * self.given.last_words_times)
                 if self.given.reset:
                     self.reset()
                 elif not self.given.abrupt:
@@ -253,7 +258,9 @@ def arguments():
     script.add_argument("--close-after", type=int, metavar="N", help="closes without a word after N accepted; "
                         "for feedback, in the middle of tuple N + 1")
     script.add_argument("--last-words", metavar="HEX", help="sends these bytes before it closes so")
+    script.add_argument("--last-words-times", type=int, default=1, metavar="N", help="as often")
     script.add_argument("--shutdown-after", type=int, metavar="N", help="status 10, naming the Nth accepted")
+    script.add_argument("--stall-after", type=int, metavar="N", help="after N accepted neither reads, answers nor closes")
     script.add_argument("--delay-answer", type=float, default=0, metavar="SECONDS")
     script.add_argument("--answer-bytes", type=int, default=0, metavar="N", help="answers come N bytes at a time")
     script.add_argument("--answer-gap", type=float, default=0.05, metavar="SECONDS", help="between them")

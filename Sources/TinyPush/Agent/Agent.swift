@@ -29,7 +29,7 @@ public struct Agent: ~Copyable {
   /// After so many connections in a row that could not be made, or that settled nothing, `--once` leaves what is left for
   /// later.
   static let dialFailuresMax = 3
-  static let failuresMax = 8
+  static let failuresMax = 10
   /// How long a stop may take besides `settle`.
   static let stopPatience = Duration.seconds(5)
 
@@ -142,6 +142,28 @@ public struct Agent: ~Copyable {
       case .finish: return finish(.ok)
       }
     }
+  }
+
+  /// `--once` does not wait for a gateway for ever, nor a stop for an answer.
+  private mutating func shouldGiveUp() -> ExitStatus? {
+    if let stopBy, Clock.now() >= stopBy { return .ok }
+    guard config.courier.isOnce else { return nil }
+    if isConfigBroken { return .config }
+    if courier.isStuck { return .inputOutput }
+    let isHopeless = dialFailures >= Self.dialFailuresMax || courier.failures >= Self.failuresMax
+    return isHopeless ? .tryLater : nil
+  }
+
+  private mutating func finish(_ status: ExitStatus) -> ExitStatus {
+    takeReports()
+    log.flush()
+    connection.hangUp(epoll: epoll, sayGoodbye: true)
+    page.update(courier.counters, inFlight: courier.inFlight)
+    page.change(.down, words: ("stopped" as StaticString).span)
+    progress.finish(courier.counters)
+    if config.courier.isOnce || stopBy != nil { saySum(status) }
+    return status == .ok && config.courier.isOnce && courier.counters.hasFailures
+      ? .dataRefused : status
   }
 
   private enum Wait {

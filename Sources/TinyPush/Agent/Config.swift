@@ -173,7 +173,8 @@ public struct Config: ~Copyable {
     return number
   }
 
-  private static func size(_ value: Span<UInt8>) -> UInt64? {
+  /// Bytes: `64`, `16K`, `4M`.
+  public static func size(_ value: Span<UInt8>) -> UInt64? {
     guard value.count > 1 else { return number(value) }
     let head = value.extracting(0..<value.count - 1)
     switch value[value.count - 1] {

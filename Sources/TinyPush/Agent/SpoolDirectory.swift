@@ -251,9 +251,10 @@ public struct SpoolDirectory: ~Copyable {
     let file = clinux_open(root, Self.progressName.cString, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
     guard file >= 0 else { return nil }
     defer { CLinux.close(file) }
-    let buffer = FixedBuffer<UInt8>(capacity: Progress.byteCount + 1)
-    let count = Self.read(file, buffer.room(), at: 0)
-    return Progress(buffer.span(0..<max(count, 0)))
+    var bytes: InlineArray<64, UInt8> = .init(repeating: 0)
+    var room = bytes.mutableSpan
+    let count = room.withUnsafeMutableBufferPointer { Self.read(file, $0, at: 0) }
+    return Progress(bytes.span.extracting(0..<max(count, 0)))
   }
 
   /// Keeps the progress instead of what was kept before; whether it did.

@@ -363,6 +363,9 @@ public struct Courier: ~Copyable {
   /// Whether everything has been settled and nothing waits.
   public var isIdle: Bool { claims.isEmpty && backlog.isEmpty && batchBytes == 0 }
 
+  /// Whether nothing more is taken until delivered files can be removed.
+  public var isStuck: Bool { delivered.isFull && sent.isEmpty && again.isEmpty }
+
   /// Whether there is a connection that may be written to.
   public var isUp: Bool { link == .up }
 

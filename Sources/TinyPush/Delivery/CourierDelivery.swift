@@ -17,8 +17,10 @@ extension Courier {
     time.now = now
     switch link {
     case .up:
+      // While the cause is looked for, connections that end are no news.
+      let isNews = !suspicion.isNarrow
       let uncertain = cut(byPeer ? .died : .unanswered)
-      if uncertain > 0 { reports.add(.cut(uncertain: uncertain)) }
+      if uncertain > 0, isNews { reports.add(.cut(uncertain: uncertain)) }
       link = .down(dialAt: dialAt())
     case .dialing: link = .down(dialAt: now + backoff.fail())
     case .down, .closing: break
@@ -77,6 +79,7 @@ extension Courier {
       let last = batchSince + settings.linger
       flushAt = due < last ? due : last
     }
+    checkBarrier()
   }
 
   // MARK: - Writing
@@ -224,6 +227,9 @@ extension Courier {
   mutating func cut(_ ending: Ending) -> Int {
     let isAnswered = ending == .answered
     let wasBarrier = barrierID != nil
+    // Where it did not even arrive, its silence says nothing of the gateway.
+    let isBarrierVain =
+      wasBarrier && (ending == .died || ending == .unanswered && acknowledgedEnd == wireEnd)
     interruptReading()
     var uncertain = 0
     if !isAnswered {
@@ -256,15 +262,15 @@ extension Courier {
     lastWrittenID = 0
     wireEnd = 0
     acknowledgedEnd = 0
-    if wasBarrier && !isAnswered { vainBarriers += 1 }
+    if isBarrierVain { vainBarriers += 1 }
     barrierID = nil
     return uncertain
   }
 
   /// The connection died with so many notifications under way, which now go again.
   private mutating func suspect(_ uncertain: Int) {
-    guard !isProgress, settings.uncertain == .resend else { return }
     let wasNarrow = suspicion.isNarrow
+    guard wasNarrow || !isProgress, settings.uncertain == .resend else { return }
     suspicion.died(inFlight: uncertain, first: again.first?.place)
     guard suspicion.isNarrow, !wasNarrow else { return }
     backoff.reset()

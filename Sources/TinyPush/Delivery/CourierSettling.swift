@@ -7,7 +7,7 @@ extension Courier {
     // Silence proves nothing that was not listened to, nor on a connection that has stopped moving.
     guard heardAt >= over else { return .listen }
     guard sampledAt >= over else { return .sample }
-    if isStalled {
+    if isStalled(for: Duration(milliseconds: settings.settle.milliseconds / 2)) {
       acknowledgements.restart(at: time.now)
     } else if barrierID != nil {
       missBarrier()
@@ -21,9 +21,13 @@ extension Courier {
   }
 
   /// Whether the peer has stopped taking what it is sent, so that it may not have looked at what it took before.
-  private var isStalled: Bool {
-    let patience = Duration(milliseconds: settings.settle.milliseconds / 2)
-    return acknowledgedEnd < wireEnd && movedAt + patience < time.now
+  private func isStalled(for patience: Duration) -> Bool {
+    acknowledgedEnd < wireEnd && movedAt + patience < time.now
+  }
+
+  /// Where a barrier is on its way and nothing moves any more, its answer is not waited for.
+  mutating func checkBarrier() {
+    if barrierID != nil, isStalled(for: settings.settle) { missBarrier() }
   }
 
   /// A gateway that works refuses a barrier. This one was silent: whatever came before is as uncertain as after a cut.

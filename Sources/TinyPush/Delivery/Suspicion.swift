@@ -26,7 +26,7 @@ struct Suspicion {
   /// Whether the next connection goes without the accused one.
   var isTrial: Bool { deathsAlone >= Self.deathsMax }
 
-  /// A connection died without an answer, and settled nothing.
+  /// A connection died without an answer, and had settled nothing, or less than it was to.
   ///
   /// - Parameters:
   ///   - inFlight: notifications of which it is uncertain whether they arrived.

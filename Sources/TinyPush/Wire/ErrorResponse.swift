@@ -24,7 +24,7 @@ public struct ErrorResponse: Equatable {
 }
 
 /// Why the gateway answered. Statuses that are not in the table have been seen (128): any byte is a status.
-public struct Status: Equatable, Sendable {
+public struct Status: Equatable, Sendable, BitwiseCopyable {
   public let rawValue: UInt8
 
   public init(rawValue: UInt8) {

@@ -1,0 +1,241 @@
+import Foundation
+import Testing
+
+/// The agent as it is delivered, and 20,000 notifications, of which none is lost whatever happens at the thousandth: the
+/// table that the README shows.
+@Suite(.serialized) struct FaultTests {
+  private static let count = 20_000
+  private static let files = 2000
+  private static let at = 1000
+  private static let sheaf = Result {
+    try Sheaf.plain(files: files, lines: count - files, in: Shared.directory() + "/faults")
+  }
+
+  // MARK: - The matrix
+
+  struct Row: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    /// As the sandbox is told, and gateway.py.
+    var fault: String
+    var script: [String]
+    var settings: [String] = []
+    /// What the log must speak of.
+    var words: String
+    /// Whether the thousandth is refused.
+    var isRefused = false
+    /// Whether the gateway says what it has not taken, so that nothing needs to be sent twice.
+    var isAnswered = false
+  }
+
+  private static let refusal = ["--reject", "\(token(at))=8"]
+
+  static let rows = [
+    Row(
+      testDescription: "bad token", fault: "status=8@\(at)", script: refusal,
+      words: "invalid token (status 8)", isRefused: true, isAnswered: true),
+    Row(
+      testDescription: "bad token, answered 5 s late", fault: "status=8+5s@\(at)",
+      script: refusal + ["--delay-answer", "5"], words: "invalid token (status 8)",
+      isRefused: true, isAnswered: true),
+    Row(
+      testDescription: "shutdown (status 10)", fault: "shutdown@\(at)",
+      script: ["--shutdown-after", "\(at)"], words: "goes out of service", isAnswered: true),
+    Row(
+      testDescription: "silent close", fault: "close@\(at)", script: ["--close-after", "\(at)"],
+      words: "it is uncertain whether"),
+    Row(
+      testDescription: "reset", fault: "reset@\(at)",
+      script: ["--close-after", "\(at)", "--reset"], words: "it is uncertain whether"),
+    Row(
+      testDescription: "half-open", fault: "stall@\(at)", script: ["--stall-after", "\(at)"],
+      settings: ["settle=2s"], words: "it is uncertain whether"),
+    Row(
+      testDescription: "4 MB that are no answer", fault: "garbage=4M@\(at)",
+      script: ["--close-after", "\(at)", "--last-words", "6e6f", "--last-words-times", "2097152"],
+      words: "what is no answer (first byte 110); connection closed; it is uncertain whether"),
+  ]
+
+  /// Which gateway, and how far away.
+  enum Way: String, CaseIterable, Sendable {
+    case sandbox, distant, independent
+  }
+
+  @Test(arguments: rows, Way.allCases)
+  func `nothing is lost, and what the agent says of itself is true`(row: Row, way: Way) throws {
+    let box = try Box()
+    defer { box.end() }
+    let sheaf = try Self.sheaf.get()
+    try sheaf.fill(box)
+    let peer = try Peer(row, way, in: box)
+    let start = ContinuousClock.now
+    let agent = try box.run(
+      Build.command(Build.host) + ["run", "--once"] + peer.settings(box)
+        + row.settings.flatMap { ["-o", $0] }, within: 120)
+    let time = ContinuousClock.now - start
+    let truth = try peer.truth(in: box)
+    let words = "\(truth)\n\(agent.errors)"
+    try Table.add(row.testDescription, way.rawValue, truth, time)
+
+    #expect(truth.lost == 0, "\(words)")
+    #expect(truth.refused == (row.isRefused ? [Self.at] : []), "\(words)")
+    #expect(truth.connections == 2, "a fault costs one reconnect: \(words)")
+    #expect(truth.duplicatesWithin == 0, "\(words)")
+    if row.isAnswered { #expect(truth.duplicates == 0, "\(words)") }
+    #expect(truth.duplicates <= Self.at, "only what was accepted before the fault: \(words)")
+
+    #expect(agent.status == (row.isRefused ? 65 : 0), "\(words)")
+    #expect(agent.errors.split(separator: row.words).count == 2, "said once: \(words)")
+    let says = try Sum(agent.errors)
+    #expect(says.delivered == truth.accepted, "\(words)")
+    #expect(says.failed == truth.refused.count, "\(words)")
+    // Some of what is written never gets there.
+    #expect(says.repeated >= truth.seen - Self.count, "\(words)")
+    #expect(box.names(in: "new") == [])
+    try expectFailures(row, in: box)
+  }
+
+  // MARK: - Poison
+
+  struct Poison: Sendable {
+    var fault: String
+    var settings: [String]
+    var words: String
+  }
+
+  @Test(arguments: [
+    Poison(fault: "close", settings: [], words: "look for what is unusual in it"),
+    Poison(fault: "reset", settings: ["confirm=settle", "settle=500ms"], words: "unusual"),
+    Poison(
+      fault: "status=8", settings: ["format=0", "settle=500ms"],
+      words: "most likely its token is invalid"),
+  ])
+  func `a notification at which the gateway dies each time is found, and the others arrive`(
+    poison: Poison
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let sheaf = try Sheaf.plain(files: 1500, lines: 500, in: box.path + "/sheaf")
+    try sheaf.fill(box)
+    let sandbox = try Sandbox(in: box, ["--fault", "\(poison.fault)@\(token(Self.at))"])
+    let agent = try box.run(
+      Build.command(Build.host) + ["run", "--once", "--config", sandbox.config]
+        + (poison.settings + ["spool=\(box.spool)"]).flatMap { ["-o", $0] }, within: 120)
+    #expect(try sandbox.child.terminate() == 0)
+    let truth = try Truth(sandbox.child.outputPath, count: 2000, in: box)
+    #expect(truth.lost == 0, "\(truth)")
+    #expect(truth.accepted >= 1999, "\(truth)")
+    #expect(agent.status == 65, "\(agent.errors)")
+    #expect(try Sum(agent.errors).delivered == 1999)
+    let failures = try box.failures("001000")
+    #expect(failures.map { $0["token"] as? String } == [token(Self.at)])
+    #expect((failures.first?["reason"] as? String)?.contains(poison.words) == true)
+    #expect(box.names(in: "new") == [])
+    #expect(box.names(in: "failed") == ["001000"])
+  }
+
+  // MARK: - Agents
+
+  @Test func `nothing is lost when it is killed two hundred times`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sheaf = try Sheaf.plain(
+      files: Self.count / 2, lines: Self.count / 2, in: box.path + "/sheaf")
+    let start = ContinuousClock.now
+    let gateway = try Gateway(in: box)
+    let names = ["many"] + (1...Self.count / 2).map { String("000000\($0)".suffix(6)) }
+    let kills = 200
+    // What a kill may make come twice: whatever has not left the spool by then.
+    var unsettled = 0
+    for kill in 1...kills {
+      for name in names[names.count * (kill - 1) / kills..<names.count * kill / kills] {
+        link("\(sheaf.path)/\(name)", "\(box.spool)/new/\(name)")
+      }
+      let agent = try box.agent(gateway, ["settle=100ms"])
+      usleep(.random(in: 0...250_000))
+      agent.kill()
+      #expect(agent.status == 128 + SIGKILL, "\(agent.errors)")
+      for name in box.names(in: "new") { unsettled += name == "many" ? Self.count / 2 : 1 }
+    }
+    let last = try box.deliver(gateway)
+    let time = ContinuousClock.now - start
+    let truth = try Truth(gateway.record, in: box)
+    let words = "\(truth), \(unsettled) unsettled\n\(last.errors)"
+    try Table.add("kill -9, 200 times", Way.independent.rawValue, truth, time)
+    #expect(last.status == 0, "\(words)")
+    #expect(truth.lost == 0, "\(words)")
+    #expect(truth.duplicatesWithin == 0, "\(words)")
+    #expect(truth.duplicates <= unsettled, "\(words)")
+    #expect(truth.connections > kills / 2, "most were connected: \(words)")
+    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+  }
+
+  @Test func `of two agents on one spool one works, and nothing is sent twice`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try Self.sheaf.get().fill(box)
+    let gateway = try Gateway(in: box)
+    let start = ContinuousClock.now
+    let first = try box.agent(gateway, ["settle=1s"])
+    try first.line("connected to", in: .errors)
+    while !box.names(in: "new").isEmpty {
+      let second = try box.deliver(gateway)
+      #expect(second.status == 75)
+      #expect(second.errors.contains("\(box.spool): another agent works here already"))
+    }
+    #expect(try first.terminate() == 0)
+    let truth = try Truth(gateway.record, in: box)
+    try Table.add(
+      "two agents on one spool", Way.independent.rawValue, truth, ContinuousClock.now - start)
+    #expect(truth.lost == 0, "\(truth)")
+    #expect(truth.duplicates == 0, "\(truth)")
+    #expect(truth.connections == 1, "\(truth)")
+    try #expect(Sum(first.errors).delivered == Self.count)
+    #expect(box.names(in: "failed") == [])
+  }
+
+  private func expectFailures(_ row: Row, in box: Box) throws {
+    let name = String("000000\(Self.at)".suffix(6))
+    #expect(box.names(in: "failed") == (row.isRefused ? [name] : []))
+    guard row.isRefused else { return }
+    let failures = try box.failures(name)
+    #expect(failures.map { $0["token"] as? String } == [token(Self.at)])
+    #expect(failures.map { $0["status"] as? Int } == [8])
+  }
+}
+
+// MARK: - Gateways
+
+/// A gateway at which something goes wrong, and the way to it.
+private struct Peer {
+  private let way: FaultTests.Way
+  private let sandbox: Sandbox?
+  private let gateway: Gateway?
+  private let port: Int
+
+  init(_ row: FaultTests.Row, _ way: FaultTests.Way, in box: Box) throws {
+    self.way = way
+    if way == .independent {
+      let gateway = try Gateway(in: box, ["--first", "1"] + row.script)
+      (self.gateway, sandbox, port) = (gateway, nil, gateway.port)
+    } else {
+      let sandbox = try Sandbox(in: box, ["--fault", row.fault])
+      (gateway, self.sandbox) = (nil, sandbox)
+      port = way == .distant ? try Proxy(in: box, to: sandbox.gateway).port : sandbox.gateway
+    }
+  }
+
+  func settings(_ box: Box) throws -> [String] {
+    guard let sandbox else { return try box.settings(port) }
+    return [
+      "--config", sandbox.config, "-o", "gateway=localhost:\(port)", "-o", "spool=\(box.spool)",
+    ]
+  }
+
+  func truth(in box: Box) throws -> Truth {
+    if let gateway { return try Truth(gateway.record, in: box) }
+    #expect(try sandbox!.child.terminate() == 0)
+    let truth = try Truth(sandbox!.child.outputPath, in: box)
+    #expect(truth.faults == 1)
+    return truth
+  }
+}

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""A TCP proxy on this machine that makes the way long: whatever comes in goes on half a round trip later.
+
+    proxy.py --to PORT [--port N] [--round-trip 100ms] [--held BYTES] [--seconds N]
+
+Prints "listening PORT" once it is ready, listens on 127.0.0.1 only and connects to nothing else; ends at SIGTERM or
+after --seconds. Bytes keep their order and their distance in time. An end is passed on as it came, as late as bytes are:
+a FIN behind them as a FIN, so that the other direction stays open, a reset as a reset, which throws away what is under
+way in the other direction. What a way holds is bounded by --held; beyond that the sender has to wait, as it would for a
+receiver whose window is full. The kernel here acknowledges what it takes, however late that arrives: of a delivery, an
+acknowledgement says as little as on the real way.
+"""
+import argparse
+import collections
+import re
+import selectors
+import signal
+import socket
+import struct
+import sys
+import time
+
+PIECE = 65536
+CONNECTIONS_MAX = 64
+FIN = "fin"
+
+
+class Way:
+    """One direction: from the socket that it is read of to the one that it is written to."""
+
+    def __init__(self, source, target, delay, held_max):
+        self.source, self.target, self.delay, self.held_max = source, target, delay, held_max
+        self.queue = collections.deque()  # (due, bytes, or how the source ended)
+        self.held = 0
+        self.has_ended = self.is_done = False
+
+    @property
+    def wants_read(self):
+        return not self.has_ended and self.held < self.held_max
+
+    @property
+    def due(self):
+        return self.queue[0][0] if self.queue else None
+
+    def take(self, now):
+        """Reads what there is, as far as there is room; raises ConnectionError when the source was reset."""
+        while self.wants_read:
+            try:
+                piece = self.source.recv(PIECE)
+            except BlockingIOError:
+                return
+            self.queue.append((now + self.delay, piece or FIN))
+            self.held += len(piece)
+            self.has_ended = not piece
+
+    def give(self, now):
+        """Writes what is due, as far as the target takes it: whether it waits for the target."""
+        while self.queue and self.due <= now:
+            due, piece = self.queue[0]
+            try:
+                if piece is FIN:
+                    self.is_done = True
+                    self.queue.popleft()
+                    self.target.shutdown(socket.SHUT_WR)
+                    return False
+                count = self.target.send(piece)
+            except BlockingIOError:
+                return True
+            except OSError:
+                self.queue.clear()
+                raise
+            self.held -= count
+            if count < len(piece):
+                self.queue[0] = due, piece[count:]
+            else:
+                self.queue.popleft()
+        return False
+
+
+class Connection:
+    def __init__(self, near, far, given):
+        self.sockets = near, far
+        self.ways = [Way(*ends, given.round_trip / 2, given.held) for ends in ((near, far), (far, near))]
+        self.delay = given.round_trip / 2
+        self.reset_due = None
+        self.interest = {}
+
+    def turn(self, now, selector):
+        """Does what can be done; when it must be called again at the latest, or None."""
+        waits = [False, False]
+        for at, way in enumerate(self.ways):
+            try:
+                way.take(now)
+                waits[at] = way.give(now)
+                way.take(now)
+            except OSError:  # one side was reset: the other is, when word of it gets there
+                if self.reset_due is None:
+                    self.reset_due = now + self.delay
+                way.has_ended = True
+        if self.reset_due is not None and now >= self.reset_due:
+            return self.close(selector, reset=True)
+        if all(way.is_done for way in self.ways):
+            return self.close(selector)
+        self.watch(selector, waits)
+        dues = [way.due for way, waiting in zip(self.ways, waits) if way.due is not None and not waiting]
+        return min(dues + [self.reset_due] if self.reset_due is not None else dues, default=None)
+
+    def watch(self, selector, waits):
+        for at, end in enumerate(self.sockets):
+            wanted = 0
+            if self.ways[at].wants_read and self.reset_due is None:
+                wanted |= selectors.EVENT_READ
+            if waits[1 - at] and self.reset_due is None:
+                wanted |= selectors.EVENT_WRITE
+            known = self.interest.get(at, 0)
+            if wanted and not known:
+                selector.register(end, wanted, self)
+            elif known and not wanted:
+                selector.unregister(end)
+            elif wanted != known:
+                selector.modify(end, wanted, self)
+            self.interest[at] = wanted
+
+    def close(self, selector, reset=False):
+        for at, end in enumerate(self.sockets):
+            if self.interest.get(at):
+                selector.unregister(end)
+            if reset:
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            end.close()
+        self.sockets = None
+
+
+class Proxy:
+    def __init__(self, given):
+        self.given = given
+        self.selector = selectors.DefaultSelector()
+        self.listener = socket.create_server(("127.0.0.1", given.port), backlog=64)
+        self.listener.setblocking(False)
+        self.selector.register(self.listener, selectors.EVENT_READ)
+        self.connections = {}  # connection -> when to look at it again
+        self.end = time.monotonic() + given.seconds
+
+    def run(self):
+        print(f"listening {self.listener.getsockname()[1]}", flush=True)
+        while (now := time.monotonic()) < self.end:
+            due = min([self.end] + [when for when in self.connections.values() if when is not None])
+            ready = {key.data for key, _ in self.selector.select(max(0, due - now))}
+            now = time.monotonic()
+            if None in ready:
+                self.accept()
+            for connection, when in list(self.connections.items()):
+                if connection in ready or when is not None and when <= now:
+                    self.connections[connection] = connection.turn(now, self.selector)
+                if connection.sockets is None:
+                    del self.connections[connection]
+        sys.exit("proxy: time is up")
+
+    def accept(self):
+        near, _ = self.listener.accept()
+        far = socket.socket()
+        try:
+            if len(self.connections) == CONNECTIONS_MAX:
+                raise ConnectionError
+            far.connect(("127.0.0.1", self.given.to))
+        except ConnectionError:  # nobody is there: so it is said
+            near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            near.close()
+            far.close()
+            return
+        for end in near, far:
+            end.setblocking(False)
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = Connection(near, far, self.given)
+        self.connections[connection] = time.monotonic()
+
+
+def duration(text):
+    found = re.fullmatch(r"(\d+)(ms|s)", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"a time such as 100ms or 1s, not {text}")
+    return int(found[1]) / (1000 if found[2] == "ms" else 1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--to", type=int, required=True, metavar="PORT", help="of 127.0.0.1")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--round-trip", type=duration, default=0.1, metavar="TIME", help="100ms")
+    parser.add_argument("--held", type=int, default=1 << 20, metavar="BYTES", help="under way in a direction (1 MB)")
+    parser.add_argument("--seconds", type=float, default=600, help="ends after so long, whatever happens")
+    given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    Proxy(given).run()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except OSError as error:
+        sys.exit(f"proxy: {error}")

@@ -33,6 +33,8 @@ final class SpoolFile {
   var readableBytes = Int.max
   /// What is in `failed/` of it.
   var lines: [FailureLine] = []
+  /// An agent has looked into it.
+  var wasOpened = false
   /// It was moved to `failed/` as it is.
   var isSetAside = false
 

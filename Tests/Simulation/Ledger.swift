@@ -14,8 +14,8 @@ final class Ledger {
   var isPrompt = false
   /// What counted as delivered by time, and was not: its answer came too late, as the protocol allows.
   private(set) var lateLosses: Set<Int> = []
-  /// Whether every notification was put with its number.
-  var knowsAll = false
+  /// The largest number that there is, where it is known.
+  var numberMax = Int.max
   /// In how many places of the spool a number stands. Of one that stands in several nobody can tell which it was.
   private var places: [Int: Int] = [:]
   /// What was dropped since nobody knew of it, where that is wanted, and what the agent has heard that it is suppressed.
@@ -23,8 +23,8 @@ final class Ledger {
   private var invalid: Set<Int> = []
   /// How often the gateway died while a notification was alone in flight.
   private var deathsAlone: [Int: Int] = [:]
-  /// Failures that may only be recorded once.
-  private(set) var isUneventful = true
+  /// Nothing has happened for which something would be counted twice, or not at all.
+  var isUneventful = true
 
   private enum Outcome {
     case proved, settled, dropped
@@ -36,6 +36,8 @@ final class Ledger {
     var outcomes: [Int: Outcome] = [:]
     var refusals: [Int: UInt8] = [:]
     var recorded: Set<String> = []
+    /// The file whose progress another agent has kept.
+    var resumed: SpoolFile?
     /// The files that it looked into, by name.
     var files: [String: SpoolFile] = [:]
     /// Convicted without a word of the gateway, and not yet on record.
@@ -52,6 +54,8 @@ final class Ledger {
     var id: UInt32
     /// Nil for a barrier.
     var number: Int?
+    /// It was written before, on another connection.
+    var isRepeated = false
     /// Nil while the socket has not taken it.
     var wireEnd: UInt64?
   }
@@ -108,9 +112,10 @@ final class Ledger {
     }
   }
 
-  func opened(_ file: SpoolFile, _ name: String) { life.files[name] = file }
-
-  func hasSeen(_ file: SpoolFile, _ name: String) -> Bool { life.files[name] === file }
+  func opened(_ file: SpoolFile, _ name: String) {
+    file.wasOpened = true
+    life.files[name] = file
+  }
 
   /// All of a file will be delivered again, since somebody wrote on it, or its failures are not safe.
   func reopen(_ file: SpoolFile, ifFailed: Bool = false) {
@@ -137,7 +142,9 @@ final class Ledger {
       !file.items.contains(where: { $0.isText(at: offset) }),
       file.items.contains(where: { $0.number == nil })
     {
-      complain("\(name) is recorded for what is not wrong at \(offset): \(failure.reason)")
+      let text = String(decoding: file.bytes.dropFirst(offset - 30).prefix(60), as: UTF8.self)
+      complain(
+        "\(name) is recorded for what is not wrong at \(offset), …\(text)…: \(failure.reason)")
     }
     guard let file else { return }
     if isRecorded {
@@ -157,8 +164,14 @@ final class Ledger {
   }
 
   /// Everything before the progress must be decided: nobody will look at it again.
-  func keeps(_ progress: Progress) {
-    guard let file = disk.new.values.first(where: { $0.identity == progress.file }) else { return }
+  func keeps(_ progress: Progress?) {
+    // There is one record: where another file comes first, this one is repeated.
+    if let resumed = life.resumed, !life.files.values.contains(where: { $0 === resumed }),
+      progress?.file != resumed.identity
+    {
+      for item in resumed.items { if let number = item.number { life.outcomes[number] = nil } }
+    }
+    guard let progress, let file = disk.new.values.first(where: { $0.identity == progress.file }) else { return }
     for item in file.items where forbidsLoss && isBefore(progress, item, in: file) {
       if !isDecided(item, in: file) {
         complain("progress to \(progress.offset) is kept, and \(describe(item)) is not decided")
@@ -207,6 +220,7 @@ final class Ledger {
     guard let progress = disk.progress,
       let file = disk.new.values.first(where: { $0.identity == progress.file })
     else { return }
+    life.resumed = file
     for item in file.items where isBefore(progress, item, in: file) {
       if let number = item.number { life.outcomes[number] = .settled }
     }
@@ -228,27 +242,33 @@ final class Ledger {
       if account.frames.last!.id != account.frames.count {
         complain("identifier \(account.frames.last!.id) is the \(account.frames.count)th")
       }
-      if let number = frame.number { check(number) } else { account.barrierAt = timeline.now }
+      guard let number = frame.number else {
+        account.barrierAt = timeline.now
+        continue
+      }
+      check(number)
+      account.frames[account.frames.count - 1].isRepeated = !life.framed.insert(number).inserted
     }
     if place < bytes.count { complain("\(bytes.count - place) bytes are no frame") }
   }
 
   private func check(_ number: Int) {
-    if knowsAll && places[number] == nil { complain("\(number) never was in the spool") }
+    if number < 1 || number > numberMax { complain("\(number) never was in the spool") }
     if places[number] == 1, !life.loose.contains(number) {
       if let outcome = life.outcomes[number] { complain("\(number) goes again, and is \(outcome)") }
       if let status = life.refusals[number] {
         complain("\(number) goes again, and was refused with \(status)")
       }
     }
-    if places[number] == 1, !life.framed.insert(number).inserted { life.repeated += 1 }
   }
 
   func wrote(wireEnd: UInt64) {
     for index in account.frames.indices.reversed() {
       guard account.frames[index].wireEnd == nil else { break }
       account.frames[index].wireEnd = wireEnd
-      if account.frames[index].number != nil { expected.sent += 1 }
+      guard account.frames[index].number != nil else { continue }
+      expected.sent += 1
+      if account.frames[index].isRepeated { life.repeated += 1 }
     }
   }
 
@@ -257,7 +277,7 @@ final class Ledger {
     for byte in bytes where !account.isOver {
       account.answer.append(byte)
       if account.answer[0] != ErrorResponse.command {
-        becomeUncertain()
+        becomeUncertain(byPeer: true)
       } else if account.answer.count == ErrorResponse.byteCount {
         answered(
           status: account.answer[1],
@@ -268,7 +288,7 @@ final class Ledger {
 
   private func answered(status: UInt8, id: UInt32, _ connection: Connection) {
     guard id > 0, id <= account.frames.count, (1...8).contains(status) || [10, 255].contains(status)
-    else { return becomeUncertain() }
+    else { return becomeUncertain(byPeer: true) }
     let end = Int(id) - (status == 10 ? 0 : 1)
     while account.settled < end {
       settle(.proved, connection)
@@ -284,13 +304,12 @@ final class Ledger {
   /// The connection ended, as far as the agent knows without an answer.
   func ended(byPeer: Bool) {
     guard !account.isOver else { return }
-    if byPeer, account.uncertain == 1, let number = account.frames[account.settled...].compactMap(\.number).first {
-      deathsAlone[number, default: 0] += 1
-    }
-    becomeUncertain()
+    becomeUncertain(byPeer: byPeer)
   }
 
-  private func becomeUncertain() {
+  private func becomeUncertain(byPeer: Bool) {
+    let inFlight = account.frames[account.settled...].compactMap(\.number)
+    if byPeer, inFlight.count == 1 { deathsAlone[inFlight[0], default: 0] += 1 }
     expected.uncertain += UInt64(account.uncertain)
     if settings.uncertain == .drop {
       for frame in account.frames[account.settled...] {
@@ -323,7 +342,7 @@ final class Ledger {
     life.counters = counters
     let byTime = counters.settledByTime - before.settledByTime
     if byTime > 0 { settleByTime(byTime, connection) }
-    missBarrier(counters.uncertain - before.uncertain)
+    missBarrier(counters.uncertain - before.uncertain, connection)
     compare("settled by proof", counters.settledByProof - before.settledByProof, expected.proved)
     compare("uncertain", counters.uncertain - before.uncertain, expected.uncertain)
     compare("sent", counters.sent - before.sent, expected.sent)
@@ -344,12 +363,16 @@ final class Ledger {
   }
 
   /// The agent gives a connection up whose barrier is not answered.
-  private func missBarrier(_ uncertain: UInt64) {
-    guard uncertain > 0, !account.isOver, let barrierAt = account.barrierAt else { return }
-    if barrierAt + settings.settle > timeline.now {
+  private func missBarrier(_ uncertain: UInt64, _ connection: Connection?) {
+    guard uncertain > 0, !account.isOver, let barrierAt = account.barrierAt, let connection
+    else { return }
+    let isStuck =
+      connection.acknowledged < connection.written
+      && connection.waitsSince + settings.settle <= timeline.now
+    if !isStuck, barrierAt + settings.settle > timeline.now {
       complain("a barrier was given up after \(barrierAt.until(timeline.now).milliseconds) ms")
     }
-    becomeUncertain()
+    becomeUncertain(byPeer: false)
   }
 
   /// So many count as delivered since no answer came: the peer had them for long enough, and was listened to.

@@ -39,7 +39,7 @@ extension World {
   func append(_ name: String, _ text: String, items: [Item], tells: Bool) {
     guard let file = disk.new[name] else { return }
     disk.append(name, text.bytes, items: ledger.put(items))
-    if ledger.hasSeen(file, name) { ledger.reopen(file) }
+    if file.wasOpened { ledger.reopen(file) }
     if tells { notices.append(.ended(name)) }
   }
 

@@ -31,6 +31,8 @@ public final class Trial {
   /// What the gateway does next, whatever comes.
   private var verdicts: [Verdict] = []
   private var dialsUntil: Instant?
+  /// Files that have a writer.
+  private var beingWritten: Set<String> = []
   private var stepMilliseconds = 0
   private var attention = 1
   private var blocksOneIn = 0
@@ -39,7 +41,7 @@ public final class Trial {
 
   /// How long it may take, from when nothing goes wrong any more, until all is delivered.
   private static let patience = Duration.seconds(30_000)
-  private static let stepsMax = 100_000
+  private static let stepsMax = 200_000
 
   private init(_ seed: UInt64) {
     self.seed = seed
@@ -105,7 +107,6 @@ public final class Trial {
 
   private func setUp() {
     let settle = Int(world.settings.settle.milliseconds)
-    world.ledger.knowsAll = true
     world.ledger.isPrompt = faults.isPrompt
     world.latency = random.pick([0, 1, 20, 150])
     world.answerDelay = UInt64(random.pick([0, 0, 7, settle / 4]))
@@ -163,6 +164,7 @@ public final class Trial {
 
   private func put(_ name: String, _ text: String, _ items: [Item], tells: Bool) {
     if let old = world.disk.new[name] { forget(old) }
+    world.ledger.numberMax = workload.numbers
     world.put(name, text, items: items, tells: tells)
     files.append(world.disk.new[name]!)
   }
@@ -175,8 +177,13 @@ public final class Trial {
       put(file.name, String(decoding: file.text.bytes.prefix(half), as: UTF8.self), [], tells: false)
       world.notices.append(.began(file.name))
       let created = world.disk.new[file.name]
+      beingWritten.insert(file.name)
       world.timeline.plan(after: duration) { [self] in
-        guard world.disk.new[file.name] === created else { return }
+        beingWritten.remove(file.name)
+        guard world.disk.new[file.name] === created else {
+          world.ledger.isUneventful = false
+          return
+        }
         world.append(
           file.name, String(decoding: file.text.bytes.dropFirst(half), as: UTF8.self),
           items: file.items, tells: true)
@@ -266,7 +273,7 @@ public final class Trial {
   }
 
   private func anyName() -> String? {
-    let names = world.waiting
+    let names = world.waiting.filter { !beingWritten.contains($0) }
     return names.isEmpty ? nil : random.pick(names)
   }
 
@@ -279,6 +286,7 @@ public final class Trial {
         items[index].offset += file.bytes.count
         items[index].end += file.bytes.count
       }
+      world.ledger.numberMax = workload.numbers
       world.append(name, text, items: items, tells: random.oneIn(2))
     case .replace:
       let (text, items) = workload.more(&random)

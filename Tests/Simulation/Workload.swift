@@ -8,10 +8,13 @@ struct Workload {
   private(set) var refusals: [Int: Status] = [:]
   /// Numbers at which the gateway dies without a word, each time.
   private(set) var deadly: Set<Int> = []
-  private var numbers = 0
+  /// So many notifications there are; they are numbered.
+  private(set) var numbers = 0
   /// Tokens that the gateway calls invalid; more is sent to them.
   private var invalid: [Int] = []
   private let refusedOneIn: Int
+  /// Each refusal has all sent again that follows it.
+  private static let refusalsMax = 25
   private let deadlyMax: Int
 
   /// - Parameter duration: until when files come, in milliseconds.
@@ -95,7 +98,7 @@ struct Workload {
   private mutating func decide(_ number: Int, _ random: inout Seeded) {
     if deadly.count < deadlyMax, random.oneIn(20) {
       deadly.insert(number)
-    } else if refusedOneIn < .max, random.oneIn(refusedOneIn) {
+    } else if refusedOneIn < .max, refusals.count < Self.refusalsMax, random.oneIn(refusedOneIn) {
       let status = random.pick([
         Status.invalidToken, .invalidPayloadSize, .processingError, .unknown,
       ])

@@ -159,12 +159,22 @@ final class World {
       complain("busy: waits for an instant that is past, at \(timeline.elapsed) ms")
       return false
     }
+    if hasNews {
+      poll()
+      return true
+    }
     timeline.advance(to: min(timeline.nextAt ?? end, deadline ?? end, end))
     guard timeline.nextAt.map({ $0 <= timeline.now }) ?? false || timeline.now < end else {
       return false
     }
     poll()
     return true
+  }
+
+  /// Whether the shell would wake up at once.
+  private var hasNews: Bool {
+    dialed != nil || !notices.isEmpty
+      || connection.map { $0.hasUnread || $0.isWritable } ?? false
   }
 
   /// What the shell does when it looks up: takes in all that has happened.

@@ -80,7 +80,7 @@ extension World {
 
   func keepProgress() {
     let progress = courier.progress
-    if let progress { ledger.keeps(progress) }
+    ledger.keeps(progress)
     trace.note("progress", at: timeline.elapsed, Int(progress?.offset ?? 0))
     courier.keptProgress(disk.keep(progress))
   }

@@ -9,7 +9,7 @@ import Simulation
 struct Soak {
   static func main() {
     if let seed = ProcessInfo.processInfo.environment["SEED"].flatMap(UInt64.init) {
-      replay(seed)
+      replay(seed, lines: .max)
     }
     let numbers = CommandLine.arguments.dropFirst().compactMap(UInt64.init)
     let first = numbers.first ?? UInt64(Date().timeIntervalSince1970) << 20
@@ -20,7 +20,7 @@ struct Soak {
     for seed in first..<last {
       let outcome = Trial.run(seed)
       steps += outcome.steps
-      if !outcome.violations.isEmpty { replay(seed) }
+      if !outcome.violations.isEmpty { replay(seed, lines: 200) }
       guard Date().timeIntervalSince(told) >= 10 || seed + 1 == last else { continue }
       told = Date()
       let seconds = told.timeIntervalSince(start)
@@ -29,10 +29,10 @@ struct Soak {
     }
   }
 
-  static func replay(_ seed: UInt64) -> Never {
+  static func replay(_ seed: UInt64, lines: Int) -> Never {
     let outcome = Trial.run(seed, keepsTrace: true)
     let trace = outcome.trace
-    for line in trace.prefix(1) + trace.dropFirst().suffix(200) { print(line) }
+    for line in trace.prefix(1) + trace.dropFirst().suffix(lines) { print(line) }
     for violation in outcome.violations { print(violation) }
     print("SEED=\(seed)  \(outcome.steps) steps, trace \(String(outcome.hash, radix: 16))")
     exit(outcome.violations.isEmpty ? 0 : 1)

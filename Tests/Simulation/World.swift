@@ -120,6 +120,7 @@ final class World {
         courier.closed()
       case .record: record()
       case .sync: sync()
+      case .probe: courier.probed(disk.canRecord)
       case .remove: remove()
       case .keepProgress: keepProgress()
       case .dial: dial()
@@ -237,7 +238,7 @@ final class World {
 
 /// A step, as a word.
 enum Word: Int {
-  case scan, open, read, close, record, sync, remove, keepProgress, dial, write, listen, sample
+  case scan, open, read, close, record, sync, probe, remove, keepProgress, dial, write, listen, sample
   case disconnect, wait, finish
 
   init(_ step: Courier.Step) {
@@ -249,6 +250,7 @@ enum Word: Int {
       case .close: .close
       case .record: .record
       case .sync: .sync
+      case .probe: .probe
       case .remove: .remove
       case .keepProgress: .keepProgress
       case .dial: .dial
@@ -269,6 +271,7 @@ enum Word: Int {
     case .close: "close"
     case .record: "record"
     case .sync: "sync"
+    case .probe: "probe"
     case .remove: "remove"
     case .keepProgress: "keep progress"
     case .dial: "dial"

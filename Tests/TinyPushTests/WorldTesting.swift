@@ -20,6 +20,11 @@ extension World {
     report(sourceLocation)
   }
 
+  /// How often something was reported.
+  func counts(_ report: Report) -> Int {
+    reports.count { "\($0)" == "\(report)" }
+  }
+
   private func report(_ sourceLocation: SourceLocation) {
     for violation in takeViolations() {
       Issue.record(Comment(rawValue: violation), sourceLocation: sourceLocation)

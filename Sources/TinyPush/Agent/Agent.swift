@@ -120,6 +120,7 @@ public struct Agent: ~Copyable {
         courier.closed()
       case .record:
         courier.recorded(spool.record(&courier, limit: config.failedLimit))
+      case .probe: courier.probed(spool.hasRoom())
       case .sync: courier.synced(spool.sync())
       case .remove:
         courier.removed(spool.remove(&courier))
@@ -149,7 +150,6 @@ public struct Agent: ~Copyable {
     if let stopBy, Clock.now() >= stopBy { return .ok }
     guard config.courier.isOnce else { return nil }
     if isConfigBroken { return .config }
-    if courier.isStuck { return .inputOutput }
     let isHopeless = dialFailures >= Self.dialFailuresMax || courier.failures >= Self.failuresMax
     return isHopeless ? .tryLater : nil
   }
@@ -162,8 +162,9 @@ public struct Agent: ~Copyable {
     page.change(.down, words: ("stopped" as StaticString).span)
     progress.finish(courier.counters)
     if config.courier.isOnce || stopBy != nil { saySum(status) }
-    return status == .ok && config.courier.isOnce && courier.counters.hasFailures
-      ? .dataRefused : status
+    guard status == .ok, config.courier.isOnce else { return status }
+    if courier.isHolding { return .inputOutput }
+    return courier.counters.hasFailures ? .dataRefused : .ok
   }
 
   private enum Wait {

@@ -238,6 +238,21 @@ public struct SpoolDirectory: ~Copyable {
     return true
   }
 
+  private static let probeName: StaticString = ".probe"
+
+  /// Whether a failure could be recorded.
+  func hasRoom() -> Bool {
+    let file = clinux_open(
+      failed, Self.probeName.cString, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK,
+      0o640)
+    guard file >= 0 else { return false }
+    var bytes: InlineArray<4096, UInt8> = .init(repeating: 0x20)
+    let room = bytes.mutableSpan
+    let written = room.withUnsafeBytes { CLinux.write(file, $0.baseAddress, $0.count) }
+    CLinux.close(file)
+    return unlinkat(failed, Self.probeName.cString, 0) == 0 && written == 4096
+  }
+
   /// Whether everything in `failed/` is on disk.
   func sync() -> Bool { clinux_sync(failed) == 0 }
 

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Simulation
 @testable import TinyPush
 
 // MARK: - What is in a file

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Simulation
 @testable import TinyPush
 
 private func deadly(_ number: Int, of count: Int, once: Bool = true, format: FrameFormat = .items)

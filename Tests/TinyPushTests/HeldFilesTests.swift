@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Simulation
 @testable import TinyPush
 
 private func identity(_ number: Int) -> FileIdentity {

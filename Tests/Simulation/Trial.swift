@@ -70,7 +70,7 @@ public final class Trial {
     let trial = Trial(seed)
     trial.world.trace.isKept = keepsTrace
     trial.world.trace.say("\(trial.world.settings) \(trial.faults)")
-    trial.run()
+    Traps.telling(seed) { trial.run() }
     trial.world.trace.say("\(trial.world.courier.counters)")
     return Outcome(
       seed: seed, steps: trial.world.steps, hash: trial.world.trace.hash,

@@ -20,6 +20,7 @@ final class World {
   var lives = 0
   var isFinished = false
   private(set) var reports: [Report] = []
+  private var courierBytes = 0
   /// Calls of `courier.next`.
   private(set) var steps = 0
   private(set) var scans = 0
@@ -133,6 +134,7 @@ final class World {
       case .disconnect: hangUp()
       case .wait(let deadline):
         takeReports()
+        weigh()
         busy = 0
         guard rest(until: deadline, end: end) else { return }
       case .finish:
@@ -147,6 +149,14 @@ final class World {
 
   /// What must not happen, and did, since this was asked last.
   func takeViolations() -> [String] { ledger.takeViolations() + gateway.takeComplaints() }
+
+  /// Memory is given out at the start; whatever comes, there is no more of it.
+  private func weigh() {
+    var bytes = 0
+    courier.forEachBuffer { bytes += $0.count }
+    if bytes != courierBytes, courierBytes > 0 { complain("memory grows to \(bytes) bytes") }
+    courierBytes = bytes
+  }
 
   private func account() { ledger.observe(courier.counters, on: connection) }
 

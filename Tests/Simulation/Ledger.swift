@@ -45,6 +45,7 @@ final class Ledger {
     /// What may go again whatever became of it, since all of its file does.
     var reopened: Set<UInt64> = []
     var loose: Set<Int> = []
+    var held: Set<UInt64> = []
     var framed: Set<Int> = []
     var repeated: UInt64 = 0
   }
@@ -154,10 +155,21 @@ final class Ledger {
       }
     } else {
       reopen(file)
+      life.held.insert(file.inode)
     }
   }
 
+  /// How many files that the disk does not let go an agent remembers.
+  private static let heldMax = 256
+
+  /// The disk does not let a file go: of very many, the last ones are forgotten, and delivered again.
+  func held(_ file: SpoolFile) {
+    if life.held.count >= Self.heldMax, !life.held.contains(file.inode) { reopen(file) }
+    life.held.insert(file.inode)
+  }
+
   func removed(_ file: SpoolFile, _ name: String) {
+    life.held.remove(file.inode)
     for item in file.items where forbidsLoss && !isDecided(item, in: file) {
       complain("\(name) was removed, and \(describe(item)) is neither accepted nor safe in failed/")
     }

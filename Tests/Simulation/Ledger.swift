@@ -28,6 +28,8 @@ final class Ledger {
 
   private enum Outcome {
     case proved, settled, dropped
+    /// Of the time before this agent, as it knows by the progress that was kept.
+    case passed
   }
 
   /// What one agent knows; the next one does not.
@@ -178,10 +180,10 @@ final class Ledger {
   /// Everything before the progress must be decided: nobody will look at it again.
   func keeps(_ progress: Progress?) {
     // There is one record: where another file comes first, this one is repeated.
-    if let resumed = life.resumed, !life.files.values.contains(where: { $0 === resumed }),
-      progress?.file != resumed.identity
-    {
-      for item in resumed.items { if let number = item.number { life.outcomes[number] = nil } }
+    if let resumed = life.resumed, progress?.file != resumed.identity {
+      for item in resumed.items {
+        if let number = item.number, life.outcomes[number] == .passed { life.outcomes[number] = nil }
+      }
     }
     guard let progress, let file = disk.new.values.first(where: { $0.identity == progress.file }) else { return }
     for item in file.items where forbidsLoss && isBefore(progress, item, in: file) {
@@ -234,7 +236,7 @@ final class Ledger {
     else { return }
     life.resumed = file
     for item in file.items where isBefore(progress, item, in: file) {
-      if let number = item.number { life.outcomes[number] = .settled }
+      if let number = item.number { life.outcomes[number] = .passed }
     }
   }
 

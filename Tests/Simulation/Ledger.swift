@@ -182,10 +182,13 @@ final class Ledger {
     // There is one record: where another file comes first, this one is repeated.
     if let resumed = life.resumed, progress?.file != resumed.identity {
       for item in resumed.items {
-        if let number = item.number, life.outcomes[number] == .passed { life.outcomes[number] = nil }
+        if let number = item.number, life.outcomes[number] == .passed {
+          life.outcomes[number] = nil
+        }
       }
     }
-    guard let progress, let file = disk.new.values.first(where: { $0.identity == progress.file }) else { return }
+    guard let progress, let file = disk.new.values.first(where: { $0.identity == progress.file })
+    else { return }
     for item in file.items where forbidsLoss && isBefore(progress, item, in: file) {
       if !isDecided(item, in: file) {
         complain("progress to \(progress.offset) is kept, and \(describe(item)) is not decided")
@@ -301,7 +304,8 @@ final class Ledger {
   }
 
   private func answered(status: UInt8, id: UInt32, _ connection: Connection) {
-    guard id > 0, id <= account.frames.count, (1...8).contains(status) || [10, 255].contains(status)
+    guard id > 0, id <= account.frames.count,
+      (1...8).contains(status) || [10, 255].contains(status)
     else { return becomeUncertain(byPeer: true) }
     let end = Int(id) - (status == 10 ? 0 : 1)
     while account.settled < end {
@@ -391,7 +395,9 @@ final class Ledger {
 
   /// So many count as delivered since no answer came: the peer had them for long enough, and was listened to.
   private func settleByTime(_ count: UInt64, _ connection: Connection?) {
-    guard let connection, !account.isOver else { return complain("settled by time without a connection") }
+    guard let connection, !account.isOver else {
+      return complain("settled by time without a connection")
+    }
     if connection.acknowledged < connection.written,
       connection.waitsSince + settings.settle < timeline.now
     {
@@ -401,7 +407,9 @@ final class Ledger {
       while account.settled < account.frames.count, account.frames[account.settled].number == nil {
         account.settled += 1
       }
-      guard account.settled < account.frames.count else { return complain("settled what was not sent") }
+      guard account.settled < account.frames.count else {
+        return complain("settled what was not sent")
+      }
       check(account.frames[account.settled], connection)
       settle(.settled, connection)
     }

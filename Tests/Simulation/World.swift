@@ -31,7 +31,9 @@ final class World {
   var notices: [Notice] = []
 
   enum Notice {
-    case began(String), ended(String), overflow
+    case began(String)
+    case ended(String)
+    case overflow
   }
 
   // The network.
@@ -248,7 +250,8 @@ final class World {
 
 /// A step, as a word.
 enum Word: Int {
-  case scan, open, read, close, record, sync, probe, remove, keepProgress, dial, write, listen, sample
+  case scan, open, read, close, record, sync, probe, remove, keepProgress, dial, write, listen,
+    sample
   case disconnect, wait, finish
 
   init(_ step: Courier.Step) {

@@ -38,6 +38,8 @@ extension Courier {
     if barrierID == nextID - 1 { counters.sent -= 1 }
     isBlocked = false
     batchBytes = 0
+    counters.repeated += batchRepeated
+    batchRepeated = 0
     flushAt = nil
     framedEnd = nil
     lastWrittenID = nextID - 1
@@ -117,8 +119,8 @@ extension Courier {
   /// Whether a barrier may be sent at all.
   var mayBarrier: Bool {
     guard settings.format != .simple, settings.confirm != .settle else { return false }
-    // A gateway that dies at a barrier is not well, and shows it so.
-    return vainBarriers < Self.vainBarriersMax || suspicion.isTrial
+    // At a trial it shows whether the gateway dies at anything; of one that took something else that is known.
+    return vainBarriers < Self.vainBarriersMax || suspicion.isTrial && !suspicion.hasPassed
   }
 
   private var wantsBarrier: Bool {
@@ -254,6 +256,7 @@ extension Courier {
     acknowledgements.clear()
     answer = ErrorResponseReader()
     batchBytes = 0
+    batchRepeated = 0
     flushAt = nil
     isBlocked = false
     isUnblocked = false

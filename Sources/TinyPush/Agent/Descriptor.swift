@@ -1,0 +1,27 @@
+import CLinux
+
+/// An open file, closed when nobody has it any more.
+struct Descriptor: ~Copyable {
+  let number: Int32
+
+  deinit { close(number) }
+
+  /// - Parameter error: on failure, the errno.
+  init?(
+    _ directory: Int32, _ path: UnsafePointer<CChar>, _ flags: Int32, _ mode: UInt32 = 0,
+    error: inout Int32
+  ) {
+    let number = clinux_open(directory, path, flags, mode)
+    guard number >= 0 else {
+      error = -number
+      return nil
+    }
+    self.number = number
+  }
+
+  /// A directory, not by way of a link.
+  init?(_ directory: Int32, directory name: StaticString, error: inout Int32) {
+    self.init(
+      directory, name.cString, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, error: &error)
+  }
+}

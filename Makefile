@@ -69,6 +69,11 @@ bench: build/$(HOST)/tinypush ## measure, against a C program that does only wha
 	@board/need $(BENCH_NEEDS)
 	Tests/Benchmarks/bench $<
 
+.PHONY: faults
+faults: build/$(HOST)/tinypush ## let gateways fail in every way, and show what is lost (nothing), repeated and waited for
+	@board/need openssl python3
+	Tests/Benchmarks/faults
+
 .PHONY: clean
 clean: ## remove everything that was built
 	rm -rf build .build .build-*

@@ -28,7 +28,12 @@ let package = Package(
     .executableTarget(
       name: "tinypush", dependencies: ["TinyPush", "TinyPushSandbox", "CMbed", "CLinux"],
       swiftSettings: lifetimes),
-    .testTarget(name: "TinyPushTests", dependencies: ["TinyPush"], swiftSettings: lifetimes),
+    .target(
+      name: "Simulation", dependencies: ["TinyPush"], path: "Tests/Simulation",
+      swiftSettings: lifetimes),
+    .executableTarget(name: "soak", dependencies: ["Simulation"], path: "Tests/Soak"),
+    .testTarget(
+      name: "TinyPushTests", dependencies: ["TinyPush", "Simulation"], swiftSettings: lifetimes),
     .testTarget(name: "CommandTests"),
   ],
   swiftLanguageModes: [.v6]

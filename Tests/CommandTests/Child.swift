@@ -103,6 +103,16 @@ final class Child {
     return ended!
   }
 
+  /// The same without a thread that waits, for what takes long by nature.
+  @discardableResult
+  func end(within seconds: Double) async throws -> Int32 {
+    let deadline = ContinuousClock.now + .seconds(seconds)
+    while !hasEnded, ContinuousClock.now < deadline {
+      try await Task.sleep(for: .milliseconds(20))
+    }
+    return try wait(within: 0)
+  }
+
   /// As ``wait(within:)``, once that has returned.
   var status: Int32? { ended }
 

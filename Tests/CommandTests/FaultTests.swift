@@ -5,7 +5,7 @@ import Testing
 /// table that the README shows.
 @Suite(.serialized) struct FaultTests {
   private static let count = 20_000
-  private static let files = 2000
+  private static let files = 1200
   private static let at = 1000
   private static let sheaf = Result {
     try Sheaf.plain(files: files, lines: count - files, in: Shared.directory() + "/faults")
@@ -61,16 +61,19 @@ import Testing
   }
 
   @Test(arguments: rows, Way.allCases)
-  func `nothing is lost, and what the agent says of itself is true`(row: Row, way: Way) throws {
+  func `nothing is lost, and what the agent says of itself is true`(row: Row, way: Way)
+    async throws
+  {
     let box = try Box()
     defer { box.end() }
     let sheaf = try Self.sheaf.get()
     try sheaf.fill(box)
     let peer = try Peer(row, way, in: box)
     let start = ContinuousClock.now
-    let agent = try box.run(
+    let agent = try box.start(
       Build.command(Build.host) + ["run", "--once"] + peer.settings(box)
-        + row.settings.flatMap { ["-o", $0] }, within: 120)
+        + row.settings.flatMap { ["-o", $0] })
+    try await agent.end(within: 120)
     let time = ContinuousClock.now - start
     let truth = try peer.truth(in: box)
     let words = "\(truth)\n\(agent.errors)"
@@ -94,29 +97,73 @@ import Testing
     try expectFailures(row, in: box)
   }
 
+  // MARK: - Poison
+
+  struct Poison: Sendable {
+    var fault: String
+    var settings: [String]
+    var words: String
+  }
+
+  @Test(arguments: [
+    Poison(fault: "close", settings: [], words: "look for what is unusual in it"),
+    Poison(fault: "reset", settings: ["confirm=settle", "settle=500ms"], words: "unusual"),
+    Poison(
+      fault: "status=8", settings: ["format=0", "settle=500ms"],
+      words: "most likely its token is invalid"),
+  ])
+  func `a notification at which the gateway dies each time is found, and the others arrive`(
+    poison: Poison
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let sheaf = try Sheaf.plain(files: 1500, lines: 500, in: box.path + "/sheaf")
+    try sheaf.fill(box)
+    let sandbox = try Sandbox(in: box, ["--fault", "\(poison.fault)@\(token(Self.at))"])
+    let agent = try box.run(
+      Build.command(Build.host) + ["run", "--once", "--config", sandbox.config]
+        + (poison.settings + ["spool=\(box.spool)"]).flatMap { ["-o", $0] }, within: 120)
+    #expect(try sandbox.child.terminate() == 0)
+    let truth = try Truth(sandbox.child.outputPath, count: 2000, in: box)
+    #expect(truth.lost == 0, "\(truth)")
+    #expect(truth.accepted >= 1999, "\(truth)")
+    #expect(agent.status == 65, "\(agent.errors)")
+    #expect(try Sum(agent.errors).delivered == 1999)
+    let failures = try box.failures("001000")
+    #expect(failures.map { $0["token"] as? String } == [token(Self.at)])
+    #expect((failures.first?["reason"] as? String)?.contains(poison.words) == true)
+    #expect(box.names(in: "new") == [])
+    #expect(box.names(in: "failed") == ["001000"])
+  }
+
   // MARK: - Agents
 
   @Test func `nothing is lost when it is killed two hundred times`() throws {
     let box = try Box()
     defer { box.end() }
-    let sheaf = try Sheaf.plain(
-      files: Self.count / 2, lines: Self.count / 2, in: box.path + "/sheaf")
     let start = ContinuousClock.now
     let gateway = try Gateway(in: box)
-    let names = ["many"] + (1...Self.count / 2).map { String("000000\($0)".suffix(6)) }
     let kills = 200
+    // A large file comes with every 25th agent, no larger than the gateway reads in the time that such an agent has; and
+    // twenty small ones with each.
+    let lines = 2000
+    var number = 0
+    func take(_ count: Int) -> String {
+      number += count
+      return (number - count + 1...number).map { line($0) }.joined()
+    }
     // What a kill may make come twice: whatever has not left the spool by then.
     var unsettled = 0
-    for kill in 1...kills {
-      for name in names[names.count * (kill - 1) / kills..<names.count * kill / kills] {
-        link("\(sheaf.path)/\(name)", "\(box.spool)/new/\(name)")
-      }
+    for kill in 0..<kills {
+      if kill % 25 == 0 { try box.drop(take(lines), as: "many-\(kill)") }
+      for _ in 1...20 { try box.drop(take(1), as: "one-\(number)") }
       let agent = try box.agent(gateway, ["settle=100ms"])
       usleep(.random(in: 0...250_000))
       agent.kill()
       #expect(agent.status == 128 + SIGKILL, "\(agent.errors)")
-      for name in box.names(in: "new") { unsettled += name == "many" ? Self.count / 2 : 1 }
+      for name in box.names(in: "new") { unsettled += name.hasPrefix("many") ? lines : 1 }
     }
+    #expect(number == Self.count)
     let last = try box.deliver(gateway)
     let time = ContinuousClock.now - start
     let truth = try Truth(gateway.record, in: box)

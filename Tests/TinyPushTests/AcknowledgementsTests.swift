@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Simulation
 @testable import TinyPush
 
 private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milliseconds) }

@@ -1,3 +1,4 @@
+@testable import Simulation
 @testable import TinyPush
 
 extension [UInt8] {
@@ -9,10 +10,6 @@ extension [UInt8] {
     self = stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
   }
 
-  init(_ span: Span<UInt8>) {
-    self = span.withUnsafeBufferPointer { Array($0) }
-  }
-
   init(_ buffer: borrowing FixedBuffer<UInt8>, count: Int) {
     self.init(buffer.span(0..<count))
   }
@@ -22,40 +19,11 @@ extension [UInt8] {
   }
 }
 
-extension String {
-  var bytes: [UInt8] { Array(utf8) }
-
-  init(_ span: Span<UInt8>) {
-    self.init(decoding: [UInt8](span), as: UTF8.self)
-  }
-}
-
 /// What `body` writes into a text of `capacity` bytes.
 func text(capacity: Int = 1024, _ body: (inout Text) -> Void) -> String {
   var text = Text(capacity: capacity)
   body(&text)
   return String(text.bytes)
-}
-
-/// SplitMix64: the same numbers for the same seed, everywhere.
-struct Seeded: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ mixed >> 31
-  }
-
-  mutating func upTo(_ bound: Int) -> Int { Int.random(in: 0...bound, using: &self) }
-  mutating func oneIn(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
-  mutating func pick<Element>(_ elements: [Element]) -> Element {
-    elements[upTo(elements.count - 1)]
-  }
 }
 
 // Plain values, which the library declares without saying so.

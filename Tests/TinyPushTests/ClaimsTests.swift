@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Simulation
 @testable import TinyPush
 
 @Test func `claims leave in the order in which they came`() {
@@ -129,27 +130,4 @@ func `claims behave as a queue with a set of inodes`(seed: UInt64) {
   let name = String(repeating: "n", count: 47)
   while claims.hasRoom { _ = claims.append(name.bytes.span, seenAt: 0) }
   #expect(claims.count == 1000)
-}
-
-@Test func `so many of the delivered that could not be removed are known, and no more`() {
-  var delivered = Delivered()
-  func identity(_ number: Int) -> FileIdentity {
-    FileIdentity(inode: UInt64(number), changeTimeNs: 1, size: 10)
-  }
-  for number in 1...300 {
-    delivered.insert(identity(number))
-    delivered.insert(identity(number))
-  }
-  for number in 1...310 {
-    let isKnown = delivered.contains(identity(number))
-    #expect(isKnown == (number <= Delivered.capacity))
-  }
-  let isOtherKnown = delivered.contains(FileIdentity(inode: 200, changeTimeNs: 1, size: 11))
-  #expect(!isOtherKnown)
-  #expect(delivered.isFull == true)
-  delivered.remove(identity(1))
-  #expect(delivered.isFull == false)
-  let isFirstKnown = delivered.contains(identity(1))
-  let isLastKnown = delivered.contains(identity(Delivered.capacity))
-  #expect(!isFirstKnown && isLastKnown)
 }

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Simulation
 @testable import TinyPush
 
 /// Whether a key can be set, and the configuration is then as `isSet` wants it.

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Simulation
 @testable import TinyPush
 
 @Test func `a file leaves when its acknowledgement is ten seconds old, and not earlier`() {

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Simulation
 @testable import TinyPush
 
 // MARK: - What is in a file
@@ -356,7 +357,7 @@ func `a file that was written on before it went again is delivered as it is now`
 }
 
 @Test func `a failure that cannot be recorded keeps its file, and holds up nothing`() {
-  let world = World { $0.rescan = .seconds(60) }
+  let world = World()
   world.canRecord = false
   world.put("a", text: #"{"unknown": 1}"#)
   world.put("b", 1)
@@ -369,21 +370,73 @@ func `a file that was written on before it went again is delivered as it is now`
   world.run(.seconds(90))
   #expect(world.waiting == [])
   #expect(world.failures.map(\.file).sorted() == ["a", "c"])
+  #expect(world.counts(.notRecorded) == 1)
+  #expect(world.counts(.recordable) == 1)
+}
+
+@Test func `while failures cannot be recorded, their files are not sent again and again`() {
+  let world = World()
+  world.canRecord = false
+  world.put("a", text: World.notification(1) + "\n{\"bad\"}\n" + World.notification(2))
+  world.put("b", text: World.notification(3))
+  world.verdict = { $0.number == 3 ? .refuse(.invalidToken) : .accept }
+  world.run(.seconds(2000))
+  #expect(world.accepted == [1, 2])
+  #expect(world.refused.count == 1)
+  world.canRecord = true
+  world.run(.seconds(100))
+  #expect(world.accepted == [1, 2, 1, 2])
+  #expect(world.failures.map(\.file).sorted() == ["a", "b"])
+  #expect(world.waiting == [])
+}
+
+@Test func `what a sync could not make safe is delivered again`() {
+  let world = World()
+  world.canSync = false
+  world.put("a", text: World.notification(1) + "\n{\"bad\"}\n")
+  world.run(.seconds(20))
+  #expect(world.waiting == ["a"])
+  world.canSync = true
+  world.run(.seconds(100))
+  #expect(world.accepted == [1, 1])
+  #expect(world.waiting == [])
+}
+
+@Test func `when too many delivered files cannot be removed, nothing more is taken until they can`()
+{
+  let world = World { $0.window = 16 }
+  world.canRemove = false
+  let count = 2 * HeldFiles.capacity
+  for number in 1...count { world.put("a\(10_000 + number)", number) }
+  world.run(.seconds(600))
+  let taken = world.accepted.count
+  #expect(taken >= HeldFiles.capacity && taken < count)
+  world.put("0", count + 1)
+  world.run(.seconds(600))
+  #expect(world.accepted.count == taken)
+  #expect(world.scans < 100)
+  #expect(world.counts(.notRemoved) == 1)
+  world.canRemove = true
+  world.run(.seconds(600))
+  #expect(world.waiting == [])
+  #expect(Set(world.accepted) == Set(1...count + 1))
+  #expect(world.counts(.removable) == 1)
+  // Those that were under way when there was no more room to remember them.
+  #expect(world.accepted.count <= count + 1 + 16)
 }
 
 @Test func `a settled file that cannot be removed is reported, and not delivered again`() {
-  let world = World { $0.rescan = .seconds(60) }
+  let world = World()
   world.canRemove = false
   world.put("a", 1)
   world.put("b", 2, 3)
   world.run(.seconds(30))
   #expect(world.accepted == [1, 2, 3])
   #expect(world.waiting == ["a", "b"])
-  let isReported = world.reports.contains { if case .notRemoved = $0 { true } else { false } }
-  #expect(isReported)
+  #expect(world.counts(.notRemoved) == 1)
   world.run(.seconds(600))
   #expect(world.accepted == [1, 2, 3])
-  #expect(world.scans < 20)
+  #expect(world.scans < 40)
   world.canRemove = true
   world.run(.seconds(120))
   #expect(world.accepted == [1, 2, 3])

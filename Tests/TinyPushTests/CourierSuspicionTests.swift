@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Simulation
 @testable import TinyPush
 
 private func deadly(_ number: Int, of count: Int, once: Bool = true, format: FrameFormat = .items)
@@ -24,7 +25,7 @@ func `the notification at which connections die is put aside, and the others arr
   #expect(world.waiting == [])
   #expect(world.failures.map(\.number) == [number])
   let failure = try #require(world.failures.first)
-  #expect(failure.reason.contains("closed the connection without a word"))
+  #expect(failure.reason.contains("ended each time that this one was sent"))
   #expect(failure.status == nil)
   #expect(world.courier.counters.refused == 1)
   #expect(world.dials < 40)
@@ -46,6 +47,14 @@ func `the notification at which connections die is put aside, and the others arr
   #expect(world.failures.compactMap(\.number).sorted() == [10, 11, 60])
   #expect(Set(world.accepted) == Set(1...100).subtracting([10, 11, 60]))
   #expect(world.waiting == [])
+}
+
+@Test func `one is found at a gateway that dies at barriers, too`() {
+  let world = deadly(40, of: 60)
+  world.barrierVerdict = .vanish
+  world.runToEnd(within: .seconds(3000))
+  #expect(world.failures.map(\.number) == [40])
+  #expect(Set(world.accepted) == Set(1...60).subtracting([40]))
 }
 
 @Test func `a gateway that dies at everything, a barrier too, condemns nothing`() {

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Simulation
 @testable import TinyPush
 
 private let digits = "00ff10ABcdef0123456789aAbBcCdDeEfF0000000000000000000000000000e1"

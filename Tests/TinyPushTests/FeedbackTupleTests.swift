@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Simulation
 @testable import TinyPush
 
 @Test func `a feedback tuple is time, size and token`() {

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Simulation
 @testable import TinyPush
 
 /// Golden frames, byte for byte: one of each command with the token 00 01 … 1F, identifier 7 and payload `{}`.

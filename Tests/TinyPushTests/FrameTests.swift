@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Simulation
 @testable import TinyPush
 
 /// 1700000000 is 6553f100; the payload is `{"aps":{"alert":"Hi"}}`, 22 (16 hex) bytes.

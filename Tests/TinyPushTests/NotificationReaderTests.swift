@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Simulation
 @testable import TinyPush
 
 /// What became of one object of a text, in a form that can be compared; places are of the whole text.

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Simulation
 @testable import TinyPush
 
 private func at(_ seconds: UInt64) -> Instant { Instant(milliseconds: 1000 * seconds) }

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Simulation
 @testable import TinyPush
 
 private func stretch(_ firstID: UInt32, count: UInt32 = 1, endsFile: Bool = false) -> Stretch {

@@ -3,7 +3,8 @@
 
     client.py --port N --certificate PEM --key PEM --ca PEM [HEX...]
 
-Each HEX goes out in a record of its own; nothing is said for a feedback service. Prints "connected" first.
+Each HEX goes out in a record of its own; nothing is said for a feedback service. Prints "connected" first. An end
+without goodbye, such as a reset, is an error.
 """
 import argparse
 import socket
@@ -22,7 +23,7 @@ def main():
     tls = ssl.create_default_context(cafile=given.ca)
     tls.load_cert_chain(given.certificate, given.key)
     with socket.create_connection(("127.0.0.1", given.port), given.seconds) as raw:
-        with tls.wrap_socket(raw, server_hostname="localhost") as stream:
+        with tls.wrap_socket(raw, server_hostname="localhost", suppress_ragged_eofs=False) as stream:
             print("connected", flush=True)
             for record in given.hex:
                 stream.sendall(bytes.fromhex(record))

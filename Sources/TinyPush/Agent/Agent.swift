@@ -13,7 +13,7 @@ public struct Agent: ~Copyable {
   var progress: ProgressBar
   let epoll: Int32
   let signals: Int32
-  let watcher: Int32
+  var watch = SpoolWatch()
   let gateway: CString
   var events: InlineArray<8, epoll_event>
   let scratch = FixedBuffer<UInt8>(capacity: 4096)
@@ -29,7 +29,7 @@ public struct Agent: ~Copyable {
   /// After so many connections in a row that could not be made, or that settled nothing, `--once` leaves what is left for
   /// later.
   static let dialFailuresMax = 3
-  static let failuresMax = 8
+  static let failuresMax = 10
   /// How long a stop may take besides `settle`.
   static let stopPatience = Duration.seconds(5)
 
@@ -50,17 +50,15 @@ public struct Agent: ~Copyable {
     gateway = address.cString()
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     signals = clinux_signal_descriptor()
-    watcher = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
     events = .init(repeating: epoll_event())
     self.config = config
     _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, signals, EPOLLIN.rawValue)
-    if watcher >= 0, !self.config.courier.isOnce { watchSpool() }
+    if !self.config.courier.isOnce { watchSpool() }
   }
 
   deinit {
     close(epoll)
     close(signals)
-    if watcher >= 0 { close(watcher) }
   }
 
   /// That certificate, key and CA can be read and fit together is found out before anything else.
@@ -91,16 +89,6 @@ public struct Agent: ~Copyable {
     }
   }
 
-  private func watchSpool() {
-    var path = Text(capacity: 4200)
-    path.append(bytes: config.spool.span)
-    path.append("/new")
-    let mask = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR
-    if path.withCString({ inotify_add_watch(watcher, $0, UInt32(mask)) }) >= 0 {
-      _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, watcher, EPOLLIN.rawValue)
-    }
-  }
-
   // MARK: - The loop
 
   /// Works until it is told to stop, or with `--once` until the spool is empty.
@@ -120,6 +108,7 @@ public struct Agent: ~Copyable {
         courier.closed()
       case .record:
         courier.recorded(spool.record(&courier, limit: config.failedLimit))
+      case .probe: courier.probed(spool.hasRoom())
       case .sync: courier.synced(spool.sync())
       case .remove:
         courier.removed(spool.remove(&courier))
@@ -144,6 +133,28 @@ public struct Agent: ~Copyable {
     }
   }
 
+  /// `--once` does not wait for a gateway for ever, nor a stop for an answer.
+  private mutating func shouldGiveUp() -> ExitStatus? {
+    if let stopBy, Clock.now() >= stopBy { return .ok }
+    guard config.courier.isOnce else { return nil }
+    if isConfigBroken { return .config }
+    let isHopeless = dialFailures >= Self.dialFailuresMax || courier.failures >= Self.failuresMax
+    return isHopeless ? .tryLater : nil
+  }
+
+  private mutating func finish(_ status: ExitStatus) -> ExitStatus {
+    takeReports()
+    log.flush()
+    connection.hangUp(epoll: epoll, sayGoodbye: true)
+    page.update(courier.counters, inFlight: courier.inFlight)
+    page.change(.down, words: ("stopped" as StaticString).span)
+    progress.finish(courier.counters)
+    if config.courier.isOnce || stopBy != nil { saySum(status) }
+    guard status == .ok, config.courier.isOnce else { return status }
+    if courier.isHolding { return .inputOutput }
+    return courier.counters.hasFailures ? .dataRefused : .ok
+  }
+
   private enum Wait {
     case zero
     case until(Instant?)
@@ -158,6 +169,7 @@ public struct Agent: ~Copyable {
         earliest = deadline
       }
       if let stopBy, earliest.map({ stopBy < $0 }) ?? true { earliest = stopBy }
+      if let retryAt = watch.retryAt, earliest.map({ retryAt < $0 }) ?? true { earliest = retryAt }
       timeout = earliest.map { Int32(clamping: Clock.now().until($0).milliseconds) } ?? -1
     }
     var span = events.mutableSpan
@@ -165,6 +177,7 @@ public struct Agent: ~Copyable {
       epoll_wait(epoll, $0.baseAddress!, Int32($0.count), timeout)
     }
     if timeout != 0 { noticeSleep() }
+    if let retryAt = watch.retryAt, retryAt <= Clock.now() { watchSpool() }
     var isConnectionReady = false
     var isWritable = false
     for index in 0..<Int(max(count, 0)) {
@@ -172,7 +185,7 @@ public struct Agent: ~Copyable {
       let descriptor = clinux_epoll_descriptor(&event)
       if descriptor == signals {
         takeSignals()
-      } else if descriptor == watcher {
+      } else if descriptor == watch.descriptor {
         takeSpoolEvents()
       } else if descriptor == connection.descriptor {
         isConnectionReady = true
@@ -217,32 +230,6 @@ public struct Agent: ~Copyable {
       log.write(.info, "stopping: what was sent is confirmed, the rest stays in the spool")
       courier.stop()
       stopBy = Clock.now() + config.courier.settle + Self.stopPatience
-    }
-  }
-
-  /// inotify's events name what came; when they overflowed, everything must be looked at.
-  private mutating func takeSpoolEvents() {
-    while true {
-      let room = scratch.room()
-      let count = CLinux.read(watcher, room.baseAddress, room.count)
-      guard count > 0 else { return }
-      var place = 0
-      while place < count {
-        let event = UnsafeRawPointer(room.baseAddress! + place)
-        let mask = event.load(fromByteOffset: 4, as: UInt32.self)
-        let length = Int(event.load(fromByteOffset: 12, as: UInt32.self))
-        if mask & UInt32(IN_Q_OVERFLOW) != 0 {
-          courier.missedEvents()
-        } else if length > 0 {
-          let name = (event + 16).assumingMemoryBound(to: CChar.self)
-          if mask & UInt32(IN_CREATE) != 0, spool.isBeingWritten(name) {
-            courier.writingBegan(CString.span(name))
-          } else {
-            courier.writingEnded(CString.span(name))
-          }
-        }
-        place += 16 + length
-      }
     }
   }
 

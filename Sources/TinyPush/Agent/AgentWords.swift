@@ -37,27 +37,6 @@ extension Agent {
     }
   }
 
-  /// `--once` does not wait for a gateway for ever, nor a stop for an answer.
-  mutating func shouldGiveUp() -> ExitStatus? {
-    if let stopBy, Clock.now() >= stopBy { return .ok }
-    guard config.courier.isOnce else { return nil }
-    if isConfigBroken { return .config }
-    let isHopeless = dialFailures >= Self.dialFailuresMax || courier.failures >= Self.failuresMax
-    return isHopeless ? .tryLater : nil
-  }
-
-  mutating func finish(_ status: ExitStatus) -> ExitStatus {
-    takeReports()
-    log.flush()
-    connection.hangUp(epoll: epoll, sayGoodbye: true)
-    page.update(courier.counters, inFlight: courier.inFlight)
-    page.change(.down, words: ("stopped" as StaticString).span)
-    progress.finish(courier.counters)
-    if config.courier.isOnce || stopBy != nil { saySum(status) }
-    return status == .ok && config.courier.isOnce && courier.counters.hasFailures
-      ? .dataRefused : status
-  }
-
   mutating func saySum(_ status: ExitStatus) {
     let counters = courier.counters
     var text = Text()

@@ -22,6 +22,21 @@ struct FailedDirectory: ~Copyable {
   /// Whether everything in it is on disk.
   func sync() -> Bool { clinux_sync(directory) == 0 }
 
+  private static let probeName: StaticString = ".probe"
+
+  /// Whether something could be written here.
+  func hasRoom() -> Bool {
+    var error: Int32 = 0
+    let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK
+    guard let probe = Descriptor(directory, Self.probeName.cString, flags, 0o640, error: &error)
+    else { return false }
+    let bytes: InlineArray<4096, UInt8> = .init(repeating: 0x20)
+    let written = bytes.span.withUnsafeBytes {
+      CLinux.write(probe.number, $0.baseAddress, $0.count)
+    }
+    return unlinkat(directory, Self.probeName.cString, 0) == 0 && written == bytes.count
+  }
+
   /// Appends `bytes` to the file `name`, and moves the file of that name here from the directory `source`, if that is given;
   /// or does neither. When it makes more than `limit` files, the oldest go.
   mutating func append(

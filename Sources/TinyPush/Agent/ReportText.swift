@@ -5,7 +5,6 @@ extension Report {
     case .refused(let status, let resent):
       text.append("the gateway refused a notification: ")
       status.describe(in: &text)
-      text.append("; it is in failed/")
       Self.appendResent(resent, to: &text)
       return .warning
     case .shutdown(let resent):
@@ -41,7 +40,8 @@ extension Report {
       return .warning
     case .deadly:
       text.append(
-        "the gateway closes without a word at one notification; it is in failed/, the others go on")
+        "connections end at one notification each time it is sent; it goes to failed/, the others go on"
+      )
       return .warning
     case .failedCheck:
       text.append("a notification is wrong and was not sent: failed/ says why")
@@ -59,13 +59,20 @@ extension Report {
       return .notice
     case .notRemoved:
       text.append(
-        "a delivered file cannot be removed from new/, and will be delivered again: may the agent write there?"
+        "delivered files cannot be removed from new/, and after a restart they would be delivered again: may the agent write there, and is the disk sound?"
       )
       return .error
+    case .removable:
+      text.append("delivered files can be removed again")
+      return .notice
     case .notRecorded:
       text.append(
-        "failed/ cannot be written to: is the disk full? The file stays in new/ until it can")
+        "failed/ cannot be written to: is the disk full? Files with something to record stay in new/ until it can"
+      )
       return .error
+    case .recordable:
+      text.append("failed/ can be written to again")
+      return .notice
     }
   }
 

@@ -226,6 +226,9 @@ public struct SpoolDirectory: ~Copyable {
     }
   }
 
+  /// Whether a failure could be recorded.
+  func hasRoom() -> Bool { failed.hasRoom() }
+
   /// Whether everything in `failed/` is on disk.
   func sync() -> Bool { failed.sync() }
 }

@@ -14,6 +14,8 @@ struct Acknowledgements {
   private var marks: InlineArray<32, Mark>
   private var count = 0
   private let settle: Duration
+  /// No wait began earlier.
+  private var restartedAt = Instant(milliseconds: 0)
   /// Whether an answer to the newest mark is waited for, which will speak of all.
   var waitsForAll = false
   /// When it is time to ask whether the oldest mark has been acknowledged.
@@ -55,6 +57,7 @@ struct Acknowledgements {
 
   /// Whatever waits for an answer waits for it from now on.
   mutating func restart(at now: Instant) {
+    restartedAt = now
     for index in 0..<count where marks[index].acknowledgedAt != nil {
       marks[index].acknowledgedAt = now
     }
@@ -67,7 +70,8 @@ struct Acknowledgements {
     for index in 0..<count {
       let mark = marks[index]
       guard mark.acknowledgedAt == nil, mark.wireEnd <= wireEnd else { continue }
-      marks[index].acknowledgedAt = instant > mark.sentAt ? instant : mark.sentAt
+      let since = instant > mark.sentAt ? instant : mark.sentAt
+      marks[index].acknowledgedAt = since > restartedAt ? since : restartedAt
     }
     askAt = now + Duration(milliseconds: settle.milliseconds / 4 + 1)
   }

@@ -58,6 +58,8 @@ public struct Courier: ~Copyable {
     case record
     /// See to it that all that was recorded outlives a power cut; then ``synced(_:)``.
     case sync
+    /// Find out whether failures can be recorded by now; then ``probed(_:)``.
+    case probe
     /// Unlink ``settledName`` if it is still ``settledIdentity``; then ``removed(_:)``.
     case remove
     /// Put ``progress`` in the place of what was kept last, so that it outlives a power cut; nil: nothing need be kept.
@@ -103,7 +105,12 @@ public struct Courier: ~Copyable {
   var backlog = Backlog()
   var unfinished = Unfinished()
   var beingWritten = BeingWritten()
-  var delivered = Delivered()
+  /// Files that the disk does not let go, and when to see whether it does by now.
+  var held = HeldFiles()
+  var heldRetryAt: Instant?
+  /// Whether it has been said that delivered files cannot be removed, and that failures cannot be recorded.
+  var isRemovalBroken = false
+  var isRecordBroken = false
   var isScanWanted = true
   var rescanAt: Instant?
 
@@ -126,12 +133,11 @@ public struct Courier: ~Copyable {
   /// Nothing is opened before.
   var pausedUntil: Instant?
   static let pause = Duration.seconds(2)
-  static let longPause = Duration.seconds(30)
+  static let heldPause = Duration.seconds(30)
   public internal(set) var failure = Text(capacity: NotificationReader.objectBytesMax + 8192)
-  var failureClaim: UInt32?
+  var pending: PendingFailure?
   /// Failures were recorded that a power cut might take.
   var isRecordUnsynced = false
-  public internal(set) var failureMovesFile = false
 
   // How far the oldest file is settled.
   /// What was kept last, and what is to be kept now.
@@ -156,6 +162,8 @@ public struct Courier: ~Copyable {
   var lastWrittenID: UInt32 = 0
   let batch = FixedBuffer<UInt8>(capacity: Self.batchBytesMax)
   var batchBytes = 0
+  /// Notifications in the batch that were on the wire before.
+  var batchRepeated: UInt64 = 0
   var batchSince = Instant(milliseconds: 0)
   var flushAt: Instant?
   var isBlocked = false
@@ -208,12 +216,12 @@ public struct Courier: ~Copyable {
     if rescanAt == nil { rescanAt = time.now + settings.rescan }
     defer { hasJustHeard = false }
     if let step = settleByTime() ?? endTrial() { return step }
-    if let step = settlement() { return step }
+    if let step = settlement(isPatient: true) { return step }
     if mustClose { return .close }
     if link == .closing { return hangUp() }
     if let step = intake() { return step }
     // Reading may have shown that nothing is left of a file to send.
-    if let step = settlement() { return step }
+    if let step = settlement(isPatient: false) { return step }
     if let step = keepStep() { return step }
     if isDone { return .finish }
     switch link {
@@ -231,12 +239,17 @@ public struct Courier: ~Copyable {
     return .wait(until: deadline)
   }
 
+  /// Files that are settled and have something on record gather to so many, if more is to be done meanwhile: to have it safe
+  /// on disk takes its time.
+  private static let unsyncedMax = 64
+
   /// What is owed to the spool before anything else.
-  private mutating func settlement() -> Step? {
-    if failureClaim != nil { return .record }
+  private mutating func settlement(isPatient: Bool) -> Step? {
+    if pending != nil { return .record }
     while settledClaims > 0, claims[claims.first].isKept { removed(.kept) }
     guard settledClaims > 0 else { return nil }
-    return isRecordUnsynced ? .sync : .remove
+    guard isRecordUnsynced else { return .remove }
+    return isPatient && settledClaims < Self.unsyncedMax ? nil : .sync
   }
 
   /// Everything has been sent that there is to send.
@@ -247,7 +260,7 @@ public struct Courier: ~Copyable {
   }
 
   var isDone: Bool {
-    guard sent.isEmpty, batchBytes == 0, failureClaim == nil, settledClaims == 0 else {
+    guard sent.isEmpty, batchBytes == 0, pending == nil, settledClaims == 0 else {
       return false
     }
     return isStopping || settings.isOnce && isAllSent
@@ -274,6 +287,7 @@ public struct Courier: ~Copyable {
     consider(keepProgressAt)
     if !isStopping {
       consider(unfinished.retryAt)
+      consider(heldRetryAt)
       consider(beingWritten.retryAt)
       if !settings.isOnce { consider(rescanAt) }
     }
@@ -297,7 +311,7 @@ public struct Courier: ~Copyable {
 
   /// A file named `name` is in `new/`. Its inode, where it is known, tells whether it is already under way.
   public mutating func offer(_ name: Span<UInt8>, inode: UInt64 = 0) {
-    guard Self.isFileName(name), !claims.contains(inode: inode),
+    guard Self.isFileName(name), !claims.contains(inode: inode), isTaken(inode),
       !beingWritten.contains(name, at: time.now)
     else { return }
     backlog.offer(name, isFromScan: inode != 0)
@@ -341,6 +355,7 @@ public struct Courier: ~Copyable {
   /// answer waits anew.
   public mutating func suspended(until now: Instant) {
     acknowledgements.restart(at: now)
+    movedAt = now
   }
 
   /// Names that writers use for what is not finished are left alone.
@@ -362,6 +377,9 @@ public struct Courier: ~Copyable {
 
   /// Whether everything has been settled and nothing waits.
   public var isIdle: Bool { claims.isEmpty && backlog.isEmpty && batchBytes == 0 }
+
+  /// Whether there are files that the disk does not let go.
+  public var isHolding: Bool { !held.isEmpty }
 
   /// Whether there is a connection that may be written to.
   public var isUp: Bool { link == .up }

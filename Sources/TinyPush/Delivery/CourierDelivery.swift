@@ -17,8 +17,10 @@ extension Courier {
     time.now = now
     switch link {
     case .up:
+      // While the cause is looked for, connections that end are no news.
+      let isNews = !suspicion.isNarrow
       let uncertain = cut(byPeer ? .died : .unanswered)
-      if uncertain > 0 { reports.add(.cut(uncertain: uncertain)) }
+      if uncertain > 0, isNews { reports.add(.cut(uncertain: uncertain)) }
       link = .down(dialAt: dialAt())
     case .dialing: link = .down(dialAt: now + backoff.fail())
     case .down, .closing: break
@@ -36,6 +38,8 @@ extension Courier {
     if barrierID == nextID - 1 { counters.sent -= 1 }
     isBlocked = false
     batchBytes = 0
+    counters.repeated += batchRepeated
+    batchRepeated = 0
     flushAt = nil
     framedEnd = nil
     lastWrittenID = nextID - 1
@@ -115,8 +119,8 @@ extension Courier {
   /// Whether a barrier may be sent at all.
   var mayBarrier: Bool {
     guard settings.format != .simple, settings.confirm != .settle else { return false }
-    // A gateway that dies at a barrier is not well, and shows it so.
-    return vainBarriers < Self.vainBarriersMax || suspicion.isTrial
+    // At a trial it shows whether the gateway dies at anything; of one that took something else that is known.
+    return vainBarriers < Self.vainBarriersMax || suspicion.isTrial && !suspicion.hasPassed
   }
 
   private var wantsBarrier: Bool {
@@ -252,6 +256,7 @@ extension Courier {
     acknowledgements.clear()
     answer = ErrorResponseReader()
     batchBytes = 0
+    batchRepeated = 0
     flushAt = nil
     isBlocked = false
     isUnblocked = false
@@ -267,8 +272,8 @@ extension Courier {
 
   /// The connection died with so many notifications under way, which now go again.
   private mutating func suspect(_ uncertain: Int) {
-    guard !isProgress, settings.uncertain == .resend else { return }
     let wasNarrow = suspicion.isNarrow
+    guard wasNarrow || !isProgress, settings.uncertain == .resend else { return }
     suspicion.died(inFlight: uncertain, first: again.first?.place)
     guard suspicion.isNarrow, !wasNarrow else { return }
     backoff.reset()

@@ -4,6 +4,16 @@
 /// {"reason":"…","file":"NAME","offset":0,"line":1,"column":14,"notification":{…}}
 /// ```
 extension Courier {
+  /// What the shell is to record, besides ``failure``.
+  struct PendingFailure {
+    var claim: UInt32
+    /// It was never sent.
+    var isOurCheck = false
+    var movesFile = false
+    /// What is not sent to any more, once that is on record.
+    var invalidToken: DeviceToken?
+  }
+
   /// Bytes of text that is not JSON which a failure shows.
   private static let excerptBytesMax = 2048
 
@@ -31,7 +41,7 @@ extension Courier {
       appendInOneLine(text.extracting(object))
     }
     failure.append("}\n")
-    failureClaim = now.claim
+    pending = PendingFailure(claim: now.claim, isOurCheck: true)
   }
 
   /// A notification was sent and is not sent again: the gateway refused it, or dies at it.
@@ -50,7 +60,7 @@ extension Courier {
       failure.append(status.rawValue)
     case .deadly:
       reason.append(
-        "the gateway closed the connection without a word each time that this one was sent, and not without it: "
+        "the connection ended each time that this one was sent, with no answer that names it, and lived without it: "
       )
       reason.append(
         settings.format == .simple
@@ -65,10 +75,9 @@ extension Courier {
     failure.append(",\"notification\":")
     appendInOneLine(input.looseSpan(notification.object))
     failure.append("}\n")
-    failureClaim = now.claim
-    if verdict == .refused(.invalidToken), let token = DeviceToken(hex: digits) {
-      invalidTokens.insert(token)
-    }
+    pending = PendingFailure(
+      claim: now.claim,
+      invalidToken: verdict == .refused(.invalidToken) ? DeviceToken(hex: digits) : nil)
   }
 
   /// A file cannot be read at all; the shell moves it beside the failure, so that its place is free.
@@ -80,8 +89,7 @@ extension Courier {
     reason.append("): make it readable for the agent's user, and move it back to new/")
     begin(reason, claim: claim)
     failure.append("}\n")
-    failureClaim = claim
-    failureMovesFile = true
+    pending = PendingFailure(claim: claim, isOurCheck: true, movesFile: true)
     claims.keep(claim)
   }
 

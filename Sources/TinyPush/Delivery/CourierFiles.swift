@@ -46,7 +46,10 @@ extension Courier {
 
   /// The name of the file to which the failure belongs.
   @_lifetime(borrow self)
-  public func failureName() -> Span<UInt8> { claims.name(failureClaim!) }
+  public func failureName() -> Span<UInt8> { claims.name(pending!.claim) }
+
+  /// Whether the file itself is to be moved to `failed/` as well.
+  public var failureMovesFile: Bool { pending?.movesFile ?? false }
 
   /// The file is open, and its first bytes are there; with `isWhole` they are all, and it is closed again.
   ///
@@ -63,19 +66,21 @@ extension Courier {
         claims.removeLast()
         return
       }
-      if delivered.contains(identity) {
+      switch held.want(of: identity) {
+      case .removal:
         // It was delivered, and could not be removed: that is all there is to do.
         claims.identify(now.claim, as: identity)
         release(now)
         finishFile(now.claim)
         return
-      }
-      guard !delivered.isFull else {
-        // What is delivered now could not be removed either, and would be forgotten and delivered again.
+      case .record:
         putOff(now)
-        pausedUntil = time.now + Self.longPause
-        isScanWanted = true
         return
+      case nil:
+        guard !held.isFull else {
+          putOff(now)
+          return
+        }
       }
       claims.identify(now.claim, as: identity)
       if let progress = settledBefore(identity) {
@@ -149,7 +154,6 @@ extension Courier {
 
   /// A file that cannot be read is moved to `failed/`, so that it holds up nothing and is not lost.
   private mutating func setAside(_ now: Reading, _ error: Int32) {
-    counters.failedCheck += 1
     record(reasonCode: error, claim: now.claim)
     finishFile(now.claim)
   }
@@ -161,16 +165,20 @@ extension Courier {
 
   /// Whether the failure is on disk. If it is not, its file stays in `new/`, and is tried again at the next scan.
   public mutating func recorded(_ isRecorded: Bool) {
-    guard let claim = failureClaim else { return }
-    failureClaim = nil
-    failureMovesFile = false
+    guard let failure = pending else { return }
+    pending = nil
     guard isRecorded else {
-      claims.keep(claim)
-      reports.add(.notRecorded)
+      claims.miss(failure.claim)
       return
     }
     isRecordUnsynced = true
-    claims.noteFailure(claim)
+    claims.noteFailure(failure.claim)
+    if let token = failure.invalidToken { invalidTokens.insert(token) }
+    if failure.isOurCheck {
+      counters.failedCheck += 1
+      reports.add(.failedCheck)
+    }
+    recordsAgain()
   }
 
   /// Whether what was recorded is safe. If it is not, the system may have forgotten some of it, and tells only once: each
@@ -178,22 +186,23 @@ extension Courier {
   public mutating func synced(_ isSynced: Bool) {
     isRecordUnsynced = false
     guard !isSynced else { return }
-    claims.keepThoseThatFailed()
-    reports.add(.notRecorded)
+    claims.missThoseThatFailed()
   }
 
   public mutating func removed(_ removal: Removal) {
-    let isChanged = claims[claims.first].isChanged
-    let identity = claims[claims.first].identity
-    if case .failed = removal { delivered.insert(identity) } else { delivered.remove(identity) }
-    if keptProgress?.file == identity { isProgressStale = true }
+    let claim = claims[claims.first]
+    if keptProgress?.file == claim.identity { isProgressStale = true }
     settledClaims -= 1
     claims.removeFirst()
     switch removal {
-    case .removed: break
-    case .kept: if isChanged { isScanWanted = true }
-    case .replaced: isScanWanted = true
-    case .failed: reports.add(.notRemoved)
+    case .removed: letGo(claim.identity)
+    case .kept:
+      if claim.isUnrecorded { hold(claim.identity, .record) }
+      if claim.isChanged { isScanWanted = true }
+    case .replaced:
+      letGo(claim.identity)
+      isScanWanted = true
+    case .failed: hold(claim.identity, .removal)
     }
   }
 

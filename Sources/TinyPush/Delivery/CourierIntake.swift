@@ -12,9 +12,13 @@ extension Courier {
       case .wantsInput: return .read
       case .ready: break
       }
-      guard canFrame || isSettling else { return nil }
+      guard canFrame || isSettling else {
+        guard isStopping else { return nil }
+        interruptReading()
+        return mustClose ? .close : nil
+      }
       let state = readOn()
-      if failureClaim != nil { return .record }
+      if pending != nil { return .record }
       if mustClose { return .close }
       switch state {
       case .goOn: continue
@@ -93,6 +97,7 @@ extension Courier {
   }
 
   private mutating func scanIfWanted() -> Step? {
+    if let step = retryHeld() { return step }
     if let retryAt = unfinished.retryAt, time.now >= retryAt {
       unfinished.retried()
       isScanWanted = true
@@ -136,7 +141,7 @@ extension Courier {
           return progress
         }
         if now.recipientIsLeft { now.reader = before } else { now.recipient = 0 }
-        if failureClaim != nil {
+        if pending != nil {
           reading = now
           return .goOn
         }
@@ -152,9 +157,7 @@ extension Courier {
           giveUp(now)
           return .goOn
         }
-        counters.failedCheck += 1
         record(refusal, object: object, of: now)
-        reports.add(.failedCheck)
         reading = now
         return .goOn
       case .more(let from):
@@ -173,10 +176,8 @@ extension Courier {
           return .goOn
         }
         if now.isFresh && now.isAtStart {
-          counters.failedCheck += 1
           record(
             Refusal(reason: .notAnObject, offset: 0), object: 0..<0, of: now)
-          reports.add(.failedCheck)
         }
         if !now.isFresh && now.remaining > 0 {
           release(now)
@@ -258,13 +259,13 @@ extension Courier {
         payloadBytes: notification.payloadBytes, to: batch, at: batchBytes)
       let place = FilePlace(
         claim: now.claim, offset: now.inputOffset + Int64(start), recipient: recipient)
-      if framedEnd == place {
+      if framedEnd == place, let last = sent.last, last.wasSent == now.wasSent {
         sent.extendLast()
       } else {
         sent.append(
           Stretch(
             firstID: nextID, count: 1, claim: now.claim, recipient: recipient, offset: place.offset,
-            endsFile: false))
+            endsFile: false, wasSent: now.wasSent))
       }
       framedEnd =
         recipient + 1 < UInt32(notification.recipients)
@@ -272,7 +273,7 @@ extension Courier {
         : FilePlace(
           claim: now.claim, offset: now.inputOffset + Int64(notification.object.upperBound),
           recipient: 0)
-      if now.wasSent { counters.repeated += 1 }
+      if now.wasSent { batchRepeated += 1 }
       nextID += 1
     }
     now.recipientIsLeft = false

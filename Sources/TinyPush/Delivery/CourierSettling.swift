@@ -4,6 +4,8 @@ extension Courier {
   /// What has waited long enough for an answer counts as delivered, if the wait was a sound one.
   mutating func settleByTime() -> Step? {
     guard let over = acknowledgements.settledAt, over <= time.now else { return nil }
+    // A barrier that is not on its way yet cannot be missed.
+    guard barrierID == nil || batchBytes == 0 else { return nil }
     // Silence proves nothing that was not listened to, nor on a connection that has stopped moving.
     guard heardAt >= over else { return .listen }
     guard sampledAt >= over else { return .sample }
@@ -27,7 +29,7 @@ extension Courier {
 
   /// Where a barrier is on its way and nothing moves any more, its answer is not waited for.
   mutating func checkBarrier() {
-    if barrierID != nil, isStalled(for: settings.settle) { missBarrier() }
+    if barrierID != nil, batchBytes == 0, isStalled(for: settings.settle) { missBarrier() }
   }
 
   /// A gateway that works refuses a barrier. This one was silent: whatever came before is as uncertain as after a cut.

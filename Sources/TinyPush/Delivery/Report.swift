@@ -22,10 +22,12 @@ public enum Report {
   case lateAnswer(ErrorResponse)
   /// A file under way was removed or replaced by somebody else.
   case fileChanged
-  /// A delivered file could not be removed.
+  /// Delivered files cannot be removed; and they can again.
   case notRemoved
-  /// The failure could not be written; the file stays where it is.
+  case removable
+  /// Failures cannot be written, and their files stay where they are; and they can again.
   case notRecorded
+  case recordable
 }
 
 /// The reports that the shell has not taken yet. When it is slow the newest are dropped: they only inform.

@@ -17,6 +17,8 @@ struct Suspicion {
   private var passed = 0
   /// Connections in a row that died and had settled nothing.
   private var deaths = 0
+  /// Something has settled since the limit was set for the first time.
+  private(set) var hasPassed = false
   /// The one that was alone in flight, and on how many connections it was so.
   private var accused: FilePlace?
   private var deathsAlone = 0
@@ -26,7 +28,7 @@ struct Suspicion {
   /// Whether the next connection goes without the accused one.
   var isTrial: Bool { deathsAlone >= Self.deathsMax }
 
-  /// A connection died without an answer, and settled nothing.
+  /// A connection died without an answer, and had settled nothing, or less than it was to.
   ///
   /// - Parameters:
   ///   - inFlight: notifications of which it is uncertain whether they arrived.
@@ -52,6 +54,7 @@ struct Suspicion {
     deaths = 0
     deathsAlone = 0
     guard isNarrow else { return }
+    hasPassed = true
     suspects -= count
     passed += count
     if suspects <= 0 {

@@ -32,6 +32,12 @@ struct Backlog: ~Copyable {
 
   var isEmpty: Bool { first == end }
 
+  /// Lets all names go; a scan finds them again.
+  mutating func forget() {
+    startScan()
+    isComplete = false
+  }
+
   /// Makes ready for a scan that offers all there is: of everything, or when the last one held more than fitted, of what is
   /// beyond. So even files that stay where they are cannot keep those behind them from their turn.
   mutating func startScan(isFromStart: Bool = true) {

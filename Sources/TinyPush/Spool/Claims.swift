@@ -19,43 +19,14 @@ struct Claim: BitwiseCopyable {
   var seenAt: UInt64
   var nameAt: UInt32
   var nameBytes: UInt8
-  /// It must stay in `new/`: a failure could not be recorded, or it is another file by now.
+  /// It must stay in `new/`.
   var isKept = false
+  /// A failure of it could not be recorded.
+  var isUnrecorded = false
   /// It is another file by now.
   var isChanged = false
   /// Something of it is in `failed/`.
   var hasFailure = false
-}
-
-/// Files that were delivered and could not be removed, so that they are not delivered again and again.
-struct Delivered: ~Copyable {
-  static let capacity = 256
-  private let identities = FixedBuffer<FileIdentity>(capacity: capacity)
-  private var count = 0
-
-  init() {}
-
-  var isFull: Bool { count == Self.capacity }
-
-  mutating func insert(_ identity: FileIdentity) {
-    guard !isFull, !contains(identity) else { return }
-    identities[count] = identity
-    count += 1
-  }
-
-  /// It is gone, or another file by now.
-  mutating func remove(_ identity: FileIdentity) {
-    for index in 0..<count where identities[index] == identity {
-      count -= 1
-      identities[index] = identities[count]
-      return
-    }
-  }
-
-  func contains(_ identity: FileIdentity) -> Bool {
-    for index in 0..<count where identities[index] == identity { return true }
-    return false
-  }
 }
 
 /// The files that are being delivered, in the order in which they were taken; they leave in the same order, since
@@ -148,11 +119,19 @@ struct Claims: ~Copyable {
     ring[index(number)] = claim
   }
 
-  /// Whatever of these is in `failed/` may not stay there.
-  func keepThoseThatFailed() {
+  /// It stays in `new/`, since a failure of it is not on record.
+  func miss(_ number: UInt32) {
+    var claim = self[number]
+    claim.isKept = true
+    claim.isUnrecorded = true
+    ring[index(number)] = claim
+  }
+
+  /// What these have in `failed/` may not stay there.
+  func missThoseThatFailed() {
     var number = first
     while number != end {
-      if self[number].hasFailure { keep(number) }
+      if self[number].hasFailure { miss(number) }
       number &+= 1
     }
   }

@@ -1,0 +1,189 @@
+import TinyPush
+
+/// A notification as the gateway got it.
+struct Push: Equatable {
+  var number: Int
+  var connection: Int
+  var identifier: UInt32?
+  var expiration: UInt32?
+  var priority: UInt8?
+  var payloadBytes: [UInt8]
+  var at: UInt64
+
+  var payload: String { String(decoding: payloadBytes, as: UTF8.self) }
+}
+
+/// What the gateway does with a notification that reaches it.
+enum Verdict {
+  case accept
+  case refuse(Status)
+  /// Accepts it, as the last one.
+  case shutdown
+  /// Neither accepts it nor says what it ought to: these bytes, and then the end.
+  case say([UInt8])
+  /// Gone without a word.
+  case vanish
+  /// From now on it looks at nothing, and says nothing.
+  case stall
+}
+
+/// The other end: takes frames, accepts and refuses, answers and closes. It never forgets, whatever becomes of the agent.
+final class Gateway {
+  var verdict: (Push) -> Verdict = { _ in .accept }
+  enum BarrierVerdict {
+    case answer, ignore, vanish
+  }
+  var barrierVerdict = BarrierVerdict.answer
+  /// One way, in milliseconds.
+  var latency: UInt64 = 5
+  /// Whether its kernel acknowledges what comes.
+  var acknowledges = true
+  /// How long it takes to answer, and how much time lies between the bytes of an answer.
+  var answerDelay: UInt64 = 0
+  var answerPace: UInt64 = 0
+  /// After so many bytes of its connection, by number, it is gone without a word.
+  var cutAfterBytes: (Int) -> Int? = { _ in nil }
+  /// What is written to it after it closed is answered with a reset, and that may take away what was not read.
+  var resets = false
+  /// A reset follows its answers at once.
+  var hidesAnswers = false
+  /// It does not read before; what its kernel has room for is acknowledged all the same.
+  var stalledUntil: Instant?
+  var receiveBuffer = 65_536
+
+  /// All that were accepted, and all that came and were not.
+  private(set) var pushes: [Push] = []
+  private(set) var refused: [Push] = []
+  private(set) var acceptances: [Int: Int] = [:]
+  private(set) var barriers = 0
+  /// Frames and time of each write that reached it.
+  private(set) var records: [(frames: Int, bytes: Int, at: Instant)] = []
+  private(set) var complaints: [String] = []
+
+  func takeComplaints() -> [String] {
+    defer { complaints = [] }
+    return complaints
+  }
+
+  private let timeline: Timeline
+
+  init(_ timeline: Timeline) { self.timeline = timeline }
+
+  // MARK: - What comes
+
+  func arrive(_ connection: Connection, _ bytes: [UInt8], wireEnd: UInt64) {
+    if connection.isDeaf {
+      if resets { connection.reset(latency: latency, hides: true) }
+      return
+    }
+    var bytes = bytes
+    let limit = cutAfterBytes(connection.number) ?? .max
+    let isCut = connection.taken + bytes.count > limit
+    if isCut { bytes = Array(bytes.prefix(max(limit - connection.taken, 0))) }
+    connection.taken += bytes.count
+    connection.held += bytes
+    let isStalled = connection.isStalled || stalledUntil.map { timeline.now < $0 } ?? false
+    if acknowledges, !isCut, !isStalled || connection.held.count <= receiveBuffer {
+      connection.acknowledge(wireEnd, latency: latency)
+    }
+    if connection.isStalled { return }
+    if isStalled {
+      timeline.plan(at: stalledUntil!) { [self] in
+        if acknowledges, !isCut { connection.acknowledge(wireEnd, latency: latency) }
+        read(connection, isCut: isCut)
+      }
+    } else {
+      read(connection, isCut: isCut)
+    }
+    records.append((frames, bytes.count, timeline.now))
+  }
+
+  /// Frames that the last read gave.
+  private var frames = 0
+
+  private func read(_ connection: Connection, isCut: Bool) {
+    frames = 0
+    var place = 0
+    while !connection.isStalled, let frame = WireFrame(of: connection.held, at: &place) {
+      frames += 1
+      if !connection.isDeaf { judge(frame, connection) }
+    }
+    connection.held.removeFirst(place)
+    if let command = connection.held.first, command > 2 {
+      complaints.append("no frame begins with \(command)")
+    }
+    if isCut, !connection.isDeaf { vanish(connection) }
+  }
+
+  private func judge(_ frame: WireFrame, _ connection: Connection) {
+    guard let number = frame.number else {
+      barriers += 1
+      switch barrierVerdict {
+      case .answer: refuse(frame, .invalidTokenSize, connection)
+      case .ignore: break
+      case .vanish: vanish(connection)
+      }
+      return
+    }
+    let push = Push(
+      number: number, connection: connection.number, identifier: frame.identifier,
+      expiration: frame.expiration, priority: frame.priority, payloadBytes: Array(frame.payload),
+      at: timeline.elapsed)
+    switch verdict(push) {
+    case .accept: accept(push, connection)
+    case .refuse(let status):
+      refused.append(push)
+      refuse(frame, status, connection)
+    case .shutdown:
+      accept(push, connection)
+      refuse(frame, .shutdown, connection)
+    case .say(let bytes):
+      refused.append(push)
+      answer(connection, bytes)
+    case .vanish:
+      refused.append(push)
+      vanish(connection)
+    case .stall:
+      refused.append(push)
+      connection.isStalled = true
+    }
+  }
+
+  private func accept(_ push: Push, _ connection: Connection) {
+    pushes.append(push)
+    acceptances[push.number, default: 0] += 1
+    connection.accepted.insert(push.number)
+  }
+
+  // MARK: - What it says
+
+  /// Gone, and the agent hears nothing but that.
+  func vanish(_ connection: Connection) {
+    connection.isDeaf = true
+    connection.close(latency: latency)
+  }
+
+  private func refuse(_ frame: WireFrame, _ status: Status, _ connection: Connection) {
+    guard let identifier = frame.identifier else { return vanish(connection) }
+    answer(connection, [UInt8](ErrorResponse(status: status, identifier: identifier).bytes.span))
+  }
+
+  func answer(_ connection: Connection, _ bytes: [UInt8], closes: Bool = true) {
+    if closes { connection.isDeaf = true }
+    var delay = answerDelay + latency
+    if answerPace == 0 {
+      connection.send(bytes, latency: delay)
+    } else {
+      for byte in bytes {
+        connection.send([byte], latency: delay)
+        delay += answerPace
+      }
+    }
+    guard closes else { return }
+    if hidesAnswers {
+      connection.reset(latency: delay, hides: true)
+    } else {
+      connection.close(latency: delay)
+    }
+  }
+}

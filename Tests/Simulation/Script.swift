@@ -1,0 +1,96 @@
+import TinyPush
+
+/// What a script can do to the world.
+extension World {
+  var accepted: [Int] { gateway.pushes.map(\.number) }
+  var waiting: [String] { disk.new.keys.sorted() }
+  /// Numbers that are on record.
+  var recorded: [Int] { disk.failures.compactMap(\.number) }
+  var forbidsLoss: Bool {
+    get { ledger.forbidsLoss }
+    set { ledger.forbidsLoss = newValue }
+  }
+
+  // MARK: - Files
+
+  /// A file of notifications, one a line.
+  func put(_ name: String, _ numbers: Int..., tells: Bool = true) {
+    put(
+      name, text: numbers.map { World.notification($0) }.joined(separator: "\n") + "\n",
+      numbers: numbers, tells: tells)
+  }
+
+  /// A file of any text, new or in the place of another; with `tells`, inotify reports it.
+  func put(_ name: String, text: String, numbers: [Int] = [], tells: Bool = true) {
+    put(name, text, items: numbers.map { Item(number: $0) }, tells: tells)
+  }
+
+  func put(_ name: String, _ text: String, items: [Item], tells: Bool) {
+    trace.say("  put \(name): \(items.map(\.number))")
+    disk.put(name, text.bytes, items: ledger.put(items))
+    if tells { notices.append(.ended(name)) }
+  }
+
+  /// Writes on in a file, and closes it.
+  func append(_ name: String, text: String, numbers: [Int] = []) {
+    append(name, text, items: numbers.map { Item(number: $0) }, tells: true)
+  }
+
+  func append(_ name: String, _ text: String, items: [Item], tells: Bool) {
+    guard let file = disk.new[name] else { return }
+    disk.append(name, text.bytes, items: ledger.put(items))
+    if file.wasOpened { ledger.reopen(file) }
+    if tells { notices.append(.ended(name)) }
+  }
+
+  func delete(_ name: String) { disk.delete(name) }
+
+  func makeUnreadable(_ name: String, _ failure: OpenFailure?) { disk.new[name]?.failure = failure }
+
+  static func token(_ number: Int) -> String {
+    let digits = String(number, radix: 16)
+    return String(repeating: "0", count: 64 - digits.count) + digits
+  }
+
+  static func notification(_ numbers: Int..., alert: String = "Tank low", with members: String = "")
+    -> String
+  {
+    let tokens = numbers.map { #""\#(token($0))""# }.joined(separator: ", ")
+    let to = numbers.count == 1 ? #""token": \#(tokens)"# : #""tokens": [\#(tokens)]"#
+    return #"{\#(to), "payload": {"aps": {"alert": "\#(alert)"}}\#(members)}"#
+  }
+
+  // MARK: - Happenings
+
+  func after(_ milliseconds: UInt64, _ act: @escaping () -> Void) {
+    timeline.plan(after: milliseconds, act)
+  }
+
+  /// The gateway says something, now, whatever it was asked.
+  func say(_ bytes: [UInt8], closes: Bool = true) {
+    if let connection { gateway.answer(connection, bytes, closes: closes) }
+  }
+
+  func cut() {
+    if let connection { gateway.vanish(connection) }
+  }
+
+  /// The connection is gone now, in the middle of everything.
+  func cutAtOnce(byPeer: Bool = true) { connection?.abort(byPeer: byPeer) }
+
+  /// Another agent takes over from this one, with what is on disk; what is on the wire may still arrive.
+  func restart(once: Bool? = nil, _ change: (inout Courier.Settings) -> Void = { _ in }) {
+    hangUp()
+    dialed = nil
+    notices = []
+    openFile = nil
+    isFinished = false
+    lastWord = .wait
+    lives += 1
+    if let once { settings.isOnce = once }
+    change(&settings)
+    courier = Courier(settings, seed: UInt64(lives + 1))
+    ledger.restarted(settings)
+    if let progress = disk.progress { courier.resume(progress) }
+  }
+}

@@ -1,0 +1,64 @@
+/// A frame of command 2, 1 or 0, read without the library's help.
+struct WireFrame {
+  var token: ArraySlice<UInt8> = []
+  var payload: ArraySlice<UInt8> = []
+  var identifier: UInt32?
+  var expiration: UInt32?
+  var priority: UInt8?
+
+  /// The number of the notification, which the last bytes of its token are; nil for a barrier, whose token is none.
+  var number: Int? { token.count == 32 ? token.suffix(4).reduce(0) { $0 << 8 | Int($1) } : nil }
+
+  /// Of all frames, for whoever reads a trace.
+  static func numbers(of bytes: [UInt8]) -> [Int?] {
+    var place = 0
+    var numbers: [Int?] = []
+    while let frame = WireFrame(of: bytes, at: &place) { numbers.append(frame.number) }
+    return numbers
+  }
+
+  /// Takes the frame that begins at `place`, and moves on behind it; nil when it is not whole, or is none.
+  init?(of bytes: [UInt8], at place: inout Int) {
+    let start = place
+    func number(_ offset: Int, _ size: Int) -> Int? {
+      guard start + offset + size <= bytes.count else { return nil }
+      var number = 0
+      for index in start + offset..<start + offset + size { number = number << 8 | Int(bytes[index]) }
+      return number
+    }
+    guard start < bytes.count else { return nil }
+    switch bytes[start] {
+    case 2:
+      guard let size = number(1, 4), start + 5 + size <= bytes.count else { return nil }
+      var item = 5
+      while item < 5 + size {
+        guard let length = number(item + 1, 2), item + 3 + length <= 5 + size else { return nil }
+        let data = bytes[start + item + 3..<start + item + 3 + length]
+        switch bytes[start + item] {
+        case 1: token = data
+        case 2: payload = data
+        case 3: identifier = number(item + 3, 4).map { UInt32($0) }
+        case 4: expiration = number(item + 3, 4).map { UInt32($0) }
+        case 5: priority = data.first
+        default: return nil
+        }
+        item += 3 + length
+      }
+      place = start + 5 + size
+    case 0, 1:
+      let head = bytes[start] == 1 ? 9 : 1
+      guard let tokenBytes = number(head, 2),
+        let payloadBytes = number(head + 2 + tokenBytes, 2),
+        case let end = start + head + 4 + tokenBytes + payloadBytes, end <= bytes.count
+      else { return nil }
+      token = bytes[start + head + 2..<start + head + 2 + tokenBytes]
+      payload = bytes[end - payloadBytes..<end]
+      if head == 9 {
+        identifier = number(1, 4).map { UInt32($0) }
+        expiration = number(5, 4).map { UInt32($0) }
+      }
+      place = end
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,286 @@
+import TinyPush
+
+/// A small world around a courier: a spool's disk, a network, a gateway, and clocks that jump to whatever happens next. All
+/// of it is decided here, so that the same script, or the same seed, gives the same run; and a ledger watches.
+///
+/// Notifications are told apart by the number of their token: `put("a", 1, 2)` is a file with two of them, and
+/// `accepted` says in which order the gateway took them. What belongs to the world's parts can be said of the world.
+@dynamicMemberLookup
+final class World {
+  let timeline: Timeline
+  let disk: Disk
+  let gateway: Gateway
+  let ledger: Ledger
+  var trace = Trace()
+
+  // The agent.
+  var settings: Courier.Settings
+  var courier: Courier
+  /// Agents that there have been before this one.
+  var lives = 0
+  var isFinished = false
+  private(set) var reports: [Report] = []
+  /// Calls of `courier.next`.
+  private(set) var steps = 0
+  private(set) var scans = 0
+  /// Names and times of the files that were unlinked, in order.
+  var removed: [(name: String, at: Instant)] = []
+  var openFile: SpoolFile?
+  /// What inotify has to say.
+  var notices: [Notice] = []
+
+  enum Notice {
+    case began(String), ended(String), overflow
+  }
+
+  // The network.
+  var connection: Connection?
+  var connections = 0
+  var dials = 0
+  var writes = 0
+  /// What became of dialing.
+  var dialed: Bool?
+  var blockedBytes: [UInt8]?
+  /// Whether connecting works, by attempt.
+  var canDial: (Int) -> Bool = { _ in true }
+  /// How long the socket takes nothing, at a write, by number.
+  var blocks: (Int) -> UInt64? = { _ in nil }
+
+  // What a script may change.
+  /// Whether the shell looks up from its work before a step, to see what has come.
+  var polls: () -> Bool = { false }
+  /// Done before each step; true: the agent is another one now, or the time.
+  var beforeStep: (Word) -> Void = { _ in }
+  /// Done as soon as a failure is recorded.
+  var onRecord: () -> Void = {}
+  /// Reorders the names that a scan finds.
+  var shuffle: ([String]) -> [String] = { $0 }
+  /// The step before.
+  var lastWord = Word.wait
+
+  init(
+    seed: UInt64 = 1, once: Bool = false, _ change: (inout Courier.Settings) -> Void = { _ in }
+  ) {
+    var settings = Courier.Settings()
+    settings.isOnce = once
+    settings.window = 64
+    change(&settings)
+    self.settings = settings
+    courier = Courier(settings, seed: seed)
+    timeline = Timeline()
+    disk = Disk(timeline)
+    gateway = Gateway(timeline)
+    ledger = Ledger(settings, timeline, disk, gateway)
+  }
+
+  subscript<Value>(dynamicMember path: ReferenceWritableKeyPath<Disk, Value>) -> Value {
+    get { disk[keyPath: path] }
+    set { disk[keyPath: path] = newValue }
+  }
+  subscript<Value>(dynamicMember path: KeyPath<Disk, Value>) -> Value { disk[keyPath: path] }
+  subscript<Value>(dynamicMember path: ReferenceWritableKeyPath<Gateway, Value>) -> Value {
+    get { gateway[keyPath: path] }
+    set { gateway[keyPath: path] = newValue }
+  }
+  subscript<Value>(dynamicMember path: KeyPath<Gateway, Value>) -> Value { gateway[keyPath: path] }
+  subscript<Value>(dynamicMember path: ReferenceWritableKeyPath<Timeline, Value>) -> Value {
+    get { timeline[keyPath: path] }
+    set { timeline[keyPath: path] = newValue }
+  }
+  subscript<Value>(dynamicMember path: KeyPath<Timeline, Value>) -> Value {
+    timeline[keyPath: path]
+  }
+
+  // MARK: - The course of things
+
+  /// More steps than this without a rest are a loop that does not end.
+  private static let stepsWithoutRestMax = 300_000
+
+  /// Lets time pass until `end`, or until the courier says that all is done.
+  func run(until end: Instant) {
+    var busy = 0
+    poll()
+    while !isFinished {
+      busy += 1
+      guard busy < Self.stepsWithoutRestMax else { return complain("does not come to rest") }
+      beforeStep(lastWord)
+      if polls() { poll() }
+      let step = courier.next(timeline.time)
+      steps += 1
+      account()
+      let word = Word(step)
+      trace.note(word.text, at: timeline.elapsed)
+      defer { lastWord = word }
+      switch step {
+      case .scan: scan()
+      case .open: open()
+      case .read: read()
+      case .close:
+        openFile = nil
+        courier.closed()
+      case .record: record()
+      case .sync: sync()
+      case .probe: courier.probed(disk.canRecord)
+      case .remove: remove()
+      case .keepProgress: keepProgress()
+      case .dial: dial()
+      case .write: write()
+      case .listen:
+        let now = timeline.now
+        poll()
+        courier.heard(until: now)
+      case .sample: sample()
+      case .disconnect: hangUp()
+      case .wait(let deadline):
+        takeReports()
+        busy = 0
+        guard rest(until: deadline, end: end) else { return }
+      case .finish:
+        takeReports()
+        isFinished = true
+        if openFile != nil { complain("a file is still open at the end") }
+      }
+    }
+  }
+
+  func complain(_ violation: String) { ledger.complain(violation) }
+
+  /// What must not happen, and did, since this was asked last.
+  func takeViolations() -> [String] { ledger.takeViolations() + gateway.takeComplaints() }
+
+  private func account() { ledger.observe(courier.counters, on: connection) }
+
+  private func takeReports() {
+    while let report = courier.takeReport() { reports.append(report) }
+  }
+
+  /// Lets time pass until something happens; false when the end comes first.
+  private func rest(until deadline: Instant?, end: Instant) -> Bool {
+    if let deadline, deadline <= timeline.now {
+      complain("busy: waits for an instant that is past, at \(timeline.elapsed) ms")
+      return false
+    }
+    if hasNews {
+      poll()
+      return true
+    }
+    timeline.advance(to: min(timeline.nextAt ?? end, deadline ?? end, end))
+    guard timeline.nextAt.map({ $0 <= timeline.now }) ?? false || timeline.now < end else {
+      return false
+    }
+    poll()
+    return true
+  }
+
+  /// Whether the shell would wake up at once.
+  private var hasNews: Bool {
+    dialed != nil || !notices.isEmpty
+      || connection.map { $0.hasUnread || $0.isWritable } ?? false
+  }
+
+  /// What the shell does when it looks up: takes in all that has happened.
+  func poll() {
+    timeline.happen()
+    for notice in notices {
+      switch notice {
+      case .began(let name): courier.writingBegan(name.bytes.span)
+      case .ended(let name): courier.writingEnded(name.bytes.span)
+      case .overflow: courier.missedEvents()
+      }
+    }
+    notices = []
+    if let isUp = dialed {
+      dialed = nil
+      if isUp {
+        ledger.connected()
+        courier.connected()
+      } else {
+        courier.disconnected(at: timeline.now, byPeer: false)
+      }
+    }
+    listen()
+  }
+
+  /// Reads all that has come over the connection.
+  private func listen() {
+    guard let connection else { return }
+    while let bytes = connection.read() {
+      trace.note("received", at: timeline.elapsed, bytes.count)
+      ledger.received(bytes, on: connection)
+      courier.received(bytes.span)
+      account()
+    }
+    if let end = connection.end {
+      hangUp()
+      trace.note("ended", at: timeline.elapsed)
+      ledger.ended(byPeer: end != .timedOut)
+      courier.disconnected(at: timeline.now, byPeer: end != .timedOut)
+      account()
+    } else if connection.isWritable {
+      connection.isWritable = false
+      courier.writable()
+    }
+  }
+
+  func hangUp() {
+    connection?.isHungUp = true
+    connection = nil
+    blockedBytes = nil
+  }
+
+  // MARK: - Spool steps
+
+  private func scan() {
+    scans += 1
+    for name in shuffle(disk.names) { courier.offer(name.bytes.span, inode: disk.new[name]!.inode) }
+  }
+}
+
+/// A step, as a word.
+enum Word: Int {
+  case scan, open, read, close, record, sync, probe, remove, keepProgress, dial, write, listen, sample
+  case disconnect, wait, finish
+
+  init(_ step: Courier.Step) {
+    self =
+      switch step {
+      case .scan: .scan
+      case .open: .open
+      case .read: .read
+      case .close: .close
+      case .record: .record
+      case .sync: .sync
+      case .probe: .probe
+      case .remove: .remove
+      case .keepProgress: .keepProgress
+      case .dial: .dial
+      case .write: .write
+      case .listen: .listen
+      case .sample: .sample
+      case .disconnect: .disconnect
+      case .wait: .wait
+      case .finish: .finish
+      }
+  }
+
+  var text: StaticString {
+    switch self {
+    case .scan: "scan"
+    case .open: "open"
+    case .read: "read"
+    case .close: "close"
+    case .record: "record"
+    case .sync: "sync"
+    case .probe: "probe"
+    case .remove: "remove"
+    case .keepProgress: "keep progress"
+    case .dial: "dial"
+    case .write: "write"
+    case .listen: "listen"
+    case .sample: "sample"
+    case .disconnect: "disconnect"
+    case .wait: "wait"
+    case .finish: "finish"
+    }
+  }
+}

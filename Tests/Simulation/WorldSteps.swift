@@ -1,0 +1,134 @@
+import TinyPush
+
+/// What the shell does for each of the courier's steps.
+extension World {
+  // MARK: - Spool
+
+  func open() {
+    if openFile != nil { complain("opened a file while another one is open") }
+    let name = String(courier.fileName())
+    guard let file = disk.new[name] else { return courier.couldNotOpen(.vanished) }
+    if let failure = file.failure {
+      if case .unreadable = failure { ledger.reopen(file) }
+      return courier.couldNotOpen(failure)
+    }
+    ledger.opened(file, name)
+    let offset = Int(courier.readOffset)
+    let count = fill(file)
+    let isWhole = offset + count >= file.bytes.count
+    openFile = isWhole ? nil : file
+    courier.opened(
+      file.identity, bytes: count, isWhole: isWhole,
+      lastByte: file.bytes.last { $0 > 0x20 } ?? 0)
+  }
+
+  func read() {
+    guard let file = openFile else {
+      complain("read without an open file")
+      return courier.filled(bytes: 0, isWhole: true)
+    }
+    if courier.readOffset >= file.readableBytes {
+      openFile = nil
+      ledger.reopen(file)
+      return courier.couldNotRead(5)
+    }
+    let count = fill(file)
+    if count == 0 { openFile = nil }
+    courier.filled(bytes: count, isWhole: count == 0)
+  }
+
+  private func fill(_ file: SpoolFile) -> Int {
+    let offset = min(Int(courier.readOffset), file.bytes.count)
+    let room = courier.inputRoom
+    let count = min(room.count, file.bytes.count - offset, disk.readBytesMax)
+    _ = room.update(fromContentsOf: file.bytes[offset..<offset + count])
+    return count
+  }
+
+  func record() {
+    let name = String(courier.failureName())
+    let text = String(courier.failure.bytes)
+    guard let failure = Failure(text) else {
+      complain("not a line of JSON: \(text.prefix(300))…\(text.suffix(40))")
+      return courier.recorded(true)
+    }
+    if failure.file != name { complain("\(text) is recorded for \(name)") }
+    let isRecorded = disk.record(failure, of: name, movesFile: courier.failureMovesFile)
+    trace.note("failure", at: timeline.elapsed, failure.number ?? 0, isRecorded ? 1 : 0)
+    ledger.recorded(failure, of: name, isRecorded)
+    courier.recorded(isRecorded)
+    if isRecorded { onRecord() }
+  }
+
+  func sync() {
+    let isSynced = disk.sync()
+    if !isSynced { for name in disk.names { ledger.reopen(disk.new[name]!, ifFailed: true) } }
+    courier.synced(isSynced)
+  }
+
+  func remove() {
+    let name = String(courier.settledName())
+    let file = disk.new[name]
+    let removal = disk.remove(name, courier.settledIdentity)
+    trace.note("removal", at: timeline.elapsed, Int(file?.inode ?? 0))
+    if let file, case .removed = removal {
+      ledger.removed(file, name)
+      removed.append((name, timeline.now))
+    }
+    courier.removed(removal)
+  }
+
+  func keepProgress() {
+    let progress = courier.progress
+    ledger.keeps(progress)
+    trace.note("progress", at: timeline.elapsed, Int(progress?.offset ?? 0))
+    courier.keptProgress(disk.keep(progress))
+  }
+
+  // MARK: - Connection
+
+  func dial() {
+    dials += 1
+    if connection != nil { complain("dialed while connected") }
+    let life = lives
+    let isUp = canDial(dials)
+    timeline.plan(after: (isUp ? 4 : 2) * gateway.latency) { [self] in
+      guard lives == life else { return }
+      dialed = isUp
+      guard isUp else { return }
+      connections += 1
+      connection = Connection(number: connections, timeline)
+    }
+  }
+
+  func write() {
+    guard let connection else { return complain("wrote without a connection") }
+    if connection.hasUnread, lastWord != .listen { complain("wrote before reading what had come") }
+    let bytes = [UInt8](courier.batchContents())
+    if bytes.isEmpty || bytes.count > 16_384 { complain("a record of \(bytes.count)") }
+    if let blockedBytes, blockedBytes != bytes { complain("blocked bytes changed") }
+    writes += 1
+    ledger.writes(bytes)
+    trace.note("wrote", at: timeline.elapsed, bytes.count)
+    trace.say("  \(WireFrame.numbers(of: bytes))")
+    if let wait = blocks(writes) {
+      blockedBytes = bytes
+      timeline.plan(after: wait) { connection.isWritable = true }
+      return courier.blocked()
+    }
+    blockedBytes = nil
+    connection.write(bytes, latency: gateway.latency) { [gateway] wireEnd in
+      gateway.arrive(connection, bytes, wireEnd: wireEnd)
+    }
+    ledger.wrote(wireEnd: connection.written)
+    courier.wrote(wireEnd: connection.written)
+  }
+
+  func sample() {
+    guard let connection else { return complain("sampled without a connection") }
+    courier.sampled(
+      unacknowledged: Int(connection.written - connection.acknowledged),
+      since: connection.acknowledgedAt.until(timeline.now),
+      roundTrip: .milliseconds(2 * gateway.latency))
+  }
+}

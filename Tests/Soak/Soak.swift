@@ -1,0 +1,40 @@
+import Foundation
+import Simulation
+
+/// Runs one seed after the other, until one fails or it is told to stop.
+///
+///     soak [FIRST [COUNT]]
+///     SEED=7 soak            that one alone, and what happened in it
+@main
+struct Soak {
+  static func main() {
+    if let seed = ProcessInfo.processInfo.environment["SEED"].flatMap(UInt64.init) {
+      replay(seed, lines: .max)
+    }
+    let numbers = CommandLine.arguments.dropFirst().compactMap(UInt64.init)
+    let first = numbers.first ?? UInt64(Date().timeIntervalSince1970) << 20
+    let last = numbers.count > 1 ? first + numbers[1] : .max
+    var steps = 0
+    let start = Date()
+    var told = start
+    for seed in first..<last {
+      let outcome = Trial.run(seed)
+      steps += outcome.steps
+      if !outcome.violations.isEmpty { replay(seed, lines: 200) }
+      guard Date().timeIntervalSince(told) >= 10 || seed + 1 == last else { continue }
+      told = Date()
+      let seconds = told.timeIntervalSince(start)
+      print("\(seed + 1 - first) seeds, \(steps) steps, \(Int(Double(steps) / seconds)) steps/s")
+      fflush(nil)
+    }
+  }
+
+  static func replay(_ seed: UInt64, lines: Int) -> Never {
+    let outcome = Trial.run(seed, keepsTrace: true)
+    let trace = outcome.trace
+    for line in trace.prefix(1) + trace.dropFirst().suffix(lines) { print(line) }
+    for violation in outcome.violations { print(violation) }
+    print("SEED=\(seed)  \(outcome.steps) steps, trace \(String(outcome.hash, radix: 16))")
+    exit(outcome.violations.isEmpty ? 0 : 1)
+  }
+}

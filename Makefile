@@ -28,7 +28,7 @@ MAKEFLAGS += --no-builtin-rules
 .PHONY: help
 help: ## say what there is to make
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do \
-	  printf '  make %-8s %s\n' "$$name" "$$text"; done
+	  printf '  make %-9s %s\n' "$$name" "$$text"; done
 
 .PHONY: deps
 deps: ## install the Debian packages that a build on this machine lacks
@@ -73,6 +73,15 @@ bench: build/$(HOST)/tinypush ## measure, against a C program that does only wha
 faults: build/$(HOST)/tinypush ## let gateways fail in every way, and show what is lost (nothing), repeated and waited for
 	@board/need openssl python3
 	Tests/Benchmarks/faults
+
+.PHONY: soak
+soak: deps ## let the simulator run until it finds something or is told to stop (FIRST=seed to begin with, SEED=one alone)
+	@$(SWIFT) build --configuration release --product soak --scratch-path .build-ordinary
+	@.build-ordinary/release/soak $(FIRST)
+
+.PHONY: breakages
+breakages: deps ## break the code in several places, and see the simulator find each
+	@Tests/Simulation/breakages
 
 .PHONY: clean
 clean: ## remove everything that was built

@@ -97,6 +97,31 @@ import Testing
     try expectFailures(row, in: box)
   }
 
+  @Test func `nothing is lost to a half-open connection that follows two which were cut`()
+    async throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    try Self.sheaf.get().fill(box)
+    let faults = ["close@3000", "close@5000", "stall@11000"]
+    let sandbox = try Sandbox(in: box, faults.flatMap { ["--fault", $0] })
+    let proxy = try Proxy(in: box, to: sandbox.gateway)
+    let agent = try box.start(
+      Build.command(Build.host) + ["run", "--once", "--config", sandbox.config]
+        + ["gateway=localhost:\(proxy.port)", "spool=\(box.spool)", "settle=1s"]
+        .flatMap { ["-o", $0] })
+    try await agent.end(within: 120)
+    #expect(try sandbox.child.terminate() == 0)
+    let truth = try Truth(sandbox.child.outputPath, in: box)
+    let words = "\(truth)\n\(agent.errors)"
+    #expect(truth.faults == faults.count, "\(words)")
+    #expect(truth.lost == 0, "\(words)")
+    #expect(truth.connections >= 1 + faults.count, "\(words)")
+    #expect(agent.status == 0, "\(words)")
+    try #expect(Sum(agent.errors).delivered == truth.accepted, "\(words)")
+    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+  }
+
   // MARK: - Poison
 
   struct Poison: Sendable {
@@ -215,13 +240,11 @@ import Testing
 
 /// A gateway at which something goes wrong, and the way to it.
 private struct Peer {
-  private let way: FaultTests.Way
   private let sandbox: Sandbox?
   private let gateway: Gateway?
   private let port: Int
 
   init(_ row: FaultTests.Row, _ way: FaultTests.Way, in box: Box) throws {
-    self.way = way
     if way == .independent {
       let gateway = try Gateway(in: box, ["--first", "1"] + row.script)
       (self.gateway, sandbox, port) = (gateway, nil, gateway.port)

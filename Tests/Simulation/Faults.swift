@@ -9,13 +9,14 @@ struct Faults {
     case close, reset, death, stall, slow, dialing, blocking
     case shutdown, vanish, garbage, split, hidden, late
     case crash, powerCut, stop, sleep, rescan, overflow
-    case diskFull, readOnly, unsynced, busy, wall
+    case diskFull, readOnly, unsynced, busy, unreadable, wall
     case replace, append, delete
   }
 
   /// What happens to the agent itself, which must not be in the middle of a step then.
   enum Blow {
-    case crash, powerCut, stop, sleep(UInt64)
+    case crash, powerCut, stop
+    case sleep(UInt64)
   }
 
   let kinds: [Kind]

@@ -28,6 +28,8 @@ final class Ledger {
 
   private enum Outcome {
     case proved, settled, dropped
+    /// Of the time before this agent, as it knows by the progress that was kept.
+    case passed
   }
 
   /// What one agent knows; the next one does not.
@@ -45,6 +47,7 @@ final class Ledger {
     /// What may go again whatever became of it, since all of its file does.
     var reopened: Set<UInt64> = []
     var loose: Set<Int> = []
+    var held: Set<UInt64> = []
     var framed: Set<Int> = []
     var repeated: UInt64 = 0
   }
@@ -154,10 +157,21 @@ final class Ledger {
       }
     } else {
       reopen(file)
+      life.held.insert(file.inode)
     }
   }
 
+  /// How many files that the disk does not let go an agent remembers.
+  private static let heldMax = 256
+
+  /// The disk does not let a file go: of very many, the last ones are forgotten, and delivered again.
+  func held(_ file: SpoolFile) {
+    if life.held.count >= Self.heldMax, !life.held.contains(file.inode) { reopen(file) }
+    life.held.insert(file.inode)
+  }
+
   func removed(_ file: SpoolFile, _ name: String) {
+    life.held.remove(file.inode)
     for item in file.items where forbidsLoss && !isDecided(item, in: file) {
       complain("\(name) was removed, and \(describe(item)) is neither accepted nor safe in failed/")
     }
@@ -166,12 +180,15 @@ final class Ledger {
   /// Everything before the progress must be decided: nobody will look at it again.
   func keeps(_ progress: Progress?) {
     // There is one record: where another file comes first, this one is repeated.
-    if let resumed = life.resumed, !life.files.values.contains(where: { $0 === resumed }),
-      progress?.file != resumed.identity
-    {
-      for item in resumed.items { if let number = item.number { life.outcomes[number] = nil } }
+    if let resumed = life.resumed, progress?.file != resumed.identity {
+      for item in resumed.items {
+        if let number = item.number, life.outcomes[number] == .passed {
+          life.outcomes[number] = nil
+        }
+      }
     }
-    guard let progress, let file = disk.new.values.first(where: { $0.identity == progress.file }) else { return }
+    guard let progress, let file = disk.new.values.first(where: { $0.identity == progress.file })
+    else { return }
     for item in file.items where forbidsLoss && isBefore(progress, item, in: file) {
       if !isDecided(item, in: file) {
         complain("progress to \(progress.offset) is kept, and \(describe(item)) is not decided")
@@ -222,7 +239,7 @@ final class Ledger {
     else { return }
     life.resumed = file
     for item in file.items where isBefore(progress, item, in: file) {
-      if let number = item.number { life.outcomes[number] = .settled }
+      if let number = item.number { life.outcomes[number] = .passed }
     }
   }
 
@@ -287,7 +304,8 @@ final class Ledger {
   }
 
   private func answered(status: UInt8, id: UInt32, _ connection: Connection) {
-    guard id > 0, id <= account.frames.count, (1...8).contains(status) || [10, 255].contains(status)
+    guard id > 0, id <= account.frames.count,
+      (1...8).contains(status) || [10, 255].contains(status)
     else { return becomeUncertain(byPeer: true) }
     let end = Int(id) - (status == 10 ? 0 : 1)
     while account.settled < end {
@@ -377,7 +395,9 @@ final class Ledger {
 
   /// So many count as delivered since no answer came: the peer had them for long enough, and was listened to.
   private func settleByTime(_ count: UInt64, _ connection: Connection?) {
-    guard let connection, !account.isOver else { return complain("settled by time without a connection") }
+    guard let connection, !account.isOver else {
+      return complain("settled by time without a connection")
+    }
     if connection.acknowledged < connection.written,
       connection.waitsSince + settings.settle < timeline.now
     {
@@ -387,7 +407,9 @@ final class Ledger {
       while account.settled < account.frames.count, account.frames[account.settled].number == nil {
         account.settled += 1
       }
-      guard account.settled < account.frames.count else { return complain("settled what was not sent") }
+      guard account.settled < account.frames.count else {
+        return complain("settled what was not sent")
+      }
       check(account.frames[account.settled], connection)
       settle(.settled, connection)
     }

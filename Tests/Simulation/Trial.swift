@@ -70,7 +70,7 @@ public final class Trial {
     let trial = Trial(seed)
     trial.world.trace.isKept = keepsTrace
     trial.world.trace.say("\(trial.world.settings) \(trial.faults)")
-    trial.run()
+    Traps.telling(seed) { trial.run() }
     trial.world.trace.say("\(trial.world.courier.counters)")
     return Outcome(
       seed: seed, steps: trial.world.steps, hash: trial.world.trace.hash,
@@ -174,7 +174,8 @@ public final class Trial {
     let half = file.text.utf8.count / 2
     let duration = UInt64(random.upTo(3000))
     world.timeline.plan(after: file.at) { [self] in
-      put(file.name, String(decoding: file.text.bytes.prefix(half), as: UTF8.self), [], tells: false)
+      put(
+        file.name, String(decoding: file.text.bytes.prefix(half), as: UTF8.self), [], tells: false)
       world.notices.append(.began(file.name))
       let created = world.disk.new[file.name]
       beingWritten.insert(file.name)
@@ -241,6 +242,14 @@ public final class Trial {
       guard let name = anyName() else { return }
       world.makeUnreadable(name, .later)
       _ = until(random.upTo(9000)) { $0.world.makeUnreadable(name, nil) }
+    case .unreadable:
+      guard let name = anyName(), let file = world.disk.new[name] else { return }
+      // For good, or from somewhere in the middle on.
+      if random.oneIn(2) {
+        file.failure = .unreadable(13)
+      } else {
+        file.readableBytes = random.upTo(file.bytes.count)
+      }
     case .wall:
       world.wallAtStart = random.pick([nil, 1_700_000_000, 1_900_000_000, 1_700_090_000])
     case .replace, .append, .delete: meddle(kind)
@@ -315,7 +324,7 @@ public final class Trial {
     world.canSync = true
     world.canRemove = true
     world.canKeepProgress = true
-    for name in world.waiting { world.makeUnreadable(name, nil) }
+    for file in world.new.values { if case .later = file.failure { file.failure = nil } }
   }
 
   // MARK: - What befalls the agent

@@ -23,7 +23,9 @@ struct WireFrame {
     func number(_ offset: Int, _ size: Int) -> Int? {
       guard start + offset + size <= bytes.count else { return nil }
       var number = 0
-      for index in start + offset..<start + offset + size { number = number << 8 | Int(bytes[index]) }
+      for index in start + offset..<start + offset + size {
+        number = number << 8 | Int(bytes[index])
+      }
       return number
     }
     guard start < bytes.count else { return nil }

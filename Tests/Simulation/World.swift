@@ -20,6 +20,7 @@ final class World {
   var lives = 0
   var isFinished = false
   private(set) var reports: [Report] = []
+  private var courierBytes = 0
   /// Calls of `courier.next`.
   private(set) var steps = 0
   private(set) var scans = 0
@@ -30,7 +31,9 @@ final class World {
   var notices: [Notice] = []
 
   enum Notice {
-    case began(String), ended(String), overflow
+    case began(String)
+    case ended(String)
+    case overflow
   }
 
   // The network.
@@ -133,6 +136,7 @@ final class World {
       case .disconnect: hangUp()
       case .wait(let deadline):
         takeReports()
+        weigh()
         busy = 0
         guard rest(until: deadline, end: end) else { return }
       case .finish:
@@ -147,6 +151,14 @@ final class World {
 
   /// What must not happen, and did, since this was asked last.
   func takeViolations() -> [String] { ledger.takeViolations() + gateway.takeComplaints() }
+
+  /// Memory is given out at the start; whatever comes, there is no more of it.
+  private func weigh() {
+    var bytes = 0
+    courier.forEachBuffer { bytes += $0.count }
+    if bytes != courierBytes, courierBytes > 0 { complain("memory grows to \(bytes) bytes") }
+    courierBytes = bytes
+  }
 
   private func account() { ledger.observe(courier.counters, on: connection) }
 
@@ -238,7 +250,8 @@ final class World {
 
 /// A step, as a word.
 enum Word: Int {
-  case scan, open, read, close, record, sync, probe, remove, keepProgress, dial, write, listen, sample
+  case scan, open, read, close, record, sync, probe, remove, keepProgress, dial, write, listen,
+    sample
   case disconnect, wait, finish
 
   init(_ step: Courier.Step) {

@@ -75,6 +75,7 @@ extension World {
       ledger.removed(file, name)
       removed.append((name, timeline.now))
     }
+    if let file, case .failed = removal { ledger.held(file) }
     courier.removed(removal)
   }
 

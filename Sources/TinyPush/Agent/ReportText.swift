@@ -46,6 +46,9 @@ extension Report {
     case .failedCheck:
       text.append("a notification is wrong and was not sent: failed/ says why")
       return .warning
+    case .unreadable:
+      text.append("a file cannot be read, and was moved to failed/, which says why")
+      return .warning
     case .lateAnswer(let response):
       text.append("the gateway refused notification ")
       text.append(response.identifier)

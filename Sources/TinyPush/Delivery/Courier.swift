@@ -108,6 +108,11 @@ public struct Courier: ~Copyable {
   /// Files that the disk does not let go, and when to see whether it does by now.
   var held = HeldFiles()
   var heldRetryAt: Instant?
+  var heldPause = Self.heldPauseMin
+  /// When to try again to remove the file that is next, where no more can be held.
+  var removalRetryAt: Instant?
+  /// A scan of everything was asked for, and tells which held files are gone.
+  var isScanning = false
   /// Whether it has been said that delivered files cannot be removed, and that failures cannot be recorded.
   var isRemovalBroken = false
   var isRecordBroken = false
@@ -133,7 +138,8 @@ public struct Courier: ~Copyable {
   /// Nothing is opened before.
   var pausedUntil: Instant?
   static let pause = Duration.seconds(2)
-  static let heldPause = Duration.seconds(30)
+  static let heldPauseMin = Duration.seconds(30)
+  static let heldPauseMax = Duration.seconds(900)
   public internal(set) var failure = Text(capacity: NotificationReader.objectBytesMax + 8192)
   var pending: PendingFailure?
   /// Failures were recorded that a power cut might take.
@@ -184,9 +190,11 @@ public struct Courier: ~Copyable {
   var hasJustHeard = false
   var barrierID: UInt32?
   var barrierAt: Instant?
-  /// Barriers in a row of which the connection ended without an answer to it. After two, only time settles.
+  /// Barriers in a row of which the connection ended without an answer. That may have had other causes: after two, one goes
+  /// alone; and when two of those got no answer either, no more are sent, and only time settles.
   var vainBarriers = 0
-  static let vainBarriersMax = 2
+  static let vainBarriersBeforeTrial = 2
+  static let vainBarriersMax = 4
   var suspicion = Suspicion()
   var isStopping = false
   var invalidTokens = InvalidTokens()
@@ -215,6 +223,7 @@ public struct Courier: ~Copyable {
     self.time = time
     if rescanAt == nil { rescanAt = time.now + settings.rescan }
     defer { hasJustHeard = false }
+    if isScanning { forgetTheGone() }
     if let step = settleByTime() ?? endTrial() { return step }
     if let step = settlement(isPatient: true) { return step }
     if mustClose { return .close }
@@ -247,7 +256,7 @@ public struct Courier: ~Copyable {
   private mutating func settlement(isPatient: Bool) -> Step? {
     if pending != nil { return .record }
     while settledClaims > 0, claims[claims.first].isKept { removed(.kept) }
-    guard settledClaims > 0 else { return nil }
+    guard settledClaims > 0, !isRemovalPaused else { return nil }
     guard isRecordUnsynced else { return .remove }
     return isPatient && settledClaims < Self.unsyncedMax ? nil : .sync
   }
@@ -260,7 +269,7 @@ public struct Courier: ~Copyable {
   }
 
   var isDone: Bool {
-    guard sent.isEmpty, batchBytes == 0, pending == nil, settledClaims == 0 else {
+    guard sent.isEmpty, batchBytes == 0, pending == nil, settledClaims == 0 || isRemovalPaused else {
       return false
     }
     return isStopping || settings.isOnce && isAllSent
@@ -288,6 +297,7 @@ public struct Courier: ~Copyable {
     if !isStopping {
       consider(unfinished.retryAt)
       consider(heldRetryAt)
+      consider(removalRetryAt)
       consider(beingWritten.retryAt)
       if !settings.isOnce { consider(rescanAt) }
     }
@@ -311,6 +321,7 @@ public struct Courier: ~Copyable {
 
   /// A file named `name` is in `new/`. Its inode, where it is known, tells whether it is already under way.
   public mutating func offer(_ name: Span<UInt8>, inode: UInt64 = 0) {
+    held.mark(inode)
     guard Self.isFileName(name), !claims.contains(inode: inode), isTaken(inode),
       !beingWritten.contains(name, at: time.now)
     else { return }

@@ -123,9 +123,16 @@ extension Courier {
     return vainBarriers < Self.vainBarriersMax || suspicion.isTrial && !suspicion.hasPassed
   }
 
+  /// Whether this connection carries nothing but a barrier, to see what the gateway makes of that.
+  var isTrial: Bool {
+    suspicion.isTrial
+      || vainBarriers >= Self.vainBarriersBeforeTrial && mayBarrier
+        && (isStopping || settings.isOnce || settings.confirm == .barrier)
+  }
+
   private var wantsBarrier: Bool {
     guard barrierID == nil, mayBarrier else { return false }
-    if suspicion.isTrial { return true }
+    if isTrial { return true }
     guard sent.notifications > 0, lastWrittenID > 0 else { return false }
     if suspicion.isNarrow { return isAllSent || intakeState == .windowFull }
     if isStopping || settings.isOnce {
@@ -183,6 +190,7 @@ extension Courier {
     settle(before: id, byProof: true)
     if id == barrierID {
       vainBarriers = 0
+      isProgress = true
       if suspicion.isTrial { convict() }
       _ = cut(.answered)
     } else if response.status == .shutdown {

@@ -18,18 +18,17 @@ extension Courier {
   private static let excerptBytesMax = 2048
 
   /// A notification was refused before it was sent.
-  mutating func record(_ refusal: Refusal, object: Range<Int>, of now: Reading) {
+  mutating func record(_ refusal: Refusal, object: Range<Int>, of now: inout Reading) {
     var reason = Text(capacity: 512)
     refusal.describe(in: &reason)
     begin(reason, claim: now.claim)
-    var place = now
-    countLines(in: 0..<min(refusal.offset, now.inputBytes), of: &place)
+    countLines(upTo: min(refusal.offset, now.inputBytes), of: &now)
     failure.append(",\"offset\":")
     failure.append(now.inputOffset + Int64(refusal.offset))
     failure.append(",\"line\":")
-    failure.append(place.lines + 1)
+    failure.append(now.lines + 1)
     failure.append(",\"column\":")
-    failure.append(place.lineCharacters + 1)
+    failure.append(now.lineCharacters + 1)
     let text = input.looseSpan(0..<now.inputBytes)
     switch refusal.reason {
     case .json, .notAnObject, .objectTooLarge:
@@ -111,24 +110,25 @@ extension Courier {
 
   /// Counts what is let go of the input: the lines of it, which the reader has counted, unless it was looking for an object.
   func passLines(upTo end: Int, of now: inout Reading) {
-    var start = 0
-    if now.reader.lineEnds > 0 && !now.reader.isSkipping {
+    if now.counted == 0, now.reader.lineEnds > 0, !now.reader.isSkipping {
       now.lines += now.reader.lineEnds
       now.lineCharacters = 0
-      start = min(now.reader.lineStart, end)
+      now.counted = min(now.reader.lineStart, end)
     }
-    countLines(in: start..<end, of: &now)
+    countLines(upTo: end, of: &now)
+    now.counted -= end
   }
 
-  /// Counts the lines that end in a part of the input, and the characters of the line that goes on behind it.
-  func countLines(in range: Range<Int>, of now: inout Reading) {
-    for index in range {
-      if input[index] == 0x0A {
+  /// Counts on the lines that end in the input, and the characters of the line that goes on behind.
+  func countLines(upTo end: Int, of now: inout Reading) {
+    while now.counted < end {
+      if input[now.counted] == 0x0A {
         now.lines += 1
         now.lineCharacters = 0
-      } else if input[index] & 0xC0 != 0x80 {
+      } else if input[now.counted] & 0xC0 != 0x80 {
         now.lineCharacters += 1
       }
+      now.counted += 1
     }
   }
 }

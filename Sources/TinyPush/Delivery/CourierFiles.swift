@@ -66,6 +66,7 @@ extension Courier {
         claims.removeLast()
         return
       }
+      if held.want(of: identity) == nil { held.remove(inode: identity.inode) }
       switch held.want(of: identity) {
       case .removal:
         // It was delivered, and could not be removed: that is all there is to do.
@@ -176,9 +177,8 @@ extension Courier {
     if let token = failure.invalidToken { invalidTokens.insert(token) }
     if failure.isOurCheck {
       counters.failedCheck += 1
-      reports.add(.failedCheck)
+      reports.add(failure.movesFile ? .unreadable : .failedCheck)
     }
-    recordsAgain()
   }
 
   /// Whether what was recorded is safe. If it is not, the system may have forgotten some of it, and tells only once: each
@@ -191,6 +191,7 @@ extension Courier {
 
   public mutating func removed(_ removal: Removal) {
     let claim = claims[claims.first]
+    if case .failed = removal, waitsToRemove(claim.identity) { return }
     if keptProgress?.file == claim.identity { isProgressStale = true }
     settledClaims -= 1
     claims.removeFirst()

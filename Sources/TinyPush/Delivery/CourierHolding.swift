@@ -5,28 +5,52 @@ extension Courier {
   mutating func hold(_ identity: FileIdentity, _ want: HeldFiles.Want) {
     let wasFull = held.isFull
     held.insert(identity, want)
-    heldRetryAt = time.now + Self.heldPause
+    heldRetryAt = time.now + heldPause
     // What is not taken any more must be found again later.
     if held.isFull, !wasFull { backlog.forget() }
     switch want {
-    case .removal:
-      if !isRemovalBroken { reports.add(.notRemoved) }
-      isRemovalBroken = true
+    case .removal: sayRemovalBroken()
     case .record:
       if !isRecordBroken { reports.add(.notRecorded) }
       isRecordBroken = true
     }
   }
 
+  private mutating func sayRemovalBroken() {
+    if !isRemovalBroken { reports.add(.notRemoved) }
+    isRemovalBroken = true
+  }
+
+  /// Whether the oldest settled file, which could not be removed, has to wait where it is, since no more can be held.
+  mutating func waitsToRemove(_ identity: FileIdentity) -> Bool {
+    guard held.isFull, held.want(of: identity) == nil else { return false }
+    sayRemovalBroken()
+    removalRetryAt = time.now + heldPause
+    return true
+  }
+
+  var isRemovalPaused: Bool { removalRetryAt.map { time.now < $0 } ?? false }
+
   /// A file is not held any more, if it was.
   mutating func letGo(_ identity: FileIdentity) {
     let wasFull = held.isFull
-    guard held.remove(identity) else { return }
-    if wasFull { isScanWanted = true }
-    if isRemovalBroken, !held.contains(.removal) {
-      isRemovalBroken = false
-      reports.add(.removable)
-    }
+    held.remove(inode: identity.inode)
+    noteRoom(wasFull: wasFull)
+  }
+
+  /// Held files that a scan of everything has not found are gone.
+  mutating func forgetTheGone() {
+    isScanning = false
+    let wasFull = held.isFull
+    held.removeUnmarked()
+    noteRoom(wasFull: wasFull)
+  }
+
+  private mutating func noteRoom(wasFull: Bool) {
+    if wasFull, !held.isFull { isScanWanted = true }
+    guard isRemovalBroken, !held.contains(.removal), !isRemovalPaused else { return }
+    isRemovalBroken = false
+    reports.add(.removable)
   }
 
   /// Whether a file that a scan found may be taken.
@@ -36,21 +60,26 @@ extension Courier {
   mutating func retryHeld() -> Step? {
     guard let at = heldRetryAt, at <= time.now else { return nil }
     heldRetryAt = nil
+    if held.isEmpty {
+      heldPause = Self.heldPauseMin
+      return nil
+    }
     isScanWanted = true
     return held.contains(.record) ? .probe : nil
   }
 
-  /// Whether failures can be recorded.
+  /// Whether failures can be recorded. If so, what could not be is read again, and recorded then; and should that fail once
+  /// more, for a reason of its own, it is tried ever more rarely.
   public mutating func probed(_ isRecordable: Bool) {
-    if isRecordable { recordsAgain() } else { heldRetryAt = time.now + Self.heldPause }
-  }
-
-  /// What could not be recorded is read again, and recorded then.
-  mutating func recordsAgain() {
-    guard isRecordBroken else { return }
+    heldRetryAt = time.now + heldPause
+    guard isRecordable else { return }
+    if heldPause < Self.heldPauseMax {
+      heldPause = Duration(milliseconds: heldPause.milliseconds * 2)
+    }
+    let wasFull = held.isFull
+    held.removeAll(.record)
     isRecordBroken = false
     reports.add(.recordable)
-    held.removeAll(.record)
-    isScanWanted = true
+    noteRoom(wasFull: wasFull)
   }
 }

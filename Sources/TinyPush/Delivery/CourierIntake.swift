@@ -38,7 +38,7 @@ extension Courier {
   /// Whether a frame may be put into the batch now.
   private var canFrame: Bool {
     guard case .up = link else { return false }
-    return !isBlocked && barrierID == nil && !suspicion.isTrial && nextID < .max - 1
+    return !isBlocked && barrierID == nil && !isTrial && nextID < .max - 1
   }
 
   /// Whether what is sent next can be kept in mind, and after a cut put before what already is to go again.
@@ -110,6 +110,8 @@ extension Courier {
     guard isScanWanted || backlog.isEmpty && !backlog.isComplete else { return nil }
     backlog.startScan(isFromStart: isScanWanted)
     isScanWanted = false
+    isScanning = true
+    held.unmark()
     rescanAt = time.now + settings.rescan
     return .scan
   }
@@ -157,7 +159,7 @@ extension Courier {
           giveUp(now)
           return .goOn
         }
-        record(refusal, object: object, of: now)
+        record(refusal, object: object, of: &now)
         reading = now
         return .goOn
       case .more(let from):
@@ -177,7 +179,7 @@ extension Courier {
         }
         if now.isFresh && now.isAtStart {
           record(
-            Refusal(reason: .notAnObject, offset: 0), object: 0..<0, of: now)
+            Refusal(reason: .notAnObject, offset: 0), object: 0..<0, of: &now)
         }
         if !now.isFresh && now.remaining > 0 {
           release(now)
@@ -197,12 +199,15 @@ extension Courier {
   /// Passes over what was settled before the agent started; its lines count.
   private mutating func pass(_ now: inout Reading) {
     let settled = Int(min(Int64(now.inputBytes), now.passUntil - now.inputOffset))
-    countLines(in: 0..<settled, of: &now)
+    countLines(upTo: settled, of: &now)
+    now.counted = 0
     input.move(from: settled, to: 0, count: now.inputBytes - settled)
     now.inputOffset += Int64(settled)
     now.inputBytes -= settled
     now.isAtStart = false
-    if now.inputBytes == 0 && !now.isWhole { now.state = .wantsInput }
+    guard now.inputBytes == 0 else { return }
+    // Whoever cuts a file short under our hands takes what was cut off.
+    if now.isWhole { now.passUntil = now.inputOffset } else { now.state = .wantsInput }
   }
 
   /// Puts a notification's frames into the batch, one a recipient.

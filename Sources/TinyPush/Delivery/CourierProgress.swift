@@ -45,7 +45,8 @@ extension Courier {
     if let reading, !reading.isFresh { return nil }
     if let head = again.first { return head.place }
     return interrupted.map {
-      FilePlace(claim: $0.claim, offset: $0.inputOffset, recipient: $0.recipient)
+      FilePlace(
+        claim: $0.claim, offset: max($0.inputOffset, $0.passUntil), recipient: $0.recipient)
     }
   }
 

@@ -12,6 +12,7 @@ extension Courier {
     if isStalled(for: Duration(milliseconds: settings.settle.milliseconds / 2)) {
       acknowledgements.restart(at: time.now)
     } else if barrierID != nil {
+      if suspicion.isTrial { convict() }
       missBarrier()
     } else {
       let heard = heardAt < sampledAt ? heardAt : sampledAt
@@ -34,7 +35,6 @@ extension Courier {
 
   /// A gateway that works refuses a barrier. This one was silent: whatever came before is as uncertain as after a cut.
   private mutating func missBarrier() {
-    if suspicion.isTrial { convict() }
     reports.add(.unanswered(uncertain: cut(.unanswered)))
     link = .closing
   }

@@ -31,9 +31,11 @@ struct Reading {
   var passUntil: Int64 = 0
   /// The present notification has recipients left to look at.
   var recipientIsLeft = false
-  /// For places in the file as people count them; only while it is read from its start.
+  /// For places in the file as people count them, only while it is read from its start: so many lines end, and so many
+  /// characters of the next one stand, before `counted` in the input.
   var lines = 0
   var lineCharacters: Int64 = 0
+  var counted = 0
 }
 
 /// What an answer said of the first notifications of a stretch that goes again: so many are accepted, and perhaps the

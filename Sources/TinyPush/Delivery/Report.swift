@@ -18,6 +18,8 @@ public enum Report {
   case deadly
   /// A notification was refused before it was sent.
   case failedCheck
+  /// A file cannot be read.
+  case unreadable
   /// The gateway refused a notification that already counted as settled: its answer came later than `settle`.
   case lateAnswer(ErrorResponse)
   /// A file under way was removed or replaced by somebody else.

@@ -11,6 +11,8 @@ struct HeldFiles: ~Copyable {
   struct File: BitwiseCopyable {
     var identity: FileIdentity
     var want: Want
+    /// Found since the last scan began.
+    var isMarked = true
   }
 
   static let capacity = 256
@@ -28,24 +30,47 @@ struct HeldFiles: ~Copyable {
     count += 1
   }
 
-  /// Whether it was there.
-  mutating func remove(_ identity: FileIdentity) -> Bool {
-    for index in 0..<count where files[index].identity == identity {
-      count -= 1
-      files[index] = files[count]
-      return true
-    }
-    return false
+  mutating func remove(inode: UInt64) {
+    removeAll { $0.identity.inode == inode }
   }
 
   mutating func removeAll(_ want: Want) {
+    removeAll { $0.want == want }
+  }
+
+  private mutating func removeAll(where isGone: (File) -> Bool) {
     var kept = 0
-    for index in 0..<count where files[index].want != want {
+    for index in 0..<count where !isGone(files[index]) {
       files[kept] = files[index]
       kept += 1
     }
     count = kept
   }
+
+  // MARK: - What a scan finds
+
+  /// A scan begins.
+  func unmark() {
+    for index in 0..<count { setMark(index, false) }
+  }
+
+  /// A scan has found a file.
+  func mark(_ inode: UInt64) {
+    for index in 0..<count where files[index].identity.inode == inode { setMark(index, true) }
+  }
+
+  /// The scan is over: what it has not found is gone.
+  mutating func removeUnmarked() {
+    removeAll { !$0.isMarked }
+  }
+
+  private func setMark(_ index: Int, _ isMarked: Bool) {
+    var file = files[index]
+    file.isMarked = isMarked
+    files[index] = file
+  }
+
+  // MARK: - Look-up
 
   /// What has to be done with a file; nil: it is not held.
   func want(of identity: FileIdentity) -> Want? {

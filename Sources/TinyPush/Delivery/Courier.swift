@@ -193,6 +193,8 @@ public struct Courier: ~Copyable {
   /// Barriers in a row of which the connection ended without an answer. That may have had other causes: after two, one goes
   /// alone; and when two of those got no answer either, no more are sent, and only time settles.
   var vainBarriers = 0
+  /// One has been answered: it is not the barriers at which connections end.
+  var isBarrierSound = false
   static let vainBarriersBeforeTrial = 2
   static let vainBarriersMax = 4
   var suspicion = Suspicion()
@@ -269,7 +271,8 @@ public struct Courier: ~Copyable {
   }
 
   var isDone: Bool {
-    guard sent.isEmpty, batchBytes == 0, pending == nil, settledClaims == 0 || isRemovalPaused else {
+    guard sent.isEmpty, batchBytes == 0, pending == nil, settledClaims == 0 || isRemovalPaused
+    else {
       return false
     }
     return isStopping || settings.isOnce && isAllSent

@@ -190,6 +190,7 @@ extension Courier {
     settle(before: id, byProof: true)
     if id == barrierID {
       vainBarriers = 0
+      isBarrierSound = true
       isProgress = true
       if suspicion.isTrial { convict() }
       _ = cut(.answered)
@@ -239,7 +240,9 @@ extension Courier {
     let wasBarrier = barrierID != nil
     // Where it did not even arrive, its silence says nothing of the gateway.
     let isBarrierVain =
-      wasBarrier && (ending == .died || ending == .unanswered && acknowledgedEnd == wireEnd)
+      wasBarrier
+      && (ending == .died && !isBarrierSound
+        || ending == .unanswered && acknowledgedEnd == wireEnd)
     interruptReading()
     var uncertain = 0
     if !isAnswered {
@@ -258,7 +261,7 @@ extension Courier {
       again.prepend(stretch)
     }
     if !isAnswered { counters.uncertain += UInt64(uncertain) }
-    if suspicion.isTrial ? !isAnswered : ending == .died && !(wasBarrier && !suspicion.isNarrow) {
+    if suspicion.isTrial ? !isAnswered : ending == .died && (suspicion.isNarrow || !isBarrierVain) {
       suspect(uncertain)
     }
     acknowledgements.clear()

@@ -108,7 +108,7 @@ public struct Agent: ~Copyable {
         courier.closed()
       case .record:
         courier.recorded(spool.record(&courier, limit: config.failedLimit))
-      case .probe: courier.probed(spool.hasRoom())
+      case .probe: courier.probed(spool.hasRoom(courier.failureBytesMax))
       case .sync: courier.synced(spool.sync())
       case .remove:
         courier.removed(spool.remove(&courier))
@@ -214,6 +214,7 @@ public struct Agent: ~Copyable {
   private mutating func listen() {
     let now = Clock.now()
     poll(.zero)
+    noticeSleep()
     courier.heard(until: now)
   }
 

@@ -24,17 +24,14 @@ struct FailedDirectory: ~Copyable {
 
   private static let probeName: StaticString = ".probe"
 
-  /// Whether something could be written here.
-  func hasRoom() -> Bool {
+  /// Whether so many bytes could be written here.
+  func hasRoom(_ bytes: Int) -> Bool {
     var error: Int32 = 0
     let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK
     guard let probe = Descriptor(directory, Self.probeName.cString, flags, 0o640, error: &error)
     else { return false }
-    let bytes: InlineArray<4096, UInt8> = .init(repeating: 0x20)
-    let written = bytes.span.withUnsafeBytes {
-      CLinux.write(probe.number, $0.baseAddress, $0.count)
-    }
-    return unlinkat(directory, Self.probeName.cString, 0) == 0 && written == bytes.count
+    let isRoom = posix_fallocate(probe.number, 0, off_t(bytes)) == 0
+    return unlinkat(directory, Self.probeName.cString, 0) == 0 && isRoom
   }
 
   /// Appends `bytes` to the file `name`, and moves the file of that name here from the directory `source`, if that is given;
@@ -130,7 +127,7 @@ struct FailedDirectory: ~Copyable {
       var information = stat()
       // What has grown since is not old any more.
       guard fstatat(directory, oldest.name(file), &information, AT_SYMLINK_NOFOLLOW) == 0,
-        clinux_modify_time_ns(&information) == file.time,
+        Self.age(&information) == file.time,
         unlinkat(directory, oldest.name(file), 0) == 0
       else { continue }
       left -= 1
@@ -146,7 +143,13 @@ struct FailedDirectory: ~Copyable {
         fstatat(directory, entry.name, &information, AT_SYMLINK_NOFOLLOW) == 0,
         clinux_is_regular(&information) != 0
       else { return }
-      oldest.insert(entry.name, time: clinux_modify_time_ns(&information))
+      oldest.insert(entry.name, time: Self.age(&information))
     }
+  }
+
+  /// What tells older from newer. What was written before the clock was set may be the newest of all, and counts so.
+  private static func age(_ information: inout stat) -> Int64 {
+    let time = clinux_modify_time_ns(&information)
+    return time < Clock.plausibleSince * 1_000_000_000 ? time + Int64.max / 2 : time
   }
 }

@@ -226,8 +226,8 @@ public struct SpoolDirectory: ~Copyable {
     }
   }
 
-  /// Whether a failure could be recorded.
-  func hasRoom() -> Bool { failed.hasRoom() }
+  /// Whether a failure of so many bytes could be recorded.
+  func hasRoom(_ bytes: Int) -> Bool { failed.hasRoom(bytes) }
 
   /// Whether everything in `failed/` is on disk.
   func sync() -> Bool { failed.sync() }

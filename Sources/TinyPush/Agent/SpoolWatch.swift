@@ -26,6 +26,7 @@ struct SpoolWatch: ~Copyable {
       if descriptor < 0 { error = clinux_errno() }
       _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, descriptor, EPOLLIN.rawValue)
     }
+    if new >= 0 { inotify_rm_watch(descriptor, new) }
     root = add(path, "", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR)
     new = add(path, "/new", IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR)
     retryAt = error == 0 ? nil : Clock.now() + Self.pause

@@ -183,6 +183,7 @@ public struct Courier: ~Copyable {
   /// When the peer's acknowledgements were last asked for, and last moved on.
   var sampledAt = Instant(milliseconds: 0)
   var movedAt = Instant(milliseconds: 0)
+  var writtenAt = Instant(milliseconds: 0)
   var answer = ErrorResponseReader()
   /// Until when everything that the gateway said has been read.
   var heardAt = Instant(milliseconds: 0)
@@ -198,6 +199,8 @@ public struct Courier: ~Copyable {
   static let vainBarriersBeforeTrial = 2
   static let vainBarriersMax = 4
   var suspicion = Suspicion()
+  /// One was condemned, and the gateway has taken nothing since.
+  var isGatewayUnproven = false
   var isStopping = false
   var invalidTokens = InvalidTokens()
 
@@ -232,7 +235,10 @@ public struct Courier: ~Copyable {
     if link == .closing { return hangUp() }
     if let step = intake() { return step }
     // Reading may have shown that nothing is left of a file to send.
+    let wasScanWanted = isScanWanted
     if let step = settlement(isPatient: false) { return step }
+    // A file that was given up is looked for again.
+    if isScanWanted, !wasScanWanted, let step = intake() { return step }
     if let step = keepStep() { return step }
     if isDone { return .finish }
     switch link {
@@ -296,6 +302,7 @@ public struct Courier: ~Copyable {
     consider(pausedUntil)
     consider(acknowledgements.deadline)
     consider(trialEnd)
+    consider(soloEnd)
     consider(keepProgressAt)
     if !isStopping {
       consider(unfinished.retryAt)
@@ -311,7 +318,11 @@ public struct Courier: ~Copyable {
   /// anew after a connection which lasted.
   mutating func dialAt() -> Instant {
     if isProgress { return time.now }
-    if let upSince, upSince + Self.lasting < time.now { backoff.reset() }
+    if let upSince, upSince + Self.lasting < time.now {
+      backoff.reset()
+      // Whatever was wrong may be over.
+      vainBarriers = min(vainBarriers, Self.vainBarriersBeforeTrial)
+    }
     return time.now + backoff.fail()
   }
 
@@ -370,6 +381,7 @@ public struct Courier: ~Copyable {
   public mutating func suspended(until now: Instant) {
     acknowledgements.restart(at: now)
     movedAt = now
+    if upSince != nil { upSince = now }
   }
 
   /// Names that writers use for what is not finished are left alone.
@@ -391,6 +403,9 @@ public struct Courier: ~Copyable {
 
   /// Whether everything has been settled and nothing waits.
   public var isIdle: Bool { claims.isEmpty && backlog.isEmpty && batchBytes == 0 }
+
+  /// The size of the largest ``failure``.
+  public var failureBytesMax: Int { failure.memory.count }
 
   /// Whether there are files that the disk does not let go.
   public var isHolding: Bool { !held.isEmpty }

@@ -43,6 +43,7 @@ extension Courier {
     flushAt = nil
     framedEnd = nil
     lastWrittenID = nextID - 1
+    writtenAt = time.now
     if acknowledgedEnd == self.wireEnd { movedAt = time.now }
     self.wireEnd = wireEnd
     acknowledgements.sent(upTo: lastWrittenID, wireEnd: wireEnd, at: time.now)
@@ -123,18 +124,27 @@ extension Courier {
     return vainBarriers < Self.vainBarriersMax || suspicion.isTrial && !suspicion.hasPassed
   }
 
-  /// Whether this connection carries nothing but a barrier, to see what the gateway makes of that.
-  var isTrial: Bool {
+  /// Whether nothing new goes on this connection but a barrier, to see what the gateway makes of that.
+  var goesAlone: Bool {
     suspicion.isTrial
       || vainBarriers >= Self.vainBarriersBeforeTrial && mayBarrier
         && (isStopping || settings.isOnce || settings.confirm == .barrier)
   }
 
+  /// Until when a suspect that is alone in flight is followed by nothing: to a gateway that has refused it, a barrier would
+  /// bring a reset, and that may take the answer away.
+  var soloEnd: Instant? {
+    guard suspicion.limit == 1, barrierID == nil, sent.notifications > 0 else { return nil }
+    return writtenAt + Duration(milliseconds: settings.settle.milliseconds / 2)
+  }
+
   private var wantsBarrier: Bool {
     guard barrierID == nil, mayBarrier else { return false }
-    if isTrial { return true }
+    if goesAlone { return true }
     guard sent.notifications > 0, lastWrittenID > 0 else { return false }
-    if suspicion.isNarrow { return isAllSent || intakeState == .windowFull }
+    if suspicion.isNarrow {
+      return (isAllSent || intakeState == .windowFull) && soloEnd.map { time.now >= $0 } ?? true
+    }
     if isStopping || settings.isOnce {
       return isAllSent || isStopping || intakeState == .windowFull
     }
@@ -238,6 +248,8 @@ extension Courier {
   mutating func cut(_ ending: Ending) -> Int {
     let isAnswered = ending == .answered
     let wasBarrier = barrierID != nil
+    // One that went alone shows that it is the barrier after all.
+    if wasBarrier, ending == .died, sent.isEmpty { isBarrierSound = false }
     // Where it did not even arrive, its silence says nothing of the gateway.
     let isBarrierVain =
       wasBarrier
@@ -287,7 +299,7 @@ extension Courier {
     guard wasNarrow || !isProgress, settings.uncertain == .resend else { return }
     suspicion.died(inFlight: uncertain, first: again.first?.place)
     guard suspicion.isNarrow, !wasNarrow else { return }
-    backoff.reset()
+    if !isGatewayUnproven { backoff.reset() }
     reports.add(.narrowed)
   }
 }

@@ -66,7 +66,7 @@ extension Courier {
         claims.removeLast()
         return
       }
-      if held.want(of: identity) == nil { held.remove(inode: identity.inode) }
+      if held.want(of: identity) == nil { letGo(identity) }
       switch held.want(of: identity) {
       case .removal:
         // It was delivered, and could not be removed: that is all there is to do.
@@ -185,23 +185,26 @@ extension Courier {
   /// file under way that had a failure stays, and is delivered again.
   public mutating func synced(_ isSynced: Bool) {
     isRecordUnsynced = false
-    guard !isSynced else { return }
-    claims.missThoseThatFailed()
+    claims.synced(isSynced)
   }
 
   public mutating func removed(_ removal: Removal) {
     let claim = claims[claims.first]
     if case .failed = removal, waitsToRemove(claim.identity) { return }
-    if keptProgress?.file == claim.identity { isProgressStale = true }
     settledClaims -= 1
     claims.removeFirst()
+    // Nothing is under way any more that could be to blame.
+    if claims.isEmpty { suspicion = Suspicion() }
     switch removal {
-    case .removed: letGo(claim.identity)
+    case .removed:
+      letGo(claim.identity)
+      noteGone(claim.identity)
     case .kept:
       if claim.isUnrecorded { hold(claim.identity, .record) }
       if claim.isChanged { isScanWanted = true }
     case .replaced:
       letGo(claim.identity)
+      noteGone(claim.identity)
       isScanWanted = true
     case .failed: hold(claim.identity, .removal)
     }

@@ -64,7 +64,7 @@ extension Courier {
       heldPause = Self.heldPauseMin
       return nil
     }
-    isScanWanted = true
+    if held.contains(.removal) { isScanWanted = true }
     return held.contains(.record) ? .probe : nil
   }
 
@@ -73,13 +73,13 @@ extension Courier {
   public mutating func probed(_ isRecordable: Bool) {
     heldRetryAt = time.now + heldPause
     guard isRecordable else { return }
-    if heldPause < Self.heldPauseMax {
-      heldPause = Duration(milliseconds: heldPause.milliseconds * 2)
-    }
+    let doubled = Duration(milliseconds: heldPause.milliseconds * 2)
+    heldPause = doubled < Self.heldPauseMax ? doubled : Self.heldPauseMax
     let wasFull = held.isFull
     held.removeAll(.record)
     isRecordBroken = false
     reports.add(.recordable)
+    isScanWanted = true
     noteRoom(wasFull: wasFull)
   }
 }

@@ -7,16 +7,16 @@ extension Courier {
         if let step = beginReading() { return step }
         guard reading != nil else { return nil }
       }
+      if isStopping && trim.isEmpty {
+        interruptReading()
+        return mustClose ? .close : nil
+      }
       switch reading!.state {
       case .opening: return .open
       case .wantsInput: return .read
       case .ready: break
       }
-      guard canFrame || isSettling else {
-        guard isStopping else { return nil }
-        interruptReading()
-        return mustClose ? .close : nil
-      }
+      guard canFrame || isSettling else { return nil }
       let state = readOn()
       if pending != nil { return .record }
       if mustClose { return .close }
@@ -24,7 +24,7 @@ extension Courier {
       case .goOn: continue
       case .stop(let why):
         intakeState = why
-        return nil
+        guard isStopping && trim.isEmpty else { return nil }
       }
     }
   }
@@ -38,7 +38,7 @@ extension Courier {
   /// Whether a frame may be put into the batch now.
   private var canFrame: Bool {
     guard case .up = link else { return false }
-    return !isBlocked && barrierID == nil && !isTrial && nextID < .max - 1
+    return !isBlocked && barrierID == nil && !goesAlone && nextID < .max - 1
   }
 
   /// Whether what is sent next can be kept in mind, and after a cut put before what already is to go again.

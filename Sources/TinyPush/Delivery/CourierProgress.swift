@@ -12,7 +12,12 @@ extension Courier {
       isProgressStale = false
     }
     isProgressRefused = !isKept
-    keepProgressAt = isKept ? nil : time.now + Self.progressInterval
+    keepProgressAt = isKept ? nil : time.now + Self.heldPauseMin
+  }
+
+  /// A file has left; what is kept of it is of no use any more.
+  mutating func noteGone(_ identity: FileIdentity) {
+    if keptProgress?.file == identity { isProgressStale = true }
   }
 
   /// Keeps the progress every few seconds while there is some, and at the end.

@@ -82,6 +82,7 @@ extension Courier {
 
   private mutating func noteProgress(_ count: Int) {
     isProgress = true
+    isGatewayUnproven = false
     backoff.reset()
     suspicion.settled(count)
   }
@@ -114,7 +115,9 @@ extension Courier {
     guard !again.isEmpty else { return }
     trim = Trim(accepted: 0, verdict: .deadly)
     isProgress = true
-    backoff.reset()
+    // A gateway that refuses barriers and dies at whatever else it is sent must not empty the spool so.
+    if !isGatewayUnproven { backoff.reset() }
+    isGatewayUnproven = true
     counters.refused += 1
     reports.add(.deadly)
   }

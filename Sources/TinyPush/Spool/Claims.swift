@@ -25,7 +25,7 @@ struct Claim: BitwiseCopyable {
   var isUnrecorded = false
   /// It is another file by now.
   var isChanged = false
-  /// Something of it is in `failed/`.
+  /// Something of it is in `failed/` that a power cut might take.
   var hasFailure = false
 }
 
@@ -127,11 +127,16 @@ struct Claims: ~Copyable {
     ring[index(number)] = claim
   }
 
-  /// What these have in `failed/` may not stay there.
-  func missThoseThatFailed() {
+  /// What is in `failed/` is safe there by now, or may not stay: then its files do.
+  func synced(_ areSafe: Bool) {
     var number = first
     while number != end {
-      if self[number].hasFailure { miss(number) }
+      var claim = self[number]
+      if claim.hasFailure {
+        claim.hasFailure = false
+        ring[index(number)] = claim
+        if !areSafe { miss(number) }
+      }
       number &+= 1
     }
   }

@@ -37,7 +37,7 @@ func `names come out sorted, whatever the order they went in`(seed: UInt64) {
 }
 
 @Test func `names that already come sorted, or backwards, stay so`() {
-  let names = (0..<4096).map { String(10_000 + $0) }
+  let names = (0..<Backlog.namesMax).map { String(10_000 + $0) }
   for offered in [names, names.reversed()] {
     var backlog = Backlog()
     backlog.startScan(isFromStart: true)
@@ -110,7 +110,7 @@ private func scanAll(_ names: [String]) -> (names: [String], scans: Int) {
 }
 
 @Test func `more names than fit come in order over several scans`() {
-  let names = (0..<20_000).map { String(100_000 + $0) }
+  let names = (0..<5 * Backlog.namesMax).map { String(100_000 + $0) }
   let (taken, scans) = scanAll(names)
   #expect(taken == names)
   #expect(scans <= 1 + names.count / (Backlog.namesMax / 2))
@@ -121,14 +121,15 @@ private func scanAll(_ names: [String]) -> (names: [String], scans: Int) {
   let names = (0..<3000).map { head + String(10_000 + $0) }
   let (taken, scans) = scanAll(names)
   #expect(taken == names)
-  #expect(scans > names.count * 256 / Backlog.nameBytesMax && scans <= 13)
+  #expect(scans > names.count * 256 / Backlog.nameBytesMax && scans <= 7)
 }
 
 @Test(arguments: 1...5)
 func `offers between, beyond and below what is kept never bring disorder or loss`(seed: UInt64) {
   var random = Seeded(seed)
   var backlog = Backlog()
-  var directory = Set((0..<6000).map { String(1_000_000 + 37 * $0) })
+  let count = Backlog.namesMax * 3 / 2
+  var directory = Set((0..<count).map { String(1_000_000 + 37 * $0) })
   backlog.startScan(isFromStart: true)
   for name in directory { backlog.offer(name.bytes.span) }
   var scans = 1
@@ -137,7 +138,7 @@ func `offers between, beyond and below what is kept never bring disorder or loss
   while !directory.isEmpty || !backlog.isEmpty {
     steps += 1
     for _ in 0..<(steps < 3000 && random.oneIn(60) ? 30 : 0) {
-      let name = String(1_000_000 + random.upTo(222_000))
+      let name = String(1_000_000 + random.upTo(37 * count))
       directory.insert(name)
       backlog.offer(name.bytes.span, isFromScan: false)
       if previous.map({ name < $0 }) ?? false { previous = nil }
@@ -161,7 +162,7 @@ func `offers between, beyond and below what is kept never bring disorder or loss
 }
 
 @Test func `files that stay where they are do not keep those behind them from their turn`() {
-  let names = (0..<10_000).map { String(100_000 + $0) }
+  let names = (0..<Backlog.namesMax * 5 / 2).map { String(100_000 + $0) }
   var backlog = Backlog()
   var seen: Set<String> = []
   var scans = 0
@@ -181,7 +182,7 @@ func `offers between, beyond and below what is kept never bring disorder or loss
 @Test func `what is reported behind a scan's back is taken, however small its name`() {
   var backlog = Backlog()
   backlog.startScan(isFromStart: true)
-  offer((0..<6000).map { String(100_000 + $0) }, to: &backlog)
+  offer((0..<Backlog.namesMax * 3 / 2).map { String(100_000 + $0) }, to: &backlog)
   _ = drain(&backlog)
   #expect(backlog.isComplete == false)
   backlog.startScan(isFromStart: false)

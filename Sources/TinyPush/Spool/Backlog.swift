@@ -2,14 +2,15 @@
 ///
 /// Names come in any order, from a scan of the directory and from inotify. When there is no more room the larger half is
 /// forgotten and ``isComplete`` turns false: once what is left is taken, a new scan finds the next smallest. So a million
-/// files cost some hundred scans and no memory.
+/// files cost some two hundred scans and no memory.
 struct Backlog: ~Copyable {
   /// Bytes of names kept, each with a byte for its length.
-  static let nameBytesMax = 131_072
-  static let namesMax = 4096
+  static let nameBytesMax = 262_144
+  static let namesMax = 8192
+  /// What the first byte of a name becomes when nobody wants it any more: no file's name has it.
+  private static let tombstone = UInt8(ascii: "/")
 
-  private var names = FixedBuffer<UInt8>(capacity: nameBytesMax)
-  private var spare = FixedBuffer<UInt8>(capacity: nameBytesMax)
+  private let names = FixedBuffer<UInt8>(capacity: nameBytesMax)
   private var nameBytes = 0
   /// Where each name's length byte stands; sorted by name from `first` on when `isSorted`.
   private let places = FixedBuffer<UInt32>(capacity: namesMax)
@@ -79,7 +80,11 @@ struct Backlog: ~Copyable {
   /// Takes the smallest name away, and its repetitions.
   mutating func removeSmallest() {
     var next = first + 1
-    while next < end, name(at: next).equals(name(at: first)) { next += 1 }
+    while next < end, name(at: next).equals(name(at: first)) {
+      bury(next)
+      next += 1
+    }
+    bury(first)
     first = next
     if first == end {
       first = 0
@@ -90,7 +95,6 @@ struct Backlog: ~Copyable {
 
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     body(names.bytes)
-    body(spare.bytes)
     body(places.bytes)
   }
 
@@ -106,6 +110,8 @@ struct Backlog: ~Copyable {
     isComplete || name.sorts(before: ceiling.span(0..<ceilingBytes))
   }
 
+  private func bury(_ index: Int) { names[Int(places[index]) + 1] = Self.tombstone }
+
   /// Drops what was taken, and if that is less than half, the larger half of the rest; then closes the gaps.
   private mutating func makeRoom() {
     if first < end - first {
@@ -113,24 +119,29 @@ struct Backlog: ~Copyable {
       select(middle, first, end)
       ceilingBytes = name(at: middle).count
       ceiling.store(name(at: middle), at: 0)
-      end = middle
+      for index in middle..<end { bury(index) }
       isComplete = false
-      isSorted = false
     }
-    var kept = 0
-    var bytes = 0
-    for index in first..<end {
-      let place = Int(places[index])
-      let count = 1 + Int(names[place])
-      spare.store(names.span(place..<place + count), at: bytes)
-      places[kept] = UInt32(bytes)
-      kept += 1
-      bytes += count
-    }
-    swap(&names, &spare)
+    closeGaps()
+  }
+
+  /// The names move together in the order in which they came.
+  private mutating func closeGaps() {
+    var (from, to) = (0, 0)
     first = 0
-    end = kept
-    nameBytes = bytes
+    end = 0
+    while from < nameBytes {
+      let count = 1 + Int(names[from])
+      if names[from + 1] != Self.tombstone {
+        names.move(from: from, to: to, count: count)
+        places[end] = UInt32(to)
+        end += 1
+        to += count
+      }
+      from += count
+    }
+    nameBytes = to
+    isSorted = false
   }
 
   /// Quicksort, the pivots drawn at random so that no set of names is a bad one.

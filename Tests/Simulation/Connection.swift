@@ -37,6 +37,8 @@ final class Connection {
   var taken = 0
   /// The gateway has answered, or is gone: nothing more counts.
   var isDeaf = false
+  /// When it closes its end: what comes before is only thrown away.
+  var closesAt = Instant(milliseconds: 0)
   /// It reads nothing any more, and its kernel goes on taking what there is room for.
   var isStalled = false
   /// Numbers of the notifications that it accepted here.

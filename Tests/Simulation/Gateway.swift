@@ -73,7 +73,9 @@ final class Gateway {
 
   func arrive(_ connection: Connection, _ bytes: [UInt8], wireEnd: UInt64) {
     if connection.isDeaf {
-      if resets { connection.reset(latency: latency, hides: true) }
+      if resets, timeline.now >= connection.closesAt {
+        connection.reset(latency: latency, hides: true)
+      }
       return
     }
     var bytes = bytes
@@ -180,6 +182,7 @@ final class Gateway {
       }
     }
     guard closes else { return }
+    connection.closesAt = timeline.now + .milliseconds(delay - latency)
     if hidesAnswers {
       connection.reset(latency: delay, hides: true)
     } else {

@@ -120,6 +120,7 @@ extension Trial {
     world.answerDelay = min(world.answerDelay, world.settings.settle.milliseconds / 4)
     world.answerPace = min(world.answerPace, 1)
     world.hidesAnswers = false
+    world.resets = false
     world.stalledUntil = nil
     // Where a gateway dies at barriers nobody can tell whether it is well without the notification at which it dies, too.
     if !workload.deadly.isEmpty, world.barrierVerdict == .vanish { world.barrierVerdict = .answer }

@@ -22,12 +22,12 @@ struct Workload {
     refusedOneIn = hasIdentifiers ? random.pick([5, 25, 25, 100]) : .max
     deadlyMax = random.oneIn(5) ? random.upTo(2) : 0
     // Many small files, a few, or one large one among them.
-    let count = random.oneIn(40) ? 330 : 1 + random.upTo(random.oneIn(4) ? 60 : 8)
+    let count = random.oneIn(40) ? 330 : 1 + random.upTo(random.oneIn(6) ? 50 : 8)
     let largeOneIn = random.pick([3, 10, 100])
     let isAtStart = random.oneIn(3)
     for file in 0..<count {
       let isLarge = count < 100 && random.oneIn(largeOneIn)
-      let size = isLarge ? 20 + random.upTo(random.oneIn(4) ? 700 : 80) : random.upTo(2)
+      let size = isLarge ? 20 + random.upTo(random.oneIn(6) ? 700 : 80) : random.upTo(2)
       var text = ""
       var items: [Item] = []
       for _ in 0...size {

@@ -23,18 +23,17 @@ struct FailedDirectory: ~Copyable {
   func sync() -> Bool { clinux_sync(directory) == 0 }
 
   private static let probeName: StaticString = ".probe"
+  private static let probeBytes = NotificationReader.objectBytesMax + 8192
 
-  /// Whether something could be written here.
-  func hasRoom() -> Bool {
+  /// Whether the largest failure could be written here.
+  mutating func hasRoom() -> Bool {
+    unlinkat(directory, Self.probeName.cString, 0)
     var error: Int32 = 0
-    let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK
+    let flags = O_WRONLY | O_CREAT | O_EXCL
     guard let probe = Descriptor(directory, Self.probeName.cString, flags, 0o640, error: &error)
-    else { return false }
-    let bytes: InlineArray<4096, UInt8> = .init(repeating: 0x20)
-    let written = bytes.span.withUnsafeBytes {
-      CLinux.write(probe.number, $0.baseAddress, $0.count)
-    }
-    return unlinkat(directory, Self.probeName.cString, 0) == 0 && written == bytes.count
+    else { return error == ENOENT && reopen() }
+    let result = posix_fallocate(probe.number, 0, off_t(Self.probeBytes))
+    return unlinkat(directory, Self.probeName.cString, 0) == 0 && result == 0
   }
 
   /// Appends `bytes` to the file `name`, and moves the file of that name here from the directory `source`, if that is given;

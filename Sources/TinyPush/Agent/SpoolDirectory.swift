@@ -227,7 +227,7 @@ public struct SpoolDirectory: ~Copyable {
   }
 
   /// Whether a failure could be recorded.
-  func hasRoom() -> Bool { failed.hasRoom() }
+  mutating func hasRoom() -> Bool { failed.hasRoom() }
 
   /// Whether everything in `failed/` is on disk.
   func sync() -> Bool { failed.sync() }

@@ -52,7 +52,7 @@ final class World {
   // What a script may change.
   /// Whether the shell looks up from its work before a step, to see what has come.
   var polls: () -> Bool = { false }
-  /// Done before each step; true: the agent is another one now, or the time.
+  /// Done before each step, and told the one before it: time may pass, and the agent come to an end.
   var beforeStep: (Word) -> Void = { _ in }
   /// Done as soon as a failure is recorded.
   var onRecord: () -> Void = {}
@@ -245,55 +245,5 @@ final class World {
   private func scan() {
     scans += 1
     for name in shuffle(disk.names) { courier.offer(name.bytes.span, inode: disk.new[name]!.inode) }
-  }
-}
-
-/// A step, as a word.
-enum Word: Int {
-  case scan, open, read, close, record, sync, probe, remove, keepProgress, dial, write, listen,
-    sample
-  case disconnect, wait, finish
-
-  init(_ step: Courier.Step) {
-    self =
-      switch step {
-      case .scan: .scan
-      case .open: .open
-      case .read: .read
-      case .close: .close
-      case .record: .record
-      case .sync: .sync
-      case .probe: .probe
-      case .remove: .remove
-      case .keepProgress: .keepProgress
-      case .dial: .dial
-      case .write: .write
-      case .listen: .listen
-      case .sample: .sample
-      case .disconnect: .disconnect
-      case .wait: .wait
-      case .finish: .finish
-      }
-  }
-
-  var text: StaticString {
-    switch self {
-    case .scan: "scan"
-    case .open: "open"
-    case .read: "read"
-    case .close: "close"
-    case .record: "record"
-    case .sync: "sync"
-    case .probe: "probe"
-    case .remove: "remove"
-    case .keepProgress: "keep progress"
-    case .dial: "dial"
-    case .write: "write"
-    case .listen: "listen"
-    case .sample: "sample"
-    case .disconnect: "disconnect"
-    case .wait: "wait"
-    case .finish: "finish"
-    }
   }
 }

@@ -1,0 +1,195 @@
+import TinyPush
+
+/// What the ledger makes of a connection: what was written, what came back, and what the agent concludes from it.
+extension Ledger {
+  // MARK: - What is written, and what is heard
+
+  func connected() { account = Account() }
+
+  /// Something is given to the socket, perhaps not for the first time.
+  func writes(_ bytes: [UInt8]) {
+    guard account.frames.last?.wireEnd != nil || account.frames.isEmpty else { return }
+    if account.isOver { complain("wrote on a connection that is over") }
+    var place = 0
+    while let frame = WireFrame(of: bytes, at: &place) {
+      account.frames.append(
+        Frame(
+          id: frame.identifier ?? UInt32(account.frames.count + 1), number: frame.number))
+      if account.frames.last!.id != account.frames.count {
+        complain("identifier \(account.frames.last!.id) is the \(account.frames.count)th")
+      }
+      guard let number = frame.number else {
+        account.barrierAt = timeline.now
+        continue
+      }
+      check(number)
+      account.frames[account.frames.count - 1].isRepeated = !life.framed.insert(number).inserted
+    }
+    if place < bytes.count { complain("\(bytes.count - place) bytes are no frame") }
+  }
+
+  private func check(_ number: Int) {
+    if number < 1 || number > numberMax { complain("\(number) never was in the spool") }
+    if places[number] == 1, !life.loose.contains(number) {
+      if let outcome = life.outcomes[number] { complain("\(number) goes again, and is \(outcome)") }
+      if let status = life.refusals[number] {
+        complain("\(number) goes again, and was refused with \(status)")
+      }
+    }
+  }
+
+  func wrote(wireEnd: UInt64) {
+    for index in account.frames.indices.reversed() {
+      guard account.frames[index].wireEnd == nil else { break }
+      account.frames[index].wireEnd = wireEnd
+      guard account.frames[index].number != nil else { continue }
+      expected.sent += 1
+      if account.frames[index].isRepeated { life.repeated += 1 }
+    }
+  }
+
+  /// The agent is handed these bytes.
+  func received(_ bytes: [UInt8], on connection: Connection) {
+    for byte in bytes where !account.isOver {
+      account.answer.append(byte)
+      if account.answer[0] != ErrorResponse.command {
+        becomeUncertain(byPeer: true)
+      } else if account.answer.count == ErrorResponse.byteCount {
+        answered(
+          status: account.answer[1],
+          id: account.answer[2...].reduce(0) { $0 << 8 | UInt32($1) }, connection)
+      }
+    }
+  }
+
+  private func answered(status: UInt8, id: UInt32, _ connection: Connection) {
+    guard id > 0, id <= account.frames.count,
+      (1...8).contains(status) || [10, 255].contains(status)
+    else { return becomeUncertain(byPeer: true) }
+    let end = Int(id) - (status == 10 ? 0 : 1)
+    while account.settled < end {
+      settle(.proved, connection)
+    }
+    if status != 10, account.settled == end, let number = account.frames[end].number {
+      expected.refused += 1
+      life.refusals[number] = status
+      if status == Status.invalidToken.rawValue { invalid.insert(number) }
+    }
+    account.isOver = true
+  }
+
+  /// The connection ended, as far as the agent knows without an answer.
+  func ended(byPeer: Bool) {
+    guard !account.isOver else { return }
+    becomeUncertain(byPeer: byPeer)
+  }
+
+  private func becomeUncertain(byPeer: Bool) {
+    let inFlight = account.frames[account.settled...].compactMap(\.number)
+    if byPeer, inFlight.count == 1 { deathsAlone[inFlight[0], default: 0] += 1 }
+    expected.uncertain += UInt64(account.uncertain)
+    if settings.uncertain == .drop {
+      for frame in account.frames[account.settled...] {
+        guard let number = frame.number else { continue }
+        life.outcomes[number] = .dropped
+        dropped.insert(number)
+      }
+    }
+    account.isOver = true
+  }
+
+  private func settle(_ outcome: Outcome, _ connection: Connection) {
+    let frame = account.frames[account.settled]
+    account.settled += 1
+    guard let number = frame.number else { return }
+    life.outcomes[number] = outcome
+    if outcome == .proved {
+      expected.proved += 1
+      if forbidsLoss && !connection.accepted.contains(number) {
+        complain("\(number) counts as proved, and the gateway has not accepted it")
+      }
+    }
+  }
+
+  // MARK: - The counters
+
+  /// Looks at what the agent has counted since the last time.
+  func observe(_ counters: Counters, on connection: Connection?) {
+    let before = life.counters
+    life.counters = counters
+    let byTime = counters.settledByTime - before.settledByTime
+    if byTime > 0 { settleByTime(byTime, connection) }
+    missBarrier(counters.uncertain - before.uncertain, connection)
+    compare("settled by proof", counters.settledByProof - before.settledByProof, expected.proved)
+    compare("uncertain", counters.uncertain - before.uncertain, expected.uncertain)
+    compare("sent", counters.sent - before.sent, expected.sent)
+    let refused = counters.refused - before.refused
+    if refused == expected.refused + 1 {
+      life.convictions += 1
+      if account.frames.contains(where: { $0.number != nil }) {
+        complain("one is convicted by a connection that carried others")
+      }
+    } else {
+      compare("refused", refused, expected.refused)
+    }
+    expected = Expected()
+  }
+
+  private func compare(_ what: StaticString, _ count: UInt64, _ expected: UInt64) {
+    if count != expected { complain("\(count) count as \(what), and \(expected) are") }
+  }
+
+  /// The agent gives a connection up whose barrier is not answered.
+  private func missBarrier(_ uncertain: UInt64, _ connection: Connection?) {
+    guard uncertain > 0, !account.isOver, let barrierAt = account.barrierAt, let connection
+    else { return }
+    let isStuck =
+      connection.acknowledged < connection.written
+      && connection.waitsSince + settings.settle <= timeline.now
+    if !isStuck, barrierAt + settings.settle > timeline.now {
+      complain("a barrier was given up after \(barrierAt.until(timeline.now).milliseconds) ms")
+    }
+    becomeUncertain(byPeer: false)
+  }
+
+  /// So many count as delivered since no answer came: the peer had them for long enough, and was listened to.
+  private func settleByTime(_ count: UInt64, _ connection: Connection?) {
+    guard let connection, !account.isOver else {
+      return complain("settled by time without a connection")
+    }
+    if connection.acknowledged < connection.written,
+      connection.waitsSince + settings.settle < timeline.now
+    {
+      complain("settled by time on a connection that has stopped moving")
+    }
+    for _ in 0..<count {
+      while account.settled < account.frames.count, account.frames[account.settled].number == nil {
+        account.settled += 1
+      }
+      guard account.settled < account.frames.count else {
+        return complain("settled what was not sent")
+      }
+      check(account.frames[account.settled], connection)
+      settle(.settled, connection)
+    }
+  }
+
+  private func check(_ frame: Frame, _ connection: Connection) {
+    let number = frame.number!
+    guard let end = frame.wireEnd, let at = connection.acknowledgement(of: end) else {
+      return complain("\(number) is settled by time, and the peer does not have it")
+    }
+    let due = at + settings.settle
+    if due > timeline.now {
+      complain("\(number) is settled \(timeline.now.until(due).milliseconds) ms too early")
+    }
+    if let first = connection.unread.first, first.at <= due {
+      complain("\(number) is settled by time, and an answer lies unread")
+    }
+    guard gateway.acceptances[number] == nil else { return }
+    lateLosses.insert(number)
+    if isPrompt && !connection.isDead {
+      complain("\(number) is settled by time, and the gateway has not accepted it")
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import TinyPush
+
+/// A step, as a word.
+enum Word: Int {
+  case scan, open, read, close, record, sync, probe, remove, keepProgress, dial, write, listen,
+    sample
+  case disconnect, wait, finish
+
+  init(_ step: Courier.Step) {
+    self =
+      switch step {
+      case .scan: .scan
+      case .open: .open
+      case .read: .read
+      case .close: .close
+      case .record: .record
+      case .sync: .sync
+      case .probe: .probe
+      case .remove: .remove
+      case .keepProgress: .keepProgress
+      case .dial: .dial
+      case .write: .write
+      case .listen: .listen
+      case .sample: .sample
+      case .disconnect: .disconnect
+      case .wait: .wait
+      case .finish: .finish
+      }
+  }
+
+  var text: StaticString {
+    switch self {
+    case .scan: "scan"
+    case .open: "open"
+    case .read: "read"
+    case .close: "close"
+    case .record: "record"
+    case .sync: "sync"
+    case .probe: "probe"
+    case .remove: "remove"
+    case .keepProgress: "keep progress"
+    case .dial: "dial"
+    case .write: "write"
+    case .listen: "listen"
+    case .sample: "sample"
+    case .disconnect: "disconnect"
+    case .wait: "wait"
+    case .finish: "finish"
+    }
+  }
+}

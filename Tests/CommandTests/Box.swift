@@ -127,3 +127,15 @@ func wait(
     usleep(5000)
   }
 }
+
+/// The same without a thread that waits, for what takes long by nature.
+func wait(
+  for what: @autoclosure () -> String, within seconds: Double = 60, until isSo: () throws -> Bool
+) async throws {
+  let deadline = ContinuousClock.now + .seconds(seconds)
+  while ContinuousClock.now < deadline {
+    if try isSo() { return }
+    try await Task.sleep(for: .milliseconds(20))
+  }
+  throw Failure("waited \(seconds) s in vain for \(what())")
+}

@@ -70,6 +70,50 @@ private func hold(_ world: World) {
   #expect(Set(world.accepted).isSuperset(of: Set(5001...8000)))
 }
 
+/// A restart in a file of objects with blanks between them, of which some is settled; a few reads into what is passed over,
+/// something happens.
+private func passing(_ act: @escaping (World) -> Void) -> World {
+  let world = World {
+    $0.settle = .seconds(2)
+    $0.confirm = .settle
+  }
+  let numbers = Array(1...count)
+  let text = numbers.map { World.notification($0) }.joined(separator: " ")
+  world.put("many", text: text, numbers: numbers)
+  hold(world)
+  world.blocks = { _ in nil }
+  world.restart(once: false)
+  world.readBytesMax = 4096
+  var reads = 0
+  world.beforeStep = { [unowned world] word in
+    if word == .read { reads += 1 }
+    if reads == 5 {
+      reads += 1
+      act(world)
+    }
+  }
+  return world
+}
+
+@Test func `a stop while the settled part is passed over forgets nothing of it`() {
+  let world = passing { $0.courier.stop() }
+  let offset = world.progress?.offset
+  world.runToEnd()
+  #expect(world.progress?.offset == offset)
+  world.restart(once: true)
+  world.runToEnd()
+  #expect(Set(world.accepted) == Set(1...count))
+  #expect(world.failures.isEmpty)
+}
+
+@Test func `a file that is cut short while its settled part is passed over holds up nothing`() {
+  let world = passing { $0.disk.new["many"]!.bytes.removeLast(300_000) }
+  world.forbidsLoss = false
+  world.put("next", 9000)
+  world.run(.seconds(60))
+  #expect(world.accepted.contains(9000))
+}
+
 @Test func `for small files nothing is kept`() {
   let world = World()
   for number in 1...50 { world.put("a\(100 + number)", number) }

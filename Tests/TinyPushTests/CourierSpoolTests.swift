@@ -424,6 +424,33 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.accepted.count == count + 1)
 }
 
+@Test(arguments: [true, false])
+func `delivered files that somebody removes or changes make room for others`(isRemoved: Bool) {
+  let world = World()
+  world.canRemove = false
+  for number in 1...300 { world.put("a\(1000 + number)", number) }
+  world.run(.seconds(120))
+  #expect(world.accepted.count < 300)
+  for name in world.waiting {
+    if isRemoved { world.delete(name) } else { world.disk.new[name]!.changeTimeNs += 1 }
+  }
+  world.canRemove = true
+  world.put("z", 1000)
+  world.run(.seconds(120))
+  #expect(world.accepted.contains(1000))
+  #expect(world.waiting == [])
+}
+
+@Test func `a failure that cannot be made safe is not written over and over`() {
+  let world = World()
+  world.canSync = false
+  world.put("a", text: "{bad}\n")
+  world.run(.seconds(5))
+  world.put("b", text: "{bad}\n")
+  world.run(.seconds(600))
+  #expect(world.failures.count < 20)
+}
+
 @Test func `a settled file that cannot be removed is reported, and not delivered again`() {
   let world = World()
   world.canRemove = false

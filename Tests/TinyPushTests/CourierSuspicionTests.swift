@@ -83,3 +83,60 @@ func `the notification at which connections die is put aside, and the others arr
   #expect(world.failures.isEmpty)
   #expect(world.connections > 3)
 }
+
+@Test func `a trial on a connection that is dead condemns nothing`() {
+  let world = World()
+  world.verdict = { $0.connection < 4 ? .vanish : .accept }
+  world.beforeStep = { [unowned world] _ in
+    if world.connection?.number == 4 { world.connection?.isDead = true }
+  }
+  world.put("a", 1)
+  world.run(.seconds(600))
+  #expect(world.failures.isEmpty)
+  #expect(world.accepted.contains(1))
+}
+
+@Test
+func `a gateway that answers barriers and dies at all else does not empty the spool in a hurry`() {
+  let world = World()
+  world.verdict = { _ in .vanish }
+  for number in 1...50 { world.put("a\(1000 + number)", number) }
+  world.run(.seconds(3600))
+  #expect(world.failures.count < 12)
+  #expect(world.dials < 100)
+}
+
+@Test func `a gateway that answered barriers once, and dies at them later, gets the rest`() {
+  let world = World {
+    $0.confirm = .barrier
+    $0.barrierInterval = .milliseconds(10)
+  }
+  world.put("a", 1)
+  world.run(.seconds(60))
+  world.barrierVerdict = .vanish
+  world.put("b", 2)
+  world.put("c", 3)
+  world.run(.seconds(3600))
+  #expect(Set(world.accepted) == [1, 2, 3])
+  #expect(world.waiting == [])
+  #expect(world.failures.isEmpty)
+}
+
+@Test func `when all suspects have expired the search is over`() {
+  let world = World()
+  for number in 1...50 {
+    world.put(
+      "a\(1000 + number)", text: World.notification(number, with: #", "ttl": 60"#) + "\n",
+      numbers: [])
+  }
+  world.verdict = { [unowned world] _ in world.connections <= 2 ? .vanish : .accept }
+  world.canDial = { $0 < 3 || $0 > 14 }
+  world.run(.seconds(4000))
+  #expect(world.waiting == [])
+  let dials = world.dials
+  for number in 101...110 {
+    world.put("b\(number)", number)
+    world.run(.seconds(60))
+  }
+  #expect(world.dials <= dials + 1)
+}

@@ -69,3 +69,23 @@ func `however many are unfinished, each is given up in time`(files: UInt64) {
   }
   #expect(!waits, "still waited for after two minutes")
 }
+
+@Test func `of more than fit all are given up, and seldom looked at`() throws {
+  var unfinished = Unfinished()
+  var left = Set(1...UInt64(3 * Unfinished.capacity))
+  var now = at(0)
+  var rounds = 0
+  while !left.isEmpty, rounds < 100 {
+    rounds += 1
+    for inode in left.sorted() {
+      let waits = unfinished.waits(for: identity(inode), at: now)
+      if !waits { left.remove(inode) }
+    }
+    guard !left.isEmpty else { break }
+    let retryAt = unfinished.retryAt
+    now = try #require(retryAt)
+    unfinished.retried()
+  }
+  #expect(left.isEmpty)
+  #expect(rounds <= 9)
+}

@@ -25,11 +25,12 @@ struct FailedDirectory: ~Copyable {
   private static let probeName: StaticString = ".probe"
 
   /// Whether so many bytes could be written here.
-  func hasRoom(_ bytes: Int) -> Bool {
+  mutating func hasRoom(_ bytes: Int) -> Bool {
+    unlinkat(directory, Self.probeName.cString, 0)
     var error: Int32 = 0
-    let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK
+    let flags = O_WRONLY | O_CREAT | O_EXCL
     guard let probe = Descriptor(directory, Self.probeName.cString, flags, 0o640, error: &error)
-    else { return false }
+    else { return error == ENOENT && reopen() }
     let isRoom = posix_fallocate(probe.number, 0, off_t(bytes)) == 0
     return unlinkat(directory, Self.probeName.cString, 0) == 0 && isRoom
   }

@@ -227,7 +227,7 @@ public struct SpoolDirectory: ~Copyable {
   }
 
   /// Whether a failure of so many bytes could be recorded.
-  func hasRoom(_ bytes: Int) -> Bool { failed.hasRoom(bytes) }
+  mutating func hasRoom(_ bytes: Int) -> Bool { failed.hasRoom(bytes) }
 
   /// Whether everything in `failed/` is on disk.
   func sync() -> Bool { failed.sync() }

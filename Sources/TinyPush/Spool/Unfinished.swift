@@ -33,7 +33,7 @@ struct Unfinished: ~Copyable {
       var entry = entries[index]
       entry.seenAt = now
       entries[index] = entry
-      retryAt = now + Self.pause
+      retryAt = now + wait
       return true
     }
     forgetTheGone(at: now)
@@ -41,9 +41,12 @@ struct Unfinished: ~Copyable {
       entries[count] = Entry(identity: identity, since: now, seenAt: now)
       count += 1
     }
-    retryAt = now + Self.pause
+    retryAt = now + wait
     return true
   }
+
+  /// When there are too many, nothing comes of it to look before some have been given up.
+  private var wait: Duration { count < Self.capacity ? Self.pause : Self.patience }
 
   /// Files that were completed or removed are not looked at again.
   private mutating func forgetTheGone(at now: Instant) {

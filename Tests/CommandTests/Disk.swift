@@ -1,0 +1,81 @@
+import Foundation
+import Testing
+
+/// A small disk of its own that a box's spool lies on, or a directory of it, to be filled up or made read-only. `end()`, in
+/// a `defer`, takes it away. It needs root, and says so.
+final class Disk {
+  private let path: String
+  private var fillers: [String] = []
+
+  /// - Parameter options: tmpfs(5)'s.
+  init(under box: Box, at directory: String = "", _ options: String) throws {
+    path = box.spool + directory
+    guard mount("tinypush", path, "tmpfs", 0, options) == 0 else {
+      throw Failure("mount: \(String(cString: strerror(errno))); these tests are run as root")
+    }
+    guard directory == "" else { return }
+    for name in ["new", "failed", "tmp"] { mkdir("\(path)/\(name)", 0o777) }
+  }
+
+  /// However busy it is.
+  func end() { umount2(path, Int32(MNT_DETACH)) }
+
+  var isReadOnly = false {
+    didSet {
+      let flags = UInt(MS_REMOUNT) | (isReadOnly ? UInt(MS_RDONLY) : 0)
+      guard mount("tinypush", path, "tmpfs", flags, nil) == 0 else {
+        Issue.record("remount: \(String(cString: strerror(errno)))")
+        return
+      }
+    }
+  }
+
+  enum Resource: CaseIterable, Sendable { case bytes, inodes }
+
+  /// Uses up what is left.
+  func fill(_ resource: Resource) throws {
+    var isFull = false
+    while !isFull {
+      let name = "\(path)/tmp/.filler\(fillers.count)"
+      guard let file = fopen(name, "w") else { break }
+      fillers.append(name)
+      if resource == .bytes {
+        let bytes = String(repeating: "x", count: 4096)
+        while fputs(bytes, file) >= 0, fflush(file) == 0 {}
+      }
+      isFull = fclose(file) != 0 || resource == .bytes
+    }
+    guard errno == ENOSPC else { throw Failure("filling: \(String(cString: strerror(errno)))") }
+  }
+
+  func makeRoom() {
+    for name in fillers { unlink(name) }
+    fillers = []
+  }
+}
+
+extension Box {
+  /// An agent that has no rights but its own, whoever runs the tests.
+  func humbleAgent(_ gateway: Gateway, _ settings: [String] = []) throws -> Child {
+    let key = path + "/client.key"
+    try FileManager.default.copyItem(atPath: Certificates.path("client.key"), toPath: key)
+    chmod(key, 0o644)
+    let command =
+      try Build.command(Build.host) + ["run"]
+      + self.settings(gateway.port, settings + ["key=" + key])
+    guard geteuid() == 0 else { return try start(command) }
+    return try start(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] + command)
+  }
+
+  /// Gives the spool to whom a humble agent is.
+  func giveAway() throws {
+    guard geteuid() == 0 else { return }
+    for name in ["", "/new", "/failed", "/tmp"] {
+      guard chown(spool + name, 65534, 65534) == 0 else { throw Failure("chown: errno \(errno)") }
+    }
+  }
+}
+
+extension String {
+  func count(of words: String) -> Int { components(separatedBy: words).count - 1 }
+}

@@ -1,0 +1,194 @@
+import Foundation
+import Testing
+
+/// A disk that is full, read-only or closed to the agent: nothing is lost, nothing comes again and again, and the agent
+/// goes on by itself when it is mended.
+@Suite struct DiskTests {
+  /// The agent looks every 30 seconds.
+  private static let mended = 50.0
+  private static let cannotRemove = "delivered files cannot be removed from new/"
+  private static let removable = "delivered files can be removed again"
+
+  @Test func `files that a read-only disk does not let go are delivered once`() async throws {
+    let box = try Box()
+    defer { box.end() }
+    let disk = try Disk(under: box, at: "/new", "size=16m")
+    defer { disk.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=1s"])
+    try agent.line("connected to", in: .errors)
+    for number in 1...100 {
+      try box.write(line(number, "Tank \(number)"), to: "spool/new/\(1000 + number)")
+    }
+    try gateway.accepts("Tank 100")
+    disk.isReadOnly = true
+    #expect(box.names(in: "new").count == 100, "they left before the disk was read-only")
+    try agent.line(Self.cannotRemove, in: .errors)
+    disk.isReadOnly = false
+    try await wait(for: "new/ to become empty", within: Self.mended) {
+      box.names(in: "new").isEmpty
+    }
+    try agent.line(Self.removable, in: .errors)
+    let truth = try Truth(gateway.record, count: 100, in: box)
+    #expect(truth.lost == 0)
+    #expect(truth.duplicates == 0)
+    try box.write(line(101, "afterwards"), to: "spool/new/afterwards")
+    try gateway.accepts("afterwards")
+    #expect(try agent.terminate() == 0)
+    #expect(agent.errors.count(of: Self.cannotRemove) == 1)
+    #expect(agent.errors.count(of: Self.removable) == 1)
+  }
+
+  @Test func `what is delivered and cannot be removed is bounded, and so is what comes twice`()
+    async throws
+  {
+    try #require(geteuid() == 0, "who else could put files where the agent may not remove them")
+    let (held, window, files) = (256, 64, 600)
+    let box = try Box()
+    defer { box.end() }
+    try box.giveAway()
+    let gateway = try Gateway(in: box)
+    let agent = try box.humbleAgent(gateway, ["settle=300ms", "window=\(window)"])
+    try agent.line("connected to", in: .errors)
+    chmod(box.spool + "/new", 0o555)
+    // The newest has the smallest name, and must not keep those from their turn that can leave.
+    for number in 1...files { try box.drop(line(number), as: "\(10_000 - number)") }
+    try agent.line(Self.cannotRemove, in: .errors)
+    try await wait(for: "\(held) to be delivered") {
+      try Truth(gateway.record, count: files, in: box).accepted >= held
+    }
+    try box.drop(line(files + 1), as: "1")
+    let before = try Truth(gateway.record, count: files + 1, in: box)
+    #expect(before.accepted <= held + window)
+    #expect(before.duplicates == 0)
+    chmod(box.spool + "/new", 0o755)
+    try await wait(for: "new/ to become empty", within: Self.mended) {
+      box.names(in: "new").isEmpty
+    }
+    let truth = try Truth(gateway.record, count: files + 1, in: box)
+    #expect(truth.lost == 0)
+    #expect(truth.duplicates <= window)
+    #expect(try agent.terminate() == 0)
+    #expect(agent.errors.count(of: Self.cannotRemove) == 1)
+  }
+
+  @Test(arguments: Disk.Resource.allCases)
+  func `what is refused waits in new/ until it can be recorded`(resource: Disk.Resource)
+    async throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let disk = try Disk(under: box, "size=1m,nr_inodes=200")
+    defer { disk.end() }
+    let gateway = try Gateway(in: box, ["--reject", token(7)])
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    try agent.line("connected to", in: .errors)
+    agent.signal(SIGSTOP)
+    try box.drop((1...20).map { line($0) }.joined(), as: "a-refused")
+    for number in 1...30 { try box.drop("{\"token\":\"12\"}\n", as: "b-wrong-\(number)") }
+    try box.drop((21...30).map { line($0) }.joined() + line(31, "good"), as: "c-good")
+    try disk.fill(resource)
+    agent.signal(SIGCONT)
+    try gateway.accepts("good")
+    try await wait(for: "c-good to leave new/") { !box.names(in: "new").contains("c-good") }
+    #expect(box.names(in: "new").count == 31)
+    #expect(box.names(in: "failed") == [], "half a record is none")
+    #expect(agent.errors.count(of: "failed/ cannot be written to") == 1)
+    let before = try Truth(gateway.record, count: 31, in: box)
+    #expect(before.lost == 0)
+    #expect(before.duplicates == 0)
+    disk.makeRoom()
+    try await wait(for: "new/ to become empty", within: Self.mended) {
+      box.names(in: "new").isEmpty
+    }
+    try #expect(box.failures("a-refused").map { $0["token"] as? String } == [token(7)])
+    #expect(box.names(in: "failed").count == 31)
+    // What else is in the file with the refused one came once more, and only once.
+    let truth = try Truth(gateway.record, count: 31, in: box)
+    #expect(truth.lost == 0)
+    #expect(truth.duplicates == 19)
+    #expect(try agent.terminate() == 0)
+    #expect(agent.errors.count(of: "failed/ cannot be written to") == 1)
+    #expect(agent.errors.count(of: "failed/ can be written to again") == 1)
+  }
+
+  @Test func `a file that may not be read goes to failed/ as it is, however long its name`() throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    try box.giveAway()
+    let names = ["secret", String(repeating: "n", count: 250), String(repeating: "s", count: 255)]
+    for name in names {
+      try box.drop(line(1, name), as: name)
+      chmod("\(box.spool)/new/\(name)", 0)
+    }
+    let gateway = try Gateway(in: box)
+    let agent = try box.humbleAgent(gateway, ["settle=300ms"])
+    try box.drop(line(2, "readable"), as: "z")
+    try gateway.accepts("readable")
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    #expect(try agent.terminate() == 0)
+    for name in names {
+      #expect(try box.failures(name).count == 1)
+      let moved = box.spool + "/failed/" + name.prefix(248) + ".unread"
+      chmod(moved, 0o644)
+      #expect(FileManager.default.contents(atPath: moved) == Data(line(1, name).utf8))
+    }
+    #expect(box.names(in: "failed").count == 2 * names.count)
+  }
+
+  @Test func `what bears a name in failed/ and is no file makes room`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let failed = box.spool + "/failed/"
+    let aside = try box.write("untouched", to: "aside")
+    mkdir(failed + "directory", 0o755)
+    try writeFile("x", to: failed + "directory/x")
+    symlink(aside, failed + "link")
+    mkfifo(failed + "pipe", 0o644)
+    let reader = open(failed + "pipe", O_RDONLY | O_NONBLOCK)
+    defer { close(reader) }
+    let names = ["directory", "link", "pipe"]
+    for name in names { try box.drop("{\"token\":\"12\"}\n", as: name) }
+    let gateway = try Gateway(in: box)
+    let agent = try box.deliver(gateway)
+    #expect(agent.status == 65)
+    for name in names { #expect(try box.failures(name).count == 1) }
+    #expect(box.text("aside") == "untouched")
+    #expect(box.names(in: "new") == [])
+  }
+
+  @Test func `directories of the spool that are made anew are found`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    try agent.line("connected to", in: .errors)
+    for name in ["new", "failed", "tmp"] {
+      try FileManager.default.removeItem(atPath: "\(box.spool)/\(name)")
+    }
+    mkdir(box.spool + "/new", 0o755)
+    try box.drop("{\"token\":\"12\"}\n", as: "wrong")
+    try box.drop(line(1, "found"), as: "right")
+    try gateway.accepts("found")
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    #expect(try box.failures("wrong").count == 1)
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `without inotify the spool is looked through all the same`() async throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let without = "echo 0 >/proc/sys/user/max_inotify_instances; exec \"$@\""
+    let agent = try box.start(
+      ["unshare", "--user", "--map-root-user", "sh", "-c", without, "sh"]
+        + Build.command(Build.host) + ["run"] + box.settings(gateway.port, ["settle=300ms"]))
+    try agent.line("connected to", in: .errors)
+    try box.drop(line(1, "noticed"), as: "1")
+    try await wait(for: "it to leave new/", within: Self.mended) { box.names(in: "new").isEmpty }
+    try #expect(gateway.alerts(in: box) == ["noticed"])
+    #expect(try agent.terminate() == 0)
+    #expect(agent.errors.count(of: "new/ cannot be watched") == 1)
+  }
+}

@@ -1,0 +1,119 @@
+import Foundation
+import Testing
+
+/// How far a large file is settled is kept, so that a restart repeats little of it; and what is kept can do no harm.
+@Suite struct ProgressTests {
+  @Test func `an agent that is killed in a large file repeats little of it`() throws {
+    let count = 100_000
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    // So little may be under way that it takes a while.
+    let settings = ["settle=500ms", "window=16"]
+    let agent = try box.agent(gateway, settings)
+    try box.drop((1...count).map { line($0) }.joined(), as: "large")
+    try wait(for: "progress to be kept") { Record(in: box) != nil }
+    let kept = try #require(Record(in: box))
+    agent.kill()
+    let before = try Truth(gateway.record, count: count, in: box).accepted
+    let settled = Int(kept.offset) / line(1).utf8.count
+    #expect(settled > 1000)
+    #expect(before < count)
+
+    let second = try box.agent(gateway, ["settle=500ms"])
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    #expect(try second.terminate() == 0)
+    #expect(Record(in: box) == nil, "it is kept for nothing")
+    let truth = try Truth(gateway.record, count: count, in: box)
+    #expect(truth.lost == 0)
+    #expect(truth.duplicates <= before - settled)
+  }
+
+  /// What somebody, or a disk, makes of the record.
+  enum Harm: CaseIterable, Sendable {
+    case none, cutShort, damaged, link, pipe, directory, anotherUser, anotherFile, aTimeAgo
+  }
+
+  @Test(arguments: Harm.allCases)
+  func `a record that is not the agent's own of this file passes over nothing`(harm: Harm) throws {
+    let count = 1000
+    let box = try Box()
+    defer { box.end() }
+    try box.drop((1...count).map { line($0) }.joined(), as: "large")
+    var record = try Record(file: box.spool + "/new/large", offset: 400 * line(1).utf8.count)
+    switch harm {
+    case .anotherFile: record.inode += 1
+    case .aTimeAgo: record.changed -= 1
+    default: break
+    }
+    try leave(record.bytes, harm, in: box)
+    let gateway = try Gateway(in: box)
+    let agent = try box.deliver(gateway)
+    #expect(agent.status == 0, "\(agent.errors)")
+    let truth = try Truth(gateway.record, count: count, in: box)
+    #expect(truth.accepted == (harm == .none ? count - 400 : count))
+    #expect(truth.duplicates == 0)
+    #expect(box.names(in: "new") == [])
+  }
+
+  private func leave(_ bytes: Data, _ harm: Harm, in box: Box) throws {
+    let path = box.spool + "/.progress"
+    var bytes = bytes
+    if harm == .damaged { bytes[bytes.startIndex + 33] ^= 1 }
+    if harm == .cutShort { bytes.removeLast() }
+    switch harm {
+    case .pipe: mkfifo(path, 0o666)
+    case .directory: mkdir(path, 0o755)
+    case .link:
+      try bytes.write(to: URL(filePath: box.path + "/record"))
+      symlink(box.path + "/record", path)
+    default: try bytes.write(to: URL(filePath: path))
+    }
+    if harm == .anotherUser {
+      guard chown(path, 65534, 65534) == 0 else {
+        throw Failure("chown: \(String(cString: strerror(errno))); these tests are run as root")
+      }
+    }
+  }
+}
+
+/// What the agent keeps, made and read by other means: little-endian
+/// `magic:4 | recipient:4 | inode:8 | changed:8 | size:8 | offset:8 | sum:8`, the sum by FNV-1a.
+private struct Record {
+  var inode: UInt64
+  var changed: Int64
+  var size: Int64
+  var offset: Int64
+
+  init(file: String, offset: Int) throws {
+    var information = stat()
+    guard stat(file, &information) == 0 else { throw Failure("\(file): errno \(errno)") }
+    inode = UInt64(information.st_ino)
+    changed = Int64(information.st_ctim.tv_sec) * 1_000_000_000 + Int64(information.st_ctim.tv_nsec)
+    size = Int64(information.st_size)
+    self.offset = Int64(offset)
+  }
+
+  init?(in box: Box) {
+    guard let bytes = FileManager.default.contents(atPath: box.spool + "/.progress"),
+      bytes.count == 48
+    else { return nil }
+    func word(_ index: Int) -> UInt64 {
+      bytes.dropFirst(index).prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
+    inode = word(8)
+    changed = Int64(word(16))
+    size = Int64(word(24))
+    offset = Int64(word(32))
+  }
+
+  var bytes: Data {
+    var bytes = Data("TPP1".utf8) + Data(count: 4)
+    for word in [inode, UInt64(changed), UInt64(size), UInt64(offset)] {
+      withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+    let sum = bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    withUnsafeBytes(of: sum.littleEndian) { bytes.append(contentsOf: $0) }
+    return bytes
+  }
+}

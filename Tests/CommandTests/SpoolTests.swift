@@ -1,0 +1,234 @@
+import Foundation
+import Testing
+
+/// Whatever comes into the spool, however it comes, and whatever becomes of it while it is delivered.
+@Suite struct SpoolTests {
+  @Test func `a name may be any bytes`() throws {
+    let names: [[UInt8]] = [
+      Array("a\nb".utf8), Array("\u{1B}[31mred\u{1B}]0;title\u{7}".utf8), [0xFF, 0xFE, 0x80],
+      Array("\"quoted\"".utf8), Array("'".utf8), Array("\\".utf8), Array("%s%n".utf8),
+      Array("-rf".utf8), Array("$(touch x)".utf8), [0x01], [0x7F], Array(" ".utf8),
+      Array("ä☀".utf8), Array(repeating: 0x78, count: 255), Array(repeating: 0xC3, count: 255),
+    ]
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box, ["--reject", token(99)])
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    for (number, name) in names.enumerated() {
+      let refused = name.count < 255 ? name + Array("!".utf8) : name.dropLast() + Array("!".utf8)
+      try drop("{\"token\":\"12\"}\n" + line(99), as: refused, in: box)
+      try drop(line(number + 1), as: name, in: box)
+    }
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    #expect(try agent.terminate() == 0)
+    let truth = try Truth(gateway.record, count: names.count, in: box)
+    #expect(truth.lost == 0)
+    #expect(truth.duplicates == 0)
+    let failed = try entries(box.spool + "/failed")
+    #expect(failed.count == names.count)
+    for name in failed {
+      for failure in try objects(box.text(in: "failed", name)) {
+        let said = try #require(failure["file"] as? String)
+        #expect(said == String(decoding: name, as: UTF8.self))
+      }
+    }
+    #expect(agent.errors.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F || $0 == 0x0A })
+  }
+
+  @Test func `what is no file is left alone, and holds up nothing`() async throws {
+    try #require(geteuid() == 0, "who else could make a device")
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let outside = try box.write(line(66, "outside"), to: "outside")
+    var strange = try makeStrange("before-", outside, in: box)
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    try agent.line("connected to", in: .errors)
+    strange += try makeStrange("while-", outside, in: box)
+    try box.drop(line(1, "plain"), as: "z")
+    try gateway.accepts("plain")
+    // Empty files are waited for a while, and then are wrong.
+    try await wait(for: "all else to leave new/") { box.names(in: "new").count == strange.count }
+    #expect(box.names(in: "new") == strange.sorted())
+    #expect(box.names(in: "failed") == ["before-empty", "while-empty"])
+    #expect(try agent.terminate() == 0)
+    try #expect(gateway.alerts(in: box) == ["plain"])
+    #expect(box.text("outside") == line(66, "outside"))
+  }
+
+  /// Returns the names of those that stay.
+  private func makeStrange(_ prefix: String, _ outside: String, in box: Box) throws -> [String] {
+    let new = box.spool + "/new/" + prefix
+    let links = [
+      "shadow": "/etc/shadow", "directory-link": "/etc", "dangling": "/nowhere",
+      "loop": new + "loop",
+      "link": outside,
+    ]
+    for (name, target) in links {
+      guard symlink(target, new + name) == 0 else { throw Failure("symlink: errno \(errno)") }
+    }
+    let null = dev_t(1 << 8 | 3)
+    guard mkfifo(new + "pipe", 0o666) == 0, mkdir(new + "directory", 0o755) == 0,
+      mknod(new + "device", S_IFCHR | 0o666, null) == 0,
+      mknod(new + "block", S_IFBLK | 0o666, dev_t(7 << 8 | 99)) == 0,
+      mknod(new + "socket", S_IFSOCK | 0o666, 0) == 0
+    else { throw Failure("mknod: errno \(errno)") }
+    try writeFile(line(67, "within"), to: new + "directory/within")
+    try writeFile("", to: new + "empty")
+    return (Array(links.keys) + ["pipe", "directory", "device", "block", "socket"]).map {
+      prefix + $0
+    }
+  }
+
+  @Test func `a gigabyte of nothing is refused once, and what waits behind it is delivered`()
+    async throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let path = try box.write("", to: "spool/new/giant")
+    guard truncate(path, 1 << 30) == 0 else { throw Failure("truncate: errno \(errno)") }
+    try box.drop(line(1, "behind"), as: "z")
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    try gateway.accepts("behind")
+    try await wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    #expect(try box.failures("giant").count == 1)
+    #expect(try agent.peakKilobytes() < 8192)
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `more files than inotify can tell of all arrive`() throws {
+    let count = 20_000
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=500ms"])
+    try agent.line("connected to", in: .errors)
+    agent.signal(SIGSTOP)
+    for number in 1...count { try box.drop(line(number), as: "\(100_000 + number)") }
+    agent.signal(SIGCONT)
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    #expect(try agent.peakKilobytes() < 8192)
+    #expect(try agent.terminate() == 0)
+    let truth = try Truth(gateway.record, count: count, in: box)
+    #expect(truth.lost == 0)
+    #expect(truth.duplicates == 0)
+  }
+
+  @Test func `what waits for a gateway that is not there takes no memory`() throws {
+    let box = try Box()
+    defer { box.end() }
+    var held: [Int] = []
+    for count in [10, 20_000] {
+      for number in 1...count { try box.drop(line(number), as: "\(100_000 + number)") }
+      let agent = try box.start(
+        Build.command(Build.host) + ["run"] + box.settings(1, ["connect-timeout=1s"]))
+      try agent.line("cannot", in: .errors)
+      try box.drop(line(1), as: "one more")
+      held.append(try agent.privateKilobytes())
+      agent.kill()
+    }
+    #expect(held[1] <= held[0] + 32, "\(held) KB")
+  }
+
+  // MARK: - Changes under way
+
+  /// What somebody does to a file that is being delivered, and how often its two notifications and the new one come then.
+  enum Change: CaseIterable, Sendable { case append, replace, remove, rename, link, chmod }
+
+  @Test(arguments: Change.allCases)
+  func `a file that is changed while it is delivered is not lost`(change: Change) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=1s"])
+    let file = box.spool + "/new/file"
+    try box.drop(line(1) + line(2, "second"), as: "file")
+    try gateway.accepts("second")
+    switch change {
+    case .append:
+      let open = try #require(fopen(file, "a"))
+      fputs(line(3, "third"), open)
+      fclose(open)
+    case .replace: try box.drop(line(3, "third"), as: "file")
+    case .remove: unlink(file)
+    case .rename: rename(file, box.spool + "/new/other")
+    case .link: link(file, box.spool + "/new/other")
+    case .chmod: Foundation.chmod(file, 0o600)
+    }
+    if change == .append || change == .replace { try gateway.accepts("third") }
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    #expect(try agent.terminate() == 0)
+    let count = change == .append || change == .replace ? 3 : 2
+    let truth = try Truth(gateway.record, count: count, in: box)
+    #expect(truth.lost == 0)
+    let again = [.remove, .replace].contains(change) ? 0 : change == .link ? 4 : 2
+    #expect(truth.duplicates <= again)
+    #expect(box.names(in: "failed") == [])
+  }
+
+  @Test func `two names of one file both leave`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.drop(line(1, "twin"), as: "a")
+    guard link(box.spool + "/new/a", box.spool + "/new/b") == 0 else {
+      throw Failure("link: errno \(errno)")
+    }
+    let gateway = try Gateway(in: box)
+    let agent = try box.deliver(gateway)
+    #expect(agent.status == 0)
+    #expect(box.names(in: "new") == [])
+    try #expect(gateway.alerts(in: box) == ["twin", "twin"])
+  }
+
+  // MARK: - Names of any bytes
+
+  private func drop(_ text: String, as name: [UInt8], in box: Box) throws {
+    let source = try box.write(text, to: "spool/tmp/draft")
+    let target = Array((box.spool + "/new/").utf8) + name + [0]
+    let result = target.withUnsafeBytes {
+      rename(source, $0.baseAddress!.assumingMemoryBound(to: CChar.self))
+    }
+    guard result == 0 else { throw Failure("rename: errno \(errno)") }
+  }
+
+  private func entries(_ path: String) throws -> [[UInt8]] {
+    let directory = try #require(opendir(path))
+    defer { closedir(directory) }
+    var names: [[UInt8]] = []
+    while let entry = readdir(directory) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
+      if name != [0x2E], name != [0x2E, 0x2E] { names.append(name) }
+    }
+    return names
+  }
+}
+
+extension Box {
+  fileprivate func text(in directory: String, _ name: [UInt8]) throws -> String {
+    let path = Array("\(spool)/\(directory)/".utf8) + name + [0]
+    let file = path.withUnsafeBytes {
+      fopen($0.baseAddress!.assumingMemoryBound(to: CChar.self), "r")
+    }
+    let open = try #require(file)
+    defer { fclose(open) }
+    var bytes = [UInt8](repeating: 0, count: 65_536)
+    let count = fread(&bytes, 1, bytes.count, open)
+    return String(decoding: bytes.prefix(count), as: UTF8.self)
+  }
+}
+
+extension Child {
+  func peakKilobytes() throws -> Int { try kilobytes("status", "VmHWM") }
+  func privateKilobytes() throws -> Int { try kilobytes("smaps_rollup", "Private_Dirty") }
+
+  private func kilobytes(_ file: String, _ name: String) throws -> Int {
+    let text = String(
+      decoding: try Data(contentsOf: URL(filePath: "/proc/\(id)/\(file)")), as: UTF8.self)
+    let row = text.split(separator: "\n").first { $0.hasPrefix(name) }
+    guard let row, let number = Int(row.filter(\.isNumber)) else {
+      throw Failure("no \(name) in \(text)")
+    }
+    return number
+  }
+}

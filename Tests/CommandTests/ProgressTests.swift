@@ -8,9 +8,8 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
-    // So little may be under way that it takes a while.
-    let settings = ["settle=500ms", "window=16"]
-    let agent = try box.agent(gateway, settings)
+    // Some 80 records may be under way, and go every two seconds: the file takes twenty.
+    let agent = try box.agent(gateway, ["settle=2s", "window=16"])
     try box.drop((1...count).map { line($0) }.joined(), as: "large")
     try wait(for: "progress to be kept") { Record(in: box) != nil }
     let kept = try #require(Record(in: box))

@@ -73,6 +73,7 @@ final class Disk {
   private var uncertainProgress: [Progress?] = []
   /// The most that one read gives.
   var readBytesMax = Int.max
+  var canScan = true
   var canRecord = true
   var canSync = true
   var canRemove = true

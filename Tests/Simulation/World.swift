@@ -244,6 +244,7 @@ final class World {
 
   private func scan() {
     scans += 1
+    guard disk.canScan else { return courier.couldNotScan() }
     for name in shuffle(disk.names) { courier.offer(name.bytes.span, inode: disk.new[name]!.inode) }
   }
 }

@@ -138,6 +138,7 @@ public struct Agent: ~Copyable {
     if let stopBy, Clock.now() >= stopBy { return .ok }
     guard config.courier.isOnce else { return nil }
     if isConfigBroken { return .config }
+    if courier.isScanBroken { return .inputOutput }
     let isHopeless = dialFailures >= Self.dialFailuresMax || courier.failures >= Self.failuresMax
     return isHopeless ? .tryLater : nil
   }

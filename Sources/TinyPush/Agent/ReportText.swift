@@ -60,6 +60,10 @@ extension Report {
     case .fileChanged:
       text.append("a file in new/ was removed or changed while it was being delivered")
       return .notice
+    case .notScanned:
+      text.append(
+        "new/ cannot be read: is it a directory of the agent's user, and is the disk sound?")
+      return .error
     case .notRemoved:
       text.append(
         "delivered files cannot be removed from new/, and after a restart they would be delivered again: may the agent write there, and is the disk sound?"

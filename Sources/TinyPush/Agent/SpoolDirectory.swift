@@ -76,11 +76,12 @@ public struct SpoolDirectory: ~Copyable {
     reopenNew()
     let room = courier.inputRoom
     var names = 0
-    DirectoryEntry.forEach(in: new.number, room) { entry in
+    let isComplete = DirectoryEntry.forEach(in: new.number, room) { entry in
       guard entry.mayBeFile else { return }
       courier.offer(CString.span(entry.name), inode: entry.inode)
       names += 1
     }
+    if !isComplete { courier.couldNotScan() }
     return names
   }
 

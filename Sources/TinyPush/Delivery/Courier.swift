@@ -45,7 +45,7 @@ public struct Courier: ~Copyable {
 
   /// What the shell must do next.
   public enum Step {
-    /// Offer each name in `new/`, with its inode, by ``offer(_:inode:)``.
+    /// Offer each name in `new/`, with its inode, by ``offer(_:inode:)``; and if that fails, ``couldNotScan()``.
     case scan
     /// Open ``fileName`` and read from ``readOffset`` into ``inputRoom``; then ``opened(_:bytes:isWhole:)`` or
     /// ``couldNotOpen(_:)``.
@@ -113,6 +113,8 @@ public struct Courier: ~Copyable {
   var removalRetryAt: Instant?
   /// A scan of everything was asked for, and tells which held files are gone.
   var isScanning = false
+  /// The last scan failed.
+  public internal(set) var isScanBroken = false
   /// Whether it has been said that delivered files cannot be removed, and that failures cannot be recorded.
   var isRemovalBroken = false
   var isRecordBroken = false
@@ -152,6 +154,8 @@ public struct Courier: ~Copyable {
   var keepProgressAt: Instant?
   /// The file of what was kept is done with.
   var isProgressStale = false
+  /// The present scan has found it.
+  var isProgressFileSeen = false
   /// The last try to keep some failed.
   var isProgressRefused = false
   static let progressInterval = Duration.seconds(5)
@@ -228,7 +232,7 @@ public struct Courier: ~Copyable {
     self.time = time
     if rescanAt == nil { rescanAt = time.now + settings.rescan }
     defer { hasJustHeard = false }
-    if isScanning { forgetTheGone() }
+    if isScanning { scanned() }
     if let step = settleByTime() ?? endTrial() { return step }
     if let step = settlement(isPatient: true) { return step }
     if mustClose { return .close }
@@ -329,71 +333,6 @@ public struct Courier: ~Copyable {
   private mutating func hangUp() -> Step {
     link = .down(dialAt: dialAt())
     return .disconnect
-  }
-
-  // MARK: - What happens by itself
-
-  /// A file named `name` is in `new/`. Its inode, where it is known, tells whether it is already under way.
-  public mutating func offer(_ name: Span<UInt8>, inode: UInt64 = 0) {
-    held.mark(inode)
-    guard Self.isFileName(name), !claims.contains(inode: inode), isTaken(inode),
-      !beingWritten.contains(name, at: time.now)
-    else { return }
-    backlog.offer(name, isFromScan: inode != 0)
-  }
-
-  /// Somebody created a file named `name` in `new/`, and has it open.
-  public mutating func writingBegan(_ name: Span<UInt8>) {
-    beingWritten.begin(name, at: time.now)
-  }
-
-  /// The file named `name` is closed, or another one was moved to its place.
-  public mutating func writingEnded(_ name: Span<UInt8>) {
-    beingWritten.end(name)
-    offer(name)
-  }
-
-  /// Some of what happened in `new/` was missed.
-  public mutating func missedEvents() {
-    beingWritten.clear()
-    isScanWanted = true
-  }
-
-  /// Something may be in `new/` of which nobody was told.
-  public mutating func rescan() {
-    isScanWanted = true
-  }
-
-  /// Everything has been read that came from the gateway until `instant`.
-  public mutating func heard(until instant: Instant) {
-    heardAt = instant
-    hasJustHeard = true
-  }
-
-  /// From now on nothing new is taken; what is under way is seen to its end.
-  public mutating func stop() {
-    isStopping = true
-    if trim.isEmpty { interruptReading() }
-  }
-
-  /// The machine slept. What came meanwhile is sent once more by the peer's kernel, whenever that will be: what waits for an
-  /// answer waits anew.
-  public mutating func suspended(until now: Instant) {
-    acknowledgements.restart(at: now)
-    movedAt = now
-    if upSince != nil { upSince = now }
-  }
-
-  /// Names that writers use for what is not finished are left alone.
-  static func isFileName(_ name: Span<UInt8>) -> Bool {
-    guard name.count > 0, name[0] != 0x2E, name[name.count - 1] != 0x7E else { return false }
-    if name.count > 4, name.extracting((name.count - 4)..<name.count).equals(".tmp") {
-      return false
-    }
-    if name.count > 5, name.extracting((name.count - 5)..<name.count).equals(".part") {
-      return false
-    }
-    return true
   }
 
   // MARK: - What the shell looks at

@@ -23,6 +23,15 @@ public enum Removal {
 extension Courier {
   // MARK: - Results of steps
 
+  /// `new/` cannot be read.
+  public mutating func couldNotScan() {
+    if !isScanBroken { reports.add(.notScanned) }
+    isScanBroken = true
+    isScanning = false
+    isScanWanted = true
+    pausedUntil = time.now + Self.heldPauseMin
+  }
+
   /// The name of the file to open, followed by a NUL.
   @_lifetime(borrow self)
   public func fileName() -> Span<UInt8> { claims.name(reading!.claim) }

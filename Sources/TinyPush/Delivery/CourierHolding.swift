@@ -38,12 +38,16 @@ extension Courier {
     noteRoom(wasFull: wasFull)
   }
 
-  /// Held files that a scan of everything has not found are gone.
-  mutating func forgetTheGone() {
+  /// A scan is over: what was held and has not been found is gone.
+  mutating func scanned() {
     isScanning = false
+    isScanBroken = false
     let wasFull = held.isFull
     held.removeUnmarked()
     noteRoom(wasFull: wasFull)
+    if let kept = keptProgress, !isProgressFileSeen, !claims.contains(inode: kept.file.inode) {
+      isProgressStale = true
+    }
   }
 
   private mutating func noteRoom(wasFull: Bool) {

@@ -111,6 +111,7 @@ extension Courier {
     backlog.startScan(isFromStart: isScanWanted)
     isScanWanted = false
     isScanning = true
+    isProgressFileSeen = false
     held.unmark()
     rescanAt = time.now + settings.rescan
     return .scan

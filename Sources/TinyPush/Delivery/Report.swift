@@ -24,6 +24,8 @@ public enum Report {
   case lateAnswer(ErrorResponse)
   /// A file under way was removed or replaced by somebody else.
   case fileChanged
+  /// `new/` cannot be read.
+  case notScanned
   /// Delivered files cannot be removed; and they can again.
   case notRemoved
   case removable

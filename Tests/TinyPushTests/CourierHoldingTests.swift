@@ -1,0 +1,140 @@
+import Testing
+
+@testable import Simulation
+@testable import TinyPush
+
+@Test func `a failure that cannot be recorded keeps its file, and holds up nothing`() {
+  let world = World()
+  world.canRecord = false
+  world.put("a", text: #"{"unknown": 1}"#)
+  world.put("b", 1)
+  world.put("c", text: World.notification(2))
+  world.verdict = { $0.number == 2 ? .refuse(.missingTopic) : .accept }
+  world.run(.seconds(30))
+  #expect(world.accepted == [1])
+  #expect(world.waiting == ["a", "c"])
+  world.canRecord = true
+  world.run(.seconds(90))
+  #expect(world.waiting == [])
+  #expect(world.failures.map(\.file).sorted() == ["a", "c"])
+  #expect(world.counts(.notRecorded) == 1)
+  #expect(world.counts(.recordable) == 1)
+}
+
+@Test func `while failures cannot be recorded, their files are not sent again and again`() {
+  let world = World()
+  world.canRecord = false
+  world.put("a", text: World.notification(1) + "\n{\"bad\"}\n" + World.notification(2))
+  world.put("b", text: World.notification(3))
+  world.verdict = { $0.number == 3 ? .refuse(.invalidToken) : .accept }
+  world.run(.seconds(2000))
+  #expect(world.accepted == [1, 2])
+  #expect(world.refused.count == 1)
+  world.canRecord = true
+  world.run(.seconds(100))
+  #expect(world.accepted == [1, 2, 1, 2])
+  #expect(world.failures.map(\.file).sorted() == ["a", "b"])
+  #expect(world.waiting == [])
+}
+
+@Test func `what a sync could not make safe is delivered again`() {
+  let world = World()
+  world.canSync = false
+  world.put("a", text: World.notification(1) + "\n{\"bad\"}\n")
+  world.run(.seconds(20))
+  #expect(world.waiting == ["a"])
+  world.canSync = true
+  world.run(.seconds(100))
+  #expect(world.accepted == [1, 1])
+  #expect(world.waiting == [])
+}
+
+@Test func `when too many delivered files cannot be removed, nothing more is taken until they can`()
+{
+  let world = World { $0.window = 16 }
+  world.canRemove = false
+  let count = 2 * HeldFiles.capacity
+  for number in 1...count { world.put("a\(10_000 + number)", number) }
+  world.run(.seconds(600))
+  let taken = world.accepted.count
+  #expect(taken >= HeldFiles.capacity && taken < count)
+  world.put("0", count + 1)
+  world.run(.seconds(600))
+  #expect(world.accepted.count == taken)
+  #expect(world.scans < 100)
+  #expect(world.counts(.notRemoved) == 1)
+  world.canRemove = true
+  world.run(.seconds(600))
+  #expect(world.waiting == [])
+  #expect(Set(world.accepted) == Set(1...count + 1))
+  #expect(world.counts(.removable) == 1)
+  #expect(world.accepted.count == count + 1)
+}
+
+@Test(arguments: [true, false])
+func `delivered files that somebody removes or changes make room for others`(isRemoved: Bool) {
+  let world = World()
+  world.canRemove = false
+  for number in 1...300 { world.put("a\(1000 + number)", number) }
+  world.run(.seconds(120))
+  #expect(world.accepted.count < 300)
+  for name in world.waiting {
+    if isRemoved { world.delete(name) } else { world.append(name, text: "\n") }
+  }
+  world.canRemove = true
+  world.put("z", 1000)
+  world.run(.seconds(120))
+  #expect(world.accepted.contains(1000))
+  #expect(world.waiting == [])
+}
+
+@Test func `a failure that cannot be made safe is not written over and over`() {
+  let world = World()
+  world.canSync = false
+  world.put("a", text: "{bad}\n")
+  world.run(.seconds(5))
+  world.put("b", text: "{bad}\n")
+  world.run(.seconds(600))
+  #expect(world.failures.count < 20)
+}
+
+@Test func `a settled file that cannot be removed is reported, and not delivered again`() {
+  let world = World()
+  world.canRemove = false
+  world.put("a", 1)
+  world.put("b", 2, 3)
+  world.run(.seconds(30))
+  #expect(world.accepted == [1, 2, 3])
+  #expect(world.waiting == ["a", "b"])
+  #expect(world.counts(.notRemoved) == 1)
+  world.run(.seconds(600))
+  #expect(world.accepted == [1, 2, 3])
+  #expect(world.scans < 40)
+  world.canRemove = true
+  world.run(.seconds(120))
+  #expect(world.accepted == [1, 2, 3])
+  #expect(world.waiting == [])
+}
+
+@Test func `at once, a settled file that cannot be removed does not keep it from ending`() {
+  let world = World(once: true)
+  world.canRemove = false
+  world.put("a", 1)
+  world.put("b", 2)
+  world.runToEnd()
+  #expect(world.accepted == [1, 2])
+  #expect(world.scans < 5)
+}
+
+@Test func `a spool that cannot be looked through is looked through later`() {
+  let world = World()
+  world.canScan = false
+  world.put("a", 1, tells: false)
+  world.run(.seconds(200))
+  #expect(world.accepted == [])
+  #expect(world.counts(.notScanned) == 1)
+  #expect(world.scans < 10)
+  world.canScan = true
+  world.run(.seconds(60))
+  #expect(world.accepted == [1])
+}

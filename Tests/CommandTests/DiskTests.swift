@@ -15,7 +15,7 @@ import Testing
     let disk = try Disk(under: box, at: "/new", "size=16m")
     defer { disk.end() }
     let gateway = try Gateway(in: box)
-    let agent = try box.agent(gateway, ["settle=1s"])
+    let agent = try box.agent(gateway, ["settle=5s"])
     try agent.line("connected to", in: .errors)
     for number in 1...100 {
       try box.write(line(number, "Tank \(number)"), to: "spool/new/\(1000 + number)")

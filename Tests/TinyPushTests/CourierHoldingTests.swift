@@ -138,3 +138,22 @@ func `delivered files that somebody removes or changes make room for others`(isR
   world.run(.seconds(60))
   #expect(world.accepted == [1])
 }
+
+@Test func `that failures can be recorded again is said even when their file is gone by then`() {
+  let world = World()
+  world.canRecord = false
+  world.put("a", text: "{bad}\n")
+  world.run(.seconds(10))
+  #expect(world.counts(.notRecorded) == 1)
+  world.delete("a")
+  world.courier.missedEvents()
+  world.run(.seconds(100))
+  #expect(world.counts(.recordable) == 0)
+  world.canRecord = true
+  world.run(.seconds(1000))
+  #expect(world.counts(.recordable) == 1)
+  world.canRecord = false
+  world.put("b", text: "{bad}\n")
+  world.run(.seconds(10))
+  #expect(world.counts(.notRecorded) == 2)
+}

@@ -346,8 +346,8 @@ public struct Courier: ~Copyable {
   /// The size of the largest ``failure``.
   public var failureBytesMax: Int { failure.memory.count }
 
-  /// Whether there are files that the disk does not let go.
-  public var isHolding: Bool { !held.isEmpty }
+  /// Whether there are files that the disk does not let go. One that could not even be opened has no identity to be known by.
+  public var isHolding: Bool { !held.isEmpty || isRecordBroken }
 
   /// Whether there is a connection that may be written to.
   public var isUp: Bool { link == .up }

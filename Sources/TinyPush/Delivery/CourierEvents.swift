@@ -30,7 +30,7 @@ extension Courier {
   /// Something may be in `new/` of which nobody was told, or have been mended.
   public mutating func rescan() {
     isScanWanted = true
-    if !held.isEmpty { heldRetryAt = time.now }
+    if isHolding { heldRetryAt = time.now }
   }
 
   /// Everything has been read that came from the gateway until `instant`.

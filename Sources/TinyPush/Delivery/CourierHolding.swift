@@ -64,12 +64,12 @@ extension Courier {
   mutating func retryHeld() -> Step? {
     guard let at = heldRetryAt, at <= time.now else { return nil }
     heldRetryAt = nil
-    if held.isEmpty {
+    guard isHolding else {
       heldPause = Self.heldPauseMin
       return nil
     }
     if held.contains(.removal) { isScanWanted = true }
-    return held.contains(.record) ? .probe : nil
+    return isRecordBroken ? .probe : nil
   }
 
   /// Whether failures can be recorded. If so, what could not be is read again, and recorded then; and should that fail once

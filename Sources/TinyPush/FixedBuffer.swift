@@ -40,7 +40,7 @@ public struct FixedBuffer<Element: BitwiseCopyable>: ~Copyable {
   /// The elements of `range`, without a hold on the owner, which may so be changed elsewhere while they are looked at.
   /// They must not be used after the owner's end.
   @_lifetime(immortal)
-  func looseSpan(_ range: Range<Int>) -> Span<Element> {
+  public func looseSpan(_ range: Range<Int>) -> Span<Element> {
     precondition(range.lowerBound >= 0 && range.upperBound <= capacity)
     let span = Span(_unsafeStart: UnsafePointer(base + range.lowerBound), count: range.count)
     return _overrideLifetime(span, copying: ())

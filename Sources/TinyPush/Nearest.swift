@@ -5,13 +5,18 @@ public enum Nearest {
   public static func match(
     _ word: Span<UInt8>, among known: Span<StaticString>
   ) -> StaticString? {
-    var best: StaticString?
+    index(word, among: known).map { known[$0] }
+  }
+
+  /// The same, by its place.
+  public static func index(_ word: Span<UInt8>, among known: Span<StaticString>) -> Int? {
+    var best: Int?
     var bestDistance = max(word.count / 3, 1) + 1
     for index in known.indices {
       let edits = distance(word, known[index].span)
       if edits < bestDistance {
         bestDistance = edits
-        best = known[index]
+        best = index
       }
     }
     return best

@@ -147,6 +147,21 @@ public struct Text: ~Copyable {
 
 /// Well-formed UTF-8 (RFC 3629 section 4): no overlong form, no surrogate, nothing past U+10FFFF.
 public enum UTF8Sequence {
+  /// The first byte of a character, and those that follow it, the next one lowest.
+  static func encode(_ scalar: UInt32) -> (first: UInt8, rest: UInt32) {
+    func continuation(_ shift: UInt32) -> UInt32 { 0x80 | scalar >> shift & 0x3F }
+    switch scalar {
+    case ..<0x80: return (UInt8(scalar), 0)
+    case ..<0x800: return (UInt8(0xC0 | scalar >> 6), continuation(0))
+    case ..<0x10000: return (UInt8(0xE0 | scalar >> 12), continuation(6) | continuation(0) << 8)
+    default:
+      return (
+        UInt8(truncatingIfNeeded: 0xF0 | scalar >> 18),
+        continuation(12) | continuation(6) << 8 | continuation(0) << 16
+      )
+    }
+  }
+
   /// The length of the sequence of two to four bytes at `index`, or 0 when it is cut or not well formed.
   public static func length(in bytes: Span<UInt8>, at index: Int) -> Int {
     let first = bytes[index]

@@ -33,7 +33,7 @@ enum CheckCommand {
       while let path = arguments.operand(index) {
         index += 1
         do throws(InputFile.Problem) {
-          var check = FileCheck(path, payloadLimit: config.courier.payloadLimit, isJSON: isJSON)
+          var check = FileCheck(path, config.courier.rules, isJSON: isJSON)
           if try check.run() > 0 { status = .dataRefused }
         } catch {
           status = arguments.fail(error.status, error.text(path))
@@ -51,16 +51,17 @@ struct FileCheck: ~Copyable {
   private let path: UnsafePointer<CChar>
   private let isJSON: Bool
   private let input = FixedBuffer<UInt8>(capacity: 2 * NotificationReader.objectBytesMax)
-  private let payloadLimit: Int
+  private let rules: Rules
+  private var findings = Findings(capacity: 64)
   private var inputBytes = 0
   private var lines = 0
   private var offset: Int64 = 0
   private var notifications: UInt64 = 0
   private var problems: UInt64 = 0
 
-  init(_ path: UnsafePointer<CChar>, payloadLimit: Int, isJSON: Bool) {
+  init(_ path: UnsafePointer<CChar>, _ rules: Rules, isJSON: Bool) {
     self.path = path
-    self.payloadLimit = payloadLimit
+    self.rules = rules
     self.isJSON = isJSON
   }
 
@@ -70,10 +71,10 @@ struct FileCheck: ~Copyable {
   mutating func run() throws(InputFile.Problem) -> UInt64 {
     let descriptor = try InputFile.open(path)
     defer { close(descriptor) }
-    var reader = NotificationReader(payloadLimit: payloadLimit)
+    var reader = NotificationReader()
     var isWhole = false
     reading: while true {
-      switch reader.next(in: input.span(0..<inputBytes), isWhole: isWhole) {
+      switch reader.next(in: input.looseSpan(0..<inputBytes), isWhole: isWhole, rules, &findings) {
       case .notification: notifications += 1
       case .refused(let refusal, _):
         problems += 1
@@ -96,7 +97,7 @@ struct FileCheck: ~Copyable {
     }
     if notifications == 0 && problems == 0 {
       problems = 1
-      say(Refusal(reason: .notAnObject, offset: 0))
+      say(Finding(.notAnObject, at: 0))
     }
     if problems == 0 && !isJSON {
       var text = Text()
@@ -121,7 +122,7 @@ struct FileCheck: ~Copyable {
     return count
   }
 
-  private func say(_ refusal: Refusal) {
+  private func say(_ refusal: Finding) {
     let at = min(refusal.offset, inputBytes)
     let start = lineStart(before: at)
     let line = lines + lineEnds(before: start) + 1

@@ -116,7 +116,7 @@ enum SendCommand {
         notification.append("}}")
       }
       notification.append("}\n")
-      try check(notification, payloadLimit: config.courier.payloadLimit, arguments)
+      try check(notification, config.courier.rules, arguments)
       return try queue(notification, config, isSynced: isSynced, arguments).rawValue
     } catch {
       return error.rawValue
@@ -166,10 +166,13 @@ enum SendCommand {
 
   /// A notification that the agent would refuse is refused here.
   private static func check(
-    _ notification: borrowing Text, payloadLimit: Int, _ arguments: borrowing Arguments
+    _ notification: borrowing Text, _ rules: Rules, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
-    var reader = NotificationReader(payloadLimit: payloadLimit)
-    if case .refused(let refusal, _) = reader.next(in: notification.bytes, isWhole: true) {
+    var reader = NotificationReader()
+    var findings = Findings()
+    if case .refused(let refusal, _) = reader.next(
+      in: notification.bytes, isWhole: true, rules, &findings)
+    {
       var text = Text()
       if refusal.reason == .tokensEmpty {
         text.append("to whom? Give --token HEX")
@@ -182,7 +185,10 @@ enum SendCommand {
       throw arguments.fail(.dataRefused, text)
     }
     // What --payload holds must not end the object that it is put into, and begin another.
-    guard case .end = reader.next(in: notification.bytes, isWhole: true) else {
+    guard
+      case .end = reader.next(
+        in: notification.bytes, isWhole: true, rules, &findings)
+    else {
       throw arguments.fail(
         .dataRefused, "--payload must hold one JSON object, and holds more than that",
         ("" as StaticString).span)

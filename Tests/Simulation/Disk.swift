@@ -66,6 +66,8 @@ final class FailureLine {
 final class Disk {
   private(set) var new: [String: SpoolFile] = [:]
   private(set) var lines: [FailureLine] = []
+  /// The recipients files.
+  var lists: [String: SpoolFile] = [:]
   /// What the agent keeps of its progress, and how often it was written.
   private(set) var progress: Progress?
   private(set) var progressKept = 0

@@ -2,7 +2,8 @@ import TinyPush
 
 /// A step, as a word.
 enum Word: Int {
-  case scan, open, read, close, record, sync, probe, remove, keepProgress, dial, write, listen,
+  case scan, open, read, readRecipients, close, record, sync, probe, remove, keepProgress, dial,
+    write, listen,
     sample
   case disconnect, wait, finish
 
@@ -12,6 +13,7 @@ enum Word: Int {
       case .scan: .scan
       case .open: .open
       case .read: .read
+      case .readRecipients: .readRecipients
       case .close: .close
       case .record: .record
       case .sync: .sync
@@ -33,6 +35,7 @@ enum Word: Int {
     case .scan: "scan"
     case .open: "open"
     case .read: "read"
+    case .readRecipients: "read recipients"
     case .close: "close"
     case .record: "record"
     case .sync: "sync"

@@ -118,6 +118,7 @@ final class World {
       case .scan: scan()
       case .open: open()
       case .read: read()
+      case .readRecipients: readRecipients()
       case .close:
         openFile = nil
         courier.closed()

@@ -45,6 +45,18 @@ extension World {
     return count
   }
 
+  func readRecipients() {
+    let name = String(courier.recipientsName())
+    guard let list = disk.lists[name] else { return courier.couldNotReadRecipients(.vanished) }
+    if let failure = list.failure { return courier.couldNotReadRecipients(failure) }
+    let offset = min(Int(courier.recipientsOffset), list.bytes.count)
+    let room = courier.recipientsRoom
+    let count = min(room.count, list.bytes.count - offset, disk.readBytesMax)
+    _ = room.update(fromContentsOf: list.bytes[offset..<offset + count])
+    courier.readRecipients(
+      list.identity, bytes: count, isWhole: offset + count == list.bytes.count)
+  }
+
   func record() {
     let name = String(courier.failureName())
     let text = String(courier.failure.bytes)

@@ -29,4 +29,4 @@ func text(capacity: Int = 1024, _ body: (inout Text) -> Void) -> String {
 // Plain values, which the library declares without saying so.
 extension FrameFormat: @unchecked Sendable {}
 extension Notification.Lifetime: @unchecked Sendable {}
-extension Refusal.Reason: @unchecked Sendable {}
+extension Finding.Reason: @unchecked Sendable {}

@@ -27,7 +27,7 @@ func `a refusal is recorded with its place in the file, and holds up nothing`(
   #expect(failure.line == lines.count)
   #expect(failure.column == lines.last!.count + 1)
   let words = text {
-    Refusal(reason: `case`.reason, offset: 0, found: `case`.found, limit: `case`.limit)
+    Finding(`case`.reason, at: 0, found: `case`.found, limit: `case`.limit)
       .describe(in: &$0)
   }
   #expect(failure.reason == words)

@@ -8,20 +8,22 @@ enum Outcome: Equatable {
   case accepted(
     tokens: [String], payload: String, payloadBytes: Int, priority: UInt8,
     lifetime: Notification.Lifetime)
-  case refused(Refusal.Reason, at: Int, found: Int, limit: Int)
+  case refused(Finding.Reason, at: Int, found: Int, limit: Int)
 }
 
 private let limit = 2048
+private let rules = Rules(payloadLimit: limit)
 
 /// Reads a text as a file is read: in pieces that end at `cuts`, continued where the reader asks for more.
 private func read(_ text: [UInt8], cuts: [Int] = []) -> [Outcome] {
   var outcomes: [Outcome] = []
   var base = 0
   var ends = cuts + [text.count]
-  var reader = NotificationReader(payloadLimit: limit)
+  var reader = NotificationReader()
+  var findings = Findings()
   while !ends.isEmpty {
     let piece = Array(text[base..<ends[0]])
-    switch reader.next(in: piece.span, isWhole: ends.count == 1) {
+    switch reader.next(in: piece.span, isWhole: ends.count == 1, rules, &findings) {
     case .notification(let notification):
       outcomes.append(accepted(notification, piece))
     case .refused(let refusal, _):
@@ -43,25 +45,25 @@ private func read(_ text: [UInt8], cuts: [Int] = []) -> [Outcome] {
 
 private func accepted(_ notification: Notification, _ text: [UInt8]) -> Outcome {
   var tokens: [String] = []
-  var token = notification.firstToken
-  for index in 0..<notification.recipients {
-    if index > 0 { token = notification.nextToken(after: token, in: text.span) }
-    tokens.append(String(decoding: text[token..<token + 64], as: UTF8.self))
+  var token = notification.firstToken..<notification.firstToken + 64
+  for index in 0..<notification.tokens {
+    if index > 0 { token = notification.nextString(after: token.upperBound, in: text.span) }
+    tokens.append(String(decoding: text[token], as: UTF8.self))
   }
   return .accepted(
-    tokens: tokens, payload: String(decoding: text[notification.payload], as: UTF8.self),
-    payloadBytes: notification.payloadBytes, priority: notification.priority,
+    tokens: tokens, payload: String(decoding: text[notification.payload.range], as: UTF8.self),
+    payloadBytes: notification.payload.bytes, priority: notification.priority,
     lifetime: notification.lifetime)
 }
 
 /// A text in which ▸ stands before the byte at fault.
 struct Marked: Sendable, CustomStringConvertible {
-  var reason: Refusal.Reason
+  var reason: Finding.Reason
   var marked: String
   var found = 0
   var limit = 0
 
-  init(_ reason: Refusal.Reason, _ marked: String, found: Int = 0, limit: Int = 0) {
+  init(_ reason: Finding.Reason, _ marked: String, found: Int = 0, limit: Int = 0) {
     self.reason = reason
     self.marked = marked
     self.found = found
@@ -85,17 +87,17 @@ private func payload(of bytes: Int) -> String {
 
 /// Valid JSON that is not a notification. Each is refused at its end, so that reading can go on behind it.
 let refusedNotifications = [
-  Marked(.unknownKey, #"{"token": "\#(token)", ▸"prority": 5, \#(payload)}"#),
-  Marked(.unknownKey, #"{▸"aps": {"alert": "x"}}"#),
-  Marked(.unknownKey, #"{▸"": 1}"#),
-  Marked(.unknownKey, #"{▸"Token": 1}"#),
-  Marked(.unknownKey, #"{▸"\u0069d": "x", \#(payload)}"#),
+  Marked(.unknownKey(nearest: .priority), #"{"token": "\#(token)", ▸"prority": 5, \#(payload)}"#),
+  Marked(.unknownKey(nearest: nil), #"{▸"": 1}"#),
+  Marked(.unknownKey(nearest: .token), #"{▸"Token": 1}"#),
+  Marked(.unknownKey(nearest: .collapseID), #"{▸"collapse_id": 1}"#),
+  Marked(.unknownKey(nearest: nil), #"{▸"\u0069c": "x", \#(payload)}"#),
   Marked(.duplicateKey, #"{"token": "\#(token)", \#(payload), ▸"token": "\#(token)"}"#),
   Marked(.duplicateKey, #"{"id": "a", ▸"id": "b", \#(payload)}"#),
   Marked(.duplicateKey, #"{"payload": {"aps": {"badge": 1}, ▸"aps": {"badge": 2}}}"#),
   Marked(.missingPayload, #"▸{"token": "\#(token)"}"#),
   Marked(.missingPayload, #"▸{}"#),
-  Marked(.missingToken, #"▸{\#(payload)}"#),
+  Marked(.missingRecipient, #"▸{\#(payload)}"#),
   Marked(.payloadNotObject, #"{"payload": ▸"{}", "token": "\#(token)"}"#),
   Marked(.payloadNotObject, #"{"payload": ▸[{"aps": {}}]}"#),
   Marked(.missingAps, #"{"payload": ▸{}}"#),
@@ -107,9 +109,9 @@ let refusedNotifications = [
   Marked(.alert, #"{"payload": {"aps": {"badge": 1, "alert":▸1}}}"#),
   Marked(.badge, #"{"token": "\#(token)", "payload": {"aps": {"badge": ▸"1"}}}"#),
   Marked(.badge, #"{"payload": {"aps": {"badge" : ▸null}}}"#),
-  Marked(.sound, #"{"payload": {"aps": {"sound": ▸{"name": "default"}}}}"#),
-  Marked(.sound, #"{"payload": {"aps": {"sound": ▸true}}}"#),
-  Marked(.category, #"{"payload": {"aps": {"alert": "x", "category": ▸5}}}"#),
+  Marked(.notString(.sound), #"{"payload": {"aps": {"sound": ▸{"name": "default"}}}}"#),
+  Marked(.notString(.sound), #"{"payload": {"aps": {"sound": ▸true}}}"#),
+  Marked(.notString(.category), #"{"payload": {"aps": {"alert": "x", "category": ▸5}}}"#),
   Marked(.contentAvailable, #"{"payload": {"aps": {"content-available": ▸"1"}}}"#),
   Marked(.contentAvailable, #"{"payload": {"aps": {"content-available": ▸0}, "x": 1}}"#),
   Marked(.contentAvailable, #"{"payload": {"aps": {"content-available": ▸1.0}}}"#),
@@ -153,10 +155,17 @@ let refusedNotifications = [
   Marked(.ttl, #"{"ttl": ▸true}"#),
   Marked(.ttl, #"{"ttl": ▸{"ttl": 1}}"#),
   Marked(.expirationAndTtl, #"{"ttl": 1, ▸"expiration": 1, \#(payload)}"#),
-  Marked(.expirationAndTtl, #"{"expiration": 1, ▸"ttl": 1, \#(payload)}"#),
-  Marked(.notString, #"{"topic": ▸1}"#),
-  Marked(.notString, #"{"push-type": ▸{}, \#(payload)}"#),
-  Marked(.notString, #"{"id": ▸null}"#),
+  Marked(.expiration, #"{"expiration": ▸1700000000000}"#, found: 13),
+  Marked(.expirationPast, #"{"expiration": ▸3600, \#(payload)}"#),
+  Marked(.notBefore, #"{"not-before": ▸"8:00", \#(payload)}"#),
+  Marked(.notBefore, #"{"not-before": ▸1700000000000}"#, found: 13),
+  Marked(.notBeforePast, #"{"not-before": ▸60, \#(payload)}"#),
+  Marked(.registered, #"{"registered": ▸-1, \#(payload)}"#),
+  Marked(.registered, #"{"registered": ▸86400, \#(payload)}"#),
+  Marked(.expirationAndTtl, #"{"expiration": 1700000000, ▸"ttl": 1, \#(payload)}"#),
+  Marked(.mustBeString(.topic), #"{"topic": ▸1}"#),
+  Marked(.mustBeString(.pushType), #"{"push-type": ▸{}, \#(payload)}"#),
+  Marked(.mustBeString(.id), #"{"id": ▸null}"#),
 ]
 
 /// Text that is not JSON.
@@ -233,7 +242,7 @@ func `what is no notification is refused with its reason and place`(_ case: Mark
     #expect(all.contains(.json(problem)), "\(problem)")
   }
   for reason in all {
-    let words = text { Refusal(reason: reason, offset: 0, found: 3, limit: 2).describe(in: &$0) }
+    let words = text { Finding(reason, at: 0, found: 3, limit: 2).describe(in: &$0) }
     #expect(words.utf8.count > 10 && !words.hasSuffix("."), "\(words)")
   }
 }
@@ -270,8 +279,9 @@ func `what is not UTF-8 is refused at its first byte`(hex: String) {
   let text = good.bytes
   for end in 1..<text.count {
     let part = Array(text[..<end])
-    var reader = NotificationReader(payloadLimit: limit)
-    guard case .more(from: 0) = reader.next(in: part.span, isWhole: false) else {
+    var reader = NotificationReader()
+    var findings = Findings()
+    guard case .more(from: 0) = reader.next(in: part.span, isWhole: false, rules, &findings) else {
       Issue.record("did not ask for more behind \(end) bytes")
       continue
     }
@@ -443,11 +453,12 @@ func `after text that is not JSON, reading goes on at the next line that begins 
 
 @Test func `lines are counted over white space and over what is not JSON`() {
   let text = "\n\n\(good)\n{bad\n\nbad}\n\(good)\n".bytes
-  var reader = NotificationReader(payloadLimit: limit)
+  var reader = NotificationReader()
+  var findings = Findings()
   var lines: [Int] = []
   var starts: [Int] = []
   while true {
-    if case .end = reader.next(in: text.span, isWhole: true) { break }
+    if case .end = reader.next(in: text.span, isWhole: true, rules, &findings) { break }
     lines.append(reader.lineEnds)
     starts.append(reader.lineStart)
   }

@@ -7,6 +7,7 @@ public struct Agent: ~Copyable {
   var config: Config
   var courier: Courier
   var spool: SpoolDirectory
+  let recipients: RecipientsDirectory
   var connection: GatewayConnection
   var log = Log()
   var page: MappedStatusPage
@@ -45,6 +46,7 @@ public struct Agent: ~Copyable {
     _ = getrandom(&seed, 8, 0)
     courier = Courier(config.courier, seed: seed)
     if let progress = spool.progress() { courier.resume(progress) }
+    recipients = RecipientsDirectory(config.recipients.pointer)
     connection = GatewayConnection(address: address.bytes, timeout: config.connectTimeout)
     progress = ProgressBar(isWanted: config.courier.isOnce)
     gateway = address.cString()
@@ -103,6 +105,7 @@ public struct Agent: ~Copyable {
       case .scan: progress.found(spool.scan(&courier))
       case .open: spool.open(&courier)
       case .read: spool.read(&courier)
+      case .readRecipients: recipients.read(&courier)
       case .close:
         spool.closeFile()
         courier.closed()

@@ -21,6 +21,7 @@ public struct Config: ~Copyable {
   public var spool = CString("/var/spool/tinypush")
   public var state = CString("/var/lib/tinypush")
   public var status = CString("")
+  public var recipients = CString("/etc/tinypush/recipients")
   public var connectTimeout = Duration.seconds(10)
   public var failedLimit = 1000
 
@@ -30,17 +31,18 @@ public struct Config: ~Copyable {
 
   public enum Key: Int {
     case environment, gateway, feedback, certificate, key, keyPassword, ca, alpn, spool, state,
-      status
+      status, recipients, defaultLanguage
     case format, payloadLimit, linger, settle, ttl, confirm, barrierInterval, uncertain, window,
       rescan
     case connectTimeout, failedLimit
   }
 
-  public static var names: InlineArray<23, StaticString> {
+  public static var names: InlineArray<25, StaticString> {
     [
       "environment", "gateway", "feedback", "certificate", "key", "key-password", "ca", "alpn",
       "spool",
-      "state", "status", "format", "payload-limit", "linger", "settle", "ttl", "confirm",
+      "state", "status", "recipients", "default-language", "format", "payload-limit", "linger",
+      "settle", "ttl", "confirm",
       "barrier-interval", "uncertain", "window", "rescan", "connect-timeout", "failed-limit",
     ]
   }
@@ -95,6 +97,12 @@ public struct Config: ~Copyable {
     case .spool: spool = try Self.path(value)
     case .state: state = try Self.path(value)
     case .status: status = try Self.path(value)
+    case .recipients: recipients = try Self.path(value)
+    case .defaultLanguage:
+      guard let language = LanguageTag(value) else {
+        throw .value("a language, such as en or fr-CA")
+      }
+      courier.rules.defaultLanguage = language
     case .format:
       guard let number = Self.number(value), number <= 2,
         let format = FrameFormat(rawValue: UInt8(number))
@@ -104,7 +112,7 @@ public struct Config: ~Copyable {
       guard let size = Self.size(value), size >= 16, size <= 4096 else {
         throw .value("a size from 16 to 4096 bytes (256, 2048 or 4096 by the age of the gateway)")
       }
-      courier.payloadLimit = Int(size)
+      courier.rules.payloadLimit = Int(size)
     case .linger: courier.linger = try Self.duration(value, max: 60_000)
     case .settle:
       let settle = try Self.duration(value, max: 3_600_000)

@@ -24,4 +24,15 @@ struct Descriptor: ~Copyable {
     self.init(
       directory, name.cString, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, error: &error)
   }
+
+  /// Reads from `offset` on as much as there is room for. Returns the bytes read, or -errno.
+  static func read(
+    _ descriptor: Int32, _ room: UnsafeMutableBufferPointer<UInt8>, at offset: Int64
+  ) -> Int {
+    while true {
+      let count = pread(descriptor, room.baseAddress, room.count, off_t(offset))
+      if count >= 0 { return Int(count) }
+      if clinux_errno() != EINTR { return -Int(clinux_errno()) }
+    }
+  }
 }

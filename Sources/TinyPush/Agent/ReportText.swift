@@ -60,6 +60,11 @@ extension Report {
     case .fileChanged:
       text.append("a file in new/ was removed or changed while it was being delivered")
       return .notice
+    case .recipientsChanged:
+      text.append(
+        "a recipients file was changed while what goes to it was under way: its notifications are sent again, to all of them"
+      )
+      return .notice
     case .notScanned:
       text.append(
         "new/ cannot be read: is it a directory of the agent's user, and is the disk sound?")

@@ -122,12 +122,7 @@ public struct SpoolDirectory: ~Copyable {
         O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
     }
     guard descriptor >= 0 else {
-      switch -descriptor {
-      case ENOENT: courier.couldNotOpen(.vanished)
-      case ELOOP, ENXIO, ENODEV: courier.couldNotOpen(.notRegular)
-      case EMFILE, ENFILE, ENOMEM, EAGAIN: courier.couldNotOpen(.later)
-      default: courier.couldNotOpen(.unreadable(-descriptor))
-      }
+      courier.couldNotOpen(OpenFailure(errno: -descriptor))
       return
     }
     var information = stat()
@@ -136,11 +131,11 @@ public struct SpoolDirectory: ~Copyable {
       courier.couldNotOpen(.notRegular)
       return
     }
-    let identity = Self.identity(&information)
+    let identity = FileIdentity(&information)
     let size = Int64(information.st_size)
     let offset = courier.readOffset
     let room = courier.inputRoom
-    let count = Self.read(descriptor, room, at: offset)
+    let count = Descriptor.read(descriptor, room, at: offset)
     guard count >= 0 else {
       CLinux.close(descriptor)
       courier.couldNotOpen(.unreadable(Int32(-count)))
@@ -161,14 +156,14 @@ public struct SpoolDirectory: ~Copyable {
     var bytes: InlineArray<16, UInt8> = .init(repeating: 0x20)
     var span = bytes.mutableSpan
     let from = max(size - 16, 0)
-    _ = span.withUnsafeMutableBufferPointer { read(descriptor, $0, at: from) }
+    _ = span.withUnsafeMutableBufferPointer { Descriptor.read(descriptor, $0, at: from) }
     for index in 0..<16 where bytes[15 - index] > 0x20 { return bytes[15 - index] }
     return 0
   }
 
   /// Reads on in the open file.
   mutating func read(_ courier: inout Courier) {
-    let count = Self.read(file, courier.inputRoom, at: courier.readOffset)
+    let count = Descriptor.read(file, courier.inputRoom, at: courier.readOffset)
     if count <= 0 { closeFile() }
     if count < 0 {
       courier.couldNotRead(Int32(-count))
@@ -183,23 +178,6 @@ public struct SpoolDirectory: ~Copyable {
     file = -1
   }
 
-  private static func identity(_ information: inout stat) -> FileIdentity {
-    FileIdentity(
-      inode: UInt64(information.st_ino), changeTimeNs: clinux_change_time_ns(&information),
-      size: Int64(information.st_size))
-  }
-
-  /// Bytes read, or -errno.
-  private static func read(
-    _ descriptor: Int32, _ room: UnsafeMutableBufferPointer<UInt8>, at offset: Int64
-  ) -> Int {
-    while true {
-      let count = pread(descriptor, room.baseAddress, room.count, off_t(offset))
-      if count >= 0 { return Int(count) }
-      if clinux_errno() != EINTR { return -Int(clinux_errno()) }
-    }
-  }
-
   /// Unlinks the settled file, unless it is another one by now. Where it may wait under another name, too, it counts as
   /// replaced, so that it is looked for.
   mutating func remove(_ courier: inout Courier) -> Removal {
@@ -210,7 +188,7 @@ public struct SpoolDirectory: ~Copyable {
       guard fstatat(new.number, path, &information, AT_SYMLINK_NOFOLLOW) == 0 else {
         return clinux_errno() == ENOENT ? .replaced : .failed
       }
-      guard Self.identity(&information) == identity else { return .replaced }
+      guard FileIdentity(&information) == identity else { return .replaced }
       guard unlinkat(new.number, path, 0) == 0 else {
         return clinux_errno() == ENOENT ? .replaced : .failed
       }
@@ -232,4 +210,23 @@ public struct SpoolDirectory: ~Copyable {
 
   /// Whether everything in `failed/` is on disk.
   func sync() -> Bool { failed.sync() }
+}
+
+extension FileIdentity {
+  init(_ information: inout stat) {
+    self.init(
+      inode: UInt64(information.st_ino), changeTimeNs: clinux_change_time_ns(&information),
+      size: Int64(information.st_size))
+  }
+}
+
+extension OpenFailure {
+  init(errno: Int32) {
+    switch errno {
+    case ENOENT: self = .vanished
+    case ELOOP, ENXIO, ENODEV: self = .notRegular
+    case EMFILE, ENFILE, ENOMEM, EAGAIN: self = .later
+    default: self = .unreadable(errno)
+    }
+  }
 }

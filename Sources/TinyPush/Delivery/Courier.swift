@@ -10,7 +10,7 @@
 public struct Courier: ~Copyable {
   public struct Settings {
     public var format = FrameFormat.items
-    public var payloadLimit = 2048
+    public var rules = Rules()
     /// Seconds that the service may keep a notification which does not say itself.
     public var ttl: UInt32 = 86_400
     public var linger = Duration.milliseconds(20)
@@ -52,6 +52,9 @@ public struct Courier: ~Copyable {
     case open
     /// Read on from ``readOffset`` into ``inputRoom``; then ``filled(bytes:isWhole:)``.
     case read
+    /// Open the recipients file ``recipientsName()`` and read from ``recipientsOffset`` into ``recipientsRoom``; then
+    /// ``readRecipients(_:bytes:isWhole:)`` or ``couldNotReadRecipients(_:)``.
+    case readRecipients
     /// Close the file that was opened.
     case close
     /// Append ``failure`` to the file of the same name in `failed/`; then ``recorded(_:)``.
@@ -136,6 +139,8 @@ public struct Courier: ~Copyable {
   var reading: Reading?
   var interrupted: Reading?
   let input = FixedBuffer<UInt8>(capacity: 2 * NotificationReader.objectBytesMax)
+  var roster = Roster()
+  var rosterVersions = RosterVersions()
   var mustClose = false
   /// Nothing is opened before.
   var pausedUntil: Instant?
@@ -207,6 +212,8 @@ public struct Courier: ~Copyable {
   var isGatewayUnproven = false
   var isStopping = false
   var invalidTokens = InvalidTokens()
+  /// What is found in the notification that is being read.
+  var findings = Findings()
 
   /// A TLS record's bound (RFC 8446 section 5.1), less the byte in which TLS 1.3 hides the record's type: one more, and
   /// mbedTLS makes two records of it.
@@ -365,6 +372,7 @@ public struct Courier: ~Copyable {
     sent.forEachBuffer(body)
     again.forEachBuffer(body)
     claims.forEachBuffer(body)
+    roster.forEachBuffer(body)
     backlog.forEachBuffer(body)
   }
 

@@ -18,17 +18,11 @@ extension Courier {
   private static let excerptBytesMax = 2048
 
   /// A notification was refused before it was sent.
-  mutating func record(_ refusal: Refusal, object: Range<Int>, of now: inout Reading) {
+  mutating func record(_ refusal: Finding, object: Range<Int>, of now: inout Reading) {
     var reason = Text(capacity: 512)
     refusal.describe(in: &reason)
     begin(reason, claim: now.claim)
-    countLines(upTo: min(refusal.offset, now.inputBytes), of: &now)
-    failure.append(",\"offset\":")
-    failure.append(now.inputOffset + Int64(refusal.offset))
-    failure.append(",\"line\":")
-    failure.append(now.lines + 1)
-    failure.append(",\"column\":")
-    failure.append(now.lineCharacters + 1)
+    appendPlace(refusal.offset, of: &now)
     let text = input.looseSpan(0..<now.inputBytes)
     switch refusal.reason {
     case .json, .notAnObject, .objectTooLarge:
@@ -45,7 +39,7 @@ extension Courier {
 
   /// A notification was sent and is not sent again: the gateway refused it, or dies at it.
   mutating func refuse(
-    _ notification: Notification, digits: Span<UInt8>, _ verdict: Verdict, of now: Reading
+    _ notification: Notification, _ token: DeviceToken, _ verdict: Verdict, of now: Reading
   ) {
     var reason = Text(capacity: 512)
     switch verdict {
@@ -67,8 +61,9 @@ extension Courier {
           : "look for what is unusual in it")
       begin(reason, claim: now.claim)
     }
-    failure.append(",\"token\":")
-    failure.append(json: digits)
+    failure.append(",\"token\":\"")
+    failure.append(hex: token.bytes.span)
+    failure.append("\"")
     failure.append(",\"offset\":")
     failure.append(now.inputOffset + Int64(notification.object.lowerBound))
     failure.append(",\"notification\":")
@@ -76,7 +71,51 @@ extension Courier {
     failure.append("}\n")
     pending = PendingFailure(
       claim: now.claim,
-      invalidToken: verdict == .refused(.invalidToken) ? DeviceToken(hex: digits) : nil)
+      invalidToken: verdict == .refused(.invalidToken) ? token : nil)
+  }
+
+  /// Something is wrong with the recipients file that is next, so that somebody does not get it.
+  mutating func record(
+    _ problem: Roster.Problem, _ notification: Notification, of now: inout Reading
+  ) {
+    var reason = Text(capacity: 512)
+    reason.append("recipients file ")
+    reason.append(bytes: roster.name())
+    switch problem {
+    case .line(let problem):
+      reason.append(", line ")
+      reason.append(roster.line)
+      reason.append(": ")
+      reason.append(problem.text)
+    case .empty:
+      reason.append(": no token is in it, so it goes to nobody: add one, on a line of its own")
+    case .unreadable(.vanished):
+      reason.append(": there is none of this name: make it, a device token a line")
+    case .unreadable(.unreadable(let error)):
+      reason.append(" cannot be read (errno ")
+      reason.append(error)
+      reason.append("): make it readable for the agent's user")
+    case .unreadable: reason.append(": must be a regular file")
+    }
+    now.isAtStart = false
+    now.recipientIsLeft = true
+    begin(reason, claim: now.claim)
+    let start = notification.object.lowerBound
+    appendPlace(start, of: &now)
+    failure.append(",\"notification\":")
+    appendInOneLine(input.looseSpan(notification.object))
+    failure.append("}\n")
+    pending = PendingFailure(claim: now.claim, isOurCheck: true)
+  }
+
+  private mutating func appendPlace(_ offset: Int, of now: inout Reading) {
+    countLines(upTo: min(offset, now.inputBytes), of: &now)
+    failure.append(",\"offset\":")
+    failure.append(now.inputOffset + Int64(offset))
+    failure.append(",\"line\":")
+    failure.append(now.lines + 1)
+    failure.append(",\"column\":")
+    failure.append(now.lineCharacters + 1)
   }
 
   /// A file cannot be read at all; the shell moves it beside the failure, so that its place is free.

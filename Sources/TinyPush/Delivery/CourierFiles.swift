@@ -183,7 +183,9 @@ extension Courier {
     }
     isRecordUnsynced = true
     claims.noteFailure(failure.claim)
-    if let token = failure.invalidToken { invalidTokens.insert(token) }
+    if let token = failure.invalidToken {
+      invalidTokens.insert(token, at: time.wallSeconds ?? .max)
+    }
     if failure.isOurCheck {
       counters.failedCheck += 1
       reports.add(failure.movesFile ? .unreadable : .failedCheck)
@@ -255,6 +257,15 @@ extension Courier {
     trim = Trim()
     claims.keep(now.claim, isChanged: true)
     reports.add(.fileChanged)
+    if now.isFresh || now.endsFile { finishFile(now.claim) }
+  }
+
+  /// Its recipients are others by now than those that were counted: the whole file is delivered again, since a place in it
+  /// does not say any more to whom.
+  mutating func startOver(_ now: Reading) {
+    trim = Trim()
+    claims.keep(now.claim, isChanged: true)
+    reports.add(.recipientsChanged)
     if now.isFresh || now.endsFile { finishFile(now.claim) }
   }
 

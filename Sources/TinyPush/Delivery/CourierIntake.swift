@@ -22,6 +22,7 @@ extension Courier {
       if mustClose { return .close }
       switch state {
       case .goOn: continue
+      case .wantsRecipients: return .readRecipients
       case .stop(let why):
         intakeState = why
         guard isStopping && trim.isEmpty else { return nil }
@@ -36,13 +37,13 @@ extension Courier {
   }
 
   /// Whether a frame may be put into the batch now.
-  private var canFrame: Bool {
+  var canFrame: Bool {
     guard case .up = link else { return false }
     return !isBlocked && barrierID == nil && !goesAlone && nextID < .max - 1
   }
 
   /// Whether what is sent next can be kept in mind, and after a cut put before what already is to go again.
-  private var hasRoomForStretch: Bool {
+  var hasRoomForStretch: Bool {
     sent.count + 2 < sent.capacity && sent.count + again.count + 4 < again.capacity
   }
 
@@ -70,8 +71,8 @@ extension Courier {
       }
       reading = Reading(
         claim: stretch.claim, isFresh: false, isAtStart: false, inputOffset: stretch.offset,
-        reader: NotificationReader(payloadLimit: settings.payloadLimit),
-        recipient: stretch.recipient, remaining: stretch.count, endsFile: stretch.endsFile,
+        reader: NotificationReader(), recipient: stretch.recipient, remaining: stretch.count,
+        endsFile: stretch.endsFile,
         wasSent: stretch.wasSent)
       return nil
     }
@@ -92,7 +93,7 @@ extension Courier {
     backlog.removeSmallest()
     reading = Reading(
       claim: claim, isFresh: true, isAtStart: true, inputOffset: 0,
-      reader: NotificationReader(payloadLimit: settings.payloadLimit), recipient: 0)
+      reader: NotificationReader(), recipient: 0)
     return nil
   }
 
@@ -117,13 +118,16 @@ extension Courier {
     return .scan
   }
 
-  private enum Progress {
+  /// How reading goes.
+  enum IntakeProgress {
     case goOn
+    /// More of the recipients file is needed.
+    case wantsRecipients
     case stop(Intake)
   }
 
   /// Reads and frames on in the present file.
-  private mutating func readOn() -> Progress {
+  private mutating func readOn() -> IntakeProgress {
     guard var now = reading else { return .goOn }
     if now.inputOffset < now.passUntil {
       pass(&now)
@@ -132,16 +136,24 @@ extension Courier {
     }
     while now.remaining > 0 {
       let before = now.reader
-      let result = now.reader.next(in: input.span(0..<now.inputBytes), isWhole: now.isWhole)
+      let result = now.reader.next(
+        in: input.looseSpan(0..<now.inputBytes), isWhole: now.isWhole, settings.rules, &findings)
       switch result {
       case .notification(let notification):
         // Behind text that is not JSON it begins at its brace: read from further up, it would not be found again.
         let start = before.isSkipping ? notification.object.lowerBound : before.index
         let progress = frame(notification, from: start, of: &now)
-        if case .stop = progress {
+        switch progress {
+        case .goOn: break
+        case .stop, .wantsRecipients:
           now.reader = before
           reading = now
           return progress
+        }
+        if now.isGivenUp {
+          release(now)
+          startOver(now)
+          return .goOn
         }
         if now.recipientIsLeft { now.reader = before } else { now.recipient = 0 }
         if pending != nil {
@@ -180,7 +192,7 @@ extension Courier {
         }
         if now.isFresh && now.isAtStart {
           record(
-            Refusal(reason: .notAnObject, offset: 0), object: 0..<0, of: &now)
+            Finding(.notAnObject, at: 0), object: 0..<0, of: &now)
         }
         if !now.isFresh && now.remaining > 0 {
           release(now)
@@ -209,110 +221,5 @@ extension Courier {
     guard now.inputBytes == 0 else { return }
     // Whoever cuts a file short under our hands takes what was cut off.
     if now.isWhole { now.passUntil = now.inputOffset } else { now.state = .wantsInput }
-  }
-
-  /// Puts a notification's frames into the batch, one a recipient.
-  ///
-  /// - Parameter start: where in the input reading it began, directly behind the one before it.
-  private mutating func frame(
-    _ notification: Notification, from start: Int, of now: inout Reading
-  ) -> Progress {
-    let text = input.looseSpan(0..<now.inputBytes)
-    var token = notification.firstToken
-    var recipient: UInt32 = 0
-    let claim = claims[now.claim]
-    let expiration = expirationDate(of: notification, seenAt: claim.seenAt)
-    let frameBytes = Frame.byteCount(settings.format, payloadBytes: notification.payloadBytes)
-    while recipient < UInt32(notification.recipients), now.remaining > 0 {
-      if recipient > 0 { token = notification.nextToken(after: token, in: text) }
-      defer { recipient += 1 }
-      if recipient < now.recipient { continue }
-      let digits = text.extracting(token..<token + DeviceToken.digitCount)
-      if !now.isFresh && !trim.isEmpty {
-        now.remaining -= 1
-        now.recipient = recipient + 1
-        if trim.accepted > 0 {
-          trim.accepted -= 1
-          continue
-        }
-        refuse(notification, digits: digits, trim.verdict!, of: now)
-        trim = Trim()
-        now.recipientIsLeft = recipient + 1 < UInt32(notification.recipients) && now.remaining > 0
-        return .goOn
-      }
-      guard canFrame else { return .stop(.dry) }
-      guard batchBytes + frameBytes <= batch.capacity else { return .stop(.batchFull) }
-      guard hasRoomForStretch, sent.notifications < suspicion.limit else {
-        return .stop(.windowFull)
-      }
-      now.recipient = recipient + 1
-      now.isAtStart = false
-      if !now.isFresh { now.remaining -= 1 }
-      if isExpired(notification, seenAt: claim.seenAt) {
-        counters.expired += 1
-        continue
-      }
-      guard let bytes = DeviceToken(hex: digits) else { continue }
-      if invalidTokens.contains(bytes) {
-        counters.suppressed += 1
-        continue
-      }
-      if batchBytes == 0 { batchSince = time.now }
-      batchBytes = Frame(
-        identifier: nextID, expiration: expiration, priority: notification.priority
-      ).write(
-        settings.format, token: bytes.bytes.span, payload: text.extracting(notification.payload),
-        payloadBytes: notification.payloadBytes, to: batch, at: batchBytes)
-      let place = FilePlace(
-        claim: now.claim, offset: now.inputOffset + Int64(start), recipient: recipient)
-      if framedEnd == place, let last = sent.last, last.wasSent == now.wasSent {
-        sent.extendLast()
-      } else {
-        sent.append(
-          Stretch(
-            firstID: nextID, count: 1, claim: now.claim, recipient: recipient, offset: place.offset,
-            endsFile: false, wasSent: now.wasSent))
-      }
-      framedEnd =
-        recipient + 1 < UInt32(notification.recipients)
-        ? FilePlace(claim: now.claim, offset: place.offset, recipient: recipient + 1)
-        : FilePlace(
-          claim: now.claim, offset: now.inputOffset + Int64(notification.object.upperBound),
-          recipient: 0)
-      if now.wasSent { batchRepeated += 1 }
-      nextID += 1
-    }
-    now.recipientIsLeft = false
-    return .goOn
-  }
-
-  // MARK: - Lifetimes
-
-  /// UNIX seconds at which the file was first seen, by the present clock.
-  private func seenSeconds(_ seenAt: UInt64, _ wall: Int64) -> Int64 {
-    wall - Int64(Instant(milliseconds: seenAt).until(time.now).milliseconds / 1000)
-  }
-
-  private func expirationDate(of notification: Notification, seenAt: UInt64) -> UInt32 {
-    let ttl: UInt32
-    switch notification.lifetime {
-    case .until(let seconds): return seconds
-    case .ttl(let seconds): ttl = seconds
-    case .configured: ttl = settings.ttl
-    }
-    guard ttl > 0 else { return 0 }
-    guard let wall = time.wallSeconds else { return .max }
-    return UInt32(clamping: seenSeconds(seenAt, wall) + Int64(ttl))
-  }
-
-  private func isExpired(_ notification: Notification, seenAt: UInt64) -> Bool {
-    guard let wall = time.wallSeconds else { return false }
-    switch notification.lifetime {
-    case .until(let seconds): return seconds > 0 && Int64(seconds) <= wall
-    case .ttl(0): return false
-    case .ttl(let ttl): return seenSeconds(seenAt, wall) + Int64(ttl) <= wall
-    case .configured:
-      return settings.ttl > 0 && seenSeconds(seenAt, wall) + Int64(settings.ttl) <= wall
-    }
   }
 }

@@ -29,6 +29,10 @@ struct Reading {
   var wasSent = false
   /// Up to here it was settled before the agent started.
   var passUntil: Int64 = 0
+  /// Which recipients files hold for the present notification; 0: none has been looked at.
+  var rosterEpoch: UInt32 = 0
+  /// They are others by now, so that nobody can tell to whom it was sent.
+  var isGivenUp = false
   /// The present notification has recipients left to look at.
   var recipientIsLeft = false
   /// For places in the file as people count them, only while it is read from its start: so many lines end, and so many

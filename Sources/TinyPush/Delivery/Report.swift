@@ -24,6 +24,8 @@ public enum Report {
   case lateAnswer(ErrorResponse)
   /// A file under way was removed or replaced by somebody else.
   case fileChanged
+  /// A recipients file was changed while what goes to it was under way: that goes again, to all.
+  case recipientsChanged
   /// `new/` cannot be read.
   case notScanned
   /// Delivered files cannot be removed; and they can again.

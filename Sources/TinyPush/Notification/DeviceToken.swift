@@ -27,6 +27,12 @@ public struct DeviceToken: BitwiseCopyable {
     for index in 0..<Self.byteCount { bytes[index] = source[index] }
   }
 
+  /// The first that is no hexadecimal digit; nil: all are.
+  static func firstNonDigit(_ digits: Span<UInt8>) -> Int? {
+    for index in digits.indices where hexValue(digits[index]) == nil { return index }
+    return nil
+  }
+
   @inline(__always)
   static func hexValue(_ digit: UInt8) -> UInt8? {
     switch digit {

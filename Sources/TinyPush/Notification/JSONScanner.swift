@@ -1,5 +1,5 @@
 /// What is wrong with a JSON text; the scanner's `index` says where.
-public enum JSONProblem: UInt8, Error {
+public enum JSONProblem: UInt8, Error, BitwiseCopyable {
   /// The text ends inside a value: more may come, or it was cut.
   case unexpectedEnd
   case expectedValue

@@ -7,16 +7,33 @@
 public struct Notification {
   /// The whole object, braces included.
   public internal(set) var object: Range<Int>
-  /// The payload object, and the bytes of it that go out: it less its white space.
-  public internal(set) var payload: Range<Int>
-  public internal(set) var payloadBytes: Int
-  /// The hex digits of the first device token; the others are found by ``nextToken(after:in:)``.
-  public internal(set) var firstToken: Int
-  /// How many devices it goes to.
-  public internal(set) var recipients: Int
+  public internal(set) var payload: Payload
+  /// The device tokens that stand in it: how many, and the hex digits of the first; the others are found by
+  /// ``nextString(after:in:)``.
+  public internal(set) var tokens = 0
+  public internal(set) var firstToken = 0
+  /// The recipients files that it names besides: how many, and the first name; the others are found likewise.
+  public internal(set) var lists = 0
+  public internal(set) var firstList: Range<Int> = 0..<0
+  /// An object with `aps` at its top: the payload itself, for the recipients ``defaultList``.
+  public internal(set) var isBare = false
   /// 10 (at once) or 5 (when it saves the device's power).
-  public internal(set) var priority: UInt8
-  public internal(set) var lifetime: Lifetime
+  public internal(set) var priority: UInt8 = 10
+  public internal(set) var lifetime = Lifetime.configured
+  /// UNIX seconds, UTC, before which it waits; 0: none.
+  public internal(set) var notBefore: UInt32 = 0
+  /// UNIX seconds, UTC, of the last registration of its tokens; 0: unknown.
+  public internal(set) var registered: UInt32 = 0
+  /// What it shares with those that it replaces, and with those that replace it: a hash of its `collapse-id` and its
+  /// recipients; 0: nothing.
+  public internal(set) var collapseKey: UInt64 = 0
+  /// Alerts in several languages: an object, its braces included; empty: none.
+  public internal(set) var localized: Range<Int> = 0..<0
+  /// The alert's text is shortened where it must be.
+  public internal(set) var isTrimmed = false
+
+  /// Whom a bare payload is for.
+  public static let defaultList: StaticString = "default"
 
   /// Until when the service may keep it for a device that is offline.
   public enum Lifetime: Equatable {
@@ -28,121 +45,46 @@ public struct Notification {
     case until(UInt32)
   }
 
-  /// The digits of the token behind the one at `token`, which must have one behind it.
-  func nextToken(after token: Int, in text: Span<UInt8>) -> Int {
-    var index = token + DeviceToken.digitCount + 1
-    while text[index] != 0x22 { index += 1 }
-    return index + 1
+  init(at start: Int) {
+    object = start..<start
+    payload = Payload(at: start)
+  }
+
+  /// Of an array of strings: the content of the one behind that which ends at `end`, and must have one behind it.
+  func nextString(after end: Int, in text: Span<UInt8>) -> Range<Int> {
+    var start = end + 1
+    while text[start] != 0x22 { start += 1 }
+    start += 1
+    var next = start
+    while text[next] != 0x22 { next += 1 }
+    return start..<next
   }
 }
 
-/// Why a notification is refused before it is sent, and where.
-public struct Refusal {
-  public var reason: Reason
-  /// The byte at fault, from the start of the text.
-  public var offset: Int
-  /// What the reason's words need besides: a size, a limit.
-  public var found: Int
-  public var limit: Int
+/// A payload: where it stands in the text, and what of it may be another when it goes out.
+public struct Payload {
+  /// The object, braces included.
+  public internal(set) var range: Range<Int>
+  /// Its bytes as they go out: without its white space.
+  public internal(set) var bytes = 0
+  /// The value of `alert` in `aps`; where there is none, an empty range at the place for one, behind the brace of `aps`.
+  public internal(set) var alert: Alert
+  /// Nothing is in `aps`.
+  public internal(set) var isApsEmpty = false
+  /// It has only `content-available`: nobody is shown anything, and priority 10 is an error.
+  public internal(set) var isSilent = false
 
-  public init(reason: Reason, offset: Int, found: Int = 0, limit: Int = 0) {
-    self.reason = reason
-    self.offset = offset
-    self.found = found
-    self.limit = limit
+  init(at start: Int) {
+    range = start..<start
+    alert = Alert(range: start..<start)
   }
+}
 
-  public enum Reason: Equatable {
-    case json(JSONProblem)
-    case notAnObject
-    case objectTooLarge
-    case unknownKey
-    case duplicateKey
-    case missingPayload
-    case missingToken
-    case payloadNotObject
-    case missingAps
-    case apsNotObject
-    case apsIsEmpty
-    case alert
-    case badge
-    case sound
-    case category
-    case contentAvailable
-    case payloadTooLarge
-    case tokenNotString
-    case tokenSize
-    case tokenNotHex
-    case tokenTwice
-    case tokensNotArray
-    case tokensEmpty
-    case priority
-    case prioritySilent
-    case expiration
-    case ttl
-    case expirationAndTtl
-    case notString
-  }
-
-  /// What is wrong, and how to mend it.
-  public func describe(in text: inout Text) {
-    switch reason {
-    case .json(let problem): text.append(problem.text)
-    case .notAnObject: text.append("expected '{': a notification is a JSON object")
-    case .objectTooLarge:
-      text.append("the notification is larger than ")
-      text.append(limit)
-      text.append(" bytes: give its tokens in several notifications")
-    case .unknownKey:
-      text.append(
-        "no such key: a notification has payload, token or tokens, priority, expiration or ttl, topic, push-type and id"
-      )
-    case .duplicateKey: text.append("this key stands here twice: remove one")
-    case .missingPayload:
-      text.append("no payload: add \"payload\": {\"aps\": {\"alert\": \"…\"}}")
-    case .missingToken:
-      text.append(
-        "no device token: add \"token\": \"64 hex digits\", or \"tokens\": [\"…\", \"…\"]")
-    case .payloadNotObject:
-      text.append("the payload must be an object: {\"aps\": {\"alert\": \"…\"}}")
-    case .missingAps: text.append("the payload has no aps: add \"aps\": {\"alert\": \"…\"} to it")
-    case .apsNotObject: text.append("aps must be an object: {\"alert\": \"…\"}")
-    case .apsIsEmpty:
-      text.append("aps is empty: give it an alert, a badge, a sound or content-available")
-    case .alert: text.append("alert must be a string, or an object with title and body")
-    case .badge: text.append("badge must be a number without quotes; 0 removes it")
-    case .sound:
-      text.append("sound must be a string: \"default\", or the name of a file in the app")
-    case .category:
-      text.append("category must be a string: the name of a set of actions in the app")
-    case .contentAvailable: text.append("content-available must be 1, or left out")
-    case .payloadTooLarge:
-      text.append("the payload has ")
-      text.append(found)
-      text.append(" bytes without white space, and at most ")
-      text.append(limit)
-      text.append(" may be sent (payload-limit): shorten the alert, or let the app fetch the rest")
-    case .tokenNotString: text.append("a device token must be a string of 64 hex digits")
-    case .tokenSize:
-      text.append("a device token has 64 hex digits, and this one has ")
-      text.append(found)
-      text.append(" characters")
-    case .tokenNotHex:
-      text.append("a device token has only the digits 0-9 and a-f, without spaces or <>")
-    case .tokenTwice: text.append("give either token or tokens, not both")
-    case .tokensNotArray: text.append("tokens must be an array: [\"64 hex digits\", …]")
-    case .tokensEmpty: text.append("tokens is empty: there is nobody to send it to")
-    case .priority:
-      text.append("priority must be 10 (at once) or 5 (when it saves the device's power)")
-    case .prioritySilent:
-      text.append(
-        "with only content-available, priority must be 5: the gateway refuses 10 when nothing is shown or heard"
-      )
-    case .expiration:
-      text.append("expiration must be UNIX seconds, 0 to 4294967295 (0: do not store)")
-    case .ttl: text.append("ttl must be whole seconds, 0 to 4294967295 (0: do not store)")
-    case .expirationAndTtl: text.append("give either expiration or ttl, not both")
-    case .notString: text.append("must be a string")
-    }
-  }
+/// The value of `alert`: a string or an object.
+public struct Alert {
+  public internal(set) var range: Range<Int>
+  /// Its bytes as they go out: without its white space.
+  public internal(set) var bytes = 0
+  /// What stands between the quotes of its text, the string itself or `body`; empty: there is none.
+  public internal(set) var text: Range<Int> = 0..<0
 }

@@ -27,6 +27,8 @@ struct Claim: BitwiseCopyable {
   var isChanged = false
   /// Something of it is in `failed/` that a power cut might take.
   var hasFailure = false
+  /// Which recipients files held when the first was used for it; 0: none was.
+  var rosterEpoch: UInt32 = 0
 }
 
 /// The files that are being delivered, in the order in which they were taken; they leave in the same order, since
@@ -110,6 +112,13 @@ struct Claims: ~Copyable {
     var claim = self[number]
     claim.isKept = true
     if isChanged { claim.isChanged = true }
+    ring[index(number)] = claim
+  }
+
+  func noteRoster(_ number: UInt32, epoch: UInt32) {
+    var claim = self[number]
+    guard claim.rosterEpoch == 0 else { return }
+    claim.rosterEpoch = epoch
     ring[index(number)] = claim
   }
 

@@ -52,6 +52,37 @@ public struct Frame {
     _ format: FrameFormat, token: Span<UInt8>, payload: Span<UInt8>, payloadBytes: Int,
     to buffer: borrowing FixedBuffer<UInt8>, at start: Int
   ) -> Int {
+    write(format, token: token, payloadBytes: payloadBytes, to: buffer, at: start) { place in
+      if payloadBytes == payload.count {
+        place.put(payload, in: buffer)
+      } else {
+        place.put(json: payload, in: buffer)
+      }
+    }
+  }
+
+  /// The same, with the payload as it is for one device; `text` is what its notification stands in.
+  @inline(__always)
+  func write(
+    _ format: FrameFormat, token: Span<UInt8>, _ payload: Payload, _ rendition: Rendition,
+    in text: Span<UInt8>, to buffer: borrowing FixedBuffer<UInt8>, at start: Int
+  ) -> Int {
+    guard rendition.isChanged else {
+      return write(
+        format, token: token, payload: text.extracting(payload.range), payloadBytes: payload.bytes,
+        to: buffer, at: start)
+    }
+    return write(format, token: token, payloadBytes: rendition.bytes, to: buffer, at: start) {
+      place in
+      place.put(payload, rendition, in: text, buffer)
+    }
+  }
+
+  @inline(__always)
+  private func write(
+    _ format: FrameFormat, token: Span<UInt8>, payloadBytes: Int,
+    to buffer: borrowing FixedBuffer<UInt8>, at start: Int, payload: (inout Place) -> Void
+  ) -> Int {
     var place = Place(index: start)
     place.put(format.rawValue, in: buffer)
     switch format {
@@ -59,20 +90,20 @@ public struct Frame {
       place.put16(token.count, in: buffer)
       place.put(token, in: buffer)
       place.put16(payloadBytes, in: buffer)
-      place.put(json: payload, count: payloadBytes, in: buffer)
+      payload(&place)
     case .enhanced:
       place.put32(identifier, in: buffer)
       place.put32(expiration, in: buffer)
       place.put16(token.count, in: buffer)
       place.put(token, in: buffer)
       place.put16(payloadBytes, in: buffer)
-      place.put(json: payload, count: payloadBytes, in: buffer)
+      payload(&place)
     case .items:
       place.put32(UInt32(5 * 3 + token.count + payloadBytes + 4 + 4 + 1), in: buffer)
       place.put(.deviceToken, length: token.count, in: buffer)
       place.put(token, in: buffer)
       place.put(.payload, length: payloadBytes, in: buffer)
-      place.put(json: payload, count: payloadBytes, in: buffer)
+      payload(&place)
       place.put(.identifier, length: 4, in: buffer)
       place.put32(identifier, in: buffer)
       place.put(.expiration, length: 4, in: buffer)
@@ -114,13 +145,13 @@ private struct Place {
     index += bytes.count
   }
 
-  /// JSON text less the white space between its values, `count` bytes of it.
-  mutating func put(json text: Span<UInt8>, count: Int, in buffer: borrowing FixedBuffer<UInt8>) {
-    guard count < text.count else {
-      put(text, in: buffer)
-      return
-    }
-    var isInString = false
+  /// JSON text less the white space between its values.
+  ///
+  /// - Parameter isInString: whether it begins within a string.
+  mutating func put(
+    json text: Span<UInt8>, isInString: Bool = false, in buffer: borrowing FixedBuffer<UInt8>
+  ) {
+    var isInString = isInString
     var isEscaped = false
     for position in 0..<text.count {
       let byte = text[position]
@@ -139,6 +170,28 @@ private struct Place {
       }
       put(byte, in: buffer)
     }
+  }
+
+  /// A payload with another alert, or with its alert's text shortened.
+  mutating func put(
+    _ payload: Payload, _ rendition: Rendition, in text: Span<UInt8>,
+    _ buffer: borrowing FixedBuffer<UInt8>
+  ) {
+    let gap = payload.alert.range
+    let alert = rendition.alert
+    put(json: text.extracting(payload.range.lowerBound..<gap.lowerBound), in: buffer)
+    if gap.isEmpty { put(Rendition.key.span, in: buffer) }
+    if let cut = rendition.cut {
+      put(json: text.extracting(alert.range.lowerBound..<cut), in: buffer)
+      put(Rendition.ellipsis.span, in: buffer)
+      put(
+        json: text.extracting(alert.text.upperBound..<alert.range.upperBound), isInString: true,
+        in: buffer)
+    } else {
+      put(json: text.extracting(alert.range), in: buffer)
+    }
+    if gap.isEmpty, !payload.isApsEmpty { put(0x2C, in: buffer) }
+    put(json: text.extracting(gap.upperBound..<payload.range.upperBound), in: buffer)
   }
 
   @inline(__always)

@@ -1,0 +1,195 @@
+/// The recipients file that is being gone over: a piece of its text, and how far in it everything is done.
+struct Roster: ~Copyable {
+  /// For which notification, by its file and its place there, and which of the lists that it names.
+  struct Owner: Equatable {
+    var claim: UInt32
+    var offset: Int64
+    var list: Int
+  }
+
+  /// What stands next.
+  enum Entry {
+    case recipient(DeviceToken, LanguageTag?)
+    case wrong(Problem)
+    /// More of the file must be read.
+    case more
+    case end
+  }
+
+  /// What keeps a notification from somebody.
+  enum Problem {
+    case line(RecipientsFile.Problem)
+    case empty
+    case unreadable(OpenFailure)
+  }
+
+  private static let bytesMax = 32_768
+  private let buffer = FixedBuffer<UInt8>(capacity: bytesMax)
+  private let nameBuffer = FixedBuffer<UInt8>(capacity: Envelope.listNameBytesMax + 1)
+  private var nameBytes = 0
+  private(set) var owner: Owner?
+  /// Where in the file the buffer begins, what it holds, and whether the file ends with it.
+  private var offset: Int64 = 0
+  private var bytes = 0
+  private var isWhole = false
+  /// The next line, and where the one behind it begins.
+  private var place = 0
+  private var nextPlace = 0
+  /// Its number, as people count.
+  private(set) var line: Int64 = 1
+  /// The rest of a line is passed over that was too long.
+  private var isSkipping = false
+  /// Recipients of the notification that come before the next one, and whether any, right or wrong, are in this file.
+  private(set) var recipient: UInt32 = 0
+  private var isEmpty = true
+  private var failure: OpenFailure?
+
+  init() {}
+
+  func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) { body(buffer.bytes) }
+
+  /// Its name, of which a NUL follows.
+  @_lifetime(immortal)
+  func name() -> Span<UInt8> { nameBuffer.looseSpan(0..<nameBytes) }
+
+  /// Where to read on, and to where.
+  var readOffset: Int64 { offset + Int64(bytes) }
+  var room: UnsafeMutableBufferPointer<UInt8> { buffer.room(from: bytes) }
+
+  /// Begins with a file. What is known of it is used once more for another notification of the same spool file.
+  mutating func begin(_ name: Span<UInt8>, for owner: Owner, recipient: UInt32) {
+    let isKnown =
+      isWhole && offset == 0 && self.owner?.claim == owner.claim
+      && name.equals(nameBuffer.span(0..<nameBytes))
+    self.owner = owner
+    self.recipient = recipient
+    place = 0
+    line = 1
+    isEmpty = true
+    isSkipping = false
+    failure = nil
+    guard !isKnown else { return }
+    nameBytes = name.count
+    nameBuffer.store(name, at: 0)
+    nameBuffer[nameBytes] = 0
+    offset = 0
+    bytes = 0
+    isWhole = false
+  }
+
+  /// With the notification all is done.
+  mutating func end() { owner?.offset = -1 }
+
+  /// More of the file is there.
+  mutating func filled(bytes count: Int, isWhole: Bool) {
+    bytes += count
+    self.isWhole = isWhole
+  }
+
+  /// It cannot be read, or not on.
+  mutating func failed(_ failure: OpenFailure) {
+    self.failure = failure
+    bytes = place
+    isWhole = true
+    // It is not used once more.
+    offset = max(offset, 1)
+  }
+
+  /// What stands next; ``pass()`` goes on behind it.
+  mutating func next() -> Entry {
+    if let failure { return .wrong(.unreadable(failure)) }
+    while true {
+      guard place < bytes || !isWhole else { return isEmpty ? .wrong(.empty) : .end }
+      var end = place
+      while end < bytes, buffer[end] != 0x0A { end += 1 }
+      if end == bytes, !isWhole {
+        if place == 0, bytes == buffer.capacity {
+          // A line that fills the buffer is none of ours.
+          nextPlace = bytes
+          if isSkipping { pass() } else { return .wrong(.line(.tooLong)) }
+        }
+        makeRoom()
+        return .more
+      }
+      nextPlace = min(end + 1, bytes)
+      if isSkipping {
+        isSkipping = false
+        skipLine()
+        continue
+      }
+      guard end - place <= RecipientsFile.lineBytesMax else { return .wrong(.line(.tooLong)) }
+      switch RecipientsFile.read(buffer.looseSpan(place..<end)) {
+      case .nothing: skipLine()
+      case .recipient(let token, let language): return .recipient(token, language)
+      case .wrong(let problem): return .wrong(.line(problem))
+      }
+    }
+  }
+
+  /// What ``next()`` told of is done with.
+  mutating func pass(isRecipient: Bool = false) {
+    let isOfAll = isEmpty && place == bytes && isWhole || failure != nil
+    isEmpty = false
+    failure = nil
+    guard !isOfAll else { return }
+    if isRecipient { recipient += 1 }
+    if nextPlace == bytes, !isWhole, bytes > 0, buffer[bytes - 1] != 0x0A { isSkipping = true }
+    if isSkipping { place = nextPlace } else { skipLine() }
+  }
+
+  private mutating func skipLine() {
+    place = nextPlace
+    line += 1
+  }
+
+  private mutating func makeRoom() {
+    offset += Int64(place)
+    bytes -= place
+    buffer.move(from: place, to: 0, count: bytes)
+    place = 0
+  }
+}
+
+/// Which recipients files were seen, so that it is noticed when one is another by now: the places that are kept of
+/// notifications under way count its recipients.
+struct RosterVersions: ~Copyable {
+  private struct Version: BitwiseCopyable {
+    var name: UInt64
+    var identity: FileIdentity
+  }
+
+  private static let capacity = 64
+  private var versions: InlineArray<64, Version> = .init(
+    repeating: Version(name: 0, identity: FileIdentity(inode: 0, changeTimeNs: 0)))
+  private var count = 0
+  private var oldest = 0
+  /// Counts the changes that were noticed; never 0.
+  private(set) var epoch: UInt32 = 1
+
+  init() {}
+
+  /// A file was opened.
+  mutating func note(_ name: Span<UInt8>, _ identity: FileIdentity) {
+    var hash = Hash()
+    hash.add(name)
+    for index in 0..<count where versions[index].name == hash.value {
+      guard versions[index].identity != identity else { return }
+      versions[index].identity = identity
+      epoch &+= 1
+      return
+    }
+    let version = Version(name: hash.value, identity: identity)
+    if count < Self.capacity {
+      versions[count] = version
+      count += 1
+    } else {
+      // Of the one that is forgotten nothing can be told any more.
+      versions[oldest] = version
+      oldest = (oldest + 1) % Self.capacity
+      epoch &+= 1
+    }
+  }
+
+  /// A file is gone, or cannot be read: whatever is under way to its recipients cannot be told apart any more.
+  mutating func noteGone() { epoch &+= 1 }
+}

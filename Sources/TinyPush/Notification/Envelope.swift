@@ -1,0 +1,343 @@
+/// The members of a notification's object, as they are read. What is valid JSON and yet wrong goes to the findings, so that
+/// the object's end is always found.
+struct Envelope {
+  private(set) var notification: Notification
+  private var seen: UInt32 = 0
+  private var priorityAt = 0
+  private var collapseID: Range<Int> = 0..<0
+
+  /// The longest `collapse-id`, in bytes. Source: APNs Provider API, 2015-12 and later, `apns-collapse-id`.
+  static let collapseIDBytesMax = 64
+  /// The longest name of a recipients file. Inferred: names are for people.
+  static let listNameBytesMax = 64
+  /// A date before this (2001-09-09) is none that anybody means.
+  static let dateMin: UInt64 = 1_000_000_000
+
+  init(at start: Int) {
+    notification = Notification(at: start)
+  }
+
+  /// Reads the object; the scanner stands on its brace.
+  mutating func read(
+    _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
+  ) throws(JSONProblem) {
+    let before = scanner
+    guard try scanner.openObject(text) else { return }
+    repeat {
+      let range = try scanner.key(text)
+      let keyAt = range.lowerBound - 1
+      guard let key = EnvelopeKey(spelled: text.extracting(range)) else {
+        if PayloadReader.isAps(text.extracting(range)) {
+          findings.clear()
+          scanner = before
+          try readBare(text, by: &scanner, &findings)
+          return
+        }
+        findings.add(
+          Finding(.unknownKey(nearest: .nearest(to: text.extracting(range))), at: keyAt))
+        try scanner.skipValue(text)
+        continue
+      }
+      if isSeen(key) { findings.add(Finding(.duplicateKey, at: keyAt)) }
+      seen |= 1 << key.rawValue
+      let first = try scanner.peek(text)
+      let at = scanner.index
+      switch key {
+      case .token:
+        if isSeen(.tokens) { findings.add(Finding(.tokenTwice, at: keyAt)) }
+        try readToken(text, by: &scanner, &findings)
+      case .tokens:
+        if isSeen(.token) { findings.add(Finding(.tokenTwice, at: keyAt)) }
+        guard first == 0x5B else {
+          findings.add(Finding(.tokensNotArray, at: at))
+          try scanner.skipValue(text)
+          continue
+        }
+        scanner.index += 1
+        guard try !scanner.take(0x5D, text) else {
+          findings.add(Finding(.tokensEmpty, at: at))
+          continue
+        }
+        repeat { try readToken(text, by: &scanner, &findings) } while try scanner.nextElement(text)
+      case .to: try readTo(text, by: &scanner, &findings)
+      case .payload:
+        guard first == 0x7B else {
+          findings.add(Finding(.payloadNotObject, at: at))
+          try scanner.skipValue(text)
+          continue
+        }
+        var reader = PayloadReader(at: at)
+        notification.payload = try reader.read(text, by: &scanner, &findings)
+      case .priority:
+        priorityAt = at
+        let number = try wholeNumber(text, by: &scanner)
+        guard let number, number == 10 || number == 5 else {
+          findings.add(Finding(.priority, at: at))
+          continue
+        }
+        notification.priority = UInt8(number)
+      case .expiration:
+        if isSeen(.ttl) { findings.add(Finding(.expirationAndTtl, at: keyAt)) }
+        guard let date = try date(.expiration, .expirationPast, text, by: &scanner, &findings)
+        else { continue }
+        notification.lifetime = .until(date)
+      case .ttl:
+        if isSeen(.expiration) { findings.add(Finding(.expirationAndTtl, at: keyAt)) }
+        guard let number = try wholeNumber(text, by: &scanner), number <= UInt64(UInt32.max) else {
+          findings.add(Finding(.ttl, at: at))
+          continue
+        }
+        notification.lifetime = .ttl(UInt32(number))
+      case .notBefore:
+        guard let date = try date(.notBefore, .notBeforePast, text, by: &scanner, &findings) else {
+          continue
+        }
+        notification.notBefore = date
+      case .registered:
+        guard let date = try date(.registered, .registered, text, by: &scanner, &findings) else {
+          continue
+        }
+        notification.registered = date
+      case .collapseID:
+        guard first == 0x22 else {
+          findings.add(Finding(.mustBeString(key), at: at))
+          try scanner.skipValue(text)
+          continue
+        }
+        collapseID = try scanner.string(text)
+        let isGood = !collapseID.isEmpty && collapseID.count <= Self.collapseIDBytesMax
+        if !isGood { findings.add(Finding(.collapseID, at: at, found: collapseID.count)) }
+      case .trim:
+        try scanner.skipValue(text)
+        notification.isTrimmed = text.extracting(at..<scanner.index).equals("true")
+        if !notification.isTrimmed, !text.extracting(at..<scanner.index).equals("false") {
+          findings.add(Finding(.trim, at: at))
+        }
+      case .localized: try readLocalized(text, by: &scanner, &findings)
+      case .topic, .pushType, .id:
+        if first != 0x22 { findings.add(Finding(.mustBeString(key), at: at)) }
+        try scanner.skipValue(text)
+      }
+    } while try scanner.nextMember(text)
+    notification.object = before.index..<scanner.index
+  }
+
+  /// An object with `aps` at its top.
+  private mutating func readBare(
+    _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
+  ) throws(JSONProblem) {
+    let start = scanner.index
+    self = Envelope(at: start)
+    var reader = PayloadReader(at: start, isBare: true)
+    notification.payload = try reader.read(text, by: &scanner, &findings)
+    notification.object = notification.payload.range
+    notification.isBare = true
+    notification.lists = 1
+    seen = 1 << EnvelopeKey.payload.rawValue | 1 << EnvelopeKey.to.rawValue
+  }
+
+  /// What only the whole object shows.
+  @inline(__always)
+  mutating func finish(_ text: Span<UInt8>, _ rules: Rules, _ findings: inout Findings) {
+    let start = notification.object.lowerBound
+    if !isSeen(.payload) { findings.add(Finding(.missingPayload, at: start)) }
+    let recipients: UInt32 =
+      1 << EnvelopeKey.token.rawValue | 1 << EnvelopeKey.tokens.rawValue
+      | 1 << EnvelopeKey.to.rawValue
+    if seen & recipients == 0 { findings.add(Finding(.missingRecipient, at: start)) }
+    let payload = notification.payload
+    if !notification.localized.isEmpty {
+      checkLocalized(text, rules, &findings)
+    } else {
+      if payload.isApsEmpty {
+        findings.add(Finding(.apsIsEmpty, at: payload.alert.range.lowerBound - 1))
+      }
+      if payload.isSilent {
+        if !isSeen(.priority) {
+          notification.priority = 5
+        } else if notification.priority == 10 {
+          findings.add(Finding(.prioritySilent, at: priorityAt))
+        }
+      }
+    }
+    if payload.bytes > rules.payloadLimit {
+      checkSize(Rendition(payload), at: payload.range.lowerBound, text, rules, &findings)
+    }
+    if !collapseID.isEmpty { notification.collapseKey = collapseKey(text) }
+  }
+
+  // MARK: - Recipients
+
+  private mutating func readToken(
+    _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
+  ) throws(JSONProblem) {
+    guard try scanner.peek(text) == 0x22 else {
+      findings.add(Finding(.tokenNotString, at: scanner.index))
+      try scanner.skipValue(text)
+      return
+    }
+    let digits = try scanner.string(text)
+    if digits.count != DeviceToken.digitCount {
+      findings.add(Finding(.tokenSize, at: digits.lowerBound, found: digits.count))
+    } else if let index = DeviceToken.firstNonDigit(text.extracting(digits)) {
+      findings.add(Finding(.tokenNotHex, at: digits.lowerBound + index))
+    }
+    if notification.tokens == 0 { notification.firstToken = digits.lowerBound }
+    notification.tokens += 1
+  }
+
+  private mutating func readTo(
+    _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
+  ) throws(JSONProblem) {
+    let at = scanner.index
+    switch try scanner.peek(text) {
+    case 0x22: try readListName(text, by: &scanner, &findings)
+    case 0x5B:
+      scanner.index += 1
+      guard try !scanner.take(0x5D, text) else {
+        findings.add(Finding(.toEmpty, at: at))
+        return
+      }
+      repeat {
+        if try scanner.peek(text) == 0x22 {
+          try readListName(text, by: &scanner, &findings)
+        } else {
+          findings.add(Finding(.to, at: scanner.index))
+          try scanner.skipValue(text)
+        }
+      } while try scanner.nextElement(text)
+    default:
+      findings.add(Finding(.to, at: at))
+      try scanner.skipValue(text)
+    }
+  }
+
+  private mutating func readListName(
+    _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
+  ) throws(JSONProblem) {
+    let at = scanner.index
+    let range = try scanner.string(text)
+    let name = text.extracting(range)
+    if !RecipientsFile.isName(name) {
+      let isToken = name.count == DeviceToken.digitCount && DeviceToken.firstNonDigit(name) == nil
+      findings.add(Finding(isToken ? .listIsToken : .listName, at: at))
+    }
+    if notification.lists == 0 { notification.firstList = range }
+    notification.lists += 1
+  }
+
+  // MARK: - Languages
+
+  private mutating func readLocalized(
+    _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
+  ) throws(JSONProblem) {
+    let start = scanner.index
+    guard text[start] == 0x7B else {
+      findings.add(Finding(.localized, at: start))
+      try scanner.skipValue(text)
+      return
+    }
+    guard try scanner.openObject(text) else {
+      findings.add(Finding(.localizedEmpty, at: start))
+      return
+    }
+    var languages = KeysSeen()
+    repeat {
+      let range = try scanner.key(text)
+      languages.insert(nil, range, in: text, &findings)
+      if LanguageTag(text.extracting(range)) == nil {
+        findings.add(Finding(.localizedLanguage, at: range.lowerBound - 1))
+      }
+      _ = try Alert(text, by: &scanner, &findings)
+    } while try scanner.nextMember(text)
+    notification.localized = start..<scanner.index
+  }
+
+  private func checkLocalized(_ text: Span<UInt8>, _ rules: Rules, _ findings: inout Findings) {
+    let payload = notification.payload
+    guard isSeen(.payload) else { return }
+    let localized = notification.localized
+    if payload.alert.range.isEmpty,
+      Localization.alert(for: rules.defaultLanguage, in: localized, of: text) == nil
+    {
+      findings.add(Finding(.localizedNoDefault, at: localized.lowerBound))
+    }
+    var scanner = JSONScanner(at: localized.lowerBound)
+    do throws(JSONProblem) {
+      guard try scanner.openObject(text) else { return }
+      repeat {
+        _ = try scanner.key(text)
+        let alert = try Alert(text, by: &scanner)
+        let rendition = Rendition(payload, alert)
+        if rendition.bytes > rules.payloadLimit {
+          checkSize(rendition, at: alert.range.lowerBound, text, rules, &findings)
+        }
+      } while try scanner.nextMember(text)
+    } catch {}
+  }
+
+  /// It is too large, unless it can be trimmed.
+  private func checkSize(
+    _ rendition: Rendition, at offset: Int, _ text: Span<UInt8>, _ rules: Rules,
+    _ findings: inout Findings
+  ) {
+    var trimmed = rendition
+    if notification.isTrimmed, trimmed.trim(to: rules.payloadLimit, in: text) { return }
+    findings.add(
+      Finding(
+        notification.isTrimmed ? .trimTooLarge : .payloadTooLarge, at: offset,
+        found: rendition.bytes, limit: rules.payloadLimit))
+  }
+
+  // MARK: - Parts
+
+  private func collapseKey(_ text: Span<UInt8>) -> UInt64 {
+    var hash = Hash()
+    hash.add(spelled: text.extracting(collapseID))
+    var token = notification.firstToken..<notification.firstToken + DeviceToken.digitCount
+    for index in 0..<notification.tokens {
+      if index > 0 { token = notification.nextString(after: token.upperBound, in: text) }
+      hash.add(0)
+      // Either case is the same token.
+      for digit in token { hash.add(text[digit] | 0x20) }
+    }
+    var list = notification.firstList
+    for index in 0..<notification.lists {
+      if index > 0 { list = notification.nextString(after: list.upperBound, in: text) }
+      hash.add(1)
+      hash.add(text.extracting(list))
+    }
+    return max(hash.value, 1)
+  }
+
+  /// UNIX seconds; nil, and a finding, for anything else.
+  private func date(
+    _ reason: Finding.Reason, _ pastReason: Finding.Reason, _ text: Span<UInt8>,
+    by scanner: inout JSONScanner, _ findings: inout Findings
+  ) throws(JSONProblem) -> UInt32? {
+    let at = scanner.index
+    guard let number = try wholeNumber(text, by: &scanner), number <= UInt64(UInt32.max) else {
+      let isMilliseconds = scanner.index - at == 13
+      findings.add(Finding(reason, at: at, found: isMilliseconds ? 13 : 0))
+      return nil
+    }
+    guard number == 0 || number >= Self.dateMin else {
+      findings.add(Finding(pastReason, at: at))
+      return nil
+    }
+    return UInt32(number)
+  }
+
+  private func wholeNumber(
+    _ text: Span<UInt8>, by scanner: inout JSONScanner
+  ) throws(JSONProblem) -> UInt64? {
+    let first = text[scanner.index]
+    guard first == 0x2D || first >= 0x30 && first <= 0x39 else {
+      try scanner.skipValue(text)
+      return nil
+    }
+    return try scanner.wholeNumber(text)
+  }
+
+  private func isSeen(_ key: EnvelopeKey) -> Bool { seen & (1 << key.rawValue) != 0 }
+}

@@ -1,0 +1,125 @@
+/// What is to be said of a notification file: why a notification is refused before it is sent, or what it wastes; and where.
+public struct Finding: BitwiseCopyable {
+  public var reason: Reason
+  /// The byte at fault, from the start of the text.
+  public var offset: Int
+  /// What the reason's words need besides: a size, a limit.
+  public var found: Int
+  public var limit: Int
+
+  public init(_ reason: Reason, at offset: Int, found: Int = 0, limit: Int = 0) {
+    self.reason = reason
+    self.offset = offset
+    self.found = found
+    self.limit = limit
+  }
+
+  public enum Reason: Equatable, BitwiseCopyable {
+    case json(JSONProblem)
+    case notAnObject
+    case objectTooLarge
+    case unknownKey(nearest: EnvelopeKey?)
+    case duplicateKey
+    case missingPayload
+    case missingRecipient
+    case payloadNotObject
+    case apsOutside
+    case missingAps
+    case apsNotObject
+    case apsIsEmpty
+    case apsTooMany
+    case alert
+    case badge
+    case contentAvailable
+    case notString(PayloadKey)
+    case notStringOrNull(PayloadKey)
+    case notStrings(PayloadKey)
+    case notStringsOrNull(PayloadKey)
+    case payloadTooLarge
+    case trimTooLarge
+    case tokenNotString
+    case tokenSize
+    case tokenNotHex
+    case tokenTwice
+    case tokensNotArray
+    case tokensEmpty
+    case to
+    case toEmpty
+    case listName
+    case listIsToken
+    case priority
+    case prioritySilent
+    case expiration
+    case expirationPast
+    case ttl
+    case expirationAndTtl
+    case notBefore
+    case notBeforePast
+    case registered
+    case collapseID
+    case trim
+    case localized
+    case localizedEmpty
+    case localizedLanguage
+    case localizedNoDefault
+    case mustBeString(EnvelopeKey)
+    // Warnings: it is sent all the same.
+    case onlyBody
+    case whiteSpace
+    case longEscapes
+    case strangeKey(nearest: PayloadKey)
+    case badgeNotWhole
+  }
+
+  /// Whether it is only something to know: the notification is sent.
+  public var isWarning: Bool {
+    switch reason {
+    case .onlyBody, .whiteSpace, .longEscapes, .strangeKey, .badgeNotWhole: true
+    default: false
+    }
+  }
+}
+
+/// What is found in a notification. Whoever only wants to know whether it may be sent has room for one.
+public struct Findings: ~Copyable {
+  private let items: FixedBuffer<Finding>
+  public private(set) var count = 0
+  public private(set) var refusals = 0
+  private var first: Finding?
+
+  /// - Parameter capacity: how many are kept, apart from the first refusal; 0: warnings are not even looked for.
+  public init(capacity: Int = 0) {
+    items = FixedBuffer(capacity: capacity)
+  }
+
+  /// Whether everything is wanted, and not only the first refusal.
+  var isThorough: Bool { items.capacity > 0 }
+
+  /// The first thing for which the notification is refused.
+  public var refusal: Finding? { first }
+
+  public subscript(index: Int) -> Finding { items[index] }
+
+  mutating func clear() {
+    count = 0
+    refusals = 0
+    first = nil
+  }
+
+  /// - Parameter isDecisive: whether it is the refusal, whatever else was found before.
+  mutating func add(_ finding: Finding, isDecisive: Bool = false) {
+    if !finding.isWarning {
+      refusals += 1
+      if first == nil || isDecisive { first = finding }
+    }
+    guard count < items.capacity else { return }
+    // By place: they are found in that order but for those that only the end shows.
+    var place = count
+    while place > 0, items[place - 1].offset > finding.offset {
+      items[place] = items[place - 1]
+      place -= 1
+    }
+    items[place] = finding
+    count += 1
+  }
+}

@@ -1,0 +1,74 @@
+/// Goes over what a JSON string spells: its bytes with the escapes undone. The text between the quotes must have been found
+/// valid.
+struct JSONStringReader {
+  private var index = 0
+  /// What is left of the character that an escape spells: its bytes, the next one lowest.
+  private var rest: UInt32 = 0
+
+  init() {}
+
+  /// The next byte; nil at the end.
+  @inline(__always)
+  mutating func next(in text: Span<UInt8>) -> UInt8? {
+    if rest > 0 {
+      defer { rest >>= 8 }
+      return UInt8(truncatingIfNeeded: rest)
+    }
+    guard index < text.count else { return nil }
+    let byte = text[index]
+    index += 1
+    return byte == 0x5C ? unescape(text) : byte
+  }
+
+  private mutating func unescape(_ text: Span<UInt8>) -> UInt8 {
+    let letter = text[index]
+    index += 1
+    switch letter {
+    case 0x62: return 0x08
+    case 0x66: return 0x0C
+    case 0x6E: return 0x0A
+    case 0x72: return 0x0D
+    case 0x74: return 0x09
+    case 0x75: break
+    default: return letter
+    }
+    var scalar = unit(text)
+    if scalar >= 0xD800, scalar < 0xDC00 {
+      index += 2
+      scalar = 0x10000 + (scalar - 0xD800) << 10 + (unit(text) - 0xDC00)
+    }
+    let (first, rest) = UTF8Sequence.encode(scalar)
+    self.rest = rest
+    return first
+  }
+
+  /// The four digits of `\uXXXX`.
+  private mutating func unit(_ text: Span<UInt8>) -> UInt32 {
+    var unit: UInt32 = 0
+    for _ in 0..<4 {
+      unit = unit << 4 | UInt32(DeviceToken.hexValue(text[index]) ?? 0)
+      index += 1
+    }
+    return unit
+  }
+}
+
+/// A hash of several byte strings, one after the other (FNV-1a, 64 bits).
+struct Hash {
+  private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
+
+  @inline(__always)
+  mutating func add(_ byte: UInt8) {
+    value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
+  }
+
+  mutating func add(_ bytes: Span<UInt8>) {
+    for index in bytes.indices { add(bytes[index]) }
+  }
+
+  /// What a JSON string spells.
+  mutating func add(spelled text: Span<UInt8>) {
+    var reader = JSONStringReader()
+    while let byte = reader.next(in: text) { add(byte) }
+  }
+}

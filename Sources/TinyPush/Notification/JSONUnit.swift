@@ -1,0 +1,65 @@
+/// What stands for one character in a JSON string: an escape, or the bytes of it. The text must have been found valid.
+struct JSONUnit {
+  /// Bytes in the text.
+  let length: Int
+  /// Unicode scalar value.
+  let scalar: UInt32
+
+  init(in text: Span<UInt8>, at index: Int) {
+    let first = text[index]
+    guard first == 0x5C else {
+      length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4
+      var scalar = UInt32(length == 1 ? first : first & (0x7F >> UInt8(length)))
+      for next in 1..<max(length, 1) { scalar = scalar << 6 | UInt32(text[index + next] & 0x3F) }
+      self.scalar = scalar
+      return
+    }
+    var reader = JSONStringReader()
+    let isUnicode = text[index + 1] == 0x75
+    let isPair =
+      isUnicode && text[index + 2] | 0x20 == 0x64 && text[index + 3] | 0x20 >= 0x38
+      && (text[index + 3] <= 0x39 || text[index + 3] | 0x20 <= 0x62)
+    length = isPair ? 12 : isUnicode ? 6 : 2
+    let escape = text.extracting(index..<index + length)
+    var bytes: UInt32 = 0
+    var count = 0
+    while let byte = reader.next(in: escape) {
+      bytes = count == 0 ? UInt32(byte) : bytes << 6 | UInt32(byte & 0x3F)
+      count += 1
+    }
+    // The length that the first byte tells is not part of the value.
+    scalar = count == 1 ? bytes : bytes & ((1 << (5 * UInt32(count) + 1)) - 1)
+  }
+
+  /// The least bytes in which a JSON string can spell it.
+  var shortest: Int {
+    switch scalar {
+    case 0x22, 0x5C, 0x08, 0x09, 0x0A, 0x0C, 0x0D: 2
+    case 0..<0x20: 6
+    case ..<0x80: 1
+    case ..<0x800: 2
+    case ..<0x10000: 3
+    default: 4
+    }
+  }
+
+  /// Whether it belongs to the character before it: a combining mark, a variation selector, a skin tone, or what joins
+  /// two. Source: Unicode Standard Annex 29, section 3.1.1, the common ones of `Extend` and `ZWJ`.
+  var isExtending: Bool {
+    switch scalar {
+    case 0x0300...0x036F, 0x0483...0x0489, 0x0591...0x05BD, 0x064B...0x065F, 0x093C,
+      0x093E...0x094F,
+      0x0E31, 0x0E34...0x0E3A, 0x0E47...0x0E4E, 0x1AB0...0x1AFF, 0x1DC0...0x1DFF, 0x200D,
+      0x20D0...0x20FF, 0x3099, 0x309A, 0xFE00...0xFE0F, 0xFE20...0xFE2F, 0x1F3FB...0x1F3FF,
+      0xE0020...0xE007F, 0xE0100...0xE01EF:
+      true
+    default: false
+    }
+  }
+
+  /// Whether it joins what stands on both sides of it (ZERO WIDTH JOINER).
+  var isJoiner: Bool { scalar == 0x200D }
+  /// Half of a flag.
+  var isRegionalIndicator: Bool { scalar >= 0x1F1E6 && scalar <= 0x1F1FF }
+  var isSpace: Bool { scalar == 0x20 || scalar == 0x0A || scalar == 0xA0 }
+}

@@ -1,0 +1,84 @@
+/// A recipients file: whom a notification with `"to": "NAME"` is for. A line a token, perhaps with its language; `#` begins
+/// a comment.
+///
+/// ```
+/// # the family
+/// 0123…cdef lang=fr-CA
+/// ```
+public enum RecipientsFile {
+  /// The longest line. Inferred: a token, a language, and room for a comment.
+  public static let lineBytesMax = 1024
+
+  /// Whether a name can only be that of a file in the directory of these files.
+  public static func isName(_ name: Span<UInt8>) -> Bool {
+    guard name.count > 0, name.count <= Envelope.listNameBytesMax, name[0] != 0x2E else {
+      return false
+    }
+    for index in name.indices {
+      switch name[index] {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2B, 0x2D, 0x2E, 0x40, 0x5F: break
+      default: return false
+      }
+    }
+    // Else it might pass for a token.
+    return name.count < DeviceToken.digitCount || DeviceToken.firstNonDigit(name) != nil
+  }
+
+  /// What a line says.
+  public enum Line {
+    case nothing
+    case recipient(DeviceToken, LanguageTag?)
+    case wrong(Problem)
+  }
+
+  public enum Problem: UInt8, Error {
+    case tokenSize
+    case tokenNotHex
+    case word
+    case language
+    case tooLong
+
+    public var text: StaticString {
+      switch self {
+      case .tokenSize: "a device token has 64 hex digits, and this one has another number"
+      case .tokenNotHex: "a device token has only the digits 0-9 and a-f, without spaces or <>"
+      case .word: "only lang=LANGUAGE or a # comment may follow the token"
+      case .language: "no language: write it as lang=fr or lang=fr-CA"
+      case .tooLong: "longer than 1024 bytes: put each token on a line of its own"
+      }
+    }
+  }
+
+  /// Reads a line, without its end.
+  public static func read(_ line: Span<UInt8>) -> Line {
+    var place = 0
+    let token = word(line, from: &place)
+    guard token.count > 0 else { return .nothing }
+    let digits = line.extracting(token)
+    guard digits.count == DeviceToken.digitCount else { return .wrong(.tokenSize) }
+    guard let device = DeviceToken(hex: digits) else { return .wrong(.tokenNotHex) }
+    var language: LanguageTag?
+    while true {
+      let word = word(line, from: &place)
+      guard word.count > 0 else { return .recipient(device, language) }
+      guard language == nil, word.count > 5,
+        line.extracting(word.lowerBound..<word.lowerBound + 5).equals("lang=")
+      else { return .wrong(.word) }
+      language = LanguageTag(line.extracting(word.lowerBound + 5..<word.upperBound))
+      guard language != nil else { return .wrong(.language) }
+    }
+  }
+
+  /// The next word; empty at the end, or before a comment.
+  private static func word(_ line: Span<UInt8>, from place: inout Int) -> Range<Int> {
+    while place < line.count, isSpace(line[place]) { place += 1 }
+    guard place < line.count, line[place] != 0x23 else { return place..<place }
+    let start = place
+    while place < line.count, !isSpace(line[place]) { place += 1 }
+    return start..<place
+  }
+
+  private static func isSpace(_ byte: UInt8) -> Bool {
+    byte == 0x20 || byte == 0x09 || byte == 0x0D
+  }
+}

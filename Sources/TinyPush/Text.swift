@@ -14,6 +14,11 @@ public struct Text: ~Copyable {
     @_lifetime(borrow self) get { buffer.span(0..<count) }
   }
 
+  /// The same, without a hold on the owner; good until it changes.
+  var looseBytes: Span<UInt8> {
+    @_lifetime(immortal) get { buffer.looseSpan(0..<count) }
+  }
+
   /// All of its memory.
   var memory: UnsafeMutableRawBufferPointer { buffer.bytes }
 
@@ -87,6 +92,13 @@ public struct Text: ~Copyable {
       let byte = bytes[index]
       append(byte: Self.hexDigit(byte >> 4))
       append(byte: Self.hexDigit(byte & 15))
+    }
+  }
+
+  /// In sixteen hexadecimal digits.
+  mutating func append(hex number: UInt64) {
+    for shift in 0..<16 {
+      append(byte: Self.hexDigit(UInt8(number >> (60 - 4 * UInt64(shift)) & 15)))
     }
   }
 

@@ -297,14 +297,14 @@ struct Envelope {
     var token = notification.firstToken..<notification.firstToken + DeviceToken.digitCount
     for index in 0..<notification.tokens {
       if index > 0 { token = notification.nextString(after: token.upperBound, in: text) }
-      hash.add(0)
+      hash.add(0 as UInt8)
       // Either case is the same token.
       for digit in token { hash.add(text[digit] | 0x20) }
     }
     var list = notification.firstList
     for index in 0..<notification.lists {
       if index > 0 { list = notification.nextString(after: list.upperBound, in: text) }
-      hash.add(1)
+      hash.add(1 as UInt8)
       hash.add(text.extracting(list))
     }
     return max(hash.value, 1)

@@ -62,6 +62,10 @@ struct Hash {
     value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
   }
 
+  mutating func add(_ number: UInt64) {
+    for shift in 0..<8 { add(UInt8(truncatingIfNeeded: number >> (8 * UInt64(shift)))) }
+  }
+
   mutating func add(_ bytes: Span<UInt8>) {
     for index in bytes.indices { add(bytes[index]) }
   }

@@ -49,7 +49,7 @@ extension Courier {
     }
     if notification.lists > 0, now.remaining > 0 { return frameLists(framing, text, of: &now) }
     now.recipientIsLeft = false
-    endFraming(framing, recipient, of: now)
+    if recipient == UInt32(notification.tokens) { endFraming(framing, recipient, of: now) }
     return .goOn
   }
 

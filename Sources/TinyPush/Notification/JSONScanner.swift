@@ -14,6 +14,7 @@ public enum JSONProblem: UInt8, Error {
   case invalidUTF8
   case controlCharacter
   case tooDeep
+  case byteOrderMark
 
   /// In words: what was expected, and how to mend it.
   public var text: StaticString {
@@ -35,12 +36,18 @@ public enum JSONProblem: UInt8, Error {
     case .invalidUTF8: "not UTF-8: save the file as UTF-8"
     case .controlCharacter: "a control character inside a string: write it as \\n, \\t or \\u00XX"
     case .tooDeep: "nested deeper than 32 levels"
+    case .byteOrderMark:
+      "a byte order mark stands before the text: save the file as UTF-8 without it (\"without BOM\")"
     }
   }
 }
 
 /// Goes over JSON text (RFC 8259), strictly, in one pass over the bytes; without allocation or recursion, to a bounded
 /// depth. It keeps no reference to the bytes: each call is given them.
+///
+/// The first byte that no JSON text has there is at fault; of an escape or of a character of several bytes that is wrong,
+/// the first one. So a text that is cut somewhere has the whole text's problem, at the same place, or
+/// ``JSONProblem/unexpectedEnd`` at its end.
 public struct JSONScanner {
   public typealias Bytes = Span<UInt8>
 
@@ -48,8 +55,12 @@ public struct JSONScanner {
   /// that a person writes, and a bound nonetheless.
   static let depthMax = 32
 
-  /// The byte to look at next; after an error, the byte at fault.
+  /// The byte to look at next; after an error, the byte at fault. After ``JSONProblem/unexpectedEnd`` it is behind the last.
   public var index: Int
+  /// Arrays and objects that have been opened and not closed.
+  public private(set) var depth = 0
+  /// Which of them are objects: a bit each, the innermost lowest.
+  private var objects: UInt32 = 0
   /// White space passed over so far, in bytes.
   public private(set) var spaceBytes = 0
   /// Line ends passed over so far, and where the present line starts.
@@ -93,10 +104,28 @@ public struct JSONScanner {
     return true
   }
 
-  /// The start of an object's members; `false` when there are none.
+  /// Where a text, or one of several values in it, begins: nothing is open any more, whatever was when the value before
+  /// was given up. A byte order mark, UTF-8's or UTF-16's, is refused in words of its own.
+  public mutating func begin(_ bytes: Bytes) throws(JSONProblem) {
+    depth = 0
+    guard try peek(bytes) >= 0xEF else { return }
+    if bytes[index] >= 0xFE { throw .byteOrderMark }
+    let mark: StaticString = "\u{FEFF}"
+    for position in 0..<mark.utf8CodeUnitCount {
+      guard index + position < bytes.count else { throw end(bytes) }
+      guard bytes[index + position] == mark.utf8Start[position] else { return }
+    }
+    throw .byteOrderMark
+  }
+
+  /// The start of an object's members, the next byte being its brace; `false` when there are none.
   public mutating func openObject(_ bytes: Bytes) throws(JSONProblem) -> Bool {
-    index += 1
-    return try !take(0x7D, bytes)
+    try open(isObject: true, bytes)
+  }
+
+  /// The start of an array's elements, the next byte being its bracket; `false` when there are none.
+  public mutating func openArray(_ bytes: Bytes) throws(JSONProblem) -> Bool {
+    try open(isObject: false, bytes)
   }
 
   /// After a member: whether another one follows.
@@ -106,6 +135,7 @@ public struct JSONScanner {
       return true
     }
     guard try take(0x7D, bytes) else { throw .expectedCommaOrBrace }
+    close()
     return false
   }
 
@@ -116,6 +146,7 @@ public struct JSONScanner {
       return true
     }
     guard try take(0x5D, bytes) else { throw .expectedCommaOrBracket }
+    close()
     return false
   }
 
@@ -151,25 +182,15 @@ public struct JSONScanner {
 
   /// Any value, whole.
   public mutating func skipValue(_ bytes: Bytes) throws(JSONProblem) {
-    var depth = 0
-    var objects: UInt64 = 0  // a bit a level, the innermost lowest: is it an object?
+    let outside = depth
     while true {
-      var isOpened = false
       switch try peek(bytes) {
-      case 0x7B, 0x5B:
-        guard depth < Self.depthMax else { throw .tooDeep }
-        let isObject = bytes[index] == 0x7B
-        depth += 1
-        objects = objects << 1 | (isObject ? 1 : 0)
-        index += 1
-        isOpened = try peek(bytes) != (isObject ? 0x7D : 0x5D)
-        if isOpened {
-          if isObject { _ = try key(bytes) }
-        } else {
-          index += 1
-          depth -= 1
-          objects >>= 1
+      case 0x7B:
+        if try openObject(bytes) {
+          _ = try key(bytes)
+          continue
         }
+      case 0x5B: if try openArray(bytes) { continue }
       case 0x22: _ = try string(bytes)
       case 0x2D, 0x30...0x39: try skipNumber(bytes)
       case 0x74: try skipWord("true", bytes)
@@ -177,20 +198,15 @@ public struct JSONScanner {
       case 0x6E: try skipWord("null", bytes)
       default: throw .expectedValue
       }
-      if isOpened { continue }
       // A value has ended: so may the arrays and objects around it.
       while true {
-        if depth == 0 { return }
-        if objects & 1 == 1 {
-          if try nextMember(bytes) {
-            _ = try key(bytes)
-            break
-          }
-        } else if try nextElement(bytes) {
+        if depth == outside { return }
+        if objects & 1 == 0 {
+          if try nextElement(bytes) { break }
+        } else if try nextMember(bytes) {
+          _ = try key(bytes)
           break
         }
-        depth -= 1
-        objects >>= 1
       }
     }
   }
@@ -209,6 +225,26 @@ public struct JSONScanner {
   }
 
   // MARK: - Parts of values
+
+  private mutating func open(isObject: Bool, _ bytes: Bytes) throws(JSONProblem) -> Bool {
+    guard depth < Self.depthMax else { throw .tooDeep }
+    depth += 1
+    objects = objects << 1 | (isObject ? 1 : 0)
+    index += 1
+    guard try take(isObject ? 0x7D : 0x5D, bytes) else { return true }
+    close()
+    return false
+  }
+
+  private mutating func close() {
+    depth -= 1
+    objects >>= 1
+  }
+
+  private mutating func end(_ bytes: Bytes) -> JSONProblem {
+    index = bytes.count
+    return .unexpectedEnd
+  }
 
   private mutating func skipDigits(_ bytes: Bytes) throws(JSONProblem) {
     guard index < bytes.count else { throw .unexpectedEnd }
@@ -246,50 +282,43 @@ public struct JSONScanner {
 
   private mutating func skipEscape(_ bytes: Bytes) throws(JSONProblem) {
     let start = index
-    guard start + 1 < bytes.count else { throw .unexpectedEnd }
+    guard start + 1 < bytes.count else { throw end(bytes) }
     switch bytes[start + 1] {
     case 0x22, 0x5C, 0x2F, 0x62, 0x66, 0x6E, 0x72, 0x74: index = start + 2
     case 0x75:
-      let unit = try hexUnit(bytes, at: start + 2)
-      index = start + 6
-      guard unit >= 0xD800, unit <= 0xDFFF else { return }
-      index = start
-      guard unit <= 0xDBFF else { throw .loneSurrogate }
-      guard start + 7 < bytes.count else {
-        if start + 6 < bytes.count, bytes[start + 6] != 0x5C { throw .loneSurrogate }
-        throw .unexpectedEnd
+      let unit = try skipHexEscape(bytes)
+      guard unit & 0xF800 == 0xD800 else { return }
+      guard unit < 0xDC00, try nextIsHexEscape(bytes), try skipHexEscape(bytes) & 0xFC00 == 0xDC00
+      else {
+        index = start
+        throw .loneSurrogate
       }
-      guard bytes[start + 6] == 0x5C, bytes[start + 7] == 0x75 else { throw .loneSurrogate }
-      let low = try hexUnit(bytes, at: start + 8)
-      guard low >= 0xDC00, low <= 0xDFFF else { throw .loneSurrogate }
-      index = start + 12
     default: throw .invalidEscape
     }
   }
 
-  private mutating func hexUnit(_ bytes: Bytes, at start: Int) throws(JSONProblem) -> UInt32 {
+  /// The unit of the `\uXXXX` that comes next.
+  private mutating func skipHexEscape(_ bytes: Bytes) throws(JSONProblem) -> UInt32 {
     var unit: UInt32 = 0
-    for position in start..<start + 4 {
-      guard position < bytes.count else { throw .unexpectedEnd }
+    for position in index + 2..<index + 6 {
+      guard position < bytes.count else { throw end(bytes) }
       guard let digit = DeviceToken.hexValue(bytes[position]) else { throw .invalidEscape }
       unit = unit << 4 | UInt32(digit)
     }
+    index += 6
     return unit
   }
 
+  private mutating func nextIsHexEscape(_ bytes: Bytes) throws(JSONProblem) -> Bool {
+    guard index < bytes.count else { throw end(bytes) }
+    guard bytes[index] == 0x5C else { return false }
+    guard index + 1 < bytes.count else { throw end(bytes) }
+    return bytes[index + 1] == 0x75
+  }
+
   private mutating func skipSequence(_ bytes: Bytes) throws(JSONProblem) {
-    let length = UTF8Sequence.length(in: bytes, at: index)
-    guard length == 0 else {
-      index += length
-      return
-    }
-    // Cut short or wrong? What follows the lead byte tells, as far as it is there.
-    let lead = bytes[index]
-    let wanted = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2
-    guard lead >= 0xC2, lead <= 0xF4, index + wanted > bytes.count else { throw .invalidUTF8 }
-    for position in index + 1..<bytes.count where bytes[position] & 0xC0 != 0x80 {
-      throw .invalidUTF8
-    }
-    throw .unexpectedEnd
+    guard let length = UTF8Sequence.examine(bytes, at: index) else { throw end(bytes) }
+    guard length > 0 else { throw .invalidUTF8 }
+    index += length
   }
 }

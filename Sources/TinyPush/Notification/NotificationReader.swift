@@ -55,6 +55,7 @@ public struct NotificationReader {
     let before = scanner
     var envelope = Envelope(at: start)
     do throws(JSONProblem) {
+      try scanner.begin(text)
       guard text[start] == 0x7B else {
         skipToNextObject(text)
         isSkipping = scanner.index == text.count && !isWhole
@@ -145,8 +146,7 @@ private struct Envelope {
           try scanner.skipValue(text)
           continue
         }
-        scanner.index += 1
-        guard try !scanner.take(0x5D, text) else {
+        guard try scanner.openArray(text) else {
           refuse(.tokensEmpty, at: at)
           continue
         }

@@ -73,24 +73,30 @@ public struct JSONScanner {
   }
 
   /// Passes over white space.
-  @inline(__always)
+  @inline(never)
   public mutating func skipSpace(_ bytes: Bytes) {
-    while index < bytes.count {
-      switch bytes[index] {
+    var next = index
+    while next < bytes.count {
+      switch bytes[next] {
+      case 0x20, 0x09, 0x0D: next += 1
       case 0x0A:
+        next += 1
         lineEnds += 1
-        lineStart = index + 1
-      case 0x20, 0x09, 0x0D: break
-      default: return
+        lineStart = next
+      default:
+        spaceBytes += next - index
+        index = next
+        return
       }
-      index += 1
-      spaceBytes += 1
     }
+    spaceBytes += next - index
+    index = next
   }
 
   /// The next byte that is not white space, which stays the next.
   @inline(__always)
   public mutating func peek(_ bytes: Bytes) throws(JSONProblem) -> UInt8 {
+    if index < bytes.count, bytes[index] > 0x20 { return bytes[index] }
     skipSpace(bytes)
     guard index < bytes.count else { throw .unexpectedEnd }
     return bytes[index]
@@ -130,24 +136,12 @@ public struct JSONScanner {
 
   /// After a member: whether another one follows.
   public mutating func nextMember(_ bytes: Bytes) throws(JSONProblem) -> Bool {
-    if try take(0x2C, bytes) {
-      if try peek(bytes) == 0x7D { throw .trailingComma }
-      return true
-    }
-    guard try take(0x7D, bytes) else { throw .expectedCommaOrBrace }
-    close()
-    return false
+    try next(0x7D, or: .expectedCommaOrBrace, bytes)
   }
 
   /// After an element: whether another one follows.
   public mutating func nextElement(_ bytes: Bytes) throws(JSONProblem) -> Bool {
-    if try take(0x2C, bytes) {
-      if try peek(bytes) == 0x5D { throw .trailingComma }
-      return true
-    }
-    guard try take(0x5D, bytes) else { throw .expectedCommaOrBracket }
-    close()
-    return false
+    try next(0x5D, or: .expectedCommaOrBracket, bytes)
   }
 
   /// A key and its colon. The range is what stands between the quotes.
@@ -162,22 +156,18 @@ public struct JSONScanner {
   public mutating func string(_ bytes: Bytes) throws(JSONProblem) -> Range<Int> {
     let start = index + 1
     index = start
-    while index < bytes.count {
-      let byte = bytes[index]
-      if byte == 0x22 {
+    while true {
+      skipPlain(bytes)
+      guard index < bytes.count else { throw .unexpectedEnd }
+      switch bytes[index] {
+      case 0x22:
         index += 1
         return start..<index - 1
-      } else if byte == 0x5C {
-        try skipEscape(bytes)
-      } else if byte < 0x20 {
-        throw .controlCharacter
-      } else if byte < 0x80 {
-        index += 1
-      } else {
-        try skipSequence(bytes)
+      case 0x5C: try skipEscape(bytes)
+      case 0x80...: try skipSequences(bytes)
+      default: throw .controlCharacter
       }
     }
-    throw .unexpectedEnd
   }
 
   /// Any value, whole.
@@ -236,20 +226,36 @@ public struct JSONScanner {
     return false
   }
 
+  private mutating func next(
+    _ closing: UInt8, or problem: JSONProblem, _ bytes: Bytes
+  ) throws(JSONProblem) -> Bool {
+    let byte = try peek(bytes)
+    guard byte == 0x2C || byte == closing else { throw problem }
+    index += 1
+    if byte == closing {
+      close()
+      return false
+    }
+    guard try peek(bytes) != closing else { throw .trailingComma }
+    return true
+  }
+
   private mutating func close() {
     depth -= 1
     objects >>= 1
   }
 
+  /// The text ends, within what stands at `index`.
   private mutating func end(_ bytes: Bytes) -> JSONProblem {
     index = bytes.count
     return .unexpectedEnd
   }
 
   private mutating func skipDigits(_ bytes: Bytes) throws(JSONProblem) {
-    guard index < bytes.count else { throw .unexpectedEnd }
-    guard bytes[index] >= 0x30, bytes[index] <= 0x39 else { throw .invalidNumber }
-    while index < bytes.count, bytes[index] >= 0x30, bytes[index] <= 0x39 { index += 1 }
+    var next = index
+    while next < bytes.count, bytes[next] &- 0x30 < 10 { next += 1 }
+    guard next > index else { throw next < bytes.count ? .invalidNumber : .unexpectedEnd }
+    index = next
   }
 
   private mutating func skipNumber(_ bytes: Bytes) throws(JSONProblem) {
@@ -316,9 +322,54 @@ public struct JSONScanner {
     return bytes[index + 1] == 0x75
   }
 
-  private mutating func skipSequence(_ bytes: Bytes) throws(JSONProblem) {
+  /// Passes over characters of several bytes, of which one comes next, and the spaces between them.
+  private mutating func skipSequences(_ bytes: Bytes) throws(JSONProblem) {
+    var next = index
+    while bytes.count - next >= 4 {
+      let word = UInt32(
+        littleEndian: bytes.bytes.unsafeLoadUnaligned(fromByteOffset: next, as: UInt32.self))
+      // The marks of two bytes or of three, and of what they stand for enough to know that fewer would not do (and that
+      // it is no surrogate). Those of four bytes are rare, and left to `examine` like those that are wrong.
+      if word & 0xC0E0 == 0x80C0, word & 0x1E != 0 {
+        next += 2
+      } else if word & 0xC0C0F0 == 0x8080E0, word & 0x200F != 0, word & 0x200F != 0x200D {
+        next += 3
+      } else if word & 0xFF == 0x20 {
+        next += 1
+      } else {
+        break
+      }
+    }
+    index = next
+    guard index < bytes.count, bytes[index] >= 0x80 else { return }
     guard let length = UTF8Sequence.examine(bytes, at: index) else { throw end(bytes) }
     guard length > 0 else { throw .invalidUTF8 }
     index += length
+  }
+
+  /// Passes over what stands for itself in a string, a machine word of it at a time.
+  private mutating func skipPlain(_ bytes: Bytes) {
+    let ones = UInt.max / 0xFF
+    let high = ones << 7
+    var next = index
+    while bytes.count - next >= MemoryLayout<UInt>.size {
+      let word = UInt(
+        littleEndian: bytes.bytes.unsafeLoadUnaligned(fromByteOffset: next, as: UInt.self))
+      // The high bit of each byte that is a quote, a backslash, below a space or not ASCII. A borrow reaches only bytes
+      // behind one of these, and the first counts.
+      let quote = (word ^ ones &* 0x22) &- ones
+      let backslash = (word ^ ones &* 0x5C) &- ones
+      let control = word &- ones &* 0x20
+      let found = (word | quote | backslash | control) & high
+      guard found == 0 else {
+        index = next + found.trailingZeroBitCount >> 3
+        return
+      }
+      next += MemoryLayout<UInt>.size
+    }
+    while next < bytes.count, bytes[next] >= 0x20, bytes[next] < 0x80, bytes[next] != 0x22,
+      bytes[next] != 0x5C
+    { next += 1 }
+    index = next
   }
 }

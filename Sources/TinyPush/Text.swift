@@ -153,6 +153,7 @@ public enum UTF8Sequence {
   }
 
   /// The same, but nil when it is well formed as far as it goes, and the bytes end within it.
+  @_noAllocation
   static func examine(_ bytes: Span<UInt8>, at index: Int) -> Int? {
     let first = bytes[index]
     let length: Int

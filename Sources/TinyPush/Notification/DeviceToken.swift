@@ -27,6 +27,7 @@ public struct DeviceToken: BitwiseCopyable {
     for index in 0..<Self.byteCount { bytes[index] = source[index] }
   }
 
+  @_noAllocation
   @inline(__always)
   static func hexValue(_ digit: UInt8) -> UInt8? {
     switch digit {

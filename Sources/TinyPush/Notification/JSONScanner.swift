@@ -43,7 +43,8 @@ public enum JSONProblem: UInt8, Error {
 }
 
 /// Goes over JSON text (RFC 8259), strictly, in one pass over the bytes; without allocation or recursion, to a bounded
-/// depth. It keeps no reference to the bytes: each call is given them.
+/// depth. It keeps no reference to the bytes: each call is given them. With `@_noAllocation` each build proves that there is
+/// no allocation in it, nor in what it calls.
 ///
 /// The first byte that no JSON text has there is at fault; of an escape or of a character of several bytes that is wrong,
 /// the first one. So a text that is cut somewhere has the whole text's problem, at the same place, or
@@ -73,6 +74,7 @@ public struct JSONScanner {
   }
 
   /// Passes over white space.
+  @_noAllocation
   @inline(never)
   public mutating func skipSpace(_ bytes: Bytes) {
     var next = index
@@ -94,6 +96,7 @@ public struct JSONScanner {
   }
 
   /// The next byte that is not white space, which stays the next.
+  @_noAllocation
   @inline(__always)
   public mutating func peek(_ bytes: Bytes) throws(JSONProblem) -> UInt8 {
     if index < bytes.count, bytes[index] > 0x20 { return bytes[index] }
@@ -103,6 +106,7 @@ public struct JSONScanner {
   }
 
   /// Takes `byte` if it comes next.
+  @_noAllocation
   @inline(__always)
   public mutating func take(_ byte: UInt8, _ bytes: Bytes) throws(JSONProblem) -> Bool {
     guard try peek(bytes) == byte else { return false }
@@ -112,6 +116,7 @@ public struct JSONScanner {
 
   /// Where a text, or one of several values in it, begins: nothing is open any more, whatever was when the value before
   /// was given up. A byte order mark, UTF-8's or UTF-16's, is refused in words of its own.
+  @_noAllocation
   public mutating func begin(_ bytes: Bytes) throws(JSONProblem) {
     depth = 0
     guard try peek(bytes) >= 0xEF else { return }
@@ -125,26 +130,31 @@ public struct JSONScanner {
   }
 
   /// The start of an object's members, the next byte being its brace; `false` when there are none.
+  @_noAllocation
   public mutating func openObject(_ bytes: Bytes) throws(JSONProblem) -> Bool {
     try open(isObject: true, bytes)
   }
 
   /// The start of an array's elements, the next byte being its bracket; `false` when there are none.
+  @_noAllocation
   public mutating func openArray(_ bytes: Bytes) throws(JSONProblem) -> Bool {
     try open(isObject: false, bytes)
   }
 
   /// After a member: whether another one follows.
+  @_noAllocation
   public mutating func nextMember(_ bytes: Bytes) throws(JSONProblem) -> Bool {
     try next(0x7D, or: .expectedCommaOrBrace, bytes)
   }
 
   /// After an element: whether another one follows.
+  @_noAllocation
   public mutating func nextElement(_ bytes: Bytes) throws(JSONProblem) -> Bool {
     try next(0x5D, or: .expectedCommaOrBracket, bytes)
   }
 
   /// A key and its colon. The range is what stands between the quotes.
+  @_noAllocation
   public mutating func key(_ bytes: Bytes) throws(JSONProblem) -> Range<Int> {
     guard try peek(bytes) == 0x22 else { throw .expectedKey }
     let range = try string(bytes)
@@ -153,6 +163,7 @@ public struct JSONScanner {
   }
 
   /// A string; the next byte is its opening quote. The range is what stands between the quotes.
+  @_noAllocation
   public mutating func string(_ bytes: Bytes) throws(JSONProblem) -> Range<Int> {
     let start = index + 1
     index = start
@@ -171,6 +182,7 @@ public struct JSONScanner {
   }
 
   /// Any value, whole.
+  @_noAllocation
   public mutating func skipValue(_ bytes: Bytes) throws(JSONProblem) {
     let outside = depth
     while true {
@@ -202,6 +214,7 @@ public struct JSONScanner {
   }
 
   /// A whole number of at most ten digits without sign, fraction or exponent; nil for any other number.
+  @_noAllocation
   public mutating func wholeNumber(_ bytes: Bytes) throws(JSONProblem) -> UInt64? {
     let start = index
     try skipNumber(bytes)
@@ -273,7 +286,12 @@ public struct JSONScanner {
     }
     if index < bytes.count, bytes[index] | 0x20 == 0x65 {
       index += 1
-      if index < bytes.count, bytes[index] == 0x2B || bytes[index] == 0x2D { index += 1 }
+      if index < bytes.count {
+        switch bytes[index] {
+        case 0x2B, 0x2D: index += 1
+        default: break
+        }
+      }
       try skipDigits(bytes)
     }
   }
@@ -325,9 +343,7 @@ public struct JSONScanner {
   /// Passes over characters of several bytes, of which one comes next, and the spaces between them.
   private mutating func skipSequences(_ bytes: Bytes) throws(JSONProblem) {
     var next = index
-    while bytes.count - next >= 4 {
-      let word = UInt32(
-        littleEndian: bytes.bytes.unsafeLoadUnaligned(fromByteOffset: next, as: UInt32.self))
+    while let word: UInt32 = Self.load(bytes, at: next) {
       // The marks of two bytes or of three, and of what they stand for enough to know that fewer would not do (and that
       // it is no surrogate). Those of four bytes are rare, and left to `examine` like those that are wrong.
       if word & 0xC0E0 == 0x80C0, word & 0x1E != 0 {
@@ -347,14 +363,23 @@ public struct JSONScanner {
     index += length
   }
 
+  /// The bytes from `index` on as a number, the first one lowest; nil when there are too few.
+  @inline(__always)
+  private static func load<Word: FixedWidthInteger & BitwiseCopyable>(_ bytes: Bytes, at index: Int)
+    -> Word?
+  {
+    guard index >= 0, bytes.count - index >= MemoryLayout<Word>.size else { return nil }
+    return bytes.withUnsafeBytes {
+      Word(littleEndian: $0.loadUnaligned(fromByteOffset: index, as: Word.self))
+    }
+  }
+
   /// Passes over what stands for itself in a string, a machine word of it at a time.
   private mutating func skipPlain(_ bytes: Bytes) {
     let ones = UInt.max / 0xFF
     let high = ones << 7
     var next = index
-    while bytes.count - next >= MemoryLayout<UInt>.size {
-      let word = UInt(
-        littleEndian: bytes.bytes.unsafeLoadUnaligned(fromByteOffset: next, as: UInt.self))
+    while let word: UInt = Self.load(bytes, at: next) {
       // The high bit of each byte that is a quote, a backslash, below a space or not ASCII. A borrow reaches only bytes
       // behind one of these, and the first counts.
       let quote = (word ^ ones &* 0x22) &- ones

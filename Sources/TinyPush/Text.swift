@@ -176,6 +176,12 @@ public enum UTF8Sequence {
 
   /// The length of the sequence of two to four bytes at `index`, or 0 when it is cut or not well formed.
   public static func length(in bytes: Span<UInt8>, at index: Int) -> Int {
+    examine(bytes, at: index) ?? 0
+  }
+
+  /// The same, but nil when it is well formed as far as it goes, and the bytes end within it.
+  @_noAllocation
+  static func examine(_ bytes: Span<UInt8>, at index: Int) -> Int? {
     let first = bytes[index]
     let length: Int
     var low: UInt8 = 0x80
@@ -190,12 +196,10 @@ public enum UTF8Sequence {
     case 0xF1...0xF3: length = 4
     default: return 0
     }
-    guard index + length <= bytes.count else { return 0 }
-    guard bytes[index + 1] >= low, bytes[index + 1] <= high else { return 0 }
-    var next = 2
-    while next < length {
-      guard bytes[index + next] & 0xC0 == 0x80 else { return 0 }
-      next += 1
+    for next in index + 1..<index + length {
+      guard next < bytes.count else { return nil }
+      guard bytes[next] >= low, bytes[next] <= high else { return 0 }
+      (low, high) = (0x80, 0xBF)
     }
     return length
   }

@@ -53,8 +53,7 @@ struct Envelope {
           try scanner.skipValue(text)
           continue
         }
-        scanner.index += 1
-        guard try !scanner.take(0x5D, text) else {
+        guard try scanner.openArray(text) else {
           findings.add(Finding(.tokensEmpty, at: at))
           continue
         }
@@ -193,8 +192,7 @@ struct Envelope {
     switch try scanner.peek(text) {
     case 0x22: try readListName(text, by: &scanner, &findings)
     case 0x5B:
-      scanner.index += 1
-      guard try !scanner.take(0x5D, text) else {
+      guard try scanner.openArray(text) else {
         findings.add(Finding(.toEmpty, at: at))
         return
       }

@@ -54,12 +54,13 @@ public struct NotificationReader {
     scanner.skipSpace(text)
     let start = scanner.index
     guard start < text.count else { return isWhole ? .end : .more(from: start) }
-    guard text[start] == 0x7B else {
-      return skip(text, isWhole, from: start, Finding(.notAnObject, at: start), &findings)
-    }
     let before = scanner
     var envelope = Envelope(at: start)
     do throws(JSONProblem) {
+      try scanner.begin(text)
+      guard text[start] == 0x7B else {
+        return skip(text, isWhole, from: start, Finding(.notAnObject, at: start), &findings)
+      }
       try envelope.read(text, by: &scanner, &findings)
     } catch {
       var finding = Finding(.json(error), at: scanner.index)

@@ -225,8 +225,7 @@ extension JSONScanner {
   /// Where a value is anything but an array of strings; nil: it is one.
   fileprivate mutating func notStrings(_ text: Span<UInt8>) throws(JSONProblem) -> Int? {
     guard try peek(text) == 0x5B else { return index }
-    index += 1
-    guard try !take(0x5D, text) else { return nil }
+    guard try openArray(text) else { return nil }
     repeat {
       guard try peek(text) == 0x22 else { return index }
       _ = try string(text)

@@ -106,7 +106,11 @@ struct Envelope {
         }
         collapseID = try scanner.string(text)
         let isGood = !collapseID.isEmpty && collapseID.count <= Self.collapseIDBytesMax
-        if !isGood { findings.add(Finding(.collapseID, at: at, found: collapseID.count)) }
+        if !isGood {
+          findings.add(
+            Finding(
+              .collapseID, at: at, found: collapseID.count, limit: Self.collapseIDBytesMax))
+        }
       case .trim:
         try scanner.skipValue(text)
         notification.isTrimmed = text.extracting(at..<scanner.index).equals("true")
@@ -241,7 +245,7 @@ struct Envelope {
       findings.add(Finding(.localizedEmpty, at: start))
       return
     }
-    var languages = KeysSeen()
+    var languages = KeysSeen(ofObjectAt: start)
     repeat {
       let range = try scanner.key(text)
       languages.insert(nil, range, in: text, &findings)
@@ -292,8 +296,7 @@ struct Envelope {
   // MARK: - Parts
 
   private func collapseKey(_ text: Span<UInt8>) -> UInt64 {
-    var hash = Hash()
-    hash.add(spelled: text.extracting(collapseID))
+    var hash = Hash(spelled: text.extracting(collapseID))
     var token = notification.firstToken..<notification.firstToken + DeviceToken.digitCount
     for index in 0..<notification.tokens {
       if index > 0 { token = notification.nextString(after: token.upperBound, in: text) }
@@ -317,8 +320,9 @@ struct Envelope {
   ) throws(JSONProblem) -> UInt32? {
     let at = scanner.index
     guard let number = try wholeNumber(text, by: &scanner), number <= UInt64(UInt32.max) else {
-      let isMilliseconds = scanner.index - at == 13
-      findings.add(Finding(reason, at: at, found: isMilliseconds ? 13 : 0))
+      // Milliseconds have thirteen digits now.
+      let isNumber = text[at] >= 0x30 && text[at] <= 0x39
+      findings.add(Finding(reason, at: at, found: isNumber ? scanner.index - at : 0))
       return nil
     }
     guard number == 0 || number >= Self.dateMin else {

@@ -127,6 +127,7 @@ struct Envelope {
   }
 
   /// An object with `aps` at its top.
+  @inline(never)
   private mutating func readBare(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
@@ -190,6 +191,7 @@ struct Envelope {
     notification.tokens += 1
   }
 
+  @inline(never)
   private mutating func readTo(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
@@ -216,6 +218,7 @@ struct Envelope {
     }
   }
 
+  @inline(never)
   private mutating func readListName(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
@@ -232,6 +235,7 @@ struct Envelope {
 
   // MARK: - Languages
 
+  @inline(never)
   private mutating func readLocalized(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
@@ -257,6 +261,7 @@ struct Envelope {
     notification.localized = start..<scanner.index
   }
 
+  @inline(never)
   private func checkLocalized(_ text: Span<UInt8>, _ rules: Rules, _ findings: inout Findings) {
     let payload = notification.payload
     guard isSeen(.payload) else { return }
@@ -281,6 +286,7 @@ struct Envelope {
   }
 
   /// It is too large, unless it can be trimmed.
+  @inline(never)
   private func checkSize(
     _ rendition: Rendition, at offset: Int, _ text: Span<UInt8>, _ rules: Rules,
     _ findings: inout Findings
@@ -295,6 +301,7 @@ struct Envelope {
 
   // MARK: - Parts
 
+  @inline(never)
   private func collapseKey(_ text: Span<UInt8>) -> UInt64 {
     var hash = Hash(spelled: text.extracting(collapseID))
     var token = notification.firstToken..<notification.firstToken + DeviceToken.digitCount
@@ -314,6 +321,7 @@ struct Envelope {
   }
 
   /// UNIX seconds; nil, and a finding, for anything else.
+  @inline(never)
   private func date(
     _ reason: Finding.Reason, _ pastReason: Finding.Reason, _ text: Span<UInt8>,
     by scanner: inout JSONScanner, _ findings: inout Findings

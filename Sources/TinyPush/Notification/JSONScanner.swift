@@ -94,12 +94,14 @@ public struct JSONScanner {
   }
 
   /// The start of an object's members; `false` when there are none.
+  @inline(never)
   public mutating func openObject(_ bytes: Bytes) throws(JSONProblem) -> Bool {
     index += 1
     return try !take(0x7D, bytes)
   }
 
   /// After a member: whether another one follows.
+  @inline(never)
   public mutating func nextMember(_ bytes: Bytes) throws(JSONProblem) -> Bool {
     if try take(0x2C, bytes) {
       if try peek(bytes) == 0x7D { throw .trailingComma }
@@ -120,6 +122,7 @@ public struct JSONScanner {
   }
 
   /// A key and its colon. The range is what stands between the quotes.
+  @inline(never)
   public mutating func key(_ bytes: Bytes) throws(JSONProblem) -> Range<Int> {
     guard try peek(bytes) == 0x22 else { throw .expectedKey }
     let range = try string(bytes)
@@ -128,6 +131,7 @@ public struct JSONScanner {
   }
 
   /// A string; the next byte is its opening quote. The range is what stands between the quotes.
+  @inline(never)
   public mutating func string(_ bytes: Bytes) throws(JSONProblem) -> Range<Int> {
     let start = index + 1
     index = start
@@ -150,6 +154,7 @@ public struct JSONScanner {
   }
 
   /// Any value, whole.
+  @inline(never)
   public mutating func skipValue(_ bytes: Bytes) throws(JSONProblem) {
     var depth = 0
     var objects: UInt64 = 0  // a bit a level, the innermost lowest: is it an object?

@@ -117,6 +117,7 @@ struct PayloadReader {
   // MARK: - Waste
 
   /// Escapes that take more bytes than what they spell.
+  @inline(never)
   private static func findLongEscapes(
     in text: Span<UInt8>, _ range: Range<Int>, _ findings: inout Findings
   ) {
@@ -178,6 +179,7 @@ extension Alert {
     bytes = range.count - (scanner.spaceBytes - spaceBytes)
   }
 
+  @inline(never)
   private static func check(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {

@@ -52,6 +52,10 @@ public struct Text: ~Copyable {
     count += taken
   }
 
+  public mutating func append(_ text: borrowing Text) {
+    append(bytes: text.bytes)
+  }
+
   /// The first `count` bytes of a buffer.
   public mutating func append(_ buffer: borrowing FixedBuffer<UInt8>, count: Int) {
     append(bytes: buffer.span(0..<count))

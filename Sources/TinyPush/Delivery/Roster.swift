@@ -125,7 +125,7 @@ struct Roster: ~Copyable {
       switch RecipientsFile.read(buffer.looseSpan(place..<end)) {
       case .nothing: skipLine()
       case .recipient(let token, let language): return .recipient(token, language)
-      case .wrong(let problem): return .wrong(.line(problem))
+      case .wrong(let problem, _): return .wrong(.line(problem))
       }
     }
   }

@@ -105,7 +105,11 @@ struct Envelope {
         }
         collapseID = try scanner.string(text)
         let isGood = !collapseID.isEmpty && collapseID.count <= Self.collapseIDBytesMax
-        if !isGood { findings.add(Finding(.collapseID, at: at, found: collapseID.count)) }
+        if !isGood {
+          findings.add(
+            Finding(
+              .collapseID, at: at, found: collapseID.count, limit: Self.collapseIDBytesMax))
+        }
       case .trim:
         try scanner.skipValue(text)
         notification.isTrimmed = text.extracting(at..<scanner.index).equals("true")
@@ -122,6 +126,7 @@ struct Envelope {
   }
 
   /// An object with `aps` at its top.
+  @inline(never)
   private mutating func readBare(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
@@ -185,6 +190,7 @@ struct Envelope {
     notification.tokens += 1
   }
 
+  @inline(never)
   private mutating func readTo(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
@@ -210,6 +216,7 @@ struct Envelope {
     }
   }
 
+  @inline(never)
   private mutating func readListName(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
@@ -226,6 +233,7 @@ struct Envelope {
 
   // MARK: - Languages
 
+  @inline(never)
   private mutating func readLocalized(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
@@ -239,7 +247,7 @@ struct Envelope {
       findings.add(Finding(.localizedEmpty, at: start))
       return
     }
-    var languages = KeysSeen()
+    var languages = KeysSeen(ofObjectAt: start)
     repeat {
       let range = try scanner.key(text)
       languages.insert(nil, range, in: text, &findings)
@@ -251,6 +259,7 @@ struct Envelope {
     notification.localized = start..<scanner.index
   }
 
+  @inline(never)
   private func checkLocalized(_ text: Span<UInt8>, _ rules: Rules, _ findings: inout Findings) {
     let payload = notification.payload
     guard isSeen(.payload) else { return }
@@ -275,6 +284,7 @@ struct Envelope {
   }
 
   /// It is too large, unless it can be trimmed.
+  @inline(never)
   private func checkSize(
     _ rendition: Rendition, at offset: Int, _ text: Span<UInt8>, _ rules: Rules,
     _ findings: inout Findings
@@ -289,9 +299,9 @@ struct Envelope {
 
   // MARK: - Parts
 
+  @inline(never)
   private func collapseKey(_ text: Span<UInt8>) -> UInt64 {
-    var hash = Hash()
-    hash.add(spelled: text.extracting(collapseID))
+    var hash = Hash(spelled: text.extracting(collapseID))
     var token = notification.firstToken..<notification.firstToken + DeviceToken.digitCount
     for index in 0..<notification.tokens {
       if index > 0 { token = notification.nextString(after: token.upperBound, in: text) }
@@ -309,14 +319,16 @@ struct Envelope {
   }
 
   /// UNIX seconds; nil, and a finding, for anything else.
+  @inline(never)
   private func date(
     _ reason: Finding.Reason, _ pastReason: Finding.Reason, _ text: Span<UInt8>,
     by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) -> UInt32? {
     let at = scanner.index
     guard let number = try wholeNumber(text, by: &scanner), number <= UInt64(UInt32.max) else {
-      let isMilliseconds = scanner.index - at == 13
-      findings.add(Finding(reason, at: at, found: isMilliseconds ? 13 : 0))
+      // Milliseconds have thirteen digits now.
+      let isNumber = text[at] >= 0x30 && text[at] <= 0x39
+      findings.add(Finding(reason, at: at, found: isNumber ? scanner.index - at : 0))
       return nil
     }
     guard number == 0 || number >= Self.dateMin else {

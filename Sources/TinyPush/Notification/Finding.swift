@@ -47,6 +47,9 @@ public struct Finding: BitwiseCopyable {
     case toEmpty
     case listName
     case listIsToken
+    case listMissing
+    case listMissingDefault
+    case listEmpty
     case priority
     case prioritySilent
     case expiration
@@ -69,12 +72,26 @@ public struct Finding: BitwiseCopyable {
     case longEscapes
     case strangeKey(nearest: PayloadKey)
     case badgeNotWhole
+    case listUnreadable
+    case listsElsewhere
   }
 
   /// Whether it is only something to know: the notification is sent.
   public var isWarning: Bool {
     switch reason {
-    case .onlyBody, .whiteSpace, .longEscapes, .strangeKey, .badgeNotWhole: true
+    case .onlyBody, .whiteSpace, .longEscapes, .strangeKey, .badgeNotWhole, .listUnreadable,
+      .listsElsewhere:
+      true
+    default: false
+    }
+  }
+}
+
+extension Finding.Reason {
+  /// Whether it is about the directory of the recipients files.
+  public var isOfDirectory: Bool {
+    switch self {
+    case .listMissing, .listMissingDefault, .listUnreadable, .listsElsewhere: true
     default: false
     }
   }
@@ -84,7 +101,9 @@ public struct Finding: BitwiseCopyable {
 public struct Findings: ~Copyable {
   private let items: FixedBuffer<Finding>
   public private(set) var count = 0
+  /// All of them, kept or not.
   public private(set) var refusals = 0
+  public private(set) var warnings = 0
   private var first: Finding?
 
   /// - Parameter capacity: how many are kept, apart from the first refusal; 0: warnings are not even looked for.
@@ -103,16 +122,24 @@ public struct Findings: ~Copyable {
   mutating func clear() {
     count = 0
     refusals = 0
+    warnings = 0
     first = nil
   }
 
   /// - Parameter isDecisive: whether it is the refusal, whatever else was found before.
-  mutating func add(_ finding: Finding, isDecisive: Bool = false) {
-    if !finding.isWarning {
+  public mutating func add(_ finding: Finding, isDecisive: Bool = false) {
+    if finding.isWarning {
+      warnings += 1
+    } else {
       refusals += 1
       if first == nil || isDecisive { first = finding }
     }
-    guard count < items.capacity else { return }
+    guard isThorough else { return }
+    if count == items.capacity {
+      // Of very many the last ones are left out, but not the decisive one.
+      guard isDecisive else { return }
+      count -= 1
+    }
     // By place: they are found in that order but for those that only the end shows.
     var place = count
     while place > 0, items[place - 1].offset > finding.offset {

@@ -131,6 +131,7 @@ public struct JSONScanner {
 
   /// The start of an object's members, the next byte being its brace; `false` when there are none.
   @_noAllocation
+  @inline(never)
   public mutating func openObject(_ bytes: Bytes) throws(JSONProblem) -> Bool {
     try open(isObject: true, bytes)
   }
@@ -143,6 +144,7 @@ public struct JSONScanner {
 
   /// After a member: whether another one follows.
   @_noAllocation
+  @inline(never)
   public mutating func nextMember(_ bytes: Bytes) throws(JSONProblem) -> Bool {
     try next(0x7D, or: .expectedCommaOrBrace, bytes)
   }
@@ -155,6 +157,7 @@ public struct JSONScanner {
 
   /// A key and its colon. The range is what stands between the quotes.
   @_noAllocation
+  @inline(never)
   public mutating func key(_ bytes: Bytes) throws(JSONProblem) -> Range<Int> {
     guard try peek(bytes) == 0x22 else { throw .expectedKey }
     let range = try string(bytes)
@@ -164,6 +167,7 @@ public struct JSONScanner {
 
   /// A string; the next byte is its opening quote. The range is what stands between the quotes.
   @_noAllocation
+  @inline(never)
   public mutating func string(_ bytes: Bytes) throws(JSONProblem) -> Range<Int> {
     let start = index + 1
     index = start
@@ -183,6 +187,7 @@ public struct JSONScanner {
 
   /// Any value, whole.
   @_noAllocation
+  @inline(never)
   public mutating func skipValue(_ bytes: Bytes) throws(JSONProblem) {
     let outside = depth
     while true {

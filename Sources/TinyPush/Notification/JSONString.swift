@@ -70,8 +70,11 @@ struct Hash {
     for index in bytes.indices { add(bytes[index]) }
   }
 
-  /// What a JSON string spells.
-  mutating func add(spelled text: Span<UInt8>) {
+  init() {}
+
+  /// Of what a JSON string spells.
+  @inline(never)
+  init(spelled text: Span<UInt8>) {
     var reader = JSONStringReader()
     while let byte = reader.next(in: text) { add(byte) }
   }

@@ -1,0 +1,143 @@
+/// A line of a text as a terminal may show it, whatever it holds, and a caret under a place in it.
+///
+/// ```
+///   {"token": "1234", "payload": {"aps": {"badge": "3"}}}
+///              ^~~~
+/// ```
+public struct Excerpt {
+  /// The shown part of the line, and whether it is cut at either side.
+  private var shown: Range<Int>
+  private var isCutBefore = false
+  private var isCutBehind = false
+  /// The columns before the place, and those that it takes.
+  private var columnsBefore = 0
+  private var columnsAt = 0
+
+  /// - Parameters:
+  ///   - line: where the line begins.
+  ///   - place: what the caret is to stand under, up to the text's end.
+  ///   - width: columns to be shown at most.
+  public init(_ text: Span<UInt8>, line: Int, place: Range<Int>, width: Int) {
+    // Whatever is cut leaves a column to its ellipsis.
+    let room = max(width, 16) - 2
+    let behind = Self.columns(text, from: place.lowerBound, to: text.count, room)
+    // As much as can be of what stands before the place, but always some of what follows it.
+    let roomBefore = room - min(behind.columns, room / 3)
+    var start = place.lowerBound
+    while start > line, place.lowerBound - start < 4 * room {
+      let previous = Character(in: text, before: start)
+      guard columnsBefore + previous.columns <= roomBefore else { break }
+      columnsBefore += previous.columns
+      start -= previous.length
+    }
+    let rest = room - columnsBefore
+    let end = Self.columns(text, from: place.lowerBound, to: text.count, rest).end
+    columnsAt = Self.columns(text, from: place.lowerBound, to: place.upperBound, rest).columns
+    isCutBefore = start > line
+    isCutBehind = end < text.count && text[end] != 0x0A
+    shown = start..<end
+  }
+
+  /// How far the line goes on within so many columns, and how many it takes.
+  private static func columns(
+    _ text: Span<UInt8>, from start: Int, to limit: Int, _ room: Int
+  ) -> (end: Int, columns: Int) {
+    var end = start
+    var columns = 0
+    while end < limit, text[end] != 0x0A, end - start < 4 * room {
+      let next = Character(in: text, at: end)
+      guard columns + next.columns <= room else { break }
+      columns += next.columns
+      end += next.length
+    }
+    return (end, columns)
+  }
+
+  /// The part of the line.
+  public func appendLine(of text: Span<UInt8>, to output: inout Text) {
+    if isCutBefore { output.append("…") }
+    var index = shown.lowerBound
+    while index < shown.upperBound {
+      let character = Character(in: text, at: index)
+      character.append(from: text, at: index, to: &output)
+      index += character.length
+    }
+    if isCutBehind { output.append("…") }
+  }
+
+  /// What stands before the caret in its line, and the caret.
+  public func appendIndent(to output: inout Text) {
+    for _ in 0..<columnsBefore + (isCutBefore ? 1 : 0) { output.append(" ") }
+  }
+
+  public func appendCaret(to output: inout Text) {
+    output.append("^")
+    for _ in 1..<max(columnsAt, 1) { output.append("~") }
+  }
+}
+
+extension Excerpt {
+  /// How a character of a text is shown.
+  struct Character {
+    private(set) var length = 1
+    private(set) var columns = 1
+    private var kind = Kind.shown
+
+    private enum Kind {
+      case shown
+      /// White space of any kind.
+      case space
+      /// What would steer the terminal, is not seen, or is not UTF-8.
+      case hidden
+    }
+
+    init(in text: Span<UInt8>, at index: Int) {
+      let first = text[index]
+      if first < 0x80 {
+        if first < 0x20 { kind = first >= 0x09 && first <= 0x0D ? .space : .hidden }
+        if first == 0x7F { kind = .hidden }
+        return
+      }
+      length = UTF8Sequence.length(in: text, at: index)
+      guard length > 0 else {
+        length = 1
+        kind = .hidden
+        return
+      }
+      let unit = JSONUnit(in: text, at: index)
+      switch unit.scalar {
+      // Controls, what turns the direction of writing, ends of lines, and what takes no room.
+      case 0x80...0x9F, 0x061C, 0x200B...0x200C, 0x200E...0x200F, 0x2028...0x202E, 0x2060...0x206F,
+        0xFEFF, 0xFFF9...0xFFFB:
+        kind = .hidden
+      case _ where unit.isExtending: columns = 0
+      // Source: Unicode Standard Annex 11, the common ones of `Wide` and `Fullwidth`.
+      case 0x1100...0x115F, 0x231A...0x231B, 0x2329...0x232A, 0x23E9...0x23EC, 0x2614...0x2615,
+        0x26A1, 0x2705, 0x270A...0x270B, 0x2728, 0x274C, 0x2753...0x2757, 0x2795...0x2797,
+        0x2B1B...0x2B1C, 0x2B50, 0x2E80...0x303E, 0x3041...0x4DBF, 0x4E00...0xA4CF, 0xA960...0xA97C,
+        0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,
+        0x1F300...0x1F64F, 0x1F680...0x1F6FF, 0x1F900...0x1F9FF, 0x1FA70...0x1FAFF,
+        0x20000...0x3FFFD:
+        columns = 2
+      default: break
+      }
+    }
+
+    /// The one that ends before `index`.
+    init(in text: Span<UInt8>, before index: Int) {
+      var start = index - 1
+      while start > 0, index - start < 4, text[start] & 0xC0 == 0x80 { start -= 1 }
+      self.init(in: text, at: start)
+      // Else it is a byte that belongs to nothing.
+      if start + length != index { self.init(in: text, at: index - 1) }
+    }
+
+    func append(from text: Span<UInt8>, at index: Int, to output: inout Text) {
+      switch kind {
+      case .shown: output.append(bytes: text.extracting(index..<index + length))
+      case .space: output.append(" ")
+      case .hidden: output.append("\u{FFFD}")
+      }
+    }
+  }
+}

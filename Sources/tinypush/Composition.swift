@@ -38,6 +38,7 @@ struct Composition: ~Copyable {
   }
 
   /// The notification, found to be one that the agent would send. What is wrong with it is said, and thrown.
+  @inline(never)
   mutating func compose(
     _ config: borrowing Config, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> Text {
@@ -84,6 +85,7 @@ struct Composition: ~Copyable {
     return text
   }
 
+  @inline(never)
   private mutating func addRecipients(
     _ directory: borrowing CString, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
@@ -104,6 +106,7 @@ struct Composition: ~Copyable {
   }
 
   /// Whether there is no such recipients file; what this user may not look at counts as there.
+  @inline(never)
   private static func isMissing(_ name: Span<UInt8>, _ directory: borrowing CString) -> Bool {
     var path = Text(capacity: 4200)
     path.append(bytes: directory.span)
@@ -112,6 +115,7 @@ struct Composition: ~Copyable {
     return path.withCString { access($0, F_OK) != 0 && clinux_errno() == ENOENT }
   }
 
+  @inline(never)
   private mutating func addLanguages(_ arguments: borrowing Arguments) throws(ExitStatus) {
     guard languageCount > 0 else { return }
     var alerts = JSONMembers()
@@ -136,6 +140,7 @@ struct Composition: ~Copyable {
     Self.appendAlert(body, title: title, to: &aps.text)
   }
 
+  @inline(never)
   private static func appendAlert(
     _ body: UnsafePointer<CChar>?, title: UnsafePointer<CChar>?, to text: inout Text
   ) {
@@ -154,6 +159,7 @@ struct Composition: ~Copyable {
 
   // MARK: - Its check
 
+  @inline(never)
   private func check(
     _ text: borrowing Text, _ rules: Rules, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {

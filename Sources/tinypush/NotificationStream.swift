@@ -22,6 +22,7 @@ struct NotificationStream: ~Copyable {
   /// Copies all of them, or those before the first one that is wrong. What is wrong is said.
   ///
   /// - Returns: 0, or the errno when standard input cannot be read.
+  @inline(never)
   mutating func copy(to box: borrowing DropBox, _ rules: Rules) throws(DropBox.Problem) -> Int32 {
     var reader = NotificationReader()
     var findings = Findings()

@@ -129,6 +129,7 @@ enum SendCommand {
 
   // MARK: - Options
 
+  @inline(never)
   private static func take(
     _ flag: Flag, _ name: StaticString, _ composition: inout Composition, _ order: inout Order,
     _ arguments: borrowing Arguments
@@ -176,6 +177,7 @@ enum SendCommand {
   }
 
   /// Says what is wrong with an option, and its value behind that.
+  @inline(never)
   private static func fail(
     _ name: StaticString, _ words: StaticString, _ value: Span<UInt8>?,
     _ arguments: borrowing Arguments
@@ -190,6 +192,7 @@ enum SendCommand {
 
   // MARK: - Queueing
 
+  @inline(never)
   private static func queue(
     _ notification: borrowing Text, _ config: borrowing Config, _ order: Order,
     _ arguments: borrowing Arguments
@@ -204,6 +207,7 @@ enum SendCommand {
   }
 
   /// Queues what comes on standard input, if all of it may be sent.
+  @inline(never)
   private static func queueStream(
     _ config: borrowing Config, _ order: Order, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> CString {

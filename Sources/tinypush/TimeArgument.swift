@@ -3,6 +3,7 @@ import TinyPush
 /// Times as people give them to a command.
 enum TimeArgument {
   /// A length: `90`, or with a unit: `90s`, `10m`, `2h`, `1d`. In seconds; nil for anything else.
+  @inline(never)
   static func seconds(_ value: Span<UInt8>) -> UInt64? {
     if let number = Config.number(value) { return number }
     do throws(Config.Problem) {
@@ -15,6 +16,7 @@ enum TimeArgument {
 
   /// A point: UNIX seconds, a length with its unit from `now` on, or `2026-12-24T18:00:00Z`, of which the seconds may be
   /// left out (RFC 3339, in UTC). In UNIX seconds; nil for anything else.
+  @inline(never)
   static func date(_ value: Span<UInt8>, now: Int64) -> UInt64? {
     if let number = Config.number(value) { return number }
     if let seconds = seconds(value) { return UInt64(max(now, 0)) + seconds }

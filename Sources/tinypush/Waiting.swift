@@ -9,6 +9,7 @@ enum Waiting {
   /// Waits until the outcome of the file `name` in `new/` is known, or the time is over, and says it unless all is well.
   ///
   /// - Parameter isStream: whether the file has lines that somebody wrote.
+  @inline(never)
   static func run(
     _ name: Span<UInt8>, _ spool: UnsafePointer<CChar>, seconds: UInt64, isStream: Bool,
     _ arguments: borrowing Arguments
@@ -42,6 +43,7 @@ enum Waiting {
   }
 
   /// Returns 0, or the errno.
+  @inline(never)
   private static func sayRefusals(
     _ watch: borrowing OutcomeWatch, isStream: Bool, _ arguments: borrowing Arguments
   ) -> Int32 {

@@ -10,29 +10,36 @@ public struct Refusal: ~Copyable {
 
   /// Nil: the line is none of the agent's.
   init?(_ line: Span<UInt8>) {
-    var scanner = JSONScanner()
-    do throws(JSONProblem) {
-      guard try scanner.peek(line) == 0x7B, try scanner.openObject(line) else { return nil }
-      repeat {
-        let key = line.extracting(try scanner.key(line))
-        let first = try scanner.peek(line)
-        if key.equals("reason"), first == 0x22 {
-          let spelled = line.extracting(try scanner.string(line))
-          var reader = JSONStringReader()
-          // It is for a terminal.
-          while let byte = reader.next(in: spelled) { reason.append(byte: max(byte, 0x20)) }
-        } else if key.equals("token"), first == 0x22 {
-          token.append(bytes: line.extracting(try scanner.string(line)))
-        } else if key.equals("line"), first >= 0x30, first <= 0x39 {
-          self.line = try scanner.wholeNumber(line) ?? 0
-        } else {
-          try scanner.skipValue(line)
-        }
-      } while try scanner.nextMember(line)
-    } catch {
-      // The notification itself, at the end, may be cut.
+    // What was refused stands behind all that.
+    let end = Self.find(",\"notification\":", in: line) ?? Self.find(",\"text\":", in: line)
+    let head = line.extracting(0..<(end ?? line.count))
+    guard var index = Self.find("\"reason\":\"", in: head) else { return nil }
+    while index < head.count, head[index] != 0x22 {
+      // It is for a terminal: what an escape spells is a quote, a backslash or nothing to be seen.
+      if head[index] == 0x5C { index += 1 }
+      if index < head.count { reason.append(byte: max(head[index], 0x20)) }
+      index += 1
     }
-    if reason.count == 0 { return nil }
+    if let start = Self.find("\"token\":\"", in: head), start + DeviceToken.digitCount <= head.count
+    {
+      token.append(bytes: head.extracting(start..<start + DeviceToken.digitCount))
+    }
+    guard var index = Self.find("\"line\":", in: head) else { return }
+    while index < head.count, head[index] >= 0x30, head[index] <= 0x39 {
+      self.line = self.line &* 10 &+ UInt64(head[index] - 0x30)
+      index += 1
+    }
+  }
+
+  /// Where the first of these texts ends. Within a string there are no quotes that stand alone.
+  private static func find(_ text: StaticString, in line: Span<UInt8>) -> Int? {
+    var start = 0
+    while start + text.utf8CodeUnitCount <= line.count {
+      let end = start + text.utf8CodeUnitCount
+      if line.extracting(start..<end).equals(text) { return end }
+      start += 1
+    }
+    return nil
   }
 
   /// Reads those in a file of `failed/`. What is no such line is passed over.

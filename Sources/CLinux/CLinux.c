@@ -22,6 +22,40 @@ int clinux_open(int directory, const char *path, int flags, unsigned mode) {
   return descriptor < 0 ? -errno : descriptor;
 }
 
+int clinux_open_unnamed(int directory, const char *path, unsigned mode) {
+  if (access("/proc/self/fd", X_OK) != 0) return -ENOSYS;
+  return clinux_open(directory, path, O_WRONLY | O_TMPFILE, mode);
+}
+
+static int removed_directory;
+static const char *volatile removed_path;
+
+static void remove_and_end(int signal_number) {
+  if (removed_path) unlinkat(removed_directory, removed_path, 0);
+  signal(signal_number, SIG_DFL);
+  raise(signal_number);
+}
+
+void clinux_remove_when_ended(int directory, const char *path) {
+  static const int signals[] = {SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXFSZ};
+  removed_directory = directory;
+  removed_path = path;
+  for (size_t i = 0; path && i < sizeof signals / sizeof *signals; i++) {
+    // What nohup and the like ignore stays ignored.
+    if (signal(signals[i], SIG_IGN) != SIG_IGN) signal(signals[i], remove_and_end);
+  }
+}
+
+const char *clinux_group_name(gid_t group) {
+  FILE *file = fopen("/etc/group", "re");
+  const struct group *entry = NULL;
+  do {
+    entry = file ? fgetgrent(file) : NULL;
+  } while (entry && entry->gr_gid != group);
+  if (file) fclose(file);
+  return entry ? entry->gr_name : NULL;
+}
+
 int clinux_sync(int descriptor) { return syncfs(descriptor) == 0 ? 0 : -errno; }
 
 // A read lease is granted only on a file that nobody has open for writing (fcntl(2)).

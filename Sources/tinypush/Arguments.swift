@@ -31,7 +31,7 @@ struct Arguments: ~Copyable {
   private let arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   private let optionCount: Int
   private let table: UnsafeMutablePointer<option>
-  private var names: InlineArray<16, StaticString> = .init(repeating: "")
+  private var names: InlineArray<32, StaticString> = .init(repeating: "")
   private var configFile: UnsafePointer<CChar>?
   private var settings: InlineArray<32, UnsafePointer<CChar>?> = .init(repeating: nil)
   private var settingCount = 0
@@ -102,14 +102,19 @@ struct Arguments: ~Copyable {
   }
 
   /// The configuration: the file, and what was said over it.
-  func readConfig(into config: inout Config) throws(ExitStatus) {
+  ///
+  /// - Parameter mayBeClosed: whether a default file that this user may not read is passed over.
+  func readConfig(into config: inout Config, mayBeClosed: Bool = false) throws(ExitStatus) {
     var message = Text()
     do throws(ExitStatus) {
       try ConfigFile.read(
         configFile ?? Config.defaultFile.cString, into: &config, isRequired: configFile != nil,
         message: &message)
     } catch {
-      throw fail(error, message)
+      guard error == .noPermission, mayBeClosed, configFile == nil else {
+        throw fail(error, message)
+      }
+      message.clear()
     }
     for index in 0..<settingCount {
       let setting = CString.span(settings[index]!)
@@ -143,10 +148,10 @@ struct Arguments: ~Copyable {
     return status
   }
 
-  func fail(_ status: ExitStatus, _ message: StaticString, _ value: Span<UInt8>) -> ExitStatus {
+  func fail(_ status: ExitStatus, _ message: StaticString, _ value: Span<UInt8>?) -> ExitStatus {
     var text = Text()
     text.append(message)
-    text.append(printable: value)
+    if let value { text.append(printable: value) }
     return fail(status, text)
   }
 

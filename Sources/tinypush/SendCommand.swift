@@ -1,215 +1,241 @@
 import CLinux
 import TinyPush
 
-/// `tinypush send`: put a notification into the spool, whether the agent runs or not.
+/// `tinypush send`: put notifications into the spool, whether the agent runs or not.
 enum SendCommand {
   static let usage: StaticString = """
-    Usage: tinypush send [TEXT] --token HEX... [OPTION]...
-    Puts a notification into the spool, on disk before it returns, and prints the name of its
-    file. Needs neither the agent nor its keys, only the right to write to the spool.
+    Usage: tinypush send [TEXT] [OPTION]...
+       or: tinypush send - [--wait] [--no-sync]
+    Puts a notification into the spool, on disk before it returns, and prints the
+    name it is queued under. Needs neither the agent nor its keys, only the right
+    to write to the spool. With -, standard input holds notifications as a file of
+    the spool does, and all of them are queued, or none.
 
-      --token HEX           a device token of 64 hex digits; may be given several times
+    To whom; the recipients file "default" if nobody is named:
+      --to NAME             a recipients file; may be given several times
+      --token HEX           a device token of 64 hex digits; likewise
+    What:
       --title TEXT          the alert's title
+      --lang LANGUAGE=TEXT  the text for those who have this language; likewise
       --badge N             the number on the app's icon; 0 removes it
       --sound NAME          the sound to play: default, or a file in the app
       --category NAME       the set of actions to offer
       --content-available   wake the app without showing anything
-      --payload FILE|-      the whole payload as JSON, instead of the options above
+      --payload FILE|-      the whole payload as JSON, instead of the above
+      --trim                shorten the text where it would be too long
+    How:
       --priority 10|5       10: at once; 5: when it saves the device's power
-      --ttl TIME            how long the service may keep it (30s, 10m, 1d; 0s: not at all)
+      --ttl TIME            how long the service may keep it (10m, 1d; 0: not at all)
+      --expiration WHEN     the same as a date
+      --not-before WHEN     it waits in the spool until then
+      --collapse-id ID      it replaces what still waits with this ID and recipients
+      --registered WHEN     when the app last registered its tokens
+      --wait[=TIME]         wait until it is settled, for 60s if no time is given
       --no-sync             do not wait for the disk
       -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
       -o KEY=VALUE          a setting over it
       -h, --help            print this
 
+    TIME is in seconds, or has a unit (90s, 10m, 2h, 1d). WHEN is UNIX seconds, a
+    time from now with its unit, or 2026-12-24T18:00:00Z.
+
+    Ends with 0 when it is queued, and with 65 when the agent would refuse it. With
+    --wait: 0 when it is settled, 65 when it was refused, 75 when neither is known.
+
     """
 
-  private static let textBytesMax = 65_536
+  private enum Flag: Int {
+    case to, token, lang
+    case title, badge, sound, category, contentAvailable, payload, trim
+    case priority, ttl, expiration, notBefore, collapseID, registered
+    case wait, noSync
+
+    var isRepeatable: Bool { rawValue <= Flag.lang.rawValue }
+    /// Whether it says something of the notification.
+    var isContent: Bool { rawValue < Flag.wait.rawValue }
+  }
+
+  private static var options: InlineArray<18, Option> {
+    [
+      Option("to", .required), Option("token", .required), Option("lang", .required),
+      Option("title", .required), Option("badge", .required), Option("sound", .required),
+      Option("category", .required), Option("content-available"), Option("payload", .required),
+      Option("trim"), Option("priority", .required), Option("ttl", .required),
+      Option("expiration", .required), Option("not-before", .required),
+      Option("collapse-id", .required), Option("registered", .required),
+      Option("wait", .optional), Option("no-sync"),
+    ]
+  }
+
+  /// How it is queued, besides what it says.
+  private struct Order {
+    var isSynced = true
+    var waitSeconds: UInt64?
+    /// An option that says something of the notification.
+    var content: StaticString?
+  }
 
   static func run(
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
-    let options: InlineArray<10, Option> = [
-      Option("token", .required), Option("title", .required), Option("badge", .required),
-      Option("sound", .required), Option("category", .required), Option("content-available"),
-      Option("payload", .required), Option("priority", .required), Option("ttl", .required),
-      Option("no-sync"),
-    ]
+    let options = options
     var arguments = Arguments("send", count, values, options: options.span, usage: usage)
     do throws(ExitStatus) {
-      var config = Config()
-      var tokens = Text(capacity: textBytesMax)
-      var members = Text(capacity: textBytesMax)
-      var title: UnsafePointer<CChar>?
-      var aps = Text(capacity: textBytesMax)
-      var payloadFile: UnsafePointer<CChar>?
-      var isSynced = true
+      var composition = Composition(arguments: Int(count))
+      var order = Order()
       var given: UInt32 = 0
       while let option = try arguments.next() {
-        let value = arguments.value()
-        if option != 0, given & (1 << UInt32(option)) != 0 {
-          var text = Text()
-          text.append("--")
-          text.append(options[option].name)
-          text.append(" may be given once")
-          throw arguments.fail(.usage, text)
+        guard let flag = Flag(rawValue: option) else { continue }
+        let name = options[option].name
+        if !flag.isRepeatable, given & (1 << UInt32(option)) != 0 {
+          throw fail(name, " may be given once", nil, arguments)
         }
         given |= 1 << UInt32(option)
-        switch option {
-        case 0:
-          if tokens.count > 0 { tokens.append(",") }
-          tokens.append(json: value)
-        case 1: title = clinux_option_argument()
-        case 2:
-          guard Config.number(value) != nil else {
-            throw arguments.fail(.usage, "--badge must be a whole number, not ", value)
-          }
-          member("badge", bare: value, in: &aps)
-        case 3: member("sound", string: value, in: &aps)
-        case 4: member("category", string: value, in: &aps)
-        case 5: member("content-available", bare: ("1" as StaticString).span, in: &aps)
-        case 6: payloadFile = clinux_option_argument()
-        case 7:
-          guard value.equals("10") || value.equals("5") else {
-            throw arguments.fail(.usage, "--priority must be 10 or 5, not ", value)
-          }
-          member("priority", bare: value, in: &members)
-        case 8:
-          do throws(Config.Problem) {
-            var seconds = Text(capacity: 24)
-            seconds.append(try Config.lifetime(value).milliseconds / 1000)
-            member("ttl", bare: seconds.bytes, in: &members)
-          } catch {
-            var text = Text()
-            ConfigFile.describe(error, name: ("--ttl" as StaticString).span, in: &text)
-            throw arguments.fail(.usage, text)
-          }
-        default: isSynced = false
-        }
+        if flag.isContent { order.content = name }
+        try take(flag, name, &composition, &order, arguments)
       }
-      try arguments.readConfig(into: &config)
-      let alert = arguments.operand(0)
-      if arguments.operand(1) != nil {
+      var config = Config()
+      try arguments.readConfig(into: &config, mayBeClosed: true)
+      composition.body = arguments.operand(0)
+      if let second = arguments.operand(1) {
         throw arguments.fail(
-          .usage, "takes one text: put it in quotes. The second was ",
-          CString.span(arguments.operand(1)!))
+          .usage, "takes one text: put it in quotes. The second was ", CString.span(second))
       }
-      var notification = Text(capacity: 4 * textBytesMax)
-      notification.append("{\"tokens\":[")
-      notification.append(bytes: tokens.bytes)
-      notification.append("]")
-      if members.count > 0 { notification.append(",") }
-      notification.append(bytes: members.bytes)
-      notification.append(",\"payload\":")
-      if let payloadFile {
-        guard alert == nil, title == nil, aps.count == 0 else {
-          throw arguments.fail(
-            .usage, "give either --payload or a text and its options; with --payload ",
-            CString.span(payloadFile))
+      let isStream = composition.body.map { CString.span($0).equals("-") } ?? false
+      let name: CString
+      if isStream {
+        if let content = order.content {
+          throw fail(
+            content, " cannot be given with -, where the notifications say such things", nil,
+            arguments)
         }
-        try readFile(payloadFile, to: &notification, arguments)
+        name = try queueStream(config, order, arguments)
       } else {
-        notification.append("{\"aps\":{")
-        appendAlert(alert, title: title, to: &notification)
-        if aps.count > 0 && (alert != nil || title != nil) { notification.append(",") }
-        notification.append(bytes: aps.bytes)
-        notification.append("}}")
+        let text = try composition.compose(config, arguments)
+        name = try queue(text, config, order, arguments)
       }
-      notification.append("}\n")
-      try check(notification, config.courier.rules, arguments)
-      return try queue(notification, config, isSynced: isSynced, arguments).rawValue
+      var text = Text(capacity: 300)
+      text.append(bytes: name.span)
+      text.append("\n")
+      text.write(to: STDOUT_FILENO)
+      guard let seconds = order.waitSeconds else { return ExitStatus.ok.rawValue }
+      return Waiting.run(
+        name.span, config.spool.pointer, seconds: seconds, isStream: isStream, arguments
+      ).rawValue
     } catch {
       return error.rawValue
     }
   }
 
-  private static func member(_ key: StaticString, bare value: Span<UInt8>, in text: inout Text) {
-    if text.count > 0 { text.append(",") }
-    text.append("\"")
-    text.append(key)
-    text.append("\":")
-    text.append(bytes: value)
-  }
+  // MARK: - Options
 
-  private static func member(_ key: StaticString, string value: Span<UInt8>, in text: inout Text) {
-    member(key, bare: ("" as StaticString).span, in: &text)
-    text.append(json: value)
-  }
-
-  private static func appendAlert(
-    _ alert: UnsafePointer<CChar>?, title: UnsafePointer<CChar>?, to text: inout Text
-  ) {
-    guard alert != nil || title != nil else { return }
-    text.append("\"alert\":")
-    guard let title else {
-      text.append(json: CString.span(alert!))
-      return
-    }
-    text.append("{\"title\":")
-    text.append(json: CString.span(title))
-    if let alert {
-      text.append(",\"body\":")
-      text.append(json: CString.span(alert))
-    }
-    text.append("}")
-  }
-
-  private static func readFile(
-    _ path: UnsafePointer<CChar>, to text: inout Text, _ arguments: borrowing Arguments
-  ) throws(ExitStatus) {
-    do throws(InputFile.Problem) {
-      try InputFile.read(path, to: &text, bytesMax: textBytesMax)
-    } catch {
-      throw arguments.fail(error.status, error.text(path))
-    }
-  }
-
-  /// A notification that the agent would refuse is refused here.
-  private static func check(
-    _ notification: borrowing Text, _ rules: Rules, _ arguments: borrowing Arguments
-  ) throws(ExitStatus) {
-    var reader = NotificationReader()
-    var findings = Findings()
-    if case .refused(let refusal, _) = reader.next(
-      in: notification.bytes, isWhole: true, rules, &findings)
-    {
-      var text = Text()
-      if refusal.reason == .tokensEmpty {
-        text.append("to whom? Give --token HEX")
-      } else if refusal.reason == .apsIsEmpty {
-        text.append(
-          "nothing to say: give a text, --badge, --sound, --content-available or --payload")
-      } else {
-        refusal.describe(in: &text)
-      }
-      throw arguments.fail(.dataRefused, text)
-    }
-    // What --payload holds must not end the object that it is put into, and begin another.
-    guard
-      case .end = reader.next(
-        in: notification.bytes, isWhole: true, rules, &findings)
-    else {
-      throw arguments.fail(
-        .dataRefused, "--payload must hold one JSON object, and holds more than that",
-        ("" as StaticString).span)
-    }
-  }
-
-  /// Writes the file in `tmp/` and renames it into `new/`.
-  private static func queue(
-    _ notification: borrowing Text, _ config: borrowing Config, isSynced: Bool,
+  @inline(never)
+  private static func take(
+    _ flag: Flag, _ name: StaticString, _ composition: inout Composition, _ order: inout Order,
     _ arguments: borrowing Arguments
-  ) throws(ExitStatus) -> ExitStatus {
+  ) throws(ExitStatus) {
+    let value = arguments.value()
+    switch flag {
+    case .to: composition.add(list: clinux_option_argument())
+    case .token: composition.tokens.add(element: value)
+    case .lang: composition.add(language: clinux_option_argument())
+    case .title: composition.title = clinux_option_argument()
+    case .payload: composition.payloadPath = clinux_option_argument()
+    case .sound, .category: composition.aps.add(name, string: value)
+    case .collapseID: composition.members.add(name, string: value)
+    case .contentAvailable: composition.aps.add(name, bare: ("1" as StaticString).span)
+    case .trim: composition.members.add(name, bare: ("true" as StaticString).span)
+    case .badge, .priority:
+      guard Config.number(value) != nil else {
+        throw fail(name, " must be a whole number, not ", value, arguments)
+      }
+      if flag == .badge {
+        composition.aps.add(name, bare: value)
+      } else {
+        composition.members.add(name, bare: value)
+      }
+    case .ttl, .wait:
+      var seconds: UInt64? = 60
+      if flag == .ttl || arguments.hasValue { seconds = TimeArgument.seconds(value) }
+      guard let seconds else {
+        throw fail(name, " takes a time such as 90s, 10m, 2h or 1d, not ", value, arguments)
+      }
+      if flag == .wait {
+        order.waitSeconds = seconds
+      } else {
+        composition.members.add(name, number: seconds)
+      }
+    case .expiration, .notBefore, .registered:
+      guard let date = TimeArgument.date(value, now: Clock.wallSeconds()) else {
+        throw fail(
+          name, " takes UNIX seconds, a time from now such as 10m, or 2026-12-24T18:00:00Z, not ",
+          value, arguments)
+      }
+      composition.members.add(name, number: date)
+    case .noSync: order.isSynced = false
+    }
+  }
+
+  /// Says what is wrong with an option, and its value behind that.
+  @inline(never)
+  private static func fail(
+    _ name: StaticString, _ words: StaticString, _ value: Span<UInt8>?,
+    _ arguments: borrowing Arguments
+  ) -> ExitStatus {
+    var text = Text(capacity: 2048)
+    text.append("--")
+    text.append(name)
+    text.append(words)
+    if let value { text.append(printable: value) }
+    return arguments.fail(.usage, text)
+  }
+
+  // MARK: - Queueing
+
+  @inline(never)
+  private static func queue(
+    _ notification: borrowing Text, _ config: borrowing Config, _ order: Order,
+    _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> CString {
     do throws(DropBox.Problem) {
-      let box = try DropBox(config.spool.pointer)
-      let name = try box.drop(notification.bytes, isSynced: isSynced)
-      var text = Text(capacity: 300)
-      text.append(bytes: name.span)
-      text.append("\n")
-      text.write(to: STDOUT_FILENO)
-      return .ok
+      var box = try DropBox(config.spool.pointer)
+      try box.write(notification.bytes)
+      return try box.drop(isSynced: order.isSynced)
     } catch {
       throw arguments.fail(error.status, error.text(config.spool.pointer))
     }
+  }
+
+  /// Queues what comes on standard input, if all of it may be sent.
+  @inline(never)
+  private static func queueStream(
+    _ config: borrowing Config, _ order: Order, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> CString {
+    var stream = NotificationStream()
+    var readError: Int32 = 0
+    do throws(DropBox.Problem) {
+      var box = try DropBox(config.spool.pointer)
+      readError = try stream.copy(to: box, config.courier.rules)
+      if readError == 0, stream.refused == 0, stream.notifications > 0 {
+        return try box.drop(isSynced: order.isSynced)
+      }
+    } catch {
+      throw arguments.fail(error.status, error.text(config.spool.pointer))
+    }
+    var text = Text()
+    if readError != 0 {
+      text.append("standard input, of which nothing was queued: ")
+      text.append(cString: clinux_error_text(readError))
+      throw arguments.fail(.noInput, text)
+    }
+    if stream.refused == 0 {
+      text.append("no notification came on standard input")
+    } else {
+      text.append("nothing was queued, since of ")
+      text.append(stream.notifications + stream.refused)
+      text.append(" notifications this many would be refused: ")
+      text.append(stream.refused)
+    }
+    throw arguments.fail(.dataRefused, text)
   }
 }

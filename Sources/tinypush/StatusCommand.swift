@@ -133,7 +133,7 @@ enum StatusCommand {
     return page.words.span.extracting(0..<count)
   }
 
-  private static func duration(_ seconds: Int64, in text: inout Text) {
+  static func duration(_ seconds: Int64, in text: inout Text) {
     if seconds < 120 {
       text.append(max(seconds, 0))
       text.append(" s")

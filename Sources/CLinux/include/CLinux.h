@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <grp.h>
 #include <ini.h>
 #include <linux/sockios.h>
 #include <malloc.h>
@@ -43,6 +44,16 @@ static inline int clinux_errno(void) { return errno; }
 
 /* Returns a descriptor, or -errno. */
 int clinux_open(int directory, const char *path, int flags, unsigned mode);
+
+/* A new file in the directory `path` that has no name yet, and is gone with its descriptor until linkat gives it one by way
+   of /proc/self/fd. Returns a descriptor, or -errno: not every file system has it. */
+int clinux_open_unnamed(int directory, const char *path, unsigned mode);
+
+/* Has the signals that end a program by nature remove the file `path` first; both must last. Null: not any more. */
+void clinux_remove_when_ended(int directory, const char *path);
+
+/* The name of a group as /etc/group has it, good until the next call; null when it is not there. */
+const char *clinux_group_name(gid_t group);
 
 /* File times and kinds, which are macros and unions in glibc. */
 static inline int64_t clinux_change_time_ns(const struct stat *file) {

@@ -6,6 +6,11 @@ struct Descriptor: ~Copyable {
 
   deinit { close(number) }
 
+  /// One that is open already.
+  init(number: Int32) {
+    self.number = number
+  }
+
   /// - Parameter error: on failure, the errno.
   init?(
     _ directory: Int32, _ path: UnsafePointer<CChar>, _ flags: Int32, _ mode: UInt32 = 0,

@@ -1,20 +1,26 @@
 import CLinux
 
 /// The writers' side of the spool: a file is written in `tmp/` and renamed into `new/`, so that the agent never sees half
-/// of one.
+/// of one. Until then it has no name where the file system can do that, and nothing is left of it however the program ends.
 public struct DropBox: ~Copyable {
-  private let root: Int32
+  private let root: Descriptor
+  private let file: Descriptor
+  /// Where it is, or is to be, in `tmp/`.
+  private let temporary: CString
+  private var hasName: Bool
 
   /// What could not be done, and why (errno).
   public enum Problem: Error {
     case noSpool(Int32)
     case cannotWrite(Int32)
+    /// It is in `new/`.
+    case cannotSync(Int32)
 
     public var status: ExitStatus {
       switch self {
       case .noSpool(EACCES), .cannotWrite(EACCES), .cannotWrite(EPERM): .noPermission
-      case .noSpool: .noInput
-      case .cannotWrite(ENOSPC), .cannotWrite(EDQUOT): .inputOutput
+      case .noSpool, .cannotWrite(ENOENT): .noInput
+      case .cannotWrite(ENOSPC), .cannotWrite(EDQUOT), .cannotWrite(EIO), .cannotSync: .inputOutput
       case .cannotWrite: .cannotCreate
       }
     }
@@ -25,68 +31,129 @@ public struct DropBox: ~Copyable {
       text.append(printable: CString.span(spool))
       text.append(": ")
       switch self {
+      case .noSpool(EACCES), .cannotWrite(EACCES), .cannotWrite(EPERM):
+        text.append("no permission to write to tmp/ and new/: ")
+        var information = stat()
+        if stat(spool, &information) == 0 {
+          text.append("this takes a member of the group ")
+          if let name = clinux_group_name(information.st_gid) {
+            text.append(cString: name)
+          } else {
+            text.append(information.st_gid)
+          }
+          text.append(", which must have the right to write there")
+        } else {
+          text.append("are you a member of the spool's group?")
+        }
       case .noSpool(let error):
         text.append(cString: clinux_error_text(error))
         text.append(": name the right one with --config FILE or -o spool=DIR")
-      case .cannotWrite(EACCES), .cannotWrite(EPERM):
-        text.append(
-          "no permission to write to tmp/ and new/: are you a member of the spool's group?")
       case .cannotWrite(let error):
-        text.append("cannot write to tmp/ and new/: ")
+        text.append("cannot write to tmp/ and new/, and nothing was queued: ")
+        text.append(cString: clinux_error_text(error))
+      case .cannotSync(let error):
+        text.append("it is in new/, but may not outlive a power cut: ")
         text.append(cString: clinux_error_text(error))
       }
       return text
     }
   }
 
+  /// Begins a file. The spool's group may read it whatever the umask says: the agent belongs to it.
   public init(_ spool: UnsafePointer<CChar>) throws(Problem) {
-    root = clinux_open(AT_FDCWD, spool, O_RDONLY | O_DIRECTORY, 0)
-    guard root >= 0 else { throw .noSpool(-root) }
+    var error: Int32 = 0
+    guard let root = Descriptor(AT_FDCWD, spool, O_RDONLY | O_DIRECTORY, error: &error) else {
+      throw .noSpool(error)
+    }
+    let temporary = Self.newName(in: "tmp/")
+    let unnamed = clinux_open_unnamed(root.number, "tmp", 0o640)
+    if unnamed >= 0 {
+      file = Descriptor(number: unnamed)
+      hasName = false
+    } else {
+      clinux_remove_when_ended(root.number, temporary.pointer)
+      let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
+      guard
+        let named = Descriptor(root.number, temporary.pointer, flags, 0o640, error: &error)
+      else {
+        clinux_remove_when_ended(-1, nil)
+        throw .cannotWrite(error)
+      }
+      file = named
+      hasName = true
+    }
+    var information = stat()
+    if fstat(root.number, &information) == 0 {
+      fchown(file.number, uid_t.max, information.st_gid)
+    }
+    fchmod(file.number, 0o640)
+    self.root = root
+    self.temporary = temporary
   }
 
-  deinit { close(root) }
+  deinit {
+    if hasName { unlinkat(root.number, temporary.pointer, 0) }
+    clinux_remove_when_ended(-1, nil)
+  }
 
-  /// Puts a file into the spool, and returns its name. Names sort by time, to the nanosecond; with the process's number
+  /// Goes on with the file.
+  public func write(_ bytes: Span<UInt8>) throws(Problem) {
+    var place = 0
+    while place < bytes.count {
+      let written = bytes.withUnsafeBytes {
+        CLinux.write(file.number, $0.baseAddress! + place, $0.count - place)
+      }
+      if written < 0 && clinux_errno() == EINTR { continue }
+      guard written > 0 else { throw .cannotWrite(written < 0 ? clinux_errno() : ENOSPC) }
+      place += Int(written)
+    }
+  }
+
+  /// Puts the file into `new/`, and returns its name there. Names sort by time, to the nanosecond; with the process's number
   /// they are unique.
-  public func drop(_ bytes: Span<UInt8>, isSynced: Bool) throws(Problem) -> CString {
-    var name = Text(capacity: 64)
+  public mutating func drop(isSynced: Bool) throws(Problem) -> CString {
+    if isSynced, fdatasync(file.number) != 0 { throw .cannotWrite(clinux_errno()) }
+    if !hasName {
+      var path = Text(capacity: 32)
+      path.append("/proc/self/fd/")
+      path.append(file.number)
+      let source = path.cString()
+      guard
+        linkat(AT_FDCWD, source.pointer, root.number, temporary.pointer, AT_SYMLINK_FOLLOW) == 0
+      else { throw .cannotWrite(clinux_errno()) }
+      hasName = true
+    }
+    let final = Self.newName(in: "new/")
+    guard renameat(root.number, temporary.pointer, root.number, final.pointer) == 0 else {
+      throw .cannotWrite(clinux_errno())
+    }
+    hasName = false
+    if isSynced { try syncNew() }
+    return CString(final.span.extracting(4..<final.span.count))
+  }
+
+  /// What is in `new/` is on disk once the directory is, or the whole file system where a directory cannot be synced.
+  private func syncNew() throws(Problem) {
+    var error: Int32 = 0
+    if let new = Descriptor(root.number, directory: "new", error: &error) {
+      if fsync(new.number) == 0 { return }
+      error = clinux_errno()
+      guard error == EINVAL else { throw .cannotSync(error) }
+    }
+    error = -clinux_sync(root.number)
+    guard error == 0 else { throw .cannotSync(error) }
+  }
+
+  private static func newName(in directory: StaticString) -> CString {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
+    var name = Text(capacity: 64)
+    name.append(directory)
     name.append(Int64(time.tv_sec), digits: 10)
     name.append(".")
     name.append(Int64(time.tv_nsec), digits: 9)
     name.append(".")
     name.append(getpid())
-    var temporary = Text(capacity: 80)
-    temporary.append("tmp/")
-    temporary.append(bytes: name.bytes)
-    var final = Text(capacity: 80)
-    final.append("new/")
-    final.append(bytes: name.bytes)
-    let source = temporary.cString()
-    // Readable for the group: the agent belongs to it.
-    let descriptor = clinux_open(
-      root, source.pointer, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o640)
-    guard descriptor >= 0 else { throw .cannotWrite(-descriptor) }
-    var error: Int32 = 0
-    let written = bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
-    if Int(written) != bytes.count { error = written < 0 ? clinux_errno() : ENOSPC }
-    if error == 0, isSynced, fdatasync(descriptor) != 0 { error = clinux_errno() }
-    close(descriptor)
-    if error == 0, final.withCString({ renameat(root, source.pointer, root, $0) }) != 0 {
-      error = clinux_errno()
-    }
-    guard error == 0 else {
-      unlinkat(root, source.pointer, 0)
-      throw .cannotWrite(error)
-    }
-    if isSynced {
-      let directory = clinux_open(root, "new", O_RDONLY | O_DIRECTORY, 0)
-      if directory >= 0 {
-        fsync(directory)
-        close(directory)
-      }
-    }
     return name.cString()
   }
 }

@@ -187,6 +187,7 @@ extension JSONProblem {
     case .invalidUTF8: "invalid-utf-8"
     case .controlCharacter: "control-character"
     case .tooDeep: "too-deep"
+    case .byteOrderMark: "byte-order-mark"
     }
   }
 }

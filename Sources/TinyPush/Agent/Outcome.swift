@@ -1,0 +1,129 @@
+import CLinux
+
+/// What has become of a file that was put into the spool.
+public enum Outcome {
+  /// It has left the spool, and nothing of it was refused.
+  case settled
+  /// ``OutcomeWatch/forEachRefusal(_:)`` tells why.
+  case refused
+  /// It waits in `later/` for its time, a UNIX second; the last part of it, where it has several.
+  case later(Int64)
+  /// It has been waited for long enough.
+  case pending
+  /// It has left `new/`, and that is all that this user may know (errno).
+  case unknown(Int32)
+}
+
+/// Awaits what becomes of a file in the spool. It looks at the file alone, so that it sleeps however much goes on around it.
+public struct OutcomeWatch: ~Copyable {
+  /// How often what inotify does not tell of is looked at.
+  private static let pause = Duration.milliseconds(500)
+
+  private let root: Descriptor
+  private let inotify: Int32
+  private let name: CString
+  private let path: CString
+
+  /// - Parameter name: of the file in `new/`.
+  public init(_ spool: UnsafePointer<CChar>, name: Span<UInt8>) throws(DropBox.Problem) {
+    var error: Int32 = 0
+    guard let root = Descriptor(AT_FDCWD, spool, O_RDONLY | O_DIRECTORY, error: &error) else {
+      throw .noSpool(error)
+    }
+    self.root = root
+    var text = Text(capacity: 4096 + 300)
+    text.append(cString: spool)
+    text.append("/new/")
+    text.append(bytes: name)
+    path = text.cString()
+    self.name = CString(name)
+    inotify = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+  }
+
+  deinit { if inotify >= 0 { close(inotify) } }
+
+  /// Waits until the file's outcome is known, or the time is over.
+  public func outcome(within time: Duration) -> Outcome {
+    let deadline = Clock.now() + time
+    // What it has come to is looked at after each of these, so that nothing is missed.
+    let mask = UInt32(IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF)
+    let isWatched = inotify >= 0 && inotify_add_watch(inotify, path.pointer, mask) >= 0
+    while true {
+      let now = Clock.now()
+      let left = now.until(deadline)
+      let isInNew = access(path.pointer, F_OK) == 0 || clinux_errno() != ENOENT
+      if !isInNew, let outcome = outcomeOutside(left) { return outcome }
+      guard left > .milliseconds(0) else { return .pending }
+      let pause = isInNew && isWatched ? left : min(left, Self.pause)
+      var event = pollfd(fd: inotify, events: Int16(POLLIN), revents: 0)
+      poll(&event, 1, Int32(clamping: pause.milliseconds))
+      drain()
+    }
+  }
+
+  /// Of a file that is not in `new/`. Nil: something of it is there again, or is soon to be.
+  private func outcomeOutside(_ left: Duration) -> Outcome? {
+    var due: Int64 = 0
+    var isInNew = false
+    var isRefused = false
+    // In this order: what is due goes from later/ to new/, and from there to failed/.
+    _ = forEachPart(in: "later", behind: Self.laterHeadBytes) { _, entry in
+      let date = Config.number(CString.span(entry).extracting(0..<10)) ?? 0
+      due = max(due, Int64(date))
+    }
+    _ = forEachPart(in: "new") { _, _ in isInNew = true }
+    let error = forEachPart(in: "failed") { _, _ in isRefused = true }
+    let isDueLater = due - Clock.wallSeconds() > Int64(left.milliseconds / 1000)
+    if !isDueLater, due > 0 || isInNew { return nil }
+    if isRefused { return .refused }
+    if isDueLater { return .later(due) }
+    return error == 0 ? .settled : .unknown(error)
+  }
+
+  /// Whether an agent works in the spool; nil when this user may not know.
+  public func isServed() -> Bool? {
+    let lock = clinux_open(root.number, ".lock", O_RDONLY | O_NOFOLLOW, 0)
+    guard lock >= 0 else { return lock == -ENOENT ? false : nil }
+    defer { close(lock) }
+    if flock(lock, LOCK_SH | LOCK_NB) == 0 { return false }
+    return clinux_errno() == EWOULDBLOCK ? true : nil
+  }
+
+  // MARK: - Its parts
+
+  /// In `later/` a name is `DUE.KEY.HASH.NAME`: UNIX seconds in ten digits, and twice 16 hex digits.
+  private static let laterHeadBytes = 10 + 1 + 16 + 1 + 16 + 1
+
+  /// Goes over the files of a directory whose names are that of the file, or begin with it and a point: what has waited in
+  /// `later/` comes back so.
+  ///
+  /// - Parameters:
+  ///   - head: how many bytes stand before all that.
+  ///   - body: is given the directory's descriptor and the name.
+  /// - Returns: 0, or the errno.
+  func forEachPart(
+    in directory: StaticString, behind head: Int = 0,
+    _ body: (Int32, UnsafePointer<CChar>) -> Void
+  ) -> Int32 {
+    var error: Int32 = 0
+    guard let descriptor = Descriptor(root.number, directory: directory, error: &error) else {
+      return error
+    }
+    let number = descriptor.number
+    let buffer = FixedBuffer<UInt8>(capacity: 32_768)
+    let end = head + self.name.span.count
+    DirectoryEntry.forEach(in: number, buffer.room()) { entry in
+      let name = CString.span(entry.name)
+      guard name.count == end || name.count > end && name[end] == 0x2E,
+        name.extracting(head..<end).equals(self.name.span)
+      else { return }
+      body(number, entry.name)
+    }
+    return 0
+  }
+
+  private func drain() {
+    let buffer = FixedBuffer<UInt8>(capacity: 4096)
+    while read(inotify, buffer.room().baseAddress, buffer.capacity) > 0 {}
+  }
+}

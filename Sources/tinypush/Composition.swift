@@ -1,0 +1,199 @@
+import CLinux
+import TinyPush
+
+/// The notification that the options of `tinypush send` make.
+struct Composition: ~Copyable {
+  /// Names of recipients files.
+  private let lists: FixedBuffer<UnsafePointer<CChar>>
+  private var listCount = 0
+  var tokens = JSONMembers()
+  /// The notification's own members.
+  var members = JSONMembers()
+  var aps = JSONMembers()
+  var body: UnsafePointer<CChar>?
+  var title: UnsafePointer<CChar>?
+  /// Each `LANGUAGE=TEXT`.
+  private let languages: FixedBuffer<UnsafePointer<CChar>>
+  private var languageCount = 0
+  /// What `--payload` names.
+  var payloadPath: UnsafePointer<CChar>?
+  private var payload = Text(capacity: NotificationReader.objectBytesMax + 1)
+
+  /// - Parameter arguments: how many there are at most.
+  init(arguments: Int) {
+    lists = FixedBuffer(capacity: arguments)
+    languages = FixedBuffer(capacity: arguments)
+  }
+
+  private var hasText: Bool { body != nil || title != nil || !aps.isEmpty }
+
+  mutating func add(list: UnsafePointer<CChar>) {
+    lists[listCount] = list
+    listCount += 1
+  }
+
+  mutating func add(language: UnsafePointer<CChar>) {
+    languages[languageCount] = language
+    languageCount += 1
+  }
+
+  /// The notification, found to be one that the agent would send. What is wrong with it is said, and thrown.
+  @inline(never)
+  mutating func compose(
+    _ config: borrowing Config, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> Text {
+    if let payloadPath {
+      guard !hasText else {
+        throw arguments.fail(
+          .usage, "give either --payload or a text and its options; with --payload ",
+          CString.span(payloadPath))
+      }
+      do throws(InputFile.Problem) {
+        try InputFile.read(
+          payloadPath, to: &payload, bytesMax: NotificationReader.objectBytesMax)
+      } catch {
+        throw arguments.fail(error.status, error.text(payloadPath))
+      }
+    } else if languageCount == 0, !hasText {
+      throw arguments.fail(
+        .usage,
+        "nothing to say: give a text, --title, --badge, --sound, --content-available or --payload",
+        nil)
+    }
+    try addRecipients(config.recipients, arguments)
+    try addLanguages(arguments)
+    addAlert()
+    if payloadPath != nil {
+      members.add("payload", "", payload, "")
+    } else {
+      members.add("payload", "{\"aps\":{", aps.text, "}}")
+    }
+    var text = Text(capacity: members.text.count + 3)
+    text.append("{")
+    text.append(bytes: members.text.bytes)
+    text.append("}\n")
+    try check(text, config.courier.rules, arguments)
+    for index in 0..<listCount where Self.isMissing(CString.span(lists[index]), config.recipients) {
+      var text = Text()
+      text.append("there is no recipients file ")
+      text.append(printable: CString.span(lists[index]))
+      text.append(" in ")
+      text.append(printable: config.recipients.span)
+      text.append(": make it, a device token a line")
+      throw arguments.fail(.dataRefused, text)
+    }
+    return text
+  }
+
+  @inline(never)
+  private mutating func addRecipients(
+    _ directory: borrowing CString, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) {
+    if listCount == 0, tokens.isEmpty {
+      add(list: Notification.defaultList.cString)
+      if Self.isMissing(Notification.defaultList.span, directory) {
+        var text = Text()
+        text.append("to whom? Give --to NAME or --token HEX, or make ")
+        text.append(printable: directory.span)
+        text.append("/default, a device token a line")
+        throw arguments.fail(.usage, text)
+      }
+    }
+    var names = JSONMembers()
+    for index in 0..<listCount { names.add(element: CString.span(lists[index])) }
+    if !names.isEmpty { members.add("to", "[", names.text, "]") }
+    if !tokens.isEmpty { members.add("tokens", "[", tokens.text, "]") }
+  }
+
+  /// Whether there is no such recipients file; what this user may not look at counts as there.
+  @inline(never)
+  private static func isMissing(_ name: Span<UInt8>, _ directory: borrowing CString) -> Bool {
+    var path = Text(capacity: 4200)
+    path.append(bytes: directory.span)
+    path.append("/")
+    path.append(bytes: name)
+    return path.withCString { access($0, F_OK) != 0 && clinux_errno() == ENOENT }
+  }
+
+  @inline(never)
+  private mutating func addLanguages(_ arguments: borrowing Arguments) throws(ExitStatus) {
+    guard languageCount > 0 else { return }
+    var alerts = JSONMembers()
+    for index in 0..<languageCount {
+      let value = CString.span(languages[index])
+      var equals = 0
+      while equals < value.count, value[equals] != 0x3D { equals += 1 }
+      guard equals < value.count else {
+        throw arguments.fail(.usage, "--lang takes LANGUAGE=TEXT, not ", value)
+      }
+      alerts.add(element: value.extracting(0..<equals))
+      alerts.text.append(":")
+      Self.appendAlert(languages[index] + equals + 1, title: title, to: &alerts.text)
+    }
+    members.add("localized", "{", alerts.text, "}")
+  }
+
+  private mutating func addAlert() {
+    // A title alone is none for whoever has another language.
+    guard body != nil || title != nil && languageCount == 0 else { return }
+    aps.add("alert")
+    Self.appendAlert(body, title: title, to: &aps.text)
+  }
+
+  @inline(never)
+  private static func appendAlert(
+    _ body: UnsafePointer<CChar>?, title: UnsafePointer<CChar>?, to text: inout Text
+  ) {
+    guard let title else {
+      if let body { text.append(json: CString.span(body)) }
+      return
+    }
+    text.append("{\"title\":")
+    text.append(json: CString.span(title))
+    if let body {
+      text.append(",\"body\":")
+      text.append(json: CString.span(body))
+    }
+    text.append("}")
+  }
+
+  // MARK: - Its check
+
+  @inline(never)
+  private func check(
+    _ text: borrowing Text, _ rules: Rules, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) {
+    var finding: Finding?
+    // The payload's last byte stands before the two braces and the line end.
+    let payloadEnd = text.count - 2
+    if text.count > NotificationReader.objectBytesMax {
+      finding = Finding(.objectTooLarge, at: 0, limit: NotificationReader.objectBytesMax)
+    } else {
+      var findings = Findings()
+      var reader = NotificationReader()
+      switch reader.next(in: text.bytes, isWhole: true, rules, &findings) {
+      case .refused(let refusal, _): finding = refusal
+      case .notification(let notification):
+        // What --payload holds must not end before the object that it is put into.
+        var scanner = JSONScanner(at: notification.payload.range.upperBound)
+        scanner.skipSpace(text.bytes)
+        if scanner.index < payloadEnd {
+          throw arguments.fail(
+            .dataRefused, "--payload must hold one JSON object, and more follows it in ",
+            CString.span(payloadPath!))
+        }
+      case .more, .end: break
+      }
+    }
+    guard let finding else { return }
+    let payloadStart = payloadEnd - payload.count
+    if let payloadPath, finding.offset >= payloadStart, finding.offset <= payloadEnd {
+      var place = finding
+      place.offset -= payloadStart
+      place.say(in: payload.bytes, of: CString.span(payloadPath), before: (0, 0))
+      throw .dataRefused
+    }
+    finding.say(in: text.bytes, of: ("tinypush send" as StaticString).span, before: nil)
+    throw .dataRefused
+  }
+}

@@ -1,0 +1,56 @@
+import TinyPush
+
+/// Times as people give them to a command.
+enum TimeArgument {
+  /// A length: `90`, or with a unit: `90s`, `10m`, `2h`, `1d`. In seconds; nil for anything else.
+  @inline(never)
+  static func seconds(_ value: Span<UInt8>) -> UInt64? {
+    if let number = Config.number(value) { return number }
+    do throws(Config.Problem) {
+      // What is less than a second is not nothing.
+      return (try Config.lifetime(value).milliseconds + 999) / 1000
+    } catch {
+      return nil
+    }
+  }
+
+  /// A point: UNIX seconds, a length with its unit from `now` on, or `2026-12-24T18:00:00Z`, of which the seconds may be
+  /// left out (RFC 3339, in UTC). In UNIX seconds; nil for anything else.
+  @inline(never)
+  static func date(_ value: Span<UInt8>, now: Int64) -> UInt64? {
+    if let number = Config.number(value) { return number }
+    if let seconds = seconds(value) { return UInt64(max(now, 0)) + seconds }
+    return date(value)
+  }
+
+  private static func date(_ value: Span<UInt8>) -> UInt64? {
+    let pattern: StaticString = "0000-00-00T00:00:00Z"
+    let zAt = value.count - 1
+    guard zAt == 16 || zAt == 19, value[zAt] == 0x5A else { return nil }
+    // Year, month, day, hour, minute, second.
+    var fields: InlineArray<6, Int> = .init(repeating: 0)
+    var field = 0
+    for index in 0..<zAt {
+      let byte = value[index]
+      if pattern.utf8Start[index] == 0x30 {
+        guard byte >= 0x30, byte <= 0x39 else { return nil }
+        fields[field] = fields[field] * 10 + Int(byte - 0x30)
+      } else {
+        guard byte == pattern.utf8Start[index] else { return nil }
+        field += 1
+      }
+    }
+    let isLeap = fields[0] % 4 == 0 && (fields[0] % 100 != 0 || fields[0] % 400 == 0)
+    let month = fields[1]
+    let monthDays = month == 2 ? (isLeap ? 29 : 28) : 30 + (month + month / 8) % 2
+    guard fields[0] >= 1970, month >= 1, month <= 12, fields[2] >= 1, fields[2] <= monthDays,
+      fields[3] < 24, fields[4] < 60, fields[5] < 60
+    else { return nil }
+    // Years are counted from March, so that the day that comes and goes is the last.
+    let year = month > 2 ? fields[0] : fields[0] - 1
+    let yearDay = (153 * ((month + 9) % 12) + 2) / 5 + fields[2] - 1
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + yearDay - 719_468
+    let minutes = UInt64(days * 24 + fields[3]) * 60 + UInt64(fields[4])
+    return minutes * 60 + UInt64(fields[5])
+  }
+}

@@ -326,9 +326,9 @@ struct Envelope {
   ) throws(JSONProblem) -> UInt32? {
     let at = scanner.index
     guard let number = try wholeNumber(text, by: &scanner), number <= UInt64(UInt32.max) else {
-      // Milliseconds have thirteen digits now.
-      let isNumber = text[at] >= 0x30 && text[at] <= 0x39
-      findings.add(Finding(reason, at: at, found: isNumber ? scanner.index - at : 0))
+      // Milliseconds have thirteen digits.
+      let isMilliseconds = text[at] != 0x22 && scanner.index - at == 13
+      findings.add(Finding(reason, at: at, found: isMilliseconds ? 13 : 0))
       return nil
     }
     guard number == 0 || number >= Self.dateMin else {

@@ -128,6 +128,11 @@ public struct Findings: ~Copyable {
 
   /// - Parameter isDecisive: whether it is the refusal, whatever else was found before.
   public mutating func add(_ finding: Finding, isDecisive: Bool = false) {
+    // What is not even a value is nothing else besides.
+    while isDecisive, count > 0, items[count - 1].offset == finding.offset {
+      count -= 1
+      if items[count].isWarning { warnings -= 1 } else { refusals -= 1 }
+    }
     if finding.isWarning {
       warnings += 1
     } else {

@@ -520,7 +520,7 @@ private func number(_ reason: Finding.Reason) -> Int {
   let numbers = Set(all.map { number($0.reason) })
   #expect((0..<50).filter { !numbers.contains($0) } == [])
   let problems = (0...).lazy.map(JSONProblem.init(rawValue:)).prefix { $0 != nil }.map { $0! }
-  let apart: [JSONProblem] = [.invalidUTF8, .tooDeep]
+  let apart: [JSONProblem] = [.invalidUTF8, .tooDeep, .byteOrderMark]
   #expect(
     problems.filter { !numbers.contains(100 + Int($0.rawValue)) && !apart.contains($0) } == [])
   let readme = try String(
@@ -528,7 +528,7 @@ private func number(_ reason: Finding.Reason) -> Int {
     encoding: .utf8)
   let others = [
     Finding.Reason.payloadTooLarge, .trimTooLarge, .listMissing, .listMissingDefault, .listEmpty,
-    .listUnreadable, .listsElsewhere, .json(.invalidUTF8), .json(.tooDeep),
+    .listUnreadable, .listsElsewhere, .json(.invalidUTF8), .json(.tooDeep), .json(.byteOrderMark),
   ].map { Finding($0, at: 0) }
   let problemsOfLists: [RecipientsFile.Problem] = [
     .tokenSize, .tokenNotHex, .word, .language, .tooLong,

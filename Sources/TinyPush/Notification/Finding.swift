@@ -126,25 +126,15 @@ public struct Findings: ~Copyable {
     first = nil
   }
 
-  /// - Parameter isDecisive: whether it is the refusal, whatever else was found before.
-  public mutating func add(_ finding: Finding, isDecisive: Bool = false) {
-    // What is not even a value is nothing else besides.
-    while isDecisive, count > 0, items[count - 1].offset == finding.offset {
-      count -= 1
-      if items[count].isWarning { warnings -= 1 } else { refusals -= 1 }
-    }
+  @inline(never)
+  public mutating func add(_ finding: Finding) {
     if finding.isWarning {
       warnings += 1
     } else {
       refusals += 1
-      if first == nil || isDecisive { first = finding }
+      if first == nil { first = finding }
     }
-    guard isThorough else { return }
-    if count == items.capacity {
-      // Of very many the last ones are left out, but not the decisive one.
-      guard isDecisive else { return }
-      count -= 1
-    }
+    guard count < items.capacity else { return }
     // By place: they are found in that order but for those that only the end shows.
     var place = count
     while place > 0, items[place - 1].offset > finding.offset {
@@ -153,5 +143,18 @@ public struct Findings: ~Copyable {
     }
     items[place] = finding
     count += 1
+  }
+
+  /// Adds that for which it is refused, whatever else was found before: it is kept also where there is no more room, and what
+  /// is not even a value is nothing else besides.
+  @inline(never)
+  mutating func decide(_ finding: Finding) {
+    first = finding
+    if count > 0, count == items.capacity { count -= 1 }
+    while count > 0, items[count - 1].offset == finding.offset {
+      count -= 1
+      if items[count].isWarning { warnings -= 1 } else { refusals -= 1 }
+    }
+    add(finding)
   }
 }

@@ -88,7 +88,7 @@ public struct NotificationReader {
     _ text: Span<UInt8>, _ isWhole: Bool, from start: Int, _ finding: Finding,
     _ findings: inout Findings
   ) -> Reading {
-    findings.add(finding, isDecisive: true)
+    findings.decide(finding)
     skipToNextObject(text)
     isSkipping = scanner.index == text.count && !isWhole
     return .refused(finding, object: start..<scanner.index)

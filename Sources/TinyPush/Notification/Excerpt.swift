@@ -17,6 +17,7 @@ public struct Excerpt {
   ///   - line: where the line begins.
   ///   - place: what the caret is to stand under, up to the text's end.
   ///   - width: columns to be shown at most.
+  @inline(never)
   public init(_ text: Span<UInt8>, line: Int, place: Range<Int>, width: Int) {
     // Whatever is cut leaves a column to its ellipsis.
     let room = max(width, 16) - 2
@@ -39,6 +40,7 @@ public struct Excerpt {
   }
 
   /// How far the line goes on within so many columns, and how many it takes.
+  @inline(never)
   private static func columns(
     _ text: Span<UInt8>, from start: Int, to limit: Int, _ room: Int
   ) -> (end: Int, columns: Int) {
@@ -73,6 +75,30 @@ public struct Excerpt {
   public func appendCaret(to output: inout Text) {
     output.append("^")
     for _ in 1..<max(columnsAt, 1) { output.append("~") }
+  }
+}
+
+extension Excerpt {
+  /// Where what begins at a place ends, as far as that can be seen: a string, a word or number, a character.
+  public static func end(of place: Int, in text: Span<UInt8>) -> Int {
+    guard place < text.count, text[place] != 0x0A else { return place }
+    guard text[place] != 0x22 else {
+      var end = place + 1
+      while end < text.count, text[end] != 0x22, text[end] != 0x0A {
+        end += text[end] == 0x5C && end + 1 < text.count && text[end + 1] != 0x0A ? 2 : 1
+      }
+      return end < text.count && text[end] == 0x22 ? end + 1 : end
+    }
+    var end = place
+    while end < text.count, isOfWord(text[end]) { end += 1 }
+    return end > place ? end : place + Character(in: text, at: place).length
+  }
+
+  private static func isOfWord(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2B, 0x2D, 0x2E, 0x5F: true
+    default: false
+    }
   }
 }
 
@@ -112,9 +138,9 @@ extension Excerpt {
         kind = .hidden
       case _ where unit.isExtending: columns = 0
       // Source: Unicode Standard Annex 11, the common ones of `Wide` and `Fullwidth`.
-      case 0x1100...0x115F, 0x231A...0x231B, 0x2329...0x232A, 0x23E9...0x23EC, 0x2614...0x2615,
-        0x26A1, 0x2705, 0x270A...0x270B, 0x2728, 0x274C, 0x2753...0x2757, 0x2795...0x2797,
-        0x2B1B...0x2B1C, 0x2B50, 0x2E80...0x303E, 0x3041...0x4DBF, 0x4E00...0xA4CF, 0xA960...0xA97C,
+      case 0x1100...0x115F, 0x231A...0x231B, 0x23E9...0x23EC, 0x2614...0x2615, 0x26A1, 0x2705,
+        0x2728,
+        0x274C, 0x2753...0x2757, 0x2B50, 0x2E80...0x303E, 0x3041...0x4DBF, 0x4E00...0xA4CF,
         0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,
         0x1F300...0x1F64F, 0x1F680...0x1F6FF, 0x1F900...0x1F9FF, 0x1FA70...0x1FAFF,
         0x20000...0x3FFFD:

@@ -25,7 +25,7 @@ enum SendCommand {
       --trim                shorten the text where it would be too long
     How:
       --priority 10|5       10: at once; 5: when it saves the device's power
-      --ttl TIME            how long the service may keep it (10m, 1d; 0: not at all)
+      --ttl TIME            how long the service may keep it; 0: not at all
       --expiration WHEN     the same as a date
       --not-before WHEN     it waits in the spool until then
       --collapse-id ID      it replaces what still waits with this ID and recipients

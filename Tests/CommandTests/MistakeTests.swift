@@ -39,7 +39,7 @@ import Testing
     Row("run -o confirm=never", 64, "confirm must be drain, barrier or settle"),
     Row("run -o spool=", 64, "spool must be a path"),
     Row("send --tokn x", 64, "there is no option --tokn", "did you mean --token?"),
-    Row("send --ttl 5 x", 64, "--ttl must be a time with its unit"),
+    Row("send --ttl 5w x", 64, "--ttl takes a time such as 90s, 10m, 2h or 1d, not 5w"),
     Row("send one two", 64, "takes one text: put it in quotes. The second was two"),
     Row("send x --payload -", 64, "give either --payload or a text"),
     Row("check --jsn", 64, "did you mean --json?"),

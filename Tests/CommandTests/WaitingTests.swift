@@ -32,7 +32,9 @@ import Testing
     let reasons = try box.failures("2").map { $0["reason"] as? String ?? "" }
     #expect(
       reasons.first?.hasPrefix("recipients file family, line 2: a device token has 64") == true)
-    #expect(reasons.last == "recipients file friends: there is none of this name: make it, a device token a line")
+    #expect(
+      reasons.last
+        == "recipients file friends: there is none of this name: make it, a device token a line")
     agent.kill()
   }
 
@@ -65,7 +67,7 @@ import Testing
     defer { box.end() }
     let gateway = try Gateway(in: box)
     for level in 1...200 {
-      let members = #""token":"\#(token(level % 2))","collapse-id":"tank""#
+      let members = #""token":"\#(token(level % 2 + 1))","collapse-id":"tank""#
       try box.drop(notification("\(level)", members), as: "reading-\(1000 + level)")
     }
     let later = #""token":"\#(token(9))","collapse-id":"tank","not-before":4000000000"#

@@ -39,6 +39,8 @@ final class SpoolFile {
   var wasOpened = false
   /// It was moved to `failed/` as it is.
   var isSetAside = false
+  /// So it was in the end, since not all of it is shown there.
+  var isOriginalKept = false
 
   init(_ bytes: [UInt8], inode: UInt64, items: [Item]) {
     self.bytes = bytes

@@ -210,7 +210,8 @@ final class Ledger {
   /// Whether an item needs its file no more.
   private func isDecided(_ item: Item, in file: SpoolFile) -> Bool {
     guard let number = item.number else {
-      return file.lines.contains { $0.isDurable && item.isText(at: $0.failure.offset) }
+      return file.isOriginalKept
+        || file.lines.contains { $0.isDurable && item.isText(at: $0.failure.offset) }
     }
     return gateway.acceptances[number] != nil || mayExpire(item)
       || file.lines.contains { $0.isDurable && $0.failure.number == number }

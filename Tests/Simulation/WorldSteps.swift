@@ -128,6 +128,7 @@ extension World {
     let name = String(courier.settledName())
     let file = disk.new[name]
     let removal = disk.remove(name, courier.settledIdentity)
+    if courier.isSettledSetAside { file?.isOriginalKept = true }
     trace.note("removal", at: timeline.elapsed, Int(file?.inode ?? 0))
     if let file, case .removed = removal {
       ledger.removed(file, name)

@@ -426,3 +426,37 @@ func `a file that was written on before it went again is delivered as it is now`
   let counters = world.courier.counters
   #expect(counters.settled + counters.refused == 3000)
 }
+
+@Test func `of very many wrong notifications in a file the first are shown, and the file is kept`()
+{
+  let world = World(once: true)
+  world.put(
+    "a", text: String(repeating: "{}\n", count: 3000) + World.notification(1) + "\n{}\n",
+    numbers: [1])
+  world.put("b", text: "{}")
+  var original: SpoolFile?
+  world.beforeStep = { [unowned world] word in
+    if let file = world.disk.new["a"] { original = file }
+  }
+  world.runToEnd()
+  #expect(world.accepted == [1])
+  #expect(world.failures.count == 1002)
+  #expect(world.failures[1000].reason.hasPrefix("more than 1000 notifications of this file"))
+  #expect(original?.isOriginalKept == true)
+  #expect(world.courier.counters.failedCheck == 3002)
+}
+
+@Test(arguments: [100, 2048, 2100, 70_000, 200_000])
+func `text that is not shown whole is kept`(bytes: Int) {
+  let world = World(once: true)
+  let bad = "{\"a\": [" + String(repeating: "x", count: bytes - 7)
+  world.put("a", text: bad + "\n" + World.notification(1), numbers: [1])
+  var original: SpoolFile?
+  world.beforeStep = { [unowned world] word in
+    if let file = world.disk.new["a"] { original = file }
+  }
+  world.runToEnd()
+  #expect(world.accepted == [1])
+  #expect(world.failures.count == 1)
+  #expect(original?.isOriginalKept == (bytes > 2047))
+}

@@ -660,12 +660,12 @@ func `a payload of the limit is sent, and one of a byte more is not`(limit: Int)
     "trim-too-large: the payload has 276 bytes without white space, at most 256 may be sent (payload-limit), and trim would leave nothing of the alert's text: let the app fetch the rest"
   let rest = String(repeating: "x", count: 237)
   for alert in [#""alert":"abc""#, #""alert":"abc""#] {
-    let case_ = Said(
+    let example = Said(
       #"{"token":"\#(token)","trim":true,"payload":▸{"aps":{\#(alert)},"my":"\#(rest)"}}"#, words)
     let bytes = #"{"aps":{\#(alert)},"my":"\#(rest)"}"#.utf8.count
     #expect(
-      said(case_.text, Rules(payloadLimit: 256))
-        == case_.lines.map { $0.replacing("276", with: "\(bytes)") })
+      said(example.text, Rules(payloadLimit: 256))
+        == example.lines.map { $0.replacing("276", with: "\(bytes)") })
   }
 }
 

@@ -124,7 +124,7 @@ public struct Agent: ~Copyable {
       case .probe: courier.probed(spool.hasRoom(courier.failureBytesMax))
       case .sync: courier.synced(spool.sync())
       case .remove:
-        courier.removed(spool.remove(&courier))
+        courier.removed(spool.remove(&courier, limit: config.failedLimit))
         progress.settled()
       case .dial: dial()
       case .keepProgress: courier.keptProgress(spool.keep(courier.progress))

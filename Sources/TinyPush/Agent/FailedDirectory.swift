@@ -56,6 +56,15 @@ struct FailedDirectory: ~Copyable {
     return true
   }
 
+  /// Moves a file here that is not shown whole in the file of its name.
+  mutating func moveOriginal(
+    _ name: UnsafePointer<CChar>, from source: Int32, limit: Int
+  ) -> Bool {
+    guard move(name, from: source, suffix: ".original") else { return false }
+    bound(to: limit)
+    return true
+  }
+
   // MARK: - What is in the way
 
   /// Returns a descriptor, or -errno.

@@ -182,7 +182,7 @@ public struct SpoolDirectory: ~Copyable {
 
   /// Unlinks the settled file, unless it is another one by now. Where it may wait under another name, too, it counts as
   /// replaced, so that it is looked for.
-  mutating func remove(_ courier: inout Courier) -> Removal {
+  mutating func remove(_ courier: inout Courier, limit: Int) -> Removal {
     let identity = courier.settledIdentity
     return courier.settledName().withUnsafeBufferPointer { name in
       let path = UnsafeRawPointer(name.baseAddress!).assumingMemoryBound(to: CChar.self)
@@ -191,6 +191,9 @@ public struct SpoolDirectory: ~Copyable {
         return clinux_errno() == ENOENT ? .replaced : .failed
       }
       guard FileIdentity(&information) == identity else { return .replaced }
+      if courier.isSettledSetAside {
+        return failed.moveOriginal(path, from: new.number, limit: limit) ? .removed : .failed
+      }
       guard unlinkat(new.number, path, 0) == 0 else {
         return clinux_errno() == ENOENT ? .replaced : .failed
       }

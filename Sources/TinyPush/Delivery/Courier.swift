@@ -76,7 +76,8 @@ public struct Courier: ~Copyable {
     case cancel
     /// Find out whether failures can be recorded by now; then ``probed(_:)``.
     case probe
-    /// Unlink ``settledName`` if it is still ``settledIdentity``; then ``removed(_:)``.
+    /// Unlink ``settledName`` if it is still ``settledIdentity``, or move it to `failed/` if it ``isSettledSetAside``; then
+    /// ``removed(_:)``.
     case remove
     /// Put ``progress`` in the place of what was kept last, so that it outlives a power cut; nil: nothing need be kept.
     /// Then ``keptProgress(_:)``.

@@ -19,8 +19,20 @@ extension Courier {
   /// Bytes of text that is not JSON which a failure shows.
   private static let excerptBytesMax = 2048
 
+  /// So many wrong notifications of one file are shown; a list of more would be much larger than the file.
+  static let refusalsMax: UInt32 = 1000
+
   /// A notification was refused before it was sent.
   mutating func record(_ refusal: Finding, object: Range<Int>, of now: inout Reading) {
+    let refusals = claims.noteRefusal(now.claim)
+    guard refusals <= Self.refusalsMax else {
+      if refusals == Self.refusalsMax + 1 {
+        recordMore(now.claim)
+      } else {
+        counters.failedCheck += 1
+      }
+      return
+    }
     var reason = Text(capacity: 512)
     refusal.describe(in: &reason)
     begin(reason, claim: now.claim)
@@ -29,6 +41,8 @@ extension Courier {
     switch refusal.reason {
     case .json, .notAnObject, .objectTooLarge:
       let end = min(object.upperBound, object.lowerBound + Self.excerptBytesMax)
+      let goesOn = object.upperBound == now.inputBytes && !now.isWhole
+      if end < object.upperBound || goesOn { claims.setAside(now.claim) }
       failure.append(",\"text\":")
       failure.append(json: text.extracting(object.lowerBound..<end))
     default:
@@ -37,6 +51,20 @@ extension Courier {
     }
     failure.append("}\n")
     pending = PendingFailure(claim: now.claim, isOurCheck: true)
+  }
+
+  /// Of one file there are more wrong notifications than are shown.
+  private mutating func recordMore(_ claim: UInt32) {
+    var reason = Text(capacity: 256)
+    reason.append("more than ")
+    reason.append(Self.refusalsMax)
+    reason.append(
+      " notifications of this file are wrong: it is here itself, as NAME.original; tinypush check shows them all"
+    )
+    begin(reason, claim: claim)
+    failure.append("}\n")
+    claims.setAside(claim)
+    pending = PendingFailure(claim: claim, isOurCheck: true)
   }
 
   /// A notification was sent and is not sent again: the gateway refused it, or dies at it.

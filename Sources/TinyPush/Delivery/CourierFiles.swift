@@ -50,6 +50,9 @@ extension Courier {
 
   public var settledIdentity: FileIdentity { claims[claims.first].identity }
 
+  /// Whether the settled file is to be moved to `failed/`, and not removed.
+  public var isSettledSetAside: Bool { claims[claims.first].isSetAside }
+
   /// Whether the settled file must stay where it is.
   public var isSettledKept: Bool { claims[claims.first].isKept }
 

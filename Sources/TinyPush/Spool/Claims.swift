@@ -27,6 +27,10 @@ struct Claim: BitwiseCopyable {
   var isChanged = false
   /// Something of it is in `failed/` that a power cut might take.
   var hasFailure = false
+  /// Notifications in it that failed the check, and whether `failed/` does not show all of them whole, so that the file goes
+  /// there itself.
+  var refusals: UInt32 = 0
+  var isSetAside = false
   /// Which recipients files held when the first was used for it; 0: none was.
   var rosterEpoch: UInt32 = 0
 }
@@ -119,6 +123,21 @@ struct Claims: ~Copyable {
     var claim = self[number]
     guard claim.rosterEpoch == 0 else { return }
     claim.rosterEpoch = epoch
+    ring[index(number)] = claim
+  }
+
+  /// One more failed the check. Returns how many have.
+  func noteRefusal(_ number: UInt32) -> UInt32 {
+    var claim = self[number]
+    claim.refusals += 1
+    ring[index(number)] = claim
+    return claim.refusals
+  }
+
+  /// The file goes to `failed/` when everything in it is settled.
+  func setAside(_ number: UInt32) {
+    var claim = self[number]
+    claim.isSetAside = true
     ring[index(number)] = claim
   }
 

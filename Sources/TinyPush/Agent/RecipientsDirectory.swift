@@ -2,20 +2,28 @@ import CLinux
 
 /// The directory of the recipients files. A file is opened anew each time: there are few of them, and people edit them.
 struct RecipientsDirectory: ~Copyable {
-  private let path: CString
+  /// The path, a slash, and room for a name.
+  private let path: FixedBuffer<UInt8>
+  private let pathBytes: Int
 
-  init(_ path: UnsafePointer<CChar>) {
-    self.path = CString(cString: path)
+  init(_ directory: UnsafePointer<CChar>) {
+    let bytes = CString.span(directory)
+    pathBytes = bytes.count + 1
+    path = FixedBuffer(capacity: pathBytes + Envelope.listNameBytesMax + 1)
+    path.store(bytes, at: 0)
+    path[bytes.count] = 0x2F
+  }
+
+  private func setName(_ name: Span<UInt8>) {
+    path.store(name, at: pathBytes)
+    path[pathBytes + name.count] = 0
   }
 
   /// Reads on in the courier's recipients file.
   func read(_ courier: inout Courier) {
-    var name = Text(capacity: 4200)
-    name.append(cString: path.pointer)
-    name.append("/")
-    name.append(bytes: courier.recipientsName())
-    let descriptor = name.withCString {
-      clinux_open(AT_FDCWD, $0, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
+    setName(courier.recipientsName())
+    let descriptor = path.room().withMemoryRebound(to: CChar.self) {
+      clinux_open(AT_FDCWD, $0.baseAddress, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
     }
     guard descriptor >= 0 else {
       courier.couldNotReadRecipients(OpenFailure(errno: -descriptor))

@@ -117,11 +117,9 @@ public struct SpoolDirectory: ~Copyable {
 
   /// Opens the courier's file and reads the first of it.
   mutating func open(_ courier: inout Courier) {
-    let descriptor = courier.fileName().withUnsafeBufferPointer { name in
-      // The name is followed by a NUL. Neither a link nor a pipe holds us up.
-      clinux_open(
-        new.number, UnsafeRawPointer(name.baseAddress!).assumingMemoryBound(to: CChar.self),
-        O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
+    // Neither a link nor a pipe holds us up.
+    let descriptor = courier.fileName().withCPath {
+      clinux_open(new.number, $0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
     }
     guard descriptor >= 0 else {
       courier.couldNotOpen(OpenFailure(errno: -descriptor))
@@ -184,8 +182,7 @@ public struct SpoolDirectory: ~Copyable {
   /// replaced, so that it is looked for.
   mutating func remove(_ courier: inout Courier, limit: Int) -> Removal {
     let identity = courier.settledIdentity
-    return courier.settledName().withUnsafeBufferPointer { name in
-      let path = UnsafeRawPointer(name.baseAddress!).assumingMemoryBound(to: CChar.self)
+    return courier.settledName().withCPath { path in
       var information = stat()
       guard fstatat(new.number, path, &information, AT_SYMLINK_NOFOLLOW) == 0 else {
         return clinux_errno() == ENOENT ? .replaced : .failed
@@ -207,17 +204,16 @@ public struct SpoolDirectory: ~Copyable {
       return later.write(courier.failure.bytes, as: CString(courier.laterFileName()))
     }
     let source = courier.failureMovesFile ? new.number : nil
-    return courier.failureName().withUnsafeBufferPointer { name in
-      let path = UnsafeRawPointer(name.baseAddress!).assumingMemoryBound(to: CChar.self)
+    return courier.failureName().withCPath { path in
       return failed.append(courier.failure.bytes, to: path, moving: source, limit: limit)
     }
   }
 
   /// Reads on in the file in which the courier looks for what waits.
   func survey(_ courier: inout Courier) {
-    let name = CString(courier.surveyName())
-    let descriptor = clinux_open(
-      new.number, name.pointer, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
+    let descriptor = courier.surveyName().withCPath {
+      clinux_open(new.number, $0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
+    }
     guard descriptor >= 0 else { return courier.couldNotSurvey() }
     defer { CLinux.close(descriptor) }
     var information = stat()
@@ -235,9 +231,10 @@ public struct SpoolDirectory: ~Copyable {
   /// Whether the file that is to replace a notification is there still.
   func isThere(_ courier: borrowing Courier) -> Bool {
     var information = stat()
-    let name = CString(courier.verifiedName())
-    return fstatat(new.number, name.pointer, &information, AT_SYMLINK_NOFOLLOW) == 0
-      && FileIdentity(&information) == courier.verifiedIdentity
+    let found = courier.verifiedName().withCPath {
+      fstatat(new.number, $0, &information, AT_SYMLINK_NOFOLLOW)
+    }
+    return found == 0 && FileIdentity(&information) == courier.verifiedIdentity
   }
 
   func release(_ courier: inout Courier) { later.release(&courier, to: new.number) }
@@ -254,6 +251,15 @@ extension FileIdentity {
     self.init(
       inode: UInt64(information.st_ino), changeTimeNs: clinux_change_time_ns(&information),
       size: Int64(information.st_size))
+  }
+}
+
+extension Span<UInt8> {
+  /// Calls `body` with a name of which a NUL follows.
+  func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+    withUnsafeBufferPointer {
+      body(UnsafeRawPointer($0.baseAddress!).assumingMemoryBound(to: CChar.self))
+    }
   }
 }
 

@@ -232,3 +232,5 @@ const char *clinux_option_argument(void) { return optarg; }
 
 int clinux_option_index(void) { return optind; }
 
+int clinux_option_letter(void) { return optopt < 256 ? optopt : 0; }
+

@@ -171,7 +171,16 @@ struct Arguments: ~Copyable {
   }
 
   private func complain(isValueMissing: Bool) -> ExitStatus {
-    let given = CString.span(arguments[Int(clinux_option_index()) - 1]!)
+    let letter = clinux_option_letter()
+    var option = Text(capacity: 2048)
+    if letter != 0 {
+      // It may be one of several in an argument that has not been passed yet.
+      option.append("-")
+      option.append(byte: UInt8(truncatingIfNeeded: letter))
+    } else {
+      option.append(cString: arguments[Int(clinux_option_index()) - 1])
+    }
+    let given = option.bytes
     var text = Text(capacity: 2048)
     if isValueMissing {
       text.append(printable: given)

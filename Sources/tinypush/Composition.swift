@@ -187,9 +187,9 @@ struct Composition: ~Copyable {
     }
     guard let finding else { return }
     let payloadStart = payloadEnd - payload.count
-    if let payloadPath, finding.offset >= payloadStart, finding.offset <= payloadEnd {
+    if let payloadPath, finding.offset >= payloadStart {
       var place = finding
-      place.offset -= payloadStart
+      place.offset = min(finding.offset - payloadStart, payload.count)
       place.say(in: payload.bytes, of: CString.span(payloadPath), before: (0, 0))
       throw .dataRefused
     }

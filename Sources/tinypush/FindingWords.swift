@@ -32,8 +32,8 @@ extension Finding {
     describe(in: &words)
     let columns = Int(clinux_terminal_columns(STDERR_FILENO))
     let excerpt = Excerpt(
-      text, line: start, place: at..<min(at + 1, text.count),
-      width: (columns > 0 ? columns : 80) - 2)
+      text, line: start, place: at..<Excerpt.end(of: at, in: text),
+      width: min(columns > 0 ? columns : 80, 400) - 2)
     words.append("\n  ")
     excerpt.appendLine(of: text, to: &words)
     words.append("\n  ")

@@ -25,7 +25,7 @@ enum SendCommand {
       --trim                shorten the text where it would be too long
     How:
       --priority 10|5       10: at once; 5: when it saves the device's power
-      --ttl TIME            how long the service may keep it (10m, 1d; 0: not at all)
+      --ttl TIME            how long the service may keep it; 0: not at all
       --expiration WHEN     the same as a date
       --not-before WHEN     it waits in the spool until then
       --collapse-id ID      it replaces what still waits with this ID and recipients
@@ -71,6 +71,8 @@ enum SendCommand {
   private struct Order {
     var isSynced = true
     var waitSeconds: UInt64?
+    /// Notifications come on standard input.
+    var isStream = false
     /// An option that says something of the notification.
     var content: StaticString?
   }
@@ -82,52 +84,42 @@ enum SendCommand {
     var arguments = Arguments("send", count, values, options: options.span, usage: usage)
     do throws(ExitStatus) {
       var composition = Composition(arguments: Int(count))
-      var order = Order()
-      var given: UInt32 = 0
-      while let option = try arguments.next() {
-        guard let flag = Flag(rawValue: option) else { continue }
-        let name = options[option].name
-        if !flag.isRepeatable, given & (1 << UInt32(option)) != 0 {
-          throw fail(name, " may be given once", nil, arguments)
-        }
-        given |= 1 << UInt32(option)
-        if flag.isContent { order.content = name }
-        try take(flag, name, &composition, &order, arguments)
-      }
-      var config = Config()
-      try arguments.readConfig(into: &config, mayBeClosed: true)
-      composition.body = arguments.operand(0)
-      if let second = arguments.operand(1) {
-        throw arguments.fail(
-          .usage, "takes one text: put it in quotes. The second was ", CString.span(second))
-      }
-      let isStream = composition.body.map { CString.span($0).equals("-") } ?? false
-      let name: CString
-      if isStream {
-        if let content = order.content {
-          throw fail(
-            content, " cannot be given with -, where the notifications say such things", nil,
-            arguments)
-        }
-        name = try queueStream(config, order, arguments)
-      } else {
-        let text = try composition.compose(config, arguments)
-        name = try queue(text, config, order, arguments)
-      }
-      var text = Text(capacity: 300)
-      text.append(bytes: name.span)
-      text.append("\n")
-      text.write(to: STDOUT_FILENO)
-      guard let seconds = order.waitSeconds else { return ExitStatus.ok.rawValue }
-      return Waiting.run(
-        name.span, config.spool.pointer, seconds: seconds, isStream: isStream, arguments
-      ).rawValue
+      let order = try read(&arguments, options.span, into: &composition)
+      return try perform(order, &composition, arguments).rawValue
     } catch {
       return error.rawValue
     }
   }
 
   // MARK: - Options
+
+  private static func read(
+    _ arguments: inout Arguments, _ options: Span<Option>, into composition: inout Composition
+  ) throws(ExitStatus) -> Order {
+    var order = Order()
+    var given: UInt32 = 0
+    while let option = try arguments.next() {
+      guard let flag = Flag(rawValue: option) else { continue }
+      let name = options[option].name
+      if !flag.isRepeatable, given & (1 << UInt32(option)) != 0 {
+        throw fail(name, " may be given once", nil, arguments)
+      }
+      given |= 1 << UInt32(option)
+      if flag.isContent { order.content = name }
+      try take(flag, name, &composition, &order, arguments)
+    }
+    composition.body = arguments.operand(0)
+    if let second = arguments.operand(1) {
+      throw arguments.fail(
+        .usage, "takes one text: put it in quotes. The second was ", CString.span(second))
+    }
+    if let body = composition.body { order.isStream = CString.span(body).equals("-") }
+    if order.isStream, let content = order.content {
+      throw fail(
+        content, " cannot be given with -, where the notifications say such things", nil, arguments)
+    }
+    return order
+  }
 
   @inline(never)
   private static func take(
@@ -193,34 +185,62 @@ enum SendCommand {
   // MARK: - Queueing
 
   @inline(never)
+  private static func perform(
+    _ order: Order, _ composition: inout Composition, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> ExitStatus {
+    var config = Config()
+    try arguments.readConfig(into: &config, mayBeClosed: true)
+    return try queue(order, &composition, config, arguments)
+  }
+
+  @inline(never)
   private static func queue(
-    _ notification: borrowing Text, _ config: borrowing Config, _ order: Order,
+    _ order: Order, _ composition: inout Composition, _ config: borrowing Config,
+    _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> ExitStatus {
+    let spool = config.spool.pointer
+    let name =
+      order.isStream
+      ? try queueStream(spool, config.courier.rules, order, arguments)
+      : try queue(try composition.compose(config, arguments), spool, order, arguments)
+    var text = Text(capacity: 300)
+    text.append(bytes: name.span)
+    text.append("\n")
+    text.write(to: STDOUT_FILENO)
+    guard let seconds = order.waitSeconds else { return .ok }
+    return Waiting.run(
+      name.span, spool, seconds: seconds, isStream: order.isStream, arguments)
+  }
+
+  @inline(never)
+  private static func queue(
+    _ notification: borrowing Text, _ spool: UnsafePointer<CChar>, _ order: Order,
     _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> CString {
     do throws(DropBox.Problem) {
-      var box = try DropBox(config.spool.pointer)
+      var box = try DropBox(spool)
       try box.write(notification.bytes)
       return try box.drop(isSynced: order.isSynced)
     } catch {
-      throw arguments.fail(error.status, error.text(config.spool.pointer))
+      throw arguments.fail(error.status, error.text(spool))
     }
   }
 
   /// Queues what comes on standard input, if all of it may be sent.
   @inline(never)
   private static func queueStream(
-    _ config: borrowing Config, _ order: Order, _ arguments: borrowing Arguments
+    _ spool: UnsafePointer<CChar>, _ rules: Rules, _ order: Order, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> CString {
     var stream = NotificationStream()
     var readError: Int32 = 0
     do throws(DropBox.Problem) {
-      var box = try DropBox(config.spool.pointer)
-      readError = try stream.copy(to: box, config.courier.rules)
+      var box = try DropBox(spool)
+      readError = try stream.copy(to: box, rules)
       if readError == 0, stream.refused == 0, stream.notifications > 0 {
         return try box.drop(isSynced: order.isSynced)
       }
     } catch {
-      throw arguments.fail(error.status, error.text(config.spool.pointer))
+      throw arguments.fail(error.status, error.text(spool))
     }
     var text = Text()
     if readError != 0 {
@@ -231,10 +251,11 @@ enum SendCommand {
     if stream.refused == 0 {
       text.append("no notification came on standard input")
     } else {
-      text.append("nothing was queued, since of ")
-      text.append(stream.notifications + stream.refused)
-      text.append(" notifications this many would be refused: ")
+      text.append("nothing was queued: ")
       text.append(stream.refused)
+      text.append(" of ")
+      text.append(stream.notifications + stream.refused)
+      text.append(" notifications would be refused")
     }
     throw arguments.fail(.dataRefused, text)
   }

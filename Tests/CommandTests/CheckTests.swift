@@ -5,6 +5,7 @@ import Testing
 @Suite struct CheckTests {
   private static let one = token(1)
   private static let good = line(1)
+  private static let wide = String(line(1, "Füll☀").dropLast())
 
   // MARK: - Places
 
@@ -24,7 +25,7 @@ import Testing
     Checking(
       #"{"token":"12","payload":{"aps":{"alert":"x"}}}"#, 1, 11, "64 hex digits, and this one has 2"
     ),
-    Checking(good + good + #"  {"token": tru}"#, 3, 16, "expected a value"),
+    Checking(good + good + #"  {"payload":{"x":tru}}"#, 3, 22, "expected a value"),
     Checking(#"{"tokens":[],"payload":{"aps":{"alert":"x"}}}"#, 1, 11, "tokens is empty"),
     Checking(#"{"token":"\#(one)"}"#, 1, 1, "no payload"),
     Checking(#"{"payload":{"aps":{"alert":"x"}}}"#, 1, 1, "no recipient"),
@@ -48,9 +49,7 @@ import Testing
     Checking(String(repeating: good, count: 3000) + "{]", 3001, 2, "expected a key"),
     // Without a line end, over more than what is read at a time.
     Checking(
-      String(repeating: String(good.dropLast()).replacing("Tank low", with: "Füll☀"), count: 3000)
-        + "{]", 1,
-      3000 * 141 + 2, "expected a key"),
+      String(repeating: wide, count: 3000) + "{]", 1, 3000 * wide.count + 2, "expected a key"),
   ])
   func `check says where it is wrong, and shows it`(row: Checking) throws {
     let box = try Box()
@@ -152,7 +151,7 @@ import Testing
         notes.json:2:13: error: a device token has 64 hex digits, and this one has 4 characters
             "token": "1234",
                       ^~~~
-        notes.json:3:14: warning: 11 bytes of white space in the payload, left out when it is sent
+        notes.json:3:14: warning: 13 bytes of white space in the payload, left out when it is sent
             "payload": {"aps":{
                        ^
         notes.json:4:14: warning: an alert with only a body is better written as the string alone: it saves 9 bytes
@@ -162,20 +161,20 @@ import Testing
               "badge": "3"}}
                        ^~~
         notes.json:7:80: error: a device token has 64 hex digits, and this one has 1 character
-          …000000000000000000000000000000001","x"],"payload":{"aps":{"alert":"Füllstand…
-                                               ^
-        notes.json:7:123: warning: escapes where the characters themselves would do: written as UTF-8 they save 4 bytes
-          …yload":{"aps":{"alert":"Füllstand \\u00fcber 9","bagde":1,"sound":1}},"ttl":"…
-                                             ^
-        notes.json:7:136: warning: the service does not know this key: did you mean badge?
-          …{"aps":{"alert":"Füllstand \\u00fcber 9","bagde":1,"sound":1}},"ttl":"1h"}
-                                                   ^~~~~~~
-        notes.json:7:154: error: sound must be a string: "default", or the name of a file in the app
-          …{"aps":{"alert":"Füllstand \\u00fcber 9","bagde":1,"sound":1}},"ttl":"1h"}
-                                                                     ^
-        notes.json:7:164: error: ttl must be whole seconds, 0 to 4294967295 (0: do not store)
-          …{"aps":{"alert":"Füllstand \\u00fcber 9","bagde":1,"sound":1}},"ttl":"1h"}
-                                                                               ^~~~
+          …000000000000000000000000000000000000000000000001","x"],"payload":{"aps":{"al…
+                                                              ^
+        notes.json:7:121: warning: escapes where the characters themselves would do: written as UTF-8 they save 4 bytes
+          …0000001","x"],"payload":{"aps":{"alert":"Füllstand \\u00fcber 9","bagde":1,"s…
+                                                              ^
+        notes.json:7:134: warning: the service does not know this key: did you mean badge?
+          …,"payload":{"aps":{"alert":"Füllstand \\u00fcber 9","bagde":1,"sound":1}},"tt…
+                                                              ^~~~~~~
+        notes.json:7:152: error: sound must be a string: "default", or the name of a file in the app
+          …d":{"aps":{"alert":"Füllstand \\u00fcber 9","bagde":1,"sound":1}},"ttl":"1h"}
+                                                                        ^
+        notes.json:7:162: error: ttl must be whole seconds, 0 to 4294967295 (0: do not store)
+          …d":{"aps":{"alert":"Füllstand \\u00fcber 9","bagde":1,"sound":1}},"ttl":"1h"}
+                                                                                  ^~~~
         \(list):4:3: error: a device token has 64 hex digits, and this one has another number
             12
             ^~
@@ -186,9 +185,9 @@ import Testing
         notes.json:8:17: error: there is no recipients file of this name: make it, a device token a line (recipients = \(directory))
           {"to":["family","nobody"],"payload":{"aps":{"alert":"日本 👩‍👩‍👧"}}} {"aps":…
                           ^~~~~~~~
-        notes.json:8:93: error: nothing follows the comma before this: remove the comma
-          …,"payload":{"aps":{"alert":"日本 👩‍👩‍👧"}}} {"aps":{"alert":"x",}}
-                                                                           ^
+        notes.json:8:87: error: nothing follows the comma before this: remove the comma
+          …,"nobody"],"payload":{"aps":{"alert":"日本 👩‍👩‍👧"}}} {"aps":{"alert":"x",}}
+                                                                                     ^
         notes.json: 5 notifications, 4 refused, 4 warnings
 
         """)
@@ -196,19 +195,24 @@ import Testing
     #expect(json.status == 65)
     let objects = try objects(json.output)
     let heads = objects.map {
-      "\($0["line"]!):\($0["column"]!)-\($0["end_column"]!) \($0["offset"]!) \($0["severity"]!) \($0["code"]!) \($0["notification_line"] ?? 0)"
+      "\($0["line"]!):\($0["column"]!)-\($0["end_column"]!) \($0["severity"]!) \($0["code"]!) \($0["notification_line"] ?? 0)"
     }
+    let ofList = ["4:3-5 error token-size 0", "5:66-69 error recipient-word 0"]
     #expect(
       heads == [
-        "2:13-17 14 error token-size 1", "3:14-15 34 warning white-space 1",
-        "4:14-15 56 warning only-body 1", "5:14-17 91 error badge 1",
-        "7:80-81 179 error token-size 7", "7:123-124 223 warning long-escapes 7",
-        "7:136-143 236 warning strange-key 7", "7:154-155 254 error not-string 7",
-        "7:164-168 264 error ttl 7", "4:3-5 90 error token-size 0",
-        "5:66-69 158 error recipient-word 0", "8:17-25 286 error list-missing 8",
-        "8:93-94 -1 error trailing-comma 8", "4:3-5 90 error token-size 0",
-        "5:66-69 158 error recipient-word 0",
-      ])
+        "2:13-17 error token-size 1", "3:14-15 warning white-space 1",
+        "4:14-15 warning only-body 1", "5:14-17 error badge 1", "7:80-81 error token-size 7",
+        "7:121-122 warning long-escapes 7", "7:134-141 warning strange-key 7",
+        "7:152-153 error not-string 7", "7:162-166 error ttl 7",
+      ] + ofList + ["8:17-25 error list-missing 8", "8:87-88 error trailing-comma 8"] + ofList)
+    // Places in lines and characters, and in bytes, are the same.
+    for object in objects {
+      let text = object["file"] as? String == list ? Self.family : Self.notes
+      let head = String(decoding: text.utf8.prefix(object["offset"] as? Int ?? -1), as: UTF8.self)
+      let lines = head.split(separator: "\n", omittingEmptySubsequences: false)
+      #expect(lines.count == object["line"] as? Int)
+      #expect(lines.last!.unicodeScalars.count + 1 == object["column"] as? Int)
+    }
     #expect(Set(objects.map { $0["file"] as? String }) == ["notes.json", list])
   }
 

@@ -404,6 +404,10 @@ private let ofTables: [Remarked] = {
 
 private let ofJSON: [Remarked] = [
   Remarked(
+    "▸\u{FEFF}{}",
+    "byte-order-mark: a byte order mark stands before the text: save the file as UTF-8 without it (\"without BOM\")"
+  ),
+  Remarked(
     #"{"token":▸'x'}"#,
     "expected-value: expected a value: a string in double quotes, a number, an object, an array, true, false or null"
   ),
@@ -522,7 +526,7 @@ private func number(_ reason: Finding.Reason) -> Int {
   let numbers = Set(all.map { number($0.reason) })
   #expect((0..<50).filter { !numbers.contains($0) } == [])
   let problems = (0...).lazy.map(JSONProblem.init(rawValue:)).prefix { $0 != nil }.map { $0! }
-  let apart: [JSONProblem] = [.invalidUTF8, .tooDeep]
+  let apart: [JSONProblem] = [.invalidUTF8, .tooDeep, .byteOrderMark]
   #expect(
     problems.filter { !numbers.contains(100 + Int($0.rawValue)) && !apart.contains($0) } == [])
   let readme = try String(
@@ -530,7 +534,7 @@ private func number(_ reason: Finding.Reason) -> Int {
     encoding: .utf8)
   let others = [
     Finding.Reason.payloadTooLarge, .trimTooLarge, .listMissing, .listMissingDefault, .listEmpty,
-    .listUnreadable, .listsElsewhere, .json(.invalidUTF8), .json(.tooDeep),
+    .listUnreadable, .listsElsewhere, .json(.invalidUTF8), .json(.tooDeep), .json(.byteOrderMark),
   ].map { Finding($0, at: 0) }
   let problemsOfLists: [RecipientsFile.Problem] = [
     .tokenSize, .tokenNotHex, .word, .language, .tooLong,

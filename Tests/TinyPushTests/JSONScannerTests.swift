@@ -571,13 +571,13 @@ private let head = #"{"token":"\#(token)","payload":\#(payloadHead)"#
 
 /// What a reader says of a text that comes in pieces: the first notification's payload, or its refusal; the place is of
 /// the whole text.
-private enum Said: Equatable {
+private enum ReaderVerdict: Equatable {
   case notification(payload: Range<Int>, payloadBytes: Int)
   case refused(Finding.Reason, at: Int)
   case nothing
 }
 
-private func read(_ text: [UInt8], upTo ends: [Int]) -> Said {
+private func read(_ text: [UInt8], upTo ends: [Int]) -> ReaderVerdict {
   var reader = NotificationReader()
   var findings = Findings()
   var base = 0

@@ -100,7 +100,8 @@ const char *clinux_next_entry(const void *buffer, size_t *place, uint64_t *inode
 int clinux_option(int count, char **arguments, const char *brief, const struct option *options, int *found);
 const char *clinux_option_argument(void);
 int clinux_option_index(void);
-
+/* The letter of a short option that is wrong, or 0. */
+int clinux_option_letter(void);
 
 /* One descriptor in an epoll set, its number as the event's data. Returns 0 or -errno. */
 int clinux_epoll_set(int epoll, int operation, int descriptor, uint32_t events);

@@ -1,0 +1,255 @@
+import Foundation
+import Testing
+
+/// `tinypush send --wait`: what became of it; and who may ask.
+@Suite struct OutcomeTests {
+  private static let one = token(1)
+
+  // MARK: - With an agent
+
+  @Test func `what is delivered is settled`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    let sent = try box.send(["Tank low", "--token", Self.one, "--wait"])
+    #expect(sent.status == 0)
+    #expect(sent.output.wholeMatch(of: /\d{10}\.\d{9}\.\d+\n/) != nil)
+    #expect(sent.errors == "")
+    let many = try box.send(["-", "--wait"], input: (2...500).map { line($0) }.joined())
+    #expect(many.status == 0, "\(many.errors)")
+    #expect(box.names(in: "new") == [])
+    #expect(try agent.terminate() == 0)
+    try #expect(gateway.alerts(in: box).count == 500)
+  }
+
+  @Test func `what is refused is told with the reason`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box, ["--reject", "\(token(2))=8"])
+    let agent = try box.agent(gateway, ["settle=300ms", "payload-limit=64"])
+    let sent = try box.send(["x", "--token", Self.one, "--token", token(2), "--wait"])
+    #expect(sent.status == 65)
+    #expect(sent.output != "")
+    #expect(
+      sent.errors == """
+        tinypush send: refused: the gateway refused it: invalid token; the token belongs to another \
+        app, or to the other environment (production, sandbox), or is made up (token \(token(2)))
+
+        """)
+    // The agent may have other settings than the sender.
+    let long = String(repeating: "x", count: 100)
+    let large = try box.send(["-", "--wait"], input: line(3) + line(4, long) + line(5, long))
+    #expect(large.status == 65)
+    for number in [2, 3] {
+      #expect(
+        large.errors.split(separator: "\n").contains {
+          $0.hasPrefix("tinypush send: refused: the payload has 120 bytes")
+            && $0.hasSuffix(" (line \(number))")
+        })
+    }
+    #expect(large.errors.count(of: "refused") == 2)
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `of many refusals some are told`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=300ms", "payload-limit=16"])
+    let sent = try box.send(["-", "--wait"], input: (1...500).map { line($0) }.joined())
+    #expect(sent.status == 65)
+    #expect(sent.errors.count(of: "tinypush send: refused: the payload has 28 bytes") == 20)
+    #expect(
+      sent.errors.hasSuffix("tinypush send: refused in all: 500; failed/ has the other reasons\n"))
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `what cannot be delivered yet is told, and stays`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let none = try box.send(["x", "--token", Self.one, "--wait=0"])
+    #expect(none.status == 75)
+    let words = """
+      tinypush send: not yet: it is still in the spool, and is delivered when that can be done
+      """
+    #expect(none.errors == words + "; no agent is at work there now\n")
+    let gateway = try Gateway(in: box)
+    gateway.child.kill()
+    let agent = try box.agent(gateway)
+    try agent.line("nothing listens there", in: .errors)
+    let some = try box.send(["x", "--token", Self.one, "--wait=1s"])
+    #expect(some.status == 75)
+    #expect(some.errors == words + "\n")
+    #expect(box.names(in: "new").count == 2)
+  }
+
+  // MARK: - Where the test is the agent
+
+  /// How the end of the waiting comes to be noticed.
+  enum Notice: CaseIterable, Sendable { case inotify, looking }
+
+  private func waiting(_ box: Box, _ notice: Notice, _ arguments: [String] = []) throws -> (
+    child: Child, name: String
+  ) {
+    var command = try box.sending(["x", "--token", Self.one, "--wait=60s"] + arguments)
+    if notice == .looking {
+      try #require(geteuid() == 0, "who else could take inotify away")
+      command =
+        [
+          "unshare", "--user", "--map-root-user", "sh", "-c",
+          "echo 0 >/proc/sys/user/max_inotify_instances && exec \"$@\"", "sh",
+        ] + command
+    }
+    let child = try box.start(command)
+    return (child, try child.line("."))
+  }
+
+  @Test(arguments: Notice.allCases)
+  func `a file that leaves the spool is settled`(notice: Notice) throws {
+    let box = try Box()
+    defer { box.end() }
+    let (sender, name) = try waiting(box, notice)
+    unlink("\(box.spool)/new/\(name)")
+    #expect(try sender.wait() == 0)
+    #expect(sender.errors == "")
+  }
+
+  @Test(arguments: Notice.allCases)
+  func `a file of its name in failed/ says why it is refused`(notice: Notice) throws {
+    let box = try Box()
+    defer { box.end() }
+    let (sender, name) = try waiting(box, notice)
+    // Others leave, too.
+    try box.write(#"{"reason":"another","file":"x"}"#, to: "spool/failed/\(name)0")
+    try box.write(
+      #"{"reason":"the \"best\" "# + "\u{1B}"
+        + #"[1m\\…","file":"token\":\"x","status":8,"token":"\#(Self.one)","notification":{}}"#
+        + "\nrubbish\n" + #"{"reason":"cut","line":7,"notification":{"#
+        + String(repeating: "x", count: 50_000)
+        + "\n" + #"{"reason":"last"}"#,
+      to: "spool/failed/\(name)")
+    unlink("\(box.spool)/new/\(name)")
+    #expect(try sender.wait() == 65)
+    #expect(
+      sender.errors == """
+        tinypush send: refused: the "best"  [1m\\… (token \(Self.one))
+        tinypush send: refused: cut
+        tinypush send: refused: last
+
+        """)
+  }
+
+  @Test(arguments: [0, 2])
+  func `what waits for its time is told`(parts: Int) throws {
+    let box = try Box()
+    defer { box.end() }
+    let (sender, name) = try waiting(box, .inotify, ["--not-before", "2h"])
+    let due = Int(Date().timeIntervalSince1970) + 7200
+    let head = "0000000000000000.0123456789abcdef"
+    for part in 0...parts { try box.write("", to: "spool/later/\(due - part).\(head).\(name)") }
+    unlink("\(box.spool)/new/\(name)")
+    #expect(try sender.wait() == 75)
+    #expect(
+      sender.errors.wholeMatch(
+        of: /tinypush send: not yet: it waits for its time, which comes in (2 h|119 min)\n/) != nil,
+      "\(sender.errors)")
+  }
+
+  @Test func `what comes back from its waiting is awaited`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let (sender, name) = try waiting(box, .inotify)
+    let hash = "0123456789abcdef"
+    let due = Int(Date().timeIntervalSince1970)
+    try box.write("", to: "spool/later/\(due).\(hash).\(hash).\(name)")
+    unlink("\(box.spool)/new/\(name)")
+    try box.write("", to: "spool/new/\(name).\(hash)")
+    unlink("\(box.spool)/later/\(due).\(hash).\(hash).\(name)")
+    try box.write(#"{"reason":"too late"}"#, to: "spool/failed/\(name).\(hash)")
+    unlink("\(box.spool)/new/\(name).\(hash)")
+    #expect(try sender.wait() == 65)
+    #expect(sender.errors == "tinypush send: refused: too late\n")
+  }
+
+  // MARK: - As a member of the group
+
+  /// `tinypush send` as a member of the agent's group with no other rights, for whom the spool is where it is by default.
+  private func member(_ box: Box, groups: String, _ arguments: [String]) throws -> [String] {
+    try #require(geteuid() == 0, "who else could be somebody else")
+    try box.write("key = secret\nspool = \(box.path)/elsewhere\n", to: "etc/tinypush/tinypush.conf")
+    chmod(box.path + "/etc/tinypush/tinypush.conf", 0o600)
+    try box.write("root:x:0:\npush:x:65534:somebody\nlast:x:65535:\n", to: "etc/group")
+    return try [
+      "unshare", "--mount", "sh", "-c",
+      "mount --bind '\(box.path)/etc' /etc && umask 077 && exec \"$@\"", "sh",
+      "setpriv", "--reuid=12345", "--regid=12345", groups,
+    ] + box.sending(arguments)
+  }
+
+  @Test func `a member of the group sends, and is told the outcome`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.giveAway()
+    for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
+    let gateway = try Gateway(in: box, ["--reject", "\(token(2))=8"])
+    let agent = try box.humbleAgent(gateway, ["settle=300ms"])
+    try agent.line("connected to", in: .errors)
+    func send(_ arguments: String..., input: String? = nil) throws -> Child {
+      try box.run(
+        member(box, groups: "--groups=65534", arguments), input: input)
+    }
+    let good = try send("x", "--token", Self.one, "--wait")
+    #expect(good.status == 0, "\(good.errors)")
+    let stream = try send("-", "--wait", input: line(3))
+    #expect(stream.status == 0, "\(stream.errors)")
+    let bad = try send("x", "--token", token(2), "--wait")
+    #expect(bad.status == 65)
+    #expect(bad.errors.contains("refused: the gateway refused it: "))
+    try #expect(gateway.alerts(in: box) == ["x", "Tank low"])
+    #expect(try agent.terminate() == 0)
+    // The lock, which tells whether an agent is there, is the agent's own.
+    let none = try send("x", "--token", Self.one, "--wait=0")
+    #expect(none.status == 75)
+    #expect(none.errors.contains("; no agent is at work there now"))
+  }
+
+  @Test func `who is no member is told which group it takes`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.giveAway()
+    for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
+    let sent = try box.run(member(box, groups: "--clear-groups", ["x", "--token", Self.one]))
+    #expect(sent.status == 77)
+    #expect(
+      sent.errors == """
+        tinypush send: spool \(box.spool): no permission to write to tmp/ and new/: this takes a \
+        member of the group push, which must have the right to write there
+
+        """)
+    chmod(box.spool, 0o2775)
+    chmod(box.spool + "/tmp", 0o2775)
+    let closed = try box.run(member(box, groups: "--clear-groups", ["x", "--token", Self.one]))
+    #expect(closed.errors == sent.errors)
+    let named = try box.run(
+      member(
+        box, groups: "--clear-groups",
+        ["x", "--token", Self.one, "--config", "/etc/tinypush/tinypush.conf"]))
+    #expect(named.status == 77)
+    #expect(named.errors.contains("tinypush.conf: Permission denied"))
+  }
+
+  @Test func `a directory of recipients files that may not be looked at does no harm`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.giveAway()
+    for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
+    try box.write("", to: "recipients/family")
+    chmod(box.path + "/recipients", 0o700)
+    for arguments in [["x"], ["x", "--to", "family"], ["x", "--to", "unknown"]] {
+      let sent = try box.run(member(box, groups: "--groups=65534", arguments))
+      #expect(sent.status == 0, "\(sent.errors)")
+    }
+    #expect(box.names(in: "new").count == 3)
+  }
+}

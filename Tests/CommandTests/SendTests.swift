@@ -1,0 +1,529 @@
+import Foundation
+import Testing
+
+/// What `tinypush send` makes of its arguments and of standard input, and what it says.
+@Suite struct SendTests {
+  struct Sending: Sendable, CustomTestStringConvertible {
+    var arguments: [String]
+    /// The file that it makes, or what it says instead.
+    var result: String
+    var input: String?
+    var status: Int32
+    var testDescription: String { arguments.joined(separator: " ") }
+    init(
+      _ arguments: String..., input: String? = nil, status: Int32 = 0, gives result: String
+    ) {
+      (self.arguments, self.input, self.status, self.result) = (arguments, input, status, result)
+    }
+  }
+
+  private static let one = token(1)
+  private static let two = token(2)
+
+  // MARK: - By options
+
+  @Test(arguments: [
+    Sending(
+      "Tank low", "--token", one,
+      gives: #"{"tokens":["\#(one)"],"payload":{"aps":{"alert":"Tank low"}}}"#),
+    Sending(
+      "--token", one, "--token=\(two)", "--title", "Cellar", "--", "--12 %",
+      gives:
+        #"{"tokens":["\#(one)","\#(two)"],"payload":{"aps":{"alert":{"title":"Cellar","body":"--12 %"}}}}"#
+    ),
+    Sending(
+      "x", "--to", "family", "--token", one, "--to=guests", "--token", two,
+      gives:
+        #"{"to":["family","guests"],"tokens":["\#(one)","\#(two)"],"payload":{"aps":{"alert":"x"}}}"#
+    ),
+    Sending("x", gives: #"{"to":["default"],"payload":{"aps":{"alert":"x"}}}"#),
+    Sending(
+      "a \"b\" \\ \n ü ☀", "--token", one, "--badge", "0", "--sound", "bell \"1\".caf",
+      "--category", "c",
+      gives:
+        #"{"tokens":["\#(one)"],"payload":{"aps":{"alert":"a \"b\" \\ \n ü ☀","badge":0,"sound":"bell \"1\".caf","category":"c"}}}"#
+    ),
+    Sending(
+      "--token", one, "--content-available", "--priority", "5", "--ttl", "90m",
+      gives:
+        #"{"tokens":["\#(one)"],"priority":5,"ttl":5400,"payload":{"aps":{"content-available":1}}}"#
+    ),
+    Sending(
+      "--token", one, "--ttl=0", "--no-sync", "--badge", "3",
+      gives: #"{"tokens":["\#(one)"],"ttl":0,"payload":{"aps":{"badge":3}}}"#),
+    Sending(
+      "x", "--token", one, "--ttl=1ms", "--collapse-id", "tank \"1\"", "--trim",
+      gives:
+        #"{"tokens":["\#(one)"],"ttl":1,"collapse-id":"tank \"1\"","trim":true,"payload":{"aps":{"alert":"x"}}}"#
+    ),
+    Sending(
+      "x", "--token", one, "--expiration", "0", "--registered", "1795236045",
+      gives:
+        #"{"tokens":["\#(one)"],"expiration":0,"registered":1795236045,"payload":{"aps":{"alert":"x"}}}"#
+    ),
+    Sending(
+      "x", "--token", one, "--not-before", "2028-02-29T23:59:58Z", "--expiration",
+      "2100-03-01T00:00Z", "--registered=2026-12-31T12:00:00Z",
+      gives:
+        #"{"tokens":["\#(one)"],"not-before":1835481598,"expiration":4107542400,"registered":1798718400,"payload":{"aps":{"alert":"x"}}}"#
+    ),
+    Sending(
+      "Tank low", "--to", "family", "--lang", "fr=Cuve vide", "--lang", "de=a=b", "--title", "T",
+      gives:
+        #"{"to":["family"],"localized":{"fr":{"title":"T","body":"Cuve vide"},"de":{"title":"T","body":"a=b"}},"payload":{"aps":{"alert":{"title":"T","body":"Tank low"}}}}"#
+    ),
+    Sending(
+      "--lang", "fr=Cuve vide", "--lang", "en=Tank low", "--badge", "1",
+      gives:
+        #"{"to":["default"],"localized":{"fr":"Cuve vide","en":"Tank low"},"payload":{"aps":{"badge":1}}}"#
+    ),
+    Sending(
+      "--payload", "-", "--token", one, "--lang=fr=y",
+      input: "{ \"aps\": {\"alert\": \"x\"},\n \"app\": [1] }\n",
+      gives:
+        #"{"tokens":["\#(one)"],"localized":{"fr":"y"},"payload":{"aps":{"alert":"x"},"app":[1]}}"#),
+  ])
+  func `send queues what is asked for, and prints its name`(row: Sending) throws {
+    let box = try Box()
+    defer { box.end() }
+    for name in ["default", "family", "guests"] { try box.write("", to: "recipients/\(name)") }
+    // It needs neither an agent nor its keys.
+    let sent = try box.send(row.arguments, input: row.input)
+    #expect(sent.status == 0, "\(sent.errors)")
+    #expect(sent.errors == "")
+    let names = box.names(in: "new")
+    #expect(names.count == 1)
+    #expect(sent.output == names[0] + "\n")
+    #expect(names[0].wholeMatch(of: /\d{10}\.\d{9}\.\d+/) != nil)
+    #expect(box.names(in: "tmp") == [])
+    let text = box.text("spool/new/\(names[0])")
+    let queued = try #require(objects(text.replacing("\n", with: " ")).first) as NSDictionary
+    #expect(try queued == objects(row.result).first! as NSDictionary, "\(text)")
+    let checked = try box.tinypush("check", box.spool + "/new/" + names[0])
+    #expect(checked.status == 0, "\(checked.output)")
+  }
+
+  @Test func `a time from now is a date in the file`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let before = Int(Date().timeIntervalSince1970)
+    let sent = try box.send([
+      "x", "--token", Self.one, "--not-before", "2h", "--expiration", "1d", "--registered", "0s",
+    ])
+    let after = Int(Date().timeIntervalSince1970)
+    #expect(sent.status == 0, "\(sent.errors)")
+    let queued = try objects(box.text("spool/new/" + box.names(in: "new")[0]))[0]
+    for (key, seconds) in [("not-before", 7200), ("expiration", 86_400), ("registered", 0)] {
+      let date = try #require(queued[key] as? Int)
+      #expect((before + seconds...after + seconds).contains(date), "\(key)")
+    }
+  }
+
+  @Test func `what was sent arrives, in the order of sending`() throws {
+    let box = try Box()
+    defer { box.end() }
+    for number in 1...20 {
+      let sent = try box.send([
+        "alert \(number)", "--token", token(number), "--token", token(number + 100), "--no-sync",
+      ])
+      #expect(sent.status == 0)
+    }
+    let gateway = try Gateway(in: box)
+    let agent = try box.deliver(gateway)
+    #expect(agent.status == 0, "\(agent.errors)")
+    try #expect(
+      gateway.alerts(in: box) == (1...20).flatMap { ["alert \($0)", "alert \($0)"] })
+  }
+
+  private static let when =
+    "takes UNIX seconds, a time from now such as 10m, or 2026-12-24T18:00:00Z, not "
+
+  @Test(arguments: [
+    Sending(
+      "x", status: 64,
+      gives:
+        "tinypush send: to whom? Give --to NAME or --token HEX, or make BOX/recipients/default, a device token a line\n"
+    ),
+    Sending(
+      "x", "--to", "nobody", "--token", one, status: 65,
+      gives:
+        "tinypush send: there is no recipients file nobody in BOX/recipients: make it, a device token a line\n"
+    ),
+    Sending(
+      "x", "--to", "../x", status: 65,
+      gives: """
+        tinypush send: not the name of a recipients file: letters, digits, and . _ - + @ inside, at most 64 in all
+          {"to":["../x"],"payload":{"aps":{"alert":"x"}}}
+                 ^~~~~~
+
+        """),
+    Sending(
+      "x", "--to", one, status: 65, gives: "this is a device token: give it as token, or in tokens"
+    ),
+    Sending(
+      "x", "--token", "abc", "--token", one, status: 65,
+      gives: """
+        tinypush send: a device token has 64 hex digits, and this one has 3 characters
+          {"tokens":["abc","0000000000000000000000000000000000000000000000000000000000…
+                      ^~~
+
+        """),
+    Sending(
+      "x", "--token", String(repeating: "g", count: 64), status: 65,
+      gives: "only the digits 0-9 and a-f"),
+    Sending(
+      "--token", one, status: 64,
+      gives:
+        "tinypush send: nothing to say: give a text, --title, --badge, --sound, --content-available or --payload\n"
+    ),
+    Sending(
+      "x", "--token", one, "--priority", "7", status: 65, gives: "priority must be 10 (at once)"),
+    Sending(
+      "--token", one, "--content-available", "--priority", "10", status: 65,
+      gives: "priority must be 5"),
+    Sending(
+      String(repeating: "x", count: 2100), "--token", one, status: 65,
+      gives: "the payload has 2120 bytes without white space, and at most 2048 may be sent"),
+    Sending(
+      "x", "--token", one, "-o", "payload-limit=16", status: 65, gives: "at most 16 may be sent"),
+    Sending(
+      "x", "--token", one, "--title", String(repeating: "x", count: 70_000), status: 65,
+      gives: "the notification is larger than 65536 bytes"),
+    Sending(
+      "--payload", "-", "--token", one, input: #"{"alert":"x"}"#, status: 65, gives: "-:1:1: "),
+    Sending(
+      "--payload", "-", "--token", one, input: "{\"aps\":\n {\"alert\":\"ü\",\"badge\":\"3\"}}\n",
+      status: 65,
+      gives: """
+        -:2:23: badge must be a number without quotes; 0 removes it
+           {"alert":"ü","badge":"3"}}
+                                ^~~
+
+        """),
+    Sending(
+      "--payload", "-", "--token", one, input: #"{"aps":{"alert":"x"}"#, status: 65,
+      gives: "-:1:21: the text ends in the middle of an object"),
+    Sending(
+      "--payload", "-", "--token", one, input: "Tank low", status: 65, gives: "expected a value"),
+    Sending(
+      "--payload", "-", "--token", one, input: "", status: 65, gives: "-:1:1: expected a value"),
+    Sending(
+      "--payload", "-", "--token", one,
+      input: #"{"aps":{"alert":"a"}}} {"token":"1","payload":{"aps":{"alert":"b"}}"#, status: 65,
+      gives: "--payload must hold one JSON object, and more follows it in -"),
+    Sending(
+      "--payload", "-", "--token", one, input: #"{"aps":{"alert":"a"}},"ttl":0"#, status: 65,
+      gives: "--payload must hold one JSON object, and more follows it in -"),
+    Sending(
+      "--payload", "none.json", "--token", one, status: 66,
+      gives: "tinypush send: none.json: No such file or directory\n"),
+    Sending(
+      "x", "--payload", "-", "--token", one, input: #"{"aps":{"alert":"a"}}"#, status: 64,
+      gives: "tinypush send: give either --payload or a text and its options; with --payload -\n"),
+    Sending(
+      "x", "--token", one, "--badge", "x", status: 64,
+      gives: "tinypush send: --badge must be a whole number, not x\n"),
+    Sending("x", "--token", one, "--badge", "1.5", status: 64, gives: "--badge must be"),
+    Sending("x", "--token", one, "--badge", "07", status: 65, gives: "not a number as JSON"),
+    Sending(
+      "x", "--token", one, "--badge", #"1},"x":{"y":2"#, status: 64, gives: "--badge must be"),
+    Sending("x", "--token", one, "--priority", "high", status: 64, gives: "--priority must be"),
+    Sending(
+      "x", "--token", one, "--ttl", "1w", status: 64,
+      gives: "tinypush send: --ttl takes a time such as 90s, 10m, 2h or 1d, not 1w\n"),
+    Sending(
+      "x", "--token", one, "--ttl", "1d", "--expiration", "1d", status: 65,
+      gives: "give either expiration or ttl, not both"),
+    Sending(
+      "x", "--token", one, "--not-before", "soon", status: 64,
+      gives: "tinypush send: --not-before \(when)soon\n"),
+    Sending(
+      "x", "--token", one, "--not-before", "2027-02-29T00:00Z", status: 64,
+      gives: "--not-before \(when)2027"),
+    Sending(
+      "x", "--token", one, "--not-before", "2027-01-01T24:00Z", status: 64,
+      gives: "--not-before \(when)2027"),
+    Sending(
+      "x", "--token", one, "--not-before", "600", status: 65, gives: "add the present time"),
+    Sending(
+      "x", "--token", one, "--collapse-id", "", status: 65,
+      gives: "collapse-id must have 1 to 64 bytes"),
+    Sending(
+      "x", "--token", one, "--lang", "Bonjour", status: 64,
+      gives: "tinypush send: --lang takes LANGUAGE=TEXT, not Bonjour\n"),
+    Sending("x", "--token", one, "--lang", "fr_=x", status: 65, gives: "not a language"),
+    Sending("x", "--token", one, "--lang", "fr=x", "--lang", "fr=y", status: 65, gives: "twice"),
+    Sending("--token", one, "--lang", "fr=x", status: 65, gives: "in the default language"),
+    Sending(
+      "x", "--token", one, "--title", "a", "--title", "b", status: 64,
+      gives: "tinypush send: --title may be given once\n"),
+    Sending(
+      "Tank", "low", "--token", one, status: 64,
+      gives: "tinypush send: takes one text: put it in quotes. The second was low\n"),
+    Sending(
+      "x", "--tokn", one, status: 64,
+      gives: """
+        tinypush send: there is no option --tokn, or it takes no value: did you mean --token?
+        Try `tinypush send --help`.
+
+        """),
+    Sending("x", "-qc", one, status: 64, gives: "tinypush send: there is no option -q, or it"),
+    Sending("x", "--token", status: 64, gives: "tinypush send: --token needs a value"),
+    Sending("x", "-c", status: 64, gives: "tinypush send: -c needs a value"),
+    Sending("x", "--token", one, "--wait=long", status: 64, gives: "--wait takes a time such as"),
+    Sending(
+      "-", "--title", "T", status: 64,
+      gives:
+        "tinypush send: --title cannot be given with -, where the notifications say such things\n"),
+    Sending(
+      "-", input: " \n\n", status: 65,
+      gives: "tinypush send: no notification came on standard input\n"),
+  ])
+  func `send refuses what the agent or the gateway would refuse`(row: Sending) throws {
+    let box = try Box()
+    defer { box.end() }
+    let sent = try box.send(row.arguments, input: row.input)
+    #expect(sent.status == row.status, "\(sent.output)")
+    let errors = sent.errors.replacing(box.path, with: "BOX")
+    if row.result.hasSuffix("\n") {
+      #expect(errors == row.result)
+    } else {
+      #expect(errors.contains(row.result), "\(errors)")
+    }
+    #expect(sent.output == "")
+    #expect(box.names(in: "new") + box.names(in: "tmp") == [])
+  }
+
+  @Test func `its help fits a terminal`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let help = try box.tinypush("send", "--help")
+    #expect(help.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
+  }
+
+  // MARK: - By standard input
+
+  @Test func `notifications on standard input are queued as they are, in one file`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let bare = "{\"aps\": {\n  \"alert\": \"for default\" }\n}"
+    let input = line(1, "first") + " \n" + bare + line(2, "second") + line(3, "third").dropLast()
+    let sent = try box.send(["-"], input: input)
+    #expect(sent.status == 0, "\(sent.errors)")
+    let names = box.names(in: "new")
+    #expect(sent.output == names[0] + "\n")
+    #expect(box.text("spool/new/\(names[0])") == input)
+    #expect(box.names(in: "new").count == 1)
+    #expect(box.names(in: "tmp") == [])
+    try box.write(token(4) + "\n", to: "recipients/default")
+    let gateway = try Gateway(in: box)
+    let agent = try box.deliver(gateway, ["recipients=\(box.path)/recipients"])
+    #expect(agent.status == 0, "\(agent.errors)")
+    try #expect(gateway.alerts(in: box) == ["first", "for default", "second", "third"])
+  }
+
+  @Test func `one wrong notification among many keeps all of them back, and is shown`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let good = (1...3000).map { line($0) }.joined()
+    let sent = try box.send(
+      ["-"], input: good + #"{"aps":{"alert":"ü"},"a":1} {"aps":{"badge":"3"}}"# + "\n" + good)
+    #expect(sent.status == 65)
+    #expect(
+      sent.errors == """
+        -:3001:45: badge must be a number without quotes; 0 removes it
+          {"aps":{"alert":"ü"},"a":1} {"aps":{"badge":"3"}}
+                                                      ^~~
+        tinypush send: nothing was queued: 1 of 6002 notifications would be refused
+
+        """)
+    #expect(sent.output == "")
+    #expect(box.names(in: "new") + box.names(in: "tmp") == [])
+  }
+
+  @Test func `of many wrong notifications some are shown, and all are counted`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sent = try box.send(["-"], input: String(repeating: "rubbish\n{}\n", count: 1000))
+    #expect(sent.status == 65)
+    #expect(sent.errors.count(of: "expected '{'") == 10)
+    #expect(sent.errors.count(of: "no payload") == 10)
+    #expect(
+      sent.errors.hasSuffix(
+        "tinypush send: nothing was queued: 2000 of 2000 notifications would be refused\n"))
+    #expect(box.names(in: "new") + box.names(in: "tmp") == [])
+  }
+
+  @Test func `standard input that cannot be read queues nothing`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sent = try box.run(
+      ["sh", "-c", "exec \"$@\" <\(box.path)", "sh"] + Build.command(Build.host) + [
+        "send", "-", "-o", "spool=" + box.spool,
+      ])
+    #expect(sent.status == 66)
+    #expect(
+      sent.errors
+        == "tinypush send: standard input, of which nothing was queued: Is a directory\n")
+    #expect(box.names(in: "new") + box.names(in: "tmp") == [])
+  }
+
+  @Test func `any number of notifications passes through the same memory`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let pipe = try NamedPipe(in: box)
+    let sender = try box.start(pipe.feeding(box.sending(["-", "--no-sync"])))
+    let writer = try pipe.open()
+    let first = Data((1...500).map { line($0) }.joined().utf8)
+    try writer.write(contentsOf: first)
+    let peak = try peakKB(sender)
+    for _ in 2...100 { try writer.write(contentsOf: first) }
+    #expect(try peakKB(sender) - peak <= 64, "of 7 MB that came")
+    #expect(box.names(in: "new") == [])
+    try writer.close()
+    #expect(try sender.wait() == 0, "\(sender.errors)")
+    let name = sender.output.trimmingCharacters(in: .newlines)
+    let path = "\(box.spool)/new/\(name)"
+    let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
+    #expect(size == 100 * first.count)
+  }
+
+  private func peakKB(_ child: Child) throws -> Int {
+    let status = try String(contentsOfFile: "/proc/\(child.id)/status", encoding: .utf8)
+    let peak = try #require(status.firstMatch(of: /VmHWM:\s+(\d+) kB/))
+    return Int(peak.1)!
+  }
+
+  // MARK: - Cut short
+
+  /// However the file's bytes are kept until they are all there.
+  enum Keeping: CaseIterable, Sendable {
+    /// In a file without a name.
+    case unnamed
+    /// In tmp/, where the former cannot be had.
+    case named
+  }
+
+  @Test(arguments: Keeping.allCases, [SIGINT, SIGTERM, SIGHUP])
+  func `nothing is left of what is cut short`(keeping: Keeping, signal: Int32) throws {
+    let box = try Box()
+    defer { box.end() }
+    let pipe = try NamedPipe(in: box)
+    var command = try pipe.feeding(box.sending(["-"]))
+    if keeping == .named { command = try Self.withoutProc(command) }
+    let sender = try box.start(command)
+    let writer = try pipe.open()
+    // More than a pipe holds: so it is under way.
+    try writer.write(contentsOf: Data(String(repeating: line(1), count: 2000).utf8))
+    #expect(box.names(in: "new") == [])
+    #expect(box.names(in: "tmp").count == (keeping == .named ? 1 : 0))
+    sender.signal(signal)
+    #expect(try sender.wait() == 128 + signal)
+    #expect(box.names(in: "new") + box.names(in: "tmp") == [])
+    #expect(sender.output + sender.errors == "")
+    try writer.close()
+  }
+
+  @Test func `nothing is left of what is killed`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let pipe = try NamedPipe(in: box)
+    let sender = try box.start(pipe.feeding(box.sending(["-"])))
+    let writer = try pipe.open()
+    try writer.write(contentsOf: Data(String(repeating: line(1), count: 2000).utf8))
+    sender.kill()
+    #expect(box.names(in: "new") + box.names(in: "tmp") == [])
+    try writer.close()
+  }
+
+  @Test func `without files that have no name it queues all the same`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sent = try box.run(Self.withoutProc(box.sending(["x", "--token", Self.one])))
+    #expect(sent.status == 0, "\(sent.errors)")
+    #expect(sent.output == box.names(in: "new")[0] + "\n")
+    #expect(box.names(in: "tmp") == [])
+  }
+
+  /// Files get their names by way of /proc.
+  private static func withoutProc(_ command: [String]) throws -> [String] {
+    try #require(geteuid() == 0, "who else could take /proc away")
+    return ["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /proc && exec \"$@\"", "sh"]
+      + command
+  }
+
+  @Test(arguments: Disk.Resource.allCases, [["x", "--token", one], ["-"]])
+  func `a full disk is said, and nothing is left`(resource: Disk.Resource, arguments: [String])
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let disk = try Disk(under: box, "size=1m,nr_inodes=200")
+    defer { disk.end() }
+    try disk.fill(resource)
+    let before = box.names(in: "tmp")
+    let sent = try box.send(arguments, input: line(1))
+    #expect(sent.status == 74)
+    #expect(
+      sent.errors == """
+        tinypush send: spool \(box.spool): cannot write to tmp/ and new/, and nothing was queued: \
+        No space left on device
+
+        """)
+    #expect(sent.output == "")
+    #expect(box.names(in: "new") == [])
+    #expect(box.names(in: "tmp") == before)
+    disk.makeRoom()
+    #expect(try box.send(arguments, input: line(1)).status == 0)
+  }
+
+  @Test func `a spool that is none is said`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let none = try box.tinypush("send", "x", "--token", Self.one, "-o", "spool=/nowhere")
+    #expect(none.status == 66)
+    #expect(
+      none.errors == """
+        tinypush send: spool /nowhere: No such file or directory: name the right one with \
+        --config FILE or -o spool=DIR
+
+        """)
+    rmdir(box.spool + "/tmp")
+    let half = try box.send(["x", "--token", Self.one])
+    #expect(half.status == 66)
+    #expect(half.errors.contains("cannot write to tmp/ and new/, and nothing was queued: No such"))
+  }
+}
+
+extension Box {
+  /// `tinypush send` into the box's spool, with the recipients files in the box.
+  func sending(_ arguments: [String]) throws -> [String] {
+    try Build.command(Build.host) + [
+      "send", "-o", "spool=" + spool, "-o", "recipients=\(path)/recipients",
+    ] + arguments
+  }
+
+  func send(_ arguments: [String], input: String? = nil) throws -> Child {
+    try run(sending(arguments), input: input)
+  }
+}
+
+/// A named pipe to a process's standard input.
+struct NamedPipe {
+  private let path: String
+
+  init(in box: Box) throws {
+    path = box.path + "/pipe"
+    guard mkfifo(path, 0o666) == 0 else { throw Failure("mkfifo: errno \(errno)") }
+  }
+
+  func feeding(_ command: [String]) -> [String] {
+    ["sh", "-c", "exec \"$@\" <\(path)", "sh"] + command
+  }
+
+  /// Once the process has opened it.
+  func open() throws -> FileHandle {
+    guard let handle = FileHandle(forWritingAtPath: path) else { throw Failure(path) }
+    return handle
+  }
+}

@@ -112,7 +112,7 @@ enum NotificationsCheck {
       }
       report.sayMore(source.path, findings.refusals + findings.warnings - findings.count)
     }
-    report.sum(source.path, tally, "notification")
+    if source.failure == nil { report.sum(source.path, tally, "notification") }
   }
 
   /// What is to be said of the recipients files that it names.
@@ -149,7 +149,7 @@ enum RecipientsCheck {
       report.take(Finding(.listEmpty, at: 0))
       report.say(&source, source.text.count, isWarning: false)
     }
-    report.sum(source.path, tally, "recipient")
+    if source.failure == nil { report.sum(source.path, tally, "recipient") }
   }
 
   /// Says what is wrong in it.
@@ -164,9 +164,9 @@ enum RecipientsCheck {
       var end = start
       while end < text.count, text[end] != 0x0A { end += 1 }
       if end == text.count, !source.isWhole {
-        // A line that fills the buffer is refused, and its rest passed over.
-        if start == 0, source.isFull {
-          if !isSkipping { refuse(.tooLong, at: 0, &source, &tally, &report) }
+        // A line that is too long is refused before its end is there, and its rest passed over.
+        if end - start > RecipientsFile.lineBytesMax {
+          if !isSkipping { refuse(.tooLong, at: start, &source, &tally, &report) }
           isSkipping = true
           start = end
         }

@@ -40,8 +40,6 @@ struct SourceText: ~Copyable {
     @_lifetime(immortal) get { input.looseSpan(0..<count) }
   }
 
-  var isFull: Bool { count == input.capacity }
-
   /// Reads what follows; what stood at `from` then stands at the place that it returns.
   mutating func readOn(from: Int, _ report: inout CheckReport) -> Int {
     report.flush()

@@ -5,7 +5,7 @@ import Testing
 @testable import TinyPush
 
 /// A text in which ▸ stands before each byte that something is to be said of, and what that is: the code, a colon, the words.
-struct Said: Sendable, CustomStringConvertible {
+struct Remarked: Sendable, CustomStringConvertible {
   var marked: String
   var words: [String]
 
@@ -67,181 +67,182 @@ private let x64 = String(repeating: "x", count: 64)
 
 // MARK: - The notification
 
-private let ofNotifications: [Said] = [
-  Said(#"▸["a"]"#, "not-an-object: expected '{': a notification is a JSON object"),
-  Said(
+private let ofNotifications: [Remarked] = [
+  Remarked(#"▸["a"]"#, "not-an-object: expected '{': a notification is a JSON object"),
+  Remarked(
     "▸{\"id\":\"\(String(repeating: "x", count: 65_530))\",\(payload)}",
     "object-too-large: the notification is larger than 65536 bytes: give its tokens in several notifications, or in a recipients file"
   ),
-  Said(with(#"▸"prority":5"#), "unknown-key: no such key: did you mean priority?"),
-  Said(with(#"▸"collapse_id":"a""#), "unknown-key: no such key: did you mean collapse-id?"),
-  Said(with(#"▸"not_before":1700000000"#), "unknown-key: no such key: did you mean not-before?"),
-  Said(with(#"▸"localised":{"fr":"x"}"#), "unknown-key: no such key: did you mean localized?"),
-  Said(
+  Remarked(with(#"▸"prority":5"#), "unknown-key: no such key: did you mean priority?"),
+  Remarked(with(#"▸"collapse_id":"a""#), "unknown-key: no such key: did you mean collapse-id?"),
+  Remarked(
+    with(#"▸"not_before":1700000000"#), "unknown-key: no such key: did you mean not-before?"),
+  Remarked(with(#"▸"localised":{"fr":"x"}"#), "unknown-key: no such key: did you mean localized?"),
+  Remarked(
     with(#"▸"temperature":5"#),
     "unknown-key: no such key of a notification: what is meant for the app belongs into payload"),
-  Said(with(#""id":"a",▸"id":"a""#), "duplicate-key: this key stands here twice: remove one"),
-  Said(
+  Remarked(with(#""id":"a",▸"id":"a""#), "duplicate-key: this key stands here twice: remove one"),
+  Remarked(
     with(#""id":"a",▸"\u0069\u0064":"b""#), "duplicate-key: this key stands here twice: remove one"),
-  Said(
+  Remarked(
     #"▸{"token":"\#(token)"}"#,
     #"missing-payload: no payload: add "payload": {"aps": {"alert": "…"}}"#),
-  Said(
+  Remarked(
     "▸{\(payload)}",
     #"missing-recipient: no recipient: add "token": "64 hex digits", "tokens": ["…", "…"], or "to": "NAME" of a recipients file"#
   ),
-  Said(
+  Remarked(
     "▸▸{}", #"missing-payload: no payload: add "payload": {"aps": {"alert": "…"}}"#,
     #"missing-recipient: no recipient: add "token": "64 hex digits", "tokens": ["…", "…"], or "to": "NAME" of a recipients file"#
   ),
-  Said(
+  Remarked(
     #"{"token":"\#(token)","payload":▸"Tank low"}"#,
     #"payload-not-object: the payload must be an object: {"aps": {"alert": "…"}}"#),
-  Said(
+  Remarked(
     #"{"token":"\#(token)",▸"aps":{"alert":"x"}}"#,
     #"aps-outside: aps belongs into the payload: {"token": "…", "payload": {"aps": {"alert": "…"}}}"#
   ),
-  Said(
+  Remarked(
     #"{▸"aps":{"alert":"x"},"to":"family"}"#,
     #"aps-outside: aps belongs into the payload: {"token": "…", "payload": {"aps": {"alert": "…"}}}"#
   ),
-  Said(
+  Remarked(
     #"{"token":"\#(token)","payload":▸{"alert":"x"}}"#,
     #"missing-aps: the payload has no aps: add "aps": {"alert": "…"} to it"#),
   // Recipients
-  Said(
+  Remarked(
     #"{"token":▸12,\#(payload)}"#,
     "token-not-string: a device token must be a string of 64 hex digits"),
-  Said(
+  Remarked(
     #"{"tokens":["\#(token)",▸null],\#(payload)}"#,
     "token-not-string: a device token must be a string of 64 hex digits"),
-  Said(
+  Remarked(
     #"{"token":"▸12",\#(payload)}"#,
     "token-size: a device token has 64 hex digits, and this one has 2 characters"),
-  Said(
+  Remarked(
     #"{"token":"▸1",\#(payload)}"#,
     "token-size: a device token has 64 hex digits, and this one has 1 character"),
-  Said(
+  Remarked(
     #"{"tokens":["▸1","\#(token)","▸"],\#(payload)}"#,
     "token-size: a device token has 64 hex digits, and this one has 1 character",
     "token-size: a device token has 64 hex digits, and this one has 0 characters"),
-  Said(
+  Remarked(
     #"{"token":"\#(token.dropLast())▸g",\#(payload)}"#,
     "token-not-hex: a device token has only the digits 0-9 and a-f, without spaces or <>"),
-  Said(
+  Remarked(
     with(#"▸"tokens":["\#(token)"]"#), "token-and-tokens: give either token or tokens, not both"),
-  Said(
+  Remarked(
     #"{"tokens":▸"\#(token)",\#(payload)}"#,
     #"tokens-not-array: tokens must be an array: ["64 hex digits", …]"#),
-  Said(
+  Remarked(
     #"{"tokens":▸[],\#(payload)}"#, "tokens-empty: tokens is empty: there is nobody to send it to"),
-  Said(
+  Remarked(
     #"{"to":▸true,\#(payload)}"#,
     "to: to must be the name of a recipients file, or an array of such names"),
-  Said(
+  Remarked(
     #"{"to":["family",▸7],\#(payload)}"#,
     "to: to must be the name of a recipients file, or an array of such names"),
-  Said(#"{"to":▸[],\#(payload)}"#, "to-empty: to is empty: there is nobody to send it to"),
-  Said(
+  Remarked(#"{"to":▸[],\#(payload)}"#, "to-empty: to is empty: there is nobody to send it to"),
+  Remarked(
     #"{"to":▸"../shadow",\#(payload)}"#,
     "list-name: not the name of a recipients file: letters, digits, and . _ - + @ inside, at most 64 in all"
   ),
-  Said(
+  Remarked(
     #"{"to":["a",▸"","b"],\#(payload)}"#,
     "list-name: not the name of a recipients file: letters, digits, and . _ - + @ inside, at most 64 in all"
   ),
-  Said(
+  Remarked(
     #"{"to":▸"\#(token)",\#(payload)}"#,
     "list-is-token: this is a device token: give it as token, or in tokens"),
   // When, and how
-  Said(
+  Remarked(
     with(#""priority":▸7"#),
     "priority: priority must be 10 (at once) or 5 (when it saves the device's power)"),
-  Said(
+  Remarked(
     with(#""priority":▸"high""#),
     "priority: priority must be 10 (at once) or 5 (when it saves the device's power)"),
-  Said(
+  Remarked(
     #"{"token":"\#(token)","priority":▸10,"payload":{"aps":{"content-available":1}}}"#,
     "priority-silent: with only content-available, priority must be 5: the gateway refuses 10 when nothing is shown or heard"
   ),
-  Said(
+  Remarked(
     with(#""expiration":▸"tomorrow""#),
     "expiration: expiration must be UNIX seconds, 0 to 4294967295 (0: do not store)"),
-  Said(
+  Remarked(
     with(#""expiration":▸"2030-01-01T""#),
     "expiration: expiration must be UNIX seconds, 0 to 4294967295 (0: do not store)"),
-  Said(
+  Remarked(
     with(#""expiration":▸1700000000000"#),
     "expiration: expiration must be UNIX seconds, 0 to 4294967295 (0: do not store); these look like milliseconds: divide by 1000"
   ),
-  Said(
+  Remarked(
     with(#""expiration":▸3600"#),
     "expiration-past: expiration is a date in UNIX seconds, and this one is long past: for a time from now use ttl"
   ),
-  Said(
+  Remarked(
     with(#""ttl":▸-1"#), "ttl: ttl must be whole seconds, 0 to 4294967295 (0: do not store)"),
-  Said(
+  Remarked(
     with(#""ttl":▸"1h""#), "ttl: ttl must be whole seconds, 0 to 4294967295 (0: do not store)"),
-  Said(
+  Remarked(
     with(#""ttl":▸4294967296"#), "ttl: ttl must be whole seconds, 0 to 4294967295 (0: do not store)"
   ),
-  Said(
+  Remarked(
     with(#""ttl":1,▸"expiration":1700000000"#),
     "expiration-and-ttl: give either expiration or ttl, not both"),
-  Said(
+  Remarked(
     with(#""not-before":▸true"#), "not-before: not-before must be UNIX seconds, 0 to 4294967295"),
-  Said(
+  Remarked(
     with(#""not-before":▸1700000000123"#),
     "not-before: not-before must be UNIX seconds, 0 to 4294967295; these look like milliseconds: divide by 1000"
   ),
-  Said(
+  Remarked(
     with(#""not-before":▸60"#),
     "not-before-past: not-before is a date in UNIX seconds, and this one is long past: add the present time"
   ),
-  Said(
+  Remarked(
     with(#""registered":▸"yesterday""#),
     "registered: registered must be the UNIX seconds at which the app last registered the token"),
-  Said(
+  Remarked(
     with(#""registered":▸1700000000123"#),
     "registered: registered must be the UNIX seconds at which the app last registered the token; these look like milliseconds: divide by 1000"
   ),
-  Said(
+  Remarked(
     with(#""registered":▸1"#),
     "registered: registered must be the UNIX seconds at which the app last registered the token"),
-  Said(
+  Remarked(
     with(#""collapse-id":▸"""#),
     "collapse-id: collapse-id must have 1 to 64 bytes, and this one has 0"),
-  Said(
+  Remarked(
     with(#""collapse-id":▸"\#(x64)x""#),
     "collapse-id: collapse-id must have 1 to 64 bytes, and this one has 65"),
-  Said(
+  Remarked(
     with(#""collapse-id":▸7"#), "not-string: collapse-id must be a string: put it in double quotes"),
-  Said(with(#""trim":▸"true""#), "trim: trim must be true or false, without quotes"),
-  Said(with(#""trim":▸1"#), "trim: trim must be true or false, without quotes"),
-  Said(with(#""topic":▸1"#), "not-string: topic must be a string: put it in double quotes"),
-  Said(
+  Remarked(with(#""trim":▸"true""#), "trim: trim must be true or false, without quotes"),
+  Remarked(with(#""trim":▸1"#), "trim: trim must be true or false, without quotes"),
+  Remarked(with(#""topic":▸1"#), "not-string: topic must be a string: put it in double quotes"),
+  Remarked(
     with(#""push-type":▸{}"#), "not-string: push-type must be a string: put it in double quotes"),
-  Said(with(#""id":▸12"#), "not-string: id must be a string: put it in double quotes"),
+  Remarked(with(#""id":▸12"#), "not-string: id must be a string: put it in double quotes"),
   // Languages
-  Said(
+  Remarked(
     with(#""localized":▸["x"]"#),
     #"localized: localized must be an object: {"fr": "…", "en": {"title": "…", "body": "…"}}"#),
-  Said(
+  Remarked(
     with(#""localized":▸{}"#),
     "localized-empty: localized is empty: give it an alert, or leave it out"),
-  Said(
+  Remarked(
     with(#""localized":{▸"french!":"x"}"#),
     #"localized-language: not a language: write it as "fr" or "fr-CA""#),
-  Said(
+  Remarked(
     with(#""localized":{"fr":"x",▸"fr":"y"}"#),
     "duplicate-key: this key stands here twice: remove one"),
-  Said(
+  Remarked(
     with(#""localized":{"fr":▸1}"#),
     "alert: alert must be a string, or an object with title and body"),
-  Said(
+  Remarked(
     with(#""localized":{"fr":{"title":▸1}}"#),
     "not-string: title must be a string: put it in double quotes"),
-  Said(
+  Remarked(
     #"{"token":"\#(token)","localized":▸{"fr":"x"},"payload":{"aps":{"badge":1}}}"#,
     "localized-no-default: no alert here is in the default language (default-language), and aps has none either: add one of them"
   ),
@@ -251,96 +252,96 @@ private let ofNotifications: [Said] = [
 
 private let sixtyFour = (0..<64).map { "\"k\($0)x\":0," }.joined()
 
-private let ofPayloads: [Said] = [
-  Said(aps(#"▸"x""#), #"aps-not-object: aps must be an object: {"alert": "…"}"#),
-  Said(aps("▸[]"), #"aps-not-object: aps must be an object: {"alert": "…"}"#),
-  Said(
+private let ofPayloads: [Remarked] = [
+  Remarked(aps(#"▸"x""#), #"aps-not-object: aps must be an object: {"alert": "…"}"#),
+  Remarked(aps("▸[]"), #"aps-not-object: aps must be an object: {"alert": "…"}"#),
+  Remarked(
     aps("▸{}"), "aps-empty: aps is empty: give it an alert, a badge, a sound or content-available"
   ),
-  Said(
+  Remarked(
     aps(#"{"badge":1,▸"badge":2}"#), "duplicate-key: this key stands here twice: remove one"),
-  Said(
+  Remarked(
     aps(#"{"alert":"x",▸"▸\u0061lert":"y"}"#),
     "duplicate-key: this key stands here twice: remove one",
     "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 5 bytes"
   ),
-  Said(
+  Remarked(
     aps(#"{"alert":"x","mine":1,▸"mi▸\u006ee":2}"#),
     "duplicate-key: this key stands here twice: remove one",
     "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 5 bytes"
   ),
-  Said(
+  Remarked(
     aps(#"{"mi▸\u006ee":{"mine":[1]},"alert":"x",▸"mine":2}"#),
     "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 5 bytes",
     "duplicate-key: this key stands here twice: remove one"),
-  Said(
+  Remarked(
     alert(#"{"title":"x","body":"x",▸"body":"y"}"#),
     "duplicate-key: this key stands here twice: remove one"),
-  Said(
+  Remarked(
     #"{"token":"\#(token)","payload":{"aps":{"badge":1},▸"▸\u0061ps":{"badge":2}}}"#,
     "duplicate-key: this key stands here twice: remove one",
     "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 5 bytes"
   ),
-  Said(
+  Remarked(
     aps(#"{\#(sixtyFour)▸"a":1,▸"b":2}"#),
     "aps-too-many: more than 64 keys that the service does not know: put them into an object of your own",
     "aps-too-many: more than 64 keys that the service does not know: put them into an object of your own"
   ),
-  Said(
+  Remarked(
     aps(#"{"content-available":▸1.0}"#),
     "content-available: content-available must be 1, or left out"),
-  Said(
+  Remarked(
     aps(#"{"alert":"x","badge":▸1.5}"#),
     "badge-not-whole: a badge is a whole number from 0 on: devices may show another one than this"
   ),
-  Said(
+  Remarked(
     aps(#"{"badge":▸-1}"#),
     "badge-not-whole: a badge is a whole number from 0 on: devices may show another one than this"
   ),
   // Waste
-  Said(
+  Remarked(
     alert(#"▸{"body":"x"}"#),
     "only-body: an alert with only a body is better written as the string alone: it saves 9 bytes"
   ),
-  Said(
+  Remarked(
     #"{"token":"\#(token)","payload":▸{ "aps":{"alert":"x y"}}}"#,
     "white-space: 1 byte of white space in the payload, left out when it is sent"),
-  Said(
+  Remarked(
     "{\"token\":\"\(token)\",\"payload\":▸{\n  \"aps\": {\"badge\": 1}\r\n\t}}",
     "white-space: 8 bytes of white space in the payload, left out when it is sent"),
-  Said(
+  Remarked(
     alert(#""▸\u00fc""#),
     "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 4 bytes"
   ),
-  Said(
+  Remarked(
     alert(#""\n▸\/""#),
     "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 1 byte"
   ),
-  Said(
+  Remarked(
     alert(#""\"\\▸\uD83D\uDE00 \u20AC""#),
     "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 11 bytes"
   ),
-  Said(
+  Remarked(
     aps(#"{▸"Alert":"x","badge":1}"#),
     "strange-key: the service does not know this key: did you mean alert?"),
-  Said(
+  Remarked(
     aps(#"{▸"content_available":1}"#),
     "strange-key: the service does not know this key: did you mean content-available?"),
-  Said(
+  Remarked(
     aps(#"{"badge":0,▸"category_":"c"}"#),
     "strange-key: the service does not know this key: did you mean category?"),
-  Said(
+  Remarked(
     alert(#"{"title":"x",▸"bodi":"x"}"#),
     "strange-key: the service does not know this key: did you mean body?"),
-  Said(
+  Remarked(
     alert(#"{"loc-key":"x",▸"loc-arg":["x"]}"#),
     "strange-key: the service does not know this key: did you mean loc-args?"),
-  Said(aps(#"{"badge":0,"temperature":5,"x":{"y":[1,2]}}"#)),
+  Remarked(aps(#"{"badge":0,"temperature":5,"x":{"y":[1,2]}}"#)),
 ]
 
 /// Each row of the tables with what it must be, and with what it must not be.
-private let ofTables: [Said] = {
-  var all: [Said] = []
+private let ofTables: [Remarked] = {
+  var all: [Remarked] = []
   for key in ["alert", "badge", "sound", "category", "content-available"] {
     for value in ["1", "0", #""1""#, "true", "null", "[]", "{}"] {
       let isRight: Bool
@@ -365,27 +366,27 @@ private let ofTables: [Said] = {
       let other = key == "badge" ? #""sound":"default""# : #""badge":1"#
       all.append(
         isRight
-          ? Said(aps("{\(other),\"\(key)\":\(value)}"))
-          : Said(aps("{\(other),\"\(key)\":▸\(value)}"), words))
+          ? Remarked(aps("{\(other),\"\(key)\":\(value)}"))
+          : Remarked(aps("{\(other),\"\(key)\":▸\(value)}"), words))
     }
   }
   for key in ["title", "body", "loc-key", "launch-image", "title-loc-key", "action-loc-key"] {
     let orNull = key.hasSuffix("e-loc-key") || key.hasPrefix("action")
     for value in [#""x""#, #""""#] + (orNull ? ["null"] : []) {
-      all.append(Said(alert("{\"subtitle\":1,\"\(key)\":\(value)}")))
+      all.append(Remarked(alert("{\"subtitle\":1,\"\(key)\":\(value)}")))
     }
     for value in ["1", "true", #"["x"]"#, #"{"x":"y"}"#] + (orNull ? [] : ["null"]) {
       let words =
         orNull
         ? "not-string-or-null: \(key) must be a string, or null: put it in double quotes"
         : "not-string: \(key) must be a string: put it in double quotes"
-      all.append(Said(alert("{\"subtitle\":1,\"\(key)\":▸\(value)}"), words))
+      all.append(Remarked(alert("{\"subtitle\":1,\"\(key)\":▸\(value)}"), words))
     }
   }
   for key in ["loc-args", "title-loc-args"] {
     let orNull = key == "title-loc-args"
     for value in ["[]", #"["x"]"#, #"["x","%@",""]"#] + (orNull ? ["null"] : []) {
-      all.append(Said(alert("{\"loc-key\":\"x\",\"\(key)\":\(value)}")))
+      all.append(Remarked(alert("{\"loc-key\":\"x\",\"\(key)\":\(value)}")))
     }
     let wrong = [#"▸"x""#, "▸1", "▸{}", "▸true", "[▸1]", #"["x",▸null,3]"#, #"["x",▸["y"]]"#]
     for value in wrong + (orNull ? [] : ["▸null"]) {
@@ -393,7 +394,7 @@ private let ofTables: [Said] = {
         orNull
         ? "not-strings-or-null: \(key) must be an array of strings, or null: put numbers in quotes"
         : "not-strings: \(key) must be an array of strings: put numbers in quotes"
-      all.append(Said(alert("{\"loc-key\":\"x\",\"\(key)\":\(value)}"), words))
+      all.append(Remarked(alert("{\"loc-key\":\"x\",\"\(key)\":\(value)}"), words))
     }
   }
   return all
@@ -401,43 +402,48 @@ private let ofTables: [Said] = {
 
 // MARK: - JSON
 
-private let ofJSON: [Said] = [
-  Said(
+private let ofJSON: [Remarked] = [
+  Remarked(
+    "▸\u{FEFF}{}",
+    "byte-order-mark: a byte order mark stands before the text: save the file as UTF-8 without it (\"without BOM\")"
+  ),
+  Remarked(
     #"{"token":▸'x'}"#,
     "expected-value: expected a value: a string in double quotes, a number, an object, an array, true, false or null"
   ),
-  Said(#"{▸token:1}"#, "expected-key: expected a key in double quotes"),
-  Said(#"{"id"▸="x"}"#, "expected-colon: expected ':' after the key"),
-  Said(
+  Remarked(#"{▸token:1}"#, "expected-key: expected a key in double quotes"),
+  Remarked(#"{"id"▸="x"}"#, "expected-colon: expected ':' after the key"),
+  Remarked(
     #"{"id":"x"▸"topic":"y"}"#,
     "missing-comma: expected ',' or '}': is a comma missing before this?"),
-  Said(
+  Remarked(
     #"{"tokens":["\#(token)"▸"\#(token)"]}"#,
     "missing-comma: expected ',' or ']': is a comma missing before this?"),
-  Said(
+  Remarked(
     #"{"id":"x",▸}"#, "trailing-comma: nothing follows the comma before this: remove the comma"),
-  Said(
+  Remarked(
     #"{"payload":{"aps":{"badge":0▸7}}}"#,
     "invalid-number: not a number as JSON writes it (no leading zeros or plus, digits on both sides of the point)"
   ),
-  Said(
+  Remarked(
     #"{"id":"▸\x41"}"#,
     #"invalid-escape: no such escape: JSON has \" \\ \/ \b \f \n \r \t and \uXXXX"#),
-  Said(
+  Remarked(
     #"{"id":"▸\uDE00"}"#,
     #"lone-surrogate: half of a surrogate pair: \uD800 to \uDBFF must be followed by \uDC00 to \uDFFF"#
   ),
-  Said(
+  Remarked(
     "{\"id\":\"▸\t\"}",
     #"control-character: a control character inside a string: write it as \n, \t or \u00XX"#),
-  Said(
+  Remarked(
     #"{"id":"x"▸"#,
     "unexpected-end: the text ends in the middle of an object: is a brace, a bracket or a quote missing?"
   ),
 ]
 
 @Test(arguments: ofNotifications + ofPayloads + ofTables + ofJSON)
-func `what is to be said of a notification has its code, words, place and advice`(_ case: Said) {
+func `what is to be said of a notification has its code, words, place and advice`(_ case: Remarked)
+{
   #expect(said(`case`.text) == `case`.lines)
 }
 
@@ -573,7 +579,7 @@ func `what is to be said of recipients files has its code and words`(
 }
 
 @Test func `all that is wrong with a notification is said, in the order of its place`() {
-  let all = Said(
+  let all = Remarked(
     #"▸{▸"tokn":"\#(token)",▸"prio":5,"ttl":▸-1,"payload":▸{ "aps":{"alert":▸{"body":▸1},"badge":▸"3","sound":▸5}}}"#,
     "missing-recipient: no recipient: add \"token\": \"64 hex digits\", \"tokens\": [\"…\", \"…\"], or \"to\": \"NAME\" of a recipients file",
     "unknown-key: no such key: did you mean token?",
@@ -621,11 +627,11 @@ func `a payload of the limit is sent, and one of a byte more is not`(limit: Int)
   let rules = Rules(payloadLimit: limit)
   for bytes in [limit - 1, limit, limit + 1] {
     #expect(payload(of: bytes).utf8.count == bytes)
-    let whole = Said(
+    let whole = Remarked(
       #"{"token":"\#(token)","payload":▸\#(payload(of: bytes))}"#, tooLarge(bytes, limit))
     #expect(said(whole.text, rules) == (bytes > limit ? whole.lines : []))
     // White space does not count.
-    let spaced = Said(
+    let spaced = Remarked(
       #"{"token":"\#(token)","payload":▸\#(payload(of: bytes).replacing(":", with: " :\n "))}"#,
       tooLarge(bytes, limit))
     let space = "white-space: 6 bytes of white space in the payload, left out when it is sent"
@@ -642,10 +648,10 @@ func `a payload of the limit is sent, and one of a byte more is not`(limit: Int)
 }
 
 @Test func `an alert in a language is held against the limit in the payload's place`() {
-  func text(_ bytes: Int, _ members: String = "") -> Said {
+  func text(_ bytes: Int, _ members: String = "") -> Remarked {
     // {"aps":{"badge":1,"alert":"…"}}
     let alert = String(repeating: "x", count: bytes - 30)
-    return Said(
+    return Remarked(
       #"{"token":"\#(token)",\#(members)"localized":{"en":"x","fr":▸"\#(alert)"},"payload":{"aps":{"badge":1}}}"#,
       tooLarge(bytes, 256))
   }
@@ -660,7 +666,7 @@ func `a payload of the limit is sent, and one of a byte more is not`(limit: Int)
     "trim-too-large: the payload has 276 bytes without white space, at most 256 may be sent (payload-limit), and trim would leave nothing of the alert's text: let the app fetch the rest"
   let rest = String(repeating: "x", count: 237)
   for alert in [#""alert":"abc""#, #""alert":"abc""#] {
-    let example = Said(
+    let example = Remarked(
       #"{"token":"\#(token)","trim":true,"payload":▸{"aps":{\#(alert)},"my":"\#(rest)"}}"#, words)
     let bytes = #"{"aps":{\#(alert)},"my":"\#(rest)"}"#.utf8.count
     #expect(
@@ -671,28 +677,28 @@ func `a payload of the limit is sent, and one of a byte more is not`(limit: Int)
 
 // MARK: - The documents' examples, in shape
 
-private let examples: [Said] = [
-  Said(
+private let examples: [Remarked] = [
+  Remarked(
     #"{"token":"\#(token)","payload":{"aps":{"alert":"Someone is at the door"},"rooms":["cellar","attic"]}}"#
   ),
-  Said(
+  Remarked(
     #"{"token":"\#(token)","payload":{"aps":{"alert":{"title":"Cellar","body":"The tank is low","action-loc-key":"FILL"},"badge":5,▸},"level":"12 %","since":[1,2]}}"#,
     "trailing-comma: nothing follows the comma before this: remove the comma"),
-  Said(
+  Remarked(
     #"{"token":"\#(token)","payload":{"aps":{"alert":{"title":"Cellar","body":"The tank is low","action-loc-key":"FILL"},"badge":5},"level":"12 %","since":[1,2]}}"#
   ),
-  Said(
+  Remarked(
     #"{"token":"\#(token)","payload":{"aps":{"alert":"The wash is done","badge":9,"sound":"gong.aiff"},"machine":"left","minutes":74}}"#
   ),
-  Said(
+  Remarked(
     #"{"token":"\#(token)","payload":{"aps":{"alert":{"loc-key":"IN_ROOM_SINCE","loc-args":["Cellar","noon"]},"sound":"drip.aiff"},"sensor":"7"}}"#
   ),
-  Said(
+  Remarked(
     #"{"token":"\#(token)","payload":{"aps":{"category":"DOOR"▸"alert":{"body":"Someone rings","action-loc-key":"OPEN",},"badge":1,}}}"#,
     "missing-comma: expected ',' or '}': is a comma missing before this?"),
 ]
 
 @Test(arguments: examples)
-func `the documents' examples are taken, and their commas are not`(_ case: Said) {
+func `the documents' examples are taken, and their commas are not`(_ case: Remarked) {
   #expect(said(`case`.text) == `case`.lines)
 }

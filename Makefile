@@ -55,7 +55,7 @@ demo: build/$(HOST)/tinypush ## send notifications to a sandbox on this machine,
 test: lint ordinary $(TESTED:%=build/%/tinypush) ## build everything, run all tests and lint
 	@board/need $(TEST_NEEDS)
 	$(SWIFT) build --build-tests
-	TINYPUSH_BUILD=$(CURDIR)/build timeout --verbose 900 $(SWIFT) test --skip-build --disable-xctest
+	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 900 $(SWIFT) test --skip-build --disable-xctest
 
 .PHONY: lint
 lint: deps build/debian13-$(HOST)/root ## check the formatting, and compile the C with all warnings

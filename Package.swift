@@ -31,6 +31,9 @@ let package = Package(
     .target(
       name: "Simulation", dependencies: ["TinyPush"], path: "Tests/Simulation",
       exclude: ["breakages"], swiftSettings: lifetimes),
+    .executableTarget(
+      name: "passes", dependencies: ["TinyPush", "CLinux"], path: "Tests/Benchmarks/Passes",
+      swiftSettings: lifetimes),
     .executableTarget(name: "soak", dependencies: ["Simulation"], path: "Tests/Soak"),
     .testTarget(
       name: "TinyPushTests", dependencies: ["TinyPush", "Simulation"], swiftSettings: lifetimes),

@@ -14,6 +14,11 @@ public struct Text: ~Copyable {
     @_lifetime(borrow self) get { buffer.span(0..<count) }
   }
 
+  /// The same, without a hold on the owner; good until it changes.
+  var looseBytes: Span<UInt8> {
+    @_lifetime(immortal) get { buffer.looseSpan(0..<count) }
+  }
+
   /// All of its memory.
   var memory: UnsafeMutableRawBufferPointer { buffer.bytes }
 
@@ -45,6 +50,10 @@ public struct Text: ~Copyable {
     if taken < bytes.count { isCut = true }
     buffer.store(bytes.extracting(0..<taken), at: count)
     count += taken
+  }
+
+  public mutating func append(_ text: borrowing Text) {
+    append(bytes: text.bytes)
   }
 
   /// The first `count` bytes of a buffer.
@@ -87,6 +96,13 @@ public struct Text: ~Copyable {
       let byte = bytes[index]
       append(byte: Self.hexDigit(byte >> 4))
       append(byte: Self.hexDigit(byte & 15))
+    }
+  }
+
+  /// In sixteen hexadecimal digits.
+  mutating func append(hex number: UInt64) {
+    for shift in 0..<16 {
+      append(byte: Self.hexDigit(UInt8(number >> (60 - 4 * UInt64(shift)) & 15)))
     }
   }
 
@@ -164,6 +180,12 @@ public enum UTF8Sequence {
 
   /// The length of the sequence of two to four bytes at `index`, or 0 when it is cut or not well formed.
   public static func length(in bytes: Span<UInt8>, at index: Int) -> Int {
+    examine(bytes, at: index) ?? 0
+  }
+
+  /// The same, but nil when it is well formed as far as it goes, and the bytes end within it.
+  @_noAllocation
+  static func examine(_ bytes: Span<UInt8>, at index: Int) -> Int? {
     let first = bytes[index]
     let length: Int
     var low: UInt8 = 0x80
@@ -178,12 +200,10 @@ public enum UTF8Sequence {
     case 0xF1...0xF3: length = 4
     default: return 0
     }
-    guard index + length <= bytes.count else { return 0 }
-    guard bytes[index + 1] >= low, bytes[index + 1] <= high else { return 0 }
-    var next = 2
-    while next < length {
-      guard bytes[index + next] & 0xC0 == 0x80 else { return 0 }
-      next += 1
+    for next in index + 1..<index + length {
+      guard next < bytes.count else { return nil }
+      guard bytes[next] >= low, bytes[next] <= high else { return 0 }
+      (low, high) = (0x80, 0xBF)
     }
     return length
   }

@@ -71,6 +71,8 @@ struct ConfigFile {
     home.write("/state", in: &text)
     text.append("\nstatus = ")
     home.write("/status", in: &text)
+    text.append("\nrecipients = ")
+    home.write("/recipients", in: &text)
     text.append("\n")
   }
 

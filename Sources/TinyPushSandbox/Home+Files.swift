@@ -2,6 +2,21 @@ import CLinux
 import TinyPush
 
 extension Home {
+  private static let recipients: StaticString = "/recipients/default"
+
+  /// Writes a first recipients file, if there is none: what does not name anybody goes to a device of the sandbox. Without
+  /// it everything works but that.
+  func makeRecipients() {
+    guard withPath(Self.recipients, { path in access(path, F_OK) }) != 0 else { return }
+    var text = Text()
+    text.append(
+      "# For whom is not said otherwise: a device token a line, and perhaps its language, as in lang=fr\n"
+    )
+    for _ in 1..<DeviceToken.digitCount { text.append("0") }
+    text.append("1\n")
+    _ = replace(Self.recipients, beside: "/recipients/.default.new", by: text)
+  }
+
   /// Writes a file beside the one named, and renames it into place. Returns 0 or an errno.
   func replace(_ name: StaticString, beside other: StaticString, by text: borrowing Text) -> Int32 {
     let descriptor = withPath(other) { path in

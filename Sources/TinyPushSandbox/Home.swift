@@ -25,6 +25,8 @@ final class Home {
     try make("/spool/new", mode: 0o2770)
     try make("/spool/failed", mode: 0o2770)
     try make("/state", mode: 0o750)
+    try make("/recipients", mode: 0o755)
+    makeRecipients()
   }
 
   deinit {

@@ -5,179 +5,201 @@ import TinyPush
 enum CheckCommand {
   static let usage: StaticString = """
     Usage: tinypush check [OPTION]... [FILE|-]...
-    Checks notification files, and says where they are wrong and how to mend them. Without a
-    file: checks the configuration, the certificate, the spool and the gateway.
+    Checks notification files, and the recipients files that they name: says where they are
+    wrong and how to mend them, and what they waste. Without a file: checks the configuration,
+    the certificate, the spool and the gateway.
 
-      --json                a line of JSON for each problem
+      --json                a line of JSON for each problem: file, line, column, end_column,
+                            offset, severity (error or warning), code, message
+      --recipients          the files are recipients files, as those in their directory are
       -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
       -o KEY=VALUE          a setting over it
       -h, --help            print this
 
-    Ends with 0 when all is well, with 65 when a notification would be refused.
+    Ends with 0 when all is well but for warnings, with 65 when anything would be refused.
 
     """
 
   static func run(
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
-    let options: InlineArray<1, Option> = [Option("json")]
+    let options: InlineArray<2, Option> = [Option("json"), Option("recipients")]
     var arguments = Arguments("check", count, values, options: options.span, usage: usage)
     do throws(ExitStatus) {
       var config = Config()
       var isJSON = false
-      while try arguments.next() != nil { isJSON = true }
+      var isRecipients = false
+      while let option = try arguments.next() {
+        if option == 0 { isJSON = true } else { isRecipients = true }
+      }
       try arguments.readConfig(into: &config)
-      guard arguments.operand(0) != nil else { return Checkup.run(config).rawValue }
-      var status = ExitStatus.ok
+      guard arguments.operand(0) != nil else {
+        guard !isRecipients else {
+          var text = Text()
+          text.append("--recipients says what the files are, and none is named")
+          throw arguments.fail(.usage, text)
+        }
+        return Checkup.run(config).rawValue
+      }
+      var report = CheckReport(isJSON: isJSON)
+      var lists = CheckedLists(config.recipients.pointer)
+      var failure: ExitStatus?
       var index = 0
       while let path = arguments.operand(index) {
         index += 1
         do throws(InputFile.Problem) {
-          var check = FileCheck(path, config.courier.rules, isJSON: isJSON)
-          if try check.run() > 0 { status = .dataRefused }
+          var source = SourceText(path, try InputFile.open(path))
+          if isRecipients || lists.holds(path) {
+            RecipientsCheck.run(&source, &report)
+          } else {
+            NotificationsCheck.run(&source, config.courier.rules, &lists, &report)
+          }
+          if let failure = source.failure { throw failure }
         } catch {
-          status = arguments.fail(error.status, error.text(path))
+          report.flush()
+          failure = arguments.fail(error.status, error.text(path))
         }
       }
-      return status.rawValue
+      report.flush()
+      return (failure ?? (report.hasErrors ? .dataRefused : .ok)).rawValue
     } catch {
       return error.rawValue
     }
   }
 }
 
-/// The check of one file, read in pieces.
-struct FileCheck: ~Copyable {
-  private let path: UnsafePointer<CChar>
-  private let isJSON: Bool
-  private let input = FixedBuffer<UInt8>(capacity: 2 * NotificationReader.objectBytesMax)
-  private let rules: Rules
-  private var findings = Findings(capacity: 64)
-  private var inputBytes = 0
-  private var lines = 0
-  private var offset: Int64 = 0
-  private var notifications: UInt64 = 0
-  private var problems: UInt64 = 0
+/// The check of a notification file.
+enum NotificationsCheck {
+  /// Of one notification no more is said.
+  private static let findingsMax = 1000
 
-  init(_ path: UnsafePointer<CChar>, _ rules: Rules, isJSON: Bool) {
-    self.path = path
-    self.rules = rules
-    self.isJSON = isJSON
+  @inline(never)
+  static func run(
+    _ source: inout SourceText, _ rules: Rules, _ lists: inout CheckedLists,
+    _ report: inout CheckReport
+  ) {
+    var findings = Findings(capacity: findingsMax)
+    var reader = NotificationReader()
+    var tally = CheckReport.Tally()
+    reading: while true {
+      var start = 0
+      switch reader.next(in: source.text, isWhole: source.isWhole, rules, &findings) {
+      case .notification(let notification):
+        start = notification.object.lowerBound
+        if notification.lists > 0 {
+          look(at: notification, in: source.text, &lists, &findings, &report)
+        }
+      case .refused(_, let object): start = object.lowerBound
+      case .more(let from):
+        reader.resume(at: source.readOn(from: from, &report))
+        continue
+      case .end:
+        if tally.count > 0 || source.failure != nil { break reading }
+        start = source.text.count
+        findings.add(Finding(.notAnObject, at: start))
+      }
+      tally.count += 1
+      tally.refused += findings.refusals > 0 ? 1 : 0
+      tally.warnings += findings.warnings
+      source.go(to: start)
+      let line = source.line
+      for index in 0..<findings.count {
+        let finding = findings[index]
+        report.take(finding)
+        if finding.reason.isOfDirectory { lists.appendDirectory(to: &report.message) }
+        report.say(
+          &source, finding.offset, isWarning: finding.isWarning, notificationLine: line)
+      }
+      report.sayMore(source.path, findings.refusals + findings.warnings - findings.count)
+    }
+    report.sum(source.path, tally, "notification")
   }
 
-  deinit {}
-
-  /// Says what is wrong, and returns in how many places.
-  mutating func run() throws(InputFile.Problem) -> UInt64 {
-    let descriptor = try InputFile.open(path)
-    defer { close(descriptor) }
-    var reader = NotificationReader()
-    var isWhole = false
-    reading: while true {
-      switch reader.next(in: input.looseSpan(0..<inputBytes), isWhole: isWhole, rules, &findings) {
-      case .notification: notifications += 1
-      case .refused(let refusal, _):
-        problems += 1
-        say(refusal)
-      case .end: break reading
-      case .more(let from):
-        // Whole lines are kept before the object, so that the excerpt of a problem is the line it stands in.
-        let start = max(lineStart(before: from), from - 1024)
-        lines += lineEnds(before: start)
-        offset += Int64(start)
-        inputBytes -= start
-        input.move(from: start, to: 0, count: inputBytes)
-        let room = input.room(from: inputBytes)
-        let count = read(descriptor, room.baseAddress, room.count)
-        guard count >= 0 else { throw .cannotRead(clinux_errno()) }
-        isWhole = count == 0
-        inputBytes += Int(count)
-        reader.resume(at: from - start)
+  /// What is to be said of the recipients files that it names.
+  @inline(never)
+  private static func look(
+    at notification: Notification, in text: Span<UInt8>, _ lists: inout CheckedLists,
+    _ findings: inout Findings, _ report: inout CheckReport
+  ) {
+    guard !notification.isBare else {
+      let state = lists.state(of: Notification.defaultList.span, &report)
+      let reason = state == .missing ? .listMissingDefault : state.reason
+      if let reason { findings.add(Finding(reason, at: notification.object.lowerBound)) }
+      return
+    }
+    var name = notification.firstList
+    for index in 0..<notification.lists {
+      if index > 0 { name = notification.nextString(after: name.upperBound, in: text) }
+      if let reason = lists.state(of: text.extracting(name), &report).reason {
+        findings.add(Finding(reason, at: name.lowerBound - 1))
       }
     }
-    if notifications == 0 && problems == 0 {
-      problems = 1
-      say(Finding(.notAnObject, at: 0))
+  }
+}
+
+/// The check of a recipients file.
+enum RecipientsCheck {
+  @inline(never)
+  static func run(
+    _ source: inout SourceText, _ report: inout CheckReport
+  ) {
+    var tally = read(&source, &report)
+    if tally.count == 0, source.failure == nil {
+      tally = CheckReport.Tally(count: 1, refused: 1)
+      report.take(Finding(.listEmpty, at: 0))
+      report.say(&source, source.text.count, isWarning: false)
     }
-    if problems == 0 && !isJSON {
-      var text = Text()
-      text.append(printable: CString.span(path))
-      text.append(": ")
-      text.append(notifications)
-      text.append(notifications == 1 ? " notification, all well\n" : " notifications, all well\n")
-      text.write(to: STDOUT_FILENO)
+    report.sum(source.path, tally, "recipient")
+  }
+
+  /// Says what is wrong in it.
+  static func read(
+    _ source: inout SourceText, _ report: inout CheckReport
+  ) -> CheckReport.Tally {
+    var tally = CheckReport.Tally()
+    var start = 0
+    var isSkipping = false
+    while true {
+      let text = source.text
+      var end = start
+      while end < text.count, text[end] != 0x0A { end += 1 }
+      if end == text.count, !source.isWhole {
+        // A line that fills the buffer is refused, and its rest passed over.
+        if start == 0, source.isFull {
+          if !isSkipping { refuse(.tooLong, at: 0, &source, &tally, &report) }
+          isSkipping = true
+          start = end
+        }
+        start = source.readOn(from: start, &report)
+        continue
+      }
+      if isSkipping {
+        isSkipping = false
+      } else if end - start > RecipientsFile.lineBytesMax {
+        refuse(.tooLong, at: start, &source, &tally, &report)
+      } else {
+        switch RecipientsFile.read(text.extracting(start..<end)) {
+        case .nothing: break
+        case .recipient: tally.count += 1
+        case .wrong(let problem, let at):
+          refuse(problem, at: start + at, &source, &tally, &report)
+        }
+      }
+      guard end < text.count else { break }
+      start = end + 1
     }
-    return problems
+    return tally
   }
 
-  private func lineStart(before index: Int) -> Int {
-    var start = index
-    while start > 0, input[start - 1] != 0x0A { start -= 1 }
-    return start
-  }
-
-  private func lineEnds(before index: Int) -> Int {
-    var count = 0
-    for place in 0..<index where input[place] == 0x0A { count += 1 }
-    return count
-  }
-
-  private func say(_ refusal: Finding) {
-    let at = min(refusal.offset, inputBytes)
-    let start = lineStart(before: at)
-    let line = lines + lineEnds(before: start) + 1
-    let column = characters(start..<at) + 1
-    var text = Text(capacity: 4096)
-    if isJSON {
-      text.append("{\"file\":")
-      text.append(json: CString.span(path))
-      text.append(",\"line\":")
-      text.append(line)
-      text.append(",\"column\":")
-      text.append(column)
-      text.append(",\"offset\":")
-      text.append(offset + Int64(at))
-      text.append(",\"message\":")
-      var message = Text()
-      refusal.describe(in: &message)
-      text.append(json: message)
-      text.append("}\n")
-    } else {
-      text.append(printable: CString.span(path))
-      text.append(":")
-      text.append(line)
-      text.append(":")
-      text.append(column)
-      text.append(": ")
-      refusal.describe(in: &text)
-      text.append("\n")
-      excerpt(start, at, in: &text)
-    }
-    text.write(to: STDOUT_FILENO)
-  }
-
-  /// The line, cut to what a terminal shows, and a caret under the place.
-  private func excerpt(_ start: Int, _ at: Int, in text: inout Text) {
-    let width = 72
-    var from = start
-    if at - start > width - 12 { from = at - (width - 12) }
-    while from > start, from < inputBytes, input[from] & 0xC0 == 0x80 { from -= 1 }
-    var end = from
-    while end < inputBytes, end - from < width, input[end] != 0x0A { end += 1 }
-    while end < inputBytes, input[end] & 0xC0 == 0x80 { end += 1 }
-    text.append("  ")
-    for index in from..<end {
-      let byte = input[index]
-      text.append(byte: byte < 0x20 || byte == 0x7F ? 0x20 : byte)
-    }
-    text.append("\n  ")
-    for _ in 0..<characters(from..<at) { text.append(" ") }
-    text.append("^\n")
-  }
-
-  private func characters(_ range: Range<Int>) -> Int {
-    var count = 0
-    for index in range where input[index] & 0xC0 != 0x80 { count += 1 }
-    return count
+  @inline(never)
+  private static func refuse(
+    _ problem: RecipientsFile.Problem, at place: Int, _ source: inout SourceText,
+    _ tally: inout CheckReport.Tally, _ report: inout CheckReport
+  ) {
+    tally.count += 1
+    tally.refused += 1
+    report.code.append(problem.code)
+    report.message.append(problem.text)
+    report.say(&source, place, isWarning: false)
   }
 }

@@ -63,7 +63,7 @@ enum StatusCommand {
   }
 
   private static func counters(_ page: StatusPage) -> InlineArray<
-    12, (StaticString, StaticString, UInt64)
+    13, (StaticString, StaticString, UInt64)
   > {
     let counters = page.counters
     return [
@@ -78,6 +78,7 @@ enum StatusCommand {
       ("expired", "expired", counters.expired),
       ("suppressed", "suppressed", counters.suppressed),
       ("superseded", "superseded", counters.superseded),
+      ("put aside", "postponed", counters.postponed),
       ("connections", "connections", counters.connections),
     ]
   }

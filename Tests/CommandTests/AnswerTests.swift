@@ -51,7 +51,7 @@ import Testing
       Row("the first", refusing(1), says: "invalid token (status 8)"),
       Row("the last", refusing(count), says: "invalid token (status 8)"),
       Row("byte by byte", refusing(bad) + ["--answer-bytes", "1"]),
-      Row("late, and within settle", refusing(bad) + ["--delay-answer", "1.5"]),
+      Row("late, and within settle", refusing(bad) + ["--delay-answer", "1.5"], ["settle=1m"]),
       Row("with a reset behind it", refusing(bad) + ["--reset"]),
       Row("and the connection just ends", refusing(bad) + ["--abrupt"]),
       Row("in the legacy format", refusing(bad), ["format=1"]),

@@ -5,7 +5,7 @@ import Testing
 /// goes on by itself when it is mended.
 @Suite struct DiskTests {
   /// The agent looks every 30 seconds.
-  private static let mended = 50.0
+  private static let mended = 120.0
   private static let cannotRemove = "delivered files cannot be removed from new/"
   private static let removable = "delivered files can be removed again"
 
@@ -15,15 +15,17 @@ import Testing
     let disk = try Disk(under: box, at: "/new", "size=16m")
     defer { disk.end() }
     let gateway = try Gateway(in: box)
-    let agent = try box.agent(gateway, ["settle=5s"])
+    let agent = try box.agent(gateway, ["settle=300ms"])
     try agent.line("connected to", in: .errors)
+    agent.signal(SIGSTOP)
     for number in 1...100 {
       try box.write(line(number, "Tank \(number)"), to: "spool/new/\(1000 + number)")
     }
-    try gateway.accepts("Tank 100")
     disk.isReadOnly = true
-    #expect(box.names(in: "new").count == 100, "they left before the disk was read-only")
+    agent.signal(SIGCONT)
+    try gateway.accepts("Tank 100")
     try agent.line(Self.cannotRemove, in: .errors)
+    #expect(box.names(in: "new").count == 100)
     disk.isReadOnly = false
     try await wait(for: "new/ to become empty", within: Self.mended) {
       box.names(in: "new").isEmpty
@@ -65,10 +67,11 @@ import Testing
     try await wait(for: "new/ to become empty", within: Self.mended) {
       box.names(in: "new").isEmpty
     }
+    #expect(try agent.terminate() == 0)
+    try gateway.hearsAll()
     let truth = try Truth(gateway.record, count: files + 1, in: box)
     #expect(truth.lost == 0)
     #expect(truth.duplicates <= window)
-    #expect(try agent.terminate() == 0)
     #expect(agent.errors.count(of: Self.cannotRemove) == 1)
   }
 
@@ -81,14 +84,15 @@ import Testing
     let disk = try Disk(under: box, "size=1m,nr_inodes=200")
     defer { disk.end() }
     let gateway = try Gateway(in: box, ["--reject", token(7)])
-    let agent = try box.agent(gateway, ["settle=300ms"])
+    let agent = try box.agent(gateway, ["settle=3s"])
     try agent.line("connected to", in: .errors)
     agent.signal(SIGSTOP)
     try box.drop((1...20).map { line($0) }.joined(), as: "a-refused")
     for number in 1...30 { try box.drop("{\"token\":\"12\"}\n", as: "b-wrong-\(number)") }
     try box.drop((21...30).map { line($0) }.joined() + line(31, "good"), as: "c-good")
-    // Its going makes no room.
-    link("\(box.spool)/new/c-good", "\(box.spool)/tmp/kept")
+    // Its going makes no room, since it is open here. A second name would not do: tmpfs counts it as an inode.
+    let kept = open("\(box.spool)/new/c-good", O_RDONLY)
+    defer { close(kept) }
     try disk.fill(resource)
     agent.signal(SIGCONT)
     try gateway.accepts("good")
@@ -105,11 +109,12 @@ import Testing
     }
     try #expect(box.failures("a-refused").map { $0["token"] as? String } == [token(7)])
     #expect(box.names(in: "failed").count == 31)
+    #expect(try agent.terminate() == 0)
+    try gateway.hearsAll()
     // What else is in the file with the refused one came once more, and only once.
     let truth = try Truth(gateway.record, count: 31, in: box)
     #expect(truth.lost == 0)
     #expect(truth.duplicates == 19)
-    #expect(try agent.terminate() == 0)
     #expect(agent.errors.count(of: "failed/ cannot be written to") == 1)
     #expect(agent.errors.count(of: "failed/ can be written to again") == 1)
   }
@@ -189,6 +194,7 @@ import Testing
     try agent.line("connected to", in: .errors)
     try box.drop(line(1, "noticed"), as: "1")
     try await wait(for: "it to leave new/", within: Self.mended) { box.names(in: "new").isEmpty }
+    try gateway.accepts("noticed")
     try #expect(gateway.alerts(in: box) == ["noticed"])
     #expect(try agent.terminate() == 0)
     #expect(agent.errors.count(of: "new/ cannot be watched") == 1)

@@ -108,7 +108,7 @@ import Testing
     let proxy = try Proxy(in: box, to: sandbox.gateway)
     let agent = try box.start(
       Build.command(Build.host) + ["run", "--once", "--config", sandbox.config]
-        + ["gateway=localhost:\(proxy.port)", "spool=\(box.spool)", "settle=1s"]
+        + ["gateway=localhost:\(proxy.port)", "spool=\(box.spool)", "settle=3s"]
         .flatMap { ["-o", $0] })
     try await agent.end(within: 120)
     #expect(try sandbox.child.terminate() == 0)
@@ -183,6 +183,8 @@ import Testing
       if kill % 25 == 0 { try box.drop(take(lines), as: "many-\(kill)") }
       for _ in 1...20 { try box.drop(take(1), as: "one-\(number)") }
       let agent = try box.agent(gateway, ["settle=100ms"])
+      // Most have been connected for a while, however long that took; and some are killed at any time before.
+      if kill % 4 != 0 { try agent.line("connected to", in: .errors) }
       usleep(.random(in: 0...250_000))
       agent.kill()
       #expect(agent.status == 128 + SIGKILL, "\(agent.errors)")
@@ -191,6 +193,7 @@ import Testing
     #expect(number == Self.count)
     let last = try box.deliver(gateway)
     let time = ContinuousClock.now - start
+    try gateway.hearsAll()
     let truth = try Truth(gateway.record, in: box)
     let words = "\(truth), \(unsettled) unsettled\n\(last.errors)"
     try Table.add("kill -9, 200 times", Way.independent.rawValue, truth, time)
@@ -216,6 +219,7 @@ import Testing
       #expect(second.errors.contains("\(box.spool): another agent works here already"))
     }
     #expect(try first.terminate() == 0)
+    try gateway.hearsAll()
     let truth = try Truth(gateway.record, in: box)
     try Table.add(
       "two agents on one spool", Way.independent.rawValue, truth, ContinuousClock.now - start)

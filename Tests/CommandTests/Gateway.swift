@@ -108,6 +108,16 @@ final class Gateway {
     }
   }
 
+  /// Waits until it has heard every connection to its end: what counts as delivered by time may still wait to be read by it.
+  func hearsAll() throws {
+    func connections(_ event: String) throws -> Set<Int> {
+      Set(try events(event).compactMap { $0["connection"] as? Int })
+    }
+    try wait(for: "the gateway to hear every connection to its end") {
+      try connections("open").isSubset(of: connections("closed"))
+    }
+  }
+
   /// What the independent decoder says of what was recorded, held against the notification files.
   func compare(
     _ kind: Kind, with notes: [String], in box: Box, _ arguments: [String] = []

@@ -123,7 +123,7 @@ import Testing
     #expect(none.status == 69)
     #expect(none.errors.contains("has the agent been started"))
     let gateway = try Gateway(in: box, ["--reject", "\(token(2))=8"])
-    let agent = try box.agent(gateway, [page, "settle=300ms"])
+    let agent = try box.agent(gateway, [page, "settle=3s"])
     for number in 1...3 { try box.drop(line(number, "alert \(number)"), as: "\(number)") }
     try box.drop("{}", as: "4")
     try gateway.accepts("alert 3")

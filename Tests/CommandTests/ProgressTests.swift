@@ -14,6 +14,7 @@ import Testing
     try wait(for: "progress to be kept") { Record(in: box) != nil }
     let kept = try #require(Record(in: box))
     agent.kill()
+    try gateway.hearsAll()
     let before = try Truth(gateway.record, count: count, in: box).accepted
     let settled = Int(kept.offset) / line(1).utf8.count
     #expect(settled > 1000)
@@ -23,6 +24,7 @@ import Testing
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     #expect(try second.terminate() == 0)
     #expect(Record(in: box) == nil, "it is kept for nothing")
+    try gateway.hearsAll()
     let truth = try Truth(gateway.record, count: count, in: box)
     #expect(truth.lost == 0)
     #expect(truth.duplicates <= before - settled)

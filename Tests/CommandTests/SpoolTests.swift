@@ -13,7 +13,7 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", token(99)])
-    let agent = try box.agent(gateway, ["settle=300ms"])
+    let agent = try box.agent(gateway, ["settle=3s"])
     for (number, name) in names.enumerated() {
       let refused = name.count < 255 ? name + Array("!".utf8) : name.dropLast() + Array("!".utf8)
       try drop("{\"token\":\"12\"}\n" + line(99), as: refused, in: box)
@@ -21,6 +21,7 @@ import Testing
     }
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     #expect(try agent.terminate() == 0)
+    try gateway.hearsAll()
     let truth = try Truth(gateway.record, count: names.count, in: box)
     #expect(truth.lost == 0)
     #expect(truth.duplicates == 0)
@@ -110,6 +111,7 @@ import Testing
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     #expect(try agent.peakKilobytes() < 8192)
     #expect(try agent.terminate() == 0)
+    try gateway.hearsAll()
     let truth = try Truth(gateway.record, count: count, in: box)
     #expect(truth.lost == 0)
     #expect(truth.duplicates == 0)
@@ -159,6 +161,7 @@ import Testing
     if change == .append || change == .replace { try gateway.accepts("third") }
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     #expect(try agent.terminate() == 0)
+    try gateway.hearsAll()
     let count = change == .append || change == .replace ? 3 : 2
     let truth = try Truth(gateway.record, count: count, in: box)
     #expect(truth.lost == 0)

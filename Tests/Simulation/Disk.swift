@@ -13,6 +13,8 @@ struct Item {
   var putAt = Instant(milliseconds: 0)
   /// Where text ends that must be refused, and the space behind it.
   var end = 0
+  /// What replaces it, and what it replaces, has the same.
+  var collapseID: String?
 
   /// Whether a failure at `offset` of the file is about this text.
   func isText(at offset: Int?) -> Bool {
@@ -66,6 +68,12 @@ final class FailureLine {
 final class Disk {
   private(set) var new: [String: SpoolFile] = [:]
   private(set) var lines: [FailureLine] = []
+  /// What waits in `later/`.
+  private(set) var later: [String: SpoolFile] = [:]
+  /// Under which name a number was put there last.
+  private var laterNames: [Int: String] = [:]
+  /// Names there that outlive a power cut.
+  private var durableLater: Set<String> = []
   /// The recipients files.
   var lists: [String: SpoolFile] = [:]
   /// What the agent keeps of its progress, and how often it was written.
@@ -124,7 +132,45 @@ final class Disk {
     return true
   }
 
+  /// Puts one notification of a file into `later/`.
+  func postpone(_ bytes: [UInt8], as name: String, from source: SpoolFile?) -> Bool {
+    guard canRecord else { return false }
+    let text = String(decoding: bytes, as: UTF8.self)
+    let items = (source?.items ?? []).filter { item in
+      item.number.map { text.contains(World.token($0)) } ?? false
+    }
+    for item in items { laterNames[item.number!] = name }
+    later[name] = SpoolFile(
+      bytes, inode: nextInode,
+      items: items.map { item in
+        var item = item
+        item.offset = .max
+        return item
+      })
+    nextInode += 1
+    return true
+  }
+
+  /// Whether a number waits in `later/`, and outlives a power cut there.
+  func isPostponed(_ number: Int) -> Bool {
+    laterNames[number].map(durableLater.contains) ?? false
+  }
+
+  func release(_ name: String, as target: String) -> Bool {
+    guard canRemove, let file = later.removeValue(forKey: name) else { return false }
+    durableLater.remove(name)
+    file.changeTimeNs += 1
+    new[target] = file
+    return true
+  }
+
+  func cancel(_ name: String) {
+    later[name] = nil
+    durableLater.remove(name)
+  }
+
   func sync() -> Bool {
+    if canSync, durableLater.count < later.count { durableLater = Set(later.keys) }
     for line in lines where !line.isDurable {
       if canSync { line.isDurable = !line.isForgotten } else { line.isForgotten = true }
     }
@@ -173,6 +219,10 @@ final class Disk {
       file.isSetAside = false
     }
     unlinked = []
+    for name in later.keys.sorted() where !durableLater.contains(name) && random.oneIn(2) {
+      later[name] = nil
+    }
+    durableLater.formUnion(later.keys)
     if let uncertain = uncertainProgress.first, random.oneIn(2) { progress = uncertain }
     uncertainProgress = []
   }

@@ -215,6 +215,24 @@ final class Ledger {
     return gateway.acceptances[number] != nil || mayExpire(item)
       || file.lines.contains { $0.isDurable && $0.failure.number == number }
       || invalid.contains(number) || lateLosses.contains(number) || dropped.contains(number)
+      || disk.isPostponed(number) || isElsewhere(number, file) || isReplaced(item, in: file)
+  }
+
+  /// Whether it has come back from `later/`.
+  private func isElsewhere(_ number: Int, _ file: SpoolFile) -> Bool {
+    disk.new.values.contains { other in
+      other !== file && other.items.contains { $0.number == number && $0.offset == .max }
+        && places[number] == 1
+    }
+  }
+
+  /// Whether another one that waits replaces it.
+  private func isReplaced(_ item: Item, in file: SpoolFile) -> Bool {
+    guard let id = item.collapseID else { return false }
+    let holders = Array(disk.new.values) + Array(disk.later.values)
+    return holders.contains { other in
+      other !== file && other.items.contains { $0.number == item.number && $0.collapseID == id }
+    }
   }
 
   private func mayExpire(_ item: Item) -> Bool {

@@ -45,6 +45,19 @@ extension World {
 
   func delete(_ name: String) { disk.delete(name) }
 
+  /// A notification with a `collapse-id`, in a file of its own.
+  func put(_ name: String, _ number: Int, collapsing id: String, with members: String = "") {
+    let text = World.notification(number, with: #", "collapse-id": "\#(id)""# + members)
+    put(name, text, items: [Item(number: number, collapseID: id)], tells: true)
+  }
+
+  /// A recipients file of such lines.
+  func putList(_ name: String, _ lines: String...) {
+    listInode += 1
+    disk.lists[name] = SpoolFile(
+      (lines.joined(separator: "\n") + "\n").bytes, inode: listInode, items: [])
+  }
+
   func makeUnreadable(_ name: String, _ failure: OpenFailure?) { disk.new[name]?.failure = failure }
 
   static func token(_ number: Int) -> String {

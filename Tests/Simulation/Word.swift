@@ -2,7 +2,8 @@ import TinyPush
 
 /// A step, as a word.
 enum Word: Int {
-  case scan, open, read, readRecipients, close, record, sync, probe, remove, keepProgress, dial,
+  case scan, open, read, readRecipients, survey, verify, scanLater, release, cancel, close, record,
+    sync, probe, remove, keepProgress, dial,
     write, listen,
     sample
   case disconnect, wait, finish
@@ -14,6 +15,11 @@ enum Word: Int {
       case .open: .open
       case .read: .read
       case .readRecipients: .readRecipients
+      case .survey: .survey
+      case .verify: .verify
+      case .scanLater: .scanLater
+      case .release: .release
+      case .cancel: .cancel
       case .close: .close
       case .record: .record
       case .sync: .sync
@@ -36,6 +42,11 @@ enum Word: Int {
     case .open: "open"
     case .read: "read"
     case .readRecipients: "read recipients"
+    case .survey: "survey"
+    case .verify: "verify"
+    case .scanLater: "scan later"
+    case .release: "release"
+    case .cancel: "cancel"
     case .close: "close"
     case .record: "record"
     case .sync: "sync"

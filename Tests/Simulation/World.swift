@@ -36,6 +36,9 @@ final class World {
     case overflow
   }
 
+  /// Of the recipients file that was written last.
+  var listInode: UInt64 = 1_000_000
+
   // The network.
   var connection: Connection?
   var connections = 0
@@ -119,6 +122,12 @@ final class World {
       case .open: open()
       case .read: read()
       case .readRecipients: readRecipients()
+      case .survey: survey()
+      case .verify: verify()
+      case .scanLater:
+        for name in shuffle(disk.later.keys.sorted()) { courier.offerLater(name.bytes.span) }
+      case .release: release()
+      case .cancel: cancel()
       case .close:
         openFile = nil
         courier.closed()

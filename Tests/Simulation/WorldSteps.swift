@@ -57,7 +57,53 @@ extension World {
       list.identity, bytes: count, isWhole: offset + count == list.bytes.count)
   }
 
+  // MARK: - What waits
+
+  func survey() {
+    let name = String(courier.surveyName())
+    guard let file = disk.new[name], file.failure == nil else { return courier.couldNotSurvey() }
+    let offset = min(Int(courier.surveyOffset), file.bytes.count)
+    let room = courier.surveyRoom
+    let count = min(room.count, file.bytes.count - offset, disk.readBytesMax)
+    _ = room.update(fromContentsOf: file.bytes[offset..<offset + count])
+    courier.surveyed(
+      file.identity, bytes: count, isWhole: offset + count == file.bytes.count)
+  }
+
+  func verify() {
+    let file = disk.new[String(courier.verifiedName())]
+    courier.verified(file != nil && file?.identity == courier.verifiedIdentity)
+  }
+
+  func release() {
+    let name = String(courier.dueName())
+    var text = Text(capacity: 300)
+    courier.appendReleasedName(to: &text)
+    let target = String(text.bytes)
+    trace.say("  release \(name)")
+    guard disk.later[name] != nil else { return courier.couldNotRelease(isGone: true) }
+    guard disk.release(name, as: target) else { return courier.couldNotRelease(isGone: false) }
+    notices.append(.ended(target))
+    courier.released()
+  }
+
+  func cancel() {
+    var count = 0
+    for name in disk.later.keys.sorted() where courier.isReplaced(name.bytes.span) {
+      disk.cancel(name)
+      count += 1
+    }
+    courier.cancelled(count)
+  }
+
   func record() {
+    if courier.isPostponing {
+      let name = String(courier.laterFileName())
+      trace.say("  postpone \(name)")
+      let source = life(of: courier.failureName())
+      return courier.recorded(
+        disk.postpone([UInt8](courier.failure.bytes), as: name, from: source))
+    }
     let name = String(courier.failureName())
     let text = String(courier.failure.bytes)
     guard let failure = Failure(text) else {
@@ -96,6 +142,11 @@ extension World {
     ledger.keeps(progress)
     trace.note("progress", at: timeline.elapsed, Int(progress?.offset ?? 0))
     courier.keptProgress(disk.keep(progress))
+  }
+
+  private func life(of name: Span<UInt8>) -> SpoolFile? {
+    let name = String(name)
+    return ledger.life.files[name] ?? disk.new[name]
   }
 
   // MARK: - Connection

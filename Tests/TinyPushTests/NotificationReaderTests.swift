@@ -172,7 +172,7 @@ let refusedNotifications = [
 let refusedTexts = [
   Marked(.notAnObject, #"▸[\#(good)]"#),
   Marked(.notAnObject, #"▸"payload""#),
-  Marked(.notAnObject, "▸\u{FEFF}{}"),
+  Marked(.notAnObject, "▸ä{}"),
   Marked(.notAnObject, "▸# a comment"),
   Marked(.json(.expectedValue), #"{"token": ▸'\#(token)', \#(payload)}"#),
   Marked(.json(.expectedValue), #"{"token": ▸, \#(payload)}"#),
@@ -208,7 +208,7 @@ let refusedTexts = [
   Marked(.json(.invalidEscape), #"{"payload": {"aps": {"alert": "a▸\x41"}}}"#),
   Marked(.json(.invalidEscape), #"{"payload": {"aps": {"alert": "▸\u12g4"}}}"#),
   Marked(.json(.invalidEscape), #"{"payload": {"aps": {"alert": "▸\'"}}}"#),
-  Marked(.json(.invalidEscape), #"{"payload": {"aps": {"alert": "▸\uD83D\uDE0"}}}"#),
+  Marked(.json(.invalidEscape), #"{"payload": {"aps": {"alert": "\uD83D▸\uDE0"}}}"#),
   Marked(.json(.loneSurrogate), #"{"payload": {"aps": {"alert": "a▸\uDE00"}}}"#),
   Marked(.json(.loneSurrogate), #"{"payload": {"aps": {"alert": "a▸\uD83D"}}}"#),
   Marked(.json(.loneSurrogate), #"{"payload": {"aps": {"alert": "▸\uD83D\uD83D"}}}"#),
@@ -216,8 +216,12 @@ let refusedTexts = [
   Marked(.json(.controlCharacter), "{\"payload\": {\"aps\": {\"alert\": \"a▸\tb\"}}}"),
   Marked(.json(.controlCharacter), "{\"payload\": {\"aps\": {\"alert\": \"a▸\0b\"}}}"),
   Marked(.json(.controlCharacter), "{\"token\": \"\(token)▸\n\", \(payload)}"),
-  Marked(.json(.tooDeep), #"{"payload": {"x": \#(String(repeating: "[", count: 32))▸[1"#),
-  Marked(.json(.tooDeep), #"{"nothing": \#(String(repeating: #"{"a":"#, count: 32))▸{"b""#),
+  Marked(.json(.tooDeep), #"{"payload": {"x": \#(String(repeating: "[", count: 30))▸[1"#),
+  Marked(.json(.tooDeep), #"{"nothing": \#(String(repeating: #"{"a":"#, count: 31))▸{"b""#),
+  Marked(
+    .json(.tooDeep), #"{"payload": {"aps": {"x": \#(String(repeating: "[", count: 29))▸{}]"#),
+  Marked(.json(.tooDeep), #"{"token": \#(String(repeating: "[", count: 31))▸[]"#),
+  Marked(.json(.byteOrderMark), "▸\u{FEFF}\(good)"),
 ]
 
 /// Bytes that are not UTF-8, where they stand in a string.
@@ -330,7 +334,10 @@ struct Good: Sendable, CustomStringConvertible {
   }
 }
 
-private let nested = String(repeating: "[", count: 32) + String(repeating: "]", count: 32)
+/// A value so deep that it has 32 levels, if `outside` are around it.
+private func nested(outside: Int, _ open: String = "[", _ close: String = "]") -> String {
+  String(repeating: open, count: 32 - outside) + String(repeating: close, count: 32 - outside)
+}
 private let goodOnes = [
   Good(text: good),
   Good(text: "\r\n\t {\n  \"token\" : \"\(token)\" ,\r\n  \(payload)\n}\n"),
@@ -354,10 +361,8 @@ private let goodOnes = [
   .payload(#"{"aps":{"alert":{"body":"}]","title":"{["}},"x":[{},[],{"a":[]}]}"#),
   .payload(#"{"aps":{"badge":-0,"n":[0,-1,0.5,1e9,1E+9,1e-9,-12.34E56,123456789012345678901]}}"#),
   .payload(#"{"x":true,"y":false,"z":null,"aps":{"sound":""}}"#),
-  .payload(#"{"x":\#(nested),"aps":{"badge":1,"y":\#(nested)}}"#),
-  .payload(
-    #"{"aps":{"x":\#(String(repeating: #"{"a":"#, count: 32))1\#(String(repeating: "}", count: 32))}}"#
-  ),
+  .payload(#"{"x":\#(nested(outside: 2)),"aps":{"badge":1,"y":\#(nested(outside: 3))}}"#),
+  .payload(#"{"aps":{"x":\#(nested(outside: 3, #"{"a":"#, "1}").replacing("}1", with: "}"))}}"#),
   .payload(#"{ "aps" : { "badge" : 1 } , "x" : [ 1 , 2 ] }"#),
   .payload("{\n\"aps\"\n:\r\n{\t\"badge\"\t:\t1\t}\n}"),
   .payload(#"{"aps":{"content-available":1}}"#, priority: 5),

@@ -31,6 +31,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -108,6 +109,11 @@ static inline int clinux_epoll_descriptor(const struct epoll_event *event) { ret
 
 /* A signalfd for SIGTERM, SIGINT and SIGHUP, which are blocked; SIGPIPE is ignored. Or -errno. */
 int clinux_signal_descriptor(void);
+
+/* A descriptor that is readable once the wall clock has been set, or -errno; and whether it has been, which makes it ready
+   for the next time. */
+int clinux_clock_descriptor(void);
+int clinux_clock_was_set(int descriptor);
 
 /* Whether SIGTERM and SIGINT end the process at once, as they do by nature, or wait for the signalfd. */
 void clinux_let_signals_end(int let);

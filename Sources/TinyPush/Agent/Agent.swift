@@ -14,6 +14,8 @@ public struct Agent: ~Copyable {
   var progress: ProgressBar
   let epoll: Int32
   let signals: Int32
+  /// Wakes it when the wall clock is set, so that what waits for its time is looked at anew.
+  let clock: Int32
   var watch = SpoolWatch()
   let gateway: CString
   var events: InlineArray<8, epoll_event>
@@ -52,15 +54,18 @@ public struct Agent: ~Copyable {
     gateway = address.cString()
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     signals = clinux_signal_descriptor()
+    clock = clinux_clock_descriptor()
     events = .init(repeating: epoll_event())
     self.config = config
     _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, signals, EPOLLIN.rawValue)
+    _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, clock, EPOLLIN.rawValue)
     if !self.config.courier.isOnce { watchSpool() }
   }
 
   deinit {
     close(epoll)
     close(signals)
+    close(clock)
   }
 
   /// That certificate, key and CA can be read and fit together is found out before anything else.
@@ -106,6 +111,11 @@ public struct Agent: ~Copyable {
       case .open: spool.open(&courier)
       case .read: spool.read(&courier)
       case .readRecipients: recipients.read(&courier)
+      case .survey: spool.survey(&courier)
+      case .verify: courier.verified(spool.isThere(courier))
+      case .scanLater: spool.later.scan(&courier)
+      case .release: spool.release(&courier)
+      case .cancel: courier.cancelled(spool.later.cancel(courier))
       case .close:
         spool.closeFile()
         courier.closed()
@@ -189,6 +199,8 @@ public struct Agent: ~Copyable {
       let descriptor = clinux_epoll_descriptor(&event)
       if descriptor == signals {
         takeSignals()
+      } else if descriptor == clock {
+        _ = clinux_clock_was_set(clock)
       } else if descriptor == watch.descriptor {
         takeSpoolEvents()
       } else if descriptor == connection.descriptor {

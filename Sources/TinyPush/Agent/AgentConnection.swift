@@ -31,8 +31,8 @@ extension Agent {
     if connection.isClockWrong {
       text.append(" (this machine's clock seems not to be set)")
     }
-    log.write(connection.isOurFault ? .error : .warning, text)
     page.change(.down, words: text.bytes)
+    log.write(connection.isOurFault ? .error : .warning, text)
     connection.hangUp(epoll: epoll, sayGoodbye: false)
     courier.disconnected(at: Clock.now(), byPeer: false)
   }
@@ -62,8 +62,8 @@ extension Agent {
     let isNews = courier.isUp
     courier.disconnected(at: Clock.now(), byPeer: isByPeer)
     guard isNews, !courier.isAwaitingEnd else { return }
-    log.write(.notice, text)
     page.change(.down, words: text.bytes)
+    log.write(.notice, text)
   }
 
   mutating func write() {

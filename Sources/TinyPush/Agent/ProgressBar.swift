@@ -1,35 +1,33 @@
 import CLinux
 
-/// How far `run --once` has come: a bar on a terminal, nothing elsewhere.
-struct ProgressBar: ~Copyable {
+/// How far something long has come: a bar on a terminal, nothing elsewhere.
+public struct ProgressBar: ~Copyable {
   private let isShown: Bool
-  private var files: UInt64 = 0
-  private var settledFiles: UInt64 = 0
-  private var shownAt = Instant(milliseconds: 0)
+  private var isDrawn = false
+  private var total: UInt64 = 0
+  private var done: UInt64 = 0
+  private var shownAt: Instant
   private var line = Text(capacity: 512)
 
-  init(isWanted: Bool) {
+  public init(isWanted: Bool) {
     isShown = isWanted && isatty(STDERR_FILENO) == 1
+    shownAt = Clock.now()
   }
 
   deinit {}
 
   /// A scan found so many files that wait.
   mutating func found(_ count: Int) {
-    files = max(files, settledFiles + UInt64(count))
+    total = max(total, done + UInt64(count))
   }
 
   mutating func settled() {
-    settledFiles += 1
+    done += 1
   }
 
   /// At most ten times a second.
   mutating func show(_ counters: Counters, inFlight: Int) {
-    guard isShown else { return }
-    let now = Clock.now()
-    guard shownAt.until(now) >= .milliseconds(100) else { return }
-    shownAt = now
-    draw(counters, inFlight: inFlight)
+    if isDue() { draw(counters, inFlight: inFlight) }
   }
 
   mutating func finish(_ counters: Counters) {
@@ -40,18 +38,50 @@ struct ProgressBar: ~Copyable {
     line.write(to: STDERR_FILENO)
   }
 
-  private mutating func draw(_ counters: Counters, inFlight: Int) {
-    let columns = Int(clinux_terminal_columns(STDERR_FILENO))
-    let width = min(30, max(columns - 50, 8))
-    let filled = files > 0 ? Int(UInt64(width) * min(settledFiles, files) / files) : 0
+  /// The same for so many bytes of a file.
+  public mutating func show(bytes: UInt64, of total: UInt64) {
+    guard isDue() else { return }
+    (done, self.total) = (bytes, total)
+    draw()
+    line.append(total > 0 ? min(bytes, total) * 100 / total : 0)
+    line.append(" %")
+    line.write(to: STDERR_FILENO)
+  }
+
+  /// Makes room for other lines.
+  public mutating func clear() {
+    guard isDrawn else { return }
+    isDrawn = false
     line.clear()
-    line.append("\r\u{1B}[K[")
-    for index in 0..<width { line.append(index < filled ? "#" : ".") }
-    line.append("] ")
+    line.append("\r\u{1B}[K")
+    line.write(to: STDERR_FILENO)
+  }
+
+  private mutating func isDue() -> Bool {
+    guard isShown else { return false }
+    let now = Clock.now()
+    guard shownAt.until(now) >= .milliseconds(100) else { return false }
+    shownAt = now
+    return true
+  }
+
+  private mutating func draw(_ counters: Counters, inFlight: Int) {
+    draw()
     line.append(counters.settled)
     line.append(" delivered, ")
     line.append(inFlight)
     line.append(" on their way")
     line.write(to: STDERR_FILENO)
+  }
+
+  private mutating func draw() {
+    isDrawn = true
+    let columns = Int(clinux_terminal_columns(STDERR_FILENO))
+    let width = min(30, max(columns - 50, 8))
+    let filled = total > 0 ? Int(UInt64(width) * min(done, total) / total) : 0
+    line.clear()
+    line.append("\r\u{1B}[K[")
+    for index in 0..<width { line.append(index < filled ? "#" : ".") }
+    line.append("] ")
   }
 }

@@ -10,6 +10,7 @@ public struct SpoolDirectory: ~Copyable {
   private let lock: Descriptor
   private var new: Descriptor
   private var failed: FailedDirectory
+  let later: LaterDirectory
   /// The file that is being read, while it does not fit the buffer.
   private var file: Int32 = -1
 
@@ -47,6 +48,7 @@ public struct SpoolDirectory: ~Copyable {
     self.lock = lock
     self.new = new
     self.failed = failed
+    later = LaterDirectory(in: self.root.number)
   }
 
   deinit { if file >= 0 { close(file) } }
@@ -198,12 +200,44 @@ public struct SpoolDirectory: ~Copyable {
 
   /// Appends the failure to the file of its name in `failed/`. When that makes one file more than `limit`, the oldest go.
   mutating func record(_ courier: inout Courier, limit: Int) -> Bool {
+    if courier.isPostponing {
+      return later.write(courier.failure.bytes, as: CString(courier.laterFileName()))
+    }
     let source = courier.failureMovesFile ? new.number : nil
     return courier.failureName().withUnsafeBufferPointer { name in
       let path = UnsafeRawPointer(name.baseAddress!).assumingMemoryBound(to: CChar.self)
       return failed.append(courier.failure.bytes, to: path, moving: source, limit: limit)
     }
   }
+
+  /// Reads on in the file in which the courier looks for what waits.
+  func survey(_ courier: inout Courier) {
+    let name = CString(courier.surveyName())
+    let descriptor = clinux_open(
+      new.number, name.pointer, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
+    guard descriptor >= 0 else { return courier.couldNotSurvey() }
+    defer { CLinux.close(descriptor) }
+    var information = stat()
+    guard fstat(descriptor, &information) == 0, clinux_is_regular(&information) != 0 else {
+      return courier.couldNotSurvey()
+    }
+    let offset = courier.surveyOffset
+    let count = Descriptor.read(descriptor, courier.surveyRoom, at: offset)
+    guard count >= 0 else { return courier.couldNotSurvey() }
+    let identity = FileIdentity(&information)
+    courier.surveyed(
+      identity, bytes: count, isWhole: count == 0 || offset + Int64(count) >= identity.size)
+  }
+
+  /// Whether the file that is to replace a notification is there still.
+  func isThere(_ courier: borrowing Courier) -> Bool {
+    var information = stat()
+    let name = CString(courier.verifiedName())
+    return fstatat(new.number, name.pointer, &information, AT_SYMLINK_NOFOLLOW) == 0
+      && FileIdentity(&information) == courier.verifiedIdentity
+  }
+
+  func release(_ courier: inout Courier) { later.release(&courier, to: new.number) }
 
   /// Whether a failure of so many bytes could be recorded.
   mutating func hasRoom(_ bytes: Int) -> Bool { failed.hasRoom(bytes) }

@@ -8,8 +8,8 @@ public struct StatusPage {
     case up
   }
 
-  /// "TPS1": changes with the layout.
-  static let layout: UInt32 = 0x5450_5331
+  /// "TPS2": changes with the layout.
+  static let layout: UInt32 = 0x5450_5332
 
   public var magic: UInt32 = Self.layout
   public var processID: Int32 = 0

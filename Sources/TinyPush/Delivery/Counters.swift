@@ -15,6 +15,8 @@ public struct Counters: BitwiseCopyable {
   public var expired: UInt64 = 0
   public var suppressed: UInt64 = 0
   public var superseded: UInt64 = 0
+  /// Put aside until their `not-before`.
+  public var postponed: UInt64 = 0
   public var connections: UInt64 = 0
   public var records: UInt64 = 0
 

@@ -55,12 +55,25 @@ public struct Courier: ~Copyable {
     /// Open the recipients file ``recipientsName()`` and read from ``recipientsOffset`` into ``recipientsRoom``; then
     /// ``readRecipients(_:bytes:isWhole:)`` or ``couldNotReadRecipients(_:)``.
     case readRecipients
+    /// Open ``surveyName()`` and read from ``surveyOffset`` into ``surveyRoom``; then ``surveyed(_:bytes:isWhole:)`` or
+    /// ``couldNotSurvey()``.
+    case survey
+    /// Find out whether ``verifiedName()`` is still ``verifiedIdentity``; then ``verified(_:)``.
+    case verify
     /// Close the file that was opened.
     case close
-    /// Append ``failure`` to the file of the same name in `failed/`; then ``recorded(_:)``.
+    /// Append ``failure`` to the file of the same name in `failed/`, or where it ``isPostponing`` put it into the file
+    /// ``laterFileName()`` of `later/`, whole or not at all; then ``recorded(_:)``.
     case record
     /// See to it that all that was recorded outlives a power cut; then ``synced(_:)``.
     case sync
+    /// Offer each name in `later/` by ``offerLater(_:)``.
+    case scanLater
+    /// Move ``dueName()`` from `later/` to `new/`, under the name of ``appendReleasedName(to:)``; then ``released()`` or
+    /// ``couldNotRelease(isGone:)``.
+    case release
+    /// Remove each file of `later/` that ``isReplaced(_:)``; then ``cancelled(_:)``.
+    case cancel
     /// Find out whether failures can be recorded by now; then ``probed(_:)``.
     case probe
     /// Unlink ``settledName`` if it is still ``settledIdentity``; then ``removed(_:)``.
@@ -114,6 +127,23 @@ public struct Courier: ~Copyable {
   var heldPause = Self.heldPauseMin
   /// When to try again to remove the file that is next, where no more can be held.
   var removalRetryAt: Instant?
+  /// What waits in `later/`, the next one due first.
+  var later = Backlog()
+  var isLaterScanWanted = true
+  var isLaterChanged = false
+  /// UNIX seconds at which the next one is due.
+  var nextDue: Int64?
+  var laterPausedUntil: Instant?
+  /// The file in `later/` that is to be written, or was last.
+  var laterName = Text(capacity: 256)
+  /// A notification of this key, of the file of this name, replaces others that wait there.
+  var cancelKey: UInt64?
+  var cancelName = Text(capacity: 256)
+  /// What waits with a `collapse-id`.
+  var survey = Survey()
+  var isSurveyingWaiting = false
+  var collapsing: Collapsing?
+  var collapsingKey: UInt64 = 0
   /// A scan of everything was asked for, and tells which held files are gone.
   var isScanning = false
   /// The last scan failed.
@@ -274,6 +304,7 @@ public struct Courier: ~Copyable {
   /// What is owed to the spool before anything else.
   private mutating func settlement(isPatient: Bool) -> Step? {
     if pending != nil { return .record }
+    if cancelKey != nil { return .cancel }
     while settledClaims > 0, claims[claims.first].isKept { removed(.kept) }
     guard settledClaims > 0, !isRemovalPaused else { return nil }
     guard isRecordUnsynced else { return .remove }
@@ -284,7 +315,8 @@ public struct Courier: ~Copyable {
   var isAllSent: Bool {
     reading == nil && interrupted == nil && again.isEmpty && batchBytes == 0
       && (isStopping
-        || backlog.isEmpty && backlog.isComplete && !isScanWanted && unfinished.retryAt == nil)
+        || backlog.isEmpty && backlog.isComplete && !isScanWanted && unfinished.retryAt == nil
+          && !isReleaseDue)
   }
 
   var isDone: Bool {
@@ -320,6 +352,7 @@ public struct Courier: ~Copyable {
       consider(heldRetryAt)
       consider(removalRetryAt)
       consider(beingWritten.retryAt)
+      consider(releaseAt)
       if !settings.isOnce { consider(rescanAt) }
     }
     return earliest
@@ -374,6 +407,8 @@ public struct Courier: ~Copyable {
     claims.forEachBuffer(body)
     roster.forEachBuffer(body)
     backlog.forEachBuffer(body)
+    later.forEachBuffer(body)
+    survey.forEachBuffer(body)
   }
 
   /// The next thing worth a line in the log.

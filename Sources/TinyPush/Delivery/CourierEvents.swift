@@ -8,6 +8,7 @@ extension Courier {
       !beingWritten.contains(name, at: time.now)
     else { return }
     backlog.offer(name, isFromScan: inode != 0)
+    if inode == 0 { survey.appeared(name) }
   }
 
   /// Somebody created a file named `name` in `new/`, and has it open.
@@ -30,6 +31,7 @@ extension Courier {
   /// Something may be in `new/` of which nobody was told, or have been mended.
   public mutating func rescan() {
     isScanWanted = true
+    isLaterScanWanted = true
     if isHolding { heldRetryAt = time.now }
   }
 

@@ -10,6 +10,8 @@ extension Courier {
     /// It was never sent.
     var isOurCheck = false
     var movesFile = false
+    /// It is no failure, but a notification that waits for its time.
+    var isPostponed = false
     /// What is not sent to any more, once that is on record.
     var invalidToken: DeviceToken?
   }
@@ -140,7 +142,7 @@ extension Courier {
   }
 
   /// JSON text has line ends only where white space may stand.
-  private mutating func appendInOneLine(_ text: Span<UInt8>) {
+  mutating func appendInOneLine(_ text: Span<UInt8>) {
     for index in text.indices {
       let byte = text[index]
       failure.append(byte: byte == 0x0A || byte == 0x0D ? 0x20 : byte)

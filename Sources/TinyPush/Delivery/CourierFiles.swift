@@ -178,8 +178,12 @@ extension Courier {
     guard let failure = pending else { return }
     pending = nil
     guard isRecorded else {
+      if failure.isPostponed { cancelKey = nil }
       claims.miss(failure.claim)
       return
+    }
+    if failure.isPostponed {
+      putLater()
     }
     isRecordUnsynced = true
     claims.noteFailure(failure.claim)

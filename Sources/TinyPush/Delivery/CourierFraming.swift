@@ -49,7 +49,7 @@ extension Courier {
     }
     if notification.lists > 0, now.remaining > 0 { return frameLists(framing, text, of: &now) }
     now.recipientIsLeft = false
-    endFraming(framing, recipient, of: now)
+    if recipient == UInt32(notification.tokens) { endFraming(framing, recipient, of: now) }
     return .goOn
   }
 
@@ -140,7 +140,7 @@ extension Courier {
     }
     while now.remaining > 0 {
       let entry = roster.next()
-      if case .more = entry { return .wantsRecipients }
+      if case .more = entry { return .wants(.readRecipients) }
       guard isSameRoster(tokens, of: &now) else {
         now.isGivenUp = true
         return .goOn
@@ -182,12 +182,12 @@ extension Courier {
 
   /// Whether the recipients are those that were counted when the notification was sent, as far as it was.
   private mutating func isSameRoster(_ tokens: UInt32, of now: inout Reading) -> Bool {
-    guard now.isFresh else { return claims[now.claim].rosterEpoch == rosterVersions.epoch }
+    guard now.isFresh else { return roster.epoch <= claims[now.claim].rosterEpoch }
     if now.recipient <= tokens {
       now.rosterEpoch = rosterVersions.epoch
       claims.noteRoster(now.claim, epoch: now.rosterEpoch)
     }
-    return now.rosterEpoch == rosterVersions.epoch
+    return roster.epoch <= now.rosterEpoch
   }
 
   @_lifetime(copy text)
@@ -214,8 +214,8 @@ extension Courier {
 
   /// More of the recipients file is there; with `isWhole` it was all.
   public mutating func readRecipients(_ identity: FileIdentity, bytes: Int, isWhole: Bool) {
-    rosterVersions.note(roster.name(), identity)
-    roster.filled(bytes: bytes, isWhole: isWhole)
+    let epoch = rosterVersions.note(roster.name(), identity)
+    roster.filled(since: epoch, bytes: bytes, isWhole: isWhole)
   }
 
   /// The recipients file cannot be read.
@@ -225,8 +225,7 @@ extension Courier {
       pausedUntil = time.now + Self.pause
       return
     }
-    rosterVersions.noteGone()
-    roster.failed(failure)
+    roster.failed(since: rosterVersions.note(roster.name(), nil), failure)
   }
 
   // MARK: - Lifetimes

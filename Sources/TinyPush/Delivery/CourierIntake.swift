@@ -22,7 +22,7 @@ extension Courier {
       if mustClose { return .close }
       switch state {
       case .goOn: continue
-      case .wantsRecipients: return .readRecipients
+      case .wants(let step): return step
       case .stop(let why):
         intakeState = why
         guard isStopping && trim.isEmpty else { return nil }
@@ -99,17 +99,22 @@ extension Courier {
 
   private mutating func scanIfWanted() -> Step? {
     if let step = retryHeld() { return step }
+    if let step = releaseStep() { return step }
     if let retryAt = unfinished.retryAt, time.now >= retryAt {
       unfinished.retried()
       isScanWanted = true
     }
-    if let at = rescanAt, time.now >= at { isScanWanted = true }
+    if let at = rescanAt, time.now >= at {
+      isScanWanted = true
+      isLaterScanWanted = true
+    }
     if let at = beingWritten.retryAt, time.now >= at {
       beingWritten.forgetTheOld(at: time.now)
       isScanWanted = true
     }
     guard isScanWanted || backlog.isEmpty && !backlog.isComplete else { return nil }
     backlog.startScan(isFromStart: isScanWanted)
+    if isScanWanted { survey.forgetOrder() }
     isScanWanted = false
     isScanning = true
     isProgressFileSeen = false
@@ -121,8 +126,8 @@ extension Courier {
   /// How reading goes.
   enum IntakeProgress {
     case goOn
-    /// More of the recipients file is needed.
-    case wantsRecipients
+    /// Something must be done first.
+    case wants(Step)
     case stop(Intake)
   }
 
@@ -142,10 +147,30 @@ extension Courier {
       case .notification(let notification):
         // Behind text that is not JSON it begins at its brace: read from further up, it would not be found again.
         let start = before.isSkipping ? notification.object.lowerBound : before.index
+        if now.isFresh, now.recipient == 0 {
+          if notification.collapseKey != 0 {
+            switch collapse(notification, of: &now) {
+            case .send: cancel(notification.collapseKey, now)
+            case .replaced:
+              counters.superseded += UInt64(max(notification.tokens, 1))
+              now.isAtStart = false
+              continue
+            case .wants(let step):
+              now.reader = before
+              reading = now
+              return .wants(step)
+            }
+          }
+          if isEarly(notification) {
+            postpone(notification, of: &now)
+            reading = now
+            return .goOn
+          }
+        }
         let progress = frame(notification, from: start, of: &now)
         switch progress {
         case .goOn: break
-        case .stop, .wantsRecipients:
+        case .stop, .wants:
           now.reader = before
           reading = now
           return progress

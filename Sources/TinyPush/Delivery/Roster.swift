@@ -42,6 +42,8 @@ struct Roster: ~Copyable {
   /// Recipients of the notification that come before the next one, and whether any, right or wrong, are in this file.
   private(set) var recipient: UInt32 = 0
   private var isEmpty = true
+  /// Since when the file is what was read of it.
+  private(set) var epoch: UInt32 = 0
   private var failure: OpenFailure?
 
   init() {}
@@ -80,14 +82,16 @@ struct Roster: ~Copyable {
   /// With the notification all is done.
   mutating func end() { owner?.offset = -1 }
 
-  /// More of the file is there.
-  mutating func filled(bytes count: Int, isWhole: Bool) {
+  /// More of the file is there, which is what it is since that epoch.
+  mutating func filled(since epoch: UInt32, bytes count: Int, isWhole: Bool) {
+    self.epoch = epoch
     bytes += count
     self.isWhole = isWhole
   }
 
   /// It cannot be read, or not on.
-  mutating func failed(_ failure: OpenFailure) {
+  mutating func failed(since epoch: UInt32, _ failure: OpenFailure) {
+    self.epoch = epoch
     self.failure = failure
     bytes = place
     isWhole = true
@@ -121,7 +125,7 @@ struct Roster: ~Copyable {
       switch RecipientsFile.read(buffer.looseSpan(place..<end)) {
       case .nothing: skipLine()
       case .recipient(let token, let language): return .recipient(token, language)
-      case .wrong(let problem): return .wrong(.line(problem))
+      case .wrong(let problem, _): return .wrong(.line(problem))
       }
     }
   }
@@ -156,11 +160,13 @@ struct RosterVersions: ~Copyable {
   private struct Version: BitwiseCopyable {
     var name: UInt64
     var identity: FileIdentity
+    /// The epoch in which it became what it is.
+    var since: UInt32
   }
 
   private static let capacity = 64
   private var versions: InlineArray<64, Version> = .init(
-    repeating: Version(name: 0, identity: FileIdentity(inode: 0, changeTimeNs: 0)))
+    repeating: Version(name: 0, identity: FileIdentity(inode: 0, changeTimeNs: 0), since: 0))
   private var count = 0
   private var oldest = 0
   /// Counts the changes that were noticed; never 0.
@@ -168,28 +174,27 @@ struct RosterVersions: ~Copyable {
 
   init() {}
 
-  /// A file was opened.
-  mutating func note(_ name: Span<UInt8>, _ identity: FileIdentity) {
+  /// A file was read, or is gone. Returns the epoch since which it is what it is.
+  mutating func note(_ name: Span<UInt8>, _ identity: FileIdentity?) -> UInt32 {
+    let identity = identity ?? FileIdentity(inode: 0, changeTimeNs: 0)
     var hash = Hash()
     hash.add(name)
+    var place = oldest
     for index in 0..<count where versions[index].name == hash.value {
-      guard versions[index].identity != identity else { return }
-      versions[index].identity = identity
-      epoch &+= 1
-      return
+      if versions[index].identity == identity { return versions[index].since }
+      place = index
     }
-    let version = Version(name: hash.value, identity: identity)
-    if count < Self.capacity {
-      versions[count] = version
+    var version = Version(name: hash.value, identity: identity, since: 1)
+    if count < Self.capacity, place == oldest, versions[place].name != hash.value {
+      place = count
       count += 1
     } else {
-      // Of the one that is forgotten nothing can be told any more.
-      versions[oldest] = version
-      oldest = (oldest + 1) % Self.capacity
+      // It has changed; or another one is forgotten, of which nothing can be told any more, nor of this one before.
       epoch &+= 1
+      version.since = epoch
+      if versions[place].name != hash.value { oldest = (oldest + 1) % Self.capacity }
     }
+    versions[place] = version
+    return version.since
   }
-
-  /// A file is gone, or cannot be read: whatever is under way to its recipients cannot be told apart any more.
-  mutating func noteGone() { epoch &+= 1 }
 }

@@ -33,6 +33,7 @@ public struct DeviceToken: BitwiseCopyable {
     return nil
   }
 
+  @_noAllocation
   @inline(__always)
   static func hexValue(_ digit: UInt8) -> UInt8? {
     switch digit {

@@ -53,8 +53,7 @@ struct Envelope {
           try scanner.skipValue(text)
           continue
         }
-        scanner.index += 1
-        guard try !scanner.take(0x5D, text) else {
+        guard try scanner.openArray(text) else {
           findings.add(Finding(.tokensEmpty, at: at))
           continue
         }
@@ -106,7 +105,11 @@ struct Envelope {
         }
         collapseID = try scanner.string(text)
         let isGood = !collapseID.isEmpty && collapseID.count <= Self.collapseIDBytesMax
-        if !isGood { findings.add(Finding(.collapseID, at: at, found: collapseID.count)) }
+        if !isGood {
+          findings.add(
+            Finding(
+              .collapseID, at: at, found: collapseID.count, limit: Self.collapseIDBytesMax))
+        }
       case .trim:
         try scanner.skipValue(text)
         notification.isTrimmed = text.extracting(at..<scanner.index).equals("true")
@@ -123,6 +126,7 @@ struct Envelope {
   }
 
   /// An object with `aps` at its top.
+  @inline(never)
   private mutating func readBare(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
@@ -186,6 +190,7 @@ struct Envelope {
     notification.tokens += 1
   }
 
+  @inline(never)
   private mutating func readTo(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
@@ -193,8 +198,7 @@ struct Envelope {
     switch try scanner.peek(text) {
     case 0x22: try readListName(text, by: &scanner, &findings)
     case 0x5B:
-      scanner.index += 1
-      guard try !scanner.take(0x5D, text) else {
+      guard try scanner.openArray(text) else {
         findings.add(Finding(.toEmpty, at: at))
         return
       }
@@ -212,6 +216,7 @@ struct Envelope {
     }
   }
 
+  @inline(never)
   private mutating func readListName(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
@@ -228,6 +233,7 @@ struct Envelope {
 
   // MARK: - Languages
 
+  @inline(never)
   private mutating func readLocalized(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
@@ -241,7 +247,7 @@ struct Envelope {
       findings.add(Finding(.localizedEmpty, at: start))
       return
     }
-    var languages = KeysSeen()
+    var languages = KeysSeen(ofObjectAt: start)
     repeat {
       let range = try scanner.key(text)
       languages.insert(nil, range, in: text, &findings)
@@ -253,6 +259,7 @@ struct Envelope {
     notification.localized = start..<scanner.index
   }
 
+  @inline(never)
   private func checkLocalized(_ text: Span<UInt8>, _ rules: Rules, _ findings: inout Findings) {
     let payload = notification.payload
     guard isSeen(.payload) else { return }
@@ -277,6 +284,7 @@ struct Envelope {
   }
 
   /// It is too large, unless it can be trimmed.
+  @inline(never)
   private func checkSize(
     _ rendition: Rendition, at offset: Int, _ text: Span<UInt8>, _ rules: Rules,
     _ findings: inout Findings
@@ -291,33 +299,35 @@ struct Envelope {
 
   // MARK: - Parts
 
+  @inline(never)
   private func collapseKey(_ text: Span<UInt8>) -> UInt64 {
-    var hash = Hash()
-    hash.add(spelled: text.extracting(collapseID))
+    var hash = Hash(spelled: text.extracting(collapseID))
     var token = notification.firstToken..<notification.firstToken + DeviceToken.digitCount
     for index in 0..<notification.tokens {
       if index > 0 { token = notification.nextString(after: token.upperBound, in: text) }
-      hash.add(0)
+      hash.add(0 as UInt8)
       // Either case is the same token.
       for digit in token { hash.add(text[digit] | 0x20) }
     }
     var list = notification.firstList
     for index in 0..<notification.lists {
       if index > 0 { list = notification.nextString(after: list.upperBound, in: text) }
-      hash.add(1)
+      hash.add(1 as UInt8)
       hash.add(text.extracting(list))
     }
     return max(hash.value, 1)
   }
 
   /// UNIX seconds; nil, and a finding, for anything else.
+  @inline(never)
   private func date(
     _ reason: Finding.Reason, _ pastReason: Finding.Reason, _ text: Span<UInt8>,
     by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) -> UInt32? {
     let at = scanner.index
     guard let number = try wholeNumber(text, by: &scanner), number <= UInt64(UInt32.max) else {
-      let isMilliseconds = scanner.index - at == 13
+      // Milliseconds have thirteen digits.
+      let isMilliseconds = text[at] != 0x22 && scanner.index - at == 13
       findings.add(Finding(reason, at: at, found: isMilliseconds ? 13 : 0))
       return nil
     }

@@ -154,8 +154,9 @@ extension Excerpt {
       var start = index - 1
       while start > 0, index - start < 4, text[start] & 0xC0 == 0x80 { start -= 1 }
       self.init(in: text, at: start)
-      // Else it is a byte that belongs to nothing.
-      if start + length != index { self.init(in: text, at: index - 1) }
+      guard start + length != index else { return }
+      // A byte that belongs to nothing, or to what goes on behind.
+      (length, columns, kind) = (1, 1, .hidden)
     }
 
     func append(from text: Span<UInt8>, at index: Int, to output: inout Text) {

@@ -47,6 +47,9 @@ public struct Finding: BitwiseCopyable {
     case toEmpty
     case listName
     case listIsToken
+    case listMissing
+    case listMissingDefault
+    case listEmpty
     case priority
     case prioritySilent
     case expiration
@@ -69,12 +72,26 @@ public struct Finding: BitwiseCopyable {
     case longEscapes
     case strangeKey(nearest: PayloadKey)
     case badgeNotWhole
+    case listUnreadable
+    case listsElsewhere
   }
 
   /// Whether it is only something to know: the notification is sent.
   public var isWarning: Bool {
     switch reason {
-    case .onlyBody, .whiteSpace, .longEscapes, .strangeKey, .badgeNotWhole: true
+    case .onlyBody, .whiteSpace, .longEscapes, .strangeKey, .badgeNotWhole, .listUnreadable,
+      .listsElsewhere:
+      true
+    default: false
+    }
+  }
+}
+
+extension Finding.Reason {
+  /// Whether it is about the directory of the recipients files.
+  public var isOfDirectory: Bool {
+    switch self {
+    case .listMissing, .listMissingDefault, .listUnreadable, .listsElsewhere: true
     default: false
     }
   }
@@ -84,7 +101,9 @@ public struct Finding: BitwiseCopyable {
 public struct Findings: ~Copyable {
   private let items: FixedBuffer<Finding>
   public private(set) var count = 0
+  /// All of them, kept or not.
   public private(set) var refusals = 0
+  public private(set) var warnings = 0
   private var first: Finding?
 
   /// - Parameter capacity: how many are kept, apart from the first refusal; 0: warnings are not even looked for.
@@ -103,14 +122,17 @@ public struct Findings: ~Copyable {
   mutating func clear() {
     count = 0
     refusals = 0
+    warnings = 0
     first = nil
   }
 
-  /// - Parameter isDecisive: whether it is the refusal, whatever else was found before.
-  mutating func add(_ finding: Finding, isDecisive: Bool = false) {
-    if !finding.isWarning {
+  @inline(never)
+  public mutating func add(_ finding: Finding) {
+    if finding.isWarning {
+      warnings += 1
+    } else {
       refusals += 1
-      if first == nil || isDecisive { first = finding }
+      if first == nil { first = finding }
     }
     guard count < items.capacity else { return }
     // By place: they are found in that order but for those that only the end shows.
@@ -121,5 +143,18 @@ public struct Findings: ~Copyable {
     }
     items[place] = finding
     count += 1
+  }
+
+  /// Adds that for which it is refused, whatever else was found before: it is kept also where there is no more room, and what
+  /// is not even a value is nothing else besides.
+  @inline(never)
+  mutating func decide(_ finding: Finding) {
+    first = finding
+    if count > 0, count == items.capacity { count -= 1 }
+    while count > 0, items[count - 1].offset == finding.offset {
+      count -= 1
+      if items[count].isWarning { warnings -= 1 } else { refusals -= 1 }
+    }
+    add(finding)
   }
 }

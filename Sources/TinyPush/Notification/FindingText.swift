@@ -1,164 +1,193 @@
 extension Finding {
   /// What is wrong, and how to mend it; or what is wasted.
   public func describe(in text: inout Text) {
+    if case .json(let problem) = reason {
+      text.append(problem.text)
+      return
+    }
+    let words = reason.codeAndWords.span
+    var index = Self.codeBytes(words) + 2
+    while index < words.count {
+      let byte = words[index]
+      index += 1
+      guard byte == 0x25 else {
+        text.append(byte: byte)
+        continue
+      }
+      switch words[index] {
+      case 0x66: text.append(found)
+      case 0x6C: text.append(limit)
+      case 0x73: if found != 1 { text.append("s") }
+      default: text.append(reason.key)
+      }
+      index += 1
+    }
     switch reason {
-    case .json(let problem): text.append(problem.text)
-    case .notAnObject: text.append("expected '{': a notification is a JSON object")
-    case .objectTooLarge:
-      text.append("the notification is larger than ")
-      text.append(limit)
-      text.append(" bytes: give its tokens in several notifications, or in a recipients file")
-    case .unknownKey(let nearest):
-      text.append("no such key")
-      if let nearest {
-        text.append(": did you mean ")
-        text.append(nearest.name)
-        text.append("?")
-      } else {
-        text.append(" of a notification: what is meant for the app belongs into payload")
-      }
-    case .duplicateKey: text.append("this key stands here twice: remove one")
-    case .missingPayload:
-      text.append("no payload: add \"payload\": {\"aps\": {\"alert\": \"…\"}}")
-    case .missingRecipient:
-      text.append(
-        "no recipient: add \"token\": \"64 hex digits\", \"tokens\": [\"…\", \"…\"], or \"to\": \"NAME\" of a recipients file"
-      )
-    case .payloadNotObject:
-      text.append("the payload must be an object: {\"aps\": {\"alert\": \"…\"}}")
-    case .apsOutside:
-      text.append(
-        "aps belongs into the payload: {\"token\": \"…\", \"payload\": {\"aps\": {\"alert\": \"…\"}}}"
-      )
-    case .missingAps: text.append("the payload has no aps: add \"aps\": {\"alert\": \"…\"} to it")
-    case .apsNotObject: text.append("aps must be an object: {\"alert\": \"…\"}")
-    case .apsIsEmpty:
-      text.append("aps is empty: give it an alert, a badge, a sound or content-available")
-    case .apsTooMany:
-      text.append("more than ")
-      text.append(limit)
-      text.append(" keys that the service does not know: put them into an object of your own")
-    case .alert: text.append("alert must be a string, or an object with title and body")
-    case .badge: text.append("badge must be a number without quotes; 0 removes it")
-    case .contentAvailable: text.append("content-available must be 1, or left out")
-    case .notString(let key):
-      text.append(key.name)
-      text.append(" must be a string")
-      switch key {
-      case .sound: text.append(": \"default\", or the name of a file in the app")
-      case .category: text.append(": the name of a set of actions in the app")
-      default: break
-      }
-    case .notStringOrNull(let key):
-      text.append(key.name)
-      text.append(" must be a string, or null")
-    case .notStrings(let key):
-      text.append(key.name)
-      text.append(" must be an array of strings: put numbers in quotes")
-    case .notStringsOrNull(let key):
-      text.append(key.name)
-      text.append(" must be an array of strings, or null: put numbers in quotes")
-    case .payloadTooLarge:
-      text.append("the payload has ")
-      text.append(found)
-      text.append(" bytes without white space, and at most ")
-      text.append(limit)
-      text.append(
-        " may be sent (payload-limit): shorten the alert, add \"trim\": true, or let the app fetch the rest"
-      )
-    case .trimTooLarge:
-      text.append("the payload has ")
-      text.append(found)
-      text.append(" bytes without white space, at most ")
-      text.append(limit)
-      text.append(
-        " may be sent (payload-limit), and trim would leave nothing of the alert's text: let the app fetch the rest"
-      )
-    case .tokenNotString: text.append("a device token must be a string of 64 hex digits")
-    case .tokenSize:
-      text.append("a device token has 64 hex digits, and this one has ")
-      text.append(found)
-      text.append(" characters")
-    case .tokenNotHex:
-      text.append("a device token has only the digits 0-9 and a-f, without spaces or <>")
-    case .tokenTwice: text.append("give either token or tokens, not both")
-    case .tokensNotArray: text.append("tokens must be an array: [\"64 hex digits\", …]")
-    case .tokensEmpty: text.append("tokens is empty: there is nobody to send it to")
-    case .to:
-      text.append("to must be the name of a recipients file, or an array of such names")
-    case .toEmpty: text.append("to is empty: there is nobody to send it to")
-    case .listName:
-      text.append(
-        "not the name of a recipients file: letters, digits, and . _ - + @ inside, at most 64 in all"
-      )
-    case .listIsToken: text.append("this is a device token: give it as token, or in tokens")
-    case .priority:
-      text.append("priority must be 10 (at once) or 5 (when it saves the device's power)")
-    case .prioritySilent:
-      text.append(
-        "with only content-available, priority must be 5: the gateway refuses 10 when nothing is shown or heard"
-      )
-    case .expiration:
-      text.append("expiration must be UNIX seconds, 0 to 4294967295 (0: do not store)")
-      appendMilliseconds(to: &text)
-    case .expirationPast:
-      text.append(
-        "expiration is a date in UNIX seconds, and this one is long past: for a time from now use ttl"
-      )
-    case .ttl: text.append("ttl must be whole seconds, 0 to 4294967295 (0: do not store)")
-    case .expirationAndTtl: text.append("give either expiration or ttl, not both")
-    case .notBefore:
-      text.append("not-before must be UNIX seconds, 0 to 4294967295")
-      appendMilliseconds(to: &text)
-    case .notBeforePast:
-      text.append(
-        "not-before is a date in UNIX seconds, and this one is long past: add the present time")
-    case .registered:
-      text.append("registered must be the UNIX seconds at which the app last registered the token")
-      appendMilliseconds(to: &text)
-    case .collapseID:
-      text.append("collapse-id must have 1 to ")
-      text.append(Envelope.collapseIDBytesMax)
-      text.append(" bytes")
-      if found > 0 {
-        text.append(", and this one has ")
-        text.append(found)
-      }
-    case .trim: text.append("trim must be true or false")
-    case .localized:
-      text.append(
-        "localized must be an object: {\"fr\": \"…\", \"en\": {\"title\": \"…\", \"body\": \"…\"}}")
-    case .localizedEmpty: text.append("localized is empty: give it an alert, or leave it out")
-    case .localizedLanguage: text.append("not a language: write it as \"fr\" or \"fr-CA\"")
-    case .localizedNoDefault:
-      text.append(
-        "no alert here is in the default language (default-language), and aps has none either: add one of them"
-      )
-    case .mustBeString(let key):
-      text.append(key.name)
-      text.append(" must be a string")
-    case .onlyBody:
-      text.append("an alert with only a body is better written as the string alone: it saves ")
-      text.append(found)
-      text.append(" bytes")
-    case .whiteSpace:
-      text.append(found)
-      text.append(" bytes of white space in the payload, which are left out when it is sent")
-    case .longEscapes:
-      text.append("escapes where the characters themselves would do: written as UTF-8 they save ")
-      text.append(found)
-      text.append(found == 1 ? " byte" : " bytes")
-    case .strangeKey(let nearest):
-      text.append("the service does not know this key: did you mean ")
-      text.append(nearest.name)
-      text.append("?")
-    case .badgeNotWhole:
-      text.append("a badge is a whole number from 0 on: devices may show another one than this")
+    case .expiration, .notBefore, .registered:
+      if found == 13 { text.append("; these look like milliseconds: divide by 1000") }
+    default: break
     }
   }
 
-  private func appendMilliseconds(to text: inout Text) {
-    guard found == 13 else { return }
-    text.append("; these look like milliseconds: divide by 1000")
+  /// A word for the reason that stays the same, for programs.
+  public func appendCode(to text: inout Text) {
+    if case .json(let problem) = reason {
+      text.append(problem.code)
+    } else {
+      let words = reason.codeAndWords.span
+      text.append(bytes: words.extracting(0..<Self.codeBytes(words)))
+    }
+  }
+
+  private static func codeBytes(_ words: Span<UInt8>) -> Int {
+    var count = 0
+    while words[count] != 0x3A { count += 1 }
+    return count
+  }
+}
+
+extension Finding.Reason {
+  /// The key that the words name.
+  fileprivate var key: StaticString {
+    switch self {
+    case .unknownKey(let nearest): nearest?.name ?? ""
+    case .mustBeString(let key): key.name
+    case .notString(let key), .notStringOrNull(let key), .notStrings(let key),
+      .notStringsOrNull(let key), .strangeKey(let key):
+      key.name
+    default: ""
+    }
+  }
+
+  /// The code, a colon, and the words: what is wrong, and how to mend it. In them stand `%f` for what was found, `%s` for
+  /// the s of its plural, `%l` for the limit, and `%k` for the key.
+  @inline(never)
+  fileprivate var codeAndWords: StaticString {
+    switch self {
+    case .json: "json: "
+    case .notAnObject: "not-an-object: expected '{': a notification is a JSON object"
+    case .objectTooLarge:
+      "object-too-large: the notification is larger than %l bytes: give its tokens in several notifications, or in a recipients file"
+    case .unknownKey(nearest: nil):
+      "unknown-key: no such key of a notification: what is meant for the app belongs into payload"
+    case .unknownKey: "unknown-key: no such key: did you mean %k?"
+    case .duplicateKey: "duplicate-key: this key stands here twice: remove one"
+    case .missingPayload:
+      "missing-payload: no payload: add \"payload\": {\"aps\": {\"alert\": \"…\"}}"
+    case .missingRecipient:
+      "missing-recipient: no recipient: add \"token\": \"64 hex digits\", \"tokens\": [\"…\", \"…\"], or \"to\": \"NAME\" of a recipients file"
+    case .payloadNotObject:
+      "payload-not-object: the payload must be an object: {\"aps\": {\"alert\": \"…\"}}"
+    case .apsOutside:
+      "aps-outside: aps belongs into the payload: {\"token\": \"…\", \"payload\": {\"aps\": {\"alert\": \"…\"}}}"
+    case .missingAps:
+      "missing-aps: the payload has no aps: add \"aps\": {\"alert\": \"…\"} to it"
+    case .apsNotObject: "aps-not-object: aps must be an object: {\"alert\": \"…\"}"
+    case .apsIsEmpty:
+      "aps-empty: aps is empty: give it an alert, a badge, a sound or content-available"
+    case .apsTooMany:
+      "aps-too-many: more than %l keys that the service does not know: put them into an object of your own"
+    case .alert: "alert: alert must be a string, or an object with title and body"
+    case .badge: "badge: badge must be a number without quotes; 0 removes it"
+    case .contentAvailable:
+      "content-available: content-available must be 1, or left out"
+    case .notString(.sound):
+      "not-string: %k must be a string: \"default\", or the name of a file in the app"
+    case .notString(.category):
+      "not-string: %k must be a string: the name of a set of actions in the app"
+    case .notString, .mustBeString: "not-string: %k must be a string: put it in double quotes"
+    case .notStringOrNull:
+      "not-string-or-null: %k must be a string, or null: put it in double quotes"
+    case .notStrings: "not-strings: %k must be an array of strings: put numbers in quotes"
+    case .notStringsOrNull:
+      "not-strings-or-null: %k must be an array of strings, or null: put numbers in quotes"
+    case .payloadTooLarge:
+      "payload-too-large: the payload has %f bytes without white space, and at most %l may be sent (payload-limit): shorten the alert, add \"trim\": true, or let the app fetch the rest"
+    case .trimTooLarge:
+      "trim-too-large: the payload has %f bytes without white space, at most %l may be sent (payload-limit), and trim would leave nothing of the alert's text: let the app fetch the rest"
+    case .tokenNotString:
+      "token-not-string: a device token must be a string of 64 hex digits"
+    case .tokenSize:
+      "token-size: a device token has 64 hex digits, and this one has %f character%s"
+    case .tokenNotHex:
+      "token-not-hex: a device token has only the digits 0-9 and a-f, without spaces or <>"
+    case .tokenTwice: "token-and-tokens: give either token or tokens, not both"
+    case .tokensNotArray:
+      "tokens-not-array: tokens must be an array: [\"64 hex digits\", …]"
+    case .tokensEmpty: "tokens-empty: tokens is empty: there is nobody to send it to"
+    case .to: "to: to must be the name of a recipients file, or an array of such names"
+    case .toEmpty: "to-empty: to is empty: there is nobody to send it to"
+    case .listName:
+      "list-name: not the name of a recipients file: letters, digits, and . _ - + @ inside, at most 64 in all"
+    case .listIsToken:
+      "list-is-token: this is a device token: give it as token, or in tokens"
+    case .listMissing:
+      "list-missing: there is no recipients file of this name: make it, a device token a line"
+    case .listMissingDefault:
+      "list-missing: a payload alone goes to the recipients file default, and there is none: make it, a device token a line"
+    case .listEmpty:
+      "list-empty: no token is in this recipients file, so it goes to nobody: add one, on a line of its own"
+    case .priority:
+      "priority: priority must be 10 (at once) or 5 (when it saves the device's power)"
+    case .prioritySilent:
+      "priority-silent: with only content-available, priority must be 5: the gateway refuses 10 when nothing is shown or heard"
+    case .expiration:
+      "expiration: expiration must be UNIX seconds, 0 to 4294967295 (0: do not store)"
+    case .expirationPast:
+      "expiration-past: expiration is a date in UNIX seconds, and this one is long past: for a time from now use ttl"
+    case .ttl: "ttl: ttl must be whole seconds, 0 to 4294967295 (0: do not store)"
+    case .expirationAndTtl: "expiration-and-ttl: give either expiration or ttl, not both"
+    case .notBefore: "not-before: not-before must be UNIX seconds, 0 to 4294967295"
+    case .notBeforePast:
+      "not-before-past: not-before is a date in UNIX seconds, and this one is long past: add the present time"
+    case .registered:
+      "registered: registered must be the UNIX seconds at which the app last registered the token"
+    case .collapseID:
+      "collapse-id: collapse-id must have 1 to %l bytes, and this one has %f"
+    case .trim: "trim: trim must be true or false, without quotes"
+    case .localized:
+      "localized: localized must be an object: {\"fr\": \"…\", \"en\": {\"title\": \"…\", \"body\": \"…\"}}"
+    case .localizedEmpty:
+      "localized-empty: localized is empty: give it an alert, or leave it out"
+    case .localizedLanguage:
+      "localized-language: not a language: write it as \"fr\" or \"fr-CA\""
+    case .localizedNoDefault:
+      "localized-no-default: no alert here is in the default language (default-language), and aps has none either: add one of them"
+    case .onlyBody:
+      "only-body: an alert with only a body is better written as the string alone: it saves %f bytes"
+    case .whiteSpace:
+      "white-space: %f byte%s of white space in the payload, left out when it is sent"
+    case .longEscapes:
+      "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save %f byte%s"
+    case .strangeKey:
+      "strange-key: the service does not know this key: did you mean %k?"
+    case .badgeNotWhole:
+      "badge-not-whole: a badge is a whole number from 0 on: devices may show another one than this"
+    case .listUnreadable:
+      "list-unreadable: the recipients file of this name may not be read by this user: whether the agent may was not looked at"
+    case .listsElsewhere:
+      "lists-elsewhere: there is no directory of recipients files here: whom it goes to was not looked at"
+    }
+  }
+}
+
+extension JSONProblem {
+  /// As ``Finding/appendCode(to:)``.
+  fileprivate var code: StaticString {
+    switch self {
+    case .unexpectedEnd: "unexpected-end"
+    case .expectedValue: "expected-value"
+    case .expectedKey: "expected-key"
+    case .expectedColon: "expected-colon"
+    case .expectedCommaOrBrace, .expectedCommaOrBracket: "missing-comma"
+    case .trailingComma: "trailing-comma"
+    case .invalidNumber: "invalid-number"
+    case .invalidEscape: "invalid-escape"
+    case .loneSurrogate: "lone-surrogate"
+    case .invalidUTF8: "invalid-utf-8"
+    case .controlCharacter: "control-character"
+    case .tooDeep: "too-deep"
+    case .byteOrderMark: "byte-order-mark"
+    }
   }
 }

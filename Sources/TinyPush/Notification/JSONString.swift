@@ -62,12 +62,19 @@ struct Hash {
     value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
   }
 
+  mutating func add(_ number: UInt64) {
+    for shift in 0..<8 { add(UInt8(truncatingIfNeeded: number >> (8 * UInt64(shift)))) }
+  }
+
   mutating func add(_ bytes: Span<UInt8>) {
     for index in bytes.indices { add(bytes[index]) }
   }
 
-  /// What a JSON string spells.
-  mutating func add(spelled text: Span<UInt8>) {
+  init() {}
+
+  /// Of what a JSON string spells.
+  @inline(never)
+  init(spelled text: Span<UInt8>) {
     var reader = JSONStringReader()
     while let byte = reader.next(in: text) { add(byte) }
   }

@@ -47,19 +47,26 @@ struct JSONUnit {
   /// two. Source: Unicode Standard Annex 29, section 3.1.1, the common ones of `Extend` and `ZWJ`.
   var isExtending: Bool {
     switch scalar {
-    case 0x0300...0x036F, 0x0483...0x0489, 0x0591...0x05BD, 0x064B...0x065F, 0x093C,
-      0x093E...0x094F,
+    case 0x0300...0x036F, 0x0483...0x0489, 0x0591...0x05C7, 0x0610...0x061A, 0x064B...0x065F,
+      0x0670,
       0x0E31, 0x0E34...0x0E3A, 0x0E47...0x0E4E, 0x1AB0...0x1AFF, 0x1DC0...0x1DFF, 0x200D,
       0x20D0...0x20FF, 0x3099, 0x309A, 0xFE00...0xFE0F, 0xFE20...0xFE2F, 0x1F3FB...0x1F3FF,
       0xE0020...0xE007F, 0xE0100...0xE01EF:
       true
+    case 0x0900...0x0D7F:
+      // The scripts of India have theirs at the same places, 128 apart.
+      switch scalar & 0x7F {
+      case 0x00...0x03, 0x3C, 0x3E...0x4D, 0x51...0x57, 0x62...0x63: true
+      default: false
+      }
     default: false
     }
   }
 
-  /// Whether it joins what stands on both sides of it (ZERO WIDTH JOINER).
-  var isJoiner: Bool { scalar == 0x200D }
+  /// Whether it joins what stands on both sides of it: ZERO WIDTH JOINER, and what takes its vowel from a letter of India.
+  var isJoiner: Bool {
+    scalar == 0x200D || scalar & 0x7F == 0x4D && scalar >= 0x0900 && scalar <= 0x0D7F
+  }
   /// Half of a flag.
   var isRegionalIndicator: Bool { scalar >= 0x1F1E6 && scalar <= 0x1F1FF }
-  var isSpace: Bool { scalar == 0x20 || scalar == 0x0A || scalar == 0xA0 }
 }

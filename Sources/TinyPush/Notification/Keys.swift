@@ -16,7 +16,7 @@ public enum EnvelopeKey: UInt8, BitwiseCopyable {
   }
 
   /// The one that a JSON key spells.
-  @inline(__always)
+  @inline(never)
   init?(spelled key: Span<UInt8>) {
     if let known = Self.known(key) {
       self = known
@@ -79,7 +79,7 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
   }
 
   /// The one that a JSON key spells, in `aps` or in `alert`.
-  @inline(__always)
+  @inline(never)
   init?(spelled key: Span<UInt8>, isInAlert: Bool) {
     if let known = Self.known(key, isInAlert) {
       self = known

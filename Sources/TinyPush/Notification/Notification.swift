@@ -51,7 +51,7 @@ public struct Notification {
   }
 
   /// Of an array of strings: the content of the one behind that which ends at `end`, and must have one behind it.
-  func nextString(after end: Int, in text: Span<UInt8>) -> Range<Int> {
+  public func nextString(after end: Int, in text: Span<UInt8>) -> Range<Int> {
     var start = end + 1
     while text[start] != 0x22 { start += 1 }
     start += 1

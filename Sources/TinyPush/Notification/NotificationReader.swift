@@ -54,12 +54,13 @@ public struct NotificationReader {
     scanner.skipSpace(text)
     let start = scanner.index
     guard start < text.count else { return isWhole ? .end : .more(from: start) }
-    guard text[start] == 0x7B else {
-      return skip(text, isWhole, from: start, Finding(.notAnObject, at: start), &findings)
-    }
     let before = scanner
     var envelope = Envelope(at: start)
     do throws(JSONProblem) {
+      try scanner.begin(text)
+      guard text[start] == 0x7B else {
+        return skip(text, isWhole, from: start, Finding(.notAnObject, at: start), &findings)
+      }
       try envelope.read(text, by: &scanner, &findings)
     } catch {
       var finding = Finding(.json(error), at: scanner.index)
@@ -87,7 +88,7 @@ public struct NotificationReader {
     _ text: Span<UInt8>, _ isWhole: Bool, from start: Int, _ finding: Finding,
     _ findings: inout Findings
   ) -> Reading {
-    findings.add(finding, isDecisive: true)
+    findings.decide(finding)
     skipToNextObject(text)
     isSkipping = scanner.index == text.count && !isWhole
     return .refused(finding, object: start..<scanner.index)

@@ -73,7 +73,7 @@ struct PayloadReader {
     payload.alert = Alert(range: start + 1..<start + 1)
     payload.isApsEmpty = try !scanner.openObject(text)
     guard !payload.isApsEmpty else { return }
-    var seen = KeysSeen()
+    var seen = KeysSeen(ofObjectAt: start)
     var hasContentAvailable = false
     var isFeltByTheUser = false
     repeat {
@@ -89,7 +89,7 @@ struct PayloadReader {
         continue
       case .badge:
         isFeltByTheUser = true
-        if first != 0x2D && (first < 0x30 || first > 0x39) { findings.add(Finding(.badge, at: at)) }
+        if !text.extracting(at...).isNumber { findings.add(Finding(.badge, at: at)) }
       case .sound:
         isFeltByTheUser = true
         if first != 0x22 { findings.add(Finding(.notString(.sound), at: at)) }
@@ -107,7 +107,7 @@ struct PayloadReader {
       let value = text.extracting(at..<scanner.index)
       if key == .contentAvailable, !value.equals("1") {
         findings.add(Finding(.contentAvailable, at: at))
-      } else if key == .badge, findings.isThorough, !value.isWhole {
+      } else if key == .badge, findings.isThorough, value.isNumber, !value.isWhole {
         findings.add(Finding(.badgeNotWhole, at: at))
       }
     } while try scanner.nextMember(text)
@@ -117,6 +117,7 @@ struct PayloadReader {
   // MARK: - Waste
 
   /// Escapes that take more bytes than what they spell.
+  @inline(never)
   private static func findLongEscapes(
     in text: Span<UInt8>, _ range: Range<Int>, _ findings: inout Findings
   ) {
@@ -178,13 +179,14 @@ extension Alert {
     bytes = range.count - (scanner.spaceBytes - spaceBytes)
   }
 
+  @inline(never)
   private static func check(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
     _ = try scanner.peek(text)
     let start = scanner.index
     guard try scanner.openObject(text) else { return }
-    var seen = KeysSeen()
+    var seen = KeysSeen(ofObjectAt: start)
     repeat {
       let range = try scanner.key(text)
       let key = PayloadKey(spelled: text.extracting(range), isInAlert: true)
@@ -225,8 +227,7 @@ extension JSONScanner {
   /// Where a value is anything but an array of strings; nil: it is one.
   fileprivate mutating func notStrings(_ text: Span<UInt8>) throws(JSONProblem) -> Int? {
     guard try peek(text) == 0x5B else { return index }
-    index += 1
-    guard try !take(0x5D, text) else { return nil }
+    guard try openArray(text) else { return nil }
     repeat {
       guard try peek(text) == 0x22 else { return index }
       _ = try string(text)
@@ -239,16 +240,15 @@ extension JSONScanner {
 struct KeysSeen {
   /// Inferred: far more than any table has, and a bound nonetheless.
   private static let strangersMax = 64
+  /// Where the object's brace is.
+  private let start: Int
   private var known: UInt32 = 0
+  private var strangers = 0
   private(set) var count = 0
-  private var strangers: Strangers?
 
-  private struct Strangers {
-    var hashes: InlineArray<64, UInt64> = .init(repeating: 0)
-    var count = 0
+  init(ofObjectAt start: Int) {
+    self.start = start
   }
-
-  init() {}
 
   func contains(_ key: PayloadKey) -> Bool { known & (1 << key.rawValue) != 0 }
 
@@ -265,27 +265,38 @@ struct KeysSeen {
     }
   }
 
+  /// Nothing is kept of these, which are rare: the object is read again up to the present one.
+  @inline(never)
   private mutating func insertStranger(
     _ range: Range<Int>, in text: Span<UInt8>, _ findings: inout Findings
   ) {
-    var hash = Hash()
-    hash.add(spelled: text.extracting(range))
-    var strangers = self.strangers ?? Strangers()
-    for index in 0..<strangers.count where strangers.hashes[index] == hash.value {
-      findings.add(Finding(.duplicateKey, at: range.lowerBound - 1))
+    strangers += 1
+    guard strangers <= Self.strangersMax else {
+      findings.add(Finding(.apsTooMany, at: range.lowerBound - 1, limit: Self.strangersMax))
       return
     }
-    if strangers.count < Self.strangersMax {
-      strangers.hashes[strangers.count] = hash.value
-      strangers.count += 1
-    } else {
-      findings.add(Finding(.apsTooMany, at: range.lowerBound - 1, limit: Self.strangersMax))
-    }
-    self.strangers = strangers
+    let key = Hash(spelled: text.extracting(range))
+    var scanner = JSONScanner(at: start)
+    do throws(JSONProblem) {
+      _ = try scanner.openObject(text)
+      while true {
+        let before = try scanner.key(text)
+        guard before.lowerBound < range.lowerBound else { return }
+        if Hash(spelled: text.extracting(before)).value == key.value {
+          findings.add(Finding(.duplicateKey, at: range.lowerBound - 1))
+          return
+        }
+        try scanner.skipValue(text)
+        _ = try scanner.nextMember(text)
+      }
+    } catch {}
   }
 }
 
 extension Span<UInt8> {
+  /// Whether a value is a number.
+  fileprivate var isNumber: Bool { self[0] == 0x2D || self[0] >= 0x30 && self[0] <= 0x39 }
+
   /// Whether a number is written without sign, fraction and exponent.
   fileprivate var isWhole: Bool {
     for index in indices where self[index] < 0x30 || self[index] > 0x39 { return false }

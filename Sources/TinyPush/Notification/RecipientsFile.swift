@@ -28,7 +28,8 @@ public enum RecipientsFile {
   public enum Line {
     case nothing
     case recipient(DeviceToken, LanguageTag?)
-    case wrong(Problem)
+    /// At a byte of the line.
+    case wrong(Problem, at: Int)
   }
 
   public enum Problem: UInt8, Error {
@@ -37,6 +38,17 @@ public enum RecipientsFile {
     case word
     case language
     case tooLong
+
+    /// A word for it that stays the same, for programs.
+    public var code: StaticString {
+      switch self {
+      case .tokenSize: "token-size"
+      case .tokenNotHex: "token-not-hex"
+      case .word: "recipient-word"
+      case .language: "recipient-language"
+      case .tooLong: "line-too-long"
+      }
+    }
 
     public var text: StaticString {
       switch self {
@@ -55,17 +67,22 @@ public enum RecipientsFile {
     let token = word(line, from: &place)
     guard token.count > 0 else { return .nothing }
     let digits = line.extracting(token)
-    guard digits.count == DeviceToken.digitCount else { return .wrong(.tokenSize) }
-    guard let device = DeviceToken(hex: digits) else { return .wrong(.tokenNotHex) }
+    guard digits.count == DeviceToken.digitCount else {
+      return .wrong(.tokenSize, at: token.lowerBound)
+    }
+    guard let device = DeviceToken(hex: digits) else {
+      return .wrong(
+        .tokenNotHex, at: token.lowerBound + (DeviceToken.firstNonDigit(digits) ?? 0))
+    }
     var language: LanguageTag?
     while true {
       let word = word(line, from: &place)
       guard word.count > 0 else { return .recipient(device, language) }
       guard language == nil, word.count > 5,
         line.extracting(word.lowerBound..<word.lowerBound + 5).equals("lang=")
-      else { return .wrong(.word) }
+      else { return .wrong(.word, at: word.lowerBound) }
       language = LanguageTag(line.extracting(word.lowerBound + 5..<word.upperBound))
-      guard language != nil else { return .wrong(.language) }
+      guard language != nil else { return .wrong(.language, at: word.lowerBound + 5) }
     }
   }
 

@@ -77,6 +77,17 @@ struct Backlog: ~Copyable {
   @_lifetime(immortal)
   func smallest() -> Span<UInt8> { name(at: first) }
 
+  /// The smallest name that comes behind `name`; nil: there is none. The names must be in order.
+  @_lifetime(immortal)
+  func next(after name: Span<UInt8>) -> Span<UInt8>? {
+    var (low, high) = (first, end)
+    while low < high {
+      let middle = low + (high - low) / 2
+      if name.sorts(before: self.name(at: middle)) { high = middle } else { low = middle + 1 }
+    }
+    return low < end ? self.name(at: low) : nil
+  }
+
   /// Takes the smallest name away, and its repetitions.
   mutating func removeSmallest() {
     var next = first + 1

@@ -1,0 +1,78 @@
+import CLinux
+
+/// `later/` on disk, where notifications wait for their time. It is made when the first comes.
+struct LaterDirectory: ~Copyable {
+  private static let name: StaticString = "later"
+  /// What is being written, until it is whole.
+  private static let partName: StaticString = ".part"
+
+  /// The spool.
+  private let root: Int32
+
+  /// - Parameter root: stays open as long as this is used.
+  init(in root: Int32) {
+    self.root = root
+  }
+
+  private func open(isMade: Bool) -> Descriptor? {
+    var error: Int32 = 0
+    if let directory = Descriptor(root, directory: Self.name, error: &error) { return directory }
+    guard isMade, error == ENOENT, mkdirat(root, Self.name.cString, 0o2770) == 0 else { return nil }
+    return Descriptor(root, directory: Self.name, error: &error)
+  }
+
+  /// Puts a file there, whole or not at all. Its bytes and its name outlive a power cut once the file system is synced.
+  func write(_ bytes: Span<UInt8>, as name: borrowing CString) -> Bool {
+    guard let directory = open(isMade: true) else { return false }
+    var error: Int32 = 0
+    let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW
+    do {
+      guard
+        let file = Descriptor(directory.number, Self.partName.cString, flags, 0o660, error: &error)
+      else { return false }
+      let written = bytes.withUnsafeBytes { CLinux.write(file.number, $0.baseAddress, $0.count) }
+      guard Int(written) == bytes.count else {
+        unlinkat(directory.number, Self.partName.cString, 0)
+        return false
+      }
+    }
+    return renameat(directory.number, Self.partName.cString, directory.number, name.pointer) == 0
+  }
+
+  /// Offers every name.
+  func scan(_ courier: inout Courier) {
+    guard let directory = open(isMade: false) else { return }
+    let buffer = FixedBuffer<UInt8>(capacity: 32_768)
+    DirectoryEntry.forEach(in: directory.number, buffer.room()) { entry in
+      if entry.mayBeFile { courier.offerLater(CString.span(entry.name)) }
+    }
+  }
+
+  /// Moves the file that is due to `new/`.
+  func release(_ courier: inout Courier, to new: Int32) {
+    guard let directory = open(isMade: false) else { return courier.couldNotRelease(isGone: true) }
+    let name = CString(courier.dueName())
+    var released = Text(capacity: 300)
+    courier.appendReleasedName(to: &released)
+    let target = released.cString()
+    if renameat(directory.number, name.pointer, new, target.pointer) == 0 {
+      courier.released()
+    } else {
+      courier.couldNotRelease(isGone: clinux_errno() == ENOENT)
+    }
+  }
+
+  /// Removes what is replaced. Returns how many files that were.
+  func cancel(_ courier: borrowing Courier) -> Int {
+    guard let directory = open(isMade: false) else { return 0 }
+    let buffer = FixedBuffer<UInt8>(capacity: 32_768)
+    var count = 0
+    DirectoryEntry.forEach(in: directory.number, buffer.room()) { entry in
+      guard courier.isReplaced(CString.span(entry.name)),
+        unlinkat(directory.number, entry.name, 0) == 0
+      else { return }
+      count += 1
+    }
+    return count
+  }
+}

@@ -1,0 +1,122 @@
+/// Notifications with a `collapse-id`: one of the same id and the same recipients that waits behind it in the spool replaces
+/// it. Before the first is sent, what waits is looked through; and before one is passed over, the one that replaces it
+/// is seen to be there still. So the last of them is always sent.
+extension Courier {
+  /// How far it is known of the notification that is being read whether it is replaced.
+  struct Collapsing {
+    enum Stage {
+      /// The rest of its own file, and then what waits, is looked through.
+      case own, waiting
+      /// The one that replaces it is looked at once more; and whether it was there.
+      case verifying
+      case verified(Bool)
+      /// Nothing that waits replaces it.
+      case settled
+    }
+
+    var place: FilePlace
+    var stage = Stage.own
+  }
+
+  enum Collapse {
+    case send
+    case replaced
+    case wants(Step)
+  }
+
+  /// What becomes of a notification with a `collapse-id`, or what must be done to find out.
+  mutating func collapse(_ notification: Notification, of now: inout Reading) -> Collapse {
+    let key = notification.collapseKey
+    let offset = now.inputOffset + Int64(notification.object.lowerBound)
+    let place = FilePlace(claim: now.claim, offset: offset, recipient: 0)
+    var state = collapsing ?? Collapsing(place: place)
+    if state.place != place || collapsing == nil {
+      state = Collapsing(place: place)
+      survey.abandon()
+      isSurveyingWaiting = false
+    }
+    defer { collapsing = state }
+    while true {
+      switch state.stage {
+      case .own:
+        if survey.isReading { return .wants(.survey) }
+        state.stage = .waiting
+        // Is anything behind it?
+        guard !now.isSurveyed, !isLast(notification, now) else { continue }
+        now.isSurveyed = true
+        survey.begin(claims.name(now.claim), at: offset)
+        return .wants(.survey)
+      case .waiting:
+        if survey.isReading { return .wants(.survey) }
+        if isSurveyingWaiting {
+          survey.passed()
+          isSurveyingWaiting = false
+        }
+        backlog.putInOrder()
+        guard let next = backlog.next(after: survey.through()) else {
+          state.stage = .verifying
+          continue
+        }
+        survey.begin(next)
+        isSurveyingWaiting = true
+        return .wants(.survey)
+      case .verifying:
+        guard let entry = survey.entry(key) else {
+          state.stage = .settled
+          continue
+        }
+        let isOwn = entry.file == claims[now.claim].identity
+        if isOwn, entry.offset > offset { return .replaced }
+        guard !isOwn, !claims.contains(inode: entry.file.inode) else {
+          survey.remove(key)
+          state.stage = .settled
+          continue
+        }
+        collapsingKey = key
+        return .wants(.verify)
+      case .verified(true): return .replaced
+      case .verified(false):
+        survey.remove(key)
+        state.stage = .settled
+      case .settled: return .send
+      }
+    }
+  }
+
+  /// Whether nothing but white space follows it in its file.
+  private func isLast(_ notification: Notification, _ now: Reading) -> Bool {
+    guard now.isWhole else { return false }
+    for index in notification.object.upperBound..<now.inputBytes where input[index] > 0x20 {
+      return false
+    }
+    return true
+  }
+
+  // MARK: - Results of steps
+
+  /// The name of the file in `new/` to look through or to look at, followed by a NUL.
+  @_lifetime(borrow self)
+  public func surveyName() -> Span<UInt8> { survey.fileName() }
+
+  /// Where to read it from, and to where.
+  public var surveyOffset: Int64 { survey.readOffset }
+  public var surveyRoom: UnsafeMutableBufferPointer<UInt8> { survey.room }
+
+  /// More of it is there; with `isWhole` it was all.
+  public mutating func surveyed(_ identity: FileIdentity, bytes: Int, isWhole: Bool) {
+    survey.filled(identity, bytes: bytes, isWhole: isWhole, settings.rules, &findings)
+  }
+
+  /// It is gone, or cannot be read.
+  public mutating func couldNotSurvey() { survey.abandon() }
+
+  /// The file that is to replace a notification: its name, followed by a NUL, and which file it must be.
+  @_lifetime(borrow self)
+  public func verifiedName() -> Span<UInt8> { survey.name(of: collapsingKey) }
+  public var verifiedIdentity: FileIdentity? { survey.entry(collapsingKey)?.file }
+
+  /// Whether it is there still.
+  public mutating func verified(_ isThere: Bool) {
+    collapsing?.stage = .verified(isThere)
+  }
+}

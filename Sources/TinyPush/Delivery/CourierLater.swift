@@ -1,0 +1,139 @@
+/// Notifications whose `not-before` is to come: they wait in `later/`, each in a file of its own whose name begins with the
+/// second at which it is due. So any number of them costs nothing, and the next one is the smallest name.
+extension Courier {
+  /// Whether its time has not come, as far as this machine knows the time.
+  func isEarly(_ notification: Notification) -> Bool {
+    guard notification.notBefore > 0 else { return false }
+    guard let wall = time.wallSeconds else { return true }
+    return Int64(notification.notBefore) > wall
+  }
+
+  /// Puts a notification into `later/`: the shell records it as it would a failure, and the file it stands in goes its way.
+  mutating func postpone(_ notification: Notification, of now: inout Reading) {
+    now.isAtStart = false
+    failure.clear()
+    appendInOneLine(input.looseSpan(notification.object))
+    failure.append("\n")
+    if notification.collapseKey != 0 { cancel(notification.collapseKey, now) }
+    laterName.clear()
+    LaterName.append(
+      due: notification.notBefore, key: notification.collapseKey, source: claims.name(now.claim),
+      claims[now.claim].identity,
+      offset: now.inputOffset + Int64(notification.object.lowerBound), to: &laterName)
+    pending = PendingFailure(claim: now.claim, isPostponed: true)
+  }
+
+  /// It is in `later/`.
+  mutating func putLater() {
+    counters.postponed += 1
+    later.offer(laterName.looseBytes, isFromScan: false)
+    guard let due = LaterName(laterName.looseBytes)?.due else { return }
+    nextDue = min(nextDue ?? due, due)
+  }
+
+  /// Whether what is to be recorded is a notification that waits, in the file ``laterFileName()`` of `later/`.
+  public var isPostponing: Bool { pending?.isPostponed ?? false }
+
+  @_lifetime(borrow self)
+  public func laterFileName() -> Span<UInt8> { laterName.bytes }
+
+  // MARK: - Cancelling
+
+  /// Has what a notification of this key replaces removed from `later/`.
+  mutating func cancel(_ key: UInt64, _ now: Reading) {
+    // Nothing waits there?
+    guard !later.isEmpty || !later.isComplete else { return }
+    laterName.clear()
+    cancelKey = key
+    cancelName.clear()
+    cancelName.append(bytes: claims.name(now.claim))
+  }
+
+  /// Whether a file of `later/` is replaced by the notification that was just read.
+  public func isReplaced(_ name: Span<UInt8>) -> Bool {
+    guard let cancelKey, !name.equals(laterName.bytes) else { return false }
+    return LaterName.isReplaced(name, by: cancelName.bytes, key: cancelKey)
+  }
+
+  /// So many files of `later/` were replaced, and are gone.
+  public mutating func cancelled(_ count: Int) {
+    cancelKey = nil
+    counters.superseded += UInt64(count)
+  }
+
+  // MARK: - Releasing
+
+  /// A file of this name is in `later/`.
+  public mutating func offerLater(_ name: Span<UInt8>) {
+    if LaterName(name) != nil { later.offer(name) }
+  }
+
+  /// What is to be done for those that are due.
+  mutating func releaseStep() -> Step? {
+    if let until = laterPausedUntil {
+      guard time.now >= until else { return nil }
+      laterPausedUntil = nil
+    }
+    if isLaterScanWanted || later.isEmpty && !later.isComplete {
+      isLaterScanWanted = false
+      later.startScan()
+      isLaterChanged = true
+      return .scanLater
+    }
+    if isLaterChanged {
+      isLaterChanged = false
+      noteDue()
+    }
+    guard isReleaseDue else { return nil }
+    later.putInOrder()
+    return .release
+  }
+
+  /// Whether something in `later/` has to be looked at now.
+  var isReleaseDue: Bool {
+    guard laterPausedUntil == nil else { return false }
+    if isLaterScanWanted { return true }
+    guard let nextDue, let wall = time.wallSeconds else { return false }
+    return nextDue <= wall
+  }
+
+  /// When the next one is due.
+  var releaseAt: Instant? {
+    if let laterPausedUntil { return laterPausedUntil }
+    guard let nextDue, let wall = time.wallSeconds, nextDue > wall else { return nil }
+    return time.now + .seconds(UInt64(nextDue - wall))
+  }
+
+  /// Finds the next one.
+  mutating func noteDue() {
+    later.putInOrder()
+    nextDue = later.isEmpty ? nil : LaterName(later.smallest())?.due
+  }
+
+  /// The name in `later/` of the file that is due, and what it is to be called in `new/`.
+  @_lifetime(borrow self)
+  public func dueName() -> Span<UInt8> { later.smallest() }
+
+  public func appendReleasedName(to text: inout Text) {
+    let name = later.smallest()
+    LaterName(name)?.appendReleased(name, to: &text)
+  }
+
+  /// The file was moved to `new/`.
+  public mutating func released() {
+    var name = Text(capacity: 300)
+    appendReleasedName(to: &name)
+    later.removeSmallest()
+    isLaterChanged = true
+    offer(name.looseBytes)
+  }
+
+  /// It could not be moved: it is gone, or the disk refuses, and it is tried again later.
+  public mutating func couldNotRelease(isGone: Bool) {
+    later.removeSmallest()
+    isLaterChanged = true
+    guard !isGone else { return }
+    laterPausedUntil = time.now + Self.heldPauseMin
+    isLaterScanWanted = true
+  }
+}

@@ -1,0 +1,75 @@
+/// The name of a file in `later/`, where a notification waits for its `not-before`:
+/// `DUE.KEY.HASH.NAME`, the UNIX second at which it is due in ten digits, the key of its `collapse-id` and a hash of what it
+/// was taken from in 16 hex digits each, and the name of the file that held it.
+///
+/// So the smallest name is the next one due. The same notification, read again after a crash, comes to the same name.
+public struct LaterName {
+  static let dueDigits = 10
+  static let hashDigits = 16
+  /// Where NAME begins.
+  static let headBytes = dueDigits + 2 * hashDigits + 3
+  private static let nameBytesMax = 255
+
+  /// UNIX seconds, UTC.
+  let due: Int64
+  let key: UInt64
+  private let hash: Range<Int>
+
+  /// Nil: it is none of ours.
+  public init?(_ name: Span<UInt8>) {
+    guard name.count > Self.headBytes, name[10] == 0x2E, name[27] == 0x2E, name[44] == 0x2E else {
+      return nil
+    }
+    var due: Int64 = 0
+    for index in 0..<Self.dueDigits {
+      guard name[index] >= 0x30, name[index] <= 0x39 else { return nil }
+      due = due * 10 + Int64(name[index] - 0x30)
+    }
+    var key: UInt64 = 0
+    for index in 11..<27 {
+      guard let digit = DeviceToken.hexValue(name[index]) else { return nil }
+      key = key << 4 | UInt64(digit)
+    }
+    for index in 28..<44 where DeviceToken.hexValue(name[index]) == nil { return nil }
+    self.due = due
+    self.key = key
+    hash = 28..<44
+  }
+
+  /// Composes one.
+  ///
+  /// - Parameters:
+  ///   - source: the name of the file that holds the notification.
+  ///   - offset: where in it.
+  static func append(
+    due: UInt32, key: UInt64, source: Span<UInt8>, _ identity: FileIdentity, offset: Int64,
+    to text: inout Text
+  ) {
+    var hash = Hash()
+    hash.add(source)
+    hash.add(identity.inode)
+    hash.add(UInt64(bitPattern: identity.changeTimeNs))
+    hash.add(UInt64(bitPattern: offset))
+    text.append(due, digits: dueDigits)
+    text.append(".")
+    text.append(hex: key)
+    text.append(".")
+    text.append(hex: hash.value)
+    text.append(".")
+    text.append(bytes: source.extracting(0..<min(source.count, nameBytesMax - headBytes)))
+  }
+
+  /// What the file is called in `new/` once it is due: as it was called before, so that it keeps its place, and never as
+  /// another one.
+  func appendReleased(_ name: Span<UInt8>, to text: inout Text) {
+    text.append(bytes: name.extracting(Self.headBytes..<name.count))
+    text.append(".")
+    text.append(bytes: name.extracting(hash))
+  }
+
+  /// Whether a notification of the file `name` that has the key `key` replaces this one.
+  public static func isReplaced(_ later: Span<UInt8>, by name: Span<UInt8>, key: UInt64) -> Bool {
+    guard let known = LaterName(later), known.key == key else { return false }
+    return !name.sorts(before: later.extracting(headBytes..<later.count))
+  }
+}

@@ -1,0 +1,180 @@
+import CLinux
+import TinyPush
+
+/// What `tinypush check` says: for people, with an excerpt of the source, or for programs.
+struct CheckReport: ~Copyable {
+  private let isJSON: Bool
+  private let isColoured: Bool
+  private let width: Int
+  private var output = Text(capacity: 131_072)
+  var progress: ProgressBar
+  private(set) var hasErrors = false
+  /// Of what is said next.
+  var code = Text(capacity: 64)
+  var message = Text(capacity: 8192)
+
+  /// How many things a file has, and of how many what is to be said.
+  struct Tally {
+    var count = 0
+    var refused = 0
+    var warnings = 0
+  }
+
+  @inline(never)
+  init(isJSON: Bool) {
+    self.isJSON = isJSON
+    let isTerminal = isatty(STDOUT_FILENO) == 1
+    isColoured = isTerminal && Self.isUnset("NO_COLOR") && !Self.isDumb
+    // Text is indented by two.
+    let columns = isTerminal ? Int(clinux_terminal_columns(STDOUT_FILENO)) : 0
+    width = min(columns > 0 ? columns : 80, 400) - 2
+    progress = ProgressBar(isWanted: true)
+  }
+
+  deinit {}
+
+  private static func isUnset(_ name: StaticString) -> Bool {
+    guard let value = getenv(name.cString) else { return true }
+    return value[0] == 0
+  }
+
+  private static var isDumb: Bool {
+    guard let value = getenv(("TERM" as StaticString).cString) else { return true }
+    return CString.span(value).equals("dumb")
+  }
+
+  @inline(never)
+  mutating func take(_ finding: Finding) {
+    finding.appendCode(to: &code)
+    finding.describe(in: &message)
+  }
+
+  /// Says ``code`` and ``message`` of a place, which is no earlier than the one before.
+  @inline(never)
+  mutating func say(
+    _ source: inout SourceText, _ place: Int, isWarning: Bool, notificationLine: Int = 0
+  ) {
+    if !isWarning { hasErrors = true }
+    source.go(to: place)
+    let text = source.text
+    let end = Excerpt.end(of: place, in: text)
+    let severity: StaticString = isWarning ? "warning" : "error"
+    if isJSON {
+      sayJSON(source, place..<end, severity, notificationLine)
+    } else {
+      paint(Style.strong)
+      output.append(printable: CString.span(source.path))
+      output.append(":")
+      output.append(source.line)
+      output.append(":")
+      output.append(source.column)
+      output.append(": ")
+      paint(isWarning ? Style.warning : Style.error)
+      output.append(severity)
+      output.append(":")
+      paint(Style.plain)
+      output.append(" ")
+      output.append(message)
+      output.append("\n  ")
+      let excerpt = Excerpt(text, line: source.lineStart, place: place..<end, width: width)
+      excerpt.appendLine(of: text, to: &output)
+      output.append("\n  ")
+      excerpt.appendIndent(to: &output)
+      paint(Style.place)
+      excerpt.appendCaret(to: &output)
+      paint(Style.plain)
+      output.append("\n")
+    }
+    code.clear()
+    message.clear()
+    if output.count > 32_768 { flush() }
+  }
+
+  @inline(never)
+  private mutating func sayJSON(
+    _ source: borrowing SourceText, _ place: Range<Int>, _ severity: StaticString,
+    _ notificationLine: Int
+  ) {
+    var endColumn = source.column
+    let text = source.text
+    for index in place where text[index] & 0xC0 != 0x80 { endColumn += 1 }
+    output.append("{\"file\":")
+    output.append(json: CString.span(source.path))
+    number("line", source.line)
+    number("column", source.column)
+    number("end_column", endColumn)
+    output.append(",\"offset\":")
+    output.append(source.byteOffset)
+    if notificationLine > 0 { number("notification_line", notificationLine) }
+    output.append(",\"severity\":\"")
+    output.append(severity)
+    output.append("\",\"code\":\"")
+    output.append(code)
+    output.append("\",\"message\":")
+    output.append(json: message)
+    output.append("}\n")
+  }
+
+  private mutating func number(_ key: StaticString, _ value: Int) {
+    output.append(",\"")
+    output.append(key)
+    output.append("\":")
+    output.append(value)
+  }
+
+  /// So many more were found than are said.
+  mutating func sayMore(_ path: UnsafePointer<CChar>, _ count: Int) {
+    guard count > 0, !isJSON else { return }
+    output.append(printable: CString.span(path))
+    output.append(": and ")
+    output.append(count)
+    output.append(" more in this notification\n")
+  }
+
+  /// What is in a file, unless one thing only is, of which all was said.
+  @inline(never)
+  mutating func sum(_ path: UnsafePointer<CChar>, _ tally: Tally, _ noun: StaticString) {
+    guard !isJSON, tally.count != 1 || tally.refused + tally.warnings != 1 else { return }
+    output.append(printable: CString.span(path))
+    output.append(": ")
+    append(tally.count, noun)
+    if tally.refused + tally.warnings == 0 { output.append(", all well") }
+    if tally.refused > 0 {
+      output.append(", ")
+      output.append(tally.refused)
+      output.append(" refused")
+    }
+    if tally.warnings > 0 {
+      output.append(", ")
+      append(tally.warnings, "warning")
+    }
+    output.append("\n")
+  }
+
+  private mutating func append(_ count: Int, _ noun: StaticString) {
+    output.append(count)
+    output.append(" ")
+    output.append(noun)
+    if count != 1 { output.append("s") }
+  }
+
+  /// Writes it out.
+  mutating func flush() {
+    guard output.count > 0 else { return }
+    progress.clear()
+    output.write(to: STDOUT_FILENO)
+    output.clear()
+  }
+
+  private enum Style {
+    static var strong: StaticString { "\u{1B}[1m" }
+    static var error: StaticString { "\u{1B}[31m" }
+    static var warning: StaticString { "\u{1B}[35m" }
+    static var place: StaticString { "\u{1B}[32m" }
+    static var plain: StaticString { "\u{1B}[0m" }
+  }
+
+  private mutating func paint(_ style: StaticString) {
+    if isColoured { output.append(style) }
+  }
+}

@@ -1,0 +1,88 @@
+import CLinux
+import TinyPush
+
+/// A file that is read in pieces, and where in it people would say something is.
+struct SourceText: ~Copyable {
+  let path: UnsafePointer<CChar>
+  private let descriptor: Int32
+  /// 0: unknown.
+  private let fileBytes: UInt64
+  private let input = FixedBuffer<UInt8>(capacity: 2 * NotificationReader.objectBytesMax)
+  private var count = 0
+  private var offset: UInt64 = 0
+  private(set) var isWhole = false
+  /// A place in the text: of the file, its line and the characters before it there, and where that line begins in the
+  /// text, or what is left of it.
+  private var place = 0
+  private(set) var line = 1
+  private var characters = 0
+  private(set) var lineStart = 0
+
+  /// What is kept of a line for its excerpt when reading goes on.
+  private static var keptBytes: Int { 2048 }
+
+  /// Why it cannot be read on; then the text is whole.
+  private(set) var failure: InputFile.Problem?
+
+  /// - Parameter descriptor: is closed in the end.
+  @inline(never)
+  init(_ path: UnsafePointer<CChar>, _ descriptor: Int32) {
+    self.path = path
+    self.descriptor = descriptor
+    var information = stat()
+    let isRegular = fstat(descriptor, &information) == 0 && clinux_is_regular(&information) != 0
+    fileBytes = isRegular ? UInt64(information.st_size) : 0
+  }
+
+  deinit { close(descriptor) }
+
+  var text: Span<UInt8> {
+    @_lifetime(immortal) get { input.looseSpan(0..<count) }
+  }
+
+  var isFull: Bool { count == input.capacity }
+
+  /// Reads what follows; what stood at `from` then stands at the place that it returns.
+  mutating func readOn(from: Int, _ report: inout CheckReport) -> Int {
+    report.flush()
+    go(to: from)
+    let start = max(lineStart, from - Self.keptBytes)
+    input.move(from: start, to: 0, count: count - start)
+    count -= start
+    offset += UInt64(start)
+    place -= start
+    lineStart = max(lineStart - start, 0)
+    let room = input.room(from: count)
+    var result: Int
+    repeat {
+      result = read(descriptor, room.baseAddress, room.count)
+    } while result < 0
+      && clinux_errno() == EINTR
+    if result < 0 { failure = .cannotRead(clinux_errno()) }
+    isWhole = result <= 0
+    count += max(result, 0)
+    if fileBytes > 0 { report.progress.show(bytes: offset + UInt64(count), of: fileBytes) }
+    return from - start
+  }
+
+  /// Goes on to a place; never back.
+  mutating func go(to end: Int) {
+    while place < end {
+      let byte = input[place]
+      place += 1
+      if byte == 0x0A {
+        line += 1
+        characters = 0
+        lineStart = place
+      } else if byte & 0xC0 != 0x80 {
+        characters += 1
+      }
+    }
+  }
+
+  /// As people count.
+  var column: Int { characters + 1 }
+
+  /// Of the file.
+  var byteOffset: UInt64 { offset + UInt64(place) }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import Testing
+
+/// Notifications that wait: for their time, or until one comes that replaces them; and those that go to recipients files.
+@Suite struct WaitingTests {
+  private func notification(_ alert: String, _ members: String) -> String {
+    #"{"payload":{"aps":{"alert":"\#(alert)"}},\#(members)}"# + "\n"
+  }
+
+  private var now: Int { Int(Date().timeIntervalSince1970) }
+
+  @Test(arguments: Build.all)
+  func `recipients files are read anew, and each gets the alert in its language`(build: String)
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    try box.write(
+      "# the family\n\(token(1)) lang=fr-CA\n\(token(2))  # nobody knows\n",
+      to: "recipients/family")
+    let gateway = try Gateway(in: box)
+    let settings = ["recipients=\(box.path)/recipients", "default-language=de"]
+    let agent = try box.agent(gateway, build: build, settings)
+    let languages = #""localized":{"fr":"Cuve vide","de":"Tank leer"}"#
+    try box.drop(notification("Tank low", #""to":"family",\#(languages)"#), as: "1")
+    try wait(for: "two") { try gateway.alerts(in: box).count == 2 }
+    try #expect(gateway.alerts(in: box) == ["Cuve vide", "Tank leer"])
+    try box.write("\(token(3)) lang=es\nnobody\n", to: "recipients/family")
+    try box.drop(notification("Tank low", #""to":["family","friends"]"#), as: "2")
+    try wait(for: "three") { try gateway.alerts(in: box).count == 3 }
+    try wait(for: "what is wrong with them") { try box.failures("2").count == 2 }
+    let reasons = try box.failures("2").map { $0["reason"] as? String ?? "" }
+    #expect(
+      reasons.first?.hasPrefix("recipients file family, line 2: a device token has 64") == true)
+    #expect(reasons.last == "recipients file friends: there is none of this name: make it, a device token a line")
+    agent.kill()
+  }
+
+  @Test func `a notification waits for its time over restarts, and is then delivered`() async throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let due = now + 4
+    try box.drop(
+      notification("later", #""token":"\#(token(1))","not-before":\#(due)"#)
+        + notification("never", #""token":"\#(token(1))","not-before":4000000000"#)
+        + notification("now", #""token":"\#(token(1))""#), as: "a")
+    let first = try box.deliver(gateway)
+    #expect(first.status == 0, "\(first.errors)")
+    #expect(box.names(in: "new") == [])
+    let waiting = box.names(in: "later")
+    #expect(waiting.count == 2)
+    #expect(waiting.first?.hasPrefix("\(due).") == true)
+    #expect(waiting.allSatisfy { $0.hasSuffix(".a") })
+    let agent = try box.agent(gateway)
+    try await wait(for: "it") { try gateway.alerts(in: box) == ["now", "later"] }
+    #expect(now >= due)
+    #expect(box.names(in: "later") == [waiting[1]])
+    agent.kill()
+  }
+
+  @Test func `of those that wait with one collapse-id the last is delivered`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    for level in 1...200 {
+      let members = #""token":"\#(token(level % 2))","collapse-id":"tank""#
+      try box.drop(notification("\(level)", members), as: "reading-\(1000 + level)")
+    }
+    let later = #""token":"\#(token(9))","collapse-id":"tank","not-before":4000000000"#
+    try box.drop(notification("put off", later), as: "z1")
+    let first = try box.deliver(gateway)
+    #expect(first.status == 0, "\(first.errors)")
+    try #expect(gateway.alerts(in: box) == ["199", "200"])
+    #expect(box.names(in: "new") == [])
+    #expect(box.names(in: "later").count == 1)
+    try box.drop(notification("at once", #""token":"\#(token(9))","collapse-id":"tank""#), as: "z2")
+    let second = try box.deliver(gateway)
+    #expect(second.status == 0, "\(second.errors)")
+    try #expect(gateway.alerts(in: box) == ["199", "200", "at once"])
+    #expect(box.names(in: "later") == [])
+  }
+}

@@ -1,0 +1,94 @@
+import Testing
+
+@testable import Simulation
+@testable import TinyPush
+
+private let notYet = #", "not-before": 1700000100"#
+
+@Test func `of those that wait with one id the last is sent`() {
+  let world = World(once: true)
+  for number in 1...5 {
+    world.put("a\(number)", 1, collapsing: "tank", with: #", "ttl": \#(number)00"#)
+  }
+  world.put("b", 2, collapsing: "tank")
+  world.put("c", 1, collapsing: "door")
+  world.put("d", 3)
+  world.runToEnd()
+  #expect(world.accepted == [1, 2, 1, 3])
+  #expect(world.pushes.first?.expiration == 1_700_000_500)
+  #expect(world.courier.counters.superseded == 4)
+}
+
+@Test func `of those in one file the last is sent, and those that came before it went`() {
+  let world = World(once: true)
+  let lines = (1...50).map { World.notification($0 % 5 + 1, with: #", "collapse-id": "x""#) }
+  world.put(
+    "a", lines.joined(separator: "\n"),
+    items: (1...50).map { Item(number: $0 % 5 + 1, collapseID: "x") }, tells: true)
+  world.ledger.forbidsLoss = false
+  world.runToEnd()
+  #expect(world.accepted == [2, 3, 4, 5, 1])
+  #expect(world.courier.counters.superseded == 45)
+}
+
+@Test func `what was sent is not replaced, and what comes later is sent`() {
+  let world = World()
+  for number in 0..<5 {
+    world.after(UInt64(number) * 1000) { world.put("z\(9 - number)", 1, collapsing: "tank") }
+  }
+  world.run(.seconds(60))
+  #expect(world.accepted == [1, 1, 1, 1, 1])
+  #expect(world.waiting == [])
+}
+
+@Test func `one that is refused, or gone, replaces nothing`() {
+  let world = World(once: true)
+  world.put("a", 1, collapsing: "tank")
+  world.put("b", text: World.notification(1, with: #", "collapse-id": "tank", "prority": 5"#))
+  world.put("c", 1, collapsing: "tank")
+  world.beforeStep = { [unowned world] word in
+    if word == .survey { world.delete("c") }
+  }
+  world.runToEnd()
+  #expect(world.accepted == [1])
+  #expect(world.failures.count == 1)
+}
+
+@Test func `one that waits for its time is replaced by one that comes later`() {
+  let world = World()
+  world.put("a", 1, collapsing: "tank", with: notYet)
+  world.run(.seconds(10))
+  #expect(world.later.count == 1)
+  world.put("b", 1, collapsing: "tank")
+  world.put("c", 2, collapsing: "tank")
+  world.run(.seconds(200))
+  #expect(world.accepted == [1, 2])
+  #expect(world.later.isEmpty)
+  #expect(world.courier.counters.superseded == 1)
+}
+
+@Test func `one that waits may be put off, and brought forward`() {
+  let world = World()
+  world.put("a", 1, collapsing: "tank", with: notYet)
+  world.run(.seconds(5))
+  world.put("b", 1, collapsing: "tank", with: #", "not-before": 1700000300"#)
+  world.run(.seconds(200))
+  #expect(world.accepted == [])
+  #expect(world.later.count == 1)
+  world.put("c", 1, collapsing: "tank", with: #", "not-before": 1700000250"#)
+  world.run(.seconds(60))
+  #expect(world.accepted == [1])
+  world.run(.seconds(100))
+  #expect(world.accepted == [1])
+}
+
+@Test(arguments: ["a", "b"])
+func `a cut changes nothing of it`(cutAt: String) {
+  let world = World()
+  world.verdict = { $0.connection == 1 ? .vanish : .accept }
+  for number in 1...3 { world.put("\(cutAt)\(number)", 1, collapsing: "tank") }
+  world.put("c", 2)
+  world.run(.seconds(600))
+  #expect(Set(world.accepted) == [1, 2])
+  #expect(world.courier.counters.superseded == 2)
+}

@@ -1,0 +1,116 @@
+import Testing
+
+@testable import Simulation
+@testable import TinyPush
+
+private let start: Int64 = 1_700_000_000
+
+private func notBefore(_ seconds: Int64) -> String { #", "not-before": \#(start + seconds)"# }
+
+@Test func `a notification waits for its time, and those behind it do not`() {
+  let world = World()
+  world.put("a", text: World.notification(1, with: notBefore(100)), numbers: [1])
+  world.put("b", 2)
+  world.run(.seconds(99))
+  #expect(world.accepted == [2])
+  #expect(world.waiting == [])
+  #expect(world.later.count == 1)
+  world.run(.seconds(3))
+  #expect(world.accepted == [2, 1])
+  #expect(world.later.isEmpty)
+  world.run(.seconds(60))
+  #expect(world.waiting == [])
+}
+
+@Test func `of a file that holds several, each waits for its own time`() {
+  let world = World()
+  world.put(
+    "a",
+    text: [
+      World.notification(1, with: notBefore(300)), World.notification(2),
+      World.notification(3, with: notBefore(100)), World.notification(4, with: notBefore(-5)),
+      World.notification(5, with: notBefore(200)),
+    ].joined(separator: "\n"), numbers: [1, 2, 3, 4, 5])
+  world.run(.seconds(90))
+  #expect(world.accepted == [2, 4])
+  world.run(.seconds(300))
+  #expect(world.accepted == [2, 4, 3, 5, 1])
+  #expect(world.courier.counters.postponed == 3)
+}
+
+@Test func `with once, what is not due yet stays, and the next run delivers it`() {
+  let world = World(once: true)
+  world.put("a", text: World.notification(1, with: notBefore(1000)), numbers: [1])
+  world.put("b", 2)
+  world.runToEnd()
+  #expect(world.accepted == [2])
+  world.timeline.advance(to: world.timeline.now + .seconds(1000))
+  world.restart()
+  world.runToEnd()
+  #expect(world.accepted == [2, 1])
+}
+
+@Test(arguments: [false, true])
+func `a clock that is set is noticed`(isUnset: Bool) {
+  let world = World()
+  if isUnset { world.wallAtStart = nil }
+  world.put("a", text: World.notification(1, with: notBefore(86_400)), numbers: [1])
+  world.put("b", text: World.notification(2, with: notBefore(90_000)), numbers: [2])
+  world.run(.seconds(60))
+  #expect(world.accepted == [])
+  world.after(100) { world.wallAtStart = start + 86_400 }
+  world.run(.seconds(2))
+  #expect(world.accepted == [1])
+  world.after(100) { world.wallAtStart = start }
+  world.run(.seconds(7200))
+  #expect(world.accepted == [1])
+  world.run(.seconds(86_400))
+  #expect(world.accepted == [1, 2])
+}
+
+@Test func `any number may wait`() {
+  let world = World()
+  for number in 1...9000 {
+    world.put(
+      "\(number)", text: World.notification(number, with: notBefore(Int64(10_000 - number))),
+      numbers: [number])
+  }
+  world.run(.seconds(900))
+  #expect(world.accepted == [])
+  #expect(world.later.count == 9000)
+  world.run(.milliseconds(199_500))
+  #expect(world.accepted == Array((8901...9000).reversed()))
+  let idle = world.steps
+  world.run(.seconds(1))
+  #expect(world.steps - idle < 40)
+  world.run(.seconds(9000))
+  #expect(world.accepted == Array((1...9000).reversed()))
+}
+
+@Test func `when it cannot be put aside it stays where it is, and no other is held up`() {
+  let world = World()
+  world.canRecord = false
+  world.put("a", text: World.notification(1, with: notBefore(100)), numbers: [1])
+  world.put("b", 2)
+  world.run(.seconds(90))
+  #expect(world.accepted == [2])
+  #expect(world.waiting == ["a"])
+  world.canRecord = true
+  world.run(.seconds(900))
+  #expect(world.accepted == [2, 1])
+  #expect(world.waiting == [])
+}
+
+@Test func `after a crash it is put aside once`() {
+  let world = World()
+  world.canRemove = false
+  world.put("a", text: World.notification(1, with: notBefore(100)), numbers: [1])
+  world.run(.seconds(10))
+  #expect(world.waiting == ["a"] && world.later.count == 1)
+  world.restart()
+  world.run(.seconds(10))
+  #expect(world.later.count == 1)
+  world.canRemove = true
+  world.run(.seconds(600))
+  #expect(Set(world.accepted) == [1])
+}

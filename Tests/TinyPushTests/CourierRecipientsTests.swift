@@ -1,0 +1,143 @@
+import Testing
+
+@testable import Simulation
+@testable import TinyPush
+
+private let toFamily = #"{"to": "family", "payload": {"aps": {"alert": "Tank low"}}}"#
+
+private func put(_ world: World, _ name: String, _ text: String, _ numbers: Int...) {
+  world.put(name, text: text, numbers: numbers)
+}
+
+@Test(arguments: [Int.max, 100, 7])
+func `a notification goes to all in its recipients file, in order`(readBytes: Int) {
+  let world = World(once: true)
+  world.readBytesMax = readBytes
+  world.putList(
+    "family", "# the family", "", World.token(3), "  \(World.token(1)) lang=fr-CA # Marie\r",
+    "\t", World.token(2).uppercased())
+  put(world, "a", toFamily, 3, 1, 2)
+  world.put("b", 4)
+  world.runToEnd()
+  #expect(world.accepted == [3, 1, 2, 4])
+  #expect(world.failures.isEmpty)
+}
+
+@Test
+func `tokens come before the files, which come in their order, and a bare payload is for all`() {
+  let world = World(once: true)
+  world.putList("default", World.token(9))
+  world.putList("one", World.token(1), World.token(2))
+  world.putList("two", World.token(3))
+  let aps = #"{"aps": {"alert": "Tank low"}}"#
+  put(
+    world, "a",
+    #"{"to": ["two", "one", "two"], "payload": \#(aps), "token": "\#(World.token(5))"}\#(aps)"#, 5,
+    3, 1, 2, 3, 9)
+  world.runToEnd()
+  #expect(world.accepted == [5, 3, 1, 2, 3, 9])
+  #expect(world.pushes.last?.payload == #"{"aps":{"alert":"Tank low"}}"#)
+}
+
+@Test func `very many recipients go out in several records, and each once`() {
+  let world = World(once: true)
+  let numbers = Array(1...3000)
+  world.listInode += 1
+  let list = numbers.map { World.token($0) + " lang=de" }.joined(separator: "\n")
+  world.disk.lists["family"] = SpoolFile(list.bytes, inode: 7, items: [])
+  world.put("a", toFamily, items: numbers.map { Item(number: $0) }, tells: true)
+  world.runToEnd()
+  #expect(world.accepted == numbers)
+  #expect(world.writes > 15)
+}
+
+@Test func `what a refusal discards of the recipients goes again to them`() {
+  let world = World(once: true)
+  world.putList("family", World.token(1), World.token(2), World.token(3), World.token(4))
+  world.verdict = { $0.connection == 1 && $0.number == 2 ? .refuse(.invalidToken) : .accept }
+  put(world, "a", toFamily + "\n" + toFamily, 1, 2, 3, 4, 1, 3, 4)
+  world.ledger.forbidsLoss = false
+  world.runToEnd()
+  #expect(world.accepted == [1, 3, 4, 1, 3, 4])
+  #expect(world.failures.map(\.number) == [2])
+  #expect(world.courier.counters.suppressed == 1)
+}
+
+@Test func `a file that is another by now changes nothing while what it held is still known`() {
+  let world = World(once: true)
+  world.putList("family", World.token(1), World.token(2), World.token(3))
+  world.verdict = { [unowned world] push in
+    guard push.connection == 1, push.number == 2 else { return .accept }
+    world.putList("family", World.token(5))
+    return .vanish
+  }
+  put(world, "a", toFamily, 1, 2, 3)
+  world.runToEnd()
+  #expect(Set(world.accepted) == [1, 2, 3])
+}
+
+@Test func `when the file is another by now, all of it goes again`() {
+  let world = World(once: true)
+  world.putList("other", World.token(8))
+  world.ledger.forbidsLoss = false
+  world.ledger.isUneventful = false
+  world.putList("family", World.token(1), World.token(2), World.token(3))
+  world.verdict = { [unowned world] push in
+    guard push.connection == 1, push.number == 2 else { return .accept }
+    world.putList("family", World.token(5), World.token(1), World.token(2), World.token(3))
+    return .vanish
+  }
+  put(world, "a", toFamily, 1, 2, 3)
+  put(world, "b", toFamily.replacing("family", with: "other"), 8)
+  world.runToEnd()
+  #expect(Set(world.accepted) == [1, 2, 3, 5, 8])
+  #expect(world.counts(.recipientsChanged) == 1)
+}
+
+@Test(arguments: [
+  (nil, "there is none of this name"), ([], "no token is in it"),
+  (["# nobody"], "no token is in it"),
+  ([World.token(1), "0123"], ", line 2: a device token has 64 hex digits"),
+  ([World.token(1), World.token(2) + " lang=französisch"], ", line 2: no language"),
+  ([World.token(1), "", World.token(2) + " en"], ", line 3: only lang=LANGUAGE"),
+  ([World.token(1), String(repeating: "g", count: 64)], ", line 2: a device token has only"),
+  ([World.token(1), String(repeating: "1", count: 2000)], ", line 2: longer than 1024"),
+  ([World.token(1), String(repeating: "1", count: 100_000)], ", line 2: longer than 1024"),
+])
+func `what is wrong with a recipients file is recorded, and the others get theirs`(
+  lines: [String]?, words: String
+) {
+  let world = World(once: true)
+  if let lines {
+    world.disk.lists["family"] = SpoolFile(
+      (lines + (lines.isEmpty ? [] : [World.token(7)]).filter { _ in lines.count > 1 })
+        .joined(separator: "\n").bytes, inode: 5, items: [])
+  }
+  put(world, "a", toFamily, 7)
+  world.ledger.forbidsLoss = false
+  world.put("b", 9)
+  world.runToEnd()
+  #expect(world.accepted == (lines?.count ?? 0 > 1 ? [1, 7, 9] : [9]))
+  #expect(world.failures.count == 1)
+  #expect(world.failures.first?.reason.contains("recipients file family") == true)
+  #expect(world.failures.first?.reason.contains(words) == true, "\(world.failures)")
+  #expect(world.waiting == [])
+}
+
+@Test func `each recipient gets the alert in its language`() {
+  let world = World(once: true)
+  world.putList(
+    "family", World.token(1) + " lang=fr-CA", World.token(2), World.token(3) + " lang=de_AT",
+    World.token(4) + " lang=pt")
+  put(
+    world, "a",
+    #"{"to":"family","localized":{"fr":{"title":"Cave","body":"Cuve vide"},"EN":"Tank low","de":"Tank leer"},"payload":{"aps":{"sound":"x"}}}"#,
+    1, 2, 3, 4)
+  world.runToEnd()
+  #expect(
+    world.pushes.map(\.payload) == [
+      #"{"aps":{"alert":{"title":"Cave","body":"Cuve vide"},"sound":"x"}}"#,
+      #"{"aps":{"alert":"Tank low","sound":"x"}}"#, #"{"aps":{"alert":"Tank leer","sound":"x"}}"#,
+      #"{"aps":{"alert":"Tank low","sound":"x"}}"#,
+    ])
+}

@@ -1,0 +1,698 @@
+import Foundation
+import Testing
+
+@testable import Simulation
+@testable import TinyPush
+
+/// A text in which ▸ stands before each byte that something is to be said of, and what that is: the code, a colon, the words.
+struct Said: Sendable, CustomStringConvertible {
+  var marked: String
+  var words: [String]
+
+  init(_ marked: String, _ words: String...) {
+    (self.marked, self.words) = (marked, words)
+  }
+
+  var description: String { "\(words.first ?? "nothing"): \(marked.prefix(120))" }
+  var text: String { marked.replacing("▸", with: "") }
+  /// `OFFSET CODE: WORDS`, each.
+  var lines: [String] {
+    let parts = marked.split(separator: "▸", omittingEmptySubsequences: false)
+    var offset = 0
+    return zip(parts, words).map { part, words in
+      offset += part.utf8.count
+      return "\(offset) \(words)"
+    }
+  }
+}
+
+/// All that is to be said of the one notification in a text, in the order in which it is.
+private func findings(
+  _ text: String, _ rules: Rules = Rules(), capacity: Int = 100
+) -> [Finding] {
+  var findings = Findings(capacity: capacity)
+  var reader = NotificationReader()
+  let bytes = text.bytes
+  let reading = reader.next(in: bytes.span, isWhole: true, rules, &findings)
+  if case .notification = reading {
+    #expect(findings.refusals == 0)
+  } else {
+    #expect(findings.refusals > 0)
+  }
+  return (0..<findings.count).map { findings[$0] }
+}
+
+private func words(_ finding: Finding) -> String {
+  text {
+    finding.appendCode(to: &$0)
+    $0.append(": ")
+    finding.describe(in: &$0)
+  }
+}
+
+private func said(_ text: String, _ rules: Rules = Rules()) -> [String] {
+  findings(text, rules).map { "\($0.offset) \(words($0))" }
+}
+
+private let token = String(repeating: "0123456789abcdef", count: 4)
+private let payload = #""payload":{"aps":{"alert":"x"}}"#
+/// A notification with these members besides its token and payload.
+private func with(_ members: String) -> String { #"{"token":"\#(token)",\#(members),\#(payload)}"# }
+/// A notification with this value of `aps`.
+private func aps(_ value: String) -> String {
+  #"{"token":"\#(token)","payload":{"aps":\#(value)}}"#
+}
+private func alert(_ value: String) -> String { aps(#"{"alert":\#(value)}"#) }
+private let x64 = String(repeating: "x", count: 64)
+
+// MARK: - The notification
+
+private let ofNotifications: [Said] = [
+  Said(#"▸["a"]"#, "not-an-object: expected '{': a notification is a JSON object"),
+  Said(
+    "▸{\"id\":\"\(String(repeating: "x", count: 65_530))\",\(payload)}",
+    "object-too-large: the notification is larger than 65536 bytes: give its tokens in several notifications, or in a recipients file"
+  ),
+  Said(with(#"▸"prority":5"#), "unknown-key: no such key: did you mean priority?"),
+  Said(with(#"▸"collapse_id":"a""#), "unknown-key: no such key: did you mean collapse-id?"),
+  Said(with(#"▸"not_before":1700000000"#), "unknown-key: no such key: did you mean not-before?"),
+  Said(with(#"▸"localised":{"fr":"x"}"#), "unknown-key: no such key: did you mean localized?"),
+  Said(
+    with(#"▸"temperature":5"#),
+    "unknown-key: no such key of a notification: what is meant for the app belongs into payload"),
+  Said(with(#""id":"a",▸"id":"a""#), "duplicate-key: this key stands here twice: remove one"),
+  Said(
+    with(#""id":"a",▸"\u0069\u0064":"b""#), "duplicate-key: this key stands here twice: remove one"),
+  Said(
+    #"▸{"token":"\#(token)"}"#,
+    #"missing-payload: no payload: add "payload": {"aps": {"alert": "…"}}"#),
+  Said(
+    "▸{\(payload)}",
+    #"missing-recipient: no recipient: add "token": "64 hex digits", "tokens": ["…", "…"], or "to": "NAME" of a recipients file"#
+  ),
+  Said(
+    "▸▸{}", #"missing-payload: no payload: add "payload": {"aps": {"alert": "…"}}"#,
+    #"missing-recipient: no recipient: add "token": "64 hex digits", "tokens": ["…", "…"], or "to": "NAME" of a recipients file"#
+  ),
+  Said(
+    #"{"token":"\#(token)","payload":▸"Tank low"}"#,
+    #"payload-not-object: the payload must be an object: {"aps": {"alert": "…"}}"#),
+  Said(
+    #"{"token":"\#(token)",▸"aps":{"alert":"x"}}"#,
+    #"aps-outside: aps belongs into the payload: {"token": "…", "payload": {"aps": {"alert": "…"}}}"#
+  ),
+  Said(
+    #"{▸"aps":{"alert":"x"},"to":"family"}"#,
+    #"aps-outside: aps belongs into the payload: {"token": "…", "payload": {"aps": {"alert": "…"}}}"#
+  ),
+  Said(
+    #"{"token":"\#(token)","payload":▸{"alert":"x"}}"#,
+    #"missing-aps: the payload has no aps: add "aps": {"alert": "…"} to it"#),
+  // Recipients
+  Said(
+    #"{"token":▸12,\#(payload)}"#,
+    "token-not-string: a device token must be a string of 64 hex digits"),
+  Said(
+    #"{"tokens":["\#(token)",▸null],\#(payload)}"#,
+    "token-not-string: a device token must be a string of 64 hex digits"),
+  Said(
+    #"{"token":"▸12",\#(payload)}"#,
+    "token-size: a device token has 64 hex digits, and this one has 2 characters"),
+  Said(
+    #"{"token":"▸1",\#(payload)}"#,
+    "token-size: a device token has 64 hex digits, and this one has 1 character"),
+  Said(
+    #"{"tokens":["▸1","\#(token)","▸"],\#(payload)}"#,
+    "token-size: a device token has 64 hex digits, and this one has 1 character",
+    "token-size: a device token has 64 hex digits, and this one has 0 characters"),
+  Said(
+    #"{"token":"\#(token.dropLast())▸g",\#(payload)}"#,
+    "token-not-hex: a device token has only the digits 0-9 and a-f, without spaces or <>"),
+  Said(
+    with(#"▸"tokens":["\#(token)"]"#), "token-and-tokens: give either token or tokens, not both"),
+  Said(
+    #"{"tokens":▸"\#(token)",\#(payload)}"#,
+    #"tokens-not-array: tokens must be an array: ["64 hex digits", …]"#),
+  Said(
+    #"{"tokens":▸[],\#(payload)}"#, "tokens-empty: tokens is empty: there is nobody to send it to"),
+  Said(
+    #"{"to":▸true,\#(payload)}"#,
+    "to: to must be the name of a recipients file, or an array of such names"),
+  Said(
+    #"{"to":["family",▸7],\#(payload)}"#,
+    "to: to must be the name of a recipients file, or an array of such names"),
+  Said(#"{"to":▸[],\#(payload)}"#, "to-empty: to is empty: there is nobody to send it to"),
+  Said(
+    #"{"to":▸"../shadow",\#(payload)}"#,
+    "list-name: not the name of a recipients file: letters, digits, and . _ - + @ inside, at most 64 in all"
+  ),
+  Said(
+    #"{"to":["a",▸"","b"],\#(payload)}"#,
+    "list-name: not the name of a recipients file: letters, digits, and . _ - + @ inside, at most 64 in all"
+  ),
+  Said(
+    #"{"to":▸"\#(token)",\#(payload)}"#,
+    "list-is-token: this is a device token: give it as token, or in tokens"),
+  // When, and how
+  Said(
+    with(#""priority":▸7"#),
+    "priority: priority must be 10 (at once) or 5 (when it saves the device's power)"),
+  Said(
+    with(#""priority":▸"high""#),
+    "priority: priority must be 10 (at once) or 5 (when it saves the device's power)"),
+  Said(
+    #"{"token":"\#(token)","priority":▸10,"payload":{"aps":{"content-available":1}}}"#,
+    "priority-silent: with only content-available, priority must be 5: the gateway refuses 10 when nothing is shown or heard"
+  ),
+  Said(
+    with(#""expiration":▸"tomorrow""#),
+    "expiration: expiration must be UNIX seconds, 0 to 4294967295 (0: do not store)"),
+  Said(
+    with(#""expiration":▸"2030-01-01T""#),
+    "expiration: expiration must be UNIX seconds, 0 to 4294967295 (0: do not store)"),
+  Said(
+    with(#""expiration":▸1700000000000"#),
+    "expiration: expiration must be UNIX seconds, 0 to 4294967295 (0: do not store); these look like milliseconds: divide by 1000"
+  ),
+  Said(
+    with(#""expiration":▸3600"#),
+    "expiration-past: expiration is a date in UNIX seconds, and this one is long past: for a time from now use ttl"
+  ),
+  Said(
+    with(#""ttl":▸-1"#), "ttl: ttl must be whole seconds, 0 to 4294967295 (0: do not store)"),
+  Said(
+    with(#""ttl":▸"1h""#), "ttl: ttl must be whole seconds, 0 to 4294967295 (0: do not store)"),
+  Said(
+    with(#""ttl":▸4294967296"#), "ttl: ttl must be whole seconds, 0 to 4294967295 (0: do not store)"
+  ),
+  Said(
+    with(#""ttl":1,▸"expiration":1700000000"#),
+    "expiration-and-ttl: give either expiration or ttl, not both"),
+  Said(
+    with(#""not-before":▸true"#), "not-before: not-before must be UNIX seconds, 0 to 4294967295"),
+  Said(
+    with(#""not-before":▸1700000000123"#),
+    "not-before: not-before must be UNIX seconds, 0 to 4294967295; these look like milliseconds: divide by 1000"
+  ),
+  Said(
+    with(#""not-before":▸60"#),
+    "not-before-past: not-before is a date in UNIX seconds, and this one is long past: add the present time"
+  ),
+  Said(
+    with(#""registered":▸"yesterday""#),
+    "registered: registered must be the UNIX seconds at which the app last registered the token"),
+  Said(
+    with(#""registered":▸1700000000123"#),
+    "registered: registered must be the UNIX seconds at which the app last registered the token; these look like milliseconds: divide by 1000"
+  ),
+  Said(
+    with(#""registered":▸1"#),
+    "registered: registered must be the UNIX seconds at which the app last registered the token"),
+  Said(
+    with(#""collapse-id":▸"""#),
+    "collapse-id: collapse-id must have 1 to 64 bytes, and this one has 0"),
+  Said(
+    with(#""collapse-id":▸"\#(x64)x""#),
+    "collapse-id: collapse-id must have 1 to 64 bytes, and this one has 65"),
+  Said(
+    with(#""collapse-id":▸7"#), "not-string: collapse-id must be a string: put it in double quotes"),
+  Said(with(#""trim":▸"true""#), "trim: trim must be true or false, without quotes"),
+  Said(with(#""trim":▸1"#), "trim: trim must be true or false, without quotes"),
+  Said(with(#""topic":▸1"#), "not-string: topic must be a string: put it in double quotes"),
+  Said(
+    with(#""push-type":▸{}"#), "not-string: push-type must be a string: put it in double quotes"),
+  Said(with(#""id":▸12"#), "not-string: id must be a string: put it in double quotes"),
+  // Languages
+  Said(
+    with(#""localized":▸["x"]"#),
+    #"localized: localized must be an object: {"fr": "…", "en": {"title": "…", "body": "…"}}"#),
+  Said(
+    with(#""localized":▸{}"#),
+    "localized-empty: localized is empty: give it an alert, or leave it out"),
+  Said(
+    with(#""localized":{▸"french!":"x"}"#),
+    #"localized-language: not a language: write it as "fr" or "fr-CA""#),
+  Said(
+    with(#""localized":{"fr":"x",▸"fr":"y"}"#),
+    "duplicate-key: this key stands here twice: remove one"),
+  Said(
+    with(#""localized":{"fr":▸1}"#),
+    "alert: alert must be a string, or an object with title and body"),
+  Said(
+    with(#""localized":{"fr":{"title":▸1}}"#),
+    "not-string: title must be a string: put it in double quotes"),
+  Said(
+    #"{"token":"\#(token)","localized":▸{"fr":"x"},"payload":{"aps":{"badge":1}}}"#,
+    "localized-no-default: no alert here is in the default language (default-language), and aps has none either: add one of them"
+  ),
+]
+
+// MARK: - The payload
+
+private let sixtyFour = (0..<64).map { "\"k\($0)x\":0," }.joined()
+
+private let ofPayloads: [Said] = [
+  Said(aps(#"▸"x""#), #"aps-not-object: aps must be an object: {"alert": "…"}"#),
+  Said(aps("▸[]"), #"aps-not-object: aps must be an object: {"alert": "…"}"#),
+  Said(
+    aps("▸{}"), "aps-empty: aps is empty: give it an alert, a badge, a sound or content-available"
+  ),
+  Said(
+    aps(#"{"badge":1,▸"badge":2}"#), "duplicate-key: this key stands here twice: remove one"),
+  Said(
+    aps(#"{"alert":"x",▸"▸\u0061lert":"y"}"#),
+    "duplicate-key: this key stands here twice: remove one",
+    "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 5 bytes"
+  ),
+  Said(
+    aps(#"{"alert":"x","mine":1,▸"mi▸\u006ee":2}"#),
+    "duplicate-key: this key stands here twice: remove one",
+    "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 5 bytes"
+  ),
+  Said(
+    aps(#"{"mi▸\u006ee":{"mine":[1]},"alert":"x",▸"mine":2}"#),
+    "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 5 bytes",
+    "duplicate-key: this key stands here twice: remove one"),
+  Said(
+    alert(#"{"title":"x","body":"x",▸"body":"y"}"#),
+    "duplicate-key: this key stands here twice: remove one"),
+  Said(
+    #"{"token":"\#(token)","payload":{"aps":{"badge":1},▸"▸\u0061ps":{"badge":2}}}"#,
+    "duplicate-key: this key stands here twice: remove one",
+    "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 5 bytes"
+  ),
+  Said(
+    aps(#"{\#(sixtyFour)▸"a":1,▸"b":2}"#),
+    "aps-too-many: more than 64 keys that the service does not know: put them into an object of your own",
+    "aps-too-many: more than 64 keys that the service does not know: put them into an object of your own"
+  ),
+  Said(
+    aps(#"{"content-available":▸1.0}"#),
+    "content-available: content-available must be 1, or left out"),
+  Said(
+    aps(#"{"alert":"x","badge":▸1.5}"#),
+    "badge-not-whole: a badge is a whole number from 0 on: devices may show another one than this"
+  ),
+  Said(
+    aps(#"{"badge":▸-1}"#),
+    "badge-not-whole: a badge is a whole number from 0 on: devices may show another one than this"
+  ),
+  // Waste
+  Said(
+    alert(#"▸{"body":"x"}"#),
+    "only-body: an alert with only a body is better written as the string alone: it saves 9 bytes"
+  ),
+  Said(
+    #"{"token":"\#(token)","payload":▸{ "aps":{"alert":"x y"}}}"#,
+    "white-space: 1 byte of white space in the payload, left out when it is sent"),
+  Said(
+    "{\"token\":\"\(token)\",\"payload\":▸{\n  \"aps\": {\"badge\": 1}\r\n\t}}",
+    "white-space: 8 bytes of white space in the payload, left out when it is sent"),
+  Said(
+    alert(#""▸\u00fc""#),
+    "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 4 bytes"
+  ),
+  Said(
+    alert(#""\n▸\/""#),
+    "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 1 byte"
+  ),
+  Said(
+    alert(#""\"\\▸\uD83D\uDE00 \u20AC""#),
+    "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 11 bytes"
+  ),
+  Said(
+    aps(#"{▸"Alert":"x","badge":1}"#),
+    "strange-key: the service does not know this key: did you mean alert?"),
+  Said(
+    aps(#"{▸"content_available":1}"#),
+    "strange-key: the service does not know this key: did you mean content-available?"),
+  Said(
+    aps(#"{"badge":0,▸"category_":"c"}"#),
+    "strange-key: the service does not know this key: did you mean category?"),
+  Said(
+    alert(#"{"title":"x",▸"bodi":"x"}"#),
+    "strange-key: the service does not know this key: did you mean body?"),
+  Said(
+    alert(#"{"loc-key":"x",▸"loc-arg":["x"]}"#),
+    "strange-key: the service does not know this key: did you mean loc-args?"),
+  Said(aps(#"{"badge":0,"temperature":5,"x":{"y":[1,2]}}"#)),
+]
+
+/// Each row of the tables with what it must be, and with what it must not be.
+private let ofTables: [Said] = {
+  var all: [Said] = []
+  for key in ["alert", "badge", "sound", "category", "content-available"] {
+    for value in ["1", "0", #""1""#, "true", "null", "[]", "{}"] {
+      let isRight: Bool
+      let words: String
+      switch key {
+      case "alert":
+        isRight = value == #""1""# || value == "{}"
+        words = "alert: alert must be a string, or an object with title and body"
+      case "badge":
+        isRight = value == "1" || value == "0"
+        words = "badge: badge must be a number without quotes; 0 removes it"
+      case "content-available":
+        isRight = value == "1"
+        words = "content-available: content-available must be 1, or left out"
+      case "sound":
+        isRight = value == #""1""#
+        words = "not-string: sound must be a string: \"default\", or the name of a file in the app"
+      default:
+        isRight = value == #""1""#
+        words = "not-string: category must be a string: the name of a set of actions in the app"
+      }
+      let other = key == "badge" ? #""sound":"default""# : #""badge":1"#
+      all.append(
+        isRight
+          ? Said(aps("{\(other),\"\(key)\":\(value)}"))
+          : Said(aps("{\(other),\"\(key)\":▸\(value)}"), words))
+    }
+  }
+  for key in ["title", "body", "loc-key", "launch-image", "title-loc-key", "action-loc-key"] {
+    let orNull = key.hasSuffix("e-loc-key") || key.hasPrefix("action")
+    for value in [#""x""#, #""""#] + (orNull ? ["null"] : []) {
+      all.append(Said(alert("{\"subtitle\":1,\"\(key)\":\(value)}")))
+    }
+    for value in ["1", "true", #"["x"]"#, #"{"x":"y"}"#] + (orNull ? [] : ["null"]) {
+      let words =
+        orNull
+        ? "not-string-or-null: \(key) must be a string, or null: put it in double quotes"
+        : "not-string: \(key) must be a string: put it in double quotes"
+      all.append(Said(alert("{\"subtitle\":1,\"\(key)\":▸\(value)}"), words))
+    }
+  }
+  for key in ["loc-args", "title-loc-args"] {
+    let orNull = key == "title-loc-args"
+    for value in ["[]", #"["x"]"#, #"["x","%@",""]"#] + (orNull ? ["null"] : []) {
+      all.append(Said(alert("{\"loc-key\":\"x\",\"\(key)\":\(value)}")))
+    }
+    let wrong = [#"▸"x""#, "▸1", "▸{}", "▸true", "[▸1]", #"["x",▸null,3]"#, #"["x",▸["y"]]"#]
+    for value in wrong + (orNull ? [] : ["▸null"]) {
+      let words =
+        orNull
+        ? "not-strings-or-null: \(key) must be an array of strings, or null: put numbers in quotes"
+        : "not-strings: \(key) must be an array of strings: put numbers in quotes"
+      all.append(Said(alert("{\"loc-key\":\"x\",\"\(key)\":\(value)}"), words))
+    }
+  }
+  return all
+}()
+
+// MARK: - JSON
+
+private let ofJSON: [Said] = [
+  Said(
+    #"{"token":▸'x'}"#,
+    "expected-value: expected a value: a string in double quotes, a number, an object, an array, true, false or null"
+  ),
+  Said(#"{▸token:1}"#, "expected-key: expected a key in double quotes"),
+  Said(#"{"id"▸="x"}"#, "expected-colon: expected ':' after the key"),
+  Said(
+    #"{"id":"x"▸"topic":"y"}"#,
+    "missing-comma: expected ',' or '}': is a comma missing before this?"),
+  Said(
+    #"{"tokens":["\#(token)"▸"\#(token)"]}"#,
+    "missing-comma: expected ',' or ']': is a comma missing before this?"),
+  Said(
+    #"{"id":"x",▸}"#, "trailing-comma: nothing follows the comma before this: remove the comma"),
+  Said(
+    #"{"payload":{"aps":{"badge":0▸7}}}"#,
+    "invalid-number: not a number as JSON writes it (no leading zeros or plus, digits on both sides of the point)"
+  ),
+  Said(
+    #"{"id":"▸\x41"}"#,
+    #"invalid-escape: no such escape: JSON has \" \\ \/ \b \f \n \r \t and \uXXXX"#),
+  Said(
+    #"{"id":"▸\uDE00"}"#,
+    #"lone-surrogate: half of a surrogate pair: \uD800 to \uDBFF must be followed by \uDC00 to \uDFFF"#
+  ),
+  Said(
+    "{\"id\":\"▸\t\"}",
+    #"control-character: a control character inside a string: write it as \n, \t or \u00XX"#),
+  Said(
+    #"{"id":"x"▸"#,
+    "unexpected-end: the text ends in the middle of an object: is a brace, a bracket or a quote missing?"
+  ),
+]
+
+@Test(arguments: ofNotifications + ofPayloads + ofTables + ofJSON)
+func `what is to be said of a notification has its code, words, place and advice`(_ case: Said) {
+  #expect(said(`case`.text) == `case`.lines)
+}
+
+@Test func `bytes that are not UTF-8, and what is nested too deep, have theirs`() {
+  var bytes = with(#""id":"ab""#).bytes
+  bytes[bytes.firstRange(of: "ab\"".bytes)!.lowerBound] = 0xFF
+  var found = Findings(capacity: 2)
+  var reader = NotificationReader()
+  _ = reader.next(in: bytes.span, isWhole: true, Rules(), &found)
+  #expect(found.count == 1)
+  #expect(words(found[0]) == "invalid-utf-8: not UTF-8: save the file as UTF-8")
+  #expect(bytes[found[0].offset] == 0xFF)
+  let deep = findings(#"{"payload":{"x":"# + String(repeating: "[", count: 40))
+  #expect(deep.map(words) == ["too-deep: nested deeper than 32 levels"])
+}
+
+/// Every case once; a new one does not compile until it is here.
+private func number(_ reason: Finding.Reason) -> Int {
+  switch reason {
+  case .json(let problem): 100 + Int(problem.rawValue)
+  case .notAnObject: 0
+  case .objectTooLarge: 1
+  case .unknownKey: 2
+  case .duplicateKey: 3
+  case .missingPayload: 4
+  case .missingRecipient: 5
+  case .payloadNotObject: 6
+  case .apsOutside: 7
+  case .missingAps: 8
+  case .apsNotObject: 9
+  case .apsIsEmpty: 10
+  case .apsTooMany: 11
+  case .alert: 12
+  case .badge: 13
+  case .contentAvailable: 14
+  case .notString: 15
+  case .notStringOrNull: 16
+  case .notStrings: 17
+  case .notStringsOrNull: 18
+  case .tokenNotString: 19
+  case .tokenSize: 20
+  case .tokenNotHex: 21
+  case .tokenTwice: 22
+  case .tokensNotArray: 23
+  case .tokensEmpty: 24
+  case .to: 25
+  case .toEmpty: 26
+  case .listName: 27
+  case .listIsToken: 28
+  case .priority: 29
+  case .prioritySilent: 30
+  case .expiration: 31
+  case .expirationPast: 32
+  case .ttl: 33
+  case .expirationAndTtl: 34
+  case .notBefore: 35
+  case .notBeforePast: 36
+  case .registered: 37
+  case .collapseID: 38
+  case .trim: 39
+  case .localized: 40
+  case .localizedEmpty: 41
+  case .localizedLanguage: 42
+  case .localizedNoDefault: 43
+  case .mustBeString: 44
+  case .onlyBody: 45
+  case .whiteSpace: 46
+  case .longEscapes: 47
+  case .strangeKey: 48
+  case .badgeNotWhole: 49
+  // By size, and of what only the shell can see: below.
+  case .payloadTooLarge, .trimTooLarge, .listMissing, .listMissingDefault, .listEmpty,
+    .listUnreadable, .listsElsewhere:
+    -1
+  }
+}
+
+@Test func `every reason is among those above, and its code in the README`() throws {
+  let all = (ofNotifications + ofPayloads + ofTables + ofJSON).flatMap { findings($0.text) }
+  let numbers = Set(all.map { number($0.reason) })
+  #expect((0..<50).filter { !numbers.contains($0) } == [])
+  let problems = (0...).lazy.map(JSONProblem.init(rawValue:)).prefix { $0 != nil }.map { $0! }
+  let apart: [JSONProblem] = [.invalidUTF8, .tooDeep, .byteOrderMark]
+  #expect(
+    problems.filter { !numbers.contains(100 + Int($0.rawValue)) && !apart.contains($0) } == [])
+  let readme = try String(
+    contentsOf: URL(filePath: #filePath).appending(path: "../../../README.md").standardized,
+    encoding: .utf8)
+  let others = [
+    Finding.Reason.payloadTooLarge, .trimTooLarge, .listMissing, .listMissingDefault, .listEmpty,
+    .listUnreadable, .listsElsewhere, .json(.invalidUTF8), .json(.tooDeep), .json(.byteOrderMark),
+  ].map { Finding($0, at: 0) }
+  let problemsOfLists: [RecipientsFile.Problem] = [
+    .tokenSize, .tokenNotHex, .word, .language, .tooLong,
+  ]
+  let codes =
+    (all + others).map { String(words($0).prefix { $0 != ":" }) }
+    + problemsOfLists.map { "\($0.code)" }
+  for code in Set(codes).sorted() {
+    #expect(code.wholeMatch(of: /[a-z0-9]+(-[a-z0-9]+)*/) != nil)
+    let isThere = readme.contains("`\(code)`")
+    #expect(isThere, "\(code)")
+  }
+}
+
+@Test(
+  arguments: [
+    (
+      .listMissing,
+      "list-missing: there is no recipients file of this name: make it, a device token a line"
+    ),
+    (
+      .listMissingDefault,
+      "list-missing: a payload alone goes to the recipients file default, and there is none: make it, a device token a line"
+    ),
+    (
+      .listEmpty,
+      "list-empty: no token is in this recipients file, so it goes to nobody: add one, on a line of its own"
+    ),
+    (
+      .listUnreadable,
+      "list-unreadable: the recipients file of this name may not be read by this user: whether the agent may was not looked at"
+    ),
+    (
+      .listsElsewhere,
+      "lists-elsewhere: there is no directory of recipients files here: whom it goes to was not looked at"
+    ),
+  ] as [(Finding.Reason, String)])
+func `what is to be said of recipients files has its code and words`(
+  reason: Finding.Reason, expected: String
+) {
+  #expect(words(Finding(reason, at: 0)) == expected)
+}
+
+@Test func `all that is wrong with a notification is said, in the order of its place`() {
+  let all = Said(
+    #"▸{▸"tokn":"\#(token)",▸"prio":5,"ttl":▸-1,"payload":▸{ "aps":{"alert":▸{"body":▸1},"badge":▸"3","sound":▸5}}}"#,
+    "missing-recipient: no recipient: add \"token\": \"64 hex digits\", \"tokens\": [\"…\", \"…\"], or \"to\": \"NAME\" of a recipients file",
+    "unknown-key: no such key: did you mean token?",
+    "unknown-key: no such key of a notification: what is meant for the app belongs into payload",
+    "ttl: ttl must be whole seconds, 0 to 4294967295 (0: do not store)",
+    "white-space: 1 byte of white space in the payload, left out when it is sent",
+    "only-body: an alert with only a body is better written as the string alone: it saves 9 bytes",
+    "not-string: body must be a string: put it in double quotes",
+    "badge: badge must be a number without quotes; 0 removes it",
+    "not-string: sound must be a string: \"default\", or the name of a file in the app")
+  #expect(said(all.text) == all.lines)
+}
+
+@Test func `of very many findings the first are kept, and that for which it is refused`() {
+  let wrong = (0..<300).map { _ in #""1""# }.joined(separator: ",")
+  let text = #"{"tokens":[\#(wrong)],"payload":{"aps":{"alert":"x",}}}"#
+  let bytes = text.bytes
+  var found = Findings(capacity: 100)
+  var reader = NotificationReader()
+  let reading = reader.next(in: bytes.span, isWhole: true, Rules(), &found)
+  guard case .refused(let refusal, _) = reading else {
+    Issue.record("not refused")
+    return
+  }
+  #expect(refusal.reason == .json(.trailingComma))
+  #expect(found.count == 100)
+  #expect(found.refusals == 301)
+  #expect(found[99].reason == .json(.trailingComma))
+  #expect(found[98].reason == .tokenSize)
+}
+
+// MARK: - Sizes
+
+/// A payload of so many bytes, as it goes out.
+private func payload(of bytes: Int) -> String {
+  #"{"aps":{"alert":"\#(String(repeating: "ü", count: (bytes - 20) / 2))\#(bytes % 2 == 0 ? "" : "x")"}}"#
+}
+
+private func tooLarge(_ bytes: Int, _ limit: Int) -> String {
+  "payload-too-large: the payload has \(bytes) bytes without white space, and at most \(limit) may be sent (payload-limit): shorten the alert, add \"trim\": true, or let the app fetch the rest"
+}
+
+@Test(arguments: [256, 2048, 4096])
+func `a payload of the limit is sent, and one of a byte more is not`(limit: Int) {
+  let rules = Rules(payloadLimit: limit)
+  for bytes in [limit - 1, limit, limit + 1] {
+    #expect(payload(of: bytes).utf8.count == bytes)
+    let whole = Said(
+      #"{"token":"\#(token)","payload":▸\#(payload(of: bytes))}"#, tooLarge(bytes, limit))
+    #expect(said(whole.text, rules) == (bytes > limit ? whole.lines : []))
+    // White space does not count.
+    let spaced = Said(
+      #"{"token":"\#(token)","payload":▸\#(payload(of: bytes).replacing(":", with: " :\n "))}"#,
+      tooLarge(bytes, limit))
+    let space = "white-space: 6 bytes of white space in the payload, left out when it is sent"
+    let saidOfSpace = spaced.lines[0].prefix { $0 != " " } + " " + space
+    let expected = bytes > limit ? [String(saidOfSpace), spaced.lines[0]] : [String(saidOfSpace)]
+    #expect(said(spaced.text, rules).sorted() == expected.sorted())
+    // A payload alone is the same.
+    #expect(
+      said(payload(of: bytes), rules) == (bytes > limit ? ["0 " + tooLarge(bytes, limit)] : []))
+    // Trimmed, it is always sent.
+    let trimmed = #"{"token":"\#(token)","trim":true,"payload":\#(payload(of: bytes))}"#
+    #expect(said(trimmed, rules) == [])
+  }
+}
+
+@Test func `an alert in a language is held against the limit in the payload's place`() {
+  func text(_ bytes: Int, _ members: String = "") -> Said {
+    // {"aps":{"badge":1,"alert":"…"}}
+    let alert = String(repeating: "x", count: bytes - 30)
+    return Said(
+      #"{"token":"\#(token)",\#(members)"localized":{"en":"x","fr":▸"\#(alert)"},"payload":{"aps":{"badge":1}}}"#,
+      tooLarge(bytes, 256))
+  }
+  let rules = Rules(payloadLimit: 256)
+  #expect(said(text(256).text, rules) == [])
+  #expect(said(text(257).text, rules) == text(257).lines)
+  #expect(said(text(257, #""trim":true,"#).text, rules) == [])
+}
+
+@Test func `what cannot be trimmed says so`() {
+  let words =
+    "trim-too-large: the payload has 276 bytes without white space, at most 256 may be sent (payload-limit), and trim would leave nothing of the alert's text: let the app fetch the rest"
+  let rest = String(repeating: "x", count: 237)
+  for alert in [#""alert":"abc""#, #""alert":"abc""#] {
+    let case_ = Said(
+      #"{"token":"\#(token)","trim":true,"payload":▸{"aps":{\#(alert)},"my":"\#(rest)"}}"#, words)
+    let bytes = #"{"aps":{\#(alert)},"my":"\#(rest)"}"#.utf8.count
+    #expect(
+      said(case_.text, Rules(payloadLimit: 256))
+        == case_.lines.map { $0.replacing("276", with: "\(bytes)") })
+  }
+}
+
+// MARK: - The documents' examples, in shape
+
+private let examples: [Said] = [
+  Said(
+    #"{"token":"\#(token)","payload":{"aps":{"alert":"Someone is at the door"},"rooms":["cellar","attic"]}}"#
+  ),
+  Said(
+    #"{"token":"\#(token)","payload":{"aps":{"alert":{"title":"Cellar","body":"The tank is low","action-loc-key":"FILL"},"badge":5,▸},"level":"12 %","since":[1,2]}}"#,
+    "trailing-comma: nothing follows the comma before this: remove the comma"),
+  Said(
+    #"{"token":"\#(token)","payload":{"aps":{"alert":{"title":"Cellar","body":"The tank is low","action-loc-key":"FILL"},"badge":5},"level":"12 %","since":[1,2]}}"#
+  ),
+  Said(
+    #"{"token":"\#(token)","payload":{"aps":{"alert":"The wash is done","badge":9,"sound":"gong.aiff"},"machine":"left","minutes":74}}"#
+  ),
+  Said(
+    #"{"token":"\#(token)","payload":{"aps":{"alert":{"loc-key":"IN_ROOM_SINCE","loc-args":["Cellar","noon"]},"sound":"drip.aiff"},"sensor":"7"}}"#
+  ),
+  Said(
+    #"{"token":"\#(token)","payload":{"aps":{"category":"DOOR"▸"alert":{"body":"Someone rings","action-loc-key":"OPEN",},"badge":1,}}}"#,
+    "missing-comma: expected ',' or '}': is a comma missing before this?"),
+]
+
+@Test(arguments: examples)
+func `the documents' examples are taken, and their commas are not`(_ case: Said) {
+  #expect(said(`case`.text) == `case`.lines)
+}

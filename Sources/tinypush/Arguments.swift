@@ -31,11 +31,12 @@ struct Arguments: ~Copyable {
   private let arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   private let optionCount: Int
   private let table: UnsafeMutablePointer<option>
-  private var names: InlineArray<32, StaticString> = .init(repeating: "")
+  private let names: FixedBuffer<StaticString>
   private var configFile: UnsafePointer<CChar>?
   private var settings: InlineArray<32, UnsafePointer<CChar>?> = .init(repeating: nil)
   private var settingCount = 0
 
+  @inline(never)
   init(
     _ command: StaticString, _ count: Int32,
     _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>,
@@ -46,19 +47,24 @@ struct Arguments: ~Copyable {
     self.count = count
     self.arguments = arguments
     optionCount = options.count
-    let optionCount = options.count
     let common = Self.common
-    table = .allocate(capacity: optionCount + common.count + 1)
-    for index in 0..<optionCount + common.count {
-      let entry = index < optionCount ? options[index] : common[index - optionCount]
+    table = .allocate(capacity: options.count + common.count + 1)
+    names = FixedBuffer(capacity: options.count + common.count)
+    add(options, at: 0)
+    add(common.span, at: options.count)
+    table[options.count + common.count] = option()
+  }
+
+  @inline(never)
+  private func add(_ options: Span<Option>, at start: Int) {
+    for index in options.indices {
       var row = option()
-      row.name = entry.name.cString
-      row.has_arg = entry.value.rawValue
+      row.name = options[index].name.cString
+      row.has_arg = options[index].value.rawValue
       row.val = 256
-      table[index] = row
-      if index < names.count { names[index] = entry.name }
+      table[start + index] = row
+      names[start + index] = options[index].name
     }
-    table[optionCount + common.count] = option()
   }
 
   deinit { table.deallocate() }
@@ -206,9 +212,7 @@ struct Arguments: ~Copyable {
     var end = 2
     while end < given.count, given[end] != 0x3D { end += 1 }
     let name = given.extracting(2..<end)
-    if let nearest = Nearest.match(name, among: names.span) { return nearest }
-    let common: InlineArray<2, StaticString> = ["config", "help"]
-    return Nearest.match(name, among: common.span)
+    return Nearest.match(name, among: names.span(0..<names.capacity))
   }
 
   @_lifetime(copy text)

@@ -63,21 +63,15 @@ public struct OutcomeWatch: ~Copyable {
 
   /// Of a file that is not in `new/`. Nil: something of it is there again, or is soon to be.
   private func outcomeOutside(_ left: Duration) -> Outcome? {
-    var due: Int64 = 0
-    var isInNew = false
-    var isRefused = false
     // In this order: what is due goes from later/ to new/, and from there to failed/.
-    _ = forEachPart(in: "later", behind: Self.laterHeadBytes) { _, entry in
-      let date = Config.number(CString.span(entry).extracting(0..<10)) ?? 0
-      due = max(due, Int64(date))
-    }
-    _ = forEachPart(in: "new") { _, _ in isInNew = true }
-    let error = forEachPart(in: "failed") { _, _ in isRefused = true }
-    let isDueLater = due - Clock.wallSeconds() > Int64(left.milliseconds / 1000)
-    if !isDueLater, due > 0 || isInNew { return nil }
-    if isRefused { return .refused }
-    if isDueLater { return .later(due) }
-    return error == 0 ? .settled : .unknown(error)
+    let later = parts(in: "later", behind: Self.laterHeadBytes)
+    let new = parts(in: "new")
+    let failed = parts(in: "failed")
+    let isDueLater = later.due - Clock.wallSeconds() > Int64(left.milliseconds / 1000)
+    if !isDueLater, later.count + new.count > 0 { return nil }
+    if failed.count > 0 { return .refused }
+    if isDueLater { return .later(later.due) }
+    return failed.error == 0 || failed.error == ENOENT ? .settled : .unknown(failed.error)
   }
 
   /// Whether an agent works in the spool; nil when this user may not know.
@@ -120,6 +114,25 @@ public struct OutcomeWatch: ~Copyable {
       body(number, entry.name)
     }
     return 0
+  }
+
+  private struct Parts {
+    var count = 0
+    /// Of those in `later/`, the date of the last.
+    var due: Int64 = 0
+    /// Why nothing is known of them (errno).
+    var error: Int32 = 0
+  }
+
+  @inline(never)
+  private func parts(in directory: StaticString, behind head: Int = 0) -> Parts {
+    var parts = Parts()
+    parts.error = forEachPart(in: directory, behind: head) { _, name in
+      parts.count += 1
+      let date = CString.span(name).extracting(0..<min(head, 10))
+      parts.due = max(parts.due, Int64(Config.number(date) ?? 0))
+    }
+    return parts
   }
 
   private func drain() {

@@ -9,6 +9,7 @@ public struct Refusal: ~Copyable {
   public private(set) var token = Text(capacity: DeviceToken.digitCount)
 
   /// Nil: the line is none of the agent's.
+  @inline(never)
   init?(_ line: Span<UInt8>) {
     // What was refused stands behind all that.
     let end = Self.find(",\"notification\":", in: line) ?? Self.find(",\"text\":", in: line)
@@ -32,6 +33,7 @@ public struct Refusal: ~Copyable {
   }
 
   /// Where the first of these texts ends. Within a string there are no quotes that stand alone.
+  @inline(never)
   private static func find(_ text: StaticString, in line: Span<UInt8>) -> Int? {
     var start = 0
     while start + text.utf8CodeUnitCount <= line.count {

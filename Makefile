@@ -83,6 +83,10 @@ soak: deps ## let the simulator run until it finds something or is told to stop 
 breakages: deps ## break the code in several places, and see the simulator find each
 	@Tests/Simulation/breakages
 
+.PHONY: fuzz
+fuzz: deps ## look for bytes that break the parsers, with libFuzzer (SECONDS=60 for each property)
+	@Tests/Fuzz/fuzz $(or $(SECONDS),60)
+
 .PHONY: clean
 clean: ## remove everything that was built
 	rm -rf build .build .build-*

@@ -35,8 +35,13 @@ let package = Package(
       name: "passes", dependencies: ["TinyPush", "CLinux"], path: "Tests/Benchmarks/Passes",
       swiftSettings: lifetimes),
     .executableTarget(name: "soak", dependencies: ["Simulation"], path: "Tests/Soak"),
+    .executableTarget(name: "judge", dependencies: ["TinyPush"], path: "Tests/Judge"),
+    .target(
+      name: "Fuzz", dependencies: ["TinyPush"], path: "Tests/Fuzz",
+      exclude: ["Entry.swift", "corpus", "dictionary", "fuzz"], swiftSettings: lifetimes),
     .testTarget(
-      name: "TinyPushTests", dependencies: ["TinyPush", "Simulation"], swiftSettings: lifetimes),
+      name: "TinyPushTests", dependencies: ["TinyPush", "Simulation", "Fuzz"],
+      swiftSettings: lifetimes),
     .testTarget(name: "CommandTests"),
   ],
   swiftLanguageModes: [.v6]

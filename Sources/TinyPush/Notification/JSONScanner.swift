@@ -54,7 +54,7 @@ public struct JSONScanner {
 
   /// Levels of arrays and objects. The service's documents name none; inferred: far above any payload of 4096 bytes
   /// that a person writes, and a bound nonetheless.
-  static let depthMax = 32
+  public static let depthMax = 32
 
   /// The byte to look at next; after an error, the byte at fault. After ``JSONProblem/unexpectedEnd`` it is behind the last.
   public var index: Int

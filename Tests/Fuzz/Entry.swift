@@ -1,0 +1,14 @@
+// libFuzzer's way in. `fuzz` compiles it together with the library, once for each property.
+
+#if FUZZ_WIRE
+  private let property = Property.wire
+#else
+  private let property = Property.notification
+#endif
+
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+  let input = Array(UnsafeBufferPointer(start: start, count: count))
+  if let violation = property.violation(input) { fatalError("\(property): \(violation)") }
+  return 0
+}

@@ -1,0 +1,154 @@
+import TinyPush
+
+// MARK: - The scanner
+
+private enum Verdict: Equatable {
+  case value
+  case problem(JSONProblem, at: Int)
+  case trailing(at: Int)
+}
+
+/// What the scanner says of a text that should hold one value, and what it counted on the way.
+private func judge(_ text: [UInt8]) -> (verdict: Verdict, scanner: JSONScanner) {
+  var scanner = JSONScanner()
+  do throws(JSONProblem) {
+    try scanner.begin(text.span)
+    try scanner.skipValue(text.span)
+  } catch {
+    return (.problem(error, at: scanner.index), scanner)
+  }
+  scanner.skipSpace(text.span)
+  return (scanner.index == text.count ? .value : .trailing(at: scanner.index), scanner)
+}
+
+func scannerViolation(_ text: [UInt8], cut: Int) -> String? {
+  let (verdict, scanner) = judge(text)
+  let before = text[..<scanner.index]
+  if scanner.lineEnds != before.count(where: { $0 == 0x0A })
+    || scanner.lineStart != (before.lastIndex(of: 0x0A) ?? -1) + 1
+  {
+    return "line \(scanner.lineEnds) from \(scanner.lineStart) at \(scanner.index)"
+  }
+  let isMark = text.first { $0 > 0x20 } == 0xEF
+  let isAgreed =
+    switch (verdict, Reference.verdict(text, depthMax: JSONScanner.depthMax)) {
+    case (.value, .valid), (.trailing, .wrong): true
+    case (.problem(.unexpectedEnd, let place), .cut): place == text.count
+    case (.problem(.unexpectedEnd, let place), .wrong): place == text.count && isMark
+    case (.problem(let problem, _), .wrong): problem != .unexpectedEnd
+    default: false
+    }
+  if !isAgreed { return "\(verdict), which the reference does not say" }
+  // A number may end where it was cut, and so may what stands behind a value.
+  let (part, _) = judge(Array(text[..<cut]))
+  if part == verdict || part == .value || part == .problem(.unexpectedEnd, at: cut) { return nil }
+  return "\(verdict), but \(part) when cut at \(cut)"
+}
+
+// MARK: - The reader
+
+/// What became of one object; places are of the whole text.
+private enum Outcome: Equatable {
+  case notification(
+    object: Range<Int>, payload: Range<Int>, payloadBytes: Int, tokens: [Int], priority: UInt8,
+    lifetime: Notification.Lifetime)
+  case refused(Refusal.Reason, at: Int, found: Int, limit: Int, from: Int)
+}
+
+private let payloadLimit = 512
+
+/// Reads a text that comes in pieces with these ends; nil when the reader does not do as it says.
+private func read(_ text: [UInt8], ends: [Int]) -> [Outcome]? {
+  var outcomes: [Outcome] = []
+  var base = 0
+  var next = 0
+  var reader = NotificationReader(payloadLimit: payloadLimit)
+  while true {
+    let piece = Array(text[base..<ends[next]])
+    switch reader.next(in: piece.span, isWhole: next == ends.count - 1) {
+    case .notification(let one):
+      var tokens = [base + one.firstToken]
+      while tokens.count < one.recipients {
+        let quote = text[(tokens.last! + DeviceToken.digitCount + 1)...].firstIndex(of: 0x22)
+        guard let quote else { return nil }
+        tokens.append(quote + 1)
+      }
+      outcomes.append(
+        .notification(
+          object: base + one.object.lowerBound..<base + one.object.upperBound,
+          payload: base + one.payload.lowerBound..<base + one.payload.upperBound,
+          payloadBytes: one.payloadBytes, tokens: tokens, priority: one.priority,
+          lifetime: one.lifetime))
+    case .refused(let refusal, let object):
+      guard object.lowerBound >= 0, object.upperBound <= piece.count else { return nil }
+      guard refusal.offset >= object.lowerBound, refusal.offset <= piece.count else { return nil }
+      outcomes.append(
+        .refused(
+          refusal.reason, at: base + refusal.offset, found: refusal.found, limit: refusal.limit,
+          from: base + object.lowerBound))
+    case .more(let from):
+      guard next < ends.count - 1, from >= 0, from <= piece.count else { return nil }
+      base += from
+      next += 1
+      reader.resume(at: 0)
+    case .end:
+      return next == ends.count - 1 ? outcomes : nil
+    }
+    // Each object takes a byte at least.
+    guard outcomes.count <= text.count else { return nil }
+  }
+}
+
+func readerViolation(_ text: [UInt8], cut: Int) -> String? {
+  var whole: [Outcome]?
+  for ends in pieces(of: text.count, cut: cut) {
+    guard let outcomes = read(text, ends: ends) else { return "the reader goes astray at \(ends)" }
+    if let whole, whole != outcomes { return "\(whole), but \(outcomes) at \(ends)" }
+    whole = outcomes
+  }
+  for case .notification(_, let payload, let count, let tokens, let priority, _) in whole ?? [] {
+    for token in tokens {
+      let digits = Array(text[token..<token + DeviceToken.digitCount])
+      guard let bytes = DeviceToken(hex: digits.span) else { return "no token at \(token)" }
+      if let violation = frameViolation(Array(text[payload]), count, bytes, priority) {
+        return violation
+      }
+    }
+  }
+  return nil
+}
+
+/// What is framed is the payload without the white space between its values, and comes out as it went in.
+private func frameViolation(
+  _ payload: [UInt8], _ count: Int, _ token: DeviceToken, _ priority: UInt8
+) -> String? {
+  var packed: [UInt8] = []
+  var rest = payload[...]
+  while let byte = rest.popFirst() {
+    if byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D { continue }
+    packed.append(byte)
+    guard byte == 0x22 else { continue }
+    while let inner = rest.popFirst() {
+      packed.append(inner)
+      if inner == 0x22 { break }
+      if inner == 0x5C { packed.append(rest.removeFirst()) }
+    }
+  }
+  if packed.count != count { return "\(packed.count) bytes of payload, said to be \(count)" }
+  let (verdict, scanner) = judge(packed)
+  if verdict != .value || scanner.spaceBytes != 0 { return "the packed payload is \(verdict)" }
+  let buffer = FixedBuffer<UInt8>(capacity: payloadLimit + 64)
+  let end = Frame(identifier: 7, expiration: 9, priority: priority).write(
+    .items, token: token.bytes.span, payload: payload.span, payloadBytes: count, to: buffer, at: 0)
+  if end != Frame.byteCount(.items, payloadBytes: count) { return "a frame of \(end) bytes" }
+  guard let frame = frames((0..<end).map { buffer[$0] })?.first else {
+    return "the frame is not one"
+  }
+  if frame.payload != packed { return "the frame's payload is another one" }
+  if frame.token != (0..<DeviceToken.byteCount).map({ token.bytes[$0] })
+    || frame.priority != priority
+  {
+    return "the frame's token or priority is another one"
+  }
+  return nil
+}

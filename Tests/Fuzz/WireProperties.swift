@@ -1,0 +1,108 @@
+import TinyPush
+
+/// A frame as it was read, with its own bytes.
+struct FrameRead: Equatable {
+  var format: FrameFormat
+  var byteCount: Int
+  var token: [UInt8]?
+  var payload: [UInt8]?
+  var identifier: UInt32?
+  var expiration: UInt32?
+  var priority: UInt8?
+}
+
+/// The frames of a stream that comes in pieces with these ends, and what it cannot be followed for.
+private func read(_ stream: [UInt8], ends: [Int]) -> (frames: [FrameRead], problem: FrameProblem?) {
+  var reader = FrameReader()
+  var frames: [FrameRead] = []
+  var given = 0
+  for end in ends {
+    while given < end {
+      let piece = Array(stream[given..<end])
+      given += reader.append(piece.span)
+      do throws(FrameProblem) {
+        while let frame = try reader.next() {
+          frames.append(
+            FrameRead(
+              format: frame.format, byteCount: frame.byteCount,
+              token: frame.token.map { bytes($0, of: reader) },
+              payload: frame.payload.map { bytes($0, of: reader) }, identifier: frame.identifier,
+              expiration: frame.expiration, priority: frame.priority))
+        }
+      } catch {
+        return (frames, error)
+      }
+    }
+  }
+  return (frames, nil)
+}
+
+private func bytes(_ range: Range<Int>, of reader: borrowing FrameReader) -> [UInt8] {
+  let span = reader.bytes(range)
+  return span.indices.map { span[$0] }
+}
+
+/// The frames of a stream that holds nothing else.
+func frames(_ stream: [UInt8]) -> [FrameRead]? {
+  let (frames, problem) = read(stream, ends: [stream.count])
+  return problem == nil && frames.reduce(0) { $0 + $1.byteCount } == stream.count ? frames : nil
+}
+
+func wireViolation(_ stream: [UInt8], cut: Int) -> String? {
+  let whole = read(stream, ends: [stream.count])
+  for ends in pieces(of: stream.count, cut: cut) {
+    let part = read(stream, ends: ends)
+    if part != whole { return "\(whole), but \(part) at \(ends)" }
+  }
+  let taken = whole.frames.reduce(0) { $0 + $1.byteCount }
+  if taken > stream.count { return "\(taken) bytes of frames in \(stream.count)" }
+  if let place = whole.problem?.offset, place < taken || place > stream.count {
+    return "\(whole.problem!) behind \(taken) bytes"
+  }
+  return responseViolation(stream)
+}
+
+/// An error response says the six bytes that it was read from.
+private func responseViolation(_ stream: [UInt8]) -> String? {
+  var reader = ErrorResponseReader()
+  var six: [UInt8] = []
+  for byte in stream {
+    let isFirst = reader.count == 0
+    guard let response = try? reader.take(byte) else {
+      if isFirst && byte != ErrorResponse.command { continue }
+      six.append(byte)
+      if reader.count != six.count {
+        return "\(reader.count) bytes of a response, not \(six.count)"
+      }
+      continue
+    }
+    let bytes = response.bytes
+    if (0..<ErrorResponse.byteCount).map({ bytes[$0] }) != six + [byte] {
+      return "\(response) of \(six)"
+    }
+    six = []
+  }
+  return nil
+}
+
+/// Whatever bytes are shown as a JSON string are one, and printable ones leave ASCII's printable characters only.
+func textViolation(_ bytes: [UInt8]) -> String? {
+  var json = Text(capacity: bytes.count * 6 + 2)
+  json.append(json: bytes.span)
+  let quoted = copy(json)
+  if json.isCut || Reference.verdict(quoted, depthMax: 0) != .valid {
+    return "\(quoted) is no string"
+  }
+  var printable = Text(capacity: bytes.count * 4)
+  printable.append(printable: bytes.span)
+  let shown = copy(printable)
+  if printable.isCut || !shown.allSatisfy({ (0x20..<0x7F).contains($0) }) {
+    return "\(shown) is shown"
+  }
+  return nil
+}
+
+private func copy(_ text: borrowing Text) -> [UInt8] {
+  let span = text.bytes
+  return span.indices.map { span[$0] }
+}

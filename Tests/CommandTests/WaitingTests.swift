@@ -32,7 +32,9 @@ import Testing
     let reasons = try box.failures("2").map { $0["reason"] as? String ?? "" }
     #expect(
       reasons.first?.hasPrefix("recipients file family, line 2: a device token has 64") == true)
-    #expect(reasons.last == "recipients file friends: there is none of this name: make it, a device token a line")
+    #expect(
+      reasons.last
+        == "recipients file friends: there is none of this name: make it, a device token a line")
     agent.kill()
   }
 

@@ -1,9 +1,10 @@
 import CLinux
 import TinyPush
 
-/// What `tinypush check` says: for people, with an excerpt of the source, or for programs.
+/// What `tinypush check` and `tinypush send` say of a text: for people, with an excerpt of the source, or for programs.
 struct CheckReport: ~Copyable {
   private let isJSON: Bool
+  private let descriptor: Int32
   private let isColoured: Bool
   private let width: Int
   private var output = Text(capacity: 131_072)
@@ -21,12 +22,13 @@ struct CheckReport: ~Copyable {
   }
 
   @inline(never)
-  init(isJSON: Bool) {
+  init(isJSON: Bool = false, to descriptor: Int32 = STDOUT_FILENO) {
     self.isJSON = isJSON
-    let isTerminal = isatty(STDOUT_FILENO) == 1
+    self.descriptor = descriptor
+    let isTerminal = isatty(descriptor) == 1
     isColoured = isTerminal && Self.isUnset("NO_COLOR") && !Self.isDumb
     // Text is indented by two.
-    let columns = isTerminal ? Int(clinux_terminal_columns(STDOUT_FILENO)) : 0
+    let columns = isTerminal ? Int(clinux_terminal_columns(descriptor)) : 0
     width = min(columns > 0 ? columns : 80, 400) - 2
     progress = ProgressBar(isWanted: true)
   }
@@ -65,13 +67,15 @@ struct CheckReport: ~Copyable {
       paint(Style.strong)
       output.append(printable: CString.span(source.path))
       output.append(":")
-      output.append(source.line)
-      output.append(":")
-      output.append(source.column)
-      output.append(": ")
-      paint(isWarning ? Style.warning : Style.error)
-      output.append(severity)
-      output.append(":")
+      if source.hasLines {
+        output.append(source.line)
+        output.append(":")
+        output.append(source.column)
+        output.append(": ")
+        paint(isWarning ? Style.warning : Style.error)
+        output.append(severity)
+        output.append(":")
+      }
       paint(Style.plain)
       output.append(" ")
       output.append(message)
@@ -162,7 +166,7 @@ struct CheckReport: ~Copyable {
   mutating func flush() {
     guard output.count > 0 else { return }
     progress.clear()
-    output.write(to: STDOUT_FILENO)
+    output.write(to: descriptor)
     output.clear()
   }
 

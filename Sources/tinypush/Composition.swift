@@ -185,15 +185,22 @@ struct Composition: ~Copyable {
       case .more, .end: break
       }
     }
-    guard let finding else { return }
+    guard var finding else { return }
     let payloadStart = payloadEnd - payload.count
-    if let payloadPath, finding.offset >= payloadStart {
-      var place = finding
-      place.offset = min(finding.offset - payloadStart, payload.count)
-      place.say(in: payload.bytes, of: CString.span(payloadPath), before: (0, 0))
-      throw .dataRefused
+    if payloadPath != nil, finding.offset >= payloadStart {
+      finding.offset = min(finding.offset - payloadStart, payload.count)
+      Self.say(finding, SourceText(payloadPath, holding: payload.bytes))
+    } else {
+      Self.say(finding, SourceText(nil, holding: text.bytes))
     }
-    finding.say(in: text.bytes, of: ("tinypush send" as StaticString).span, before: nil)
     throw .dataRefused
+  }
+
+  @inline(never)
+  private static func say(_ finding: Finding, _ source: consuming SourceText) {
+    var report = CheckReport(to: STDERR_FILENO)
+    report.take(finding)
+    report.say(&source, finding.offset, isWarning: false)
+    report.flush()
   }
 }

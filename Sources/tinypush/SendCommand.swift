@@ -232,20 +232,19 @@ enum SendCommand {
     _ spool: UnsafePointer<CChar>, _ rules: Rules, _ order: Order, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> CString {
     var stream = NotificationStream()
-    var readError: Int32 = 0
     do throws(DropBox.Problem) {
       var box = try DropBox(spool)
-      readError = try stream.copy(to: box, rules)
-      if readError == 0, stream.refused == 0, stream.notifications > 0 {
+      try stream.copy(to: box, rules)
+      if stream.error == 0, stream.refused == 0, stream.notifications > 0 {
         return try box.drop(isSynced: order.isSynced)
       }
     } catch {
       throw arguments.fail(error.status, error.text(spool))
     }
     var text = Text()
-    if readError != 0 {
+    if stream.error != 0 {
       text.append("standard input, of which nothing was queued: ")
-      text.append(cString: clinux_error_text(readError))
+      text.append(cString: clinux_error_text(stream.error))
       throw arguments.fail(.noInput, text)
     }
     if stream.refused == 0 {

@@ -1,14 +1,17 @@
 import CLinux
 import TinyPush
 
-/// A file that is read in pieces, and where in it people would say something is.
+/// A file that is read in pieces, or a text that somebody has in hand, and where in it people would say something is.
 struct SourceText: ~Copyable {
   let path: UnsafePointer<CChar>
+  /// Whether anybody could find a place in it by line and column.
+  let hasLines: Bool
   private let descriptor: Int32
   /// 0: unknown.
   private let fileBytes: UInt64
   private let input = FixedBuffer<UInt8>(capacity: 2 * NotificationReader.objectBytesMax)
   private var count = 0
+  private var freshCount = 0
   private var offset: UInt64 = 0
   private(set) var isWhole = false
   /// A place in the text: of the file, its line and the characters before it there, and where that line begins in the
@@ -29,9 +32,22 @@ struct SourceText: ~Copyable {
   init(_ path: UnsafePointer<CChar>, _ descriptor: Int32) {
     self.path = path
     self.descriptor = descriptor
+    hasLines = true
     var information = stat()
     let isRegular = fstat(descriptor, &information) == 0 && clinux_is_regular(&information) != 0
     fileBytes = isRegular ? UInt64(information.st_size) : 0
+  }
+
+  /// - Parameter path: the file it comes from; nil: it was put together here, and `path` is the command's name.
+  @inline(never)
+  init(_ path: UnsafePointer<CChar>?, holding text: Span<UInt8>) {
+    self.path = path ?? ("tinypush send" as StaticString).cString
+    hasLines = path != nil
+    descriptor = -1
+    fileBytes = 0
+    input.store(text, at: 0)
+    count = text.count
+    isWhole = true
   }
 
   deinit { close(descriptor) }
@@ -58,7 +74,8 @@ struct SourceText: ~Copyable {
       && clinux_errno() == EINTR
     if result < 0 { failure = .cannotRead(clinux_errno()) }
     isWhole = result <= 0
-    count += max(result, 0)
+    freshCount = max(result, 0)
+    count += freshCount
     if fileBytes > 0 { report.progress.show(bytes: offset + UInt64(count), of: fileBytes) }
     return from - start
   }
@@ -76,6 +93,11 @@ struct SourceText: ~Copyable {
         characters += 1
       }
     }
+  }
+
+  /// What was read last.
+  var fresh: Span<UInt8> {
+    @_lifetime(immortal) get { input.looseSpan(count - freshCount..<count) }
   }
 
   /// As people count.

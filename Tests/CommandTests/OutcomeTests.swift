@@ -156,6 +156,23 @@ import Testing
       "\(sender.errors)")
   }
 
+  @Test func `what waits for its time with an agent is told, or awaited if it is to come soon`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    let later = try box.send(["later", "--token", Self.one, "--not-before", "2d", "--wait"])
+    #expect(later.status == 75)
+    #expect(later.errors.contains("which comes in "))
+    #expect(box.names(in: "later").count == 1)
+    let soon = try box.send(["soon", "--token", Self.one, "--not-before", "2s", "--wait"])
+    #expect(soon.status == 0, "\(soon.errors)")
+    try #expect(gateway.alerts(in: box) == ["soon"])
+    #expect(try agent.terminate() == 0)
+  }
+
   @Test func `what comes back from its waiting is awaited`() throws {
     let box = try Box()
     defer { box.end() }

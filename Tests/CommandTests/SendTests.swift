@@ -195,18 +195,19 @@ import Testing
       "--payload", "-", "--token", one, input: "{\"aps\":\n {\"alert\":\"ü\",\"badge\":\"3\"}}\n",
       status: 65,
       gives: """
-        -:2:23: badge must be a number without quotes; 0 removes it
+        -:2:23: error: badge must be a number without quotes; 0 removes it
            {"alert":"ü","badge":"3"}}
                                 ^~~
 
         """),
     Sending(
       "--payload", "-", "--token", one, input: #"{"aps":{"alert":"x"}"#, status: 65,
-      gives: "-:1:21: the text ends in the middle of an object"),
+      gives: "-:1:21: error: the text ends in the middle of an object"),
     Sending(
       "--payload", "-", "--token", one, input: "Tank low", status: 65, gives: "expected a value"),
     Sending(
-      "--payload", "-", "--token", one, input: "", status: 65, gives: "-:1:1: expected a value"),
+      "--payload", "-", "--token", one, input: "", status: 65,
+      gives: "-:1:1: error: expected a value"),
     Sending(
       "--payload", "-", "--token", one,
       input: #"{"aps":{"alert":"a"}}} {"token":"1","payload":{"aps":{"alert":"b"}}"#, status: 65,
@@ -331,7 +332,7 @@ import Testing
     #expect(sent.status == 65)
     #expect(
       sent.errors == """
-        -:3001:45: badge must be a number without quotes; 0 removes it
+        -:3001:45: error: badge must be a number without quotes; 0 removes it
           {"aps":{"alert":"ü"},"a":1} {"aps":{"badge":"3"}}
                                                       ^~~
         tinypush send: nothing was queued: 1 of 6002 notifications would be refused

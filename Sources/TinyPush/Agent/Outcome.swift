@@ -64,7 +64,7 @@ public struct OutcomeWatch: ~Copyable {
   /// Of a file that is not in `new/`. Nil: something of it is there again, or is soon to be.
   private func outcomeOutside(_ left: Duration) -> Outcome? {
     // In this order: what is due goes from later/ to new/, and from there to failed/.
-    let later = parts(in: "later", behind: Self.laterHeadBytes)
+    let later = parts(in: "later", behind: LaterName.headBytes)
     let new = parts(in: "new")
     let failed = parts(in: "failed")
     let isDueLater = later.due - Clock.wallSeconds() > Int64(left.milliseconds / 1000)
@@ -84,9 +84,6 @@ public struct OutcomeWatch: ~Copyable {
   }
 
   // MARK: - Its parts
-
-  /// In `later/` a name is `DUE.KEY.HASH.NAME`: UNIX seconds in ten digits, and twice 16 hex digits.
-  private static let laterHeadBytes = 10 + 1 + 16 + 1 + 16 + 1
 
   /// Goes over the files of a directory whose names are that of the file, or begin with it and a point: what has waited in
   /// `later/` comes back so.
@@ -129,7 +126,7 @@ public struct OutcomeWatch: ~Copyable {
     var parts = Parts()
     parts.error = forEachPart(in: directory, behind: head) { _, name in
       parts.count += 1
-      let date = CString.span(name).extracting(0..<min(head, 10))
+      let date = CString.span(name).extracting(0..<min(head, LaterName.dueDigits))
       parts.due = max(parts.due, Int64(Config.number(date) ?? 0))
     }
     return parts

@@ -47,28 +47,46 @@ func scannerViolation(_ text: [UInt8], cut: Int) -> String? {
 
 // MARK: - The reader
 
+/// The payload as it goes out to a device of a language; empty: its frame is none.
+private func rendition(
+  of one: Notification, for language: LanguageTag?, in text: [UInt8]
+) -> [UInt8] {
+  let rendition = Rendition(one, for: language, in: text.span, rules)
+  let buffer = FixedBuffer<UInt8>(capacity: rendition.bytes + 64)
+  let token = InlineArray<32, UInt8>(repeating: 1)
+  let end = Frame(identifier: 7, expiration: 9, priority: one.priority).write(
+    .items, token: token.span, one.payload, rendition, in: text.span, to: buffer, at: 0)
+  guard end == Frame.byteCount(.items, payloadBytes: rendition.bytes) else { return [] }
+  return frames((0..<end).map { buffer[$0] })?.first?.payload ?? []
+}
+
 /// What became of one object; places are of the whole text.
 private enum Outcome: Equatable {
   case notification(
     object: Range<Int>, payload: Range<Int>, payloadBytes: Int, tokens: [Int], priority: UInt8,
-    lifetime: Notification.Lifetime)
-  case refused(Refusal.Reason, at: Int, found: Int, limit: Int, from: Int)
+    lifetime: Notification.Lifetime, collapseKey: UInt64, renditions: [[UInt8]])
+  case refused(Finding.Reason, at: Int, found: Int, limit: Int, from: Int)
 }
 
 private let payloadLimit = 512
+private let rules = Rules(payloadLimit: payloadLimit)
+private let languages = [nil, LanguageTag("fr-CA"), LanguageTag("de")]
 
 /// Reads a text that comes in pieces with these ends; nil when the reader does not do as it says.
 private func read(_ text: [UInt8], ends: [Int]) -> [Outcome]? {
   var outcomes: [Outcome] = []
   var base = 0
   var next = 0
-  var reader = NotificationReader(payloadLimit: payloadLimit)
+  var reader = NotificationReader()
+  var findings = Findings(capacity: 8)
   while true {
     let piece = Array(text[base..<ends[next]])
-    switch reader.next(in: piece.span, isWhole: next == ends.count - 1) {
+    switch reader.next(
+      in: piece.span, isWhole: next == ends.count - 1, rules, &findings)
+    {
     case .notification(let one):
-      var tokens = [base + one.firstToken]
-      while tokens.count < one.recipients {
+      var tokens = one.tokens > 0 ? [base + one.firstToken] : []
+      while tokens.count < one.tokens {
         let quote = text[(tokens.last! + DeviceToken.digitCount + 1)...].firstIndex(of: 0x22)
         guard let quote else { return nil }
         tokens.append(quote + 1)
@@ -76,9 +94,12 @@ private func read(_ text: [UInt8], ends: [Int]) -> [Outcome]? {
       outcomes.append(
         .notification(
           object: base + one.object.lowerBound..<base + one.object.upperBound,
-          payload: base + one.payload.lowerBound..<base + one.payload.upperBound,
-          payloadBytes: one.payloadBytes, tokens: tokens, priority: one.priority,
-          lifetime: one.lifetime))
+          payload: base + one.payload.range.lowerBound..<base + one.payload.range.upperBound,
+          payloadBytes: one.payload.bytes, tokens: tokens, priority: one.priority,
+          lifetime: one.lifetime, collapseKey: one.collapseKey,
+          renditions: one.localized.isEmpty && !one.isTrimmed
+            ? [] : languages.map { rendition(of: one, for: $0, in: piece) }))
+      for index in 0..<findings.count where findings[index].offset > piece.count { return nil }
     case .refused(let refusal, let object):
       guard object.lowerBound >= 0, object.upperBound <= piece.count else { return nil }
       guard refusal.offset >= object.lowerBound, refusal.offset <= piece.count else { return nil }
@@ -106,7 +127,16 @@ func readerViolation(_ text: [UInt8], cut: Int) -> String? {
     if let whole, whole != outcomes { return "\(whole), but \(outcomes) at \(ends)" }
     whole = outcomes
   }
-  for case .notification(_, let payload, let count, let tokens, let priority, _) in whole ?? [] {
+  for case .notification(
+    _, let payload, let count, let tokens, let priority, _, _, let renditions) in whole ?? []
+  {
+    for rendition in renditions {
+      let (verdict, scanner) = judge(rendition)
+      if verdict != .value || scanner.spaceBytes != 0 || rendition.count > payloadLimit {
+        return "\(rendition.count) bytes go out that are \(verdict)"
+      }
+    }
+    if !renditions.isEmpty { continue }
     for token in tokens {
       let digits = Array(text[token..<token + DeviceToken.digitCount])
       guard let bytes = DeviceToken(hex: digits.span) else { return "no token at \(token)" }

@@ -1,7 +1,7 @@
 /// A payload as it goes out to one device: with the alert in the device's language, its text shortened where it must be.
-struct Rendition {
+package struct Rendition {
   /// As it goes out: without white space.
-  private(set) var bytes: Int
+  package private(set) var bytes: Int
   /// Stands in the place of the payload's own alert.
   private(set) var alert: Alert
   /// Where the alert's text is cut, and followed by an ellipsis; nil: nowhere.
@@ -31,7 +31,7 @@ struct Rendition {
 
   /// For a device of this language: as a lookup finds it, else in the default language, else as the payload has it.
   @inline(__always)
-  init(
+  package init(
     _ notification: Notification, for language: LanguageTag?, in text: Span<UInt8>, _ rules: Rules
   ) {
     self.init(notification.payload)

@@ -63,7 +63,7 @@ public struct Frame {
 
   /// The same, with the payload as it is for one device; `text` is what its notification stands in.
   @inline(__always)
-  func write(
+  package func write(
     _ format: FrameFormat, token: Span<UInt8>, _ payload: Payload, _ rendition: Rendition,
     in text: Span<UInt8>, to buffer: borrowing FixedBuffer<UInt8>, at start: Int
   ) -> Int {

@@ -4,6 +4,7 @@ import CLinux
 /// large file.
 public struct SpoolDirectory: ~Copyable {
   private static let lockName: StaticString = ".lock"
+  private static let lockTries = 10
   private static let newName: StaticString = "new"
 
   let root: Descriptor
@@ -27,7 +28,13 @@ public struct SpoolDirectory: ~Copyable {
       throw Self.explain(
         error, path, "/.lock", "give the agent's user the right to write there", &message)
     }
-    guard flock(lock.number, LOCK_EX | LOCK_NB) == 0 else {
+    var tries = 0
+    while flock(lock.number, LOCK_EX | LOCK_NB) != 0, tries < Self.lockTries {
+      // `send --wait` takes it for a moment, to see whether there is an agent.
+      tries += 1
+      poll(nil, 0, 20)
+    }
+    guard tries < Self.lockTries else {
       message.append(cString: path)
       message.append(": another agent works here already: stop it, or use another spool")
       throw .tryLater

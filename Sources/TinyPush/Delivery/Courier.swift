@@ -305,7 +305,8 @@ public struct Courier: ~Copyable {
   /// What is owed to the spool before anything else.
   private mutating func settlement(isPatient: Bool) -> Step? {
     if pending != nil { return .record }
-    if cancelKey != nil { return .cancel }
+    // What replaces others outlives a power cut before they go.
+    if cancelKey != nil { return isRecordUnsynced ? .sync : .cancel }
     while settledClaims > 0, claims[claims.first].isKept { removed(.kept) }
     guard settledClaims > 0, !isRemovalPaused else { return nil }
     guard isRecordUnsynced else { return .remove }

@@ -204,6 +204,7 @@ extension Courier {
   public mutating func synced(_ isSynced: Bool) {
     isRecordUnsynced = false
     claims.synced(isSynced)
+    if !isSynced { cancelKey = nil }
   }
 
   public mutating func removed(_ removal: Removal) {

@@ -153,6 +153,9 @@ extension Courier {
             case .send: cancel(notification.collapseKey, now)
             case .replaced:
               counters.superseded += UInt64(max(notification.tokens, 1))
+              // Its file stays until the one that replaces it outlives a power cut.
+              isRecordUnsynced = true
+              claims.noteFailure(now.claim)
               now.isAtStart = false
               continue
             case .wants(let step):

@@ -44,6 +44,7 @@ extension Courier {
     // Nothing waits there?
     guard !later.isEmpty || !later.isComplete else { return }
     laterName.clear()
+    isRecordUnsynced = true
     cancelKey = key
     cancelName.clear()
     cancelName.append(bytes: claims.name(now.claim))

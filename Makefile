@@ -126,6 +126,8 @@ $(BUILDS:%=build/%/tinypush): build/%/tinypush: always | deps
 	$(embedded)
 build/%/passes: always | deps
 	$(embedded)
+build/%/judge: always | deps
+	$(embedded)
 $(FOREIGN:%=build/%/tinypush): build/%/tinypush: | build/%/root
 
 build/debian13-%/root:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What the scanner says of JSON documents, beside what Python's json says of them.
 
-    differential.py JUDGE [--documents N] [--seed N]
+    differential.py [--documents N] [--seed N] JUDGE...
 
-JUDGE is the program Tests/Judge. The documents are made from the seed: valid ones, written in all ways that JSON has, and
+JUDGE is the program Tests/Judge: .build/debug/judge, or that of a board (make build/armhf/judge) and what runs it. The documents are made from the seed: valid ones, written in all ways that JSON has, and
 such ones cut, spliced and changed in bytes. For each both must agree whether it is JSON, and what a notification's
 payload becomes of it without its white space; where they do not, one of these must be why:
 
@@ -178,9 +178,9 @@ def packed(document):
 def judge(program, documents):
     """For each document the scanner's verdict, its place, and the packed value."""
     sent = b"".join(struct.pack("<I", len(document)) + document for document in documents)
-    done = subprocess.run([program], input=sent, capture_output=True)
+    done = subprocess.run(program, input=sent, capture_output=True)
     if done.returncode:
-        sys.exit(f"differential: {program} left with {done.returncode}: {done.stderr.decode()[-500:]}")
+        sys.exit(f"differential: {program[0]} left with {done.returncode}: {done.stderr.decode()[-500:]}")
     place = 0
     for _ in documents:
         verdict, index, length = struct.unpack_from("<BII", done.stdout, place)
@@ -212,7 +212,7 @@ def compare(document, verdict, index, pack):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("judge")
+    parser.add_argument("judge", nargs="+")
     parser.add_argument("--documents", type=int, default=50_000, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     given = parser.parse_args()

@@ -65,7 +65,7 @@ lint: deps build/debian13-$(HOST)/root ## check the formatting, and compile the 
 	done; done
 
 .PHONY: bench
-bench: build/$(HOST)/tinypush ## measure, against a C program that does only what cannot be avoided
+bench: build/$(HOST)/tinypush build/$(HOST)/passes ## measure, against a C program that does only what cannot be avoided
 	@board/need $(BENCH_NEEDS)
 	Tests/Benchmarks/bench $<
 
@@ -110,17 +110,24 @@ triple = $(triple_$(arch))
 root = $(if $(filter $*,$(HOST)),/,$(CURDIR)/build/$*/root)
 
 # SwiftPM knows by itself whether there is anything to do.
+define embedded
+@echo 'Building $@'
+@$(SWIFT) build --configuration release --product $(@F) --scratch-path .build-$* \
+  --triple $(triple) --sdk $(root) --toolset board/toolset/$(arch).json \
+  --experimental-lto-mode=full --omit-frame-pointers --disable-local-rpath \
+  -Xswiftc -Xclang-linker -Xswiftc --sysroot=$(root) \
+  -Xlinker --no-eh-frame-hdr -Xlinker --script=$(CURDIR)/board/unwind.ld \
+  -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=.
+@mkdir -p $(@D)
+@built=.build-$*/$(triple)/release/$(@F); \
+  [ $@ -nt $$built ] || llvm-objcopy --strip-all --remove-section=.comment $$built $@
+endef
 $(BUILDS:%=build/%/tinypush): build/%/tinypush: always | deps
-	@echo 'Building $@'
-	@$(SWIFT) build --configuration release --product tinypush --scratch-path .build-$* \
-	  --triple $(triple) --sdk $(root) --toolset board/toolset/$(arch).json \
-	  --experimental-lto-mode=full --omit-frame-pointers --disable-local-rpath \
-	  -Xswiftc -Xclang-linker -Xswiftc --sysroot=$(root) \
-	  -Xlinker --no-eh-frame-hdr -Xlinker --script=$(CURDIR)/board/unwind.ld \
-	  -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=.
-	@mkdir -p $(@D)
-	@built=.build-$*/$(triple)/release/tinypush; \
-	  [ $@ -nt $$built ] || llvm-objcopy --strip-all --remove-section=.comment $$built $@
+	$(embedded)
+build/%/passes: always | deps
+	$(embedded)
+build/%/judge: always | deps
+	$(embedded)
 $(FOREIGN:%=build/%/tinypush): build/%/tinypush: | build/%/root
 
 build/debian13-%/root:

@@ -35,7 +35,7 @@ let package = Package(
       name: "passes", dependencies: ["TinyPush", "CLinux"], path: "Tests/Benchmarks/Passes",
       swiftSettings: lifetimes),
     .executableTarget(name: "soak", dependencies: ["Simulation"], path: "Tests/Soak"),
-    .executableTarget(name: "judge", dependencies: ["TinyPush"], path: "Tests/Judge"),
+    .executableTarget(name: "judge", dependencies: ["TinyPush", "CLinux"], path: "Tests/Judge"),
     .target(
       name: "Fuzz", dependencies: ["TinyPush"], path: "Tests/Fuzz",
       exclude: ["Entry.swift", "corpus", "dictionary", "fuzz"], swiftSettings: lifetimes),

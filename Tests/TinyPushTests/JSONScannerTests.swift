@@ -430,9 +430,11 @@ func `a whole number is one without sign, fraction and exponent`(text: String, n
 func `every sequence of two bytes, and of more, is taken exactly when the standard library does`() {
   func check(_ bytes: [UInt8]) {
     let isValid = String(validating: bytes, as: UTF8.self) != nil
-    let verdict = judge("\"".bytes + bytes + "\"".bytes)
-    #expect((verdict == .value) == isValid, "\(bytes.hex)")
-    if !isValid { #expect(verdict == .problem(.invalidUTF8, at: 1), "\(bytes.hex)") }
+    // At the end of the text, and with more behind it.
+    for behind in ["\"", "\"\n   "] {
+      let verdict = judge("\"".bytes + bytes + behind.bytes)
+      #expect(verdict == (isValid ? .value : .problem(.invalidUTF8, at: 1)), "\(bytes.hex)")
+    }
   }
   for lead in UInt8(0x80)...0xFF {
     check([lead])

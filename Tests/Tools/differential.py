@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
 """What the scanner says of JSON documents, beside what Python's json says of them.
 
-    differential.py JUDGE [--documents N] [--seed N]
+    differential.py [--documents N] [--seed N] JUDGE...
 
-JUDGE is the program Tests/Judge. The documents are made from the seed: valid ones, written in all ways that JSON has, and
+JUDGE is the program Tests/Judge: .build/debug/judge, or that of a board (make build/armhf/judge) and what runs it. The documents are made from the seed: valid ones, written in all ways that JSON has, and
 such ones cut, spliced and changed in bytes. For each both must agree whether it is JSON, and what a notification's
 payload becomes of it without its white space; where they do not, one of these must be why:
 
     constants    Python takes NaN, Infinity and -Infinity, which RFC 8259 does not have
     surrogates   Python takes an escaped half of a pair alone, which stands for no character
     depth        Python takes more than 32 levels
-    digits       Python does not take integers of more than 4300 digits
 
-Keys that stand twice are taken by both. Python decodes the bytes strictly first, and a byte order mark is refused by both.
+Keys that stand twice are taken by both, and numbers are compared as they are written. Python decodes the bytes strictly first, and a byte order mark is refused by both.
 """
 import argparse
 import collections
@@ -141,14 +140,12 @@ def python(document):
         raise Refused(error)
     constants = []
     try:
-        # Pairs, so that keys that stand twice are compared too.
-        value = json.loads(text, parse_constant=constants.append, object_pairs_hook=lambda pairs: ("object", pairs))
+        value = json.loads(text, parse_constant=constants.append, object_pairs_hook=lambda pairs: ("object", pairs),
+                           parse_int=lambda digits: ("number", digits), parse_float=lambda digits: ("number", digits))
     except RecursionError:
         return None, ["depth"]
     except json.JSONDecodeError as error:
         raise Refused(error)
-    except ValueError:
-        return None, ["digits"]
     halves = any("\ud800" <= character <= "\udfff" for character in strings(value))
     return value, ["constants"] * bool(constants) + ["surrogates"] * halves + ["depth"] * (depth(text) > DEPTH)
 
@@ -181,9 +178,9 @@ def packed(document):
 def judge(program, documents):
     """For each document the scanner's verdict, its place, and the packed value."""
     sent = b"".join(struct.pack("<I", len(document)) + document for document in documents)
-    done = subprocess.run([program], input=sent, capture_output=True)
+    done = subprocess.run(program, input=sent, capture_output=True)
     if done.returncode:
-        sys.exit(f"differential: {program} left with {done.returncode}: {done.stderr.decode()[-500:]}")
+        sys.exit(f"differential: {program[0]} left with {done.returncode}: {done.stderr.decode()[-500:]}")
     place = 0
     for _ in documents:
         verdict, index, length = struct.unpack_from("<BII", done.stdout, place)
@@ -192,7 +189,7 @@ def judge(program, documents):
         place += length
 
 
-EXPLAINED = {"constants": "expectedValue invalidNumber", "surrogates": "loneSurrogate", "depth": "tooDeep", "digits": ""}
+EXPLAINED = {"constants": "expectedValue invalidNumber", "surrogates": "loneSurrogate", "depth": "tooDeep"}
 
 
 def compare(document, verdict, index, pack):
@@ -201,8 +198,6 @@ def compare(document, verdict, index, pack):
         value, reasons = python(document)
     except Refused as error:
         return ("refused", None) if verdict != VALUE else ("", f"only Python refuses it: {error}")
-    if "digits" in reasons and verdict == VALUE:
-        return "digits", None
     if reasons:
         for why in reasons:
             if verdict not in (VALUE, TRAILING) and PROBLEMS[verdict - 1] in EXPLAINED[why].split():
@@ -217,7 +212,7 @@ def compare(document, verdict, index, pack):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("judge")
+    parser.add_argument("judge", nargs="+")
     parser.add_argument("--documents", type=int, default=50_000, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     given = parser.parse_args()

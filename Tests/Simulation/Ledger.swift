@@ -151,7 +151,7 @@ final class Ledger {
     }
     guard let file else { return }
     if isRecorded {
-      let key = "\(file.inode):\(failure.number ?? -1):\(failure.offset ?? -1)"
+      let key = "\(file.inode):\(failure.number ?? -1):\(failure.offset ?? -1):\(failure.reason)"
       if !life.recorded.insert(key).inserted, !life.reopened.contains(file.inode) {
         complain("\(name) is recorded twice at \(failure.offset ?? -1): \(failure.reason)")
       }

@@ -92,3 +92,43 @@ func `a cut changes nothing of it`(cutAt: String) {
   #expect(Set(world.accepted) == [1, 2])
   #expect(world.courier.counters.superseded == 2)
 }
+
+@Test func `one that is refused has no recipients to compare`() {
+  let world = World(once: true)
+  for token in [
+    #""token":"1""#, #""tokens":["\#(World.token(1))","x"]"#, #""token":7"#, #""to":"/""#,
+  ] {
+    world.put(
+      "a\(token.utf8.count)",
+      text: #"{"collapse-id":"x",\#(token),"payload":{"aps":{"alert":"Tank low"}}}"#)
+  }
+  world.put("b", 1, collapsing: "x")
+  world.runToEnd()
+  #expect(world.accepted == [1])
+  #expect(world.failures.count == 4)
+}
+
+@Test func `several of one file replace what waits for its time`() {
+  let world = World()
+  for number in 1...3 { world.put("a\(number)", number, collapsing: "x", with: notYet) }
+  world.run(.seconds(5))
+  #expect(world.later.count == 3)
+  let lines = (1...3).map { World.notification($0, with: #", "collapse-id": "x""#) }
+  world.put(
+    "b", lines.joined(separator: "\n"),
+    items: (1...3).map { Item(number: $0, collapseID: "x") }, tells: true)
+  world.run(.seconds(200))
+  #expect(world.later.isEmpty)
+  #expect(world.accepted == [1, 2, 3])
+}
+
+@Test func `what was delivered and cannot be removed replaces nothing`() {
+  let world = World()
+  world.canRemove = false
+  world.put("z", 1, collapsing: "tank")
+  world.run(.seconds(20))
+  #expect(world.accepted == [1])
+  world.put("b", 1, collapsing: "tank")
+  world.run(.seconds(20))
+  #expect(world.accepted == [1, 1])
+}

@@ -114,3 +114,18 @@ func `a clock that is set is noticed`(isUnset: Bool) {
   world.run(.seconds(600))
   #expect(Set(world.accepted) == [1])
 }
+
+@Test func `one that cannot be moved holds up no other, and is tried again`() {
+  let world = World()
+  world.put("a", text: World.notification(1, with: notBefore(100)), numbers: [1])
+  world.put("b", text: World.notification(2, with: notBefore(101)), numbers: [2])
+  world.run(.seconds(50))
+  world.beforeStep = { [unowned world] _ in
+    world.canRemove = world.timeline.elapsed < 100_000 || world.timeline.elapsed > 100_900
+  }
+  world.run(.seconds(60))
+  #expect(world.accepted == [2])
+  #expect(world.counts(.notReleased) == 1)
+  world.run(.seconds(60))
+  #expect(world.accepted == [2, 1])
+}

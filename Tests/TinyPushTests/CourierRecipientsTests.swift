@@ -141,3 +141,48 @@ func `what is wrong with a recipients file is recorded, and the others get their
       #"{"aps":{"alert":"Tank low","sound":"x"}}"#,
     ])
 }
+
+@Test func `more files than are remembered are no change of any`() {
+  let world = World(once: true)
+  var numbers: [Int] = []
+  for number in 1...200 {
+    world.putList("list\(number)", World.token(2 * number), World.token(2 * number + 1))
+    numbers += [2 * number, 2 * number + 1]
+  }
+  for first in stride(from: 1, through: 200, by: 10) {
+    let names = (first..<first + 10).map { #""list\#($0)""# }.joined(separator: ",")
+    world.put(
+      "\(1000 + first)", text: #"{"to":[\#(names)],"payload":{"aps":{"alert":"Tank low"}}}"#,
+      numbers: (2 * first..<2 * first + 20).map { $0 })
+  }
+  world.runToEnd(within: .seconds(60))
+  #expect(world.accepted == numbers)
+  #expect(world.counts(.recipientsChanged) == 0)
+}
+
+@Test func `a large notification that many do not get is shown once`() {
+  let world = World(once: true)
+  let many = (100..<900).map { #""\#(World.token($0))""# }.joined(separator: ",")
+  world.putList("family", "x", "y", "z")
+  world.put(
+    "a",
+    text: #"{"to":["family","none"],"tokens":[\#(many)],"payload":{"aps":{"alert":"Tank low"}}}"#,
+    numbers: Array(100..<900))
+  var original: SpoolFile?
+  world.beforeStep = { [unowned world] _ in if let file = world.disk.new["a"] { original = file } }
+  world.runToEnd()
+  #expect(world.accepted.count == 800)
+  #expect(world.failures.count == 4)
+  #expect(original?.isOriginalKept == true)
+}
+
+@Test(arguments: ["tokn", "Token", "tokens_", "paylod", "token", "to"])
+func `what was meant for one device does not go to all`(key: String) {
+  let world = World(once: true)
+  world.putList("default", World.token(1))
+  world.put("a", text: #"{"\#(key)": "\#(World.token(5))", "aps": {"alert": "Tank low"}}"#)
+  world.put("b", text: #"{"tank": 5, "aps": {"alert": "Tank low"}}"#, numbers: [1])
+  world.runToEnd()
+  #expect(world.accepted == [1])
+  #expect(world.failures.count == 1)
+}

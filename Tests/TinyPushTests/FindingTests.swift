@@ -144,6 +144,9 @@ private let ofNotifications: [Remarked] = [
     "to: to must be the name of a recipients file, or an array of such names"),
   Remarked(#"{"to":▸[],\#(payload)}"#, "to-empty: to is empty: there is nobody to send it to"),
   Remarked(
+    #"{"to": [\#(Array(repeating: #""a""#, count: 16).joined(separator: ",")), ▸"b"], \#(payload)}"#,
+    "too-many-lists: more than 16 recipients files: make one of them"),
+  Remarked(
     #"{"to":▸"../shadow",\#(payload)}"#,
     "list-name: not the name of a recipients file: letters, digits, and . _ - + @ inside, at most 64 in all"
   ),
@@ -492,6 +495,7 @@ private func number(_ reason: Finding.Reason) -> Int {
   case .to: 25
   case .toEmpty: 26
   case .listName: 27
+  case .tooManyLists: 50
   case .listIsToken: 28
   case .priority: 29
   case .prioritySilent: 30
@@ -524,7 +528,7 @@ private func number(_ reason: Finding.Reason) -> Int {
 @Test func `every reason is among those above, and its code in the README`() throws {
   let all = (ofNotifications + ofPayloads + ofTables + ofJSON).flatMap { findings($0.text) }
   let numbers = Set(all.map { number($0.reason) })
-  #expect((0..<50).filter { !numbers.contains($0) } == [])
+  #expect((0..<51).filter { !numbers.contains($0) } == [])
   let problems = (0...).lazy.map(JSONProblem.init(rawValue:)).prefix { $0 != nil }.map { $0! }
   let apart: [JSONProblem] = [.invalidUTF8, .tooDeep, .byteOrderMark]
   #expect(

@@ -159,7 +159,8 @@ struct FailedDirectory: ~Copyable {
 
   /// What tells older from newer. What was written before the clock was set may be the newest of all, and counts so.
   private static func age(_ information: inout stat) -> Int64 {
-    let time = clinux_modify_time_ns(&information)
+    // A file that is moved here is new here, whenever it was written.
+    let time = clinux_change_time_ns(&information)
     return time < Clock.plausibleSince * 1_000_000_000 ? time + Int64.max / 2 : time
   }
 }

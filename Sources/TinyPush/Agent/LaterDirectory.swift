@@ -25,7 +25,8 @@ struct LaterDirectory: ~Copyable {
   func write(_ bytes: Span<UInt8>, as name: borrowing CString) -> Bool {
     guard let directory = open(isMade: true) else { return false }
     var error: Int32 = 0
-    let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW
+    unlinkat(directory.number, Self.partName.cString, 0)
+    let flags = O_WRONLY | O_CREAT | O_EXCL
     do {
       guard
         let file = Descriptor(directory.number, Self.partName.cString, flags, 0o660, error: &error)
@@ -37,6 +38,16 @@ struct LaterDirectory: ~Copyable {
       }
     }
     return renameat(directory.number, Self.partName.cString, directory.number, name.pointer) == 0
+  }
+
+  /// Whether one can be put there.
+  func isWritable() -> Bool {
+    guard let directory = open(isMade: true) else { return false }
+    var error: Int32 = 0
+    unlinkat(directory.number, Self.partName.cString, 0)
+    let part = Descriptor(
+      directory.number, Self.partName.cString, O_WRONLY | O_CREAT | O_EXCL, 0o660, error: &error)
+    return part != nil && unlinkat(directory.number, Self.partName.cString, 0) == 0
   }
 
   /// Offers every name.

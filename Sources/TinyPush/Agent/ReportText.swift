@@ -69,6 +69,11 @@ extension Report {
       text.append(
         "new/ cannot be read: is it a directory of the agent's user, and is the disk sound?")
       return .error
+    case .notReleased:
+      text.append(
+        "a notification whose time has come cannot be moved from later/ to new/: is something else there of its name, or the disk full or read-only?"
+      )
+      return .error
     case .notRemoved:
       text.append(
         "delivered files cannot be removed from new/, and after a restart they would be delivered again: may the agent write there, and is the disk sound?"

@@ -247,7 +247,7 @@ public struct SpoolDirectory: ~Copyable {
   func release(_ courier: inout Courier) { later.release(&courier, to: new.number) }
 
   /// Whether a failure of so many bytes could be recorded.
-  mutating func hasRoom(_ bytes: Int) -> Bool { failed.hasRoom(bytes) }
+  mutating func hasRoom(_ bytes: Int) -> Bool { failed.hasRoom(bytes) && later.isWritable() }
 
   /// Whether everything in `failed/` is on disk.
   func sync() -> Bool { failed.sync() }

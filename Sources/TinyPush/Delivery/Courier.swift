@@ -134,7 +134,8 @@ public struct Courier: ~Copyable {
   var isLaterChanged = false
   /// UNIX seconds at which the next one is due.
   var nextDue: Int64?
-  var laterPausedUntil: Instant?
+  /// When to look there again for what could not be moved to `new/`.
+  var laterRetryAt: Instant?
   /// The file in `later/` that is to be written, or was last.
   var laterName = Text(capacity: 256)
   /// A notification of this key, of the file of this name, replaces others that wait there.

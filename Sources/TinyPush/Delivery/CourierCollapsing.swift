@@ -10,7 +10,8 @@ extension Courier {
       /// The one that replaces it is looked at once more; and whether it was there.
       case verifying
       case verified(Bool)
-      /// Nothing that waits replaces it.
+      /// Nothing that waits replaces it: what it replaces itself is removed from `later/`.
+      case cancelling
       case settled
     }
 
@@ -62,14 +63,16 @@ extension Courier {
         return .wants(.survey)
       case .verifying:
         guard let entry = survey.entry(key) else {
-          state.stage = .settled
+          state.stage = .cancelling
           continue
         }
         let isOwn = entry.file == claims[now.claim].identity
         if isOwn, entry.offset > offset { return .replaced }
-        guard !isOwn, !claims.contains(inode: entry.file.inode) else {
+        let isWaiting =
+          !claims.contains(inode: entry.file.inode) && !held.contains(inode: entry.file.inode)
+        guard !isOwn, isWaiting else {
           survey.remove(key)
-          state.stage = .settled
+          state.stage = .cancelling
           continue
         }
         collapsingKey = key
@@ -77,7 +80,16 @@ extension Courier {
       case .verified(true): return .replaced
       case .verified(false):
         survey.remove(key)
+        state.stage = .cancelling
+      case .cancelling:
         state.stage = .settled
+        guard isInLater(key) else { continue }
+        cancelKey = key
+        cancelName.clear()
+        cancelName.append(bytes: claims.name(now.claim))
+        // It outlives a power cut before the others go.
+        isRecordUnsynced = true
+        return .wants(.sync)
       case .settled: return .send
       }
     }

@@ -24,15 +24,7 @@ extension Courier {
 
   /// A notification was refused before it was sent.
   mutating func record(_ refusal: Finding, object: Range<Int>, of now: inout Reading) {
-    let refusals = claims.noteRefusal(now.claim)
-    guard refusals <= Self.refusalsMax else {
-      if refusals == Self.refusalsMax + 1 {
-        recordMore(now.claim)
-      } else {
-        counters.failedCheck += 1
-      }
-      return
-    }
+    guard isShown(now.claim) else { return }
     var reason = Text(capacity: 512)
     refusal.describe(in: &reason)
     begin(reason, claim: now.claim)
@@ -53,13 +45,25 @@ extension Courier {
     pending = PendingFailure(claim: now.claim, isOurCheck: true)
   }
 
+  /// Whether one more of a file is shown. Of those that are not the first is said.
+  private mutating func isShown(_ claim: UInt32) -> Bool {
+    let refusals = claims.noteRefusal(claim)
+    if refusals <= Self.refusalsMax { return true }
+    if refusals == Self.refusalsMax + 1 {
+      recordMore(claim)
+    } else {
+      counters.failedCheck += 1
+    }
+    return false
+  }
+
   /// Of one file there are more wrong notifications than are shown.
   private mutating func recordMore(_ claim: UInt32) {
     var reason = Text(capacity: 256)
     reason.append("more than ")
     reason.append(Self.refusalsMax)
     reason.append(
-      " notifications of this file are wrong: it is here itself, as NAME.original; tinypush check shows them all"
+      " things are wrong in this file: it is here itself, as NAME.original; tinypush check shows them all"
     )
     begin(reason, claim: claim)
     failure.append("}\n")
@@ -129,11 +133,17 @@ extension Courier {
     }
     now.isAtStart = false
     now.recipientIsLeft = true
+    guard isShown(now.claim) else { return }
     begin(reason, claim: now.claim)
     let start = notification.object.lowerBound
     appendPlace(start, of: &now)
-    failure.append(",\"notification\":")
-    appendInOneLine(input.looseSpan(notification.object))
+    if notification.object.count <= Self.excerptBytesMax {
+      failure.append(",\"notification\":")
+      appendInOneLine(input.looseSpan(notification.object))
+    } else {
+      // One that many recipients do not get would take its length for each.
+      claims.setAside(now.claim)
+    }
     failure.append("}\n")
     pending = PendingFailure(claim: now.claim, isOurCheck: true)
   }

@@ -136,12 +136,14 @@ extension Courier {
     {
       owner = known
     } else {
-      roster.begin(listName(notification, 0, text), for: owner, recipient: tokens)
+      roster.begin(
+        listName(notification, 0, text), for: owner, recipient: tokens,
+        isRepeated: now.recipient > tokens)
     }
     while now.remaining > 0 {
       let entry = roster.next()
       if case .more = entry { return .wants(.readRecipients) }
-      guard isSameRoster(tokens, of: &now) else {
+      guard isSameRoster(of: &now) else {
         now.isGivenUp = true
         return .goOn
       }
@@ -173,7 +175,8 @@ extension Courier {
           return .goOn
         }
         roster.begin(
-          listName(notification, owner.list, text), for: owner, recipient: roster.recipient)
+          listName(notification, owner.list, text), for: owner, recipient: roster.recipient,
+          isRepeated: now.recipient > roster.recipient)
       }
     }
     now.recipientIsLeft = false
@@ -181,13 +184,13 @@ extension Courier {
   }
 
   /// Whether the recipients are those that were counted when the notification was sent, as far as it was.
-  private mutating func isSameRoster(_ tokens: UInt32, of now: inout Reading) -> Bool {
+  private mutating func isSameRoster(of now: inout Reading) -> Bool {
+    if roster.isTorn { return false }
     guard now.isFresh else { return roster.epoch <= claims[now.claim].rosterEpoch }
-    if now.recipient <= tokens {
-      now.rosterEpoch = rosterVersions.epoch
-      claims.noteRoster(now.claim, epoch: now.rosterEpoch)
-    }
-    return roster.epoch <= now.rosterEpoch
+    if roster.isRepeated { return roster.epoch <= now.rosterEpoch }
+    now.rosterEpoch = rosterVersions.epoch
+    claims.noteRoster(now.claim, epoch: now.rosterEpoch)
+    return true
   }
 
   @_lifetime(copy text)

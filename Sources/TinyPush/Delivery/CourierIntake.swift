@@ -150,7 +150,7 @@ extension Courier {
         if now.isFresh, now.recipient == 0 {
           if notification.collapseKey != 0 {
             switch collapse(notification, of: &now) {
-            case .send: cancel(notification.collapseKey, now)
+            case .send: break
             case .replaced:
               counters.superseded += UInt64(max(notification.tokens, 1))
               // Its file stays until the one that replaces it outlives a power cut.

@@ -14,7 +14,6 @@ extension Courier {
     failure.clear()
     appendInOneLine(input.looseSpan(notification.object))
     failure.append("\n")
-    if notification.collapseKey != 0 { cancel(notification.collapseKey, now) }
     laterName.clear()
     LaterName.append(
       due: notification.notBefore, key: notification.collapseKey, source: claims.name(now.claim),
@@ -39,20 +38,17 @@ extension Courier {
 
   // MARK: - Cancelling
 
-  /// Has what a notification of this key replaces removed from `later/`.
-  mutating func cancel(_ key: UInt64, _ now: Reading) {
-    // Nothing waits there?
-    guard !later.isEmpty || !later.isComplete else { return }
-    laterName.clear()
-    isRecordUnsynced = true
-    cancelKey = key
-    cancelName.clear()
-    cancelName.append(bytes: claims.name(now.claim))
+  /// Whether a notification of this key may wait there.
+  func isInLater(_ key: UInt64) -> Bool {
+    guard later.isComplete else { return true }
+    var isFound = false
+    later.forEach { if LaterName($0)?.key == key { isFound = true } }
+    return isFound
   }
 
   /// Whether a file of `later/` is replaced by the notification that was just read.
   public func isReplaced(_ name: Span<UInt8>) -> Bool {
-    guard let cancelKey, !name.equals(laterName.bytes) else { return false }
+    guard let cancelKey else { return false }
     return LaterName.isReplaced(name, by: cancelName.bytes, key: cancelKey)
   }
 
@@ -71,9 +67,9 @@ extension Courier {
 
   /// What is to be done for those that are due.
   mutating func releaseStep() -> Step? {
-    if let until = laterPausedUntil {
-      guard time.now >= until else { return nil }
-      laterPausedUntil = nil
+    if let at = laterRetryAt, time.now >= at {
+      laterRetryAt = nil
+      isLaterScanWanted = true
     }
     if isLaterScanWanted || later.isEmpty && !later.isComplete {
       isLaterScanWanted = false
@@ -92,7 +88,6 @@ extension Courier {
 
   /// Whether something in `later/` has to be looked at now.
   var isReleaseDue: Bool {
-    guard laterPausedUntil == nil else { return false }
     if isLaterScanWanted { return true }
     guard let nextDue, let wall = time.wallSeconds else { return false }
     return nextDue <= wall
@@ -100,9 +95,9 @@ extension Courier {
 
   /// When the next one is due.
   var releaseAt: Instant? {
-    if let laterPausedUntil { return laterPausedUntil }
-    guard let nextDue, let wall = time.wallSeconds, nextDue > wall else { return nil }
-    return time.now + .seconds(UInt64(nextDue - wall))
+    guard let nextDue, let wall = time.wallSeconds, nextDue > wall else { return laterRetryAt }
+    let at = time.now + .seconds(UInt64(nextDue - wall))
+    return laterRetryAt.map { $0 < at ? $0 : at } ?? at
   }
 
   /// Finds the next one.
@@ -129,12 +124,12 @@ extension Courier {
     offer(name.looseBytes)
   }
 
-  /// It could not be moved: it is gone, or the disk refuses, and it is tried again later.
+  /// It could not be moved: it is gone; or something is in its way, and it is tried again later, behind all others.
   public mutating func couldNotRelease(isGone: Bool) {
     later.removeSmallest()
     isLaterChanged = true
     guard !isGone else { return }
-    laterPausedUntil = time.now + Self.heldPauseMin
-    isLaterScanWanted = true
+    if laterRetryAt == nil { reports.add(.notReleased) }
+    laterRetryAt = time.now + Self.heldPauseMin
   }
 }

@@ -28,6 +28,8 @@ public enum Report {
   case recipientsChanged
   /// `new/` cannot be read.
   case notScanned
+  /// A notification whose time has come cannot be moved from `later/` to `new/`.
+  case notReleased
   /// Delivered files cannot be removed; and they can again.
   case notRemoved
   case removable

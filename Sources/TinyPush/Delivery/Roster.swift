@@ -42,6 +42,9 @@ struct Roster: ~Copyable {
   /// Recipients of the notification that come before the next one, and whether any, right or wrong, are in this file.
   private(set) var recipient: UInt32 = 0
   private var isEmpty = true
+  private(set) var isRepeated = false
+  /// It was changed while it was being read.
+  private(set) var isTorn = false
   /// Since when the file is what was read of it.
   private(set) var epoch: UInt32 = 0
   private var failure: OpenFailure?
@@ -59,7 +62,13 @@ struct Roster: ~Copyable {
   var room: UnsafeMutableBufferPointer<UInt8> { buffer.room(from: bytes) }
 
   /// Begins with a file. What is known of it is used once more for another notification of the same spool file.
-  mutating func begin(_ name: Span<UInt8>, for owner: Owner, recipient: UInt32) {
+  ///
+  /// - Parameter isRepeated: whether some of its recipients have been passed before.
+  mutating func begin(
+    _ name: Span<UInt8>, for owner: Owner, recipient: UInt32, isRepeated: Bool
+  ) {
+    self.isRepeated = isRepeated
+    isTorn = false
     let isKnown =
       isWhole && offset == 0 && self.owner?.claim == owner.claim
       && name.equals(nameBuffer.span(0..<nameBytes))
@@ -84,6 +93,7 @@ struct Roster: ~Copyable {
 
   /// More of the file is there, which is what it is since that epoch.
   mutating func filled(since epoch: UInt32, bytes count: Int, isWhole: Bool) {
+    if readOffset > 0, self.epoch != epoch { isTorn = true }
     self.epoch = epoch
     bytes += count
     self.isWhole = isWhole

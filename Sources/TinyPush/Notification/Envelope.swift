@@ -10,6 +10,8 @@ struct Envelope {
   static let collapseIDBytesMax = 64
   /// The longest name of a recipients file. Inferred: names are for people.
   static let listNameBytesMax = 64
+  /// Recipients files that one notification may name. Inferred: whoever has more makes one of them.
+  static let listsMax = 16
   /// A date before this (2001-09-09) is none that anybody means.
   static let dateMin: UInt64 = 1_000_000_000
 
@@ -167,7 +169,7 @@ struct Envelope {
     if payload.bytes > rules.payloadLimit {
       checkSize(Rendition(payload), at: payload.range.lowerBound, text, rules, &findings)
     }
-    if !collapseID.isEmpty { notification.collapseKey = collapseKey(text) }
+    if !collapseID.isEmpty, findings.refusals == 0 { notification.collapseKey = collapseKey(text) }
   }
 
   // MARK: - Recipients
@@ -228,6 +230,9 @@ struct Envelope {
       findings.add(Finding(isToken ? .listIsToken : .listName, at: at))
     }
     if notification.lists == 0 { notification.firstList = range }
+    if notification.lists == Self.listsMax {
+      findings.add(Finding(.tooManyLists, at: at, limit: Self.listsMax))
+    }
     notification.lists += 1
   }
 

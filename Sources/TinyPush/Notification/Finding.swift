@@ -46,6 +46,7 @@ public struct Finding: BitwiseCopyable {
     case to
     case toEmpty
     case listName
+    case tooManyLists
     case listIsToken
     case listMissing
     case listMissingDefault

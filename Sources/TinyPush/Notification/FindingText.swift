@@ -119,6 +119,8 @@ extension Finding.Reason {
     case .toEmpty: "to-empty: to is empty: there is nobody to send it to"
     case .listName:
       "list-name: not the name of a recipients file: letters, digits, and . _ - + @ inside, at most 64 in all"
+    case .tooManyLists:
+      "too-many-lists: more than %l recipients files: make one of them"
     case .listIsToken:
       "list-is-token: this is a device token: give it as token, or in tokens"
     case .listMissing:

@@ -59,8 +59,14 @@ struct PayloadReader {
   /// Whether a key says that its object was meant as a notification, with its payload inside.
   private static func isOfEnvelope(_ key: Span<UInt8>) -> Bool {
     switch EnvelopeKey(spelled: key) {
-    case .token, .tokens, .to, .payload: true
-    default: false
+    case .token, .tokens, .to, .payload: return true
+    case nil: break
+    default: return false
+    }
+    // What is meant for one device must not go to all for a slip.
+    switch EnvelopeKey.nearest(to: key) {
+    case .token, .tokens, .payload: return true
+    default: return false
     }
   }
 

@@ -88,6 +88,11 @@ struct Backlog: ~Copyable {
     return low < end ? self.name(at: low) : nil
   }
 
+  /// Each name, in no order.
+  func forEach(_ body: (Span<UInt8>) -> Void) {
+    for index in first..<end { body(name(at: index)) }
+  }
+
   /// Takes the smallest name away, and its repetitions.
   mutating func removeSmallest() {
     var next = first + 1

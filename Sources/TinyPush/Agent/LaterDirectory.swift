@@ -17,7 +17,7 @@ struct LaterDirectory: ~Copyable {
   private func open(isMade: Bool) -> Descriptor? {
     var error: Int32 = 0
     if let directory = Descriptor(root, directory: Self.name, error: &error) { return directory }
-    guard isMade, error == ENOENT, mkdirat(root, Self.name.cString, 0o2770) == 0 else { return nil }
+    guard isMade, error == ENOENT, mkdirat(root, Self.name.cString, 0o2750) == 0 else { return nil }
     return Descriptor(root, directory: Self.name, error: &error)
   }
 
@@ -69,7 +69,7 @@ struct LaterDirectory: ~Copyable {
     if renameat(directory.number, name.pointer, new, target.pointer) == 0 {
       courier.released()
     } else {
-      courier.couldNotRelease(isGone: clinux_errno() == ENOENT)
+      courier.couldNotRelease(isGone: faccessat(directory.number, name.pointer, F_OK, 0) != 0)
     }
   }
 

@@ -244,7 +244,10 @@ public struct SpoolDirectory: ~Copyable {
     return found == 0 && FileIdentity(&information) == courier.verifiedIdentity
   }
 
-  func release(_ courier: inout Courier) { later.release(&courier, to: new.number) }
+  mutating func release(_ courier: inout Courier) {
+    reopenNew()
+    later.release(&courier, to: new.number)
+  }
 
   /// Whether a failure of so many bytes could be recorded.
   mutating func hasRoom(_ bytes: Int) -> Bool { failed.hasRoom(bytes) && later.isWritable() }

@@ -70,6 +70,7 @@ extension Courier {
         if isOwn, entry.offset > offset { return .replaced }
         let isWaiting =
           !claims.contains(inode: entry.file.inode) && !held.contains(inode: entry.file.inode)
+          && (settledBefore(entry.file)?.offset ?? 0) <= entry.offset
         guard !isOwn, isWaiting else {
           survey.remove(key)
           state.stage = .cancelling

@@ -189,7 +189,7 @@ extension Courier {
     guard now.isFresh else { return roster.epoch <= claims[now.claim].rosterEpoch }
     if roster.isRepeated { return roster.epoch <= now.rosterEpoch }
     now.rosterEpoch = rosterVersions.epoch
-    claims.noteRoster(now.claim, epoch: now.rosterEpoch)
+    claims.noteRoster(now.claim, roster.bit, since: roster.epoch, epoch: now.rosterEpoch)
     return true
   }
 

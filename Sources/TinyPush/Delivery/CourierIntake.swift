@@ -114,7 +114,7 @@ extension Courier {
     }
     guard isScanWanted || backlog.isEmpty && !backlog.isComplete else { return nil }
     backlog.startScan(isFromStart: isScanWanted)
-    if isScanWanted { survey.forgetOrder() }
+    if isScanWanted { survey.forget() }
     isScanWanted = false
     isScanning = true
     isProgressFileSeen = false

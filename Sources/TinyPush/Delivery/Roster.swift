@@ -57,6 +57,13 @@ struct Roster: ~Copyable {
   @_lifetime(immortal)
   func name() -> Span<UInt8> { nameBuffer.looseSpan(0..<nameBytes) }
 
+  /// Tells it from most others.
+  var bit: UInt32 {
+    var hash = Hash()
+    hash.add(name())
+    return 1 << UInt32(truncatingIfNeeded: hash.value >> 32 & 31)
+  }
+
   /// Where to read on, and to where.
   var readOffset: Int64 { offset + Int64(bytes) }
   var room: UnsafeMutableBufferPointer<UInt8> { buffer.room(from: bytes) }

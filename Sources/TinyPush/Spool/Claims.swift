@@ -31,8 +31,9 @@ struct Claim: BitwiseCopyable {
   /// there itself.
   var refusals: UInt32 = 0
   var isSetAside = false
-  /// Which recipients files held when the first was used for it; 0: none was.
+  /// Which recipients files held when they were used for it; 0: none was. And which those are, roughly: a bit for each.
   var rosterEpoch: UInt32 = 0
+  var rosters: UInt32 = 0
 }
 
 /// The files that are being delivered, in the order in which they were taken; they leave in the same order, since
@@ -119,10 +120,16 @@ struct Claims: ~Copyable {
     ring[index(number)] = claim
   }
 
-  func noteRoster(_ number: UInt32, epoch: UInt32) {
+  /// A recipients file is used for it, which is what it is since the epoch `since`.
+  ///
+  /// - Parameter bit: tells it from most others.
+  func noteRoster(_ number: UInt32, _ bit: UInt32, since: UInt32, epoch: UInt32) {
     var claim = self[number]
-    guard claim.rosterEpoch == 0 else { return }
-    claim.rosterEpoch = epoch
+    if claim.rosterEpoch == 0 { claim.rosterEpoch = epoch }
+    // A change that was noticed just now, before anything went to it, is none.
+    let isFirst = claim.rosters & bit == 0
+    if isFirst, since == claim.rosterEpoch &+ 1 { claim.rosterEpoch = since }
+    claim.rosters |= bit
     ring[index(number)] = claim
   }
 

@@ -29,6 +29,8 @@ struct Survey: ~Copyable {
   // All that waits has been looked through up to this name.
   private let last = FixedBuffer<UInt8>(capacity: slotBytes)
   private var lastBytes = 0
+  /// Something came meanwhile that may have to be looked through before.
+  private var wasReset = false
 
   init() {}
 
@@ -43,11 +45,19 @@ struct Survey: ~Copyable {
 
   /// A file has come: one that comes before those that were looked through is looked for.
   mutating func appeared(_ name: Span<UInt8>) {
-    if lastBytes > 0, !through().sorts(before: name) { lastBytes = 0 }
+    if !through().sorts(before: name) || isReading { forgetOrder() }
   }
 
-  /// Everything that waits is looked through anew.
-  mutating func forgetOrder() { lastBytes = 0 }
+  /// Everything that waits is looked through anew: what was found may be gone.
+  mutating func forget() {
+    forgetOrder()
+    count = 0
+  }
+
+  private mutating func forgetOrder() {
+    lastBytes = 0
+    wasReset = isReading
+  }
 
   // MARK: - Looking through a file
 
@@ -103,8 +113,11 @@ struct Survey: ~Copyable {
 
   /// Of what waits, the file is done.
   mutating func passed() {
-    last.store(fileName(), at: 0)
-    lastBytes = nameBytes
+    if !wasReset {
+      last.store(fileName(), at: 0)
+      lastBytes = nameBytes
+    }
+    wasReset = false
   }
 
   // MARK: - What was found

@@ -60,7 +60,7 @@ public final class Trial {
       $0.ttl = random.pick([0, 86_400])
     }
     workload = Workload(
-      &random, duration: isOnce ? 0 : faults.calmAt,
+      &random, duration: isOnce ? 0 : faults.calmAt, horizon: faults.calmAt,
       hasIdentifiers: world.settings.format != .simple)
     self.random = random
   }
@@ -79,6 +79,7 @@ public final class Trial {
 
   private func run() {
     setUp()
+    for list in workload.lists { putList(list) }
     fillSpool()
     for event in faults.events {
       world.timeline.plan(after: event.at) { [self] in strike(event.kind) }
@@ -88,8 +89,13 @@ public final class Trial {
     world.run(until: end)
     while world.isFinished, !isDone, !mustEnd, world.timeline.now < end {
       // What a stop, or a disk on which nothing could be done, has left is seen to by the next agent.
-      if isCalm, !wasStopped, calmLives > 0 { world.complain("ends before all is done") }
-      if isCalm { calmLives += 1 }
+      if isCalm, world.disk.new.isEmpty {
+        // `--once` does not wait for what is not due.
+        waitForNextDue()
+      } else if isCalm {
+        if !wasStopped, calmLives > 0 { world.complain("ends before all is done") }
+        calmLives += 1
+      }
       restart()
       world.run(until: end)
     }
@@ -101,7 +107,9 @@ public final class Trial {
   var mustEnd: Bool { world.steps > Self.stepsMax || world.ledger.hasViolations }
 
   /// Everything has been delivered, and nothing is to come.
-  var isDone: Bool { isCalm && world.disk.new.isEmpty && world.courier.isIdle }
+  var isDone: Bool {
+    isCalm && world.disk.new.isEmpty && world.disk.later.isEmpty && world.courier.isIdle
+  }
 
   // MARK: - What is drawn
 
@@ -143,7 +151,10 @@ public final class Trial {
 
   private func judge(_ push: Push) -> Verdict {
     if workload.deadly.contains(push.number) { return .vanish }
-    if let status = workload.refusals[push.number] { return .refuse(status) }
+    let status = workload.refusals[push.number]
+    if let status = status ?? workload.refusals[push.number % World.tokensMax] {
+      return .refuse(status)
+    }
     return verdicts.isEmpty ? .accept : verdicts.removeFirst()
   }
 
@@ -160,6 +171,18 @@ public final class Trial {
         }
       }
     }
+  }
+
+  private func waitForNextDue() {
+    guard let next = world.disk.later.keys.min().flatMap({ Int64($0.prefix(10)) }),
+      let wall = world.timeline.time.wallSeconds
+    else { return }
+    world.timeline.advance(to: world.timeline.now + .seconds(UInt64(max(next - wall, 0))))
+  }
+
+  func putList(_ list: (name: String, lines: [String], content: List, failure: OpenFailure?)) {
+    world.putList(list.name, list.lines, list.failure)
+    world.ledger.changed(list.name, list.content)
   }
 
   func put(_ name: String, _ text: String, _ items: [Item], tells: Bool) {
@@ -195,6 +218,6 @@ public final class Trial {
   /// Nobody answers for what a file held that somebody removed.
   func forget(_ file: SpoolFile) {
     files.removeAll { $0 === file }
-    world.ledger.reopen(file)
+    world.ledger.forget(file)
   }
 }

@@ -125,6 +125,7 @@ final class World {
       case .survey: survey()
       case .verify: verify()
       case .scanLater:
+        guard disk.canScanLater else { break }
         for name in shuffle(disk.later.keys.sorted()) { courier.offerLater(name.bytes.span) }
       case .release: release()
       case .cancel: cancel()

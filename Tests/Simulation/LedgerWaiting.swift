@@ -30,6 +30,7 @@ extension Ledger {
     var list = list
     list.since = timeline.now
     waiting.lists[name, default: []].append(list)
+    if waiting.lists[name]!.count > 1 { isUneventful = false }
     for file in disk.new.values where file.items.contains(where: { $0.list == name }) {
       reopen(file)
     }

@@ -150,11 +150,9 @@ public final class Trial {
   }
 
   private func judge(_ push: Push) -> Verdict {
-    if workload.deadly.contains(push.number) { return .vanish }
-    let status = workload.refusals[push.number]
-    if let status = status ?? workload.refusals[push.number % World.tokensMax] {
-      return .refuse(status)
-    }
+    let token = push.number % World.tokensMax
+    if workload.deadly.contains(token) { return .vanish }
+    if let status = workload.refusals[token] { return .refuse(status) }
     return verdicts.isEmpty ? .accept : verdicts.removeFirst()
   }
 

@@ -4,9 +4,9 @@ import TinyPush
 struct Workload {
   /// Each with the time at which it is put, in milliseconds.
   private(set) var files: [(name: String, text: String, items: [Item], at: UInt64)] = []
-  /// What the gateway says of a number, whenever it comes.
+  /// What the gateway says of a token, whenever it comes.
   private(set) var refusals: [Int: Status] = [:]
-  /// Numbers at which the gateway dies without a word, each time.
+  /// Tokens at which the gateway dies without a word, each time.
   private(set) var deadly: Set<Int> = []
   /// So many notifications there are; they are numbered.
   private(set) var numbers = 0
@@ -174,7 +174,7 @@ struct Workload {
       text += #", "collapse-id": "\#(id)""#
       for index in items.indices { items[index].collapseKey = "\(id) \(tokens) \(named)" }
     }
-    if !replaces { for item in items where item.list == nil { decide(item.number!, &random) } }
+    if !replaces { for item in items where item.list == nil { decide(item.number! % World.tokensMax, &random) } }
     return (text + "}", items)
   }
 

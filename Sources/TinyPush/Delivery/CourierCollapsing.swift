@@ -10,8 +10,8 @@ extension Courier {
       /// The one that replaces it is looked at once more; and whether it was there.
       case verifying
       case verified(Bool)
-      /// Nothing that waits replaces it.
-      case settled
+      /// Nothing that waits replaces it; and what it replaces in `later/` is gone.
+      case settled, cleared
     }
 
     var place: FilePlace
@@ -65,9 +65,8 @@ extension Courier {
           state.stage = .settled
           continue
         }
-        let isOwn = entry.file == claims[now.claim].identity
-        if isOwn, entry.offset > offset { return .replaced }
-        guard !isOwn, !claims.contains(inode: entry.file.inode) else {
+        if entry.file == claims[now.claim].identity, entry.offset > offset { return .replaced }
+        guard isToCome(entry, behind: now) else {
           survey.remove(key)
           state.stage = .settled
           continue
@@ -78,9 +77,22 @@ extension Courier {
       case .verified(false):
         survey.remove(key)
         state.stage = .settled
-      case .settled: return .send
+      case .settled:
+        guard !isEarly(notification), cancel(key, now) else { return .send }
+        state.stage = .cleared
+        return .wants(.cancel)
+      case .cleared: return .send
       }
     }
+  }
+
+  /// Whether what the survey found in another file comes behind the present one, and is still to be sent.
+  private func isToCome(_ entry: Survey.Entry, behind now: Reading) -> Bool {
+    guard claims.name(now.claim).sorts(before: survey.name(of: entry.key)),
+      !claims.contains(inode: entry.file.inode), held.want(of: entry.file) != .removal
+    else { return false }
+    // Before a restart it may have been sent.
+    return settledBefore(entry.file).map { $0.offset <= entry.offset && $0.recipient == 0 } ?? true
   }
 
   /// Whether nothing but white space follows it in its file.

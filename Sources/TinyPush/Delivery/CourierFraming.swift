@@ -160,10 +160,12 @@ extension Courier {
         }
         roster.pass(isRecipient: true)
       case .wrong(let problem):
-        let isNews = now.isFresh && roster.recipient >= now.recipient
+        let isNews = now.isFresh && roster.problems >= now.problems
         if isNews { record(problem, notification, of: &now) }
         roster.pass()
-        if isNews { return .goOn }
+        guard isNews else { continue }
+        now.problems = roster.problems
+        return .goOn
       case .end:
         owner.list += 1
         guard owner.list < notification.lists else {
@@ -173,7 +175,8 @@ extension Courier {
           return .goOn
         }
         roster.begin(
-          listName(notification, owner.list, text), for: owner, recipient: roster.recipient)
+          listName(notification, owner.list, text), for: owner, recipient: roster.recipient,
+          problems: roster.problems)
       }
     }
     now.recipientIsLeft = false

@@ -150,7 +150,7 @@ extension Courier {
         if now.isFresh, now.recipient == 0 {
           if notification.collapseKey != 0 {
             switch collapse(notification, of: &now) {
-            case .send: cancel(notification.collapseKey, now)
+            case .send: break
             case .replaced:
               counters.superseded += UInt64(max(notification.tokens, 1))
               now.isAtStart = false
@@ -180,7 +180,12 @@ extension Courier {
           startOver(now)
           return .goOn
         }
-        if now.recipientIsLeft { now.reader = before } else { now.recipient = 0 }
+        if now.recipientIsLeft {
+          now.reader = before
+        } else {
+          now.recipient = 0
+          now.problems = 0
+        }
         if pending != nil {
           reading = now
           return .goOn

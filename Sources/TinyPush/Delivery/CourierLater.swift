@@ -14,7 +14,7 @@ extension Courier {
     failure.clear()
     appendInOneLine(input.looseSpan(notification.object))
     failure.append("\n")
-    if notification.collapseKey != 0 { cancel(notification.collapseKey, now) }
+    if notification.collapseKey != 0 { _ = cancel(notification.collapseKey, now) }
     laterName.clear()
     LaterName.append(
       due: notification.notBefore, key: notification.collapseKey, source: claims.name(now.claim),
@@ -39,14 +39,14 @@ extension Courier {
 
   // MARK: - Cancelling
 
-  /// Has what a notification of this key replaces removed from `later/`.
-  mutating func cancel(_ key: UInt64, _ now: Reading) {
-    // Nothing waits there?
-    guard !later.isEmpty || !later.isComplete else { return }
+  /// Has what a notification of this key replaces removed from `later/`, unless nothing waits there.
+  mutating func cancel(_ key: UInt64, _ now: Reading) -> Bool {
+    guard !later.isEmpty || !later.isComplete else { return false }
     laterName.clear()
     cancelKey = key
     cancelName.clear()
     cancelName.append(bytes: claims.name(now.claim))
+    return true
   }
 
   /// Whether a file of `later/` is replaced by the notification that was just read.

@@ -39,8 +39,10 @@ struct Roster: ~Copyable {
   private(set) var line: Int64 = 1
   /// The rest of a line is passed over that was too long.
   private var isSkipping = false
-  /// Recipients of the notification that come before the next one, and whether any, right or wrong, are in this file.
+  /// Recipients of the notification that come before the next one, and what was wrong; and whether any, right or wrong, are
+  /// in this file.
   private(set) var recipient: UInt32 = 0
+  private(set) var problems: UInt32 = 0
   private var isEmpty = true
   /// Since when the file is what was read of it.
   private(set) var epoch: UInt32 = 0
@@ -59,12 +61,15 @@ struct Roster: ~Copyable {
   var room: UnsafeMutableBufferPointer<UInt8> { buffer.room(from: bytes) }
 
   /// Begins with a file. What is known of it is used once more for another notification of the same spool file.
-  mutating func begin(_ name: Span<UInt8>, for owner: Owner, recipient: UInt32) {
+  mutating func begin(
+    _ name: Span<UInt8>, for owner: Owner, recipient: UInt32, problems: UInt32 = 0
+  ) {
     let isKnown =
       isWhole && offset == 0 && self.owner?.claim == owner.claim
       && name.equals(nameBuffer.span(0..<nameBytes))
     self.owner = owner
     self.recipient = recipient
+    self.problems = problems
     place = 0
     line = 1
     isEmpty = true
@@ -78,6 +83,9 @@ struct Roster: ~Copyable {
     bytes = 0
     isWhole = false
   }
+
+  /// Nothing is known any more.
+  mutating func forget() { owner = nil }
 
   /// With the notification all is done.
   mutating func end() { owner?.offset = -1 }
@@ -135,8 +143,8 @@ struct Roster: ~Copyable {
     let isOfAll = isEmpty && place == bytes && isWhole || failure != nil
     isEmpty = false
     failure = nil
+    if isRecipient { recipient += 1 } else { problems += 1 }
     guard !isOfAll else { return }
-    if isRecipient { recipient += 1 }
     if nextPlace == bytes, !isWhole, bytes > 0, buffer[bytes - 1] != 0x0A { isSkipping = true }
     if isSkipping { place = nextPlace } else { skipLine() }
   }

@@ -51,6 +51,8 @@ final class SpoolFile {
   var wasOpened = false
   /// It was moved to `failed/` as it is.
   var isSetAside = false
+  /// Something of it was put into `later/`.
+  var wasPostponed = false
   /// When an agent opened it last.
   var openedAt = Instant(milliseconds: 0)
   /// Which agent looked into it last, and how many notifications that one had counted as superseded when it first did.

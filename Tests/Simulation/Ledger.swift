@@ -16,6 +16,7 @@ final class Ledger {
   var lateLosses: Set<Int> = []
   /// The largest number that there is, where it is known.
   var numberMax = Int.max
+  var serialMax = Int.max
   /// In how many places of the spool a number stands. Of one that stands in several nobody can tell which it was.
   var places: [Int: Int] = [:]
   /// What was dropped since nobody knew of it, where that is wanted, and what the agent has heard that it is suppressed.
@@ -138,7 +139,7 @@ final class Ledger {
 
   /// All of a file will be delivered again, since somebody wrote on it, or its failures are not safe.
   func reopen(_ file: SpoolFile, ifFailed: Bool = false) {
-    if ifFailed && file.lines.isEmpty { return }
+    if ifFailed && file.lines.isEmpty && !file.wasPostponed { return }
     isUneventful = false
     life.reopened.insert(file.inode)
     for item in file.items {
@@ -271,8 +272,9 @@ final class Ledger {
     lives += 1
     life = Life()
     // What is both in a file and put aside from it goes twice.
-    for file in disk.later.values {
-      for item in file.items where disk.new.values.contains(where: { $0.holds(item) }) {
+    var seen: Set<Int> = []
+    for file in Array(disk.new.values) + Array(disk.later.values) {
+      for item in file.items where item.notBefore > 0 && !seen.insert(item.identity).inserted {
         if let number = item.number { life.loose.insert(notification(of: number)) }
       }
     }

@@ -94,7 +94,11 @@ extension Ledger {
 
   /// A notification is about to be written.
   func checkWaiting(_ number: Int) {
-    let items = waiting.items[World.serial(of: number)] ?? []
+    guard let items = waiting.items[World.serial(of: number)] else {
+      // Its file is not all there yet.
+      if World.serial(of: number) > serialMax { complain("\(number) never was in the spool") }
+      return
+    }
     let token = number % World.tokensMax
     guard
       let item = items.first(where: { item in
@@ -120,6 +124,7 @@ extension Ledger {
   func postponed(_ file: SpoolFile?, _ isPostponed: Bool) {
     if isPostponed {
       life.postponed += 1
+      file?.wasPostponed = true
     } else if let file {
       reopen(file)
       life.held.insert(file.inode)

@@ -186,6 +186,7 @@ public final class Trial {
   func put(_ name: String, _ text: String, _ items: [Item], tells: Bool) {
     if let old = world.disk.new[name] { forget(old) }
     world.ledger.numberMax = workload.numbers
+    world.ledger.serialMax = workload.serials
     world.put(name, text, items: items, tells: tells)
     files.append(world.disk.new[name]!)
   }

@@ -109,6 +109,7 @@ extension Trial {
         items[index].end += file.bytes.count
       }
       world.ledger.numberMax = workload.numbers
+      world.ledger.serialMax = workload.serials
       world.append(name, text, items: items, tells: random.oneIn(2))
     case .replace:
       let (text, items) = workload.more(&random)

@@ -18,7 +18,8 @@ struct Workload {
   private let isCollapsing: Bool
   /// By when all is due, in seconds from the start.
   private let horizon: Int
-  private var serial = 0
+  /// So many of them have a serial number besides.
+  private(set) var serials = 0
   /// To whom notifications go that replace each other.
   private var often: [Int] = []
   static let start: Int64 = 1_700_000_000
@@ -140,8 +141,8 @@ struct Workload {
   private mutating func rich(
     at offset: Int, _ random: inout Seeded
   ) -> (text: String, items: [Item]) {
-    serial += 1
-    let payload = #"{"aps":{"badge":1},"n":\#(serial)}"#
+    serials += 1
+    let payload = #"{"aps":{"badge":1},"n":\#(serials)}"#
     if !lists.isEmpty, random.oneIn(8) {
       return (payload, [item(at: offset, list: "default")])
     }
@@ -174,12 +175,14 @@ struct Workload {
       text += #", "collapse-id": "\#(id)""#
       for index in items.indices { items[index].collapseKey = "\(id) \(tokens) \(named)" }
     }
-    if !replaces { for item in items where item.list == nil { decide(item.number! % World.tokensMax, &random) } }
+    if !replaces {
+      for item in items where item.list == nil { decide(item.number! % World.tokensMax, &random) }
+    }
     return (text + "}", items)
   }
 
   private func item(at offset: Int, token: Int = 0, list: String? = nil) -> Item {
-    var item = Item(number: World.number(token, serial: serial), offset: offset)
+    var item = Item(number: World.number(token, serial: serials), offset: offset)
     item.list = list
     if list != nil { item.recipient = .max }
     return item

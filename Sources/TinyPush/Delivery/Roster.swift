@@ -118,7 +118,7 @@ struct Roster: ~Copyable {
         if place == 0, bytes == buffer.capacity {
           // A line that fills the buffer is none of ours.
           nextPlace = bytes
-          if isSkipping { pass() } else { return .wrong(.line(.tooLong)) }
+          if isSkipping { passLine() } else { return .wrong(.line(.tooLong)) }
         }
         makeRoom()
         return .more
@@ -144,7 +144,10 @@ struct Roster: ~Copyable {
     isEmpty = false
     failure = nil
     if isRecipient { recipient += 1 } else { problems += 1 }
-    guard !isOfAll else { return }
+    if !isOfAll { passLine() }
+  }
+
+  private mutating func passLine() {
     if nextPlace == bytes, !isWhole, bytes > 0, buffer[bytes - 1] != 0x0A { isSkipping = true }
     if isSkipping { place = nextPlace } else { skipLine() }
   }

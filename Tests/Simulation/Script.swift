@@ -43,7 +43,10 @@ extension World {
     if tells { notices.append(.ended(name)) }
   }
 
-  func delete(_ name: String) { disk.delete(name) }
+  func delete(_ name: String) {
+    trace.say("  delete \(name)")
+    disk.delete(name)
+  }
 
   /// A notification with a `collapse-id`, in a file of its own.
   func put(_ name: String, _ number: Int, collapsing id: String, with members: String = "") {

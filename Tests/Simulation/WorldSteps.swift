@@ -62,6 +62,7 @@ extension World {
 
   func survey() {
     let name = String(courier.surveyName())
+    trace.say("  \(name)")
     guard let file = disk.new[name], file.failure == nil else { return courier.couldNotSurvey() }
     guard courier.surveyOffset < file.readableBytes else { return courier.couldNotSurvey() }
     let offset = min(Int(courier.surveyOffset), file.bytes.count)
@@ -73,7 +74,9 @@ extension World {
   }
 
   func verify() {
-    let file = disk.new[String(courier.verifiedName())]
+    let name = String(courier.verifiedName())
+    trace.say("  \(name)")
+    let file = disk.new[name]
     courier.verified(file != nil && file?.identity == courier.verifiedIdentity)
   }
 
@@ -95,7 +98,7 @@ extension World {
     for name in disk.later.keys.sorted() where courier.isReplaced(name.bytes.span) {
       let file = disk.later[name]!
       trace.say("  cancel \(name)")
-      guard disk.cancel(name) else {
+      guard disk.canScanLater, disk.cancel(name) else {
         file.isExcused = true
         continue
       }
@@ -121,8 +124,10 @@ extension World {
       return courier.recorded(true)
     }
     if failure.file != name { complain("\(text) is recorded for \(name)") }
+    let file = disk.new[name]
     let isRecorded = disk.record(failure, of: name, movesFile: courier.failureMovesFile)
     trace.note("failure", at: timeline.elapsed, failure.number ?? 0, isRecorded ? 1 : 0)
+    if isRecorded, courier.failureMovesFile, let file { ledger.forget(file) }
     ledger.recorded(failure, of: name, isRecorded)
     courier.recorded(isRecorded)
     if isRecorded { onRecord() }

@@ -217,8 +217,7 @@ extension Courier {
 
   /// More of the recipients file is there; with `isWhole` it was all.
   public mutating func readRecipients(_ identity: FileIdentity, bytes: Int, isWhole: Bool) {
-    let epoch = rosterVersions.note(roster.name(), identity)
-    roster.filled(since: epoch, bytes: bytes, isWhole: isWhole)
+    roster.filled(since: noteRoster(identity), bytes: bytes, isWhole: isWhole)
   }
 
   /// The recipients file cannot be read.
@@ -228,7 +227,12 @@ extension Courier {
       pausedUntil = time.now + Self.pause
       return
     }
-    roster.failed(since: rosterVersions.note(roster.name(), nil), failure)
+    roster.failed(since: noteRoster(nil), failure)
+  }
+
+  private mutating func noteRoster(_ identity: FileIdentity?) -> UInt32 {
+    rosterVersions.note(
+      roster.name(), identity, for: reading?.claim ?? claims.first, first: claims.first)
   }
 
   // MARK: - Lifetimes

@@ -68,6 +68,13 @@ extension Courier {
     if LaterName(name) != nil { later.offer(name) }
   }
 
+  /// `later/` cannot be read: it is tried again.
+  public mutating func couldNotScanLater() {
+    later.forget()
+    laterPausedUntil = time.now + Self.heldPauseMin
+    isLaterScanWanted = true
+  }
+
   /// What is to be done for those that are due.
   mutating func releaseStep() -> Step? {
     if let until = laterPausedUntil {

@@ -173,11 +173,14 @@ struct RosterVersions: ~Copyable {
     var identity: FileIdentity
     /// The epoch in which it became what it is.
     var since: UInt32
+    /// The last claim for which it was read.
+    var claim: UInt32
   }
 
   private static let capacity = 64
   private var versions: InlineArray<64, Version> = .init(
-    repeating: Version(name: 0, identity: FileIdentity(inode: 0, changeTimeNs: 0), since: 0))
+    repeating: Version(
+      name: 0, identity: FileIdentity(inode: 0, changeTimeNs: 0), since: 0, claim: 0))
   private var count = 0
   private var oldest = 0
   /// Counts the changes that were noticed; never 0.
@@ -185,17 +188,27 @@ struct RosterVersions: ~Copyable {
 
   init() {}
 
-  /// A file was read, or is gone. Returns the epoch since which it is what it is.
-  mutating func note(_ name: Span<UInt8>, _ identity: FileIdentity?) -> UInt32 {
+  /// A file was read for a claim, or is gone. Returns the epoch since which it is what it is, as far as a claim under way
+  /// knows it.
+  mutating func note(
+    _ name: Span<UInt8>, _ identity: FileIdentity?, for claim: UInt32, first: UInt32
+  ) -> UInt32 {
     let identity = identity ?? FileIdentity(inode: 0, changeTimeNs: 0)
     var hash = Hash()
     hash.add(name)
     var place = oldest
     for index in 0..<count where versions[index].name == hash.value {
-      if versions[index].identity == identity { return versions[index].since }
+      // Where no claim under way has used what it was, it is as if it always had been what it is.
+      let isUsed = versions[index].claim &- first <= claim &- first
+      let isSame = versions[index].identity == identity
+      versions[index].claim = claim
+      if isSame || !isUsed {
+        versions[index].identity = identity
+        return versions[index].since
+      }
       place = index
     }
-    var version = Version(name: hash.value, identity: identity, since: 1)
+    var version = Version(name: hash.value, identity: identity, since: 1, claim: claim)
     if count < Self.capacity, place == oldest, versions[place].name != hash.value {
       place = count
       count += 1

@@ -120,7 +120,7 @@ final class Ledger {
       item.identity = itemsPut
       item.source = name
       item.place = item.offset
-      item.putAt = timeline.now
+      if item.putAt.milliseconds == 0 { item.putAt = timeline.now }
       guard let number = item.number else { return item }
       places[number, default: 0] += 1
       let serial = World.serial(of: number)

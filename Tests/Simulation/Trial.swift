@@ -161,7 +161,7 @@ public final class Trial {
       let tells = !isOnce && !random.oneIn(8)
       if file.at == 0 {
         put(file.name, file.text, file.items, tells: tells)
-      } else if tells, random.oneIn(3) {
+      } else if tells, !workload.isCollapsing, random.oneIn(3) {
         write(file)
       } else {
         world.timeline.plan(after: file.at) { [self] in
@@ -199,6 +199,7 @@ public final class Trial {
       put(
         file.name, String(decoding: file.text.bytes.prefix(half), as: UTF8.self), [], tells: false)
       world.notices.append(.began(file.name))
+      let createdAt = world.timeline.now
       let created = world.disk.new[file.name]
       beingWritten.insert(file.name)
       world.timeline.plan(after: duration) { [self] in
@@ -207,9 +208,11 @@ public final class Trial {
           world.ledger.isUneventful = false
           return
         }
+        var items = file.items
+        for index in items.indices { items[index].putAt = createdAt }
         world.append(
           file.name, String(decoding: file.text.bytes.dropFirst(half), as: UTF8.self),
-          items: file.items, tells: true)
+          items: items, tells: true)
       }
     }
   }

@@ -15,7 +15,7 @@ struct Workload {
     []
   /// Whether there is any whose time is to come.
   let isTimed: Bool
-  private let isCollapsing: Bool
+  let isCollapsing: Bool
   /// By when all is due, in seconds from the start.
   private let horizon: Int
   /// So many of them have a serial number besides.

@@ -231,8 +231,7 @@ extension Courier {
   }
 
   private mutating func noteRoster(_ identity: FileIdentity?) -> UInt32 {
-    rosterVersions.note(
-      roster.name(), identity, for: reading?.claim ?? claims.first, first: claims.first)
+    rosterVersions.note(roster.name(), identity, for: roster.owner!.claim, in: claims)
   }
 
   // MARK: - Lifetimes

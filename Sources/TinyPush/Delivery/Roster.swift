@@ -191,7 +191,7 @@ struct RosterVersions: ~Copyable {
   /// A file was read for a claim, or is gone. Returns the epoch since which it is what it is, as far as a claim under way
   /// knows it.
   mutating func note(
-    _ name: Span<UInt8>, _ identity: FileIdentity?, for claim: UInt32, first: UInt32
+    _ name: Span<UInt8>, _ identity: FileIdentity?, for claim: UInt32, in claims: borrowing Claims
   ) -> UInt32 {
     let identity = identity ?? FileIdentity(inode: 0, changeTimeNs: 0)
     var hash = Hash()
@@ -199,9 +199,11 @@ struct RosterVersions: ~Copyable {
     var place = oldest
     for index in 0..<count where versions[index].name == hash.value {
       // Where no claim under way has used what it was, it is as if it always had been what it is.
-      let isUsed = versions[index].claim &- first <= claim &- first
+      let isUsed = versions[index].claim &- claims.first < UInt32(claims.count)
       let isSame = versions[index].identity == identity
-      versions[index].claim = claim
+      if !isUsed || claim &- claims.first > versions[index].claim &- claims.first {
+        versions[index].claim = claim
+      }
       if isSame || !isUsed {
         versions[index].identity = identity
         return versions[index].since

@@ -56,6 +56,7 @@ final class Ledger {
     var framed: Set<Int> = []
     var repeated: UInt64 = 0
     var postponed: UInt64 = 0
+    var isListChanged = false
     var superseded: UInt64 = 0
   }
   var life = Life()
@@ -133,6 +134,8 @@ final class Ledger {
   func opened(_ file: SpoolFile, _ name: String) {
     file.wasOpened = true
     file.openedAt = timeline.now
+    // Of several recipients files one that has changed before may be noticed late, and all of the file is repeated.
+    if life.isListChanged, Set(file.items.compactMap(\.list)).count > 1 { reopen(file) }
     if file.reader.life != lives { file.reader = (lives, life.counters.superseded) }
     life.files[name] = file
   }

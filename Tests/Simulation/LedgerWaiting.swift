@@ -30,7 +30,10 @@ extension Ledger {
     var list = list
     list.since = timeline.now
     waiting.lists[name, default: []].append(list)
-    if waiting.lists[name]!.count > 1 { isUneventful = false }
+    if waiting.lists[name]!.count > 1 {
+      isUneventful = false
+      life.isListChanged = true
+    }
     for file in disk.new.values where file.items.contains(where: { $0.list == name }) {
       reopen(file)
     }
@@ -81,7 +84,7 @@ extension Ledger {
 
   /// A failure names a notification, and no recipient: something must be wrong with its recipients file.
   func checkList(_ failure: Failure) {
-    let items = waiting.items[failure.serial] ?? []
+    guard let items = waiting.items[failure.serial] else { return }
     if !items.contains(where: { item in
       item.list.map { failure.reason.contains("recipients file \($0)") } ?? false
         && versions(item).contains { $0.problems > 0 }

@@ -147,7 +147,10 @@ extension Ledger {
   /// The agent has removed what another one replaces.
   func cancelled(_ file: SpoolFile) {
     life.superseded += 1
-    for item in file.items where !isReplaced(item, in: file) && !disk.holds(item) {
+    for item in file.items {
+      // It was put aside twice, before and after its file was written on.
+      if disk.later.values.contains(where: { $0.holds(item) }) { continue }
+      if isReplaced(item, in: file) || disk.holds(item) { continue }
       complain("\(item.number!) was removed from later/, and nothing replaces it")
     }
   }

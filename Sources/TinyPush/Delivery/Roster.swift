@@ -199,7 +199,8 @@ struct RosterVersions: ~Copyable {
     var place = oldest
     for index in 0..<count where versions[index].name == hash.value {
       // Where no claim under way has used what it was, it is as if it always had been what it is.
-      let isUsed = versions[index].claim &- claims.first < UInt32(claims.count)
+      // The one that used it last may have been taken back, and others before it have not.
+      let isUsed = versions[index].claim &- claims.first <= UInt32(claims.count)
       let isSame = versions[index].identity == identity
       if !isUsed || claim &- claims.first > versions[index].claim &- claims.first {
         versions[index].claim = claim

@@ -261,6 +261,7 @@ final class Disk {
         new[target] = nil
       }
       later[name] = file
+      durableLater.insert(name)
       file.waitsSince = timeline.now
     }
     left = []

@@ -111,7 +111,7 @@ extension World {
   func record() {
     if courier.isPostponing {
       let name = String(courier.laterFileName())
-      trace.say("  postpone \(World.serial(in: String(courier.failure.bytes))) \(name)")
+      trace.say("  postpone \(name)")
       let source = life(of: courier.failureName())
       let isPostponed = disk.postpone([UInt8](courier.failure.bytes), as: name, from: source)
       ledger.postponed(source, isPostponed)

@@ -113,9 +113,9 @@ extension Ledger {
       complain("\(number) goes, and may not before \(item.notBefore)")
     }
     guard let key = item.collapseKey, !life.framed.contains(number), !isLoose(number),
-      let file = disk.new.values.first(where: { $0.holds(item) })
+      let openedAt = disk.new.values.filter({ $0.holds(item) }).map(\.openedAt).min()
     else { return }
-    for other in disk.later.values where !other.isExcused && other.waitsSince < file.openedAt {
+    for other in disk.later.values where !other.isExcused && other.waitsSince < openedAt {
       if let first = other.items.first(where: { $0.collapseKey == key && $0.isBefore(item) }) {
         complain("\(number) goes, and \(first.number!), which it replaces, still waits in later/")
       }

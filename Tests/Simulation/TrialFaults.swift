@@ -45,7 +45,7 @@ extension Trial {
       guard let name = anyName() else { return }
       world.makeUnreadable(name, .later)
       _ = until(random.upTo(9000)) { $0.world.makeUnreadable(name, nil) }
-      guard let list = world.disk.lists.values.first, list.failure == nil else { return }
+      guard let list = world.disk.lists["family"], list.failure == nil else { return }
       list.failure = .later
       _ = until(random.upTo(9000)) { _ in if case .later = list.failure { list.failure = nil } }
     case .unreadable:

@@ -49,7 +49,9 @@ extension Courier {
     }
     if notification.lists > 0, now.remaining > 0 { return frameLists(framing, text, of: &now) }
     now.recipientIsLeft = false
-    if recipient == UInt32(notification.tokens) { endFraming(framing, recipient, of: now) }
+    if notification.lists == 0, recipient == UInt32(notification.tokens) {
+      endFraming(framing, recipient, of: now)
+    }
     return .goOn
   }
 

@@ -169,6 +169,8 @@ extension Ledger {
   func isSettled(_ item: Item, in file: SpoolFile) -> Bool {
     if isDecided(item, in: file) {
       if item.number != nil { waiting.settled[item.identity] = numbers(of: item) }
+      // Where nobody in its list is sent to any more, it may count as suppressed or as superseded.
+      if item.list != nil, item.collapseKey != nil { isUneventful = false }
       return true
     }
     if disk.holds(item, besides: file) || waiting.settled[item.identity] != nil
@@ -194,12 +196,12 @@ extension Ledger {
   }
 
   private func mayReplace(_ item: Item, _ file: SpoolFile) -> Bool {
+    if file.holds(item) || disk.holds(item) { return true }
     if let forgotten = waiting.forgotten[item.identity] {
       if file.waitsSince > Instant(milliseconds: 0) { return forgotten.life == lives }
       return file.reader.life == forgotten.life && file.reader.superseded < forgotten.superseded
     }
-    return file.holds(item) || disk.holds(item) || waiting.settled[item.identity] != nil
-      || waiting.replaced[item.identity] != nil
+    return waiting.settled[item.identity] != nil || waiting.replaced[item.identity] != nil
   }
 
   /// In the end the last one of those that replace each other has come to where it was to go, after the others were put.

@@ -6,11 +6,10 @@ struct Item {
   var number: Int?
   /// The recipients file in which its recipients stand; the number is that of the notification alone then.
   var list: String?
-  /// Tells it from all others, wherever it goes.
+  /// Tells it from all others, wherever it goes; what is put later has a larger one.
   var identity = 0
-  /// The file into which it was put, and where in it: what comes later there replaces it.
+  /// The name of the file into which it was put.
   var source = ""
-  var place = 0
   /// Where its object begins, if that is known, and which of the object's recipients it is for.
   var offset = Int.max
   var recipient = 0
@@ -26,7 +25,7 @@ struct Item {
   var notBefore: Int64 = 0
 
   /// Whether `other` comes behind it in the spool.
-  func isBefore(_ other: Item) -> Bool { (source, place) < (other.source, other.place) }
+  func isBefore(_ other: Item) -> Bool { (source, identity) < (other.source, other.identity) }
 
   /// Whether a failure at `offset` of the file is about this text.
   func isText(at offset: Int?) -> Bool {

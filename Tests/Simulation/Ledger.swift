@@ -120,7 +120,6 @@ final class Ledger {
       itemsPut += 1
       item.identity = itemsPut
       item.source = name
-      item.place = item.offset
       if item.putAt.milliseconds == 0 { item.putAt = timeline.now }
       guard let number = item.number else { return item }
       places[number, default: 0] += 1

@@ -2,8 +2,14 @@ import TinyPush
 
 /// Something that a file of the spool holds: a notification to one recipient, or text that is none.
 struct Item {
-  /// Of the notification, and so of its token; nil for text that must be refused.
+  /// Of the notification and its recipient; nil for text that must be refused.
   var number: Int?
+  /// The recipients file in which its recipients stand; the number is that of the notification alone then.
+  var list: String?
+  /// Tells it from all others, wherever it goes; what is put later has a larger one.
+  var identity = 0
+  /// The name of the file into which it was put.
+  var source = ""
   /// Where its object begins, if that is known, and which of the object's recipients it is for.
   var offset = Int.max
   var recipient = 0
@@ -13,8 +19,13 @@ struct Item {
   var putAt = Instant(milliseconds: 0)
   /// Where text ends that must be refused, and the space behind it.
   var end = 0
-  /// What replaces it, and what it replaces, has the same.
-  var collapseID: String?
+  /// What replaces it, and what it replaces, has the same: the `collapse-id` and the recipients.
+  var collapseKey: String?
+  /// When it may go, in UNIX seconds.
+  var notBefore: Int64 = 0
+
+  /// Whether `other` comes behind it in the spool.
+  func isBefore(_ other: Item) -> Bool { (source, identity) < (other.source, other.identity) }
 
   /// Whether a failure at `offset` of the file is about this text.
   func isText(at offset: Int?) -> Bool {
@@ -41,6 +52,15 @@ final class SpoolFile {
   var isSetAside = false
   /// So it was in the end, since not all of it is shown there.
   var isOriginalKept = false
+  /// Something of it was put into `later/`.
+  var wasPostponed = false
+  /// When an agent opened it last.
+  var openedAt = Instant(milliseconds: 0)
+  /// Which agent looked into it last, and how many notifications that one had counted as superseded when it first did.
+  var reader = (life: -1, superseded: UInt64(0))
+  /// Of what waits for its time: since when, and whether something hindered that it was removed.
+  var waitsSince = Instant(milliseconds: 0)
+  var isExcused = false
 
   init(_ bytes: [UInt8], inode: UInt64, items: [Item]) {
     self.bytes = bytes
@@ -48,6 +68,8 @@ final class SpoolFile {
     changeTimeNs = Int64(inode)
     self.items = items
   }
+
+  func holds(_ item: Item) -> Bool { items.contains { $0.identity == item.identity } }
 
   var identity: FileIdentity {
     FileIdentity(inode: inode, changeTimeNs: changeTimeNs, size: Int64(bytes.count))
@@ -72,8 +94,6 @@ final class Disk {
   private(set) var lines: [FailureLine] = []
   /// What waits in `later/`.
   private(set) var later: [String: SpoolFile] = [:]
-  /// Under which name a number was put there last.
-  private var laterNames: [Int: String] = [:]
   /// Names there that outlive a power cut.
   private var durableLater: Set<String> = []
   /// The recipients files.
@@ -90,6 +110,9 @@ final class Disk {
   var canSync = true
   var canRemove = true
   var canKeepProgress = true
+  /// Whether `later/` can be read, and written.
+  var canScanLater = true
+  var canPostpone = true
 
   private let timeline: Timeline
   private var nextInode: UInt64 = 100
@@ -97,6 +120,8 @@ final class Disk {
   private var unlinked: [(name: String, file: SpoolFile, at: Instant)] = []
   /// How long the system may take to write down by itself that a name is gone.
   private static let writeback = Duration.seconds(30)
+  /// What left `later/`, and may be back there then: removed, or moved to `new/` under a name.
+  private var left: [(name: String, file: SpoolFile, target: String?, at: Instant)] = []
 
   init(_ timeline: Timeline) { self.timeline = timeline }
 
@@ -136,39 +161,48 @@ final class Disk {
 
   /// Puts one notification of a file into `later/`.
   func postpone(_ bytes: [UInt8], as name: String, from source: SpoolFile?) -> Bool {
-    guard canRecord else { return false }
+    guard canRecord, canPostpone else { return false }
     let text = String(decoding: bytes, as: UTF8.self)
-    let items = (source?.items ?? []).filter { item in
-      item.number.map { text.contains(World.token($0)) } ?? false
+    let serial = World.serial(in: text)
+    let file = SpoolFile(bytes, inode: nextInode, items: [])
+    for var item in source?.items ?? [] {
+      guard let number = item.number else { continue }
+      guard
+        serial > 0
+          ? World.serial(of: number) == serial : text.contains(World.token(number))
+      else { continue }
+      item.offset = 0
+      file.items.append(item)
     }
-    for item in items { laterNames[item.number!] = name }
-    later[name] = SpoolFile(
-      bytes, inode: nextInode,
-      items: items.map { item in
-        var item = item
-        item.offset = .max
-        return item
-      })
+    file.waitsSince = timeline.now
+    later[name] = file
+    durableLater.remove(name)
     nextInode += 1
     return true
   }
 
-  /// Whether a number waits in `later/`, and outlives a power cut there.
-  func isPostponed(_ number: Int) -> Bool {
-    laterNames[number].map(durableLater.contains) ?? false
+  /// Whether an item waits somewhere, and outlives a power cut there.
+  func holds(_ item: Item, besides file: SpoolFile? = nil) -> Bool {
+    new.values.contains { $0 !== file && $0.holds(item) }
+      || durableLater.contains { later[$0]!.holds(item) }
   }
 
   func release(_ name: String, as target: String) -> Bool {
-    guard canRemove, let file = later.removeValue(forKey: name) else { return false }
+    guard canRemove, canPostpone, let file = later.removeValue(forKey: name) else { return false }
     durableLater.remove(name)
     file.changeTimeNs += 1
+    if let old = new[target] { unlinked.append((target, old, timeline.now)) }
     new[target] = file
+    left.append((name, file, target, timeline.now))
     return true
   }
 
-  func cancel(_ name: String) {
+  func cancel(_ name: String) -> Bool {
+    guard canRemove, canPostpone, let file = later[name] else { return false }
     later[name] = nil
     durableLater.remove(name)
+    left.append((name, file, nil, timeline.now))
+    return true
   }
 
   func sync() -> Bool {
@@ -221,6 +255,17 @@ final class Disk {
       file.isSetAside = false
     }
     unlinked = []
+    for (name, file, target, at) in left
+    where at + Self.writeback >= timeline.now && random.oneIn(2) && later[name] == nil {
+      if let target {
+        guard new[target] === file else { continue }
+        new[target] = nil
+      }
+      later[name] = file
+      durableLater.insert(name)
+      file.waitsSince = timeline.now
+    }
+    left = []
     for name in later.keys.sorted() where !durableLater.contains(name) && random.oneIn(2) {
       later[name] = nil
     }

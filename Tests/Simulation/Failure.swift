@@ -10,6 +10,12 @@ struct Failure: Decodable {
   var status: Int?
   var token: String?
   var text: String?
+  /// Of the notification, where it has one.
+  var serial = 0
+
+  private enum CodingKeys: CodingKey {
+    case reason, file, offset, line, column, status, token, text
+  }
 
   /// Nil unless it is one object in one line.
   init?(_ line: String) {
@@ -17,8 +23,11 @@ struct Failure: Decodable {
       let failure = try? JSONDecoder().decode(Failure.self, from: Data(line.utf8))
     else { return nil }
     self = failure
+    serial = World.serial(in: line)
   }
 
   /// The number of the token, of a notification that the gateway refused.
-  var number: Int? { token.flatMap { Int($0, radix: 16) } }
+  var number: Int? {
+    token.flatMap { Int($0, radix: 16) }.map { World.number($0, serial: serial) }
+  }
 }

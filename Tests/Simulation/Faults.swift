@@ -10,7 +10,7 @@ struct Faults {
     case shutdown, vanish, garbage, split, hidden, late
     case crash, powerCut, stop, sleep, rescan, overflow
     case diskFull, readOnly, unsynced, busy, unreadable, wall
-    case replace, append, delete
+    case replace, append, delete, list, later
   }
 
   /// What happens to the agent itself, which must not be in the middle of a step then.

@@ -55,6 +55,8 @@ final class Gateway {
   private(set) var pushes: [Push] = []
   private(set) var refused: [Push] = []
   private(set) var acceptances: [Int: Int] = [:]
+  /// When each was accepted last.
+  private(set) var acceptedAt: [Int: Instant] = [:]
   private(set) var barriers = 0
   /// Frames and time of each write that reached it.
   private(set) var records: [(frames: Int, bytes: Int, at: Instant)] = []
@@ -153,6 +155,7 @@ final class Gateway {
 
   private func accept(_ push: Push, _ connection: Connection) {
     pushes.append(push)
+    acceptedAt[push.number] = timeline.now
     acceptances[push.number, default: 0] += 1
     connection.accepted.insert(push.number)
   }

@@ -5,7 +5,7 @@ import TinyPush
 final class Ledger {
   var settings: Courier.Settings
   let timeline: Timeline
-  private let disk: Disk
+  let disk: Disk
   let gateway: Gateway
   private var violations: [String] = []
   /// Whether a file may only leave when everything in it is decided.
@@ -16,6 +16,7 @@ final class Ledger {
   var lateLosses: Set<Int> = []
   /// The largest number that there is, where it is known.
   var numberMax = Int.max
+  var serialMax = Int.max
   /// In how many places of the spool a number stands. Of one that stands in several nobody can tell which it was.
   var places: [Int: Int] = [:]
   /// What was dropped since nobody knew of it, where that is wanted, and what the agent has heard that it is suppressed.
@@ -25,6 +26,10 @@ final class Ledger {
   var deathsAlone: [Int: Int] = [:]
   /// Nothing has happened for which something would be counted twice, or not at all.
   var isUneventful = true
+  /// Agents that there have been before this one, and items that were put.
+  private(set) var lives = 0
+  private var itemsPut = 0
+  var waiting = Waiting()
 
   enum Outcome {
     case proved, settled, dropped
@@ -50,6 +55,9 @@ final class Ledger {
     var held: Set<UInt64> = []
     var framed: Set<Int> = []
     var repeated: UInt64 = 0
+    var postponed: UInt64 = 0
+    var isListChanged = false
+    var superseded: UInt64 = 0
   }
   var life = Life()
 
@@ -106,26 +114,48 @@ final class Ledger {
 
   // MARK: - The spool
 
-  func put(_ items: [Item]) -> [Item] {
+  func put(_ items: [Item], into name: String) -> [Item] {
     items.map { item in
       var item = item
-      item.putAt = timeline.now
-      if let number = item.number { places[number, default: 0] += 1 }
+      itemsPut += 1
+      item.identity = itemsPut
+      item.source = name
+      if item.putAt.milliseconds == 0 { item.putAt = timeline.now }
+      guard let number = item.number else { return item }
+      places[number, default: 0] += 1
+      let serial = World.serial(of: number)
+      if serial > 0 { waiting.items[serial, default: []].append(item) }
+      if let key = item.collapseKey { waiting.keyed[key, default: []].append(item) }
       return item
     }
   }
 
   func opened(_ file: SpoolFile, _ name: String) {
     file.wasOpened = true
+    file.openedAt = timeline.now
+    // Of several recipients files one that has changed before may be noticed late, and all of the file is repeated.
+    if life.isListChanged, Set(file.items.compactMap(\.list)).count > 1 { reopen(file) }
+    if file.reader.life != lives { file.reader = (lives, life.counters.superseded) }
     life.files[name] = file
   }
 
   /// All of a file will be delivered again, since somebody wrote on it, or its failures are not safe.
   func reopen(_ file: SpoolFile, ifFailed: Bool = false) {
-    if ifFailed && file.lines.isEmpty { return }
+    if ifFailed && file.lines.isEmpty && !file.wasPostponed { return }
     isUneventful = false
     life.reopened.insert(file.inode)
-    for item in file.items { if let number = item.number { life.loose.insert(number) } }
+    for item in file.items {
+      guard let number = item.number else { continue }
+      life.loose.insert(notification(of: number))
+    }
+  }
+
+  /// Whether a notification may go again, whatever became of it.
+  func isLoose(_ number: Int) -> Bool { life.loose.contains(notification(of: number)) }
+
+  /// Where several go to one token, all the recipients of a notification stand for each other.
+  private func notification(of number: Int) -> Int {
+    World.serial(of: number) > 0 ? World.number(0, serial: World.serial(of: number)) : number
   }
 
   /// A failure was to be written.
@@ -141,6 +171,8 @@ final class Ledger {
       } else {
         life.convictions -= 1
       }
+    } else if failure.serial > 0 {
+      checkList(failure)
     } else if let offset = failure.offset, let file,
       !file.items.contains(where: { $0.isText(at: offset) }),
       file.items.contains(where: { $0.number == nil })
@@ -172,7 +204,7 @@ final class Ledger {
 
   func removed(_ file: SpoolFile, _ name: String) {
     life.held.remove(file.inode)
-    for item in file.items where forbidsLoss && !isDecided(item, in: file) {
+    for item in file.items where forbidsLoss && !isSettled(item, in: file) {
       complain("\(name) was removed, and \(describe(item)) is neither accepted nor safe in failed/")
     }
   }
@@ -190,7 +222,7 @@ final class Ledger {
     guard let progress, let file = disk.new.values.first(where: { $0.identity == progress.file })
     else { return }
     for item in file.items where forbidsLoss && isBefore(progress, item, in: file) {
-      if !isDecided(item, in: file) {
+      if !isSettled(item, in: file) {
         complain("progress to \(progress.offset) is kept, and \(describe(item)) is not decided")
       }
     }
@@ -204,39 +236,29 @@ final class Ledger {
   }
 
   private func describe(_ item: Item) -> String {
-    item.number.map { "\($0)" } ?? "the text at \(item.offset)"
+    item.number.map { "\($0)\(item.list.map { " to \($0)" } ?? "")" }
+      ?? "the text at \(item.offset)"
   }
 
   /// Whether an item needs its file no more.
-  private func isDecided(_ item: Item, in file: SpoolFile) -> Bool {
+  func isDecided(_ item: Item, in file: SpoolFile) -> Bool {
     guard let number = item.number else {
       return file.isOriginalKept
         || file.lines.contains { $0.isDurable && item.isText(at: $0.failure.offset) }
     }
-    return gateway.acceptances[number] != nil || mayExpire(item)
+    if mayExpire(item) { return true }
+    if item.list != nil { return isDecidedForAll(item, in: file) }
+    return isDecided(number)
       || file.lines.contains { $0.isDurable && $0.failure.number == number }
-      || invalid.contains(number) || lateLosses.contains(number) || dropped.contains(number)
-      || disk.isPostponed(number) || isElsewhere(number, file) || isReplaced(item, in: file)
   }
 
-  /// Whether it has come back from `later/`.
-  private func isElsewhere(_ number: Int, _ file: SpoolFile) -> Bool {
-    disk.new.values.contains { other in
-      other !== file && other.items.contains { $0.number == number && $0.offset == .max }
-        && places[number] == 1
-    }
+  /// Whether nothing more is to come of a number.
+  func isDecided(_ number: Int) -> Bool {
+    gateway.acceptances[number] != nil || invalid.contains(number % World.tokensMax)
+      || lateLosses.contains(number) || dropped.contains(number)
   }
 
-  /// Whether another one that waits replaces it.
-  private func isReplaced(_ item: Item, in file: SpoolFile) -> Bool {
-    guard let id = item.collapseID else { return false }
-    let holders = Array(disk.new.values) + Array(disk.later.values)
-    return holders.contains { other in
-      other !== file && other.items.contains { $0.number == item.number && $0.collapseID == id }
-    }
-  }
-
-  private func mayExpire(_ item: Item) -> Bool {
+  func mayExpire(_ item: Item) -> Bool {
     guard let wall = timeline.latestWall(since: item.putAt) else { return false }
     if let expiration = item.expiration { return expiration > 0 && expiration <= wall }
     let ttl = item.ttl ?? UInt64(settings.ttl)
@@ -249,7 +271,15 @@ final class Ledger {
   func restarted(_ settings: Courier.Settings) {
     self.settings = settings
     isUneventful = false
+    lives += 1
     life = Life()
+    // What is both in a file and put aside from it goes twice.
+    var seen: Set<Int> = []
+    for file in Array(disk.new.values) + Array(disk.later.values) {
+      for item in file.items where item.notBefore > 0 && !seen.insert(item.identity).inserted {
+        if let number = item.number { life.loose.insert(notification(of: number)) }
+      }
+    }
     account = Account()
     account.isOver = true
     expected = Expected()
@@ -267,10 +297,16 @@ final class Ledger {
   /// After the faults have stopped, and time enough: nothing is left, and nothing was lost.
   func checkEnd(_ files: [SpoolFile]) {
     for name in disk.new.keys.sorted() { complain("\(name) is left in the spool") }
+    for name in disk.later.keys.sorted() { complain("\(name) is left in later/") }
+    if forbidsLoss { checkReplaced() }
+    if life.counters.postponed != life.postponed {
+      complain("\(life.counters.postponed) count as postponed, and \(life.postponed) are")
+    }
     guard isUneventful else { return }
     let counters = life.counters
     var total = 0
-    for file in files { total += file.items.count }
+    for file in files { for item in file.items { total += count(item) } }
+    total -= waiting.replaced.values.reduce(0) { $0 + count($1) }
     let decided =
       counters.settled + counters.refused + counters.failedCheck + counters.expired
       + counters.suppressed + (settings.uncertain == .drop ? counters.uncertain : 0)
@@ -278,6 +314,8 @@ final class Ledger {
     if counters.repeated != life.repeated, places.allSatisfy({ $0.value == 1 }) {
       complain("\(counters.repeated) count as repeated, and \(life.repeated) are")
     }
-    if counters.superseded != 0 { complain("\(counters.superseded) count as superseded") }
+    if counters.superseded != life.superseded {
+      complain("\(counters.superseded) count as superseded, and \(life.superseded) are")
+    }
   }
 }

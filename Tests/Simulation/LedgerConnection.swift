@@ -29,8 +29,12 @@ extension Ledger {
   }
 
   private func check(_ number: Int) {
-    if number < 1 || number > numberMax { complain("\(number) never was in the spool") }
-    if places[number] == 1, !life.loose.contains(number) {
+    if World.serial(of: number) > 0 {
+      checkWaiting(number)
+    } else if number < 1 || number > numberMax {
+      complain("\(number) never was in the spool")
+    }
+    if places[number] ?? 1 == 1, !isLoose(number) {
       if let outcome = life.outcomes[number] { complain("\(number) goes again, and is \(outcome)") }
       if let status = life.refusals[number] {
         complain("\(number) goes again, and was refused with \(status)")
@@ -73,7 +77,7 @@ extension Ledger {
     if status != 10, account.settled == end, let number = account.frames[end].number {
       expected.refused += 1
       life.refusals[number] = status
-      if status == Status.invalidToken.rawValue { invalid.insert(number) }
+      if status == Status.invalidToken.rawValue { invalid.insert(number % World.tokensMax) }
     }
     account.isOver = true
   }

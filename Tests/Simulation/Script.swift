@@ -27,7 +27,7 @@ extension World {
 
   func put(_ name: String, _ text: String, items: [Item], tells: Bool) {
     trace.say("  put \(name): \(items.map(\.number))")
-    disk.put(name, text.bytes, items: ledger.put(items))
+    disk.put(name, text.bytes, items: ledger.put(items, into: name))
     if tells { notices.append(.ended(name)) }
   }
 
@@ -38,30 +38,48 @@ extension World {
 
   func append(_ name: String, _ text: String, items: [Item], tells: Bool) {
     guard let file = disk.new[name] else { return }
-    disk.append(name, text.bytes, items: ledger.put(items))
+    disk.append(name, text.bytes, items: ledger.put(items, into: name))
     if file.wasOpened { ledger.reopen(file) }
     if tells { notices.append(.ended(name)) }
   }
 
-  func delete(_ name: String) { disk.delete(name) }
+  func delete(_ name: String) {
+    trace.say("  delete \(name)")
+    disk.delete(name)
+  }
 
   /// A notification with a `collapse-id`, in a file of its own.
   func put(_ name: String, _ number: Int, collapsing id: String, with members: String = "") {
     let text = World.notification(number, with: #", "collapse-id": "\#(id)""# + members)
-    put(name, text, items: [Item(number: number, collapseID: id)], tells: true)
+    put(name, text, items: [Item(number: number, collapseKey: "\(id) \(number)")], tells: true)
   }
 
   /// A recipients file of such lines.
-  func putList(_ name: String, _ lines: String...) {
+  func putList(_ name: String, _ lines: String...) { putList(name, lines, nil) }
+
+  func putList(_ name: String, _ lines: [String], _ failure: OpenFailure?) {
     listInode += 1
-    disk.lists[name] = SpoolFile(
-      (lines.joined(separator: "\n") + "\n").bytes, inode: listInode, items: [])
+    let list = SpoolFile((lines.joined(separator: "\n") + "\n").bytes, inode: listInode, items: [])
+    list.failure = failure
+    disk.lists[name] = list
   }
 
   func makeUnreadable(_ name: String, _ failure: OpenFailure?) { disk.new[name]?.failure = failure }
 
+  /// Of those who are told apart by a serial number as well, since several go to one token.
+  static let tokensMax = 1_000_000
+
+  static func number(_ token: Int, serial: Int) -> Int { serial * tokensMax + token }
+  static func serial(of number: Int) -> Int { number / tokensMax }
+
+  /// As a notification says it: `"n":SERIAL`.
+  static func serial(in text: String) -> Int {
+    guard let key = text.firstRange(of: "\"n\":") else { return 0 }
+    return Int(text[key.upperBound...].prefix { $0.isNumber }) ?? 0
+  }
+
   static func token(_ number: Int) -> String {
-    let digits = String(number, radix: 16)
+    let digits = String(number % tokensMax, radix: 16)
     return String(repeating: "0", count: 64 - digits.count) + digits
   }
 

@@ -60,7 +60,7 @@ public final class Trial {
       $0.ttl = random.pick([0, 86_400])
     }
     workload = Workload(
-      &random, duration: isOnce ? 0 : faults.calmAt,
+      &random, duration: isOnce ? 0 : faults.calmAt, horizon: faults.calmAt,
       hasIdentifiers: world.settings.format != .simple)
     self.random = random
   }
@@ -79,6 +79,7 @@ public final class Trial {
 
   private func run() {
     setUp()
+    for list in workload.lists { putList(list) }
     fillSpool()
     for event in faults.events {
       world.timeline.plan(after: event.at) { [self] in strike(event.kind) }
@@ -88,8 +89,13 @@ public final class Trial {
     world.run(until: end)
     while world.isFinished, !isDone, !mustEnd, world.timeline.now < end {
       // What a stop, or a disk on which nothing could be done, has left is seen to by the next agent.
-      if isCalm, !wasStopped, calmLives > 0 { world.complain("ends before all is done") }
-      if isCalm { calmLives += 1 }
+      if isCalm, world.disk.new.isEmpty {
+        // `--once` does not wait for what is not due.
+        waitForNextDue()
+      } else if isCalm {
+        if !wasStopped, calmLives > 0 { world.complain("ends before all is done") }
+        calmLives += 1
+      }
       restart()
       world.run(until: end)
     }
@@ -101,7 +107,9 @@ public final class Trial {
   var mustEnd: Bool { world.steps > Self.stepsMax || world.ledger.hasViolations }
 
   /// Everything has been delivered, and nothing is to come.
-  var isDone: Bool { isCalm && world.disk.new.isEmpty && world.courier.isIdle }
+  var isDone: Bool {
+    isCalm && world.disk.new.isEmpty && world.disk.later.isEmpty && world.courier.isIdle
+  }
 
   // MARK: - What is drawn
 
@@ -142,8 +150,9 @@ public final class Trial {
   }
 
   private func judge(_ push: Push) -> Verdict {
-    if workload.deadly.contains(push.number) { return .vanish }
-    if let status = workload.refusals[push.number] { return .refuse(status) }
+    let token = push.number % World.tokensMax
+    if workload.deadly.contains(token) { return .vanish }
+    if let status = workload.refusals[token] { return .refuse(status) }
     return verdicts.isEmpty ? .accept : verdicts.removeFirst()
   }
 
@@ -152,7 +161,7 @@ public final class Trial {
       let tells = !isOnce && !random.oneIn(8)
       if file.at == 0 {
         put(file.name, file.text, file.items, tells: tells)
-      } else if tells, random.oneIn(3) {
+      } else if tells, !workload.isCollapsing, random.oneIn(3) {
         write(file)
       } else {
         world.timeline.plan(after: file.at) { [self] in
@@ -162,9 +171,22 @@ public final class Trial {
     }
   }
 
+  private func waitForNextDue() {
+    guard let next = world.disk.later.keys.min().flatMap({ Int64($0.prefix(10)) }),
+      let wall = world.timeline.time.wallSeconds
+    else { return }
+    world.timeline.advance(to: world.timeline.now + .seconds(UInt64(max(next - wall, 0))))
+  }
+
+  func putList(_ list: (name: String, lines: [String], content: List, failure: OpenFailure?)) {
+    world.putList(list.name, list.lines, list.failure)
+    world.ledger.changed(list.name, list.content)
+  }
+
   func put(_ name: String, _ text: String, _ items: [Item], tells: Bool) {
     if let old = world.disk.new[name] { forget(old) }
     world.ledger.numberMax = workload.numbers
+    world.ledger.serialMax = workload.serials
     world.put(name, text, items: items, tells: tells)
     files.append(world.disk.new[name]!)
   }
@@ -177,6 +199,7 @@ public final class Trial {
       put(
         file.name, String(decoding: file.text.bytes.prefix(half), as: UTF8.self), [], tells: false)
       world.notices.append(.began(file.name))
+      let createdAt = world.timeline.now
       let created = world.disk.new[file.name]
       beingWritten.insert(file.name)
       world.timeline.plan(after: duration) { [self] in
@@ -185,9 +208,11 @@ public final class Trial {
           world.ledger.isUneventful = false
           return
         }
+        var items = file.items
+        for index in items.indices { items[index].putAt = createdAt }
         world.append(
           file.name, String(decoding: file.text.bytes.dropFirst(half), as: UTF8.self),
-          items: file.items, tells: true)
+          items: items, tells: true)
       }
     }
   }
@@ -195,6 +220,6 @@ public final class Trial {
   /// Nobody answers for what a file held that somebody removed.
   func forget(_ file: SpoolFile) {
     files.removeAll { $0 === file }
-    world.ledger.reopen(file)
+    world.ledger.forget(file)
   }
 }

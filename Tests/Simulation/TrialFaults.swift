@@ -45,6 +45,9 @@ extension Trial {
       guard let name = anyName() else { return }
       world.makeUnreadable(name, .later)
       _ = until(random.upTo(9000)) { $0.world.makeUnreadable(name, nil) }
+      guard let list = world.disk.lists["family"], list.failure == nil else { return }
+      list.failure = .later
+      _ = until(random.upTo(9000)) { _ in if case .later = list.failure { list.failure = nil } }
     case .unreadable:
       guard let name = anyName(), let file = world.disk.new[name] else { return }
       // For good, or from somewhere in the middle on.
@@ -56,6 +59,13 @@ extension Trial {
     case .wall:
       world.wallAtStart = random.pick([nil, 1_700_000_000, 1_900_000_000, 1_700_090_000])
     case .replace, .append, .delete: meddle(kind)
+    case .list:
+      if let list = workload.change(&random) { putList(list) }
+    case .later:
+      let isScan = random.oneIn(3)
+      during(random.upTo(40_000)) {
+        if isScan { $0.world.canScanLater = !$1 } else { $0.world.canPostpone = !$1 }
+      }
     }
   }
 
@@ -99,6 +109,7 @@ extension Trial {
         items[index].end += file.bytes.count
       }
       world.ledger.numberMax = workload.numbers
+      world.ledger.serialMax = workload.serials
       world.append(name, text, items: items, tells: random.oneIn(2))
     case .replace:
       let (text, items) = workload.more(&random)
@@ -128,6 +139,13 @@ extension Trial {
     world.canSync = true
     world.canRemove = true
     world.canKeepProgress = true
+    world.canScanLater = true
+    world.canPostpone = true
+    // Nothing is due while the clock is not set.
+    if workload.isTimed, world.wallAtStart ?? 0 < Workload.start {
+      world.wallAtStart = Workload.start
+    }
+    for list in world.disk.lists.values { if case .later = list.failure { list.failure = nil } }
     for file in world.new.values { if case .later = file.failure { file.failure = nil } }
   }
 
@@ -160,7 +178,8 @@ extension Trial {
   /// Between any two steps, but rather behind one that changes the disk.
   private func crashesByChance(after word: Word) -> Bool {
     guard !isCalm, faults.stepsBetweenCrashes > 0, crashesLeft > 0 else { return false }
-    let isDelicate = [.record, .sync, .remove, .keepProgress].contains(word)
+    let isDelicate = [.record, .sync, .remove, .keepProgress, .release, .cancel, .survey].contains(
+      word)
     guard random.oneIn(isDelicate ? 20 : faults.stepsBetweenCrashes) else { return false }
     crashesLeft -= 1
     return true

@@ -6,8 +6,21 @@ struct WireFrame {
   var expiration: UInt32?
   var priority: UInt8?
 
-  /// The number of the notification, which the last bytes of its token are; nil for a barrier, whose token is none.
-  var number: Int? { token.count == 32 ? token.suffix(4).reduce(0) { $0 << 8 | Int($1) } : nil }
+  /// The number of the notification, which the last bytes of its token are, and what its payload says besides; nil for a
+  /// barrier, whose token is none.
+  var number: Int? {
+    guard token.count == 32 else { return nil }
+    return World.number(token.suffix(4).reduce(0) { $0 << 8 | Int($1) }, serial: serial)
+  }
+
+  /// What stands last in the payload, as `"n":SERIAL}`.
+  private var serial: Int {
+    let digits = payload.dropLast().reversed().prefix { $0 >= 0x30 && $0 <= 0x39 }
+    guard digits.count < 9,
+      payload.dropLast(digits.count + 1).suffix(4).elementsEqual("\"n\":".utf8)
+    else { return 0 }
+    return digits.reversed().reduce(0) { $0 * 10 + Int($1 - 0x30) }
+  }
 
   /// Of all frames, for whoever reads a trace.
   static func numbers(of bytes: [UInt8]) -> [Int?] {

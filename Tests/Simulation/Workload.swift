@@ -4,12 +4,25 @@ import TinyPush
 struct Workload {
   /// Each with the time at which it is put, in milliseconds.
   private(set) var files: [(name: String, text: String, items: [Item], at: UInt64)] = []
-  /// What the gateway says of a number, whenever it comes.
+  /// What the gateway says of a token, whenever it comes.
   private(set) var refusals: [Int: Status] = [:]
-  /// Numbers at which the gateway dies without a word, each time.
+  /// Tokens at which the gateway dies without a word, each time.
   private(set) var deadly: Set<Int> = []
   /// So many notifications there are; they are numbered.
   private(set) var numbers = 0
+  /// The recipients files, as they are at first.
+  private(set) var lists: [(name: String, lines: [String], content: List, failure: OpenFailure?)] =
+    []
+  /// Whether there is any whose time is to come.
+  let isTimed: Bool
+  let isCollapsing: Bool
+  /// By when all is due, in seconds from the start.
+  private let horizon: Int
+  /// So many of them have a serial number besides.
+  private(set) var serials = 0
+  /// To whom notifications go that replace each other.
+  private var often: [Int] = []
+  static let start: Int64 = 1_700_000_000
   /// Tokens that the gateway calls invalid; more is sent to them.
   private var invalid: [Int] = []
   private let refusedOneIn: Int
@@ -18,9 +31,16 @@ struct Workload {
   private let deadlyMax: Int
 
   /// - Parameter duration: until when files come, in milliseconds.
-  init(_ random: inout Seeded, duration: UInt64, hasIdentifiers: Bool) {
+  init(_ random: inout Seeded, duration: UInt64, horizon: UInt64, hasIdentifiers: Bool) {
     refusedOneIn = hasIdentifiers ? random.pick([5, 25, 25, 100]) : .max
     deadlyMax = random.oneIn(5) ? random.upTo(2) : 0
+    isTimed = random.oneIn(3)
+    isCollapsing = random.oneIn(3)
+    self.horizon = Int(horizon / 500)
+    often = (0...2).map { _ in next() }
+    if random.oneIn(3) {
+      for name in ["default", "family", "garden"] { lists.append(list(name, &random)) }
+    }
     // Many small files, a few, or one large one among them.
     let count = random.oneIn(40) ? 330 : 1 + random.upTo(random.oneIn(6) ? 50 : 8)
     let largeOneIn = random.pick([3, 10, 100])
@@ -51,8 +71,16 @@ struct Workload {
     return (text, items)
   }
 
+  private var isPlain: Bool { !isTimed && !isCollapsing && lists.isEmpty }
+
   private mutating func add(to text: inout String, _ items: inout [Item], _ random: inout Seeded) {
     let offset = text.utf8.count
+    if !isPlain, random.oneIn(2) {
+      let (notification, its) = rich(at: offset, &random)
+      text += notification
+      items += its
+      return
+    }
     switch random.upTo(23) {
     case 0:
       text += random.pick([
@@ -105,5 +133,97 @@ struct Workload {
       refusals[number] = status
       if status == .invalidToken { invalid.append(number) }
     }
+  }
+
+  // MARK: - Recipients files, times and what replaces what
+
+  /// A notification with a serial number, since others may go to the same tokens.
+  private mutating func rich(
+    at offset: Int, _ random: inout Seeded
+  ) -> (text: String, items: [Item]) {
+    serials += 1
+    let payload = #"{"aps":{"badge":1},"n":\#(serials)}"#
+    if !lists.isEmpty, random.oneIn(8) {
+      return (payload, [item(at: offset, list: "default")])
+    }
+    let replaces = isCollapsing && !random.oneIn(4)
+    let named =
+      lists.isEmpty || random.oneIn(3)
+      ? [] : random.pick([["family"], ["garden"], ["garden", "family"]])
+    var tokens: [Int] = []
+    if named.isEmpty || random.oneIn(4) {
+      tokens =
+        replaces
+        ? random.pick([[often[0]], [often[1]], [often[1], often[2]]])
+        : (0...random.upTo(2)).map { _ in next() }
+    }
+    var text = #"{"payload": \#(payload)"#
+    if !tokens.isEmpty {
+      text += #", "tokens": [\#(tokens.map { "\"\(World.token($0))\"" }.joined(separator: ", "))]"#
+    }
+    if !named.isEmpty { text += #", "to": [\#(named.map { "\"\($0)\"" }.joined(separator: ","))]"# }
+    var items = tokens.map { item(at: offset, token: $0) }
+    for index in items.indices { items[index].recipient = index }
+    items += named.map { item(at: offset, list: $0) }
+    if isTimed, random.oneIn(2) {
+      let due = Self.start + Int64(random.upTo(horizon)) - 5
+      text += #", "not-before": \#(due)"#
+      for index in items.indices { items[index].notBefore = due }
+    }
+    if replaces {
+      let id = random.pick(["tank", "tank", "door"])
+      text += #", "collapse-id": "\#(id)""#
+      for index in items.indices { items[index].collapseKey = "\(id) \(tokens) \(named)" }
+    }
+    if !replaces {
+      for item in items where item.list == nil { decide(item.number! % World.tokensMax, &random) }
+    }
+    return (text + "}", items)
+  }
+
+  private func item(at offset: Int, token: Int = 0, list: String? = nil) -> Item {
+    var item = Item(number: World.number(token, serial: serials), offset: offset)
+    item.list = list
+    if list != nil { item.recipient = .max }
+    return item
+  }
+
+  /// One of the recipients files becomes another.
+  mutating func change(_ random: inout Seeded) -> (
+    name: String, lines: [String], content: List, failure: OpenFailure?
+  )? {
+    lists.isEmpty ? nil : list(random.pick(lists).name, &random)
+  }
+
+  /// Each has tokens of its own, some of which it holds at a time.
+  private mutating func list(
+    _ name: String, _ random: inout Seeded
+  ) -> (name: String, lines: [String], content: List, failure: OpenFailure?) {
+    let first = 900_000 + 1000 * Int(name.utf8.first! - 0x61)
+    var content = List()
+    var lines: [String] = []
+    let padding = random.oneIn(5) ? random.upTo(900) : 0
+    for number in first...first + random.upTo(random.oneIn(4) ? 60 : 6) where !random.oneIn(5) {
+      if random.oneIn(12) {
+        lines.append(random.pick(["12", "# nobody", "", String(repeating: "x", count: 2000)]))
+        if lines.last!.count == 2 || lines.last!.count == 2000 { content.problems += 1 }
+      }
+      content.members.insert(number)
+      lines.append(
+        World.token(number) + random.pick(["", " lang=de", "\r"])
+          + (padding > 0 ? " #" + String(repeating: "-", count: padding) : ""))
+      if number == first + 3, refusals[number] == nil, refusedOneIn < .max {
+        refusals[number] = .invalidToken
+      }
+    }
+    lines.shuffle(using: &random)
+    var failure: OpenFailure?
+    if random.oneIn(8) {
+      failure = random.pick([.unreadable(13), .vanished, .notRegular])
+      content = List(problems: 1)
+    } else if content.members.isEmpty, content.problems == 0 {
+      content.problems = 1
+    }
+    return (name, lines, content, failure)
   }
 }

@@ -125,6 +125,10 @@ final class World {
       case .survey: survey()
       case .verify: verify()
       case .scanLater:
+        guard disk.canScanLater else {
+          courier.couldNotScanLater()
+          break
+        }
         for name in shuffle(disk.later.keys.sorted()) { courier.offerLater(name.bytes.span) }
       case .release: release()
       case .cancel: cancel()

@@ -47,6 +47,7 @@ extension World {
 
   func readRecipients() {
     let name = String(courier.recipientsName())
+    trace.say("  \(name)")
     guard let list = disk.lists[name] else { return courier.couldNotReadRecipients(.vanished) }
     if let failure = list.failure { return courier.couldNotReadRecipients(failure) }
     let offset = min(Int(courier.recipientsOffset), list.bytes.count)
@@ -61,7 +62,9 @@ extension World {
 
   func survey() {
     let name = String(courier.surveyName())
+    trace.say("  \(name)")
     guard let file = disk.new[name], file.failure == nil else { return courier.couldNotSurvey() }
+    guard courier.surveyOffset < file.readableBytes else { return courier.couldNotSurvey() }
     let offset = min(Int(courier.surveyOffset), file.bytes.count)
     let room = courier.surveyRoom
     let count = min(room.count, file.bytes.count - offset, disk.readBytesMax)
@@ -71,7 +74,9 @@ extension World {
   }
 
   func verify() {
-    let file = disk.new[String(courier.verifiedName())]
+    let name = String(courier.verifiedName())
+    trace.say("  \(name)")
+    let file = disk.new[name]
     courier.verified(file != nil && file?.identity == courier.verifiedIdentity)
   }
 
@@ -81,8 +86,9 @@ extension World {
     courier.appendReleasedName(to: &text)
     let target = String(text.bytes)
     trace.say("  release \(name)")
-    guard disk.later[name] != nil else { return courier.couldNotRelease(isGone: true) }
+    guard let file = disk.later[name] else { return courier.couldNotRelease(isGone: true) }
     guard disk.release(name, as: target) else { return courier.couldNotRelease(isGone: false) }
+    ledger.released(file)
     notices.append(.ended(target))
     courier.released()
   }
@@ -90,7 +96,13 @@ extension World {
   func cancel() {
     var count = 0
     for name in disk.later.keys.sorted() where courier.isReplaced(name.bytes.span) {
-      disk.cancel(name)
+      let file = disk.later[name]!
+      trace.say("  cancel \(name)")
+      guard disk.canScanLater, disk.cancel(name) else {
+        file.isExcused = true
+        continue
+      }
+      ledger.cancelled(file)
       count += 1
     }
     courier.cancelled(count)
@@ -101,8 +113,9 @@ extension World {
       let name = String(courier.laterFileName())
       trace.say("  postpone \(name)")
       let source = life(of: courier.failureName())
-      return courier.recorded(
-        disk.postpone([UInt8](courier.failure.bytes), as: name, from: source))
+      let isPostponed = disk.postpone([UInt8](courier.failure.bytes), as: name, from: source)
+      ledger.postponed(source, isPostponed)
+      return courier.recorded(isPostponed)
     }
     let name = String(courier.failureName())
     let text = String(courier.failure.bytes)
@@ -111,8 +124,10 @@ extension World {
       return courier.recorded(true)
     }
     if failure.file != name { complain("\(text) is recorded for \(name)") }
+    let file = disk.new[name]
     let isRecorded = disk.record(failure, of: name, movesFile: courier.failureMovesFile)
     trace.note("failure", at: timeline.elapsed, failure.number ?? 0, isRecorded ? 1 : 0)
+    if isRecorded, courier.failureMovesFile, let file { ledger.forget(file) }
     ledger.recorded(failure, of: name, isRecorded)
     courier.recorded(isRecorded)
     if isRecorded { onRecord() }

@@ -16,6 +16,10 @@ struct LaterDirectory: ~Copyable {
 
   private func open(isMade: Bool) -> Descriptor? {
     var error: Int32 = 0
+    return open(isMade: isMade, error: &error)
+  }
+
+  private func open(isMade: Bool, error: inout Int32) -> Descriptor? {
     if let directory = Descriptor(root, directory: Self.name, error: &error) { return directory }
     guard isMade, error == ENOENT, mkdirat(root, Self.name.cString, 0o2750) == 0 else { return nil }
     return Descriptor(root, directory: Self.name, error: &error)
@@ -52,11 +56,16 @@ struct LaterDirectory: ~Copyable {
 
   /// Offers every name.
   func scan(_ courier: inout Courier) {
-    guard let directory = open(isMade: false) else { return }
+    var error: Int32 = 0
+    guard let directory = open(isMade: false, error: &error) else {
+      if error != ENOENT { courier.couldNotScanLater() }
+      return
+    }
     let buffer = FixedBuffer<UInt8>(capacity: 32_768)
-    DirectoryEntry.forEach(in: directory.number, buffer.room()) { entry in
+    let isComplete = DirectoryEntry.forEach(in: directory.number, buffer.room()) { entry in
       if entry.mayBeFile { courier.offerLater(CString.span(entry.name)) }
     }
+    if !isComplete { courier.couldNotScanLater() }
   }
 
   /// Moves the file that is due to `new/`.

@@ -67,7 +67,7 @@ public struct Courier: ~Copyable {
     case record
     /// See to it that all that was recorded outlives a power cut; then ``synced(_:)``.
     case sync
-    /// Offer each name in `later/` by ``offerLater(_:)``.
+    /// Offer each name in `later/` by ``offerLater(_:)``; and if that fails, ``couldNotScanLater()``.
     case scanLater
     /// Move ``dueName()`` from `later/` to `new/`, under the name of ``appendReleasedName(to:)``; then ``released()`` or
     /// ``couldNotRelease(isGone:)``.

@@ -66,12 +66,8 @@ extension Courier {
           state.stage = .cancelling
           continue
         }
-        let isOwn = entry.file == claims[now.claim].identity
-        if isOwn, entry.offset > offset { return .replaced }
-        let isWaiting =
-          !claims.contains(inode: entry.file.inode) && !held.contains(inode: entry.file.inode)
-          && (settledBefore(entry.file)?.offset ?? 0) <= entry.offset
-        guard !isOwn, isWaiting else {
+        if entry.file == claims[now.claim].identity, entry.offset > offset { return .replaced }
+        guard isToCome(entry, behind: now) else {
           survey.remove(key)
           state.stage = .cancelling
           continue
@@ -94,6 +90,16 @@ extension Courier {
       case .settled: return .send
       }
     }
+  }
+
+  /// Whether what the survey found in another file comes behind the present one, and is still to be sent.
+  private func isToCome(_ entry: Survey.Entry, behind now: Reading) -> Bool {
+    let (own, other) = (claims.name(now.claim), survey.name(of: entry.key))
+    guard own.sorts(before: other), !LaterName.isReleased(other, from: own),
+      !claims.contains(inode: entry.file.inode), held.want(of: entry.file) != .removal
+    else { return false }
+    // Before a restart it may have been sent.
+    return settledBefore(entry.file).map { $0.offset <= entry.offset && $0.recipient == 0 } ?? true
   }
 
   /// Whether nothing but white space follows it in its file.

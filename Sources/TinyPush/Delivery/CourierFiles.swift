@@ -74,8 +74,7 @@ extension Courier {
     if now.isFresh && now.isAtStart {
       if claims.contains(inode: identity.inode) {
         // Already under way, under this name or another.
-        release(now)
-        claims.removeLast()
+        putOff(now)
         return
       }
       if held.want(of: identity) == nil { letGo(identity) }
@@ -144,7 +143,7 @@ extension Courier {
     }
     switch failure {
     case .unreadable(let error): setAside(now, error)
-    case .vanished, .notRegular, .later: claims.removeLast()
+    case .vanished, .notRegular, .later: takeBack()
     }
   }
 
@@ -252,7 +251,13 @@ extension Courier {
   /// The file is left alone until it changes.
   mutating func putOff(_ now: Reading) {
     release(now)
+    takeBack()
+  }
+
+  /// The newest claim is none any more: another one will have its number, of which nothing is known.
+  private mutating func takeBack() {
     claims.removeLast()
+    roster.forget()
   }
 
   /// What was to be read is not there any more: somebody removed the file or put another in its place.
@@ -282,6 +287,7 @@ extension Courier {
     guard var now = reading else { return }
     if now.isOpen { mustClose = true }
     reading = nil
+    collapsing = nil
     // While an object is looked for, a byte is kept: it is known by the line end before it.
     let kept = now.reader.isSkipping && now.reader.index > 0 ? 1 : 0
     let passed = now.state == .ready ? now.reader.index - kept : 0
@@ -294,7 +300,7 @@ extension Courier {
     if now.isFresh {
       if now.isAtStart {
         // Nothing of it is sent: it is found again.
-        claims.removeLast()
+        takeBack()
         isScanWanted = true
       } else {
         interrupted = now

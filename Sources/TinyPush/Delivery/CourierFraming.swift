@@ -49,7 +49,9 @@ extension Courier {
     }
     if notification.lists > 0, now.remaining > 0 { return frameLists(framing, text, of: &now) }
     now.recipientIsLeft = false
-    if recipient == UInt32(notification.tokens) { endFraming(framing, recipient, of: now) }
+    if notification.lists == 0, recipient == UInt32(notification.tokens) {
+      endFraming(framing, recipient, of: now)
+    }
     return .goOn
   }
 
@@ -162,10 +164,12 @@ extension Courier {
         }
         roster.pass(isRecipient: true)
       case .wrong(let problem):
-        let isNews = now.isFresh && roster.recipient >= now.recipient
+        let isNews = now.isFresh && roster.problems >= now.problems
         if isNews { record(problem, notification, of: &now) }
         roster.pass()
-        if isNews { return .goOn }
+        guard isNews else { continue }
+        now.problems = roster.problems
+        return .goOn
       case .end:
         owner.list += 1
         guard owner.list < notification.lists else {
@@ -176,7 +180,7 @@ extension Courier {
         }
         roster.begin(
           listName(notification, owner.list, text), for: owner, recipient: roster.recipient,
-          isRepeated: now.recipient > roster.recipient)
+          isRepeated: now.recipient > roster.recipient, problems: roster.problems)
       }
     }
     now.recipientIsLeft = false
@@ -217,8 +221,7 @@ extension Courier {
 
   /// More of the recipients file is there; with `isWhole` it was all.
   public mutating func readRecipients(_ identity: FileIdentity, bytes: Int, isWhole: Bool) {
-    let epoch = rosterVersions.note(roster.name(), identity)
-    roster.filled(since: epoch, bytes: bytes, isWhole: isWhole)
+    roster.filled(since: noteRoster(identity), bytes: bytes, isWhole: isWhole)
   }
 
   /// The recipients file cannot be read.
@@ -228,7 +231,11 @@ extension Courier {
       pausedUntil = time.now + Self.pause
       return
     }
-    roster.failed(since: rosterVersions.note(roster.name(), nil), failure)
+    roster.failed(since: noteRoster(nil), failure)
+  }
+
+  private mutating func noteRoster(_ identity: FileIdentity?) -> UInt32 {
+    rosterVersions.note(roster.name(), identity, for: roster.owner!.claim, in: claims)
   }
 
   // MARK: - Lifetimes

@@ -42,9 +42,10 @@ extension Courier {
     return !isBlocked && barrierID == nil && !goesAlone && nextID < .max - 1
   }
 
-  /// Whether what is sent next can be kept in mind, and after a cut put before what already is to go again.
+  /// Whether what is sent next can be kept in mind, and after a cut put before what already is to go again. One thing
+  /// always can: the windows have room to spare for that.
   var hasRoomForStretch: Bool {
-    sent.count + 2 < sent.capacity && sent.count + again.count + 4 < again.capacity
+    sent.isEmpty || sent.count + 2 < sent.capacity && sent.count + again.count + 4 < again.capacity
   }
 
   private var isPaused: Bool { pausedUntil.map { time.now < $0 } ?? false }
@@ -183,7 +184,12 @@ extension Courier {
           startOver(now)
           return .goOn
         }
-        if now.recipientIsLeft { now.reader = before } else { now.recipient = 0 }
+        if now.recipientIsLeft {
+          now.reader = before
+        } else {
+          now.recipient = 0
+          now.problems = 0
+        }
         if pending != nil {
           reading = now
           return .goOn

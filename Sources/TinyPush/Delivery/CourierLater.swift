@@ -65,6 +65,12 @@ extension Courier {
     if LaterName(name) != nil { later.offer(name) }
   }
 
+  /// `later/` cannot be read: it is tried again.
+  public mutating func couldNotScanLater() {
+    later.forget()
+    laterRetryAt = time.now + Self.heldPauseMin
+  }
+
   /// What is to be done for those that are due.
   mutating func releaseStep() -> Step? {
     if let at = laterRetryAt, time.now >= at {

@@ -23,6 +23,8 @@ struct Reading {
   var reader: NotificationReader
   /// Recipients of the next notification that have been passed.
   var recipient: UInt32
+  /// What was wrong with its recipients files and is on record.
+  var problems: UInt32 = 0
   /// Of a stretch: notifications that are left, and whether the file ends behind it.
   var remaining: UInt32 = .max
   var endsFile = false

@@ -39,8 +39,10 @@ struct Roster: ~Copyable {
   private(set) var line: Int64 = 1
   /// The rest of a line is passed over that was too long.
   private var isSkipping = false
-  /// Recipients of the notification that come before the next one, and whether any, right or wrong, are in this file.
+  /// Recipients of the notification that come before the next one, and what was wrong; and whether any, right or wrong, are
+  /// in this file.
   private(set) var recipient: UInt32 = 0
+  private(set) var problems: UInt32 = 0
   private var isEmpty = true
   private(set) var isRepeated = false
   /// It was changed while it was being read.
@@ -70,9 +72,11 @@ struct Roster: ~Copyable {
 
   /// Begins with a file. What is known of it is used once more for another notification of the same spool file.
   ///
-  /// - Parameter isRepeated: whether some of its recipients have been passed before.
+  /// - Parameters:
+  ///   - isRepeated: whether some of its recipients have been passed before.
+  ///   - problems: what was wrong with the files before it.
   mutating func begin(
-    _ name: Span<UInt8>, for owner: Owner, recipient: UInt32, isRepeated: Bool
+    _ name: Span<UInt8>, for owner: Owner, recipient: UInt32, isRepeated: Bool, problems: UInt32 = 0
   ) {
     self.isRepeated = isRepeated
     isTorn = false
@@ -81,6 +85,7 @@ struct Roster: ~Copyable {
       && name.equals(nameBuffer.span(0..<nameBytes))
     self.owner = owner
     self.recipient = recipient
+    self.problems = problems
     place = 0
     line = 1
     isEmpty = true
@@ -94,6 +99,9 @@ struct Roster: ~Copyable {
     bytes = 0
     isWhole = false
   }
+
+  /// Nothing is known any more.
+  mutating func forget() { owner = nil }
 
   /// With the notification all is done.
   mutating func end() { owner?.offset = -1 }
@@ -127,7 +135,7 @@ struct Roster: ~Copyable {
         if place == 0, bytes == buffer.capacity {
           // A line that fills the buffer is none of ours.
           nextPlace = bytes
-          if isSkipping { pass() } else { return .wrong(.line(.tooLong)) }
+          if isSkipping { passLine() } else { return .wrong(.line(.tooLong)) }
         }
         makeRoom()
         return .more
@@ -152,8 +160,11 @@ struct Roster: ~Copyable {
     let isOfAll = isEmpty && place == bytes && isWhole || failure != nil
     isEmpty = false
     failure = nil
-    guard !isOfAll else { return }
-    if isRecipient { recipient += 1 }
+    if isRecipient { recipient += 1 } else { problems += 1 }
+    if !isOfAll { passLine() }
+  }
+
+  private mutating func passLine() {
     if nextPlace == bytes, !isWhole, bytes > 0, buffer[bytes - 1] != 0x0A { isSkipping = true }
     if isSkipping { place = nextPlace } else { skipLine() }
   }
@@ -179,11 +190,14 @@ struct RosterVersions: ~Copyable {
     var identity: FileIdentity
     /// The epoch in which it became what it is.
     var since: UInt32
+    /// The last claim for which it was read.
+    var claim: UInt32
   }
 
   private static let capacity = 64
   private var versions: InlineArray<64, Version> = .init(
-    repeating: Version(name: 0, identity: FileIdentity(inode: 0, changeTimeNs: 0), since: 0))
+    repeating: Version(
+      name: 0, identity: FileIdentity(inode: 0, changeTimeNs: 0), since: 0, claim: 0))
   private var count = 0
   private var oldest = 0
   /// Counts the changes that were noticed; never 0.
@@ -191,17 +205,30 @@ struct RosterVersions: ~Copyable {
 
   init() {}
 
-  /// A file was read, or is gone. Returns the epoch since which it is what it is.
-  mutating func note(_ name: Span<UInt8>, _ identity: FileIdentity?) -> UInt32 {
+  /// A file was read for a claim, or is gone. Returns the epoch since which it is what it is, as far as a claim under way
+  /// knows it.
+  mutating func note(
+    _ name: Span<UInt8>, _ identity: FileIdentity?, for claim: UInt32, in claims: borrowing Claims
+  ) -> UInt32 {
     let identity = identity ?? FileIdentity(inode: 0, changeTimeNs: 0)
     var hash = Hash()
     hash.add(name)
     var place = oldest
     for index in 0..<count where versions[index].name == hash.value {
-      if versions[index].identity == identity { return versions[index].since }
+      // Where no claim under way has used what it was, it is as if it always had been what it is.
+      // The one that used it last may have been taken back, and others before it have not.
+      let isUsed = versions[index].claim &- claims.first <= UInt32(claims.count)
+      let isSame = versions[index].identity == identity
+      if !isUsed || claim &- claims.first > versions[index].claim &- claims.first {
+        versions[index].claim = claim
+      }
+      if isSame || !isUsed {
+        versions[index].identity = identity
+        return versions[index].since
+      }
       place = index
     }
-    var version = Version(name: hash.value, identity: identity, since: 1)
+    var version = Version(name: hash.value, identity: identity, since: 1, claim: claim)
     if count < Self.capacity, place == oldest, versions[place].name != hash.value {
       place = count
       count += 1

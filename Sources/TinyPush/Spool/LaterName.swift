@@ -67,6 +67,18 @@ public struct LaterName {
     text.append(bytes: name.extracting(hash))
   }
 
+  /// Whether a file of `new/` is what came back of an earlier file of that name: it comes before a new one.
+  static func isReleased(_ name: Span<UInt8>, from source: Span<UInt8>) -> Bool {
+    let head = source.extracting(0..<min(source.count, nameBytesMax - headBytes))
+    guard name.count == head.count + 1 + hashDigits, name[head.count] == 0x2E,
+      name.extracting(0..<head.count).equals(head)
+    else { return false }
+    for index in head.count + 1..<name.count where DeviceToken.hexValue(name[index]) == nil {
+      return false
+    }
+    return true
+  }
+
   /// Whether a notification of the file `name` that has the key `key` replaces this one.
   public static func isReplaced(_ later: Span<UInt8>, by name: Span<UInt8>, key: UInt64) -> Bool {
     guard let known = LaterName(later), known.key == key else { return false }

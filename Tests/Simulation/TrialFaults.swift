@@ -146,7 +146,9 @@ extension Trial {
       world.wallAtStart = Workload.start
     }
     for list in world.disk.lists.values { if case .later = list.failure { list.failure = nil } }
-    for file in world.new.values { if case .later = file.failure { file.failure = nil } }
+    for file in Array(world.new.values) + Array(world.later.values) {
+      if case .later = file.failure { file.failure = nil }
+    }
   }
 
   // MARK: - What befalls the agent

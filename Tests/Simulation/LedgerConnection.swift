@@ -34,7 +34,9 @@ extension Ledger {
     } else if number < 1 || number > numberMax {
       complain("\(number) never was in the spool")
     }
-    if places[number] ?? 1 == 1, !isLoose(number) {
+    // Of what a script does not declare nothing is known.
+    let isOne = places[number].map { $0 == 1 } ?? (World.serial(of: number) > 0)
+    if isOne, !isLoose(number) {
       if let outcome = life.outcomes[number] { complain("\(number) goes again, and is \(outcome)") }
       if let status = life.refusals[number] {
         complain("\(number) goes again, and was refused with \(status)")

@@ -22,7 +22,7 @@ public final class Trial {
   private let isOnce: Bool
 
   var isCalm = false
-  private var files: [SpoolFile] = []
+  private(set) var files: [SpoolFile] = []
   var blow: Faults.Blow?
   var stopBy: Instant?
   private var wasStopped: Bool { stopBy != nil }
@@ -41,7 +41,7 @@ public final class Trial {
 
   /// How long it may take, from when nothing goes wrong any more, until all is delivered.
   private static let patience = Duration.seconds(30_000)
-  private static let stepsMax = 200_000
+  private static let stepsMax = 1_000_000
 
   private init(_ seed: UInt64) {
     self.seed = seed

@@ -103,6 +103,7 @@ extension Trial {
     guard let name = anyName(), let file = world.disk.new[name] else { return }
     switch kind {
     case .append:
+      if !files.contains(where: { $0 === file }) { world.ledger.isUneventful = false }
       var (text, items) = workload.more(&random)
       for index in items.indices {
         items[index].offset += file.bytes.count
@@ -146,7 +147,9 @@ extension Trial {
       world.wallAtStart = Workload.start
     }
     for list in world.disk.lists.values { if case .later = list.failure { list.failure = nil } }
-    for file in world.new.values { if case .later = file.failure { file.failure = nil } }
+    for file in Array(world.new.values) + Array(world.later.values) {
+      if case .later = file.failure { file.failure = nil }
+    }
   }
 
   // MARK: - What befalls the agent

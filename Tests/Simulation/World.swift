@@ -177,7 +177,10 @@ final class World {
   private func account() { ledger.observe(courier.counters, on: connection) }
 
   private func takeReports() {
-    while let report = courier.takeReport() { reports.append(report) }
+    while let report = courier.takeReport() {
+      trace.say("  \(report)")
+      reports.append(report)
+    }
   }
 
   /// Lets time pass until something happens; false when the end comes first.

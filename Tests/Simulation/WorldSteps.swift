@@ -135,7 +135,13 @@ extension World {
 
   func sync() {
     let isSynced = disk.sync()
-    if !isSynced { for name in disk.names { ledger.reopen(disk.new[name]!, ifFailed: true) } }
+    if !isSynced {
+      for name in disk.names {
+        let file = disk.new[name]!
+        // Something of it may have been replaced by what is not safe.
+        ledger.reopen(file, ifFailed: !file.items.contains { $0.collapseKey != nil })
+      }
+    }
     courier.synced(isSynced)
   }
 

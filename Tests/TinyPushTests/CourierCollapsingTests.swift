@@ -24,7 +24,7 @@ private let notYet = #", "not-before": 1700000100"#
   let lines = (1...50).map { World.notification($0 % 5 + 1, with: #", "collapse-id": "x""#) }
   world.put(
     "a", lines.joined(separator: "\n"),
-    items: (1...50).map { Item(number: $0 % 5 + 1, collapseID: "x") }, tells: true)
+    items: (1...50).map { Item(number: $0 % 5 + 1, collapseKey: "x \($0 % 5 + 1)") }, tells: true)
   world.ledger.forbidsLoss = false
   world.runToEnd()
   #expect(world.accepted == [2, 3, 4, 5, 1])
@@ -116,19 +116,96 @@ func `a cut changes nothing of it`(cutAt: String) {
   let lines = (1...3).map { World.notification($0, with: #", "collapse-id": "x""#) }
   world.put(
     "b", lines.joined(separator: "\n"),
-    items: (1...3).map { Item(number: $0, collapseID: "x") }, tells: true)
+    items: (1...3).map { Item(number: $0, collapseKey: "x \($0)") }, tells: true)
   world.run(.seconds(200))
   #expect(world.later.isEmpty)
   #expect(world.accepted == [1, 2, 3])
 }
 
-@Test func `what was delivered and cannot be removed replaces nothing`() {
+@Test func `each of those in one file replaces what waits for its time`() {
+  let world = World()
+  world.put("a", 1, collapsing: "tank", with: notYet)
+  world.put("b", 2, collapsing: "tank", with: notYet)
+  world.run(.seconds(5))
+  world.put(
+    "c",
+    text: [1, 2].map { World.notification($0, with: #", "collapse-id": "tank""#) }
+      .joined(separator: "\n"),
+    numbers: [1, 2])
+  world.run(.seconds(200))
+  #expect(world.accepted == [1, 2])
+  #expect(world.later.isEmpty)
+  #expect(world.courier.counters.superseded == 2)
+}
+
+@Test func `more of them than a record holds are sent while others wait for their time`() {
+  let world = World()
+  world.put("a", 900, collapsing: "tank", with: notYet)
+  world.run(.seconds(5))
+  let numbers = Array(1...200)
+  world.put(
+    "b",
+    text: numbers.map { World.notification($0, with: #", "collapse-id": "tank""#) }
+      .joined(separator: "\n"),
+    numbers: numbers)
+  world.run(.seconds(5))
+  #expect(world.accepted == numbers)
+  #expect(world.steps < 2000)
+}
+
+@Test func `what was found out of one is not held against another`() {
+  let world = World()
+  world.put("a", 1, collapsing: "tank")
+  world.put("c", 1, collapsing: "tank")
+  world.polls = { true }
+  world.beforeStep = { [unowned world] word in
+    guard word == .verify, world.connections == 1 else { return }
+    world.cutAtOnce()
+    world.delete("a")
+    world.delete("c")
+    world.put("b", 2, collapsing: "tank")
+  }
+  world.run(.seconds(60))
+  #expect(world.accepted == [2])
+}
+
+@Test func `one that was delivered, and could not be removed, replaces nothing`() {
   let world = World()
   world.canRemove = false
   world.put("z", 1, collapsing: "tank")
   world.run(.seconds(20))
-  #expect(world.accepted == [1])
-  world.put("b", 1, collapsing: "tank")
+  world.put("a", 1, collapsing: "tank")
+  world.courier.rescan()
   world.run(.seconds(20))
   #expect(world.accepted == [1, 1])
+}
+
+@Test func `one that was delivered before a restart replaces nothing`() {
+  let world = World()
+  world.blocks = { $0 == 5 ? 10_000_000 : nil }
+  let long = String(repeating: "x", count: 1700)
+  world.put(
+    "z",
+    text: (1...60).map {
+      World.notification($0, alert: long, with: $0 == 1 ? #", "collapse-id": "tank""# : "")
+    }.joined(separator: "\n"), numbers: Array(1...60))
+  world.run(.seconds(30))
+  #expect(world.progress != nil)
+  world.put("a", 1, collapsing: "tank")
+  world.restart()
+  world.run(.seconds(60))
+  #expect(world.accepted.count { $0 == 1 } == 2)
+}
+
+@Test func `what came back in its time does not replace what was put under its name since`() {
+  let world = World()
+  world.put("tank", 1, collapsing: "tank", with: notYet)
+  world.polls = { true }
+  world.beforeStep = { [unowned world] word in
+    guard word == .release, world.connections == 1 else { return }
+    world.cutAtOnce()
+    world.put("tank", 1, collapsing: "tank", with: #", "expiration": 1700009999"#)
+  }
+  world.run(.seconds(300))
+  #expect(world.pushes.contains { $0.expiration == 1_700_009_999 })
 }

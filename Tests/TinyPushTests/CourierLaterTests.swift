@@ -129,3 +129,15 @@ func `a clock that is set is noticed`(isUnset: Bool) {
   world.run(.seconds(60))
   #expect(world.accepted == [2, 1])
 }
+
+@Test func `what waits is found though it could not be looked for at first`() {
+  let world = World()
+  world.put("a", text: World.notification(1, with: notBefore(10)), numbers: [1])
+  world.run(.seconds(5))
+  world.canScanLater = false
+  world.restart()
+  world.run(.seconds(20))
+  world.canScanLater = true
+  world.run(.seconds(60))
+  #expect(world.accepted == [1])
+}

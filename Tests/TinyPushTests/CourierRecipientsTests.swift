@@ -186,3 +186,65 @@ func `what was meant for one device does not go to all`(key: String) {
   #expect(world.accepted == [1])
   #expect(world.failures.count == 1)
 }
+
+@Test func `for another spool file the recipients file is read anew`() {
+  let world = World()
+  world.putList("family", World.token(1))
+  put(world, "a", toFamily, 1)
+  world.polls = { true }
+  world.beforeStep = { [unowned world] word in
+    guard word == .readRecipients, world.connections == 1 else { return }
+    world.cutAtOnce()
+    world.delete("a")
+    world.putList("family", World.token(2))
+    put(world, "b", toFamily, 2)
+  }
+  world.run(.seconds(60))
+  #expect(world.accepted == [2])
+}
+
+@Test func `what is wrong is recorded once though the connection is cut`() {
+  let world = World()
+  world.putList("family", World.token(1), "12", World.token(2))
+  put(world, "a", toFamily, 1, 2)
+  world.polls = { true }
+  world.onRecord = { [unowned world] in world.cutAtOnce() }
+  world.run(.seconds(60))
+  #expect(Set(world.accepted) == [1, 2])
+  #expect(world.failures.count == 1)
+}
+
+@Test
+func `what follows a notification whose lists are passed over is not lost when it goes again`() {
+  let world = World()
+  world.putList("family", World.token(2))
+  world.verdict = { push in
+    switch push.number {
+    case 2: .refuse(.invalidToken)
+    case 1: push.connection < 4 ? .vanish : .accept
+    default: .accept
+    }
+  }
+  world.put("a", 2)
+  world.run(.seconds(5))
+  put(
+    world, "b",
+    #"{"token": "\#(World.token(1))", "to": "family", "payload": {"aps": {"badge": 1}}}"#
+      + World.notification(3) + World.notification(4), 1, 3, 4)
+  world.run(.seconds(300))
+  #expect(Set(world.accepted) == [1, 3, 4])
+}
+
+@Test func `a recipients file that changed before does not have others repeated`() {
+  let world = World()
+  world.putList("family", World.token(1))
+  world.putList("other", World.token(2))
+  put(world, "a", toFamily, 1)
+  world.run(.seconds(60))
+  world.putList("family", World.token(1), World.token(3))
+  world.verdict = { $0.connection == 1 ? .vanish : .accept }
+  put(world, "b", toFamily.replacing("family", with: "other") + toFamily, 2, 1, 3)
+  world.run(.seconds(60))
+  #expect(Set(world.accepted) == [1, 2, 3])
+  #expect(world.counts(.recipientsChanged) == 0)
+}

@@ -95,7 +95,7 @@ extension Courier {
   /// Whether what the survey found in another file comes behind the present one, and is still to be sent.
   private func isToCome(_ entry: Survey.Entry, behind now: Reading) -> Bool {
     let (own, other) = (claims.name(now.claim), survey.name(of: entry.key))
-    guard own.sorts(before: other), !LaterName.isReleased(other, from: own),
+    guard own.sorts(before: other), !LaterName.source(of: other).equals(LaterName.source(of: own)),
       !claims.contains(inode: entry.file.inode), held.want(of: entry.file) != .removal
     else { return false }
     // Before a restart it may have been sent.

@@ -40,7 +40,7 @@ extension Courier {
 
   /// Whether a notification of this key may wait there.
   func isInLater(_ key: UInt64) -> Bool {
-    guard later.isComplete else { return true }
+    guard later.isComplete, laterRetryAt == nil else { return true }
     var isFound = false
     later.forEach { if LaterName($0)?.key == key { isFound = true } }
     return isFound
@@ -77,7 +77,7 @@ extension Courier {
       laterRetryAt = nil
       isLaterScanWanted = true
     }
-    if isLaterScanWanted || later.isEmpty && !later.isComplete {
+    if isLaterScanWanted || later.isEmpty && !later.isComplete && laterRetryAt == nil {
       isLaterScanWanted = false
       later.startScan()
       isLaterChanged = true

@@ -67,16 +67,18 @@ public struct LaterName {
     text.append(bytes: name.extracting(hash))
   }
 
-  /// Whether a file of `new/` is what came back of an earlier file of that name: it comes before a new one.
-  static func isReleased(_ name: Span<UInt8>, from source: Span<UInt8>) -> Bool {
-    let head = source.extracting(0..<min(source.count, nameBytesMax - headBytes))
-    guard name.count == head.count + 1 + hashDigits, name[head.count] == 0x2E,
-      name.extracting(0..<head.count).equals(head)
-    else { return false }
-    for index in head.count + 1..<name.count where DeviceToken.hexValue(name[index]) == nil {
-      return false
+  /// Of a file in `new/`, the name under which it came: what was released bears that of the file that held it. Where two are
+  /// the same, which of them came later is not known.
+  @_lifetime(copy name)
+  static func source(of name: Span<UInt8>) -> Span<UInt8> {
+    let end = name.count - hashDigits - 1
+    var isReleased = end > 0 && name[end] == 0x2E
+    if isReleased {
+      for index in end + 1..<name.count where DeviceToken.hexValue(name[index]) == nil {
+        isReleased = false
+      }
     }
-    return true
+    return name.extracting(0..<min(isReleased ? end : name.count, nameBytesMax - headBytes))
   }
 
   /// Whether a notification of the file `name` that has the key `key` replaces this one.

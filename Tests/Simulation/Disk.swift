@@ -94,6 +94,8 @@ final class Disk {
   private(set) var lines: [FailureLine] = []
   /// What waits in `later/`.
   private(set) var later: [String: SpoolFile] = [:]
+  /// Under which name an item was put there last.
+  private var laterNames: [Int: String] = [:]
   /// Names there that outlive a power cut.
   private var durableLater: Set<String> = []
   /// The recipients files.
@@ -173,6 +175,7 @@ final class Disk {
       else { continue }
       item.offset = 0
       file.items.append(item)
+      laterNames[item.identity] = name
     }
     file.waitsSince = timeline.now
     later[name] = file
@@ -183,7 +186,10 @@ final class Disk {
 
   /// Whether an item waits somewhere, and outlives a power cut there.
   func holds(_ item: Item, besides file: SpoolFile? = nil) -> Bool {
-    new.values.contains { $0 !== file && $0.holds(item) }
+    if let name = laterNames[item.identity], durableLater.contains(name), later[name]!.holds(item) {
+      return true
+    }
+    return new.values.contains { $0 !== file && $0.holds(item) }
       || durableLater.contains { later[$0]!.holds(item) }
   }
 

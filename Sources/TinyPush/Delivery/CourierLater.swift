@@ -41,9 +41,7 @@ extension Courier {
   /// Whether a notification of this key may wait there.
   func isInLater(_ key: UInt64) -> Bool {
     guard later.isComplete, laterRetryAt == nil else { return true }
-    var isFound = false
-    later.forEach { if LaterName($0)?.key == key { isFound = true } }
-    return isFound
+    return later.contains { LaterName($0)?.key == key }
   }
 
   /// Whether a file of `later/` is replaced by the notification that was just read.

@@ -88,9 +88,10 @@ struct Backlog: ~Copyable {
     return low < end ? self.name(at: low) : nil
   }
 
-  /// Each name, in no order.
-  func forEach(_ body: (Span<UInt8>) -> Void) {
-    for index in first..<end { body(name(at: index)) }
+  /// Whether there is a name of which this holds.
+  func contains(where isOne: (Span<UInt8>) -> Bool) -> Bool {
+    for index in first..<end where isOne(name(at: index)) { return true }
+    return false
   }
 
   /// Takes the smallest name away, and its repetitions.

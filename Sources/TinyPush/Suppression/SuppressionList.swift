@@ -1,9 +1,10 @@
-/// A suppression list where it lies: sorted records, looked up without loading them. What it takes of memory is a bit a page.
+/// A suppression list where it lies: sorted records, looked up without loading them. What it takes of memory is two bits a page.
 public struct SuppressionList: ~Copyable {
   private let base: UnsafeRawPointer?
   private let recordPages: Int
-  /// A bit for each page that has been found good.
-  private let seen: FixedBuffer<UInt64>
+  /// A bit for each page that has been found good, and for each that is not.
+  private let good: FixedBuffer<UInt64>
+  private let bad: FixedBuffer<UInt64>
   /// Something in it is not as it was written. What can be read is still good.
   public private(set) var isDamaged = false
 
@@ -16,15 +17,20 @@ public struct SuppressionList: ~Copyable {
     guard let base = bytes.baseAddress, pages > 0 else {
       self.base = nil
       recordPages = 0
-      seen = FixedBuffer(capacity: 0)
+      good = FixedBuffer(capacity: 0)
+      bad = FixedBuffer(capacity: 0)
       isDamaged = bytes.count > 0
       return
     }
     self.base = base
-    seen = FixedBuffer(capacity: (pages + 63) / 64)
-    for index in 0..<seen.capacity { seen[index] = 0 }
+    good = FixedBuffer(capacity: (pages + 63) / 64)
+    bad = FixedBuffer(capacity: (pages + 63) / 64)
+    for index in 0..<good.capacity {
+      good[index] = 0
+      bad[index] = 0
+    }
     let last = SuppressionPage(Self.page(base, pages - 1))
-    if let last, last.kind == .last, Int(last.page) == pages - 1,
+    if let last, last.kind == .last, last.page == pages - 1,
       bytes.count % SuppressionPage.byteCount == 0
     {
       recordPages = Int(last.recordPages)
@@ -42,16 +48,17 @@ public struct SuppressionList: ~Copyable {
   public mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
     var low = 0
     var high = recordPages
-    // The last page that begins no later than the token: it is in `low..<high`.
+    // The last good page that begins no later than the token: it is in `low..<high`.
     while high - low > 1 {
       let middle = (low + high) / 2
-      guard isGood(middle) else { return nil }
-      if record(middle, 0).map({ token < $0.token }) ?? true { high = middle } else { low = middle }
+      var page = middle
+      while page < high, !isGood(page) { page += 1 }
+      let isBefore = page < high && record(page, 0).map { !(token < $0.token) } ?? false
+      if isBefore { low = page } else { high = middle }
     }
     guard low < recordPages, isGood(low) else { return nil }
     var first = 0
-    var end = Int(
-      UnsafeRawPointer(address(low)).loadUnaligned(fromByteOffset: 24, as: UInt32.self).bigEndian)
+    var end = recordCount(low)
     while first < end {
       let middle = (first + end) / 2
       guard let record = record(low, middle) else { return nil }
@@ -61,19 +68,25 @@ public struct SuppressionList: ~Copyable {
     return nil
   }
 
+  /// Whether a page is as it was written. Of one that was, only the head is looked at again: somebody may have cut the file
+  /// short since.
   private mutating func isGood(_ page: Int) -> Bool {
     let bit = UInt64(1) << UInt64(page % 64)
-    if seen[page / 64] & bit != 0 { return true }
-    let head = SuppressionPage(Self.page(base!, page))
-    guard let head, head.page == page, head.kind == .records else {
+    if bad[page / 64] & bit != 0 { return false }
+    let bytes = Self.page(base!, page)
+    if good[page / 64] & bit != 0, SuppressionPage.isHead(bytes) { return true }
+    guard let head = SuppressionPage(bytes), head.page == page, head.kind == .records else {
+      bad[page / 64] |= bit
       isDamaged = true
       return false
     }
-    seen[page / 64] |= bit
+    good[page / 64] |= bit
     return true
   }
 
-  private func address(_ page: Int) -> UnsafeRawPointer { base! + page * SuppressionPage.byteCount }
+  private func recordCount(_ page: Int) -> Int {
+    min(Int(clamping: Self.page(base!, page).bigEndian32(at: 24)), SuppressionPage.recordsMax)
+  }
 
   private func record(_ page: Int, _ index: Int) -> SuppressionRecord? {
     let start = SuppressionPage.headByteCount + index * SuppressionRecord.byteCount

@@ -160,7 +160,7 @@ enum TokenCommand {
     var index = 1
     while let operand = arguments.operand(index) {
       index += 1
-      try TokenReader.forEach(operand, arguments) { token throws(ExitStatus) in
+      try TokenReader.read(operand, arguments) { token throws(ExitStatus) in
         wanted += 1
         try add(token, action, now, to: &changes, arguments)
       }

@@ -118,7 +118,7 @@ enum TokenCommand {
       throw arguments.fail(error, message)
     }
     var lines = TokenLines(isJSON: isJSON)
-    let listing = store.forEach { token, reason, time in
+    let listing = store.list { token, reason, time in
       if isAll || reason != .registered { lines.say(token, time, reason.text) }
     }
     lines.flush()

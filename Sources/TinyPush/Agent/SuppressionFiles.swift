@@ -12,6 +12,7 @@ struct SuppressionFiles: ~Copyable {
   init() {}
 
   /// Opens the directory if it is not open, and takes up what somebody has put there in the place of what was.
+  @inline(never)
   mutating func refresh(_ path: UnsafePointer<CChar>, _ courier: inout Courier) {
     error = 0
     if store == nil { open(path) }
@@ -44,6 +45,7 @@ struct SuppressionFiles: ~Copyable {
 
   /// Puts what the courier has learned on disk, and mends what is damaged there. Whether it did, and whether something was
   /// damaged.
+  @inline(never)
   mutating func keep(
     _ path: UnsafePointer<CChar>, _ courier: inout Courier
   ) -> (isKept: Bool, wasDamaged: Bool) {
@@ -80,9 +82,7 @@ extension Agent {
     text.append("the suppression list in ")
     text.append(printable: config.state.span)
     text.append(
-      isKept
-        ? " was damaged: it is made anew from what could be read, and the old one is suppressed.damaged"
-        : " is damaged, and cannot be made anew")
+      isKept ? SuppressionDirectory.mended : " is damaged, and cannot be made anew")
     log.write(.error, text)
   }
 

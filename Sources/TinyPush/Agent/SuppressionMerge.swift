@@ -9,9 +9,11 @@ public struct SuppressionMerge: ~Copyable {
     case new
     /// It was suppressed before.
     case known
-    /// It has been registered since, and so it is not suppressed.
+    /// It has been registered since, and so it is not suppressed; nor was it before.
     case registered
-    /// It was suppressed, or is not, and is forgotten.
+    /// It was suppressed, and is not any more, since it has been registered.
+    case returned
+    /// What was known of it is forgotten.
     case forgotten
   }
 
@@ -53,6 +55,7 @@ public struct SuppressionMerge: ~Copyable {
 
   // MARK: - Changes
 
+  @inline(never)
   public mutating func add(_ record: SuppressionRecord) {
     if runCount == run.capacity { spillRun() }
     guard error == 0 else { return }
@@ -112,6 +115,7 @@ public struct SuppressionMerge: ~Copyable {
   ///
   /// - Parameter isWhole: whether the list itself is made anew, and not only what has changed lately where that will do.
   /// - Returns: whether it is on disk; if not, nothing has changed, and ``error`` says why.
+  @inline(never)
   public mutating func finish(
     isWhole: Bool, _ body: (SuppressionRecord, Outcome) -> Void
   ) -> Bool {
@@ -155,6 +159,7 @@ public struct SuppressionMerge: ~Copyable {
     return true
   }
 
+  @inline(never)
   private mutating func readOthers() {
     guard !hasOthers else { return }
     hasOthers = true
@@ -167,6 +172,7 @@ public struct SuppressionMerge: ~Copyable {
     if list.isDamaged { isListDamaged = true }
   }
 
+  @inline(never)
   private mutating func write(
     _ name: StaticString, _ recent: RecordSource?, _ list: RecordSource?,
     _ body: (SuppressionRecord, Outcome) -> Void
@@ -177,19 +183,9 @@ public struct SuppressionMerge: ~Copyable {
       let file = Descriptor(
         directory, draft.cString, O_WRONLY | O_CREAT | O_EXCL, 0o640, error: &error)
     else { return false }
-    // Where the list itself stays, what it says of the changed tokens is looked up.
-    var mapped = MappedFile()
-    if list == nil {
-      guard
-        let found = MappedFile.open(directory, SuppressionDirectory.listName, error: &error)
-      else { return false }
-      mapped = found
-    }
-    var untouched = SuppressionList(mapped.bytes)
     let number = file.number
     var writer = ListWriter { Descriptor.writeAll(number, $0, $1) }
-    mergeAll(recent, list, &untouched, into: &writer, body)
-    extendLifetime(mapped)
+    mergeAll(recent, list, into: &writer, body)
     if error == 0 {
       error = list == nil && !hasNewOthers ? writer.finish(OtherTokens()) : writer.finish(others)
     }
@@ -216,9 +212,9 @@ public struct SuppressionMerge: ~Copyable {
     linkat(directory, name.cString, directory, aside, 0)
   }
 
+  @inline(never)
   private mutating func mergeAll(
-    _ recent: RecordSource?, _ list: RecordSource?, _ untouched: inout SuppressionList,
-    into writer: inout ListWriter,
+    _ sourceOfRecent: RecordSource?, _ sourceOfList: RecordSource?, into writer: inout ListWriter,
     _ body: (SuppressionRecord, Outcome) -> Void
   ) {
     Self.sort(run, runCount)
@@ -233,8 +229,13 @@ public struct SuppressionMerge: ~Copyable {
     }
     sources.append(RecordSource(UnsafeBufferPointer(rebasing: run.room()[..<runCount])))
     let changes = sources.count
-    if let recent { sources.append(recent) }
-    if let list { sources.append(list) }
+    if let sourceOfRecent { sources.append(sourceOfRecent) }
+    if let sourceOfList { sources.append(sourceOfList) }
+    // What stays in the list is looked up there.
+    var unread: Int32 = 0
+    let name = sourceOfList == nil ? SuppressionDirectory.listName : ""
+    let file = MappedFile.open(directory, name, error: &unread) ?? MappedFile()
+    var list = SuppressionList(file.bytes)
     var queue = MergeQueue(sources: sources.count)
     for index in 0..<sources.count {
       if let record = sources[index].nextRecord() { queue.add(record, from: index) }
@@ -259,11 +260,6 @@ public struct SuppressionMerge: ~Copyable {
         if let known { body(known, .forgotten) }
         continue
       }
-      if change != nil, let other = untouched.find(first.record.token),
-        known.map({ other.outweighs($0) }) ?? true
-      {
-        known = other
-      }
       var result = first.record
       if let change, let known {
         result = change.outweighs(known) ? change : known
@@ -272,11 +268,21 @@ public struct SuppressionMerge: ~Copyable {
       }
       if result.forbids() { total += 1 }
       if change != nil {
-        body(result, !result.forbids() ? .registered : known?.forbids() == true ? .known : .new)
+        if let other = list.find(result.token), known.map({ other.outweighs($0) }) ?? true {
+          known = other
+          if other.outweighs(result) { result = other }
+        }
+        let wasSuppressed = known?.forbids() ?? false
+        if result.forbids() {
+          body(result, wasSuppressed ? .known : .new)
+        } else {
+          body(result, wasSuppressed ? .returned : .registered)
+        }
       }
       writer.add(result)
       error = writer.error
     }
     for index in 0..<changes where sources[index].isDamaged { error = EIO }
+    extendLifetime(file)
   }
 }

@@ -45,6 +45,7 @@ public struct SuppressionList: ~Copyable {
   public var isEmpty: Bool { recordPages == 0 }
 
   /// What is known of a token; nil: nothing.
+  @inline(never)
   public mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
     var low = 0
     var high = recordPages
@@ -70,6 +71,7 @@ public struct SuppressionList: ~Copyable {
 
   /// Whether a page is as it was written. Of one that was, only the head is looked at again: somebody may have cut the file
   /// short since.
+  @inline(never)
   private mutating func isGood(_ page: Int) -> Bool {
     let bit = UInt64(1) << UInt64(page % 64)
     if bad[page / 64] & bit != 0 { return false }

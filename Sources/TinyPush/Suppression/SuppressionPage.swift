@@ -34,6 +34,7 @@ struct SuppressionPage {
   }
 
   /// Of a page's bytes; nil when they are damaged.
+  @inline(never)
   init?(_ bytes: Span<UInt8>) {
     guard bytes.count == Self.byteCount, Self.isHead(bytes),
       let kind = Kind(rawValue: bytes.bigEndian32(at: 16))
@@ -55,6 +56,7 @@ struct SuppressionPage {
   static func isHead(_ bytes: Span<UInt8>) -> Bool { bytes.bigEndian32(at: 8) == magic }
 
   /// Writes the head, and zeros behind what the page at the start of `buffer` holds.
+  @inline(never)
   func seal(_ buffer: borrowing FixedBuffer<UInt8>) {
     let used =
       Self.headByteCount + Int(count) * (kind == .records ? SuppressionRecord.byteCount : 1)

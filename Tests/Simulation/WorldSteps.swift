@@ -113,7 +113,9 @@ extension World {
       let name = String(courier.laterFileName())
       trace.say("  postpone \(name)")
       let source = life(of: courier.failureName())
-      let isPostponed = disk.postpone([UInt8](courier.failure.bytes), as: name, from: source)
+      let isPostponed = disk.postpone(
+        [UInt8](courier.failure.bytes), as: name, from: source,
+        named: String(courier.failureName()))
       ledger.postponed(source, isPostponed)
       return courier.recorded(isPostponed)
     }
@@ -140,6 +142,10 @@ extension World {
   func sync() {
     let isSynced = disk.sync()
     if !isSynced {
+      // What was to be replaced is not, until the file that does comes again.
+      for name in disk.later.keys where courier.isReplaced(name.bytes.span) {
+        disk.later[name]!.isExcused = true
+      }
       for name in disk.names {
         let file = disk.new[name]!
         // Something of it may have been replaced by what is not safe.

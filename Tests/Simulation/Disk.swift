@@ -172,9 +172,7 @@ final class Disk {
   }
 
   /// Puts one notification of a file into `later/`.
-  func postpone(
-    _ bytes: [UInt8], as name: String, from source: SpoolFile?, named sourceName: String
-  ) -> Bool {
+  func postpone(_ bytes: [UInt8], as name: String, from source: SpoolFile?) -> Bool {
     guard canRecord, canPostpone else { return false }
     let text = String(decoding: bytes, as: UTF8.self)
     let serial = World.serial(in: text)
@@ -186,8 +184,6 @@ final class Disk {
           ? World.serial(of: number) == serial : text.contains(World.token(number))
       else { continue }
       item.offset = 0
-      // What has come back once has another name since, and its place in the order.
-      item.source = sourceName
       file.items.append(item)
       laterNames[item.identity] = name
     }

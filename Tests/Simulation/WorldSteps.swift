@@ -113,9 +113,7 @@ extension World {
       let name = String(courier.laterFileName())
       trace.say("  postpone \(name)")
       let source = life(of: courier.failureName())
-      let isPostponed = disk.postpone(
-        [UInt8](courier.failure.bytes), as: name, from: source,
-        named: String(courier.failureName()))
+      let isPostponed = disk.postpone([UInt8](courier.failure.bytes), as: name, from: source)
       ledger.postponed(source, isPostponed)
       return courier.recorded(isPostponed)
     }

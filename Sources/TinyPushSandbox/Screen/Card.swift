@@ -2,25 +2,23 @@ import TinyPush
 
 /// A notification as a person likes to see it: a line of where it goes and how, and below it what it says.
 struct Card {
-  var frame: ReceivedFrame
+  var arrival: Arrival
   var summary: PayloadSummary
-  var connection: Int64
   var palette: Palette
 
   /// Below the time of day.
   private static let indent: StaticString = "          "
 
-  func write(token: Span<UInt8>, payload: Span<UInt8>, now: Int64, in text: inout Text) {
-    text.append("to ")
-    Self.write(shortToken: token, in: &text)
+  /// Goes on after the words of where it goes.
+  func write(_ payload: Span<UInt8>, now: Int64, in text: inout Text) {
     text.append(palette.dim)
     text.append("  priority ")
-    text.append(frame.priority ?? 10)
+    text.append(arrival.priority)
     text.append(", ")
-    Self.write(expiration: frame.expiration, now: now, in: &text)
+    Self.write(expiration: arrival.expiration, now: now, in: &text)
     text.append(", connection ")
-    text.append(connection)
-    if let identifier = frame.identifier {
+    text.append(arrival.connection)
+    if let identifier = arrival.identifier {
       text.append(" no. ")
       text.append(identifier)
     }

@@ -3,7 +3,7 @@ import TinyPush
 extension Journal {
   func accepted(
     _ number: Int64, _ frame: ReceivedFrame, _ summary: PayloadSummary,
-    _ reader: borrowing FrameReader
+    _ destination: Destination, _ reader: borrowing FrameReader
   ) {
     tally.accepted += 1
     tally.acceptedBytes += Int64(frame.byteCount)
@@ -21,10 +21,13 @@ extension Journal {
       line.member("expiration", frame.expiration, in: &out)
       line.member("payload", json: payload, in: &out)
       line.end(in: &out)
-    } else {
+    } else if case .anybody = destination {
       beginLine()
-      let card = Card(frame: frame, summary: summary, connection: number, palette: palette)
-      card.write(token: token, payload: payload, now: clock.unixSeconds, in: &out)
+      out.append("to ")
+      Card.write(shortToken: token, in: &out)
+      let arrival = Arrival(frame, connection: number, nowMs: clock.unixMs)
+      let card = Card(arrival: arrival, summary: summary, palette: palette)
+      card.write(payload, now: clock.unixSeconds, in: &out)
     }
   }
 
@@ -74,23 +77,25 @@ extension Journal {
 
   /// A fault begins.
   ///
-  /// - Parameter count: the number of the notification at which it is played.
+  /// - Parameters:
+  ///   - count: the number of the notification at which it is played; nil: at its time.
+  ///   - identifier: of that notification, or else of the last one accepted.
   func played(
-    _ number: Int64, _ fault: Fault, at count: Int64, _ frame: ReceivedFrame,
-    _ reader: borrowing FrameReader
+    _ number: Int64, _ fault: Fault, at count: Int64?, identifier: UInt32?,
+    token tokenRange: Range<Int>, _ reader: borrowing FrameReader
   ) {
     tally.faults += 1
     guard !isQuiet else { return }
     begin()
     var words = Text()
     fault.describe(in: &words)
-    let token = reader.bytes(frame.token ?? 0..<0)
+    let token = reader.bytes(tokenRange)
     if isJSON {
       let line = JSONLine("fault", at: clock.unixMs, in: &out)
       line.member("connection", number, in: &out)
       line.member("fault", text: words.bytes, in: &out)
       line.member("notification", count, in: &out)
-      line.member("identifier", frame.identifier, in: &out)
+      line.member("identifier", identifier, in: &out)
       line.member("token", hex: token, in: &out)
       line.end(in: &out)
     } else {
@@ -99,10 +104,13 @@ extension Journal {
       out.append("fault ")
       out.append(bytes: words.bytes)
       out.append(palette.end)
-      out.append(" is played at notification ")
-      out.append(count)
-      out.append(", token ")
-      Card.write(shortToken: token, in: &out)
+      out.append(" is played")
+      if let count {
+        out.append(" at notification ")
+        out.append(count)
+        out.append(", token ")
+        Card.write(shortToken: token, in: &out)
+      }
       out.append("\n")
     }
   }

@@ -37,7 +37,8 @@ final class Journal {
   // MARK: - The sandbox
 
   func listening(
-    _ sandbox: borrowing Listener, _ feedback: borrowing Listener, _ home: Home, _ faults: Faults
+    _ sandbox: borrowing Listener, _ feedback: borrowing Listener, _ home: Home, _ faults: Faults,
+    _ devices: Devices?
   ) {
     if isJSON {
       let line = JSONLine("listening", at: clock.unixMs, in: &out)
@@ -50,7 +51,7 @@ final class Journal {
       if let seed = faults.seed { line.member("seed", seed, in: &out) }
       line.end(in: &out)
     } else {
-      Greeting.write(sandbox, feedback, home, faults, isQuiet: isQuiet, in: &out)
+      Greeting.write(sandbox, feedback, home, faults, devices, isQuiet: isQuiet, in: &out)
     }
     flush()
   }

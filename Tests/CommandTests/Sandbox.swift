@@ -8,11 +8,13 @@ struct Sandbox {
   let feedback: Int
   var config: String { directory + "/tinypush.conf" }
 
-  init(in box: Box, _ arguments: [String] = []) throws {
+  /// - Parameter hasDevices: whether tokens lead to devices; else any is good.
+  init(in box: Box, _ arguments: [String] = [], hasDevices: Bool = false) throws {
     directory = box.path + "/sandbox"
     child = try box.start(
       Build.command(Build.host)
-        + ["sandbox", "--json", "--dir", directory, "--port", "0"] + arguments)
+        + ["sandbox", "--json", "--dir", directory, "--port", "0"]
+        + (hasDevices ? [] : ["--any-token"]) + arguments)
     let first = try objects(child.line(#""event":"listening""#))[0]
     gateway = first["gateway"] as! Int
     feedback = first["feedback"] as! Int

@@ -241,7 +241,7 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let sandbox = try box.start(
-      Build.command(Build.host) + ["sandbox", "--dir", "sandbox", "--port", "0"])
+      Build.command(Build.host) + ["sandbox", "--any-token", "--dir", "sandbox", "--port", "0"])
     try sandbox.line("ready; Ctrl-C ends it")
     let config = box.path + "/sandbox/tinypush.conf"
     let agent = try box.start(Build.command(Build.host) + ["run", "--config", config])
@@ -265,7 +265,7 @@ import Testing
     for other in Build.all {
       let directory = "sandbox-\(other)"
       let sandbox = try box.start(
-        Build.command(other) + ["sandbox", "--json", "--dir", directory, "--port", "0"])
+        Build.command(other) + ["sandbox", "--json", "--any-token", "--dir", directory, "--port", "0"])
       try sandbox.line(#""event":"listening""#)
       let spool = "\(directory)/spool/new"
       for number in 1...20 {

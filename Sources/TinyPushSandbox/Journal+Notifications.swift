@@ -1,3 +1,4 @@
+import CLinux
 import TinyPush
 
 extension Journal {
@@ -22,10 +23,27 @@ extension Journal {
       line.member("payload", json: payload, in: &out)
       line.end(in: &out)
     } else {
-      beginLine()
-      let card = Card(frame: frame, summary: summary, connection: number, palette: palette)
-      card.write(token: token, payload: payload, now: clock.unixSeconds, in: &out)
+      let particulars = Particulars(
+        priority: frame.priority, expiration: frame.expiration, connection: number,
+        identifier: frame.identifier, bytes: payload.count)
+      show(app.receive(summary, payload), of: app, particulars, token: token)
     }
+  }
+
+  /// Shows a person what a device does.
+  private func show(
+    _ presentation: borrowing Presentation, of app: App, _ particulars: Particulars,
+    token: Span<UInt8>
+  ) {
+    var time = Text(capacity: 16)
+    clock.write(in: &time)
+    let card = Card(columns: Int(clinux_terminal_columns(1)), palette: palette)
+    card.write(presentation, of: app, on: Span(), at: time.bytes, lateSeconds: 0, to: &out)
+    out.append("  ")
+    out.append(palette.dim)
+    particulars.write(token: token, now: clock.unixSeconds, to: &out)
+    out.append(palette.end)
+    out.append("\n")
   }
 
   /// - Parameter tokenRange: what there is of it.
@@ -66,7 +84,7 @@ extension Journal {
       }
       if token.count > 0 {
         out.append(", token ")
-        Card.write(shortToken: token, in: &out)
+        out.append(shortToken: token)
       }
       out.append("\n")
     }
@@ -102,7 +120,7 @@ extension Journal {
       out.append(" is played at notification ")
       out.append(count)
       out.append(", token ")
-      Card.write(shortToken: token, in: &out)
+      out.append(shortToken: token)
       out.append("\n")
     }
   }

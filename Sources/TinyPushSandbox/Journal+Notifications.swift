@@ -38,7 +38,9 @@ extension Journal {
     var time = Text(capacity: 16)
     clock.write(in: &time)
     let card = Card(columns: Int(clinux_terminal_columns(1)), palette: palette)
-    card.write(presentation, of: app, on: Span(), at: time.bytes, lateSeconds: 0, to: &out)
+    card.write(
+      presentation, of: app.topic, badge: app.badge, on: Span(), at: time.bytes, lateSeconds: 0,
+      to: &out)
     out.append("  ")
     out.append(palette.dim)
     particulars.write(token: token, now: clock.unixSeconds, to: &out)

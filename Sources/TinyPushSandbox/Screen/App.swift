@@ -1,13 +1,13 @@
 import TinyPush
 
-/// An app on a device: its name, what it brought along, and the badge on its icon.
+/// An app on a device: its topic, what it brought along, and the badge on its icon.
 ///
 /// ```swift
 /// let app = App(topic: topic, directory: "…/devices/kitchen/com.example.cellar")
 /// app.take(summary, payload)                        // nobody looks
 /// let presentation = app.receive(summary, payload)  // somebody does:
-/// card.write(presentation, of: app, on: name, at: time, lateSeconds: 180, to: &out)
-/// presentation.write(of: app, as: line, to: &out)
+/// card.write(presentation, of: topic, badge: app.badge, on: device, at: time, lateSeconds: 180, to: &out)
+/// presentation.write(badge: app.badge, as: line, to: &out)
 /// ```
 final class App {
   /// The directory of its files, or empty; see ``AppBundle``.
@@ -26,16 +26,6 @@ final class App {
 
   var topic: Span<UInt8> {
     @_lifetime(immortal) get { CString.span(topicText.pointer) }
-  }
-
-  /// What a person calls it: the last part of its topic.
-  var name: Span<UInt8> {
-    @_lifetime(immortal) get {
-      let topic = topic
-      var start = topic.count
-      while start > 0, topic[start - 1] != 0x2E { start -= 1 }
-      return topic.extracting(start...)
-    }
   }
 
   /// Takes a notification: its badge is on the icon from now on. Returns what the device shows of it.

@@ -33,15 +33,18 @@ struct Card {
   }
 
   /// - Parameters:
+  ///   - topic: the app's; its last part is the name that people read.
+  ///   - badge: on the app's icon from now on; 0: none.
   ///   - device: its name; empty: it has none.
   ///   - time: the time of day at which the device got it.
   ///   - lateSeconds: for how long the service had kept it by then.
   func write(
-    _ presentation: borrowing Presentation, of app: App, on device: Span<UInt8>,
+    _ presentation: borrowing Presentation, of topic: Span<UInt8>, badge: UInt64,
+    on device: Span<UInt8>,
     at time: Span<UInt8>,
     lateSeconds: Int64, to text: inout Text
   ) {
-    writeHead(presentation, app, device, time, lateSeconds, to: &text)
+    writeHead(presentation, topic, device, time, lateSeconds, to: &text)
     if let title = presentation.title {
       write(
         presentation.bytes(title), linesMax: Self.titleLinesMax, in: palette.strong, to: &text)
@@ -50,7 +53,7 @@ struct Card {
       write(presentation.bytes(body), linesMax: Self.textLinesMax, in: "", to: &text)
     }
     writeButtons(presentation, to: &text)
-    writeFoot(presentation, app, to: &text)
+    writeFoot(presentation, badge, to: &text)
     writeNotes(presentation, to: &text)
   }
 
@@ -61,7 +64,8 @@ struct Card {
   }
 
   private func writeHead(
-    _ presentation: borrowing Presentation, _ app: App, _ device: Span<UInt8>, _ time: Span<UInt8>,
+    _ presentation: borrowing Presentation, _ topic: Span<UInt8>, _ device: Span<UInt8>,
+    _ time: Span<UInt8>,
     _ lateSeconds: Int64, to text: inout Text
   ) {
     var late = Text(capacity: 64)
@@ -76,7 +80,7 @@ struct Card {
     text.append(" ")
     text.append(palette.end)
     text.append(palette.strong)
-    room -= text.append(visible: app.name, columns: room - 1)
+    room -= text.append(visible: Self.name(topic), columns: room - 1)
     text.append(palette.end)
     text.append(palette.dim)
     if device.count > 0, room > 5 {
@@ -94,8 +98,16 @@ struct Card {
     text.append("\n")
   }
 
+  /// What people call an app: the last part of its topic.
+  @_lifetime(copy topic)
+  private static func name(_ topic: Span<UInt8>) -> Span<UInt8> {
+    var start = topic.count
+    while start > 0, topic[start - 1] != 0x2E { start -= 1 }
+    return topic.extracting(start...)
+  }
+
   private func writeFoot(
-    _ presentation: borrowing Presentation, _ app: App, to text: inout Text
+    _ presentation: borrowing Presentation, _ badge: UInt64, to text: inout Text
   ) {
     text.append(palette.dim)
     text.append("╰")
@@ -106,10 +118,10 @@ struct Card {
     } else if presentation.wakesApp {
       foot.write("the app is woken", to: &text)
     }
-    if app.badge > 0 {
+    if badge > 0 {
       var words = Text(capacity: 32)
       words.append("badge ")
-      words.append(app.badge)
+      words.append(badge)
       foot.write(words.bytes, to: &text)
     } else if presentation.badge != nil {
       foot.write("no badge", to: &text)

@@ -4,14 +4,15 @@ extension Presentation {
   /// The members of an event of JSON Lines:
   ///
   /// ```
-  /// "app":"com.example.cellar","title":"Water","text":"40 cm","action":"View","buttons":["Pump on"],"badge":3,
+  /// "title":"Water","text":"40 cm","action":"View","buttons":["Pump on"],"badge":3,
   /// "sound":"default","launchImage":null,"silent":false,"wakesApp":false,"notes":["…"]
   /// ```
   ///
   /// What is not there is null. `buttons` are those of a modal alert, of which a lock screen shows the first two; `badge` is
   /// what the icon bears now, and null for none.
-  func write(of app: App, as line: JSONLine, to out: inout Text) {
-    line.member("app", text: app.topic, in: &out)
+  ///
+  /// - Parameter badge: on the app's icon from now on; 0: none.
+  func write(badge: UInt64, as line: JSONLine, to out: inout Text) {
     write("title", title, as: line, to: &out)
     write("text", text, as: line, to: &out)
     switch action {
@@ -26,7 +27,7 @@ extension Presentation {
       out.append(json: button(index))
     }
     out.append("]")
-    line.member("badge", app.badge > 0 ? app.badge : nil, in: &out)
+    line.member("badge", badge > 0 ? badge : nil, in: &out)
     switch sound {
     case .none: write("sound", nil, as: line, to: &out)
     case .systemDefault: line.member("sound", text: ("default" as StaticString).span, in: &out)

@@ -30,6 +30,10 @@ enum DeviceList {
       text.append(app.environment.text)
     }
     if !app.isInstalled { text.append(", uninstalled") }
+    if app.screen.badge > 0 {
+      text.append(", badge ")
+      text.append(app.screen.badge)
+    }
     if app.stored != nil { text.append(", a notification waits") }
     text.append("\n    ")
     text.append(hex: app.token.bytes.span)
@@ -51,6 +55,8 @@ enum DeviceList {
     member("installed", app.isInstalled, in: &text)
     member("registered", in: &text)
     text.append(app.registered)
+    member("badge", in: &text)
+    text.append(app.screen.badge)
     member("stored", app.stored != nil, in: &text)
     text.append("}\n")
   }

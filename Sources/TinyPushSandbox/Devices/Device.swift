@@ -63,15 +63,20 @@ final class Installation {
   var registered: Int64
   /// Whether the feedback list has it since then.
   var isListed = false
+  /// What a person sees of it.
+  var screen: App
   /// The newest notification that came while the device was offline.
   var stored: StoredNotification?
 
-  init(topic: Span<UInt8>, environment: Environment, token: DeviceToken, registered: Int64) {
+  init(
+    topic: Span<UInt8>, environment: Environment, token: DeviceToken, registered: Int64, screen: App
+  ) {
     topicString = CString(topic)
     topicDigest = TokenContent.digest(topic: topic)
     self.environment = environment
     self.token = token
     self.registered = registered
+    self.screen = screen
   }
 
   /// Whether it can be the topic of an app on a device: letters, digits, `.`, `_` and `-`, since a directory bears it.

@@ -5,9 +5,9 @@ import TinyPush
 /// first two; the third is how the notification came, on a line, and its payload.
 ///
 ///     devices/NAME/device            identifier, language, online
-///     devices/NAME/TOPIC/app         environment, installed, registered, listed
+///     devices/NAME/TOPIC/app         environment, installed, registered, listed, badge
 ///     devices/NAME/TOPIC/stored      what waits for the device
-///     devices/NAME/TOPIC/…           what the app brought along
+///     devices/NAME/TOPIC/…           what the app brought along, see AppBundle
 struct DeviceFiles: ~Copyable {
   private let home: Home
 
@@ -43,6 +43,13 @@ struct DeviceFiles: ~Copyable {
     path.append(bytes: app)
     path.append(file)
     return path
+  }
+
+  /// What a person sees of an app.
+  func screen(of topic: Span<UInt8>, on device: Device, badge: UInt64 = 0) -> App {
+    path(topic, device.name).withCString { path in
+      App(topic: topic, directory: path, badge: badge)
+    }
   }
 
   // MARK: - Reading
@@ -86,7 +93,10 @@ struct DeviceFiles: ~Copyable {
       device: device.identifier, topic: TokenContent.digest(topic: topic))
     let app = Installation(
       topic: topic, environment: environment, token: keys.seal(content, for: environment),
-      registered: Int64(truncatingIfNeeded: registered))
+      registered: Int64(truncatingIfNeeded: registered),
+      screen: screen(
+        of: topic, on: device,
+        badge: Self.number(Self.value("badge", in: text.bytes), radix: 10) ?? 0))
     app.isInstalled = !Self.value("installed", in: text.bytes).equals("no")
     app.isListed = Self.value("listed", in: text.bytes).equals("yes")
     app.stored = loadStored(app, of: device)
@@ -122,7 +132,7 @@ struct DeviceFiles: ~Copyable {
   }
 
   private static func number(_ digits: Span<UInt8>, radix: UInt64) -> UInt64? {
-    guard digits.count > 0 && digits.count <= 16 else { return nil }
+    guard digits.count > 0 && digits.count <= (radix == 16 ? 16 : 19) else { return nil }
     var number: UInt64 = 0
     for index in digits.indices {
       let byte = digits[index]
@@ -156,7 +166,10 @@ struct DeviceFiles: ~Copyable {
     text.append(app.isInstalled ? "\ninstalled yes" : "\ninstalled no")
     text.append("\nregistered ")
     text.append(app.registered)
-    text.append(app.isListed ? "\nlisted yes\n" : "\nlisted no\n")
+    text.append(app.isListed ? "\nlisted yes" : "\nlisted no")
+    text.append("\nbadge ")
+    text.append(app.screen.badge)
+    text.append("\n")
     try replace(path(app.topic, device.name, "/app"), by: text)
   }
 

@@ -113,7 +113,8 @@ final class Devices {
       device: device.identifier, topic: TokenContent.digest(topic: request.topic.span))
     let app = Installation(
       topic: request.topic.span, environment: request.environment,
-      token: keys.seal(content, for: request.environment), registered: now)
+      token: keys.seal(content, for: request.environment), registered: now,
+      screen: files.screen(of: request.topic.span, on: device))
     try files.make(app, on: device, request)
     if device.apps.isEmpty { all.append(device) }
     device.apps.append(app)
@@ -136,6 +137,8 @@ final class Devices {
   /// only other devices and new operating systems as reasons for another, and speak of tokens that are registered again.
   func register(_ app: Installation, on device: Device, now: Int64) throws(Refusal) {
     guard device.isOnline else { throw .isOffline }
+    // An app that was deleted has lost its badge.
+    if !app.isInstalled { app.screen = files.screen(of: app.topic, on: device) }
     app.isInstalled = true
     app.isListed = false
     app.registered = now
@@ -150,11 +153,8 @@ final class Devices {
     files.writeStored(app, of: device)
   }
 
-  func setListed(_ app: Installation, of device: Device, _ isListed: Bool) {
-    guard app.isListed != isListed else { return }
-    app.isListed = isListed
-    _ = try? files.write(app, of: device)
-  }
+  /// Keeps what has changed of an app. What cannot be written is lost only if the sandbox ends.
+  func keep(_ app: Installation, of device: Device) { _ = try? files.write(app, of: device) }
 
   /// When the first stored notification expires: UNIX seconds.
   var nextExpiration: Int64? {

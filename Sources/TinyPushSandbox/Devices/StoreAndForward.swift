@@ -68,7 +68,7 @@ final class StoreAndForward {
   /// The feedback list of a topic is empty.
   func feedbackIsRead(topic: Span<UInt8>) {
     for device in devices.all {
-      if let app = device.app(topic: topic) { devices.setListed(app, of: device, false) }
+      if let app = device.app(topic: topic) { setListed(app, device, false) }
     }
   }
 
@@ -77,7 +77,10 @@ final class StoreAndForward {
   ) {
     guard app.isInstalled else { return list(arrival, app, device) }
     guard let summary = try? PayloadSummary(payload) else { return }
-    journal.delivered(arrival, summary, payload: payload, app, device)
+    let badge = app.screen.badge
+    let presentation = app.screen.receive(summary, payload)
+    if app.screen.badge != badge { devices.keep(app, of: device) }
+    journal.delivered(arrival, presentation, bytes: payload.count, app, device)
   }
 
   /// Puts the token of an app that is gone on the feedback list, where it stands once.
@@ -88,9 +91,15 @@ final class StoreAndForward {
     if !isListed {
       error = FeedbackList.append(
         app.token, time: journal.clock.unixSeconds, topic: topic, in: home)
-      devices.setListed(app, of: device, error == 0)
+      setListed(app, device, error == 0)
     }
     journal.undeliverable(
       arrival, device, topic: topic, app.token, isListed: !isListed, error: error)
+  }
+
+  private func setListed(_ app: Installation, _ device: Device, _ isListed: Bool) {
+    guard app.isListed != isListed else { return }
+    app.isListed = isListed
+    devices.keep(app, of: device)
   }
 }

@@ -1,104 +1,279 @@
 import TinyPush
 
-/// A notification as a person likes to see it: a line of where it goes and how, and below it what it says.
+/// A notification on a lock screen, as a terminal can show one:
+///
+/// ```
+/// ╭─ cellar on kitchen ───────────────────────── 14:05:59, 3 min late ─╮
+/// │ Water                                                              │
+/// │ 40 cm in the cellar, and the pump is off.                          │
+/// │ [ Pump on ]  [ Ignore ]                                            │
+/// ╰─ badge 3 ─ sound drip.caf ─────────────────────────────────────────╯
+/// ```
+///
+/// What nobody is shown has no title and no text, and a line of dashes.
 struct Card {
-  var arrival: Arrival
-  var summary: PayloadSummary
-  var palette: Palette
+  /// Of the terminal, or where there is none.
+  private let columns: Int
+  let palette: Palette
 
-  /// Below the time of day.
-  private static let indent: StaticString = "          "
+  /// A lock screen is no wider, however wide the terminal is.
+  private static let columnsMax = 80
+  private static let columnsMin = 24
+  static let columnsWithoutTerminal = 72
+  /// Inferred: a lock screen shows no more of it, and opens it for the rest.
+  private static let titleLinesMax = 2
+  private static let textLinesMax = 12
 
-  /// Goes on after the words of where it goes.
-  func write(_ payload: Span<UInt8>, now: Int64, in text: inout Text) {
-    text.append(palette.dim)
-    text.append("  priority ")
-    text.append(arrival.priority)
-    text.append(", ")
-    Self.write(expiration: arrival.expiration, now: now, in: &text)
-    text.append(", connection ")
-    text.append(arrival.connection)
-    if let identifier = arrival.identifier {
-      text.append(" no. ")
-      text.append(identifier)
-    }
-    text.append(palette.end)
-    text.append("\n")
-    if let title = summary.title {
-      text.append(Self.indent)
-      text.append(palette.strong)
-      text.append(jsonString: payload.extracting(title), indent: Self.indent)
-      text.append(palette.end)
-      text.append("\n")
-    }
-    if let body = summary.body {
-      text.append(Self.indent)
-      text.append(summary.title == nil ? palette.strong : "")
-      text.append(jsonString: payload.extracting(body), indent: Self.indent)
-      text.append(summary.title == nil ? palette.end : "")
-      text.append("\n")
-    }
-    writeRest(payload, in: &text)
+  /// - Parameter columns: of the terminal; 0: there is none.
+  init(columns: Int, palette: Palette) {
+    self.columns =
+      columns > 0
+      ? min(max(columns, Self.columnsMin), Self.columnsMax) : Self.columnsWithoutTerminal
+    self.palette = palette
   }
 
-  private func writeRest(_ payload: Span<UInt8>, in text: inout Text) {
-    text.append(Self.indent)
-    text.append(palette.dim)
-    if summary.isSilent { text.append("silent, ") }
-    write("text of the app's own: ", summary.locKey, payload, in: &text)
-    write("badge ", summary.badge, payload, in: &text)
-    write("sound ", summary.sound, payload, in: &text)
-    write("category ", summary.category, payload, in: &text)
-    if summary.isContentAvailable { text.append("content-available, ") }
-    if summary.ownKeys > 0 {
-      text.append(summary.ownKeys)
-      text.append(summary.ownKeys == 1 ? " key of the app's own, " : " keys of the app's own, ")
+  /// - Parameters:
+  ///   - topic: the app's; its last part is the name that people read.
+  ///   - badge: on the app's icon from now on; 0: none.
+  ///   - device: its name; empty: it has none.
+  ///   - time: the time of day at which the device got it.
+  ///   - lateSeconds: for how long the service had kept it by then.
+  func write(
+    _ presentation: borrowing Presentation, of topic: Span<UInt8>, badge: UInt64,
+    on device: Span<UInt8>,
+    at time: Span<UInt8>,
+    lateSeconds: Int64, to text: inout Text
+  ) {
+    writeHead(presentation, topic, device, time, lateSeconds, to: &text)
+    if let title = presentation.title {
+      write(
+        presentation.bytes(title), linesMax: Self.titleLinesMax, in: palette.strong, to: &text)
     }
-    text.append(payload.count)
-    text.append(payload.count == 1 ? " byte" : " bytes")
+    if let body = presentation.text {
+      write(presentation.bytes(body), linesMax: Self.textLinesMax, in: "", to: &text)
+    }
+    writeButtons(presentation, to: &text)
+    writeFoot(presentation, badge, to: &text)
+    writeNotes(presentation, to: &text)
+  }
+
+  // MARK: - The frame
+
+  private func line(_ presentation: borrowing Presentation) -> StaticString {
+    presentation.isSilent ? "╌" : "─"
+  }
+
+  private func writeHead(
+    _ presentation: borrowing Presentation, _ topic: Span<UInt8>, _ device: Span<UInt8>,
+    _ time: Span<UInt8>,
+    _ lateSeconds: Int64, to text: inout Text
+  ) {
+    var late = Text(capacity: 64)
+    late.append(bytes: time)
+    late.append(", ")
+    late.append(lateSeconds: lateSeconds)
+    // The corners, a line and a space on both sides of both.
+    var room = columns - 8 - late.count
+    text.append(palette.dim)
+    text.append("╭")
+    text.append(line(presentation))
+    text.append(" ")
+    text.append(palette.end)
+    text.append(palette.strong)
+    room -= text.append(visible: Self.name(topic), columns: room - 1)
+    text.append(palette.end)
+    text.append(palette.dim)
+    if device.count > 0, room > 5 {
+      text.append(" on ")
+      room -= 4 + text.append(visible: device, columns: room - 5)
+    }
+    text.append(" ")
+    write(line(presentation), count: room, to: &text)
+    text.append(" ")
+    text.append(bytes: late.bytes)
+    text.append(" ")
+    text.append(line(presentation))
+    text.append("╮")
+    text.append(palette.end)
+    text.append("\n")
+  }
+
+  /// What people call an app: the last part of its topic.
+  @_lifetime(copy topic)
+  private static func name(_ topic: Span<UInt8>) -> Span<UInt8> {
+    var start = topic.count
+    while start > 0, topic[start - 1] != 0x2E { start -= 1 }
+    return topic.extracting(start...)
+  }
+
+  private func writeFoot(
+    _ presentation: borrowing Presentation, _ badge: UInt64, to text: inout Text
+  ) {
+    text.append(palette.dim)
+    text.append("╰")
+    text.append(line(presentation))
+    var foot = Foot(room: columns - 3, line: line(presentation))
+    if presentation.isSilent {
+      foot.write("silent: the app is woken", to: &text)
+    } else if presentation.wakesApp {
+      foot.write("the app is woken", to: &text)
+    }
+    if badge > 0 {
+      var words = Text(capacity: 32)
+      words.append("badge ")
+      words.append(badge)
+      foot.write(words.bytes, to: &text)
+    } else if presentation.badge != nil {
+      foot.write("no badge", to: &text)
+    }
+    switch presentation.sound {
+    case .none: break
+    case .systemDefault: foot.write("default sound", to: &text)
+    case .file(let name): foot.write("sound ", presentation.bytes(name), to: &text)
+    }
+    if let image = presentation.launchImage {
+      foot.write("launch image ", presentation.bytes(image), to: &text)
+    }
+    write(line(presentation), count: foot.room, to: &text)
+    text.append("╯")
+    text.append(palette.end)
+    text.append("\n")
+  }
+
+  /// The lower line, while words are put into it.
+  private struct Foot {
+    /// Columns that are left of it.
+    private(set) var room: Int
+    let line: StaticString
+
+    init(room: Int, line: StaticString) {
+      (self.room, self.line) = (room, line)
+    }
+
+    mutating func write(
+      _ words: StaticString, _ name: Span<UInt8> = Span(), to text: inout Text
+    ) {
+      let head = words.utf8CodeUnitCount
+      // A space before, a space and a line behind.
+      guard room >= head + (name.count > 0 ? 1 : 0) + 3 else { return }
+      text.append(" ")
+      text.append(words)
+      let columns = text.append(visible: name, columns: room - head - 3)
+      text.append(" ")
+      text.append(line)
+      room -= head + columns + 3
+    }
+
+    mutating func write(_ words: Span<UInt8>, to text: inout Text) {
+      write("", words, to: &text)
+    }
+  }
+
+  private func write(_ piece: StaticString, count: Int, to text: inout Text) {
+    for _ in 0..<max(count, 0) { text.append(piece) }
+  }
+
+  // MARK: - What is inside
+
+  /// Columns for a text: the frame and a space on both sides are not.
+  private var roomInside: Int { columns - 4 }
+
+  private func openLine(to text: inout Text) {
+    text.append(palette.dim)
+    text.append("│")
+    text.append(palette.end)
+    text.append(" ")
+  }
+
+  /// - Parameter taken: columns of what stands in it.
+  private func closeLine(taken: Int, to text: inout Text) {
+    for _ in 0..<max(columns - 3 - taken, 0) { text.append(" ") }
+    text.append(palette.dim)
+    text.append("│")
     text.append(palette.end)
     text.append("\n")
   }
 
   private func write(
-    _ name: StaticString, _ range: Range<Int>?, _ payload: Span<UInt8>, in text: inout Text
+    _ words: Span<UInt8>, linesMax: Int, in style: StaticString, to text: inout Text
   ) {
-    guard let range else { return }
-    text.append(name)
-    text.append(jsonString: payload.extracting(range), indent: Self.indent)
-    text.append(", ")
-  }
-
-  /// Its beginning and its end, by which one knows it again.
-  static func write(shortToken token: Span<UInt8>, in text: inout Text) {
-    guard token.count > 8 else {
-      text.append(hex: token)
-      return
+    var wrapper = LineWrapper(columns: roomInside)
+    for number in 1...linesMax {
+      guard let (range, taken) = wrapper.next(words) else { return }
+      let isCut = number == linesMax && wrapper.index < words.count
+      openLine(to: &text)
+      text.append(style)
+      text.append(visible: words.extracting(range))
+      if isCut { text.append("…") }
+      text.append(style.utf8CodeUnitCount > 0 ? palette.end : "")
+      closeLine(taken: taken + (isCut ? 1 : 0), to: &text)
     }
-    text.append(hex: token.extracting(0..<4))
-    text.append("..")
-    text.append(hex: token.extracting(token.count - 2..<token.count))
   }
 
-  private static func write(expiration: UInt32?, now: Int64, in text: inout Text) {
-    guard let expiration else { return text.append("no expiration") }
-    guard expiration > 0 else { return text.append("not stored") }
-    let left = Int64(expiration) - now
-    guard left > 0 else { return text.append("already expired") }
-    text.append("kept for ")
-    switch left {
+  private func writeButtons(_ presentation: borrowing Presentation, to text: inout Text) {
+    var taken = 0
+    let shown = min(presentation.buttonCount, Presentation.buttonsOnLockScreen)
+    for index in 0..<shown {
+      // Half of the line for each of two, with their brackets and spaces.
+      let room = (roomInside - 2) / shown - 4
+      if index == 0 { openLine(to: &text) }
+      if index > 0 { text.append("  ") }
+      text.append("[ ")
+      text.append(palette.strong)
+      taken += text.append(visible: presentation.button(index), columns: room)
+      text.append(palette.end)
+      text.append(" ]")
+      taken += index > 0 ? 6 : 4
+    }
+    if shown > 0 { closeLine(taken: taken, to: &text) }
+    guard case .title(let title) = presentation.action else { return }
+    let slide: StaticString = "slide to "
+    openLine(to: &text)
+    text.append(palette.dim)
+    text.append(slide)
+    let columns = text.append(
+      visible: presentation.bytes(title), columns: roomInside - slide.utf8CodeUnitCount)
+    text.append(palette.end)
+    closeLine(taken: slide.utf8CodeUnitCount + columns, to: &text)
+  }
+
+  private func writeNotes(_ presentation: borrowing Presentation, to text: inout Text) {
+    let notes = presentation.notes.bytes
+    var start = 0
+    for index in notes.indices where notes[index] == 0x0A {
+      text.append("  ")
+      text.append(palette.bad)
+      text.append(bytes: notes.extracting(start..<index))
+      text.append(palette.end)
+      text.append("\n")
+      start = index + 1
+    }
+  }
+}
+
+extension Text {
+  /// `now`, or `3 min late`.
+  mutating func append(lateSeconds late: Int64) {
+    guard late > 0 else { return append("now") }
+    append(seconds: late)
+    append(" late")
+  }
+
+  /// A length of time, in the unit that says enough.
+  mutating func append(seconds: Int64) {
+    switch seconds {
     case ..<120:
-      text.append(left)
-      text.append(" s")
+      append(seconds)
+      append(" s")
     case ..<7200:
-      text.append((left + 30) / 60)
-      text.append(" min")
+      append((seconds + 30) / 60)
+      append(" min")
     case ..<172_800:
-      text.append((left + 1800) / 3600)
-      text.append(" h")
+      append((seconds + 1800) / 3600)
+      append(" h")
     default:
-      text.append((left + 43_200) / 86_400)
-      text.append(" days")
+      append((seconds + 43_200) / 86_400)
+      append(" days")
     }
   }
 }

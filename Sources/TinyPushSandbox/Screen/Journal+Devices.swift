@@ -28,31 +28,28 @@ extension Journal {
   }
 
   /// A person sees it.
+  ///
+  /// - Parameter bytes: of the payload.
   func delivered(
-    _ arrival: Arrival, _ summary: PayloadSummary, payload: Span<UInt8>, _ app: Installation,
+    _ arrival: Arrival, _ presentation: borrowing Presentation, bytes: Int, _ app: Installation,
     _ device: Device
   ) {
     tally.delivered += 1
     guard !isQuiet else { return }
     begin()
-    let lateMs = max(0, clock.unixMs - arrival.acceptedMs)
     if isJSON {
       let line = beginEvent("delivered", arrival, app, device)
+      let lateMs = max(0, clock.unixMs - arrival.acceptedMs)
       line.key("late", in: &out)
       out.append(lateMs / 1000)
       out.append(".")
       out.append(lateMs % 1000, digits: 3)
+      presentation.write(badge: app.screen.badge, as: line, to: &out)
       line.end(in: &out)
     } else {
-      beginLine()
-      write(app, device)
-      if lateMs >= 1000 {
-        out.append(", ")
-        out.append(lateMs / 1000)
-        out.append(" s late")
-      }
-      let card = Card(arrival: arrival, summary: summary, palette: palette)
-      card.write(payload, now: clock.unixSeconds, in: &out)
+      show(
+        presentation, of: app.screen, on: device.name,
+        Particulars(arrival: arrival, bytes: bytes), token: app.token.bytes.span)
     }
   }
 
@@ -121,7 +118,7 @@ extension Journal {
         out.append("the device is gone")
       }
       out.append(", token ")
-      Card.write(shortToken: token.bytes.span, in: &out)
+      out.append(shortToken: token.bytes.span)
       if error != 0 {
         out.append("; the feedback list cannot be written: ")
         out.append(cString: clinux_error_text(error))

@@ -1,3 +1,4 @@
+import CLinux
 import TinyPush
 
 extension Journal {
@@ -22,13 +23,32 @@ extension Journal {
       line.member("payload", json: payload, in: &out)
       line.end(in: &out)
     } else if case .anybody = destination {
-      beginLine()
-      out.append("to ")
-      Card.write(shortToken: token, in: &out)
       let arrival = Arrival(frame, connection: number, nowMs: clock.unixMs)
-      let card = Card(arrival: arrival, summary: summary, palette: palette)
-      card.write(payload, now: clock.unixSeconds, in: &out)
+      show(
+        app.receive(summary, payload), of: app, on: Span(),
+        Particulars(arrival: arrival, bytes: payload.count), token: token)
     }
+  }
+
+  /// Shows a person what a device does.
+  ///
+  /// - Parameter device: its name; empty: it has none.
+  func show(
+    _ presentation: borrowing Presentation, of app: App, on device: Span<UInt8>,
+    _ particulars: Particulars, token: Span<UInt8>
+  ) {
+    var time = Text(capacity: 16)
+    clock.write(in: &time)
+    let card = Card(columns: Int(clinux_terminal_columns(1)), palette: palette)
+    let lateMs = max(0, clock.unixMs - particulars.arrival.acceptedMs)
+    card.write(
+      presentation, of: app.topic, badge: app.badge, on: device, at: time.bytes,
+      lateSeconds: lateMs / 1000, to: &out)
+    out.append("  ")
+    out.append(palette.dim)
+    particulars.write(token: token, now: clock.unixSeconds, to: &out)
+    out.append(palette.end)
+    out.append("\n")
   }
 
   /// - Parameter tokenRange: what there is of it.
@@ -69,7 +89,7 @@ extension Journal {
       }
       if token.count > 0 {
         out.append(", token ")
-        Card.write(shortToken: token, in: &out)
+        out.append(shortToken: token)
       }
       out.append("\n")
     }
@@ -109,7 +129,7 @@ extension Journal {
         out.append(" at notification ")
         out.append(count)
         out.append(", token ")
-        Card.write(shortToken: token, in: &out)
+        out.append(shortToken: token)
       }
       out.append("\n")
     }

@@ -15,6 +15,8 @@ final class Journal {
   let isJSON: Bool
   let isQuiet: Bool
   let palette: Palette
+  /// The one that a notification is for when it is for no device in particular.
+  let app = App(topic: Credentials.topic.span, directory: nil)
   /// Whether nobody reads it any more.
   private(set) var isLost = false
 

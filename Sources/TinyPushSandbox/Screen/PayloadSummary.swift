@@ -1,10 +1,18 @@
 import TinyPush
 
-/// What a payload says, as places in its text. A string's range is what stands between its quotes.
+/// What a payload says, as places in its text. A string's range is what stands between its quotes; any other value's is all
+/// of it. What is null is as if it were not there.
 struct PayloadSummary {
   var title: Range<Int>?
   var body: Range<Int>?
+  var titleLocKey: Range<Int>?
+  var titleLocArgs: Range<Int>?
   var locKey: Range<Int>?
+  var locArgs: Range<Int>?
+  var actionLocKey: Range<Int>?
+  /// Whether `action-loc-key` is null.
+  var hasNullAction = false
+  var launchImage: Range<Int>?
   var badge: Range<Int>?
   var sound: Range<Int>?
   var category: Range<Int>?
@@ -63,22 +71,22 @@ struct PayloadSummary {
     guard try scanner.openObject(text) else { return }
     repeat {
       let key = try text.extracting(scanner.key(text))
-      if key.equals("alert") {
-        hasAlert = true
+      switch PayloadKey(spelled: key, isInAlert: false) {
+      case .alert:
         if try scanner.peek(text) == 0x7B {
+          hasAlert = true
           try readAlert(text, by: &scanner)
         } else {
           body = try value(text, by: &scanner)
+          hasAlert = hasAlert || body != nil
         }
-      } else if key.equals("badge") {
-        badge = try value(text, by: &scanner)
-      } else if key.equals("sound") {
-        sound = try value(text, by: &scanner)
-      } else if key.equals("category") {
-        category = try value(text, by: &scanner)
-      } else {
-        if key.equals("content-available") { isContentAvailable = true }
+      case .badge: badge = try value(text, by: &scanner)
+      case .sound: sound = try value(text, by: &scanner)
+      case .category: category = try value(text, by: &scanner)
+      case .contentAvailable:
+        isContentAvailable = true
         try scanner.skipValue(text)
+      default: try scanner.skipValue(text)
       }
     } while try scanner.nextMember(text)
   }
@@ -89,25 +97,49 @@ struct PayloadSummary {
     guard try scanner.openObject(text) else { return }
     repeat {
       let key = try text.extracting(scanner.key(text))
-      if key.equals("title") {
-        title = try value(text, by: &scanner)
-      } else if key.equals("body") {
-        body = try value(text, by: &scanner)
-      } else if key.equals("loc-key") {
-        locKey = try value(text, by: &scanner)
-      } else {
-        try scanner.skipValue(text)
+      switch PayloadKey(spelled: key, isInAlert: true) {
+      case .title: title = try value(text, by: &scanner)
+      case .body: body = try value(text, by: &scanner)
+      case .titleLocKey: titleLocKey = try value(text, by: &scanner)
+      case .titleLocArgs: titleLocArgs = try value(text, by: &scanner)
+      case .locKey: locKey = try value(text, by: &scanner)
+      case .locArgs: locArgs = try value(text, by: &scanner)
+      case .actionLocKey:
+        actionLocKey = try value(text, by: &scanner)
+        hasNullAction = actionLocKey == nil
+      case .launchImage: launchImage = try value(text, by: &scanner)
+      default: try scanner.skipValue(text)
       }
     } while try scanner.nextMember(text)
   }
 
   private func value(
     _ text: Span<UInt8>, by scanner: inout JSONScanner
-  ) throws(JSONProblem) -> Range<Int> {
-    if try scanner.peek(text) == 0x22 { return try scanner.string(text) }
-    let start = scanner.index
-    try scanner.skipValue(text)
-    return start..<scanner.index
+  ) throws(JSONProblem) -> Range<Int>? {
+    let isNull = try scanner.peek(text) == 0x6E
+    let range = try scanner.value(text)
+    return isNull ? nil : range
+  }
+
+  // MARK: - Values
+
+  /// Whether what stands there is a string.
+  static func isString(_ range: Range<Int>, _ text: Span<UInt8>) -> Bool {
+    text[range.lowerBound - 1] == 0x22
+  }
+
+  /// The number that the badge becomes; nil when there is none, or when it is no whole number from 0 on, of at most ten
+  /// digits.
+  func badgeNumber(_ text: Span<UInt8>) -> UInt64? {
+    guard let badge, !badge.isEmpty, !Self.isString(badge, text), text[badge.lowerBound] >= 0x30,
+      text[badge.lowerBound] <= 0x39
+    else { return nil }
+    var scanner = JSONScanner(at: badge.lowerBound)
+    do throws(JSONProblem) {
+      return try scanner.wholeNumber(text)
+    } catch {
+      return nil
+    }
   }
 }
 

@@ -18,7 +18,7 @@ struct Card {
 
   /// A lock screen is no wider, however wide the terminal is.
   private static let columnsMax = 80
-  private static let columnsMin = 24
+  private static let columnsMin = 40
   static let columnsWithoutTerminal = 72
   /// Inferred: a lock screen shows no more of it, and opens it for the rest.
   private static let titleLinesMax = 2

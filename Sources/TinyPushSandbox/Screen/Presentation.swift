@@ -95,7 +95,24 @@ struct Presentation: ~Copyable {
     guard let range else { return nil }
     let start = words.count
     words.append(unescaping: payload.extracting(range))
-    return words.count > start ? start..<words.count : nil
+    return place(from: start)
+  }
+
+  /// What has been written since; nil: nothing. What is cut ends with a whole character.
+  private func place(from start: Int) -> Place? {
+    var end = words.count
+    if words.isCut {
+      var last = end
+      while last > start, end - last < 4 {
+        last -= 1
+        guard words.bytes[last] & 0xC0 == 0x80 else { break }
+      }
+      if last < end, words.bytes[last] >= 0x80, UTF8Sequence.length(in: words.bytes, at: last) == 0
+      {
+        end = last
+      }
+    }
+    return end > start ? start..<end : nil
   }
 
   /// What is known of `Localizable.strings` so far.
@@ -143,7 +160,7 @@ struct Presentation: ~Copyable {
     if format.strange > 0 {
       notes.append(note: "only %@, %n$@ and %% are known, and not all that is in ", key)
     }
-    return words.count > start ? start..<words.count : nil
+    return place(from: start)
   }
 
   // MARK: - Buttons and sound

@@ -91,6 +91,7 @@ struct Presentation: ~Copyable {
 
   // MARK: - Texts
 
+  @inline(never)
   private mutating func unescape(_ range: Range<Int>?, _ payload: Span<UInt8>) -> Place? {
     guard let range else { return nil }
     let start = words.count
@@ -150,6 +151,7 @@ struct Presentation: ~Copyable {
     return format(text.bytes, key: name.bytes, arguments, payload)
   }
 
+  @inline(never)
   private mutating func format(
     _ text: Span<UInt8>, key: Span<UInt8>, _ arguments: Range<Int>?, _ payload: Span<UInt8>
   ) -> Place? {
@@ -165,6 +167,7 @@ struct Presentation: ~Copyable {
 
   // MARK: - Buttons and sound
 
+  @inline(never)
   private mutating func findButtons(of category: Span<UInt8>, _ bundle: borrowing AppBundle) {
     var name = Text(capacity: category.count)
     name.append(unescaping: category)
@@ -207,6 +210,7 @@ struct Presentation: ~Copyable {
     }
   }
 
+  @inline(never)
   private mutating func findSound(
     _ range: Range<Int>, _ payload: Span<UInt8>, _ bundle: borrowing AppBundle
   ) {

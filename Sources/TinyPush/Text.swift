@@ -100,7 +100,7 @@ public struct Text: ~Copyable {
   }
 
   /// In sixteen hexadecimal digits.
-  mutating func append(hex number: UInt64) {
+  public mutating func append(hex number: UInt64) {
     for shift in 0..<16 {
       append(byte: Self.hexDigit(UInt8(number >> (60 - 4 * UInt64(shift)) & 15)))
     }

@@ -14,12 +14,14 @@ final class App {
   private let directory: CString
   private let topicText: CString
   /// On its icon; 0: none.
-  private(set) var badge: UInt64 = 0
+  private(set) var badge: UInt64
 
   /// - Parameters:
   ///   - topic: of the certificate whose notifications reach it, such as `com.example.cellar`.
   ///   - directory: need not exist, nor hold any file; nil: it has none.
-  init(topic: Span<UInt8>, directory: UnsafePointer<CChar>?) {
+  ///   - badge: on its icon already.
+  init(topic: Span<UInt8>, directory: UnsafePointer<CChar>?, badge: UInt64 = 0) {
+    self.badge = badge
     topicText = CString(topic)
     self.directory = CString(cString: directory ?? ("" as StaticString).cString)
   }

@@ -4,7 +4,7 @@ import TinyPush
 extension Journal {
   func accepted(
     _ number: Int64, _ frame: ReceivedFrame, _ summary: PayloadSummary,
-    _ reader: borrowing FrameReader
+    _ destination: Destination, _ reader: borrowing FrameReader
   ) {
     tally.accepted += 1
     tally.acceptedBytes += Int64(frame.byteCount)
@@ -22,25 +22,28 @@ extension Journal {
       line.member("expiration", frame.expiration, in: &out)
       line.member("payload", json: payload, in: &out)
       line.end(in: &out)
-    } else {
-      let particulars = Particulars(
-        priority: frame.priority, expiration: frame.expiration, connection: number,
-        identifier: frame.identifier, bytes: payload.count)
-      show(app.receive(summary, payload), of: app, particulars, token: token)
+    } else if case .anybody = destination {
+      let arrival = Arrival(frame, connection: number, nowMs: clock.unixMs)
+      show(
+        app.receive(summary, payload), of: app, on: Span(),
+        Particulars(arrival: arrival, bytes: payload.count), token: token)
     }
   }
 
   /// Shows a person what a device does.
-  private func show(
-    _ presentation: borrowing Presentation, of app: App, _ particulars: Particulars,
-    token: Span<UInt8>
+  ///
+  /// - Parameter device: its name; empty: it has none.
+  func show(
+    _ presentation: borrowing Presentation, of app: App, on device: Span<UInt8>,
+    _ particulars: Particulars, token: Span<UInt8>
   ) {
     var time = Text(capacity: 16)
     clock.write(in: &time)
     let card = Card(columns: Int(clinux_terminal_columns(1)), palette: palette)
+    let lateMs = max(0, clock.unixMs - particulars.arrival.acceptedMs)
     card.write(
-      presentation, of: app.topic, badge: app.badge, on: Span(), at: time.bytes, lateSeconds: 0,
-      to: &out)
+      presentation, of: app.topic, badge: app.badge, on: device, at: time.bytes,
+      lateSeconds: lateMs / 1000, to: &out)
     out.append("  ")
     out.append(palette.dim)
     particulars.write(token: token, now: clock.unixSeconds, to: &out)
@@ -94,23 +97,25 @@ extension Journal {
 
   /// A fault begins.
   ///
-  /// - Parameter count: the number of the notification at which it is played.
+  /// - Parameters:
+  ///   - count: the number of the notification at which it is played; nil: at its time.
+  ///   - identifier: of that notification, or else of the last one accepted.
   func played(
-    _ number: Int64, _ fault: Fault, at count: Int64, _ frame: ReceivedFrame,
-    _ reader: borrowing FrameReader
+    _ number: Int64, _ fault: Fault, at count: Int64?, identifier: UInt32?,
+    token tokenRange: Range<Int>, _ reader: borrowing FrameReader
   ) {
     tally.faults += 1
     guard !isQuiet else { return }
     begin()
     var words = Text()
     fault.describe(in: &words)
-    let token = reader.bytes(frame.token ?? 0..<0)
+    let token = reader.bytes(tokenRange)
     if isJSON {
       let line = JSONLine("fault", at: clock.unixMs, in: &out)
       line.member("connection", number, in: &out)
       line.member("fault", text: words.bytes, in: &out)
       line.member("notification", count, in: &out)
-      line.member("identifier", frame.identifier, in: &out)
+      line.member("identifier", identifier, in: &out)
       line.member("token", hex: token, in: &out)
       line.end(in: &out)
     } else {
@@ -119,10 +124,13 @@ extension Journal {
       out.append("fault ")
       out.append(bytes: words.bytes)
       out.append(palette.end)
-      out.append(" is played at notification ")
-      out.append(count)
-      out.append(", token ")
-      out.append(shortToken: token)
+      out.append(" is played")
+      if let count {
+        out.append(" at notification ")
+        out.append(count)
+        out.append(", token ")
+        out.append(shortToken: token)
+      }
       out.append("\n")
     }
   }

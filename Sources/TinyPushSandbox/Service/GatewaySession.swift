@@ -11,9 +11,10 @@ final class GatewaySession {
   private let number: Int64
   private let gatekeeper: Gatekeeper
   private let faults: Faults
+  private let post: StoreAndForward
   private let journal: Journal
   private var reader = FrameReader()
-  private var topicBytes = 0
+  private var topic: Topic?
   private(set) var accepted: Int64 = 0
   private var lastAccepted: UInt32?
   private var lastWords = FixedBuffer<UInt8>(capacity: ErrorResponse.byteCount)
@@ -26,17 +27,20 @@ final class GatewaySession {
   private var discardedFrames: Int64 = 0
   private var discardedBytes: Int64 = 0
 
-  init(number: Int64, gatekeeper: Gatekeeper, faults: Faults, journal: Journal) {
+  init(
+    number: Int64, gatekeeper: Gatekeeper, faults: Faults, post: StoreAndForward, journal: Journal
+  ) {
     self.number = number
     self.gatekeeper = gatekeeper
     self.faults = faults
+    self.post = post
     self.journal = journal
   }
 
   /// Goes on with reading and judging, or with an answer that is under way.
   func serve(_ link: borrowing Link) -> Turn {
     if isOver { return end(link) }
-    topicBytes = link.topicBytes
+    if topic == nil { topic = Topic(of: link) }
     var records = 0
     repeat {
       switch link.read(into: reader.makeRoom()) {
@@ -95,18 +99,19 @@ final class GatewaySession {
   // MARK: - Judging
 
   private func judge() {
+    guard let topic else { return }
     do throws(FrameProblem) {
       while let frame = try reader.next() {
-        switch gatekeeper.judge(frame, topicBytes: topicBytes, by: reader) {
-        case .accepted(let summary):
+        switch gatekeeper.judge(frame, for: topic, by: reader) {
+        case .accepted(let summary, let destination):
           let token = frame.token ?? 0..<0
           if let due = faults.next(
             token: reader.bytes(token), nowMs: journal.clock.monotonicMs)
           {
-            play(due.fault, at: due.number, frame, summary)
+            play(due.fault, at: due.number, frame, summary, destination)
             return
           }
-          accept(frame, summary)
+          accept(frame, summary, destination)
         case .refused(let status, let objection):
           refuse(frame, status, objection)
           return
@@ -120,19 +125,46 @@ final class GatewaySession {
     }
   }
 
-  private func accept(_ frame: ReceivedFrame, _ summary: PayloadSummary) {
+  private func accept(
+    _ frame: ReceivedFrame, _ summary: PayloadSummary, _ destination: Destination
+  ) {
     accepted += 1
     lastAccepted = frame.identifier
-    journal.accepted(number, frame, summary, reader)
+    journal.accepted(number, frame, summary, destination, reader)
+    let arrival = Arrival(frame, connection: number, nowMs: journal.clock.unixMs)
+    switch destination {
+    case .anybody: break
+    case .app(let app, let device):
+      post.take(arrival, payload: frame.payload ?? 0..<0, reader, for: app, on: device)
+    case .gone(let topic):
+      post.takeLost(arrival, token: frame.token ?? 0..<0, reader, topic: topic.text)
+    }
   }
 
   private func play(
-    _ fault: Fault, at count: Int64, _ frame: ReceivedFrame, _ summary: PayloadSummary
+    _ fault: Fault, at count: Int64, _ frame: ReceivedFrame, _ summary: PayloadSummary,
+    _ destination: Destination
   ) {
-    if case .status = fault.act {} else { accept(frame, summary) }
-    journal.played(number, fault, at: count, frame, reader)
+    if case .status = fault.act {} else { accept(frame, summary, destination) }
+    journal.played(
+      number, fault, at: count, identifier: frame.identifier, token: frame.token ?? 0..<0, reader)
+    if case .status(let status) = fault.act {
+      delayMs = Int64(fault.delay.milliseconds)
+      return refuse(frame, status, .fault)
+    }
+    begin(fault)
+  }
+
+  /// Plays a fault that needs no notification.
+  func play(_ fault: Fault, _ link: borrowing Link) -> Turn {
+    guard !isOver else { return .wantRead }
+    journal.played(number, fault, at: nil, identifier: lastAccepted, token: 0..<0, reader)
+    begin(fault)
+    return delayMs > 0 ? .late(ms: delayMs) : end(link)
+  }
+
+  private func begin(_ fault: Fault) {
     delayMs = Int64(fault.delay.milliseconds)
-    if case .status(let status) = fault.act { return refuse(frame, status, .fault) }
     isOver = true
     discardedBytes += Int64(reader.heldBytes)
     switch fault.act {

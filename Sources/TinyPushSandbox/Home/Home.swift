@@ -4,7 +4,7 @@ import TinyPush
 /// The sandbox's directory: its lock, and the paths of everything in it, which are absolute.
 final class Home {
   let directory: UnsafeMutablePointer<CChar>
-  private let descriptor: Int32
+  let descriptor: Int32
 
   /// Makes the directory and what belongs into it, as far as it is not there, and locks it.
   init(_ wanted: UnsafePointer<CChar>) throws(SandboxFailure) {
@@ -26,7 +26,6 @@ final class Home {
     try make("/spool/failed", mode: 0o2770)
     try make("/state", mode: 0o750)
     try make("/recipients", mode: 0o755)
-    makeRecipients()
   }
 
   deinit {
@@ -64,7 +63,8 @@ final class Home {
     throw .tryLater
   }
 
-  private func make(_ name: StaticString, mode: mode_t) throws(SandboxFailure) {
+  /// Makes a directory in it, unless it is there.
+  func make(_ name: StaticString, mode: mode_t) throws(SandboxFailure) {
     let error = withPath(name) { path in Self.makeOne(path, mode: mode) }
     guard error != 0 else { return }
     var text = Text(capacity: 8192)
@@ -92,7 +92,7 @@ final class Home {
   }
 
   /// 0 or an errno. The mode is set by itself, since the umask takes from what mkdir is given.
-  private static func makeOne(_ path: UnsafePointer<CChar>, mode: mode_t) -> Int32 {
+  static func makeOne(_ path: UnsafePointer<CChar>, mode: mode_t) -> Int32 {
     if mkdir(path, mode) == 0 {
       return mode == 0o755 || chmod(path, mode) == 0 ? 0 : clinux_errno()
     }

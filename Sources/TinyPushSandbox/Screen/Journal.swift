@@ -15,7 +15,7 @@ final class Journal {
   let isJSON: Bool
   let isQuiet: Bool
   let palette: Palette
-  /// The one that every notification is for.
+  /// The one that a notification is for when it is for no device in particular.
   let app = App(topic: Credentials.topic.span, directory: nil)
   /// Whether nobody reads it any more.
   private(set) var isLost = false
@@ -39,7 +39,8 @@ final class Journal {
   // MARK: - The sandbox
 
   func listening(
-    _ sandbox: borrowing Listener, _ feedback: borrowing Listener, _ home: Home, _ faults: Faults
+    _ sandbox: borrowing Listener, _ feedback: borrowing Listener, _ home: Home, _ faults: Faults,
+    _ devices: Devices?
   ) {
     if isJSON {
       let line = JSONLine("listening", at: clock.unixMs, in: &out)
@@ -52,7 +53,7 @@ final class Journal {
       if let seed = faults.seed { line.member("seed", seed, in: &out) }
       line.end(in: &out)
     } else {
-      Greeting.write(sandbox, feedback, home, faults, isQuiet: isQuiet, in: &out)
+      Greeting.write(sandbox, feedback, home, faults, devices, isQuiet: isQuiet, in: &out)
     }
     flush()
   }

@@ -1,12 +1,13 @@
 import CLinux
 import TinyPush
 
-/// The devices that are gone, as a file says: a line each, `UNIXSECONDS HEXTOKEN`; `#` begins a comment.
-struct FeedbackList: ~Copyable {
+/// The devices on which an app is gone, as a file says: a line each, `UNIXSECONDS HEXTOKEN`; `#` begins a comment. Each
+/// topic has a list of its own: `feedback` is that of the agent's certificate, `feedback-TOPIC` any other.
+final class FeedbackList {
   static let name: StaticString = "/feedback"
   private static let lineBytesMax = 4096
 
-  private let home: Home
+  private let path: Text
   private let descriptor: Int32
   private let buffer = FixedBuffer<UInt8>(capacity: lineBytesMax)
   private var start = 0
@@ -18,9 +19,9 @@ struct FeedbackList: ~Copyable {
   private(set) var firstMalformed: Int64 = 0
 
   /// An empty list, where there is no file.
-  init(in home: Home) {
-    self.home = home
-    descriptor = home.withPath(Self.name) { path in
+  init(topic: Span<UInt8>, in home: Home) {
+    path = Self.path(topic, in: home)
+    descriptor = path.withCString { path in
       clinux_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0)
     }
   }
@@ -29,12 +30,44 @@ struct FeedbackList: ~Copyable {
     if descriptor >= 0 { close(descriptor) }
   }
 
+  /// The path of a topic's list; empty for a topic that cannot have one.
+  private static func path(_ topic: Span<UInt8>, in home: Home) -> Text {
+    if topic.equals(Credentials.topic) { return home.path(name) }
+    guard Installation.isTopic(topic) else { return Text(capacity: 0) }
+    var path = home.path("/feedback-")
+    path.append(bytes: topic)
+    return path
+  }
+
+  /// Adds a line to a topic's list. Returns 0 or an errno.
+  static func append(
+    _ token: DeviceToken, time: Int64, topic: Span<UInt8>, in home: Home
+  ) -> Int32 {
+    let descriptor = path(topic, in: home).withCString { path in
+      clinux_open(AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND, 0o644)
+    }
+    guard descriptor >= 0 else { return -descriptor }
+    defer { close(descriptor) }
+    var line = Text()
+    line.append(time)
+    line.append(" ")
+    line.append(hex: token.bytes.span)
+    line.append("\n")
+    return Home.writeAll(descriptor, line)
+  }
+
+  /// Whether a topic's list has no lines.
+  static func isEmpty(topic: Span<UInt8>, in home: Home) -> Bool {
+    var file = stat()
+    return path(topic, in: home).withCString { path in stat(path, &file) != 0 || file.st_size == 0 }
+  }
+
   /// The next device; nil at the end of the file.
-  mutating func next() -> FeedbackTuple? {
+  func next() -> FeedbackTuple? {
     while true {
       guard let range = nextLine() else { return nil }
       line += 1
-      switch Self.read(buffer.span(range)) {
+      switch Self.read(buffer.looseSpan(range)) {
       case .nothing: continue
       case .tuple(let tuple): return tuple
       case .malformed:
@@ -46,29 +79,21 @@ struct FeedbackList: ~Copyable {
 
   /// Forgets what has been read: the file is replaced by what has come to it since. `false` when it could not be, or
   /// when somebody else has replaced it.
-  mutating func clear() -> Bool {
+  func clear() -> Bool {
     guard descriptor >= 0 else { return true }
     var mine = stat()
     var present = stat()
-    let isThere = home.withPath(Self.name) { path in stat(path, &present) == 0 }
+    let isThere = path.withCString { path in stat(path, &present) == 0 }
     guard isThere, fstat(descriptor, &mine) == 0, mine.st_ino == present.st_ino,
       mine.st_dev == present.st_dev
     else { return false }
-    var rest = Text(capacity: 65_536)
-    while true {
-      let room = buffer.room(from: 0)
-      let got = CLinux.read(descriptor, room.baseAddress, room.count)
-      guard got > 0 else { break }
-      rest.append(bytes: buffer.span(0..<got))
-    }
-    guard !rest.isCut else { return false }
-    return home.replace(Self.name, beside: "/.feedback.new", by: rest) == 0
+    return Home.replace(path, from: descriptor) == 0
   }
 
   // MARK: - Lines
 
   /// A line that does not fit is cut, and so malformed.
-  private mutating func nextLine() -> Range<Int>? {
+  private func nextLine() -> Range<Int>? {
     guard descriptor >= 0 else { return nil }
     while true {
       var index = start

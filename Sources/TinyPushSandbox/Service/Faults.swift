@@ -1,7 +1,8 @@
 import CLinux
 import TinyPush
 
-/// The faults that a gateway is to play. It is asked at each notification that would be accepted, of all connections.
+/// The faults that a gateway is to play. It is asked at each notification that would be accepted, of all connections, and
+/// for those by time when it is their time.
 public final class Faults {
   /// As many as somebody types on a command line.
   public static let countMax = 64
@@ -59,8 +60,34 @@ public final class Faults {
     case .notification(let number): return asked >= number
     case .token(let wanted): return wanted.bytes.span.equals(token)
     case .chance(let chance): return Int(throwDice() % UInt64(Fault.chanceMax)) < chance
-    case .time(let time): return nowMs - startMs >= Int64(time.milliseconds)
+    case .time: return list[index].needsNotification && nowMs >= dueMs(index) ?? .max
     }
+  }
+
+  // MARK: - By time
+
+  /// When the next fault by time is to be played that needs no notification, in milliseconds of the monotonic clock.
+  var nextMs: Int64? {
+    var next: Int64?
+    for index in 0..<count where !isPlayed[index] && !list[index].needsNotification {
+      if let due = dueMs(index) { next = min(next ?? .max, due) }
+    }
+    return next
+  }
+
+  /// The next of those that are due. They are played as soon as a connection is open, and on all that are.
+  func nextDue(nowMs: Int64) -> Fault? {
+    for index in 0..<count where !isPlayed[index] && !list[index].needsNotification {
+      guard let due = dueMs(index), due <= nowMs else { continue }
+      isPlayed[index] = true
+      return list[index]
+    }
+    return nil
+  }
+
+  private func dueMs(_ index: Int) -> Int64? {
+    guard case .time(let time) = list[index].occasion else { return nil }
+    return startMs + Int64(time.milliseconds)
   }
 
   /// SplitMix64: each number differs much from the one before, whatever the seed.

@@ -103,6 +103,20 @@ final class Connection {
     }
   }
 
+  /// Whether a fault by time can be played on it.
+  var isOpenToGateway: Bool {
+    switch (stage, service) {
+    case (.open, .gateway): true
+    default: false
+    }
+  }
+
+  /// A fault's time has come.
+  func play(_ fault: Fault, nowMs: Int64) {
+    guard case .open = stage, case .gateway(let session) = service else { return }
+    act(session.play(fault, link), nowMs)
+  }
+
   /// The sandbox ends.
   func stop(nowMs: Int64) {
     switch stage {

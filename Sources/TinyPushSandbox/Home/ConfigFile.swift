@@ -16,7 +16,7 @@ struct ConfigFile {
   func keep() throws(SandboxFailure) {
     var present = Text(capacity: Self.bytesMax)
     var text = Text(capacity: Self.bytesMax + 1024)
-    if read(into: &present) {
+    if Home.read(home.path(Self.name), into: &present) == 0 {
       guard mend(present.bytes, in: &text) else { return }
     } else {
       writeAll(in: &text)
@@ -98,22 +98,8 @@ struct ConfigFile {
     return index < line.count && (line[index] == 0x3D || line[index] == 0x3A)
   }
 
-  /// `false` when there is none, or none that can be read whole.
-  private func read(into text: inout Text) -> Bool {
-    let descriptor = home.withPath(Self.name) { path in clinux_open(AT_FDCWD, path, O_RDONLY, 0) }
-    guard descriptor >= 0 else { return false }
-    let piece = FixedBuffer<UInt8>(capacity: 4096)
-    var got = 0
-    repeat {
-      text.append(piece, count: got)
-      got = CLinux.read(descriptor, piece.room(from: 0).baseAddress, piece.capacity)
-    } while got > 0
-    close(descriptor)
-    return got == 0 && !text.isCut
-  }
-
   private func replace(by text: borrowing Text) throws(SandboxFailure) {
-    let error = home.replace(Self.name, beside: "/.tinypush.conf.new", by: text)
+    let error = Home.replace(home.path(Self.name), by: text)
     guard error != 0 else { return }
     var words = Text(capacity: 8192)
     home.write(Self.name, in: &words)

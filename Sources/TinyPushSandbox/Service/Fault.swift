@@ -19,7 +19,7 @@ import TinyPush
 /// | `N` | at the Nth notification since the start, once |
 /// | 64 hex digits | at each notification to this device token |
 /// | `N%` | at each notification by chance; up to four decimals |
-/// | `Ns` | at the first notification so long after the start (`500ms`, `30s`, `5m`), once |
+/// | `Ns` | so long after the start (`500ms`, `30s`, `5m`), once, on every connection that is open then, or else the first one after it; `status=` at the first notification after it |
 public struct Fault: BitwiseCopyable {
   public var act: Act
   public var delay: Duration
@@ -70,6 +70,15 @@ public struct Fault: BitwiseCopyable {
     switch occasion {
     case .notification, .time: true
     case .token, .chance: false
+    }
+  }
+
+  /// Whether it is played at a notification, and not at a time.
+  var needsNotification: Bool {
+    switch (occasion, act) {
+    case (.time, .status): true
+    case (.time, _): false
+    default: true
     }
   }
 

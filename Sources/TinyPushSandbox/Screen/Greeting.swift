@@ -5,7 +5,7 @@ import TinyPush
 enum Greeting {
   static func write(
     _ gateway: borrowing Listener, _ feedback: borrowing Listener, _ home: Home, _ faults: Faults,
-    isQuiet: Bool, in text: inout Text
+    _ devices: Devices?, isQuiet: Bool, in text: inout Text
   ) {
     text.append("listening on 127.0.0.1")
     if gateway.v6 >= 0 && feedback.v6 >= 0 { text.append(" and [::1]") }
@@ -23,15 +23,33 @@ enum Greeting {
       write(quoted: home, ConfigFile.name, in: &text)
       text.append("\n  from sh       cd ")
       write(quoted: home, "/spool", in: &text)
-      text.append(" &&\n                printf '{\"token\":\"%064x\",")
-      text.append("\"payload\":{\"aps\":{\"alert\":\"Hello\"}}}'")
-      text.append(" 1 >tmp/1.json && mv tmp/1.json new/\n")
+      text.append(" &&\n                echo '{\"aps\":{\"alert\":\"Hello\"}}'")
+      text.append(" >tmp/1.json && mv tmp/1.json new/\n")
+      if let devices { write(devices, in: &text) }
       text.append("  gone devices  ")
       home.write(FeedbackList.name, in: &text)
       text.append(", a line each: UNIXSECONDS HEXTOKEN\n")
       write(faults, in: &text)
     }
     text.append("ready; Ctrl-C ends it\n")
+  }
+
+  private static func write(_ devices: Devices, in text: inout Text) {
+    for device in devices.all {
+      for app in device.apps {
+        text.append("  device        ")
+        text.append(bytes: device.name)
+        if !app.topic.equals(Credentials.topic) {
+          text.append(", app ")
+          text.append(bytes: app.topic)
+        }
+        if !device.isOnline { text.append(", offline") }
+        if !app.isInstalled { text.append(", uninstalled") }
+        text.append(": ")
+        text.append(hex: app.token.bytes.span)
+        text.append("\n")
+      }
+    }
   }
 
   private static func write(_ faults: Faults, in text: inout Text) {

@@ -9,17 +9,21 @@ final class Gatekeeper {
 
   private let payloadLimit: Int
   private let invalidTokens: TokenList
+  /// nil: every token leads to somebody who is there.
+  private let devices: Devices?
 
-  init(payloadLimit: Int, invalidTokens: consuming TokenList) {
+  init(payloadLimit: Int, invalidTokens: consuming TokenList, devices: Devices?) {
     self.payloadLimit = payloadLimit
     self.invalidTokens = invalidTokens
+    self.devices = devices
   }
 
-  /// - Parameter topicBytes: the length of the topic in the client's certificate.
-  func judge(_ frame: ReceivedFrame, topicBytes: Int, by reader: borrowing FrameReader) -> Verdict {
-    if topicBytes == 0 { return .refused(.missingTopic, .noTopic) }
-    guard topicBytes <= Self.topicBytesMax else {
-      return .refused(.invalidTopicSize, .topic(bytes: topicBytes))
+  func judge(
+    _ frame: ReceivedFrame, for topic: Topic, by reader: borrowing FrameReader
+  ) -> Verdict {
+    if topic.text.count == 0 { return .refused(.missingTopic, .noTopic) }
+    guard topic.text.count <= Self.topicBytesMax else {
+      return .refused(.invalidTopicSize, .topic(bytes: topic.text.count))
     }
     // Inferred: commands 0 and 1 can leave a token out only by an empty one, so that an empty one is a missing one.
     guard let token = frame.token, token.count > 0 else {
@@ -34,19 +38,30 @@ final class Gatekeeper {
         .invalidPayloadSize, .payloadSize(bytes: payload.count, limit: payloadLimit))
     }
     if isInvalid(reader.bytes(token)) { return .refused(.invalidToken, .tokenListed) }
+    let destination: Destination
+    switch devices?.address(reader.bytes(token), topicDigest: topic.digest) {
+    case nil: destination = .anybody
+    case .app(let app, let device)?: destination = .app(app, device)
+    case .gone?: destination = .gone(topic)
+    case .invalid(let problem)?: return .refused(.invalidToken, .tokenInvalid(problem))
+    }
     do throws(PayloadProblem) {
       let summary = try PayloadSummary(reader.bytes(payload))
-      return judge(frame.priority, of: summary)
+      return judge(frame.priority, of: summary, destination)
     } catch {
       return .refused(.processingError, .payload(error))
     }
   }
 
-  private func judge(_ priority: UInt8?, of summary: PayloadSummary) -> Verdict {
+  private func judge(
+    _ priority: UInt8?, of summary: PayloadSummary, _ destination: Destination
+  ) -> Verdict {
     switch priority {
     // Without the item 10 is only implied, and a silent notification is not refused for it.
-    case nil, 5: .accepted(summary)
-    case 10: summary.isSilent ? .refused(.processingError, .silentAtOnce) : .accepted(summary)
+    case nil, 5: .accepted(summary, destination)
+    case 10:
+      summary.isSilent
+        ? .refused(.processingError, .silentAtOnce) : .accepted(summary, destination)
     case let other?: .refused(.processingError, .priority(other))
     }
   }
@@ -58,9 +73,32 @@ final class Gatekeeper {
   }
 }
 
+/// The topic of a connection: the app whose notifications its certificate may send.
+final class Topic {
+  var text: Span<UInt8> { @_lifetime(immortal) get { CString.span(string.pointer) } }
+  private let string: CString
+  let digest: UInt64
+
+  init(of link: borrowing Link) {
+    var text = Text(capacity: 128)
+    link.writeTopic(in: &text)
+    digest = TokenContent.digest(topic: text.bytes)
+    string = CString(text.bytes)
+  }
+}
+
+/// Where a notification goes.
+enum Destination {
+  /// To somebody who is always there, whatever the token.
+  case anybody
+  case app(Installation, Device)
+  /// To a device of this sandbox's that is not there any more.
+  case gone(Topic)
+}
+
 /// What is decided.
 enum Verdict {
-  case accepted(PayloadSummary)
+  case accepted(PayloadSummary, Destination)
   case refused(Status, Objection)
 }
 
@@ -71,6 +109,7 @@ enum Objection {
   case noToken
   case token(bytes: Int)
   case tokenListed
+  case tokenInvalid(TokenProblem)
   case noPayload
   case payloadSize(bytes: Int, limit: Int)
   case payload(PayloadProblem)
@@ -94,6 +133,7 @@ enum Objection {
       text.append(bytes == 1 ? " byte instead of 32" : " bytes instead of 32")
       text.append(" (agents send such a frame to prove what came before it)")
     case .tokenListed: text.append("the device token is one of those to be refused")
+    case .tokenInvalid(let problem): text.append(problem.text)
     case .noPayload: text.append("the frame has no payload")
     case .payloadSize(let bytes, let limit):
       text.append("the payload has ")

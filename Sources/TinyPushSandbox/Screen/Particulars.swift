@@ -3,25 +3,19 @@ import TinyPush
 /// How a notification came, in a short line for whoever develops a provider:
 /// `00000000..0007, priority 10, kept for 24 h, connection 1 no. 3, 44 bytes`.
 struct Particulars {
-  /// nil: it did not say.
-  var priority: UInt8?
-  /// nil: it did not say; 0: it is not to be stored.
-  var expiration: UInt32?
-  var connection: Int64
-  /// nil: its format has none.
-  var identifier: UInt32?
+  var arrival: Arrival
   /// Of the payload.
   var bytes: Int
 
   func write(token: Span<UInt8>, now: Int64, to text: inout Text) {
     text.append(shortToken: token)
     text.append(", priority ")
-    text.append(priority ?? 10)
+    text.append(arrival.priority)
     text.append(", ")
     writeExpiration(now: now, to: &text)
     text.append(", connection ")
-    text.append(connection)
-    if let identifier {
+    text.append(arrival.connection)
+    if let identifier = arrival.identifier {
       text.append(" no. ")
       text.append(identifier)
     }
@@ -31,7 +25,7 @@ struct Particulars {
   }
 
   private func writeExpiration(now: Int64, to text: inout Text) {
-    guard let expiration else { return text.append("no expiration") }
+    guard let expiration = arrival.expiration else { return text.append("no expiration") }
     guard expiration > 0 else { return text.append("not stored") }
     let left = Int64(expiration) - now
     guard left > 0 else { return text.append("already expired") }

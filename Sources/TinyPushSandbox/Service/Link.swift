@@ -83,7 +83,6 @@ struct Link: ~Copyable {
   func writeVersion(in text: inout Text) { text.append(cString: cmbed_version(session)) }
   func writeSuite(in text: inout Text) { text.append(cString: cmbed_suite(session)) }
   func writeTopic(in text: inout Text) { text.append(cString: cmbed_peer_topic(session)) }
-  var topicBytes: Int { strlen(cmbed_peer_topic(session)) }
   var isResumed: Bool { cmbed_resumed(session) != 0 }
 
   private func outcome(_ result: Int32) -> Outcome {

@@ -18,7 +18,7 @@ struct Card {
 
   /// A lock screen is no wider, however wide the terminal is.
   private static let columnsMax = 80
-  private static let columnsMin = 24
+  private static let columnsMin = 40
   static let columnsWithoutTerminal = 72
   /// Inferred: a lock screen shows no more of it, and opens it for the rest.
   private static let titleLinesMax = 2
@@ -63,6 +63,7 @@ struct Card {
     presentation.isSilent ? "╌" : "─"
   }
 
+  @inline(never)
   private func writeHead(
     _ presentation: borrowing Presentation, _ topic: Span<UInt8>, _ device: Span<UInt8>,
     _ time: Span<UInt8>,
@@ -106,6 +107,7 @@ struct Card {
     return topic.extracting(start...)
   }
 
+  @inline(never)
   private func writeFoot(
     _ presentation: borrowing Presentation, _ badge: UInt64, to text: inout Text
   ) {
@@ -178,6 +180,7 @@ struct Card {
   /// Columns for a text: the frame and a space on both sides are not.
   private var roomInside: Int { columns - 4 }
 
+  @inline(never)
   private func openLine(to text: inout Text) {
     text.append(palette.dim)
     text.append("│")
@@ -210,6 +213,7 @@ struct Card {
     }
   }
 
+  @inline(never)
   private func writeButtons(_ presentation: borrowing Presentation, to text: inout Text) {
     var taken = 0
     let shown = min(presentation.buttonCount, Presentation.buttonsOnLockScreen)

@@ -91,11 +91,29 @@ struct Presentation: ~Copyable {
 
   // MARK: - Texts
 
+  @inline(never)
   private mutating func unescape(_ range: Range<Int>?, _ payload: Span<UInt8>) -> Place? {
     guard let range else { return nil }
     let start = words.count
     words.append(unescaping: payload.extracting(range))
-    return words.count > start ? start..<words.count : nil
+    return place(from: start)
+  }
+
+  /// What has been written since; nil: nothing. What is cut ends with a whole character.
+  private func place(from start: Int) -> Place? {
+    var end = words.count
+    if words.isCut {
+      var last = end
+      while last > start, end - last < 4 {
+        last -= 1
+        guard words.bytes[last] & 0xC0 == 0x80 else { break }
+      }
+      if last < end, words.bytes[last] >= 0x80, UTF8Sequence.length(in: words.bytes, at: last) == 0
+      {
+        end = last
+      }
+    }
+    return end > start ? start..<end : nil
   }
 
   /// What is known of `Localizable.strings` so far.
@@ -133,6 +151,7 @@ struct Presentation: ~Copyable {
     return format(text.bytes, key: name.bytes, arguments, payload)
   }
 
+  @inline(never)
   private mutating func format(
     _ text: Span<UInt8>, key: Span<UInt8>, _ arguments: Range<Int>?, _ payload: Span<UInt8>
   ) -> Place? {
@@ -143,11 +162,12 @@ struct Presentation: ~Copyable {
     if format.strange > 0 {
       notes.append(note: "only %@, %n$@ and %% are known, and not all that is in ", key)
     }
-    return words.count > start ? start..<words.count : nil
+    return place(from: start)
   }
 
   // MARK: - Buttons and sound
 
+  @inline(never)
   private mutating func findButtons(of category: Span<UInt8>, _ bundle: borrowing AppBundle) {
     var name = Text(capacity: category.count)
     name.append(unescaping: category)
@@ -190,6 +210,7 @@ struct Presentation: ~Copyable {
     }
   }
 
+  @inline(never)
   private mutating func findSound(
     _ range: Range<Int>, _ payload: Span<UInt8>, _ bundle: borrowing AppBundle
   ) {

@@ -54,6 +54,7 @@ struct StringsReader {
   // MARK: - Parts
 
   /// Passes over white space and comments.
+  @inline(never)
   private mutating func skipSpace(_ text: Span<UInt8>) throws(StringsProblem) {
     while index < text.count {
       switch text[index] {
@@ -83,6 +84,7 @@ struct StringsReader {
     throw StringsProblem(.openComment, at: start)
   }
 
+  @inline(never)
   private mutating func take(
     _ byte: UInt8, _ text: Span<UInt8>, else reason: StringsProblem.Reason
   ) throws(StringsProblem) {
@@ -91,6 +93,7 @@ struct StringsReader {
     index += 1
   }
 
+  @inline(never)
   private mutating func string(
     _ text: Span<UInt8>, else reason: StringsProblem.Reason
   ) throws(StringsProblem) -> Range<Int> {

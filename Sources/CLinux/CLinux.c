@@ -240,6 +240,12 @@ int clinux_connect_local(int directory, const char *name) {
   return -error;
 }
 
+void clinux_set_timeout(int socket, int seconds) {
+  struct timeval limit = {.tv_sec = seconds};
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
 static int port_of(const union loopback *address) {
   return ntohs(address->any.sa_family == AF_INET6 ? address->v6.sin6_port : address->v4.sin_port);
 }

@@ -138,6 +138,9 @@ int clinux_listen_loopback(int family, uint16_t port, int backlog);
 int clinux_listen_local(int directory, const char *name);
 int clinux_connect_local(int directory, const char *name);
 
+/* Lets reads and writes of a blocking socket fail with EAGAIN after so long. */
+void clinux_set_timeout(int socket, int seconds);
+
 /* The port that a socket is bound to, or -errno. */
 int clinux_local_port(int socket);
 

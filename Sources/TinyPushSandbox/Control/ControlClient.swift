@@ -4,7 +4,7 @@ import TinyPush
 /// Talks to the sandbox that runs in a directory.
 public enum ControlClient {
   /// Waits no longer than this for an answer.
-  private static let timeoutSeconds = 10
+  private static let timeoutSeconds: Int32 = 10
 
   /// Asks, and puts what is answered, or what is wrong, into `text`. Returns the exit status.
   public static func ask(
@@ -16,10 +16,7 @@ public enum ControlClient {
     let socket = clinux_connect_local(home, ControlListener.name.cString)
     guard socket >= 0 else { return fail(-socket, directory, &text) }
     defer { close(socket) }
-    var limit = timeval(tv_sec: time_t(timeoutSeconds), tv_usec: 0)
-    let size = UInt32(MemoryLayout<timeval>.size)
-    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, size)
-    setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, size)
+    clinux_set_timeout(socket, timeoutSeconds)
     clinux_ignore_broken_pipes()
     guard Home.writeAll(socket, request.text) == 0 else {
       return fail(clinux_errno(), directory, &text)

@@ -73,7 +73,7 @@ final class StoredNotification {
     bytes.store(payload, at: 0)
   }
 
-  /// Inferred: "a limited period of time", the documents say, and 28 days are commonly told of.
+  /// Inferred: the documents only say that it is limited.
   static let secondsMax: Int64 = 28 * 86_400
 
   /// When it is dropped: UNIX seconds.

@@ -61,8 +61,10 @@ final class Installation {
   var isInstalled = true
   /// When it last registered: UNIX seconds.
   var registered: Int64
-  /// Whether the feedback list has it since then.
+  /// Whether the feedback list has it since then, and nobody has read it.
   var isListed = false
+  /// When it was last found gone: UNIX seconds; 0: never.
+  var gone: Int64 = 0
   /// What a person sees of it.
   var screen: App
   /// The newest notification that came while the device was offline.

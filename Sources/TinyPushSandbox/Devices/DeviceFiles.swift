@@ -5,7 +5,7 @@ import TinyPush
 /// first two; the third is how the notification came, on a line, and its payload.
 ///
 ///     devices/NAME/device            identifier, language, online
-///     devices/NAME/TOPIC/app         environment, installed, registered, listed, badge
+///     devices/NAME/TOPIC/app         environment, installed, registered, listed, gone, badge
 ///     devices/NAME/TOPIC/stored      what waits for the device
 ///     devices/NAME/TOPIC/…           what the app brought along, see AppBundle
 struct DeviceFiles: ~Copyable {
@@ -56,9 +56,8 @@ struct DeviceFiles: ~Copyable {
 
   func load(_ keys: borrowing TokenKeys) -> [Device] {
     var devices: [Device] = []
-    var names: [DirectoryName] = []
-    Home.eachDirectory(in: home.path("/devices")) { names.append(DirectoryName($0)) }
-    for name in names where devices.count < Devices.countMax {
+    for name in DirectoryName.all(in: home.path("/devices"))
+    where devices.count < Devices.countMax {
       if let device = load(name.span, keys) { devices.append(device) }
     }
     return devices
@@ -67,14 +66,12 @@ struct DeviceFiles: ~Copyable {
   private func load(_ name: Span<UInt8>, _ keys: borrowing TokenKeys) -> Device? {
     var text = Text(capacity: 4096)
     guard Device.isName(name), Home.read(path(name, "/device"), into: &text) == 0,
-      let identifier = Self.number(Self.value("identifier", in: text.bytes), radix: 16)
+      let identifier = Self.hexadecimal(Self.value("identifier", in: text.bytes))
     else { return nil }
     let device = Device(
       name: name, identifier: identifier, language: Self.value("language", in: text.bytes))
     device.isOnline = !Self.value("online", in: text.bytes).equals("no")
-    var topics: [DirectoryName] = []
-    Home.eachDirectory(in: path(name)) { topics.append(DirectoryName($0)) }
-    for topic in topics where device.apps.count < Devices.appsMax {
+    for topic in DirectoryName.all(in: path(name)) where device.apps.count < Devices.appsMax {
       if let app = load(topic.span, of: device, keys) { device.apps.append(app) }
     }
     return device.apps.isEmpty ? nil : device
@@ -86,17 +83,16 @@ struct DeviceFiles: ~Copyable {
     var text = Text(capacity: 4096)
     guard Installation.isTopic(topic),
       Home.read(path(topic, device.name, "/app"), into: &text) == 0,
-      let environment = Environment(Self.value("environment", in: text.bytes)),
-      let registered = Self.number(Self.value("registered", in: text.bytes), radix: 10)
+      let environment = Environment(Self.value("environment", in: text.bytes))
     else { return nil }
     let content = TokenContent(
       device: device.identifier, topic: TokenContent.digest(topic: topic))
     let app = Installation(
       topic: topic, environment: environment, token: keys.seal(content, for: environment),
-      registered: Int64(truncatingIfNeeded: registered),
+      registered: Self.decimal("registered", in: text.bytes),
       screen: screen(
-        of: topic, on: device,
-        badge: Self.number(Self.value("badge", in: text.bytes), radix: 10) ?? 0))
+        of: topic, on: device, badge: UInt64(Self.decimal("badge", in: text.bytes))))
+    app.gone = Self.decimal("gone", in: text.bytes)
     app.isInstalled = !Self.value("installed", in: text.bytes).equals("no")
     app.isListed = Self.value("listed", in: text.bytes).equals("yes")
     app.stored = loadStored(app, of: device)
@@ -131,18 +127,20 @@ struct DeviceFiles: ~Copyable {
     return text.extracting(0..<0)
   }
 
-  private static func number(_ digits: Span<UInt8>, radix: UInt64) -> UInt64? {
-    guard digits.count > 0 && digits.count <= (radix == 16 ? 16 : 19) else { return nil }
+  /// 0 where there is none.
+  private static func decimal(_ key: StaticString, in text: Span<UInt8>) -> Int64 {
+    Int64(Config.number(value(key, in: text)) ?? 0)
+  }
+
+  private static func hexadecimal(_ digits: Span<UInt8>) -> UInt64? {
+    guard digits.count == 16 else { return nil }
     var number: UInt64 = 0
     for index in digits.indices {
-      let byte = digits[index]
-      let digit: UInt64
-      switch byte {
-      case 0x30...0x39: digit = UInt64(byte - 0x30)
-      case 0x61...0x66 where radix == 16: digit = UInt64(byte - 0x57)
+      switch digits[index] {
+      case 0x30...0x39: number = number << 4 | UInt64(digits[index] - 0x30)
+      case 0x61...0x66: number = number << 4 | UInt64(digits[index] - 0x57)
       default: return nil
       }
-      number = number * radix + digit
     }
     return number
   }
@@ -167,6 +165,8 @@ struct DeviceFiles: ~Copyable {
     text.append("\nregistered ")
     text.append(app.registered)
     text.append(app.isListed ? "\nlisted yes" : "\nlisted no")
+    text.append("\ngone ")
+    text.append(app.gone)
     text.append("\nbadge ")
     text.append(app.screen.badge)
     text.append("\n")
@@ -222,5 +222,19 @@ struct DeviceFiles: ~Copyable {
 private final class DirectoryName {
   private let string: CString
   var span: Span<UInt8> { @_lifetime(immortal) get { CString.span(string.pointer) } }
-  init(_ bytes: Span<UInt8>) { string = CString(bytes) }
+  private init(_ bytes: Span<UInt8>) { string = CString(bytes) }
+
+  /// The directories in a directory, by name.
+  static func all(in path: borrowing Text) -> [DirectoryName] {
+    var names: [DirectoryName] = []
+    Home.eachDirectory(in: path) { name in
+      names.append(DirectoryName(name))
+      var place = names.count - 1
+      while place > 0, names[place].span.sorts(before: names[place - 1].span) {
+        names.swapAt(place, place - 1)
+        place -= 1
+      }
+    }
+    return names
+  }
 }

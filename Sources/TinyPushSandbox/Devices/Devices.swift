@@ -141,7 +141,8 @@ final class Devices {
     if !app.isInstalled { app.screen = files.screen(of: app.topic, on: device) }
     app.isInstalled = true
     app.isListed = false
-    app.registered = now
+    // Later than the feedback service tells that it was gone, which counts in seconds.
+    app.registered = max(now, app.gone + 1)
     try files.write(app, of: device)
   }
 

@@ -68,7 +68,9 @@ final class StoreAndForward {
   /// The feedback list of a topic is empty.
   func feedbackIsRead(topic: Span<UInt8>) {
     for device in devices.all {
-      if let app = device.app(topic: topic) { setListed(app, device, false) }
+      guard let app = device.app(topic: topic), app.isListed else { continue }
+      app.isListed = false
+      devices.keep(app, of: device)
     }
   }
 
@@ -89,17 +91,12 @@ final class StoreAndForward {
     var error: Int32 = 0
     let isListed = app.isListed && !FeedbackList.isEmpty(topic: topic, in: home)
     if !isListed {
-      error = FeedbackList.append(
-        app.token, time: journal.clock.unixSeconds, topic: topic, in: home)
-      setListed(app, device, error == 0)
+      app.gone = journal.clock.unixSeconds
+      error = FeedbackList.append(app.token, time: app.gone, topic: topic, in: home)
+      app.isListed = error == 0
+      devices.keep(app, of: device)
     }
     journal.undeliverable(
       arrival, device, topic: topic, app.token, isListed: !isListed, error: error)
-  }
-
-  private func setListed(_ app: Installation, _ device: Device, _ isListed: Bool) {
-    guard app.isListed != isListed else { return }
-    app.isListed = isListed
-    devices.keep(app, of: device)
   }
 }

@@ -65,8 +65,12 @@ extension Home {
   private static func replace(
     _ path: borrowing Text, _ mode: UInt32, _ write: (Int32) -> Int32
   ) -> Int32 {
-    var other = Text(capacity: path.count + 4)
-    other.append(path)
+    var slash = path.count
+    while slash > 0 && path.bytes[slash - 1] != 0x2F { slash -= 1 }
+    var other = Text(capacity: path.count + 5)
+    other.append(bytes: path.bytes.extracting(0..<slash))
+    other.append(".")
+    other.append(bytes: path.bytes.extracting(slash..<path.count))
     other.append(".new")
     return path.withCString { to in
       other.withCString { from in

@@ -105,15 +105,13 @@ final class Connection {
 
   /// Whether a fault by time can be played on it.
   var isOpenToGateway: Bool {
-    switch (stage, service) {
-    case (.open, .gateway): true
-    default: false
-    }
+    guard case .open = stage, case .gateway(let session) = service else { return false }
+    return !session.isOver
   }
 
   /// A fault's time has come.
   func play(_ fault: Fault, nowMs: Int64) {
-    guard case .open = stage, case .gateway(let session) = service else { return }
+    guard isOpenToGateway, case .gateway(let session) = service else { return }
     act(session.play(fault, link), nowMs)
   }
 

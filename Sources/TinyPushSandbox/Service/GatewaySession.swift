@@ -19,7 +19,8 @@ final class GatewaySession {
   private var lastAccepted: UInt32?
   private var lastWords = FixedBuffer<UInt8>(capacity: ErrorResponse.byteCount)
   private var lastBytes = 0
-  private var isOver = false
+  /// Whether it only has its last words to say.
+  private(set) var isOver = false
   /// How it ends when the last words are said.
   private var ending = Turn.finish
   /// How long the end is put off.
@@ -157,7 +158,6 @@ final class GatewaySession {
 
   /// Plays a fault that needs no notification.
   func play(_ fault: Fault, _ link: borrowing Link) -> Turn {
-    guard !isOver else { return .wantRead }
     journal.played(number, fault, at: nil, identifier: lastAccepted, token: 0..<0, reader)
     begin(fault)
     return delayMs > 0 ? .late(ms: delayMs) : end(link)

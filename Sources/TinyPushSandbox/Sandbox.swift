@@ -102,9 +102,12 @@ public final class Sandbox {
     journal.tick(clock)
     journal.listening(gateway, feedback, home, faults, isAnyToken ? nil : devices)
     post.expire(now: clock.unixSeconds)
+    devices.save()
     while true {
       if case .stopping = stage, connectionCount == 0 { break }
-      guard turn() else { break }
+      let goesOn = turn()
+      devices.save()
+      guard goesOn else { break }
       journal.flush()
       if journal.isLost, isRunning { stop() }
     }

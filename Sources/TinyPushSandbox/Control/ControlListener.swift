@@ -6,10 +6,10 @@ struct ControlListener: ~Copyable {
   static let name: StaticString = "control"
 
   let descriptor: Int32
-  private let directory: Int32
+  private let home: Home
 
   init(in home: Home) throws(SandboxFailure) {
-    directory = home.descriptor
+    self.home = home
     descriptor = clinux_listen_local(home.descriptor, Self.name.cString)
     guard descriptor < 0 else { return }
     var text = Text(capacity: 8192)
@@ -21,7 +21,7 @@ struct ControlListener: ~Copyable {
   }
 
   deinit {
-    unlinkat(directory, Self.name.cString, 0)
+    unlinkat(home.descriptor, Self.name.cString, 0)
     close(descriptor)
   }
 }

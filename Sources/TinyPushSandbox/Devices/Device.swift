@@ -69,6 +69,7 @@ final class Installation {
   var screen: App
   /// The newest notification that came while the device was offline.
   var stored: StoredNotification?
+  var isStoredOnDisk = true
 
   init(
     topic: Span<UInt8>, environment: Environment, token: DeviceToken, registered: Int64, screen: App

@@ -186,7 +186,7 @@ struct DeviceFiles: ~Copyable {
     try write(app, of: device)
   }
 
-  /// Writes or removes what is stored for an app. What cannot be written is lost only if the sandbox ends.
+  /// Writes or removes what is stored for an app.
   func writeStored(_ app: Installation, of device: Device) {
     let path = path(app.topic, device.name, "/stored")
     guard let stored = app.stored else {

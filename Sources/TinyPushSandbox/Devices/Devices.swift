@@ -1,8 +1,8 @@
 import CLinux
 import TinyPush
 
-/// The devices of this sandbox, and the keys of their tokens. What changes is in the sandbox's directory before it is
-/// answered for.
+/// The devices of this sandbox, and the keys of their tokens. What happens to them is in the sandbox's directory before it
+/// is answered for.
 final class Devices {
   /// More than anybody names on a command line.
   static let countMax = 256
@@ -14,6 +14,7 @@ final class Devices {
   private(set) var all: [Device] = []
   private let keys: TokenKeys
   private let files: DeviceFiles
+  private var hasUnsaved = false
 
   /// Those of the directory; with none there, the first one, which has the app of the agent's certificate.
   init(in home: Home, now: Int64) throws(SandboxFailure) {
@@ -148,10 +149,24 @@ final class Devices {
 
   // MARK: - What is kept for them
 
-  /// Keeps a notification for a device, in place of what was kept for the app before.
-  func store(_ notification: StoredNotification?, for app: Installation, on device: Device) {
+  /// Keeps a notification for a device, in place of what was kept for the app before; nil: nothing any more. It is on
+  /// disk after ``save()``: of thousands that come at once, only the last one is written.
+  func store(_ notification: StoredNotification?, for app: Installation) {
     app.stored = notification
-    files.writeStored(app, of: device)
+    app.isStoredOnDisk = false
+    hasUnsaved = true
+  }
+
+  /// Writes what is stored. What cannot be written is lost only if the sandbox ends.
+  func save() {
+    guard hasUnsaved else { return }
+    hasUnsaved = false
+    for device in all {
+      for app in device.apps where !app.isStoredOnDisk {
+        files.writeStored(app, of: device)
+        app.isStoredOnDisk = true
+      }
+    }
   }
 
   /// Keeps what has changed of an app. What cannot be written is lost only if the sandbox ends.

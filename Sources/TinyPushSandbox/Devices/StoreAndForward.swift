@@ -27,7 +27,7 @@ final class StoreAndForward {
     }
     if let former = app.stored { journal.dropped(.replaced, former.arrival, app, device) }
     let notification = StoredNotification(arrival, payload: payload)
-    devices.store(notification, for: app, on: device)
+    devices.store(notification, for: app)
     journal.stored(notification, app, device)
     expire(now: journal.clock.unixSeconds)
   }
@@ -46,7 +46,7 @@ final class StoreAndForward {
   func forward(to device: Device) {
     for app in device.apps {
       guard let stored = app.stored else { continue }
-      devices.store(nil, for: app, on: device)
+      devices.store(nil, for: app)
       deliver(stored.arrival, stored.payload, to: app, on: device)
     }
   }
@@ -56,7 +56,7 @@ final class StoreAndForward {
     for device in devices.all {
       for app in device.apps {
         guard let stored = app.stored, stored.expiresAt <= now else { continue }
-        devices.store(nil, for: app, on: device)
+        devices.store(nil, for: app)
         journal.dropped(.expired, stored.arrival, app, device)
       }
     }

@@ -40,7 +40,7 @@ let package = Package(
       name: "Fuzz", dependencies: ["TinyPush"], path: "Tests/Fuzz",
       exclude: ["Entry.swift", "corpus", "dictionary", "fuzz"], swiftSettings: lifetimes),
     .testTarget(
-      name: "TinyPushTests", dependencies: ["TinyPush", "TinyPushSandbox", "Simulation", "Fuzz"],
+      name: "TinyPushTests", dependencies: ["TinyPush", "Simulation", "Fuzz"],
       swiftSettings: lifetimes),
     .testTarget(
       name: "TinyPushSandboxTests", dependencies: ["TinyPush", "TinyPushSandbox", "Simulation"],

@@ -8,7 +8,8 @@ public struct Agent: ~Copyable {
   var courier: Courier
   var spool: SpoolDirectory
   let recipients: RecipientsDirectory
-  var connection: GatewayConnection
+  var suppression = SuppressionFiles()
+  var connection: TLSConnection
   var log = Log()
   var page: MappedStatusPage
   var progress: ProgressBar
@@ -49,7 +50,8 @@ public struct Agent: ~Copyable {
     courier = Courier(config.courier, seed: seed)
     if let progress = spool.progress() { courier.resume(progress) }
     recipients = RecipientsDirectory(config.recipients.pointer)
-    connection = GatewayConnection(address: address.bytes, timeout: config.connectTimeout)
+    connection = TLSConnection(
+      address: address.bytes, port: Config.gatewayPort, timeout: config.connectTimeout)
     progress = ProgressBar(isWanted: config.courier.isOnce)
     gateway = address.cString()
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
@@ -59,6 +61,7 @@ public struct Agent: ~Copyable {
     self.config = config
     _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, signals, EPOLLIN.rawValue)
     _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, clock, EPOLLIN.rawValue)
+    noticeSuppression()
     if !self.config.courier.isOnce { watchSpool() }
   }
 
@@ -107,7 +110,9 @@ public struct Agent: ~Copyable {
       steps &+= 1
       if steps % Self.stepsBetweenPolls == 0 { poll(.zero) }
       switch courier.next(Clock.time()) {
-      case .scan: progress.found(spool.scan(&courier))
+      case .scan:
+        noticeSuppression()
+        progress.found(spool.scan(&courier))
       case .open: spool.open(&courier)
       case .read: spool.read(&courier)
       case .readRecipients: recipients.read(&courier)
@@ -121,6 +126,7 @@ public struct Agent: ~Copyable {
         courier.closed()
       case .record:
         courier.recorded(spool.record(&courier, limit: config.failedLimit))
+      case .keepLearned: keepLearned()
       case .probe: courier.probed(spool.hasRoom(courier.failureBytesMax))
       case .sync: courier.synced(spool.sync())
       case .remove:

@@ -24,10 +24,10 @@ final class DeviceCommands {
       let device = try devices.device(name)
       if verb.equals("offline") {
         try devices.setOnline(device, false)
-        journal.changed(device, nil, "offline")
+        journal.changed(device, nil, .offline)
       } else if verb.equals("online") {
         try devices.setOnline(device, true)
-        journal.changed(device, nil, "online")
+        journal.changed(device, nil, .online)
         post.forward(to: device)
       } else {
         try change(device, verb, request, in: &text)
@@ -50,7 +50,7 @@ final class DeviceCommands {
     wanted.categories = ControlRequest.values(.category, in: request)
     wanted.sounds = ControlRequest.values(.sound, in: request)
     let (device, app) = try devices.add(name, wanted, now: journal.clock.unixSeconds)
-    journal.changed(device, app, "added")
+    journal.changed(device, app, .added)
     write(app.token, in: &text)
   }
 
@@ -73,10 +73,10 @@ final class DeviceCommands {
     let app = try only(device, ControlRequest.value(.topic, in: request))
     if verb.equals("uninstall") {
       try devices.uninstall(app, from: device)
-      journal.changed(device, app, "uninstalled")
+      journal.changed(device, app, .uninstalled)
     } else if verb.equals("reregister") {
       try devices.register(app, on: device, now: journal.clock.unixSeconds)
-      journal.changed(device, app, "registered")
+      journal.changed(device, app, .registered)
       write(app.token, in: &text)
     } else {
       write(app.token, in: &text)

@@ -25,7 +25,11 @@ enum Greeting {
       write(quoted: home, "/spool", in: &text)
       text.append(" &&\n                echo '{\"aps\":{\"alert\":\"Hello\"}}'")
       text.append(" >tmp/1.json && mv tmp/1.json new/\n")
-      if let devices { write(devices, in: &text) }
+      if let devices {
+        write(devices, in: &text)
+      } else {
+        text.append("  device        one for every token\n")
+      }
       text.append("  gone devices  ")
       home.write(FeedbackList.name, in: &text)
       text.append(", a line each: UNIXSECONDS HEXTOKEN\n")

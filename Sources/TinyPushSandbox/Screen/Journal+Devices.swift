@@ -64,7 +64,9 @@ extension Journal {
     } else {
       beginLine()
       write(app, device)
-      out.append(" is offline: stored\n")
+      out.append(" is offline: kept for ")
+      out.append(seconds: max(0, notification.expiresAt - clock.unixSeconds))
+      out.append(", or until a newer one comes\n")
     }
   }
 
@@ -129,24 +131,52 @@ extension Journal {
     }
   }
 
-  /// Something has happened to a device.
-  ///
-  /// - Parameter state: one word for a program: `added`, `offline`, `online`, `uninstalled`, `registered`.
-  func changed(_ device: Device, _ app: Installation?, _ state: StaticString) {
+  /// What happens to a device, or to an app on it.
+  enum Change {
+    case added, offline, online, uninstalled, registered
+
+    var event: StaticString {
+      switch self {
+      case .added: "added"
+      case .offline: "offline"
+      case .online: "online"
+      case .uninstalled: "uninstalled"
+      case .registered: "registered"
+      }
+    }
+
+    var words: StaticString {
+      switch self {
+      case .added: " has the app, which registers"
+      case .offline: " is offline"
+      case .online: " is online"
+      case .uninstalled: " has the app no longer"
+      case .registered: " has the app, which registers again"
+      }
+    }
+  }
+
+  func changed(_ device: Device, _ app: Installation?, _ change: Change) {
     guard !isQuiet else { return }
     begin()
     if isJSON {
       let line = JSONLine("device", at: clock.unixMs, in: &out)
       line.member("device", text: device.name, in: &out)
       if let app { line.member("topic", text: app.topic, in: &out) }
-      line.member("state", text: state.span, in: &out)
+      line.member("state", text: change.event.span, in: &out)
       if let app { line.member("token", hex: app.token.bytes.span, in: &out) }
       line.end(in: &out)
     } else {
       beginLine()
-      if let app { write(app, device) } else { out.append(bytes: device.name) }
-      out.append(" is ")
-      out.append(state)
+      out.append(palette.strong)
+      out.append(bytes: device.name)
+      out.append(palette.end)
+      out.append(change.words)
+      if let app, !app.topic.equals(Credentials.topic) {
+        out.append(" (")
+        out.append(bytes: app.topic)
+        out.append(")")
+      }
       out.append("\n")
     }
   }

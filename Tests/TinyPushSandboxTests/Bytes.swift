@@ -1,6 +1,10 @@
 @testable import Simulation
 @testable import TinyPush
 
+extension [UInt8] {
+  var hex: String { map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
+}
+
 /// What `body` writes into a text.
 func text(capacity: Int = 65_536, _ body: (inout Text) -> Void) -> String {
   var text = Text(capacity: capacity)

@@ -113,6 +113,7 @@ struct PayloadSummary {
     } while try scanner.nextMember(text)
   }
 
+  @inline(never)
   private func value(
     _ text: Span<UInt8>, by scanner: inout JSONScanner
   ) throws(JSONProblem) -> Range<Int>? {

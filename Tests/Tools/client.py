@@ -9,6 +9,7 @@ Each HEX, or what is in each FILE, goes out in a record of its own; nothing is s
 import argparse
 import socket
 import ssl
+import struct
 import sys
 
 
@@ -19,6 +20,7 @@ def main():
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--seconds", type=float, default=60, help="gives up after so long without a word")
     parser.add_argument("--cut", type=int, metavar="BYTES", help="no more than so many in a record")
+    parser.add_argument("--leave-after", type=int, metavar="BYTES", help="resets once it has heard so many")
     parser.add_argument("words", nargs="*", metavar="HEX|@FILE")
     given = parser.parse_args()
     tls = ssl.create_default_context(cafile=given.ca)
@@ -34,6 +36,9 @@ def main():
             heard = bytearray()
             while piece := stream.recv(65536):
                 heard += piece
+                if given.leave_after and len(heard) >= given.leave_after:
+                    stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    break
             print(heard.hex())
 
 

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What a Python client and the sandbox say to each other, in each format: the frames are Tests/Tools' own.
+/// Every format, both ways: what Tests/Tools write is what the sandbox reads, and what the agent writes is what they read.
 @Suite struct FormatTests {
   private struct Content {
     var token: String
@@ -17,8 +17,9 @@ import Testing
   private static let contents = [
     Content(token: token(1), payload: #"{"aps":{"alert":"Tank low"}}"#),
     Content(
-      token: String(repeating: "ff", count: 32), payload: #"{"aps":{}}"#, expiration: 0, priority: 5
-    ),
+      token: String(repeating: "ff", count: 32),
+      payload: #"{"aps":{"badge":0},"a":[1,2.5e3,null]}"#,
+      expiration: 0, priority: 5),
     Content(token: token(3), payload: #"{"aps":{"alert":"Füllstand ☀ \"niedrig\""}}"#),
     Content(
       token: token(4), payload: #"{"aps":{"alert":"\#(String(repeating: "x", count: 2028))"}}"#,
@@ -81,6 +82,24 @@ import Testing
     try #expect(sandbox.events("refused").map { $0["status"] as? Int } == [5])
   }
 
+  @Test(arguments: [0, 1, 2])
+  func `every format is written, whatever is in the file`(format: Int) throws {
+    let box = try Box()
+    defer { box.end() }
+    let notes = try box.write(
+      Self.contents.map { $0.line.replacing(":", with: " :\n\t ") }.joined(), to: "notes")
+    try box.drop(box.text("notes"), as: "notes")
+    let gateway = try Gateway(in: box)
+    let agent = try box.deliver(gateway, ["format=\(format)", "settle=500ms"])
+    #expect(agent.status == 0, "\(agent.errors)")
+    try gateway.hearsAll()
+    try #expect(
+      gateway.compare(.stream, with: [notes], in: box, ["--format", "\(format)"])
+        == "5 notifications, byte for byte")
+  }
+
+  // MARK: - What is wrong
+
   struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var status: Int
@@ -125,6 +144,8 @@ import Testing
     try #expect(sandbox.events("refused").map { $0["status"] as? Int } == [row.status])
     try #expect(sandbox.events("discarded").map { $0["notifications"] as? Int } == [1])
   }
+
+  // MARK: - Feedback
 
   @Test func `a long feedback list is told in full, and again after one who left in the middle`()
     throws

@@ -3,6 +3,7 @@ import TinyPush
 /// A step, as a word.
 enum Word: Int {
   case scan, open, read, readRecipients, survey, verify, scanLater, release, cancel, close, record,
+    keepLearned,
     sync, probe, remove, keepProgress, dial,
     write, listen,
     sample
@@ -22,6 +23,7 @@ enum Word: Int {
       case .cancel: .cancel
       case .close: .close
       case .record: .record
+      case .keepLearned: .keepLearned
       case .sync: .sync
       case .probe: .probe
       case .remove: .remove
@@ -49,6 +51,7 @@ enum Word: Int {
     case .cancel: "cancel"
     case .close: "close"
     case .record: "record"
+    case .keepLearned: "keep learned"
     case .sync: "sync"
     case .probe: "probe"
     case .remove: "remove"

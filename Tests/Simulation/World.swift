@@ -136,6 +136,7 @@ final class World {
         openFile = nil
         courier.closed()
       case .record: record()
+      case .keepLearned: courier.keptLearned(false)
       case .sync: sync()
       case .probe: courier.probed(disk.canRecord)
       case .remove: remove()

@@ -8,6 +8,7 @@ public struct Agent: ~Copyable {
   var courier: Courier
   var spool: SpoolDirectory
   let recipients: RecipientsDirectory
+  var suppression = SuppressionFiles()
   var connection: GatewayConnection
   var log = Log()
   var page: MappedStatusPage
@@ -107,7 +108,9 @@ public struct Agent: ~Copyable {
       steps &+= 1
       if steps % Self.stepsBetweenPolls == 0 { poll(.zero) }
       switch courier.next(Clock.time()) {
-      case .scan: progress.found(spool.scan(&courier))
+      case .scan:
+        noticeSuppression()
+        progress.found(spool.scan(&courier))
       case .open: spool.open(&courier)
       case .read: spool.read(&courier)
       case .readRecipients: recipients.read(&courier)
@@ -121,6 +124,7 @@ public struct Agent: ~Copyable {
         courier.closed()
       case .record:
         courier.recorded(spool.record(&courier, limit: config.failedLimit))
+      case .keepLearned: keepLearned()
       case .probe: courier.probed(spool.hasRoom(courier.failureBytesMax))
       case .sync: courier.synced(spool.sync())
       case .remove:

@@ -40,4 +40,16 @@ struct Descriptor: ~Copyable {
       if clinux_errno() != EINTR { return -Int(clinux_errno()) }
     }
   }
+
+  /// Writes all of it. Returns 0 or an errno.
+  static func writeAll(_ descriptor: Int32, _ bytes: UnsafeRawPointer, _ count: Int) -> Int32 {
+    var done = 0
+    while done < count {
+      let written = CLinux.write(descriptor, bytes + done, count - done)
+      if written < 0 && clinux_errno() == EINTR { continue }
+      guard written > 0 else { return written == 0 ? ENOSPC : clinux_errno() }
+      done += Int(written)
+    }
+    return 0
+  }
 }

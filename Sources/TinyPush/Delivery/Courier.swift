@@ -65,6 +65,8 @@ public struct Courier: ~Copyable {
     /// Append ``failure`` to the file of the same name in `failed/`, or where it ``isPostponing`` put it into the file
     /// ``laterFileName()`` of `later/`, whole or not at all; then ``recorded(_:)``.
     case record
+    /// Put ``forEachLearned(_:)`` into the suppression list, or mend that where it is damaged; then ``keptLearned(_:)``.
+    case keepLearned
     /// See to it that all that was recorded outlives a power cut; then ``synced(_:)``.
     case sync
     /// Offer each name in `later/` by ``offerLater(_:)``; and if that fails, ``couldNotScanLater()``.
@@ -243,7 +245,7 @@ public struct Courier: ~Copyable {
   /// One was condemned, and the gateway has taken nothing since.
   var isGatewayUnproven = false
   var isStopping = false
-  var invalidTokens = InvalidTokens()
+  var suppression = Suppression()
   /// What is found in the notification that is being read.
   var findings = Findings()
 
@@ -306,6 +308,7 @@ public struct Courier: ~Copyable {
   /// What is owed to the spool before anything else.
   private mutating func settlement(isPatient: Bool) -> Step? {
     if pending != nil { return .record }
+    if suppression.mustBeKept { return .keepLearned }
     // What replaces others outlives a power cut before they go.
     if cancelKey != nil { return isRecordUnsynced ? .sync : .cancel }
     while settledClaims > 0, claims[claims.first].isKept { removed(.kept) }
@@ -378,7 +381,30 @@ public struct Courier: ~Copyable {
     return .disconnect
   }
 
+  // MARK: - Suppression
+
+  /// The suppression list, and what has changed since it was last made anew, as they are on disk by now. Both must last until
+  /// they are replaced again.
+  public mutating func suppress(list: UnsafeRawBufferPointer, recent: UnsafeRawBufferPointer) {
+    suppression.replace(list: list, recent: recent)
+  }
+
+  /// Whether what it learned is in the suppression list by now, and that is whole. If not, that is tried again when there is more
+  /// of it, and whenever the spool is looked through.
+  public mutating func keptLearned(_ isKept: Bool) { suppression.kept(isKept) }
+
   // MARK: - What the shell looks at
+
+  /// What it has learned of tokens and is not on disk.
+  public func forEachLearned(_ body: (SuppressionRecord) -> Void) {
+    for index in 0..<suppression.learned.count
+    where suppression.learned[index].time != Learned.noTime {
+      body(suppression.learned[index])
+    }
+  }
+
+  /// Whether something in the suppression list is damaged.
+  public var isSuppressionDamaged: Bool { suppression.isDamaged }
 
   /// Notifications sent and not settled.
   public var inFlight: Int { sent.notifications + again.notifications }

@@ -190,7 +190,7 @@ extension Courier {
     isRecordUnsynced = true
     claims.noteFailure(failure.claim)
     if let token = failure.invalidToken {
-      invalidTokens.insert(token, at: time.wallSeconds ?? .max)
+      suppression.learnInvalid(token, now: time.wallSeconds)
     }
     if failure.isOurCheck {
       counters.failedCheck += 1

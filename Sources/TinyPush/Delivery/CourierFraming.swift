@@ -94,7 +94,7 @@ extension Courier {
       counters.expired += 1
       return .done
     }
-    if invalidTokens.contains(token, registered: notification.registered) {
+    if suppression.forbids(token, registered: notification.registered, now: time.wallSeconds) {
       counters.suppressed += 1
       return .done
     }

@@ -118,6 +118,7 @@ extension Courier {
     if isScanWanted { survey.forget() }
     isScanWanted = false
     isScanning = true
+    suppression.retry()
     isProgressFileSeen = false
     held.unmark()
     rescanAt = time.now + settings.rescan

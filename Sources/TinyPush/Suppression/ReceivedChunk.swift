@@ -1,0 +1,40 @@
+/// What was received at a time, as it is kept until it is merged: the bytes as they came, and a sum by which they are known to
+/// be whole. `sum:8 | magic:4 | count:4 | bytes`, big-endian.
+struct ReceivedChunk {
+  static let headByteCount = 16
+  /// That of a TLS record (RFC 8446 section 5.1).
+  static let bytesMax = 16_384
+  /// "TPR1": changes with the layout.
+  private static let magic: UInt32 = 0x5450_5231
+
+  let count: Int
+  private let sum: UInt64
+
+  /// Of a head; nil when it is none.
+  init?(head: Span<UInt8>) {
+    guard head.count == Self.headByteCount, head.bigEndian32(at: 8) == Self.magic else {
+      return nil
+    }
+    count = Int(head.bigEndian32(at: 12))
+    sum = UInt64(head.bigEndian32(at: 0)) << 32 | UInt64(head.bigEndian32(at: 4))
+    guard count > 0, count <= Self.bytesMax else { return nil }
+  }
+
+  /// Whether these are its bytes.
+  func holds(_ bytes: Span<UInt8>) -> Bool { bytes.count == count && Self.sum(bytes) == sum }
+
+  /// Writes the head of the `count` bytes that stand in `buffer` behind the room for it.
+  static func seal(_ buffer: borrowing FixedBuffer<UInt8>, count: Int) {
+    let sum = sum(buffer.looseSpan(headByteCount..<headByteCount + count))
+    buffer.store(bigEndian: UInt32(truncatingIfNeeded: sum >> 32), at: 0)
+    buffer.store(bigEndian: UInt32(truncatingIfNeeded: sum), at: 4)
+    buffer.store(bigEndian: magic, at: 8)
+    buffer.store(bigEndian: UInt32(count), at: 12)
+  }
+
+  private static func sum(_ bytes: Span<UInt8>) -> UInt64 {
+    var hash = Hash()
+    hash.add(bytes)
+    return hash.value
+  }
+}

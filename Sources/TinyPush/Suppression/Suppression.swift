@@ -1,0 +1,117 @@
+/// Who is not sent to any more, as delivery sees it: the list on disk, what has changed since it was last made anew, and what
+/// the agent has learned and could not put there yet.
+///
+/// The gateway calls a token invalid once, and a notification may say that a token was registered since: both are learned here,
+/// and the shell keeps them.
+struct Suppression: ~Copyable {
+  private var list = SuppressionList()
+  private var recent = SuppressionList()
+  private(set) var learned = Learned()
+  /// That something is damaged has been said, and could not be mended.
+  private var isBroken = false
+
+  init() {}
+
+  var isDamaged: Bool { list.isDamaged || recent.isDamaged }
+
+  /// Whether the shell has something to put on disk, or to mend.
+  var mustBeKept: Bool { learned.isNew || isDamaged && !isBroken }
+
+  /// Whether a token is not to be sent to.
+  ///
+  /// - Parameters:
+  ///   - registered: UNIX seconds at which the app last registered it, if somebody says so. When that makes a token good again,
+  ///     it is learned.
+  ///   - now: UNIX seconds; nil while the clock is not set.
+  mutating func forbids(_ token: DeviceToken, registered: UInt32, now: Int64?) -> Bool {
+    guard !list.isEmpty || !recent.isEmpty || learned.count > 0 else { return false }
+    guard let known = find(token), known.forbids() else { return false }
+    if known.forbids(registered: registered) { return true }
+    // A time to come would hold against all that the feedback service tells until then.
+    if let now, Int64(known.time) < now {
+      let time = min(registered, UInt32(clamping: now))
+      learned.insert(SuppressionRecord(token: token, time: time, reason: .registered))
+    }
+    return false
+  }
+
+  private mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
+    var known = list.find(token)
+    if let other = recent.find(token), known.map({ other.outweighs($0) }) ?? true { known = other }
+    if let other = learned.find(token), known.map({ other.outweighs($0) }) ?? true { known = other }
+    return known
+  }
+
+  /// The gateway calls a token invalid.
+  ///
+  /// - Parameter now: UNIX seconds; nil while the clock is not set: then it is so for as long as the agent runs.
+  mutating func learnInvalid(_ token: DeviceToken, now: Int64?) {
+    let time = now.map { UInt32(clamping: $0) } ?? Learned.noTime
+    learned.insert(SuppressionRecord(token: token, time: time, reason: .invalidToken))
+  }
+
+  /// What is on disk has been made anew.
+  mutating func replace(list: UnsafeRawBufferPointer, recent: UnsafeRawBufferPointer) {
+    self.list = SuppressionList(list)
+    self.recent = SuppressionList(recent)
+  }
+
+  /// What was learned is on disk, or cannot be put there at present.
+  mutating func kept(_ isKept: Bool) {
+    isBroken = isDamaged
+    learned.kept(isKept)
+  }
+
+  /// What could not be put there is to be tried again.
+  mutating func retry() {
+    isBroken = false
+    learned.retry()
+  }
+}
+
+/// What the agent has learned of tokens since it was last on disk. The newest are remembered.
+public struct Learned: ~Copyable {
+  static let capacity = 1024
+  /// Of a record that cannot be put on disk, since nobody knows what time it is.
+  public static let noTime = UInt32.max
+  private let records = FixedBuffer<SuppressionRecord>(capacity: capacity)
+  public private(set) var count = 0
+  private var next = 0
+  /// Something came that the shell has not seen yet.
+  private(set) var isNew = false
+
+  init() {}
+
+  public subscript(index: Int) -> SuppressionRecord { records[index] }
+
+  func find(_ token: DeviceToken) -> SuppressionRecord? {
+    for index in 0..<count where records[index].token == token { return records[index] }
+    return nil
+  }
+
+  mutating func insert(_ record: SuppressionRecord) {
+    isNew = true
+    for index in 0..<count where records[index].token == record.token {
+      if record.outweighs(records[index]) { records[index] = record }
+      return
+    }
+    records[next] = record
+    next = (next + 1) % Self.capacity
+    count = min(count + 1, Self.capacity)
+  }
+
+  mutating func kept(_ isKept: Bool) {
+    isNew = false
+    guard isKept else { return }
+    var left = 0
+    for index in 0..<count where records[index].time == Self.noTime {
+      records[left] = records[index]
+      left += 1
+    }
+    count = left
+    next = left % Self.capacity
+  }
+
+  /// The shell is to try again.
+  mutating func retry() { isNew = count > 0 }
+}

@@ -4,7 +4,7 @@
     feedback.py --certificate PEM --key PEM --ca PEM --record DIR [--tuples N --seed S | --file FILE | --endless] [script]
 
 Prints "listening PORT" once it is ready, listens on 127.0.0.1 only, wants a client certificate, ends at SIGTERM or
-after --seconds. What it said on connection N is in DIR/N.sent (of an endless list only the event says how much it was).
+after --seconds. What it says on connection N is in DIR/N.sent (of an endless list only the event says how much it was).
 DIR/events has a JSON line for each thing that happened; "taken" is noted once all that was said on a connection has left
 the peer's socket, and so is in the peer's hands. A reset comes after that: what it may take away was taken before.
 
@@ -50,8 +50,8 @@ class Feedback(peer.Peer):
             words = share if given.stop_after is None or not scripted else share[:given.stop_after]
             with open(self.record / f"{number}.sent", "wb", buffering=0) as record:
                 for piece in self.pieces(words):
+                    record.write(piece)  # before the peer can have it
                     stream.sendall(piece)
-                    record.write(piece)
                     said += len(piece)
                     if given.pause and scripted:
                         time.sleep(given.pause)

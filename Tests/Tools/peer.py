@@ -64,6 +64,9 @@ class Peer:
                 while raw.recv(65536):
                     pass
                 return
+            if given.slam and self.is_scripted(number):
+                self.note(number, "slam")
+                return
             with self.tls.wrap_socket(raw, server_side=True) as stream:
                 subject = dict(pair for part in stream.getpeercert()["subject"] for pair in part)
                 self.note(number, "open", version=stream.version(), suite=stream.cipher()[0], subject=subject,
@@ -116,6 +119,7 @@ def parser(description):
     made.add_argument("--alpn", metavar="NAME", help="the protocol it speaks")
     made.add_argument("--first", type=int, default=0, metavar="K", help="the script is for the first K connections only")
     made.add_argument("--hang", action="store_true", help="accepts, and never shakes hands")
+    made.add_argument("--slam", action="store_true", help="accepts, and closes at once")
     return made
 
 

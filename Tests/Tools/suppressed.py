@@ -8,10 +8,8 @@ there are missing, or are listed with an earlier time; how many are listed that 
 BYTES: only those tuples count that end within so many.
 """
 import argparse
-import calendar
 import json
 import sys
-import time
 
 import tuples
 
@@ -21,10 +19,6 @@ def stream(word):
     if not limit.isdigit():
         path, limit = word, None
     return open(path, "rb").read()[:limit and int(limit)]
-
-
-def seconds(text):
-    return calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ"))
 
 
 def main():
@@ -37,7 +31,7 @@ def main():
     for line in open(given.list):
         one = json.loads(line)
         order.append(one["token"])
-        listed[bytes.fromhex(one["token"])] = seconds(one["time"])
+        listed[bytes.fromhex(one["token"])] = one["time"]
     said = {}
     missing = 0
     for word in given.must:

@@ -9,7 +9,7 @@ public struct Agent: ~Copyable {
   var spool: SpoolDirectory
   let recipients: RecipientsDirectory
   var suppression = SuppressionFiles()
-  var connection: GatewayConnection
+  var connection: TLSConnection
   var log = Log()
   var page: MappedStatusPage
   var progress: ProgressBar
@@ -50,7 +50,8 @@ public struct Agent: ~Copyable {
     courier = Courier(config.courier, seed: seed)
     if let progress = spool.progress() { courier.resume(progress) }
     recipients = RecipientsDirectory(config.recipients.pointer)
-    connection = GatewayConnection(address: address.bytes, timeout: config.connectTimeout)
+    connection = TLSConnection(
+      address: address.bytes, port: Config.gatewayPort, timeout: config.connectTimeout)
     progress = ProgressBar(isWanted: config.courier.isOnce)
     gateway = address.cString()
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
@@ -60,6 +61,7 @@ public struct Agent: ~Copyable {
     self.config = config
     _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, signals, EPOLLIN.rawValue)
     _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, clock, EPOLLIN.rawValue)
+    noticeSuppression()
     if !self.config.courier.isOnce { watchSpool() }
   }
 

@@ -128,17 +128,10 @@ public struct Checkup: ~Copyable {
     text.append("gateway: ")
     let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     defer { close(epoll) }
-    var connection = GatewayConnection(
-      address: address.bytes, timeout: config.pointee.connectTimeout)
-    var outcome = connection.dial(epoll: epoll, at: Clock.now())
-    while case .wants = outcome {
-      let wait = connection.deadline.map { Clock.now().until($0).milliseconds } ?? 0
-      var event = epoll_event()
-      epoll_wait(epoll, &event, 1, Int32(clamping: wait))
-      outcome = connection.proceed(epoll: epoll, at: Clock.now(), config: config.pointee)
-    }
+    var connection = TLSConnection(
+      address: address.bytes, port: Config.gatewayPort, timeout: config.pointee.connectTimeout)
     // A TLS 1.3 gateway refuses our certificate only after the handshake: its first words are waited for, briefly.
-    if connection.phase == .up {
+    if connection.connect(epoll: epoll, config: config.pointee) {
       var event = epoll_event()
       epoll_wait(epoll, &event, 1, 300)
       let buffer = FixedBuffer<UInt8>(capacity: 64)

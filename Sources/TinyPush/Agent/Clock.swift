@@ -29,3 +29,27 @@ public enum Clock {
     return Time(now: now(), wallSeconds: wall >= plausibleSince ? wall : nil)
   }
 }
+
+extension Text {
+  /// A time as RFC 3339 has it, in UTC: `2026-11-21T18:00:00Z`.
+  ///
+  /// - Parameter seconds: UNIX seconds.
+  @inline(never)
+  public mutating func append(utc seconds: UInt32) {
+    var seconds = time_t(seconds)
+    var time = tm()
+    gmtime_r(&seconds, &time)
+    append(time.tm_year + 1900, digits: 4)
+    append("-")
+    append(time.tm_mon + 1, digits: 2)
+    append("-")
+    append(time.tm_mday, digits: 2)
+    append("T")
+    append(time.tm_hour, digits: 2)
+    append(":")
+    append(time.tm_min, digits: 2)
+    append(":")
+    append(time.tm_sec, digits: 2)
+    append("Z")
+  }
+}

@@ -23,6 +23,8 @@ public struct Config: ~Copyable {
   public var status = CString("")
   public var recipients = CString("/etc/tinypush/recipients")
   public var connectTimeout = Duration.seconds(10)
+  /// How long the feedback service may be silent.
+  public var feedbackTimeout = Duration.seconds(60)
   public var failedLimit = 1000
 
   public static let defaultFile: StaticString = "/etc/tinypush/tinypush.conf"
@@ -34,16 +36,17 @@ public struct Config: ~Copyable {
       status, recipients, defaultLanguage
     case format, payloadLimit, linger, settle, ttl, confirm, barrierInterval, uncertain, window,
       rescan
-    case connectTimeout, failedLimit
+    case connectTimeout, feedbackTimeout, failedLimit
   }
 
-  public static var names: InlineArray<25, StaticString> {
+  public static var names: InlineArray<26, StaticString> {
     [
       "environment", "gateway", "feedback", "certificate", "key", "key-password", "ca", "alpn",
       "spool",
       "state", "status", "recipients", "default-language", "format", "payload-limit", "linger",
       "settle", "ttl", "confirm",
-      "barrier-interval", "uncertain", "window", "rescan", "connect-timeout", "failed-limit",
+      "barrier-interval", "uncertain", "window", "rescan", "connect-timeout", "feedback-timeout",
+      "failed-limit",
     ]
   }
 
@@ -55,17 +58,35 @@ public struct Config: ~Copyable {
     case value(StaticString)
   }
 
+  /// Where the services listen, if nothing else is said.
+  static let gatewayPort: StaticString = "2195"
+  static let feedbackPort: StaticString = "2196"
+
   /// The host and port of the gateway.
   public borrowing func gatewayAddress(in text: inout Text) {
-    if !gateway.isEmpty {
-      text.append(bytes: gateway.span)
+    write(gateway, "gateway", Self.gatewayPort, in: &text)
+  }
+
+  /// The host and port of the feedback service.
+  public borrowing func feedbackAddress(in text: inout Text) {
+    write(feedback, "feedback", Self.feedbackPort, in: &text)
+  }
+
+  private borrowing func write(
+    _ given: borrowing CString, _ service: StaticString, _ port: StaticString, in text: inout Text
+  ) {
+    if !given.isEmpty {
+      text.append(bytes: given.span)
       return
     }
-    switch environment {
-    case .production: text.append("gateway.push.apple.com:2195")
-    case .sandbox: text.append("gateway.sandbox.push.apple.com:2195")
-    case .local: text.append("localhost:2195")
+    if environment == .local {
+      text.append("localhost")
+    } else {
+      text.append(service)
+      text.append(environment == .sandbox ? ".sandbox.push.apple.com" : ".push.apple.com")
     }
+    text.append(":")
+    text.append(port)
   }
 
   /// Gives a key its value.
@@ -150,6 +171,9 @@ public struct Config: ~Copyable {
     case .connectTimeout:
       connectTimeout = try Self.duration(value, max: 600_000)
       guard connectTimeout >= .seconds(1) else { throw .value("at least 1s") }
+    case .feedbackTimeout:
+      feedbackTimeout = try Self.duration(value, max: 3_600_000)
+      guard feedbackTimeout.milliseconds >= 100 else { throw .value("at least 100ms") }
     case .failedLimit:
       guard let number = Self.number(value), number >= 1, number <= 1_000_000 else {
         throw .value("a number of files from 1 to 1000000")

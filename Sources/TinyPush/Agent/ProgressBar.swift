@@ -48,6 +48,17 @@ public struct ProgressBar: ~Copyable {
     line.write(to: STDERR_FILENO)
   }
 
+  /// So much has come of something of which nobody knows how much it is.
+  public mutating func show(received count: UInt64) {
+    guard isDue() else { return }
+    isDrawn = true
+    line.clear()
+    line.append("\r\u{1B}[K")
+    line.append(count)
+    line.append(" received")
+    line.write(to: STDERR_FILENO)
+  }
+
   /// Makes room for other lines.
   public mutating func clear() {
     guard isDrawn else { return }

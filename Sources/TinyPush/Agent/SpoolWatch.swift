@@ -1,7 +1,8 @@
 import CLinux
 
-/// What inotify tells of the spool: what comes into `new/`, and whether `new/` is another directory by now. It is a hint: it
-/// overflows, it may not be had at all, and network file systems tell nothing.
+/// What inotify tells of the spool: what comes into `new/`, and whether `new/` is another directory by now; and of the
+/// directory of the suppression list. It is a hint: it overflows, it may not be had at all, and network file systems tell
+/// nothing.
 struct SpoolWatch: ~Copyable {
   /// How often what cannot be watched is looked through, and tried again.
   static let pause = Duration.seconds(30)
@@ -9,6 +10,7 @@ struct SpoolWatch: ~Copyable {
   private(set) var descriptor: Int32 = -1
   private var root: Int32 = -1
   private var new: Int32 = -1
+  private var state: Int32 = -1
   /// The system's error number while the spool cannot be watched.
   private(set) var error: Int32 = 0
   /// When to try that again.
@@ -18,8 +20,10 @@ struct SpoolWatch: ~Copyable {
     if descriptor >= 0 { close(descriptor) }
   }
 
-  /// Watches the spool at `path`, or what stands there by now.
-  mutating func start(_ path: UnsafePointer<CChar>, epoll: Int32) {
+  /// Watches the spool at `path`, or what stands there by now, and the suppression list in the directory `state`.
+  mutating func start(
+    _ path: UnsafePointer<CChar>, state statePath: UnsafePointer<CChar>, epoll: Int32
+  ) {
     error = 0
     if descriptor < 0 {
       descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
@@ -29,6 +33,8 @@ struct SpoolWatch: ~Copyable {
     if new >= 0 { inotify_rm_watch(descriptor, new) }
     root = add(path, "", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR)
     new = add(path, "/new", IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR)
+    // Whoever cannot watch that finds out when the spool is looked through.
+    state = inotify_add_watch(descriptor, statePath, UInt32(IN_MOVED_TO | IN_ONLYDIR))
     retryAt = error == 0 ? nil : Clock.now() + Self.pause
   }
 
@@ -52,6 +58,8 @@ struct SpoolWatch: ~Copyable {
     case created(UnsafePointer<CChar>)
     /// A file of this name in `new/` was closed by its writer, or moved there.
     case ended(UnsafePointer<CChar>)
+    /// The suppression list is another by now.
+    case suppressed
     case other
   }
 
@@ -71,6 +79,7 @@ struct SpoolWatch: ~Copyable {
     guard length > 0 else { return .other }
     let name = (event + 16).assumingMemoryBound(to: CChar.self)
     if watch == new { return mask & IN_CREATE != 0 ? .created(name) : .ended(name) }
+    if watch == state { return .suppressed }
     return watch == root && CString.span(name).equals("new") ? .replaced : .other
   }
 }
@@ -79,7 +88,7 @@ extension Agent {
   /// Watches the spool, and looks through it, since something may have come before; says once that it cannot be watched.
   mutating func watchSpool() {
     let wasBroken = watch.error != 0
-    watch.start(config.spool.pointer, epoll: epoll)
+    watch.start(config.spool.pointer, state: config.state.pointer, epoll: epoll)
     courier.missedEvents()
     guard (watch.error != 0) != wasBroken else { return }
     var text = Text()
@@ -113,6 +122,7 @@ extension Agent {
           } else {
             courier.writingEnded(CString.span(name))
           }
+        case .suppressed: noticeSuppression()
         case .ended(let name): courier.writingEnded(CString.span(name))
         case .other: break
         }

@@ -11,6 +11,10 @@ public struct SuppressionDirectory: ~Copyable {
   /// More than so many changes are merged into the list.
   static let recentMax = 1024
 
+  /// Said of a list that was damaged.
+  public static let mended: StaticString =
+    " was damaged: it is made anew from what could be read, and the old one is suppressed.damaged"
+
   let directory: Descriptor
 
   /// Opens the directory, which is made if it is not there.
@@ -25,6 +29,8 @@ public struct SuppressionDirectory: ~Copyable {
     }
     self.directory = directory
   }
+
+  deinit {}
 
   /// Says why nothing can be kept there.
   static func explain(_ error: Int32, _ path: UnsafePointer<CChar>, in text: inout Text) {

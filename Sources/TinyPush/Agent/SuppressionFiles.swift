@@ -80,9 +80,7 @@ extension Agent {
     text.append("the suppression list in ")
     text.append(printable: config.state.span)
     text.append(
-      isKept
-        ? " was damaged: it is made anew from what could be read, and the old one is suppressed.damaged"
-        : " is damaged, and cannot be made anew")
+      isKept ? SuppressionDirectory.mended : " is damaged, and cannot be made anew")
     log.write(.error, text)
   }
 

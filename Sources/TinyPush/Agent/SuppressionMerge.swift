@@ -9,9 +9,11 @@ public struct SuppressionMerge: ~Copyable {
     case new
     /// It was suppressed before.
     case known
-    /// It has been registered since, and so it is not suppressed.
+    /// It has been registered since, and so it is not suppressed; nor was it before.
     case registered
-    /// It was suppressed, or is not, and is forgotten.
+    /// It was suppressed, and is not any more, since it has been registered.
+    case returned
+    /// What was known of it is forgotten.
     case forgotten
   }
 
@@ -35,8 +37,10 @@ public struct SuppressionMerge: ~Copyable {
   public private(set) var othersLeft = 0
   /// The errno of what went wrong; 0: nothing.
   public private(set) var error: Int32 = 0
-  /// The list was damaged, and has been set aside.
-  public private(set) var wasDamaged = false
+  private var isListDamaged = false
+  private var isRecentDamaged = false
+  /// Something was damaged, and has been set aside.
+  public var wasDamaged: Bool { isListDamaged || isRecentDamaged }
   /// Tokens that are suppressed by now, if all were looked at.
   public private(set) var total: UInt64 = 0
 
@@ -149,7 +153,7 @@ public struct SuppressionMerge: ~Copyable {
     }
     while list.nextRecord() != nil {}
     list.readOthers { token, reason, time in _ = others.insert(token, time: time, reason: reason) }
-    if list.isDamaged { wasDamaged = true }
+    if list.isDamaged { isListDamaged = true }
   }
 
   private mutating func write(
@@ -169,8 +173,12 @@ public struct SuppressionMerge: ~Copyable {
       error = list == nil && !hasNewOthers ? writer.finish(OtherTokens()) : writer.finish(others)
     }
     if error == 0, fdatasync(file.number) != 0 { error = clinux_errno() }
-    if recent?.isDamaged == true || list?.isDamaged == true { wasDamaged = true }
-    if error == 0, wasDamaged { setAside(name) }
+    if list?.isDamaged == true { isListDamaged = true }
+    if error == 0, isListDamaged, list != nil { setAside(SuppressionDirectory.listName) }
+    if error == 0, recent?.isDamaged == true {
+      setAside(SuppressionDirectory.recentName)
+      isRecentDamaged = true
+    }
     if error == 0, renameat(directory, draft.cString, directory, name.cString) != 0 {
       error = clinux_errno()
     }
@@ -192,7 +200,7 @@ public struct SuppressionMerge: ~Copyable {
   }
 
   private mutating func mergeAll(
-    _ recent: RecordSource?, _ list: RecordSource?, into writer: inout ListWriter,
+    _ sourceOfRecent: RecordSource?, _ sourceOfList: RecordSource?, into writer: inout ListWriter,
     _ body: (SuppressionRecord, Outcome) -> Void
   ) {
     Self.sort(run, runCount)
@@ -207,8 +215,13 @@ public struct SuppressionMerge: ~Copyable {
     }
     sources.append(RecordSource(UnsafeBufferPointer(rebasing: run.room()[..<runCount])))
     let changes = sources.count
-    if let recent { sources.append(recent) }
-    if let list { sources.append(list) }
+    if let sourceOfRecent { sources.append(sourceOfRecent) }
+    if let sourceOfList { sources.append(sourceOfList) }
+    // What stays in the list is looked up there.
+    var unread: Int32 = 0
+    let name = sourceOfList == nil ? SuppressionDirectory.listName : ""
+    let file = MappedFile.open(directory, name, error: &unread) ?? MappedFile()
+    var list = SuppressionList(file.bytes)
     var queue = MergeQueue(sources: sources.count)
     for index in 0..<sources.count {
       if let record = sources[index].nextRecord() { queue.add(record, from: index) }
@@ -241,11 +254,21 @@ public struct SuppressionMerge: ~Copyable {
       }
       if result.forbids() { total += 1 }
       if change != nil {
-        body(result, !result.forbids() ? .registered : known?.forbids() == true ? .known : .new)
+        if let other = list.find(result.token), known.map({ other.outweighs($0) }) ?? true {
+          known = other
+          if other.outweighs(result) { result = other }
+        }
+        let wasSuppressed = known?.forbids() ?? false
+        if result.forbids() {
+          body(result, wasSuppressed ? .known : .new)
+        } else {
+          body(result, wasSuppressed ? .returned : .registered)
+        }
       }
       writer.add(result)
       error = writer.error
     }
     for index in 0..<changes where sources[index].isDamaged { error = EIO }
+    extendLifetime(file)
   }
 }

@@ -1,8 +1,8 @@
 import CLinux
 import CMbed
 
-/// One TLS connection to the gateway, from the name to the goodbye. Never blocks but for the look-up of the name.
-struct GatewayConnection: ~Copyable {
+/// One TLS connection to the gateway or the feedback service, from the name to the goodbye. Never blocks but for the look-up of the name.
+struct TLSConnection: ~Copyable {
   enum Phase {
     case none
     case connecting
@@ -35,8 +35,10 @@ struct GatewayConnection: ~Copyable {
   private let host: CString
   private let port: CString
 
-  /// - Parameter address: `HOST` or `HOST:PORT`, the latter with brackets where the host has colons.
-  init(address: Span<UInt8>, timeout: Duration) {
+  /// - Parameters:
+  ///   - address: `HOST` or `HOST:PORT`, the latter with brackets where the host has colons.
+  ///   - port: the port where none is given.
+  init(address: Span<UInt8>, port standard: StaticString, timeout: Duration) {
     var end = address.count
     var colon = -1
     for index in address.indices where address[index] == 0x3A { colon = index }
@@ -44,7 +46,6 @@ struct GatewayConnection: ~Copyable {
     if colon > 0, !isBracketed || address[colon - 1] == 0x5D { end = colon }
     let from = isBracketed && address[end - 1] == 0x5D ? 1 : 0
     host = CString(address.extracting(from..<end - from))
-    let standard: StaticString = "2195"
     port =
       end < address.count ? CString(address.extracting(end + 1..<address.count)) : CString(standard)
     self.timeout = timeout
@@ -63,6 +64,18 @@ struct GatewayConnection: ~Copyable {
   var wireEnd: UInt64 { session.map { cmbed_wire_written($0) } ?? 0 }
 
   // MARK: - Connecting
+
+  /// Connects, however long it takes; whether it did.
+  mutating func connect(epoll: Int32, config: borrowing Config) -> Bool {
+    var outcome = dial(epoll: epoll, at: Clock.now())
+    while case .wants = outcome {
+      let wait = deadline.map { Clock.now().until($0).milliseconds } ?? 0
+      var event = epoll_event()
+      epoll_wait(epoll, &event, 1, Int32(clamping: wait))
+      outcome = proceed(epoll: epoll, at: Clock.now(), config: config)
+    }
+    return phase == .up
+  }
 
   /// Looks the name up afresh, and begins with the first of its addresses.
   mutating func dial(epoll: Int32, at now: Instant) -> Outcome {
@@ -103,7 +116,7 @@ struct GatewayConnection: ~Copyable {
         continue
       }
       descriptor = socket
-      if connect(socket, address.pointee.ai_addr, address.pointee.ai_addrlen) == 0
+      if CLinux.connect(socket, address.pointee.ai_addr, address.pointee.ai_addrlen) == 0
         || clinux_errno() == EINPROGRESS
       {
         phase = .connecting

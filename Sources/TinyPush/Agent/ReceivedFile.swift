@@ -1,0 +1,147 @@
+import CLinux
+
+/// What the feedback service has told and is not merged yet, in a file of the directory of the suppression list. What is in it
+/// outlives whatever happens, and is merged by whoever merges next.
+struct ReceivedFile: ~Copyable {
+  static let filesMax = 64
+  /// The disk is asked for so much room at a time, before anything is read that needs it.
+  private static let reserveBytes: Int64 = 262_144
+
+  private let file: Descriptor
+  private let directory: Int32
+  private let name: CString
+  private var end: Int64 = 0
+  private var reserved: Int64 = 0
+  private let buffer = FixedBuffer<UInt8>(
+    capacity: ReceivedChunk.headByteCount + ReceivedChunk.bytesMax)
+
+  /// A new one. Nobody else has it as long as this lives.
+  ///
+  /// - Parameter error: on failure, the errno.
+  static func make(in directory: Int32, error: inout Int32) -> ReceivedFile? {
+    for number in 0..<filesMax {
+      let name = fileName(number)
+      error = 0
+      let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
+      guard let file = Descriptor(directory, name.pointer, flags, 0o640, error: &error) else {
+        if error == EEXIST { continue }
+        return nil
+      }
+      // Somebody who merges may have come between, and removed it.
+      if flock(file.number, LOCK_EX | LOCK_NB) == 0, isLinked(file.number) {
+        fsync(directory)
+        return ReceivedFile(file: file, in: directory, name)
+      }
+    }
+    error = EEXIST
+    return nil
+  }
+
+  /// What others have left behind: the one of this number, if there is one and nobody has it.
+  static func left(_ number: Int, in directory: Int32) -> ReceivedFile? {
+    let name = fileName(number)
+    var error: Int32 = 0
+    let flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+    guard let file = Descriptor(directory, name.pointer, flags, error: &error),
+      flock(file.number, LOCK_EX | LOCK_NB) == 0, isLinked(file.number)
+    else { return nil }
+    return ReceivedFile(file: file, in: directory, name)
+  }
+
+  private init(file: consuming Descriptor, in directory: Int32, _ name: consuming CString) {
+    self.file = file
+    self.directory = directory
+    self.name = name
+  }
+
+  deinit {}
+
+  private static func fileName(_ number: Int) -> CString {
+    var text = Text(capacity: 32)
+    text.append("received.")
+    text.append(number)
+    return text.cString()
+  }
+
+  private static func isLinked(_ file: Int32) -> Bool {
+    var information = stat()
+    return fstat(file, &information) == 0 && clinux_is_regular(&information) != 0
+      && information.st_nlink > 0
+  }
+
+  /// Its name, for a person.
+  var span: Span<UInt8> {
+    @_lifetime(borrow self) get { name.span }
+  }
+
+  // MARK: - Receiving
+
+  /// Room for what is received next.
+  var room: UnsafeMutableBufferPointer<UInt8> { buffer.room(from: ReceivedChunk.headByteCount) }
+
+  /// Sees to it that the disk has room for as much. Returns 0 or an errno.
+  mutating func reserve() -> Int32 {
+    guard end + Int64(buffer.capacity) > reserved else { return 0 }
+    let error = posix_fallocate(file.number, off_t(reserved), off_t(Self.reserveBytes))
+    if error == 0 { reserved += Self.reserveBytes }
+    return error
+  }
+
+  /// Adds the first `count` bytes of the room. Returns 0 or an errno.
+  mutating func append(_ count: Int) -> Int32 {
+    ReceivedChunk.seal(buffer, count: count)
+    var done = 0
+    let total = ReceivedChunk.headByteCount + count
+    while done < total {
+      let place = off_t(end + Int64(done))
+      let written = pwrite(
+        file.number, buffer.room(from: done).baseAddress!, total - done, place)
+      if written < 0 && clinux_errno() == EINTR { continue }
+      guard written > 0 else { return written == 0 ? ENOSPC : clinux_errno() }
+      done += Int(written)
+    }
+    end += Int64(total)
+    return 0
+  }
+
+  /// Has all of it on disk. Returns 0 or an errno.
+  func sync() -> Int32 { fdatasync(file.number) == 0 ? 0 : clinux_errno() }
+
+  // MARK: - Merging
+
+  /// Gives what was received, piece by piece, up to what is not whole.
+  func forEachChunk(_ body: (Span<UInt8>) -> Void) {
+    var place: Int64 = 0
+    while Self.read(file.number, buffer, from: 0, ReceivedChunk.headByteCount, at: place),
+      let head = ReceivedChunk(head: buffer.looseSpan(0..<ReceivedChunk.headByteCount)),
+      Self.read(
+        file.number, buffer, from: ReceivedChunk.headByteCount, head.count,
+        at: place + Int64(ReceivedChunk.headByteCount))
+    {
+      let start = ReceivedChunk.headByteCount
+      let bytes = buffer.looseSpan(start..<start + head.count)
+      guard head.holds(bytes) else { return }
+      body(bytes)
+      place += Int64(start + head.count)
+    }
+  }
+
+  private static func read(
+    _ file: Int32, _ buffer: borrowing FixedBuffer<UInt8>, from start: Int, _ count: Int,
+    at place: Int64
+  ) -> Bool {
+    let room = UnsafeMutableBufferPointer(rebasing: buffer.room(from: start)[..<count])
+    return Descriptor.read(file, room, at: place) == count
+  }
+
+  /// It is merged, or holds nothing.
+  func remove() { unlinkat(directory, name.pointer, 0) }
+
+  /// Not all of it could be merged: it stays under another name, and is not merged again.
+  func keepAside() {
+    var text = Text(capacity: 64)
+    text.append("unmerged.")
+    text.append(Clock.wallSeconds())
+    text.withCString { aside in _ = renameat(directory, name.pointer, directory, aside) }
+  }
+}

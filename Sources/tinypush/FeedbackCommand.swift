@@ -1,0 +1,133 @@
+import CLinux
+import TinyPush
+
+/// `tinypush feedback`: which devices are gone.
+enum FeedbackCommand {
+  static let usage: StaticString = """
+    Usage: tinypush feedback [OPTION]...
+    Asks the feedback service once which devices are gone, and puts their tokens on the
+    suppression list, so that nothing is sent to them any more until they register again.
+    A running agent takes that up by itself. Once a day is enough.
+
+      --json                a line of JSON for each device, and one with the sums
+      -q, --quiet           say only the sums
+      -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
+      -o KEY=VALUE          a setting over it; may be given several times
+      -h, --help            print this
+
+    What the service has told is forgotten there, and never here: all of it is on disk, in
+    the directory of the setting state, before more is read.
+    Ends with 0, also when nothing was to be told; 69 when there is no connection, 74 when
+    the disk is full or broken, 75 when the list was cut short (what came of it is kept).
+
+    """
+
+  static func run(
+    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+  ) -> Int32 {
+    let options: InlineArray<2, Option> = [Option("json"), Option("quiet")]
+    var arguments = Arguments("feedback", count, values, options: options.span, usage: usage)
+    do throws(ExitStatus) {
+      var config = Config()
+      var isJSON = false
+      var isQuiet = false
+      while let option = try arguments.next() {
+        if option == 0 { isJSON = true } else { isQuiet = true }
+      }
+      if let operand = arguments.operand(0) {
+        throw arguments.fail(.usage, "takes no operands, but was given ", CString.span(operand))
+      }
+      try arguments.readConfig(into: &config)
+      return try withUnsafePointer(to: config) { config throws(ExitStatus) in
+        try pull(config, isJSON: isJSON, isQuiet: isQuiet, arguments)
+      }.rawValue
+    } catch {
+      return error.rawValue
+    }
+  }
+
+  private static func pull(
+    _ config: UnsafePointer<Config>, isJSON: Bool, isQuiet: Bool, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> ExitStatus {
+    var message = Text()
+    var pull: FeedbackPull
+    do throws(ExitStatus) {
+      pull = try FeedbackPull(config, message: &message)
+    } catch {
+      throw arguments.fail(error, message)
+    }
+    var lines = TokenLines(isJSON: isJSON)
+    let status = pull.run { token, device in
+      if !isQuiet { lines.say(token, device.time, state(device.outcome)) }
+    }
+    if status == .ok || pull.sums.isMerged {
+      var text = Text()
+      if isJSON { writeJSON(pull.sums, in: &text) } else { write(pull.sums, in: &text) }
+      lines.say(text)
+    }
+    if pull.warning.count > 0 { _ = arguments.fail(status, pull.warning) }
+    if status != .ok { _ = arguments.fail(status, pull.problem) }
+    return status
+  }
+
+  private static func state(_ outcome: SuppressionMerge.Outcome) -> StaticString {
+    switch outcome {
+    case .new: "new"
+    case .known, .forgotten: "known"
+    case .registered, .returned: "registered"
+    }
+  }
+
+  private static func write(_ sums: FeedbackPull.Sums, in text: inout Text) {
+    guard sums.devices > 0 else {
+      text.append("no device is gone")
+      return writeOddities(sums, in: &text)
+    }
+    text.append(sums.devices)
+    text.append(sums.devices == 1 ? " device is gone, " : " devices are gone, ")
+    text.append(sums.new)
+    text.append(" of them new")
+    if sums.registered > 0 {
+      text.append(", ")
+      text.append(sums.registered)
+      text.append(" registered since")
+    }
+    text.append("; ")
+    text.append(sums.suppressed)
+    text.append(sums.suppressed == 1 ? " token is suppressed" : " tokens are suppressed")
+    writeOddities(sums, in: &text)
+  }
+
+  private static func writeOddities(_ sums: FeedbackPull.Sums, in text: inout Text) {
+    if sums.future > 0 {
+      text.append("; of a time to come, and taken for now: ")
+      text.append(sums.future)
+    }
+    if sums.empty > 0 {
+      text.append("; without a token, and left out: ")
+      text.append(sums.empty)
+    }
+  }
+
+  private static func writeJSON(_ sums: FeedbackPull.Sums, in text: inout Text) {
+    text.append("{\"received\":")
+    text.append(sums.received)
+    text.append(",\"bytes\":")
+    text.append(sums.bytes)
+    text.append(",\"devices\":")
+    text.append(sums.devices)
+    text.append(",\"new\":")
+    text.append(sums.new)
+    text.append(",\"registered\":")
+    text.append(sums.registered)
+    text.append(",\"empty\":")
+    text.append(sums.empty)
+    text.append(",\"future\":")
+    text.append(sums.future)
+    if sums.isMerged {
+      text.append(",\"suppressed\":")
+      text.append(sums.suppressed)
+    }
+    text.append("}")
+  }
+}

@@ -1,0 +1,225 @@
+import CLinux
+import TinyPush
+
+/// `tinypush token`: who is not sent to any more, and what is to be changed of that.
+enum TokenCommand {
+  static let usage: StaticString = """
+    Usage: tinypush token list [--json] [--all]
+           tinypush token register TOKEN... [--at TIME]
+           tinypush token suppress TOKEN... [--at TIME]
+           tinypush token forget TOKEN...
+    The suppression list: device tokens to which nothing is sent, since the feedback service
+    told that the app is gone from the device, or the gateway called the token invalid, or
+    somebody said so. A running agent takes up what changes by itself.
+
+      list                  say which they are, since when, and why
+      register              the app has registered the token: it is sent to again, if that
+                            is later than the time at which the app was found gone
+      suppress              nothing is sent to it any more, until it is registered
+      forget                nothing is known of it any more
+      --at TIME             when that was, if not now: UNIX seconds, or as in
+                            2026-12-24T18:00:00Z
+      --all                 list also tokens of which it is known that they were registered
+      --json                a line of JSON for each
+      -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
+      -o KEY=VALUE          a setting over it; may be given several times
+      -h, --help            print this
+
+    TOKEN is 64 hexadecimal digits in either case; - reads them from standard input, a line
+    each. Ends with 65 when a token stays suppressed that was to be registered.
+
+    """
+
+  private enum Action: Int {
+    case list, register, suppress, forget
+  }
+
+  private static var actions: InlineArray<4, StaticString> {
+    ["list", "register", "suppress", "forget"]
+  }
+
+  static func run(
+    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+  ) -> Int32 {
+    let options: InlineArray<3, Option> = [
+      Option("json"), Option("all"), Option("at", .required),
+    ]
+    var arguments = Arguments("token", count, values, options: options.span, usage: usage)
+    do throws(ExitStatus) {
+      var config = Config()
+      var isJSON = false
+      var isAll = false
+      var time: UInt32?
+      while let option = try arguments.next() {
+        switch option {
+        case 0: isJSON = true
+        case 1: isAll = true
+        default: time = try date(arguments)
+        }
+      }
+      let action = try action(arguments)
+      try arguments.readConfig(into: &config)
+      if action == .list {
+        if let operand = arguments.operand(1) {
+          throw arguments.fail(
+            .usage, "list takes no operands, but was given ", CString.span(operand))
+        }
+        return try list(config, isAll: isAll, isJSON: isJSON, arguments).rawValue
+      }
+      return try change(config, action, at: time, isJSON: isJSON, arguments).rawValue
+    } catch {
+      return error.rawValue
+    }
+  }
+
+  private static func action(_ arguments: borrowing Arguments) throws(ExitStatus) -> Action {
+    guard let operand = arguments.operand(0) else {
+      throw arguments.fail(.usage, "say what to do: list, register, suppress or forget", nil)
+    }
+    let word = CString.span(operand)
+    let actions = actions
+    for index in actions.indices where word.equals(actions[index]) {
+      if let action = Action(rawValue: index) { return action }
+    }
+    var text = Text()
+    text.append("takes list, register, suppress or forget, not ")
+    text.append(printable: word)
+    if let nearest = Nearest.match(word, among: actions.span) {
+      text.append(": did you mean ")
+      text.append(nearest)
+      text.append("?")
+    }
+    throw arguments.fail(.usage, text)
+  }
+
+  private static func date(_ arguments: borrowing Arguments) throws(ExitStatus) -> UInt32 {
+    let now = Clock.wallSeconds()
+    guard let seconds = TimeArgument.date(arguments.value(), now: now),
+      seconds <= UInt64(max(now, 0))
+    else {
+      throw arguments.fail(
+        .usage,
+        "--at must be a time that is past: UNIX seconds, or as in 2026-12-24T18:00:00Z, not ",
+        arguments.value())
+    }
+    return UInt32(clamping: seconds)
+  }
+
+  // MARK: - Listing
+
+  private static func list(
+    _ config: borrowing Config, isAll: Bool, isJSON: Bool, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> ExitStatus {
+    var message = Text()
+    let store: SuppressionDirectory
+    do throws(ExitStatus) {
+      store = try SuppressionDirectory(config.state.pointer, message: &message)
+    } catch {
+      throw arguments.fail(error, message)
+    }
+    var lines = TokenLines(isJSON: isJSON)
+    let listing = store.forEach { token, reason, time in
+      if isAll || reason != .registered { lines.say(token, time, reason.text) }
+    }
+    lines.flush()
+    switch listing {
+    case .whole: return .ok
+    case .damaged:
+      message.append(
+        "the list is damaged: this is what can be read of it; the agent makes it anew when it comes upon the damage, or tinypush token suppress"
+      )
+      throw arguments.fail(.dataRefused, message)
+    case .failed(let error):
+      let status = SuppressionDirectory.explain(
+        errno: error, config.state.pointer, in: &message)
+      throw arguments.fail(status, message)
+    }
+  }
+
+  // MARK: - Changing
+
+  private static func change(
+    _ config: borrowing Config, _ action: Action, at time: UInt32?, isJSON: Bool,
+    _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> ExitStatus {
+    guard arguments.operand(1) != nil else {
+      throw arguments.fail(.usage, "give a device token, or - for standard input", nil)
+    }
+    guard let now = time ?? Clock.time().wallSeconds.map({ UInt32(clamping: $0) }) else {
+      throw arguments.fail(
+        .tryLater, "this machine's clock is not set: say when that was, by --at", nil)
+    }
+    var message = Text()
+    var changes: TokenChanges
+    do throws(ExitStatus) {
+      changes = try TokenChanges(config.state.pointer, message: &message)
+    } catch {
+      throw arguments.fail(error, message)
+    }
+    var wanted: UInt64 = 0
+    var index = 1
+    while let operand = arguments.operand(index) {
+      index += 1
+      try TokenReader.forEach(operand, arguments) { token throws(ExitStatus) in
+        wanted += 1
+        try add(token, action, now, to: &changes, arguments)
+      }
+    }
+    var lines = TokenLines(isJSON: isJSON)
+    var said: UInt64 = 0
+    var areAll = true
+    let error = changes.finish { record, outcome in
+      said += 1
+      if action == .register, record.forbids() { areAll = false }
+      lines.say(record.token.bytes.span, record.time, words(action, record, outcome))
+    }
+    lines.flush()
+    guard error == 0 else {
+      let status = SuppressionDirectory.explain(
+        errno: error, config.state.pointer, in: &message)
+      message.append("; nothing has changed")
+      throw arguments.fail(status, message)
+    }
+    if changes.wasDamaged {
+      message.append("the suppression list in ")
+      message.append(printable: config.state.span)
+      message.append(SuppressionDirectory.mended)
+      _ = arguments.fail(.ok, message)
+      message.clear()
+    }
+    if !areAll {
+      message.append(
+        "what stays suppressed was found gone at that time, and not before it was registered")
+      throw arguments.fail(.dataRefused, message)
+    }
+    return .ok
+  }
+
+  private static func add(
+    _ token: DeviceToken, _ action: Action, _ time: UInt32, to changes: inout TokenChanges,
+    _ arguments: borrowing Arguments
+  ) throws(ExitStatus) {
+    switch action {
+    case .register:
+      changes.add(SuppressionRecord(token: token, time: time, reason: .registered))
+    case .suppress: changes.add(SuppressionRecord(token: token, time: time, reason: .byHand))
+    case .list, .forget:
+      guard changes.forget(token) else {
+        throw arguments.fail(
+          .usage, "forgets 1024 tokens at most at a time; nothing has changed", nil)
+      }
+    }
+  }
+
+  private static func words(
+    _ action: Action, _ record: SuppressionRecord, _ outcome: SuppressionMerge.Outcome
+  ) -> StaticString {
+    switch outcome {
+    case .forgotten: "forgotten"
+    case .new: "suppressed"
+    case .known: action == .register ? "stays suppressed" : "was suppressed already"
+    case .returned: "is sent to again"
+    case .registered: action == .suppress ? "registered since, so not suppressed" : "registered"
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import CLinux
+import TinyPush
+
+/// What commands say of device tokens, on standard output: a line each, for people or as JSON Lines.
+struct TokenLines: ~Copyable {
+  /// Room for one of the largest, in hex, at any time.
+  private static let lineMax = 2 * 65_535 + 512
+
+  private let isJSON: Bool
+  private var text = Text(capacity: 2 * lineMax)
+
+  init(isJSON: Bool) {
+    self.isJSON = isJSON
+  }
+
+  deinit { text.write(to: STDOUT_FILENO) }
+
+  /// `TIME TOKEN WORDS`, or an object with `token`, `time` (UNIX seconds) and `state`.
+  @inline(never)
+  mutating func say(_ token: Span<UInt8>, _ time: UInt32, _ state: StaticString) {
+    if isJSON {
+      text.append("{\"token\":\"")
+      text.append(hex: token)
+      text.append("\",\"time\":")
+      text.append(time)
+      text.append(",\"state\":\"")
+      text.append(state)
+      text.append("\"}\n")
+    } else {
+      text.append(utc: time)
+      text.append(" ")
+      text.append(hex: token)
+      text.append("  ")
+      text.append(state)
+      text.append("\n")
+    }
+    if text.count > Self.lineMax { flush() }
+  }
+
+  /// The last line.
+  mutating func say(_ words: borrowing Text) {
+    text.append(bytes: words.bytes)
+    text.append("\n")
+    flush()
+  }
+
+  mutating func flush() {
+    text.write(to: STDOUT_FILENO)
+    text.clear()
+  }
+}

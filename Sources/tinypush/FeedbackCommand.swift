@@ -10,7 +10,7 @@ enum FeedbackCommand {
     A running agent takes that up by itself. Once a day is enough.
 
       --json                a line of JSON for each device, and one with the sums
-      -q, --quiet           say only the sums
+      --quiet               say only the sums
       -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
       -o KEY=VALUE          a setting over it; may be given several times
       -h, --help            print this

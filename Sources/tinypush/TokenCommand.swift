@@ -118,7 +118,7 @@ enum TokenCommand {
       throw arguments.fail(error, message)
     }
     var lines = TokenLines(isJSON: isJSON)
-    let listing = store.forEach { token, reason, time in
+    let listing = store.list { token, reason, time in
       if isAll || reason != .registered { lines.say(token, time, reason.text) }
     }
     lines.flush()
@@ -160,7 +160,7 @@ enum TokenCommand {
     var index = 1
     while let operand = arguments.operand(index) {
       index += 1
-      try TokenReader.forEach(operand, arguments) { token throws(ExitStatus) in
+      try TokenReader.read(operand, arguments) { token throws(ExitStatus) in
         wanted += 1
         try add(token, action, now, to: &changes, arguments)
       }

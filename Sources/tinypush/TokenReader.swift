@@ -4,7 +4,7 @@ import TinyPush
 /// Device tokens as a command is given them: one, or `-` for those on standard input, a line each.
 enum TokenReader {
   /// Calls `body` with each of them; what is none is said, and thrown.
-  static func forEach(
+  static func read(
     _ operand: UnsafePointer<CChar>, _ arguments: borrowing Arguments,
     _ body: (DeviceToken) throws(ExitStatus) -> Void
   ) throws(ExitStatus) {

@@ -29,6 +29,7 @@ struct MappedFile: ~Copyable {
   /// The file of this name, or none where there is none.
   ///
   /// - Parameter error: on failure, the errno.
+  @inline(never)
   static func open(_ directory: Int32, _ name: StaticString, error: inout Int32) -> MappedFile? {
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
     guard let file = Descriptor(directory, name.cString, flags, error: &error) else {

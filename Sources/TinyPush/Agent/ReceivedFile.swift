@@ -18,6 +18,7 @@ struct ReceivedFile: ~Copyable {
   /// A new one. Nobody else has it as long as this lives.
   ///
   /// - Parameter error: on failure, the errno.
+  @inline(never)
   static func make(in directory: Int32, error: inout Int32) -> ReceivedFile? {
     for number in 0..<filesMax {
       let name = fileName(number)
@@ -38,6 +39,7 @@ struct ReceivedFile: ~Copyable {
   }
 
   /// What others have left behind: the one of this number, if there is one and nobody has it.
+  @inline(never)
   static func left(_ number: Int, in directory: Int32) -> ReceivedFile? {
     let name = fileName(number)
     var error: Int32 = 0
@@ -88,6 +90,7 @@ struct ReceivedFile: ~Copyable {
   }
 
   /// Adds the first `count` bytes of the room. Returns 0 or an errno.
+  @inline(never)
   mutating func append(_ count: Int) -> Int32 {
     ReceivedChunk.seal(buffer, count: count)
     var done = 0

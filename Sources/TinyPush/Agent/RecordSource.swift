@@ -26,6 +26,7 @@ final class RecordSource {
   /// A list.
   ///
   /// - Parameter error: on failure, the errno.
+  @inline(never)
   init?(_ directory: Int32, _ name: StaticString, error: inout Int32) {
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
     guard let file = Descriptor(directory, name.cString, flags, error: &error) else { return nil }
@@ -70,6 +71,7 @@ final class RecordSource {
   deinit {}
 
   /// The next record; nil at the end.
+  @inline(never)
   func nextRecord() -> SuppressionRecord? {
     while true {
       guard next < count || fill() else { return nil }
@@ -137,6 +139,7 @@ final class RecordSource {
   }
 
   /// Behind the records: the tokens of other sizes. What follows a damaged page is lost.
+  @inline(never)
   func readOthers(_ body: (Span<UInt8>, SuppressionRecord.Reason, UInt32) -> Void) {
     guard case .list = place else { return }
     var stored = OtherTokens.Stored()

@@ -20,6 +20,7 @@ public struct SuppressionDirectory: ~Copyable {
   /// Opens the directory, which is made if it is not there.
   ///
   /// - Parameter message: on failure, what is wrong, where, and what to do.
+  @inline(never)
   public init(_ path: UnsafePointer<CChar>, message: inout Text) throws(ExitStatus) {
     var error: Int32 = 0
     if mkdir(path, 0o750) != 0 && clinux_errno() != EEXIST { error = clinux_errno() }
@@ -33,6 +34,7 @@ public struct SuppressionDirectory: ~Copyable {
   deinit {}
 
   /// Says why nothing can be kept there.
+  @inline(never)
   static func explain(_ error: Int32, _ path: UnsafePointer<CChar>, in text: inout Text) {
     text.append("state ")
     text.append(printable: CString.span(path))
@@ -48,6 +50,7 @@ public struct SuppressionDirectory: ~Copyable {
   }
 
   /// Keeps others from changing anything, as long as the descriptor is open; nil when somebody else does.
+  @inline(never)
   static func lock(_ directory: Int32, isPatient: Bool) -> Descriptor? {
     var error: Int32 = 0
     guard let lock = Descriptor(directory, directory: ".", error: &error) else { return nil }

@@ -12,6 +12,7 @@ struct SuppressionFiles: ~Copyable {
   init() {}
 
   /// Opens the directory if it is not open, and takes up what somebody has put there in the place of what was.
+  @inline(never)
   mutating func refresh(_ path: UnsafePointer<CChar>, _ courier: inout Courier) {
     error = 0
     if store == nil { open(path) }
@@ -44,6 +45,7 @@ struct SuppressionFiles: ~Copyable {
 
   /// Puts what the courier has learned on disk, and mends what is damaged there. Whether it did, and whether something was
   /// damaged.
+  @inline(never)
   mutating func keep(
     _ path: UnsafePointer<CChar>, _ courier: inout Courier
   ) -> (isKept: Bool, wasDamaged: Bool) {

@@ -53,6 +53,7 @@ public struct SuppressionMerge: ~Copyable {
 
   // MARK: - Changes
 
+  @inline(never)
   public mutating func add(_ record: SuppressionRecord) {
     if runCount == Self.runMax { spillRun() }
     guard error == 0 else { return }
@@ -112,6 +113,7 @@ public struct SuppressionMerge: ~Copyable {
   ///
   /// - Parameter isWhole: whether the list itself is made anew, and not only what has changed lately where that will do.
   /// - Returns: whether it is on disk; if not, nothing has changed, and ``error`` says why.
+  @inline(never)
   public mutating func finish(
     isWhole: Bool, _ body: (SuppressionRecord, Outcome) -> Void
   ) -> Bool {
@@ -144,6 +146,7 @@ public struct SuppressionMerge: ~Copyable {
     return true
   }
 
+  @inline(never)
   private mutating func readOthers() {
     guard !hasOthers else { return }
     hasOthers = true
@@ -156,6 +159,7 @@ public struct SuppressionMerge: ~Copyable {
     if list.isDamaged { isListDamaged = true }
   }
 
+  @inline(never)
   private mutating func write(
     _ name: StaticString, _ recent: RecordSource?, _ list: RecordSource?,
     _ body: (SuppressionRecord, Outcome) -> Void
@@ -199,6 +203,7 @@ public struct SuppressionMerge: ~Copyable {
     }
   }
 
+  @inline(never)
   private mutating func mergeAll(
     _ sourceOfRecent: RecordSource?, _ sourceOfList: RecordSource?, into writer: inout ListWriter,
     _ body: (SuppressionRecord, Outcome) -> Void

@@ -66,6 +66,7 @@ struct TLSConnection: ~Copyable {
   // MARK: - Connecting
 
   /// Connects, however long it takes; whether it did.
+  @inline(never)
   mutating func connect(epoll: Int32, config: borrowing Config) -> Bool {
     var outcome = dial(epoll: epoll, at: Clock.now())
     while case .wants = outcome {
@@ -78,6 +79,7 @@ struct TLSConnection: ~Copyable {
   }
 
   /// Looks the name up afresh, and begins with the first of its addresses.
+  @inline(never)
   mutating func dial(epoll: Int32, at now: Instant) -> Outcome {
     hangUp(epoll: epoll, sayGoodbye: false)
     isOurFault = false
@@ -133,6 +135,7 @@ struct TLSConnection: ~Copyable {
   }
 
   /// The socket is ready, or its time is over: goes on with what is under way.
+  @inline(never)
   mutating func proceed(
     epoll: Int32, at now: Instant, config: borrowing Config
   ) -> Outcome {

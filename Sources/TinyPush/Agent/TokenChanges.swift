@@ -45,7 +45,7 @@ extension SuppressionDirectory {
   }
 
   /// Everything that is known: tokens of the usual size in their order, and then the others.
-  public func forEach(
+  public func list(
     _ body: (Span<UInt8>, SuppressionRecord.Reason, UInt32) -> Void
   ) -> Listing {
     var error: Int32 = 0

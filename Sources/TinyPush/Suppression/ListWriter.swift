@@ -16,6 +16,7 @@ public struct ListWriter: ~Copyable {
   deinit {}
 
   /// They must come sorted by token, each token once.
+  @inline(never)
   public mutating func add(_ record: SuppressionRecord) {
     if count == SuppressionPage.recordsMax { endPage(.records) }
     let start = SuppressionPage.headByteCount + count * SuppressionRecord.byteCount
@@ -26,6 +27,7 @@ public struct ListWriter: ~Copyable {
   /// Writes what is left. Returns 0 or an errno.
   public mutating func finish() -> Int32 { finish(OtherTokens()) }
 
+  @inline(never)
   mutating func finish(_ others: borrowing OtherTokens) -> Int32 {
     if count > 0 { endPage(.records) }
     recordPages = number

@@ -17,6 +17,7 @@ struct MergeQueue: ~Copyable {
   var head: Entry? { count > 0 ? entries[0] : nil }
 
   /// A source's first record.
+  @inline(never)
   mutating func add(_ record: SuppressionRecord, from source: Int) {
     var place = count
     count += 1
@@ -30,6 +31,7 @@ struct MergeQueue: ~Copyable {
   /// Passes the head over.
   ///
   /// - Parameter record: the next one of its source; nil: it is at its end.
+  @inline(never)
   mutating func replaceHead(_ record: SuppressionRecord?) {
     if let record {
       entries[0].record = record

@@ -28,6 +28,7 @@ struct OtherTokens: ~Copyable {
   }
 
   /// Adds a token, or what holds by now of one that is there. Whether there was room, and whether it was not suppressed before.
+  @inline(never)
   mutating func insert(
     _ token: Span<UInt8>, time: UInt32, reason: SuppressionRecord.Reason
   ) -> (isKept: Bool, isNew: Bool) {

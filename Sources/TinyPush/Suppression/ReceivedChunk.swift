@@ -11,6 +11,7 @@ struct ReceivedChunk {
   private let sum: UInt64
 
   /// Of a head; nil when it is none.
+  @inline(never)
   init?(head: Span<UInt8>) {
     guard head.count == Self.headByteCount, head.bigEndian32(at: 8) == Self.magic else {
       return nil
@@ -24,6 +25,7 @@ struct ReceivedChunk {
   func holds(_ bytes: Span<UInt8>) -> Bool { bytes.count == count && Self.sum(bytes) == sum }
 
   /// Writes the head of the `count` bytes that stand in `buffer` behind the room for it.
+  @inline(never)
   static func seal(_ buffer: borrowing FixedBuffer<UInt8>, count: Int) {
     let sum = sum(buffer.looseSpan(headByteCount..<headByteCount + count))
     buffer.store(bigEndian: UInt32(truncatingIfNeeded: sum >> 32), at: 0)

@@ -35,6 +35,7 @@ struct Suppression: ~Copyable {
     return false
   }
 
+  @inline(never)
   private mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
     var known = list.find(token)
     if let other = recent.find(token), known.map({ other.outweighs($0) }) ?? true { known = other }

@@ -39,6 +39,7 @@ public struct SuppressionList: ~Copyable {
   public var isEmpty: Bool { recordPages == 0 }
 
   /// What is known of a token; nil: nothing.
+  @inline(never)
   public mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
     var low = 0
     var high = recordPages
@@ -61,6 +62,7 @@ public struct SuppressionList: ~Copyable {
     return nil
   }
 
+  @inline(never)
   private mutating func isGood(_ page: Int) -> Bool {
     let bit = UInt64(1) << UInt64(page % 64)
     if seen[page / 64] & bit != 0 { return true }

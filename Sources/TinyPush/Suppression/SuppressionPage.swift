@@ -34,6 +34,7 @@ struct SuppressionPage {
   }
 
   /// Of a page's bytes; nil when they are damaged.
+  @inline(never)
   init?(_ bytes: Span<UInt8>) {
     guard bytes.count == Self.byteCount, bytes.bigEndian32(at: 8) == Self.magic,
       let kind = Kind(rawValue: bytes.bigEndian32(at: 16))
@@ -52,6 +53,7 @@ struct SuppressionPage {
   }
 
   /// Writes the head, and zeros behind what the page at the start of `buffer` holds.
+  @inline(never)
   func seal(_ buffer: borrowing FixedBuffer<UInt8>) {
     let used =
       Self.headByteCount + Int(count) * (kind == .records ? SuppressionRecord.byteCount : 1)

@@ -34,6 +34,7 @@ public struct SuppressionRecord: BitwiseCopyable {
   /// On disk: `token:32 | time:4 | reason:1 | 0:3`, big-endian.
   static let byteCount = 40
 
+  @inline(never)
   init?(_ bytes: Span<UInt8>) {
     guard bytes.count == Self.byteCount, let reason = Reason(rawValue: bytes[36]),
       let token = DeviceToken(bytes: bytes.extracting(0..<DeviceToken.byteCount))

@@ -10,6 +10,7 @@ public struct FeedbackReader: ~Copyable {
 
   /// Takes bytes from `place` on, which is moved behind what was taken. Whether a tuple is whole: ``timestamp`` and ``token``
   /// are its own until the next call. `false`: all was taken.
+  @inline(never)
   public mutating func next(in bytes: Span<UInt8>, at place: inout Int) -> Bool {
     if isWhole {
       isWhole = false

@@ -72,7 +72,7 @@ import Testing
       Row("half a tuple", ending("close", after: 20), status: 75, says: "in the middle of a tuple"),
       Row("it hangs up", ["--slam"], status: 69, says: "no feedback from localhost"),
       Row(
-        "no handshake", ["--hang"], ["connect-timeout=500ms"], status: 69,
+        "no handshake", ["--hang"], ["connect-timeout=1s"], status: 69,
         says: "no feedback from localhost", "timed out"),
     ]
 

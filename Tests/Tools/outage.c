@@ -40,7 +40,7 @@ static struct {
   uint64_t calls, received, safe;
 } none, *seen = &none;
 static uint64_t fatal;
-static int is_active;
+static int is_active, is_kill;
 static const char *kind, *state, *shadow;
 
 /* --- what is on disk ------------------------------------------------------------------------------------------- */
@@ -148,7 +148,7 @@ static void restore(void) {
 /* --- the calls ------------------------------------------------------------------------------------------------- */
 
 static void end(void) {
-  if (strcmp(kind, "kill") != 0) restore();
+  if (!is_kill) restore();
   kill(getpid(), SIGKILL);
   for (;;) pause();
 }
@@ -171,19 +171,20 @@ __attribute__((constructor)) static void start(void) {
   seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (seen == MAP_FAILED) fail("mmap");
   close(file);
+  is_active = 1;
+  is_kill = strcmp(kind, "kill") == 0;
   struct stat information;
-  DIR *directory = listing(state);
+  DIR *directory = is_kill ? NULL : listing(state);
   while ((name = next(directory, &information)) != NULL) {
-    int content = openat(dirfd(directory), name, O_RDONLY | O_CLOEXEC);
+    int content = NEXT(openat)(dirfd(directory), name, O_RDONLY | O_CLOEXEC);
     if (content >= 0) keep_content(content);
     close(content);
   }
-  keep_names();
-  is_active = 1;
+  if (!is_kill) keep_names();
 }
 
 int mbedtls_ssl_read(void *session, unsigned char *bytes, size_t size) {
-  uint64_t at_risk = is_active && strcmp(kind, "kill") != 0 ? UNSYNCED : 0;
+  uint64_t at_risk = is_kill ? 0 : UNSYNCED;
   if (size > 0 && seen->received > seen->safe + at_risk) seen->safe = seen->received - at_risk;
   point();
   int (*read_next)(void *, unsigned char *, size_t) = dlsym(RTLD_NEXT, "mbedtls_ssl_read");
@@ -267,7 +268,7 @@ int ftruncate(int file, off_t size) {
 int fdatasync(int file) {
   point();
   int result = NEXT(fdatasync)(file);
-  if (result == 0 && is_active) keep_content(file);
+  if (result == 0 && is_active && !is_kill) keep_content(file);
   return result;
 }
 
@@ -275,7 +276,7 @@ int fsync(int file) {
   point();
   int result = NEXT(fsync)(file);
   struct stat information, looked_after;
-  if (result != 0 || !is_active) return result;
+  if (result != 0 || !is_active || is_kill) return result;
   keep_content(file);
   if (fstat(file, &information) == 0 && stat(state, &looked_after) == 0 && information.st_ino == looked_after.st_ino &&
       information.st_dev == looked_after.st_dev)

@@ -141,6 +141,7 @@ public struct SuppressionMerge: ~Copyable {
     guard list != nil || error == ENOENT else { return false }
     error = 0
     guard write(SuppressionDirectory.listName, recent, list, body) else { return false }
+    total += others.suppressed
     // All of it is in the list by now.
     unlinkat(directory, SuppressionDirectory.recentName.cString, 0)
     return true

@@ -154,6 +154,7 @@ public struct SuppressionMerge: ~Copyable {
     guard open(SuppressionDirectory.listName, &list),
       write(SuppressionDirectory.listName, recent, list, body)
     else { return false }
+    total += others.suppressed
     // All of it is in the list by now.
     unlinkat(directory, SuppressionDirectory.recentName.cString, 0)
     return true

@@ -181,7 +181,6 @@ import Testing
     try first.device(box, "add", "pad", "--topic", "com.example.mail")
     try first.device(box, "uninstall", "pad", "--topic", "com.example.mail")
     try first.device(box, "offline", "phone")
-    let now = Int(Date.now.timeIntervalSince1970)
     try first.device(box, "add", "old")
     let old = try first.token(box, "token", "old")
     try first.device(box, "offline", "old")
@@ -189,10 +188,13 @@ import Testing
     try send(
       [
         frame(token: phone, payload: payload, identifier: 1, expiration: soon),
-        frame(token: old, identifier: 2, expiration: now + 1),
+        frame(token: old, identifier: 2, expiration: soon),
       ], to: first, in: box)
     let before = try first.device(box, "list", "--json").output
     first.child.kill()
+    // It expires while no sandbox runs.
+    let stored = "sandbox/devices/old/com.example.tinypush/stored"
+    try box.write(box.text(stored).replacing(" \(soon) ", with: " 1000 "), to: stored)
     let second = try Sandbox(in: box, hasDevices: true)
     func devices(_ lines: String) -> [Substring] {
       // What has expired is not kept.

@@ -154,6 +154,7 @@ public struct SuppressionMerge: ~Copyable {
     guard open(SuppressionDirectory.listName, &list),
       write(SuppressionDirectory.listName, recent, list, body)
     else { return false }
+    total += others.suppressed
     // All of it is in the list by now.
     unlinkat(directory, SuppressionDirectory.recentName.cString, 0)
     return true
@@ -183,9 +184,19 @@ public struct SuppressionMerge: ~Copyable {
       let file = Descriptor(
         directory, draft.cString, O_WRONLY | O_CREAT | O_EXCL, 0o640, error: &error)
     else { return false }
+    // Where the list itself stays, what it says of the changed tokens is looked up.
+    var mapped = MappedFile()
+    if list == nil {
+      guard
+        let found = MappedFile.open(directory, SuppressionDirectory.listName, error: &error)
+      else { return false }
+      mapped = found
+    }
+    var untouched = SuppressionList(mapped.bytes)
     let number = file.number
     var writer = ListWriter { Descriptor.writeAll(number, $0, $1) }
-    mergeAll(recent, list, into: &writer, body)
+    mergeAll(recent, list, &untouched, into: &writer, body)
+    extendLifetime(mapped)
     if error == 0 {
       error = list == nil && !hasNewOthers ? writer.finish(OtherTokens()) : writer.finish(others)
     }
@@ -214,7 +225,8 @@ public struct SuppressionMerge: ~Copyable {
 
   @inline(never)
   private mutating func mergeAll(
-    _ sourceOfRecent: RecordSource?, _ sourceOfList: RecordSource?, into writer: inout ListWriter,
+    _ recent: RecordSource?, _ list: RecordSource?, _ untouched: inout SuppressionList,
+    into writer: inout ListWriter,
     _ body: (SuppressionRecord, Outcome) -> Void
   ) {
     Self.sort(run, runCount)
@@ -229,13 +241,8 @@ public struct SuppressionMerge: ~Copyable {
     }
     sources.append(RecordSource(UnsafeBufferPointer(rebasing: run.room()[..<runCount])))
     let changes = sources.count
-    if let sourceOfRecent { sources.append(sourceOfRecent) }
-    if let sourceOfList { sources.append(sourceOfList) }
-    // What stays in the list is looked up there.
-    var unread: Int32 = 0
-    let name = sourceOfList == nil ? SuppressionDirectory.listName : ""
-    let file = MappedFile.open(directory, name, error: &unread) ?? MappedFile()
-    var list = SuppressionList(file.bytes)
+    if let recent { sources.append(recent) }
+    if let list { sources.append(list) }
     var queue = MergeQueue(sources: sources.count)
     for index in 0..<sources.count {
       if let record = sources[index].nextRecord() { queue.add(record, from: index) }
@@ -260,6 +267,11 @@ public struct SuppressionMerge: ~Copyable {
         if let known { body(known, .forgotten) }
         continue
       }
+      if change != nil, let other = untouched.find(first.record.token),
+        known.map({ other.outweighs($0) }) ?? true
+      {
+        known = other
+      }
       var result = first.record
       if let change, let known {
         result = change.outweighs(known) ? change : known
@@ -268,10 +280,6 @@ public struct SuppressionMerge: ~Copyable {
       }
       if result.forbids() { total += 1 }
       if change != nil {
-        if let other = list.find(result.token), known.map({ other.outweighs($0) }) ?? true {
-          known = other
-          if other.outweighs(result) { result = other }
-        }
         let wasSuppressed = known?.forbids() ?? false
         if result.forbids() {
           body(result, wasSuppressed ? .known : .new)
@@ -283,6 +291,5 @@ public struct SuppressionMerge: ~Copyable {
       error = writer.error
     }
     for index in 0..<changes where sources[index].isDamaged { error = EIO }
-    extendLifetime(file)
   }
 }

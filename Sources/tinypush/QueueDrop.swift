@@ -13,6 +13,7 @@ struct QueueDrop: ~Copyable {
 
   deinit { text.write(to: STDOUT_FILENO) }
 
+  @inline(never)
   static func run(
     _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments
   ) -> ExitStatus {
@@ -42,11 +43,13 @@ struct QueueDrop: ~Copyable {
     return drop.finish(queue, arguments)
   }
 
+  @inline(never)
   private mutating func flush() {
     text.write(to: STDOUT_FILENO)
     text.clear()
   }
 
+  @inline(never)
   private mutating func remove(
     _ file: borrowing QueueFile, _ queue: borrowing Queue, _ arguments: borrowing Arguments
   ) {
@@ -80,6 +83,7 @@ struct QueueDrop: ~Copyable {
     if text.count > 16_384 { flush() }
   }
 
+  @inline(never)
   private mutating func finish(
     _ queue: borrowing Queue, _ arguments: borrowing Arguments
   ) -> ExitStatus {

@@ -23,6 +23,7 @@ struct QueueList: ~Copyable {
 
   deinit { text.write(to: STDOUT_FILENO) }
 
+  @inline(never)
   static func run(
     _ queue: borrowing Queue, _ order: QueueCommand.Order, _ config: borrowing Config,
     _ arguments: borrowing Arguments
@@ -41,6 +42,7 @@ struct QueueList: ~Copyable {
     return status
   }
 
+  @inline(never)
   private mutating func flush() {
     text.write(to: STDOUT_FILENO)
     text.clear()
@@ -48,6 +50,7 @@ struct QueueList: ~Copyable {
 
   // MARK: - A file
 
+  @inline(never)
   private mutating func say(_ file: borrowing QueueFile) {
     var found = NotificationCount.Result()
     why.clear()
@@ -58,6 +61,7 @@ struct QueueList: ~Copyable {
   }
 
   /// Puts together why it is there. Returns a word for that which stays the same.
+  @inline(never)
   private mutating func explain(
     _ file: borrowing QueueFile, _ found: inout NotificationCount.Result
   ) -> StaticString {
@@ -96,6 +100,7 @@ struct QueueList: ~Copyable {
     }
   }
 
+  @inline(never)
   private mutating func explainDue(_ file: borrowing QueueFile) -> StaticString {
     guard let due = file.due else {
       why.append("no file of the agent's: it does not touch it")
@@ -114,6 +119,7 @@ struct QueueList: ~Copyable {
   }
 
   /// Puts together the first reason; false: there is none.
+  @inline(never)
   private mutating func explainFailure(
     _ file: borrowing QueueFile, _ found: inout NotificationCount.Result
   ) -> Bool {
@@ -130,6 +136,7 @@ struct QueueList: ~Copyable {
     return true
   }
 
+  @inline(never)
   private mutating func sayLine(_ file: borrowing QueueFile, _ found: NotificationCount.Result) {
     if files[0] + files[1] + files[2] == 0 {
       text.append("     AGE      SIZE  NOTIFICATIONS  NAME                            WHY\n")
@@ -155,6 +162,7 @@ struct QueueList: ~Copyable {
     text.append("\n")
   }
 
+  @inline(never)
   private mutating func pad(_ field: borrowing Text, to width: Int) {
     for _ in field.count..<max(width, field.count) { text.append(" ") }
     text.append(field)
@@ -173,6 +181,7 @@ struct QueueList: ~Copyable {
     text.append(units[unit])
   }
 
+  @inline(never)
   private mutating func sayJSON(
     _ file: borrowing QueueFile, _ found: NotificationCount.Result, _ code: StaticString
   ) {
@@ -200,6 +209,7 @@ struct QueueList: ~Copyable {
     text.append("}\n")
   }
 
+  @inline(never)
   private mutating func saySum(_ order: QueueCommand.Order) {
     var isFirst = true
     for index in 0..<3 {

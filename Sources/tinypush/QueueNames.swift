@@ -4,6 +4,7 @@ import TinyPush
 /// The files that a command is told by their names.
 enum QueueNames {
   /// Calls `body` with each name that is given, those on standard input included.
+  @inline(never)
   static func forEach(
     _ order: QueueCommand.Order, _ arguments: borrowing Arguments, _ body: (Span<UInt8>) -> Void
   ) -> ExitStatus {
@@ -62,6 +63,7 @@ enum QueueNames {
     throw .usage
   }
 
+  @inline(never)
   private static func look(
     for name: Span<UInt8>, _ queue: borrowing Queue, _ order: QueueCommand.Order,
     _ message: inout Text
@@ -83,6 +85,7 @@ enum QueueNames {
     return queue.file(named: name, in: found)
   }
 
+  @inline(never)
   private static func appendPlaces(_ order: QueueCommand.Order, to text: inout Text) {
     var isFirst = true
     for index in 0..<3 {
@@ -97,9 +100,11 @@ enum QueueNames {
   // MARK: - As they are said
 
   /// A name for people, which may be given to the commands again.
+  @inline(never)
   static func append(_ name: Span<UInt8>, to text: inout Text) { text.append(printable: name) }
 
   /// A name for programs: as it is where JSON can say it.
+  @inline(never)
   static func append(json name: Span<UInt8>, to text: inout Text) {
     var index = 0
     while index < name.count {
@@ -115,6 +120,7 @@ enum QueueNames {
   }
 
   /// Undoes `\xNN`. Whether there was any.
+  @inline(never)
   private static func unescape(_ name: Span<UInt8>, to text: inout Text) -> Bool {
     var index = 0
     var isEscaped = false

@@ -18,6 +18,7 @@ struct QueueRetry: ~Copyable {
 
   deinit { text.write(to: STDOUT_FILENO) }
 
+  @inline(never)
   static func run(
     _ queue: borrowing Queue, _ order: QueueCommand.Order, _ config: borrowing Config,
     _ arguments: borrowing Arguments
@@ -35,6 +36,7 @@ struct QueueRetry: ~Copyable {
     }
   }
 
+  @inline(never)
   private mutating func run(
     _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments
   ) {
@@ -58,6 +60,7 @@ struct QueueRetry: ~Copyable {
     if reading != .ok { status = reading }
   }
 
+  @inline(never)
   private mutating func flush() {
     text.write(to: STDOUT_FILENO)
     text.clear()
@@ -65,6 +68,7 @@ struct QueueRetry: ~Copyable {
 
   // MARK: - A file
 
+  @inline(never)
   private mutating func again(_ file: borrowing QueueFile, _ arguments: borrowing Arguments) {
     var reasons = Text(capacity: 32_768)
     var said = 0
@@ -100,6 +104,7 @@ struct QueueRetry: ~Copyable {
     }
   }
 
+  @inline(never)
   private mutating func say(
     _ file: borrowing QueueFile, _ result: Retry.Result, _ reasons: borrowing Text, _ said: Int
   ) {
@@ -133,6 +138,7 @@ struct QueueRetry: ~Copyable {
     }
   }
 
+  @inline(never)
   private mutating func sayJSON(
     _ file: borrowing QueueFile, _ result: Retry.Result, _ reasons: borrowing Text
   ) {
@@ -153,6 +159,7 @@ struct QueueRetry: ~Copyable {
     text.append("]}\n")
   }
 
+  @inline(never)
   private func explain(
     _ problem: Retry.Problem, _ file: borrowing QueueFile, _ arguments: borrowing Arguments
   ) -> ExitStatus {

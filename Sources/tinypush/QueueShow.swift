@@ -9,6 +9,7 @@ struct QueueShow: ~Copyable {
 
   deinit { text.write(to: STDOUT_FILENO) }
 
+  @inline(never)
   static func run(
     _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments
   ) -> ExitStatus {
@@ -35,11 +36,13 @@ struct QueueShow: ~Copyable {
     return reading == .ok ? status : reading
   }
 
+  @inline(never)
   private mutating func flush() {
     text.write(to: STDOUT_FILENO)
     text.clear()
   }
 
+  @inline(never)
   private mutating func say(
     _ file: borrowing QueueFile, _ status: inout ExitStatus, _ arguments: borrowing Arguments
   ) {
@@ -77,6 +80,7 @@ struct QueueShow: ~Copyable {
   }
 
   /// The reasons in a file of `failed/`, before its lines.
+  @inline(never)
   private mutating func sayReasons(_ file: borrowing QueueFile) {
     let isWhole = file.forEachRefusal { refusal in
       text.append("refused: ")
@@ -100,6 +104,7 @@ struct QueueShow: ~Copyable {
   /// Appends text as a person can read it: what would steer a terminal, turn its lines around or is no UTF-8 comes as `\xNN`.
   ///
   /// - Returns: how many bytes of it are done; the rest is the beginning of a character.
+  @inline(never)
   private mutating func append(_ bytes: Span<UInt8>, isWhole: Bool) -> Int {
     var index = 0
     while index < bytes.count {

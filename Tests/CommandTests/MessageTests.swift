@@ -66,7 +66,7 @@ import Testing
 
   // MARK: - help
 
-  @Test(arguments: ["", "run", "send", "check", "status", "sandbox"])
+  @Test(arguments: ["", "run", "send", "check", "queue", "status", "sandbox"])
   func `every command has its help`(command: String) throws {
     let box = try Box()
     defer { box.end() }

@@ -140,6 +140,7 @@ public struct Retry: ~Copyable {
   }
 
   /// The name of the file beside another one; what is too long is cut, as the agent does.
+  @inline(never)
   private static func name(_ base: Span<UInt8>, _ suffix: StaticString) -> CString {
     var text = Text(capacity: 300)
     let room = Int(NAME_MAX) - suffix.utf8CodeUnitCount
@@ -153,6 +154,7 @@ public struct Retry: ~Copyable {
   /// - Parameters:
   ///   - reasons: the file with the reasons; less than 0: there is none.
   ///   - fullName: its name, of which the first `base` bytes are that of the file that was delivered.
+  @inline(never)
   private mutating func retry(
     _ reasons: Int32, _ fullName: Span<UInt8>, base baseBytes: Int,
     _ body: (borrowing Text, UInt64) -> Void
@@ -208,6 +210,7 @@ public struct Retry: ~Copyable {
   }
 
   /// Renames the file, and waits until nobody writes to it any more.
+  @inline(never)
   private func claim(
     _ name: borrowing CString, as claimed: borrowing CString, _ information: stat
   ) throws(Problem) {
@@ -229,6 +232,7 @@ public struct Retry: ~Copyable {
   }
 
   /// Sends the whole file, behind what was refused of it.
+  @inline(never)
   private mutating func copy(
     _ file: Int32, to box: borrowing DropBox, _ reading: inout Reading
   ) throws(Problem) {
@@ -246,6 +250,7 @@ public struct Retry: ~Copyable {
   }
 
   /// The agent has begun a file of that name: what stays goes to its end.
+  @inline(never)
   private mutating func append(
     _ left: borrowing DropBox, to name: consuming CString
   ) throws(Problem) {
@@ -271,6 +276,7 @@ public struct Retry: ~Copyable {
   // MARK: - Lines
 
   /// Reads to the end of the file, once nobody writes to it.
+  @inline(never)
   private mutating func readOn(
     _ reading: inout Reading, _ sent: borrowing DropBox, _ left: borrowing DropBox,
     _ body: (borrowing Text, UInt64) -> Void
@@ -306,6 +312,7 @@ public struct Retry: ~Copyable {
   }
 
   /// - Parameter isEnded: whether it is the line's end; else it is longer than the buffer.
+  @inline(never)
   private mutating func take(
     _ line: Span<UInt8>, isEnded: Bool, _ reading: inout Reading, _ sent: borrowing DropBox,
     _ left: borrowing DropBox, _ body: (borrowing Text, UInt64) -> Void
@@ -341,6 +348,7 @@ public struct Retry: ~Copyable {
   // MARK: - A notification
 
   /// Puts into the draft what is sent again; else says why nothing is.
+  @inline(never)
   private mutating func compose(_ refusal: borrowing Refusal, _ line: Span<UInt8>) -> Bool {
     guard !refusal.notification.isEmpty else {
       why.append(
@@ -387,6 +395,7 @@ public struct Retry: ~Copyable {
   }
 
   /// The notification that a text is, if it may be sent; else says why not.
+  @inline(never)
   private mutating func check(_ text: Span<UInt8>) -> Notification? {
     var reader = NotificationReader()
     switch reader.next(in: text, isWhole: true, rules, &findings) {
@@ -398,6 +407,7 @@ public struct Retry: ~Copyable {
   }
 
   /// For one token alone, in its language.
+  @inline(never)
   private mutating func readdress(
     _ notification: Notification, of text: Span<UInt8>, to token: DeviceToken
   ) {
@@ -420,6 +430,7 @@ public struct Retry: ~Copyable {
   }
 
   /// Whether the recipients file, for the sake of which it was refused, is right by now.
+  @inline(never)
   private mutating func isGood(_ refusal: borrowing Refusal) -> Bool {
     why.append("recipients file ")
     why.append(refusal.list)
@@ -441,6 +452,7 @@ public struct Retry: ~Copyable {
 
   // MARK: - What is written
 
+  @inline(never)
   private static func makeBox(_ spool: UnsafePointer<CChar>) throws(Problem) -> DropBox {
     do throws(DropBox.Problem) {
       return try DropBox(spool)
@@ -449,6 +461,7 @@ public struct Retry: ~Copyable {
     }
   }
 
+  @inline(never)
   private static func write(_ bytes: Span<UInt8>, to box: borrowing DropBox) throws(Problem) {
     do throws(DropBox.Problem) {
       try box.write(bytes)
@@ -457,6 +470,7 @@ public struct Retry: ~Copyable {
     }
   }
 
+  @inline(never)
   private static func drop(
     _ box: inout DropBox, in directory: StaticString, as name: Span<UInt8>
   ) throws(Problem) -> Bool {

@@ -95,8 +95,11 @@ struct QueueList: ~Copyable {
       return agent.code
     case .later: return explainDue(file)
     case .failed:
-      why.append("here as a whole: its reasons are in the file without the last part of the name")
-      return "whole"
+      why.append(
+        file.isWhole
+          ? "here as a whole: what was wrong is in the file without the last part of this name"
+          : "no file of the agent's")
+      return file.isWhole ? "whole" : "no-file"
     }
   }
 

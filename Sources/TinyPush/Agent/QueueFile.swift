@@ -50,6 +50,9 @@ public struct QueueFile: ~Copyable {
   /// Whether it is there for the agent, or from it.
   public var isSpooled: Bool { isRegular && (place != .new || Courier.isFileName(name)) }
 
+  /// Whether it lies in `failed/` as a whole, and another one says why.
+  public var isWhole: Bool { place == .failed && Retry.reasonsBase(of: name) != nil }
+
   /// What can be told of it by itself.
   public enum State {
     /// Nothing speaks against it.
@@ -139,7 +142,7 @@ public struct NotificationCount: ~Copyable {
         }
         bytes += count
         offset += Int64(count)
-        isWhole = count == 0
+        isWhole = count == 0 || offset >= file.size
       }
     }
   }

@@ -129,7 +129,7 @@ public struct Retry: ~Copyable {
   }
 
   /// How much of the name is that of the file with the reasons; nil: it is no whole file.
-  private static func reasonsBase(of name: Span<UInt8>) -> Int? {
+  static func reasonsBase(of name: Span<UInt8>) -> Int? {
     base(of: name, unreadSuffix) ?? base(of: name, originalSuffix)
   }
 
@@ -182,7 +182,7 @@ public struct Retry: ~Copyable {
     if reasons >= 0 {
       if !isClaimed { try claim(name, as: claimed, information) }
       try readOn(&reading, sent, left, body)
-      reading.hash.add(UInt64(information.st_ino))
+      try add(reasons, to: &reading.hash)
     }
     if unread >= 0 { try copy(unread, to: sent, &reading) }
 
@@ -209,7 +209,15 @@ public struct Retry: ~Copyable {
     return reading.result
   }
 
-  /// Renames the file, and waits until nobody writes to it any more.
+  /// What tells the file from others, and stays when it is renamed: the same refusal, met once more, is another one.
+  private func add(_ file: Int32, to hash: inout Hash) throws(Problem) {
+    var information = stat()
+    guard fstat(file, &information) == 0 else { throw .failed(clinux_errno()) }
+    hash.add(UInt64(information.st_ino))
+    hash.add(UInt64(bitPattern: clinux_modify_time_ns(&information)))
+  }
+
+  /// Renames the file, so that nobody begins to write to it any more.
   @inline(never)
   private func claim(
     _ name: borrowing CString, as claimed: borrowing CString, _ information: stat
@@ -281,11 +289,15 @@ public struct Retry: ~Copyable {
     _ reading: inout Reading, _ sent: borrowing DropBox, _ left: borrowing DropBox,
     _ body: (borrowing Text, UInt64) -> Void
   ) throws(Problem) {
+    var writer = clinux_is_being_written(reading.file)
     var tries = 0
-    while clinux_is_being_written(reading.file) == 1, tries < Self.writerTries {
+    while writer == 1, tries < Self.writerTries {
       tries += 1
       poll(nil, 0, 10)
+      writer = clinux_is_being_written(reading.file)
     }
+    // Of somebody else's file that may not be asked.
+    if writer < 0 { poll(nil, 0, 10) }
     while true {
       let room = input.room(from: reading.bytes)
       let count = Descriptor.read(reading.file, room, at: reading.offset)

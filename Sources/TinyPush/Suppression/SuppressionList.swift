@@ -41,25 +41,66 @@ public struct SuppressionList: ~Copyable {
   /// What is known of a token; nil: nothing.
   @inline(never)
   public mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
-    var low = 0
-    var high = recordPages
-    // The last page that begins no later than the token: it is in `low..<high`.
-    while high - low > 1 {
-      let middle = (low + high) / 2
-      guard isGood(middle) else { return nil }
-      if record(middle, 0).map({ token < $0.token }) ?? true { high = middle } else { low = middle }
-    }
-    guard low < recordPages, isGood(low) else { return nil }
+    guard let page = page(of: token) else { return nil }
+    let key = Self.key(token)
     var first = 0
-    var end = Int(
-      UnsafeRawPointer(address(low)).loadUnaligned(fromByteOffset: 24, as: UInt32.self).bigEndian)
+    var end = Int(page.loadUnaligned(fromByteOffset: 24, as: UInt32.self).bigEndian)
     while first < end {
       let middle = (first + end) / 2
-      guard let record = record(low, middle) else { return nil }
-      if record.token == token { return record }
-      if token < record.token { end = middle } else { first = middle + 1 }
+      let start = SuppressionPage.headByteCount + middle * SuppressionRecord.byteCount
+      let record = page + start
+      if Self.isAfter(record, key, token) {
+        end = middle
+      } else {
+        let bytes = record.assumingMemoryBound(to: UInt8.self)
+        let span = Span(_unsafeStart: bytes, count: SuppressionRecord.byteCount)
+        if let found = SuppressionRecord(span), found.token == token { return found }
+        first = middle + 1
+      }
     }
     return nil
+  }
+
+  /// The page on which a token stands, if it does: the last one that begins no later. Tokens are spread evenly, so the search
+  /// begins where it should be, and touches few pages.
+  private mutating func page(of token: DeviceToken) -> UnsafeRawPointer? {
+    let key = Self.key(token)
+    var low = 0
+    var high = recordPages
+    guard high > 0 else { return nil }
+    var place = Int(key.multipliedFullWidth(by: UInt64(high)).high)
+    var step = 1
+    while high - low > 1 {
+      guard isGood(place) else { return nil }
+      let isAfter = Self.isAfter(address(place) + SuppressionPage.headByteCount, key, token)
+      if isAfter { high = place } else { low = place }
+      if low == 0 && isAfter && high > step {
+        place = high - step
+      } else if high == recordPages && !isAfter && low + step < high {
+        place = low + step
+      } else {
+        place = (low + high) / 2
+      }
+      step *= 4
+    }
+    return isGood(low) ? address(low) : nil
+  }
+
+  /// The first bytes of a token, which compare as its bytes do.
+  private static func key(_ token: DeviceToken) -> UInt64 {
+    token.bytes.span.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self).bigEndian }
+  }
+
+  /// Whether a record stands behind a token.
+  @inline(__always)
+  private static func isAfter(
+    _ record: UnsafeRawPointer, _ key: UInt64, _ token: DeviceToken
+  ) -> Bool {
+    let other = record.loadUnaligned(as: UInt64.self).bigEndian
+    guard other == key else { return other > key }
+    let bytes = record.assumingMemoryBound(to: UInt8.self)
+    let span = Span(_unsafeStart: bytes, count: DeviceToken.byteCount)
+    return token.bytes.span.sorts(before: span)
   }
 
   @inline(never)
@@ -76,12 +117,6 @@ public struct SuppressionList: ~Copyable {
   }
 
   private func address(_ page: Int) -> UnsafeRawPointer { base! + page * SuppressionPage.byteCount }
-
-  private func record(_ page: Int, _ index: Int) -> SuppressionRecord? {
-    let start = SuppressionPage.headByteCount + index * SuppressionRecord.byteCount
-    return SuppressionRecord(
-      Self.page(base!, page).extracting(start..<start + SuppressionRecord.byteCount))
-  }
 
   /// The bytes of a page.
   @_lifetime(immortal)

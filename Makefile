@@ -47,6 +47,10 @@ build: build/$(ARCH)/tinypush ## build tinypush for this machine, or for ARCH=am
 board: $(BOARDS:%=build/%/tinypush) ## build tinypush for all boards: amd64, arm64 and armhf
 	@ls -l $^
 
+.PHONY: deb
+deb: $(BOARDS:%=build/%/tinypush) ## build Debian packages for all boards, in build/packages
+	@for architecture in $(BOARDS); do board/deb $$architecture build/packages || exit; done
+
 .PHONY: demo
 demo: build/$(HOST)/tinypush ## send notifications to a sandbox on this machine, and show them arrive
 	@board/demo $<

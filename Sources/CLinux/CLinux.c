@@ -168,11 +168,16 @@ int clinux_clock_was_set(int descriptor) {
 }
 
 void clinux_let_signals_end(int let) {
+  static sigset_t before;
+  if (!let) {
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return;
+  }
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
-  sigprocmask(let ? SIG_UNBLOCK : SIG_BLOCK, &signals, NULL);
+  sigprocmask(SIG_UNBLOCK, &signals, &before);
 }
 
 const char *clinux_error_text(int error) {

@@ -1,18 +1,22 @@
 import Foundation
 import Testing
 
-/// A small disk of its own that a box's spool lies on, or a directory of it, to be filled up or made read-only. `end()`, in
+/// A small disk of its own that a box's spool lies on, or a directory, to be filled up or made read-only. `end()`, in
 /// a `defer`, takes it away. It needs root, and says so.
 final class Disk {
   private let path: String
   private var fillers: [String] = []
 
   /// - Parameter options: tmpfs(5)'s.
-  init(under box: Box, at directory: String = "", _ options: String) throws {
-    path = box.spool + directory
+  init(at path: String, _ options: String) throws {
+    self.path = path
     guard mount("tinypush", path, "tmpfs", 0, options) == 0 else {
       throw Failure("mount: \(String(cString: strerror(errno))); these tests are run as root")
     }
+  }
+
+  convenience init(under box: Box, at directory: String = "", _ options: String) throws {
+    try self.init(at: box.spool + directory, options)
     guard directory == "" else { return }
     for name in ["new", "failed", "tmp"] { mkdir("\(path)/\(name)", 0o777) }
   }
@@ -36,7 +40,7 @@ final class Disk {
   func fill(_ resource: Resource) throws {
     var isFull = false
     while !isFull {
-      let name = "\(path)/tmp/.filler\(fillers.count)"
+      let name = "\(path)/.filler\(fillers.count)"
       guard let file = fopen(name, "w") else { break }
       fillers.append(name)
       if resource == .bytes {

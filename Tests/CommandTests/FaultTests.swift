@@ -68,7 +68,7 @@ import Testing
     defer { box.end() }
     let sheaf = try Self.sheaf.get()
     try sheaf.fill(box)
-    let peer = try Peer(row, way, in: box)
+    let peer = try Faulty(row, way, in: box)
     let start = ContinuousClock.now
     let agent = try box.start(
       Build.command(Build.host) + ["run", "--once"] + peer.settings(box)
@@ -243,7 +243,7 @@ import Testing
 // MARK: - Gateways
 
 /// A gateway at which something goes wrong, and the way to it.
-private struct Peer {
+private struct Faulty {
   private let sandbox: Sandbox?
   private let gateway: Gateway?
   private let port: Int

@@ -31,26 +31,26 @@ enum Shared {
   }
 }
 
-/// The gateway of Tests/Tools, which shares no code with the product and misbehaves as it is told.
-final class Gateway {
+/// A peer of Tests/Tools, which shares no code with the product and misbehaves as it is told.
+class Peer {
   let child: Child
   let port: Int
   let record: String
 
-  fileprivate static func port(_ child: Child) throws -> Int {
+  static func port(_ child: Child) throws -> Int {
     let line = try child.line("listening ")
     guard let port = Int(line.dropFirst("listening ".count)) else { throw Failure(line) }
     return port
   }
 
-  init(
-    in box: Box, certificate: String = "server", ca: String = "ca", tls: String? = nil,
-    _ script: [String] = [], name: String = "gateway"
+  fileprivate init(
+    _ tool: String, in box: Box, certificate: String, ca: String, tls: String?, _ script: [String],
+    name: String
   ) throws {
     record = "\(box.path)/\(name)"
     child = try box.start(
       [
-        "python3", Build.tools + "/gateway.py", "--record", record,
+        "python3", "\(Build.tools)/\(tool).py", "--record", record,
         "--certificate", Certificates.path("\(certificate).pem"),
         "--key", Certificates.path("\(certificate).key"), "--ca", Certificates.path("\(ca).pem"),
       ] + (tls.map { ["--tls", $0] } ?? []) + script)
@@ -62,6 +62,26 @@ final class Gateway {
     let text = String(
       decoding: try Data(contentsOf: URL(filePath: record + "/events")), as: UTF8.self)
     return try objects(text).filter { $0["event"] as? String == event }
+  }
+}
+
+final class FeedbackService: Peer {
+  init(
+    in box: Box, certificate: String = "server", ca: String = "ca", tls: String? = nil,
+    _ script: [String] = [], name: String = "feedback"
+  ) throws {
+    try super.init(
+      "feedback", in: box, certificate: certificate, ca: ca, tls: tls, script, name: name)
+  }
+}
+
+final class Gateway: Peer {
+  init(
+    in box: Box, certificate: String = "server", ca: String = "ca", tls: String? = nil,
+    _ script: [String] = [], name: String = "gateway"
+  ) throws {
+    try super.init(
+      "gateway", in: box, certificate: certificate, ca: ca, tls: tls, script, name: name)
   }
 
   enum Kind: String { case stream, accepted, refused }
@@ -135,7 +155,7 @@ struct Proxy {
   let port: Int
 
   init(in box: Box, to port: Int) throws {
-    self.port = try Gateway.port(
+    self.port = try Peer.port(
       box.start(["python3", Build.tools + "/proxy.py", "--to", "\(port)", "--round-trip", "100ms"])
     )
   }

@@ -62,7 +62,7 @@ import Testing
       status: 78, says: "The password does not open the key in"),
   ]
 
-  private static let versions = [(Build.host, "1.2"), (Build.recent, "1.3")]
+  static let versions = [(Build.host, "1.2"), (Build.recent, "1.3")]
 
   private func start(_ row: Row, _ build: String, _ tls: String, in box: Box) throws -> (
     Gateway, Child

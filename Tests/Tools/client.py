@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """A provider that says exactly what it is told, and prints what it hears until the other side closes, as hex.
 
-    client.py --port N --certificate PEM --key PEM --ca PEM [HEX...]
+    client.py --port N --certificate PEM --key PEM --ca PEM [HEX|@FILE...]
 
-Each HEX goes out in a record of its own; nothing is said for a feedback service. Prints "connected" first. An end
-without goodbye, such as a reset, is an error.
+Each HEX, or what is in each FILE, goes out in a record of its own; nothing is said to a feedback service. Prints
+"connected" first. An end without goodbye, such as a reset, is an error.
 """
 import argparse
 import socket
 import ssl
+import struct
 import sys
 
 
@@ -18,18 +19,26 @@ def main():
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--seconds", type=float, default=60, help="gives up after so long without a word")
-    parser.add_argument("hex", nargs="*")
+    parser.add_argument("--cut", type=int, metavar="BYTES", help="no more than so many in a record")
+    parser.add_argument("--leave-after", type=int, metavar="BYTES", help="resets once it has heard so many")
+    parser.add_argument("words", nargs="*", metavar="HEX|@FILE")
     given = parser.parse_args()
     tls = ssl.create_default_context(cafile=given.ca)
     tls.load_cert_chain(given.certificate, given.key)
     with socket.create_connection(("127.0.0.1", given.port), given.seconds) as raw:
         with tls.wrap_socket(raw, server_hostname="localhost", suppress_ragged_eofs=False) as stream:
             print("connected", flush=True)
-            for record in given.hex:
-                stream.sendall(bytes.fromhex(record))
-            heard = b""
+            for word in given.words:
+                said = open(word[1:], "rb").read() if word.startswith("@") else bytes.fromhex(word)
+                size = given.cut or len(said)
+                for at in range(0, len(said), size):
+                    stream.sendall(said[at:at + size])
+            heard = bytearray()
             while piece := stream.recv(65536):
                 heard += piece
+                if given.leave_after and len(heard) >= given.leave_after:
+                    stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    break
             print(heard.hex())
 
 

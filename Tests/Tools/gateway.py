@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A push gateway, or a feedback service, that does as it is told: a peer that misbehaves on purpose, for tests.
+"""A push gateway that does as it is told: a peer that misbehaves on purpose, for tests.
 
     gateway.py --certificate PEM --key PEM --ca PEM --record DIR [script]
 
@@ -11,96 +11,25 @@ JSON line for each thing that happened.
 Without a script every sound notification is accepted. A token of a wrong size, the barrier, is answered with status
 5; a token of 32 zero bytes, or one that --reject names without a status, with 8; other faults by their status.
 """
-import argparse
-import json
-import signal
-import socket
-import ssl
 import struct
-import sys
-import threading
 import time
-from pathlib import Path
 
 import decode
+import peer
 
 SHUTDOWN = 10
-CONNECTIONS_MAX = 10_000
-DRAIN_SECONDS = 2
 
 
-class Gateway:
+class Gateway(peer.Peer):
     def __init__(self, given):
-        self.given = given
+        super().__init__(given)
         self.rejected = {}
         for word in given.reject:
             token, _, status = word.partition("=")
             self.rejected[bytes.fromhex(token)] = int(status or 8)
-        self.record = Path(given.record)
-        self.record.mkdir(parents=True, exist_ok=True)
-        self.events = open(self.record / "events", "a", buffering=1)
-        self.lock = threading.Lock()
-        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        if given.tls:
-            version = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}[given.tls]
-            self.tls.minimum_version = self.tls.maximum_version = version
-        if given.ciphers:
-            self.tls.set_ciphers(given.ciphers)
-        self.tls.load_cert_chain(given.certificate, given.key)
-        self.tls.load_verify_locations(given.ca)
-        self.tls.verify_mode = ssl.CERT_REQUIRED
-        if given.alpn:
-            self.tls.set_alpn_protocols([given.alpn])
-        self.tuples = b"".join(
-            struct.pack(">IH", int(when), len(bytes.fromhex(token))) + bytes.fromhex(token)
-            for when, token in (line.split() for line in open(given.feedback) if line.strip())
-        ) if given.feedback else b""
 
-    def note(self, number, event, **facts):
-        with self.lock:
-            self.events.write(json.dumps({"connection": number, "event": event, "at": round(time.monotonic(), 6),
-                                          **facts}) + "\n")
-
-    def serve(self, listener):
-        for number in range(1, CONNECTIONS_MAX + 1):
-            raw, _ = listener.accept()
-            threading.Thread(target=self.connection, args=(number, raw), daemon=True).start()
-
-    def connection(self, number, raw):
-        given = self.given
-        try:
-            raw.settimeout(given.seconds)
-            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if given.hang and (not given.first or number <= given.first):
-                self.note(number, "hang")
-                while raw.recv(65536):
-                    pass
-                return
-            with self.tls.wrap_socket(raw, server_side=True) as stream:
-                subject = dict(pair for part in stream.getpeercert()["subject"] for pair in part)
-                self.note(number, "open", version=stream.version(), suite=stream.cipher()[0], subject=subject,
-                          alpn=stream.selected_alpn_protocol(), resumed=stream.session_reused)
-                if given.feedback:
-                    self.feed_back(number, stream)
-                else:
-                    Conversation(self, number, stream).run()
-        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-            self.note(number, "broken", error=str(error))
-        finally:
-            raw.close()
-            self.note(number, "closed")
-
-    def feed_back(self, number, stream):
-        with self.lock:
-            tuples = self.tuples
-            if not self.given.keep:
-                self.tuples = b""  # reading clears the list
-        if self.given.close_after is not None:  # in the middle of the next one
-            tuples = tuples[:self.given.close_after * 38 + 19]
-        self.send(stream, tuples)
-        self.note(number, "served", bytes=len(tuples))
-        if self.given.close_after is None:
-            self.part(stream)
+    def attend(self, number, stream):
+        Conversation(self, number, stream).run()
 
     def send(self, stream, data):
         size = self.given.answer_bytes or len(data) or 1
@@ -109,37 +38,13 @@ class Gateway:
             if self.given.answer_bytes:
                 time.sleep(self.given.answer_gap)
 
-    def part(self, stream, keep=None):
-        """Closes in order: says so, then reads what is under way, lest a reset overtake the answer."""
-        end = time.monotonic() + DRAIN_SECONDS
-        stream.setblocking(False)
-        try:
-            stream.unwrap()
-            return
-        except ssl.SSLWantReadError:
-            pass  # our goodbye is sent, the peer's is not here yet
-        except OSError:
-            return
-        try:
-            # Of the plain socket: the TLS one would forget its keys.
-            socket.socket.shutdown(stream, socket.SHUT_WR)
-            while (left := end - time.monotonic()) > 0:
-                stream.settimeout(left)
-                piece = stream.recv(65536)
-                if not piece:
-                    return
-                if keep:
-                    keep(piece)
-        except OSError:
-            pass
-
 
 class Conversation:
     """One connection to the gateway, from its first frame to its last."""
 
     def __init__(self, gateway, number, stream):
         self.gateway, self.given, self.number, self.stream = gateway, gateway.given, number, stream
-        self.scripted = not self.given.first or number <= self.given.first
+        self.scripted = gateway.is_scripted(number)
         self.decoder = decode.Decoder()
         self.accepted = 0
         self.files = {}
@@ -168,7 +73,7 @@ class Conversation:
         notifications = self.decoder.feed(piece)
         for at, notification in enumerate(notifications):
             rest = b"".join(later.raw for later in notifications[at + 1:]) + self.decoder.held
-            if status := self.status(notification):
+            if (status := self.status(notification)) is not None:
                 self.keep("refused", notification.raw)
                 self.answer(status, notification, rest)
                 return True
@@ -188,7 +93,7 @@ class Conversation:
                 if self.given.last_words:
                     self.gateway.send(self.stream, bytes.fromhex(self.given.last_words) * self.given.last_words_times)
                 if self.given.reset:
-                    self.reset()
+                    self.gateway.reset(self.stream)
                 elif not self.given.abrupt:
                     self.gateway.part(self.stream, self.discard)
                 return True
@@ -216,7 +121,7 @@ class Conversation:
                 identifier = self.given.answer_identifier
             self.gateway.send(self.stream, struct.pack(">BBI", 8, status, identifier))
         if self.given.reset and self.scripted:
-            self.reset()
+            self.gateway.reset(self.stream)
         elif not (self.given.abrupt and self.scripted):
             self.gateway.part(self.stream, self.discard)
 
@@ -238,25 +143,13 @@ class Conversation:
             self.discard(piece)
         self.stream.settimeout(self.given.seconds)
 
-    def reset(self):
-        self.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("certificate", "key", "ca", "record"):
-        parser.add_argument(f"--{name}", required=True)
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=600, help="ends after so long, whatever happens")
-    parser.add_argument("--tls", choices=("1.2", "1.3"), help="this version only")
-    parser.add_argument("--ciphers", help="OpenSSL's list, for TLS 1.2")
-    parser.add_argument("--alpn", metavar="NAME", help="the protocol it speaks")
+    parser = peer.parser(__doc__)
     parser.add_argument("--payload-limit", type=int, default=2048, metavar="BYTES")
     script = parser.add_argument_group("script")
-    script.add_argument("--first", type=int, default=0, metavar="K", help="only for the first K connections")
     script.add_argument("--reject", action="append", default=[], metavar="TOKENHEX[=STATUS]")
-    script.add_argument("--close-after", type=int, metavar="N", help="closes without a word after N accepted; "
-                        "for feedback, in the middle of tuple N + 1")
+    script.add_argument("--close-after", type=int, metavar="N", help="closes without a word after N accepted")
     script.add_argument("--last-words", metavar="HEX", help="sends these bytes before it closes so")
     script.add_argument("--last-words-times", type=int, default=1, metavar="N", help="as often")
     script.add_argument("--shutdown-after", type=int, metavar="N", help="status 10, naming the Nth accepted")
@@ -267,27 +160,8 @@ def arguments():
     script.add_argument("--answer-identifier", type=int, metavar="N", help="instead of the right one")
     script.add_argument("--abrupt", action="store_true", help="closes without goodbye or reading on")
     script.add_argument("--reset", action="store_true", help="closes by a TCP reset")
-    script.add_argument("--hang", action="store_true", help="accepts, and never shakes hands")
-    feedback = parser.add_argument_group("feedback")
-    feedback.add_argument("--feedback", metavar="FILE", help='serves its lines, "TIMESTAMP TOKENHEX", as tuples')
-    feedback.add_argument("--keep", action="store_true", help="reading does not clear the list")
     return parser.parse_args()
 
 
-def main():
-    given = arguments()
-    gateway = Gateway(given)
-    ends = {signal.SIGTERM, signal.SIGINT}
-    signal.pthread_sigmask(signal.SIG_BLOCK, ends)  # in every thread, so that none takes the signal from this one
-    listener = socket.create_server(("127.0.0.1", given.port), backlog=64)
-    print(f"listening {listener.getsockname()[1]}", flush=True)
-    threading.Thread(target=gateway.serve, args=(listener,), daemon=True).start()
-    if signal.sigtimedwait(ends, given.seconds) is None:
-        sys.exit("gateway: time is up")
-
-
 if __name__ == "__main__":
-    try:
-        main()
-    except (OSError, ValueError) as error:
-        sys.exit(f"gateway: {error}")
+    peer.run(lambda: Gateway(arguments()), "gateway")

@@ -144,11 +144,15 @@ final class RecordSource {
     guard case .list = place else { return }
     var stored = OtherTokens.Stored()
     var isEnded = false
+    var pages: UInt32 = 0
     while let head = nextPage() {
-      guard let head, head.kind != .records, stored.append(page, head) else {
+      guard let head, head.kind != .records, head.page == head.recordPages + pages,
+        stored.append(page, head)
+      else {
         isDamaged = true
         break
       }
+      pages += 1
       isEnded = head.kind == .last
     }
     if !isEnded { isDamaged = true }

@@ -17,12 +17,11 @@ public struct SuppressionMerge: ~Copyable {
     case forgotten
   }
 
-  private static let runMax = 32_768
   private static let runsMax = 256
   public static let forgottenMax = 1024
 
   private let directory: Int32
-  private let run = FixedBuffer<SuppressionRecord>(capacity: runMax)
+  private let run: FixedBuffer<SuppressionRecord>
   private var runCount = 0
   /// Runs that did not fit into memory, one after the other.
   private var spill: Descriptor?
@@ -39,14 +38,17 @@ public struct SuppressionMerge: ~Copyable {
   public private(set) var error: Int32 = 0
   private var isListDamaged = false
   private var isRecentDamaged = false
-  /// Something was damaged, and has been set aside.
-  public var wasDamaged: Bool { isListDamaged || isRecentDamaged }
   /// Tokens that are suppressed by now, if all were looked at.
   public private(set) var total: UInt64 = 0
+  /// Something on disk was damaged, and has been set aside.
+  public var wasDamaged: Bool { isListDamaged || isRecentDamaged }
 
-  /// - Parameter directory: is locked, and stays open as long as this is used.
-  init(_ directory: Int32) {
+  /// - Parameters:
+  ///   - directory: is locked, and stays open as long as this is used.
+  ///   - runMax: so many changes are held in memory.
+  init(_ directory: Int32, runMax: Int = 32_768) {
     self.directory = directory
+    run = FixedBuffer(capacity: runMax)
   }
 
   deinit {}
@@ -55,7 +57,7 @@ public struct SuppressionMerge: ~Copyable {
 
   @inline(never)
   public mutating func add(_ record: SuppressionRecord) {
-    if runCount == Self.runMax { spillRun() }
+    if runCount == run.capacity { spillRun() }
     guard error == 0 else { return }
     run[runCount] = record
     runCount += 1
@@ -118,29 +120,41 @@ public struct SuppressionMerge: ~Copyable {
     isWhole: Bool, _ body: (SuppressionRecord, Outcome) -> Void
   ) -> Bool {
     guard error == 0 else { return false }
-    var recent = RecordSource(directory, SuppressionDirectory.recentName, error: &error)
-    guard recent != nil || error == ENOENT else { return false }
-    error = 0
+    var recent: RecordSource?
+    guard open(SuppressionDirectory.recentName, &recent) else { return false }
     var recentCount = 0
     while recent?.nextRecord() != nil { recentCount += 1 }
+    recent?.readOthers { _, _, _ in }
+    isRecentDamaged = recent?.isDamaged ?? false
+    recent = nil
+    guard open(SuppressionDirectory.recentName, &recent) else { return false }
     let fits = spilled == 0 && recentCount + runCount <= SuppressionDirectory.recentMax
     let isSmall =
-      !isWhole && fits && forgottenCount == 0 && !hasNewOthers && recent?.isDamaged != true
-    recent = RecordSource(directory, SuppressionDirectory.recentName, error: &error)
-    error = 0
+      !isWhole && fits && forgottenCount == 0 && !hasNewOthers && !isRecentDamaged
+      && !isListDamaged
     return isSmall
       ? write(SuppressionDirectory.recentName, recent, nil, body)
       : writeList(recent, body)
+  }
+
+  /// Opens one of the lists, where there is one.
+  private mutating func open(_ name: StaticString, _ source: inout RecordSource?) -> Bool {
+    source = RecordSource(directory, name, error: &error)
+    guard source == nil else { return true }
+    guard error == ENOENT else { return false }
+    error = 0
+    return true
   }
 
   private mutating func writeList(
     _ recent: RecordSource?, _ body: (SuppressionRecord, Outcome) -> Void
   ) -> Bool {
     readOthers()
-    let list = RecordSource(directory, SuppressionDirectory.listName, error: &error)
-    guard list != nil || error == ENOENT else { return false }
-    error = 0
-    guard write(SuppressionDirectory.listName, recent, list, body) else { return false }
+    var list: RecordSource?
+    guard open(SuppressionDirectory.listName, &list),
+      write(SuppressionDirectory.listName, recent, list, body)
+    else { return false }
+    total += others.suppressed
     // All of it is in the list by now.
     unlinkat(directory, SuppressionDirectory.recentName.cString, 0)
     return true
@@ -170,19 +184,27 @@ public struct SuppressionMerge: ~Copyable {
       let file = Descriptor(
         directory, draft.cString, O_WRONLY | O_CREAT | O_EXCL, 0o640, error: &error)
     else { return false }
+    // Where the list itself stays, what it says of the changed tokens is looked up.
+    var mapped = MappedFile()
+    if list == nil {
+      guard
+        let found = MappedFile.open(directory, SuppressionDirectory.listName, error: &error)
+      else { return false }
+      mapped = found
+    }
+    var untouched = SuppressionList(mapped.bytes)
     let number = file.number
     var writer = ListWriter { Descriptor.writeAll(number, $0, $1) }
-    mergeAll(recent, list, into: &writer, body)
+    mergeAll(recent, list, &untouched, into: &writer, body)
+    extendLifetime(mapped)
     if error == 0 {
       error = list == nil && !hasNewOthers ? writer.finish(OtherTokens()) : writer.finish(others)
     }
     if error == 0, fdatasync(file.number) != 0 { error = clinux_errno() }
+    if recent?.isDamaged == true { isRecentDamaged = true }
     if list?.isDamaged == true { isListDamaged = true }
-    if error == 0, isListDamaged, list != nil { setAside(SuppressionDirectory.listName) }
-    if error == 0, recent?.isDamaged == true {
-      setAside(SuppressionDirectory.recentName)
-      isRecentDamaged = true
-    }
+    if error == 0, isRecentDamaged { setAside(SuppressionDirectory.recentName) }
+    if error == 0, isListDamaged { setAside(SuppressionDirectory.listName) }
     if error == 0, renameat(directory, draft.cString, directory, name.cString) != 0 {
       error = clinux_errno()
     }
@@ -198,35 +220,29 @@ public struct SuppressionMerge: ~Copyable {
   private func setAside(_ name: StaticString) {
     let aside = SuppressionDirectory.damagedName.cString
     unlinkat(directory, aside, 0)
-    if linkat(directory, name.cString, directory, aside, 0) != 0 {
-      renameat(directory, name.cString, directory, aside)
-    }
+    linkat(directory, name.cString, directory, aside, 0)
   }
 
   @inline(never)
   private mutating func mergeAll(
-    _ sourceOfRecent: RecordSource?, _ sourceOfList: RecordSource?, into writer: inout ListWriter,
+    _ recent: RecordSource?, _ list: RecordSource?, _ untouched: inout SuppressionList,
+    into writer: inout ListWriter,
     _ body: (SuppressionRecord, Outcome) -> Void
   ) {
     Self.sort(run, runCount)
     Self.sort(forgotten, forgottenCount)
     // The changes come first: a source of a higher number is what was known.
-    let runBytes = Int64(Self.runMax * MemoryLayout<SuppressionRecord>.stride)
+    let runBytes = Int64(run.capacity * MemoryLayout<SuppressionRecord>.stride)
     var sources: [RecordSource] = []
     for index in 0..<spilled {
       sources.append(
         RecordSource(
-          run: spill?.number ?? -1, at: Int64(index) * runBytes, count: Self.runMax))
+          run: spill?.number ?? -1, at: Int64(index) * runBytes, count: run.capacity))
     }
     sources.append(RecordSource(UnsafeBufferPointer(rebasing: run.room()[..<runCount])))
     let changes = sources.count
-    if let sourceOfRecent { sources.append(sourceOfRecent) }
-    if let sourceOfList { sources.append(sourceOfList) }
-    // What stays in the list is looked up there.
-    var unread: Int32 = 0
-    let name = sourceOfList == nil ? SuppressionDirectory.listName : ""
-    let file = MappedFile.open(directory, name, error: &unread) ?? MappedFile()
-    var list = SuppressionList(file.bytes)
+    if let recent { sources.append(recent) }
+    if let list { sources.append(list) }
     var queue = MergeQueue(sources: sources.count)
     for index in 0..<sources.count {
       if let record = sources[index].nextRecord() { queue.add(record, from: index) }
@@ -251,6 +267,11 @@ public struct SuppressionMerge: ~Copyable {
         if let known { body(known, .forgotten) }
         continue
       }
+      if change != nil, let other = untouched.find(first.record.token),
+        known.map({ other.outweighs($0) }) ?? true
+      {
+        known = other
+      }
       var result = first.record
       if let change, let known {
         result = change.outweighs(known) ? change : known
@@ -259,10 +280,6 @@ public struct SuppressionMerge: ~Copyable {
       }
       if result.forbids() { total += 1 }
       if change != nil {
-        if let other = list.find(result.token), known.map({ other.outweighs($0) }) ?? true {
-          known = other
-          if other.outweighs(result) { result = other }
-        }
         let wasSuppressed = known?.forbids() ?? false
         if result.forbids() {
           body(result, wasSuppressed ? .known : .new)
@@ -274,6 +291,5 @@ public struct SuppressionMerge: ~Copyable {
       error = writer.error
     }
     for index in 0..<changes where sources[index].isDamaged { error = EIO }
-    extendLifetime(file)
   }
 }

@@ -61,6 +61,16 @@ struct OtherTokens: ~Copyable {
     return entry
   }
 
+  /// How many of them are suppressed.
+  var suppressed: UInt64 {
+    var count: UInt64 = 0
+    var place = 0
+    while let entry = next(at: &place) {
+      if entry.reason != .registered { count += 1 }
+    }
+    return count
+  }
+
   /// What is known of a token; nil: nothing.
   mutating func find(_ token: Span<UInt8>) -> Entry? {
     let slot = slot(of: token)

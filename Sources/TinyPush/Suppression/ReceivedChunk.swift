@@ -16,7 +16,7 @@ struct ReceivedChunk {
     guard head.count == Self.headByteCount, head.bigEndian32(at: 8) == Self.magic else {
       return nil
     }
-    count = Int(head.bigEndian32(at: 12))
+    count = Int(clamping: head.bigEndian32(at: 12))
     sum = UInt64(head.bigEndian32(at: 0)) << 32 | UInt64(head.bigEndian32(at: 4))
     guard count > 0, count <= Self.bytesMax else { return nil }
   }

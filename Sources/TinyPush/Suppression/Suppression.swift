@@ -91,7 +91,7 @@ public struct Learned: ~Copyable {
   }
 
   mutating func insert(_ record: SuppressionRecord) {
-    isNew = true
+    if record.time != Self.noTime { isNew = true }
     for index in 0..<count where records[index].token == record.token {
       if record.outweighs(records[index]) { records[index] = record }
       return
@@ -114,5 +114,7 @@ public struct Learned: ~Copyable {
   }
 
   /// The shell is to try again.
-  mutating func retry() { isNew = count > 0 }
+  mutating func retry() {
+    for index in 0..<count where records[index].time != Self.noTime { isNew = true }
+  }
 }

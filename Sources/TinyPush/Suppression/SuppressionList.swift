@@ -1,9 +1,10 @@
-/// A suppression list where it lies: sorted records, looked up without loading them. What it takes of memory is a bit a page.
+/// A suppression list where it lies: sorted records, looked up without loading them. What it takes of memory is two bits a page.
 public struct SuppressionList: ~Copyable {
   private let base: UnsafeRawPointer?
   private let recordPages: Int
-  /// A bit for each page that has been found good.
-  private let seen: FixedBuffer<UInt64>
+  /// A bit for each page that has been found good, and for each that is not.
+  private let good: FixedBuffer<UInt64>
+  private let bad: FixedBuffer<UInt64>
   /// Something in it is not as it was written. What can be read is still good.
   public private(set) var isDamaged = false
 
@@ -16,15 +17,20 @@ public struct SuppressionList: ~Copyable {
     guard let base = bytes.baseAddress, pages > 0 else {
       self.base = nil
       recordPages = 0
-      seen = FixedBuffer(capacity: 0)
+      good = FixedBuffer(capacity: 0)
+      bad = FixedBuffer(capacity: 0)
       isDamaged = bytes.count > 0
       return
     }
     self.base = base
-    seen = FixedBuffer(capacity: (pages + 63) / 64)
-    for index in 0..<seen.capacity { seen[index] = 0 }
+    good = FixedBuffer(capacity: (pages + 63) / 64)
+    bad = FixedBuffer(capacity: (pages + 63) / 64)
+    for index in 0..<good.capacity {
+      good[index] = 0
+      bad[index] = 0
+    }
     let last = SuppressionPage(Self.page(base, pages - 1))
-    if let last, last.kind == .last, Int(last.page) == pages - 1,
+    if let last, last.kind == .last, last.page == pages - 1,
       bytes.count % SuppressionPage.byteCount == 0
     {
       recordPages = Int(last.recordPages)
@@ -41,10 +47,11 @@ public struct SuppressionList: ~Copyable {
   /// What is known of a token; nil: nothing.
   @inline(never)
   public mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
-    guard let page = page(of: token) else { return nil }
+    guard let number = page(of: token) else { return nil }
+    let page = base! + number * SuppressionPage.byteCount
     let key = Self.key(token)
     var first = 0
-    var end = Int(page.loadUnaligned(fromByteOffset: 24, as: UInt32.self).bigEndian)
+    var end = recordCount(number)
     while first < end {
       let middle = (first + end) / 2
       let start = SuppressionPage.headByteCount + middle * SuppressionRecord.byteCount
@@ -61,9 +68,9 @@ public struct SuppressionList: ~Copyable {
     return nil
   }
 
-  /// The page on which a token stands, if it does: the last one that begins no later. Tokens are spread evenly, so the search
+  /// The page on which a token stands, if it does: the last good one that begins no later. Tokens are spread evenly, so the search
   /// begins where it should be, and touches few pages.
-  private mutating func page(of token: DeviceToken) -> UnsafeRawPointer? {
+  private mutating func page(of token: DeviceToken) -> Int? {
     let key = Self.key(token)
     var low = 0
     var high = recordPages
@@ -71,9 +78,11 @@ public struct SuppressionList: ~Copyable {
     var place = Int(key.multipliedFullWidth(by: UInt64(high)).high)
     var step = 1
     while high - low > 1 {
-      guard isGood(place) else { return nil }
-      let isAfter = Self.isAfter(address(place) + SuppressionPage.headByteCount, key, token)
-      if isAfter { high = place } else { low = place }
+      var page = place
+      while page < high, !isGood(page) { page += 1 }
+      let first = page * SuppressionPage.byteCount + SuppressionPage.headByteCount
+      let isAfter = page == high || Self.isAfter(base! + first, key, token)
+      if isAfter { high = place } else { low = page }
       if low == 0 && isAfter && high > step {
         place = high - step
       } else if high == recordPages && !isAfter && low + step < high {
@@ -83,7 +92,7 @@ public struct SuppressionList: ~Copyable {
       }
       step *= 4
     }
-    return isGood(low) ? address(low) : nil
+    return isGood(low) ? low : nil
   }
 
   /// The first bytes of a token, which compare as its bytes do.
@@ -103,20 +112,26 @@ public struct SuppressionList: ~Copyable {
     return token.bytes.span.sorts(before: span)
   }
 
+  /// Whether a page is as it was written. Of one that was, only the head is looked at again: somebody may have cut the file
+  /// short since.
   @inline(never)
   private mutating func isGood(_ page: Int) -> Bool {
     let bit = UInt64(1) << UInt64(page % 64)
-    if seen[page / 64] & bit != 0 { return true }
-    let head = SuppressionPage(Self.page(base!, page))
-    guard let head, head.page == page, head.kind == .records else {
+    if bad[page / 64] & bit != 0 { return false }
+    let bytes = Self.page(base!, page)
+    if good[page / 64] & bit != 0, SuppressionPage.isHead(bytes) { return true }
+    guard let head = SuppressionPage(bytes), head.page == page, head.kind == .records else {
+      bad[page / 64] |= bit
       isDamaged = true
       return false
     }
-    seen[page / 64] |= bit
+    good[page / 64] |= bit
     return true
   }
 
-  private func address(_ page: Int) -> UnsafeRawPointer { base! + page * SuppressionPage.byteCount }
+  private func recordCount(_ page: Int) -> Int {
+    min(Int(clamping: Self.page(base!, page).bigEndian32(at: 24)), SuppressionPage.recordsMax)
+  }
 
   /// The bytes of a page.
   @_lifetime(immortal)

@@ -36,7 +36,7 @@ struct SuppressionPage {
   /// Of a page's bytes; nil when they are damaged.
   @inline(never)
   init?(_ bytes: Span<UInt8>) {
-    guard bytes.count == Self.byteCount, bytes.bigEndian32(at: 8) == Self.magic,
+    guard bytes.count == Self.byteCount, Self.isHead(bytes),
       let kind = Kind(rawValue: bytes.bigEndian32(at: 16))
     else { return nil }
     let sum = Self.sum(bytes)
@@ -51,6 +51,9 @@ struct SuppressionPage {
       return nil
     }
   }
+
+  /// Whether a page's bytes begin like those of one.
+  static func isHead(_ bytes: Span<UInt8>) -> Bool { bytes.bigEndian32(at: 8) == magic }
 
   /// Writes the head, and zeros behind what the page at the start of `buffer` holds.
   @inline(never)

@@ -1,0 +1,397 @@
+import Foundation
+import Testing
+
+/// `tinypush feedback` against a feedback service that shares no code with it, and does what it should and what it should not.
+@Suite struct FeedbackTests {
+  // MARK: - What a service may do
+
+  struct Row: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var script: [String]
+    var settings: [String] = []
+    var status: Int32
+    /// How many tokens are on the list afterwards.
+    var listed: Int
+    /// What it says on standard output at the end, and on standard error.
+    var sum = ""
+    var words: [String] = []
+    init(
+      _ name: String, _ script: [String], _ settings: [String] = [], status: Int32 = 0,
+      listed: Int = 0, sum: String = "", says words: String...
+    ) {
+      (testDescription, self.script, self.settings) = (name, script, settings)
+      (self.status, self.listed, self.sum, self.words) = (status, listed, sum, words)
+    }
+  }
+
+  private static func ending(_ how: String, after bytes: Int) -> [String] {
+    ["--tuples", "1000", "--cut", "random", "--stop-after", "\(bytes)", "--end", how]
+  }
+
+  private static func new(_ count: Int) -> String {
+    "\(count) devices are gone, \(count) of them new; \(count) tokens are suppressed"
+  }
+
+  static let rows =
+    [
+      Row("nobody is gone", [], sum: "no device is gone"),
+      Row(
+        "one device", ["--tuples", "1"], listed: 1,
+        sum: "1 device is gone, 1 of them new; 1 token is suppressed"),
+    ]
+    + ["none", "byte", "tuple", "random"].map { cut in
+      Row(
+        "1000 devices, cut by \(cut)", ["--tuples", "1000", "--cut", cut], listed: 1000,
+        sum: new(1000))
+    } + [
+      // A tuple has 38 bytes.
+      Row("goodbye after a tuple", ending("close", after: 3800), listed: 100, sum: new(100)),
+      Row("an end after a tuple", ending("fin", after: 3800), listed: 100, sum: new(100)),
+      Row(
+        "goodbye within a tuple", ending("close", after: 3801), status: 75, listed: 100,
+        sum: new(100), says: "closed in the middle of a tuple", "what was received is kept"),
+      Row(
+        "an end within a tuple", ending("fin", after: 3837), status: 75, listed: 100,
+        sum: new(100), says: "closed in the middle of a tuple"),
+      Row(
+        "a reset after a tuple", ending("reset", after: 3800), status: 75, listed: 100,
+        sum: new(100), says: "reset", "what was received before that is kept"),
+      Row(
+        "a reset within a tuple", ending("reset", after: 3820), status: 75, listed: 100,
+        sum: new(100), says: "reset", "what was received before that is kept"),
+      Row(
+        "silence after a tuple", ending("silence", after: 3800), ["feedback-timeout=500ms"],
+        status: 75, listed: 100, sum: new(100), says: "does not close the connection"),
+      Row(
+        "silence within a tuple", ending("silence", after: 3820), ["feedback-timeout=500ms"],
+        status: 75, listed: 100, sum: new(100), says: "does not close the connection"),
+      Row(
+        "silence from the first", ending("silence", after: 0), ["feedback-timeout=500ms"],
+        status: 75, sum: "", says: "does not close the connection"),
+      Row("a reset at once", ending("reset", after: 0), status: 69, says: "reset"),
+      Row("half a tuple", ending("close", after: 20), status: 75, says: "in the middle of a tuple"),
+      Row("it hangs up", ["--slam"], status: 69, says: "no feedback from localhost"),
+      Row(
+        "no handshake", ["--hang"], ["connect-timeout=1s"], status: 69,
+        says: "no feedback from localhost", "timed out"),
+    ]
+
+  @Test(arguments: rows, TLSTests.versions)
+  func `what was received is on the list, and it is said whether that is all`(
+    row: Row, version: (build: String, tls: String)
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try FeedbackService(in: box, tls: version.tls, row.script)
+    let pull = try box.pull(service, build: version.build, row.settings)
+    let words = "\(pull.output)\(pull.errors)"
+    #expect(pull.status == row.status, "\(words)")
+    #expect((pull.output.split(separator: "\n").last ?? "") == row.sum, "\(words)")
+    for word in row.words { #expect(pull.errors.contains(word), "\(words)") }
+    #expect(row.words.isEmpty == pull.errors.isEmpty, "\(words)")
+    let sent = service.sent()
+    try #expect(Listed(in: box, must: sent) == Listed(listed: row.listed))
+    // A line for each that was learned, in the order of the tokens.
+    let told = try box.run(["python3", Build.tools + "/tuples.py", "--list"] + sent)
+    let lines = pull.output.split(separator: "\n").dropLast(row.sum.isEmpty ? 0 : 1)
+    #expect(
+      lines.map { $0.replacing(#/ +new$/#, with: "") } == told.output.split(separator: "\n"))
+    let list = try box.tokenList()
+    #expect(list.output.replacing(#/ +feedback\n/#, with: "\n") == told.output)
+  }
+
+  @Test func `what is odd is said, and kept`() throws {
+    let box = try Box()
+    defer { box.end() }
+    func digits(_ bytes: Int) -> String { String(repeating: "ab", count: bytes) }
+    let file = try box.write(
+      """
+      0 \(token(1))
+      4294967295 \(token(2))
+      1700000000\(" ")
+      1700000001 \(digits(1))
+      1700000002 \(digits(31))
+      1700000003 \(digits(33))
+      1700000004 \(digits(65_535))
+      1700000005 \(token(3))
+      1700000009 \(token(4))
+      1700000007 \(token(4))
+
+      """, to: "devices")
+    let service = try FeedbackService(in: box, ["--file", file, "--cut", "random"])
+    let before = Int(Date().timeIntervalSince1970)
+    let pull = try box.pull(service)
+    #expect(pull.status == 0, "\(pull.errors)")
+    #expect(
+      pull.output.hasSuffix(
+        """
+        8 devices are gone, 8 of them new; 8 tokens are suppressed; \
+        of a time to come, and taken for now: 1; without a token, and left out: 1
+
+        """), "\(pull.output.suffix(300))")
+    let list = try objects(box.tokenList("--json").output)
+    var times: [String: Int] = [:]
+    for one in list { times[one["token"] as! String] = one["time"] as? Int }
+    #expect(times.count == 8)
+    #expect(times[token(1)] == 0)
+    #expect((before...before + 120).contains(times[token(2)] ?? 0))
+    #expect(times[digits(1)] == 1_700_000_001)
+    #expect(times[digits(31)] == 1_700_000_002)
+    #expect(times[digits(33)] == 1_700_000_003)
+    #expect(times[digits(65_535)] == 1_700_000_004)
+    #expect(times[token(3)] == 1_700_000_005)
+    #expect(times[token(4)] == 1_700_000_009, "the later one holds")
+  }
+
+  @Test func `a service that sends byte after byte is not heard for ever`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try FeedbackService(
+      in: box, ["--tuples", "1000", "--cut", "byte", "--pause", "0.02"])
+    let pull = try box.pull(service, ["feedback-timeout=100ms"])
+    #expect(pull.status == 75, "\(pull.errors)")
+    #expect(pull.errors.contains("does not close the connection"), "\(pull.errors)")
+    let listed = try Listed(in: box, must: [], may: service.sent())
+    #expect(listed.strange == 0)
+  }
+
+  @Test func `a service that never ends is left, and what it said is kept`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try FeedbackService(in: box, ["--endless"])
+    let pull = try box.pull(service, [], ["--quiet"], within: 240)
+    #expect(pull.status == 75, "\(pull.output)\(pull.errors)")
+    #expect(pull.errors.contains("has sent 256 MB and does not end"), "\(pull.errors)")
+    try wait(for: "the service to notice") { try !service.events("sent").isEmpty }
+    let bytes = try #require(service.events("sent").first?["bytes"] as? Int)
+    #expect(bytes < 300 << 20, "it does not read on")
+    let count = (256 << 20) / 38
+    #expect(pull.output.contains(" \(count) tokens are suppressed"), "\(pull.output)")
+  }
+
+  // MARK: - Refusals
+
+  @Test(arguments: TLSTests.versions)
+  func `a service that will not have our certificate is told as such`(
+    version: (build: String, tls: String)
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try FeedbackService(in: box, ca: "other-ca", tls: version.tls)
+    let pull = try box.pull(service, build: version.build)
+    #expect(pull.status == 69, "\(pull.errors)")
+    #expect(pull.errors.contains("refuses our certificate"), "\(pull.errors)")
+    #expect(pull.output == "")
+  }
+
+  @Test func `a service of which the certificate is not sound is not read`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try FeedbackService(
+      in: box, certificate: "server-unknown-ca", ["--tuples", "10"])
+    let pull = try box.pull(service)
+    #expect(pull.status == 69, "\(pull.errors)")
+    #expect(pull.errors.contains("which is not in the CA file"), "\(pull.errors)")
+    #expect(service.sent() == [])
+    try #expect(Listed(in: box, must: []) == Listed(listed: 0))
+  }
+
+  @Test func `where nothing listens there is no connection`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try FeedbackService(in: box)
+    service.child.kill()
+    let pull = try box.pull(service)
+    #expect(pull.status == 69)
+    #expect(pull.errors.contains("nothing listens there"), "\(pull.errors)")
+    #expect(pull.output == "")
+  }
+
+  @Test func `with files that are wrong nothing is read`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try FeedbackService(in: box, ["--tuples", "10"])
+    let pull = try box.pull(service, ["key=" + Certificates.path("client-mismatch.key")])
+    #expect(pull.status == 78, "\(pull.errors)")
+    #expect(pull.errors.contains("does not belong to the first certificate"), "\(pull.errors)")
+    #expect(service.sent() == [])
+    try #expect(box.pull(service).output.hasSuffix(Self.new(10) + "\n"))
+  }
+
+  // MARK: - Several pulls
+
+  @Test func `reading clears the list there, and not here`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try FeedbackService(
+      in: box, ["--tuples", "1000", "--first", "1", "--stop-after", "20000", "--end", "reset"])
+    let first = try box.pull(service)
+    #expect(first.status == 75, "\(first.errors)")
+    let second = try box.pull(service)
+    #expect(second.status == 0, "\(second.errors)")
+    #expect(
+      second.output.hasSuffix(
+        "474 devices are gone, 474 of them new; 1000 tokens are suppressed\n"))
+    let third = try box.pull(service)
+    #expect(third.status == 0, "\(third.errors)")
+    #expect(third.output == "no device is gone\n")
+    try #expect(Listed(in: box, must: service.sent()) == Listed(listed: 1000))
+  }
+
+  @Test func `two at once get along`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try FeedbackService(in: box, ["--tuples", "100000", "--share", "50000"])
+    let pulls = try (1...2).map { _ in try box.startPull(service, [], ["--quiet"]) }
+    for pull in pulls {
+      #expect(try pull.wait() == 0, "\(pull.errors)")
+      #expect(pull.output.hasPrefix("50000 devices are gone, 50000 of them new; "))
+    }
+    try #expect(Listed(in: box, must: service.sent()) == Listed(listed: 100_000))
+  }
+
+  @Test func `one that waits for its service keeps no other from its turn`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try FeedbackService(
+      in: box,
+      [
+        "--tuples", "2000", "--share", "1000", "--first", "1", "--stop-after", "3800", "--end",
+        "silence",
+      ])
+    let waiting = try box.startPull(service, ["feedback-timeout=1h"])
+    try wait(for: "it to have read all") { try !service.events("taken").isEmpty }
+    let other = try box.pull(service)
+    #expect(other.status == 0, "\(other.errors)")
+    #expect(other.output.hasSuffix(Self.new(1000) + "\n"))
+    waiting.signal(SIGTERM)
+    try waiting.wait()
+    let last = try box.pull(service)
+    #expect(last.status == 0, "\(last.errors)")
+    try #expect(Listed(in: box, must: service.sent()).missing == 0)
+  }
+
+  @Test func `a million devices are added to a million`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let count = 1_000_000
+    let service = try FeedbackService(in: box, ["--tuples", "\(2 * count)", "--share", "\(count)"])
+    for turn in 1...2 {
+      let pull = try box.pull(service, [], ["--quiet"], within: 120)
+      #expect(pull.status == 0, "\(pull.errors)")
+      #expect(
+        pull.output
+          == "\(count) devices are gone, \(count) of them new; \(turn * count) tokens are suppressed\n"
+      )
+    }
+    let told = try box.run(
+      ["python3", Build.tools + "/tuples.py", "--list"] + service.sent(), within: 120)
+    let compared = try box.run([
+      "sh", "-ec", #"sed 's/  feedback$//' "$1" | cmp - "$2""#, "sh",
+      box.tokenList().outputPath, told.outputPath,
+    ])
+    #expect(compared.status == 0, "\(compared.output)\(compared.errors)")
+  }
+
+  // MARK: - Beside an agent
+
+  @Test func `an agent that runs beside it sends to them no more`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let page = "status=" + box.path + "/page"
+    let agent = try box.agent(gateway, ["settle=300ms", "state=" + box.state, page])
+    try box.drop(line(5, "before"), as: "1")
+    try gateway.accepts("before")
+    let file = try box.write("1700000000 \(token(5))\n", to: "devices")
+    let service = try FeedbackService(in: box, ["--file", file])
+    try #expect(box.pull(service).status == 0)
+    try box.drop(line(5, "gone") + line(6, "there"), as: "2")
+    try gateway.accepts("there")
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    let status = try objects(box.tinypush("status", "--json", "-o", page).output)[0]
+    #expect(status["suppressed"] as? Int == 1)
+    let registered = try box.tinypush("token", "register", token(5), "-o", "state=" + box.state)
+    #expect(registered.status == 0, "\(registered.errors)")
+    try box.drop(line(5, "back"), as: "3")
+    try gateway.accepts("back")
+    #expect(try agent.terminate() == 0)
+    try #expect(gateway.alerts(in: box) == ["before", "there", "back"])
+    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+  }
+
+  // MARK: - The disk
+
+  @Test func `where nothing can be kept nothing is read`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try FeedbackService(in: box, ["--tuples", "1000"])
+    let missing = try box.pull(service, ["state=\(box.path)/missing/state"])
+    #expect(missing.status == 73, "\(missing.errors)")
+    let file = try box.write("", to: "file")
+    let occupied = try box.pull(service, ["state=" + file])
+    #expect(occupied.status == 73, "\(occupied.errors)")
+    mkdir(box.state, 0o755)
+    let disk = try Disk(at: box.state, "size=1m,nr_inodes=50")
+    defer { disk.end() }
+    for resource in Disk.Resource.allCases {
+      try disk.fill(resource)
+      let full = try box.pull(service)
+      #expect(full.status == 74, "\(full.errors)")
+      #expect(full.errors.contains("make room there"), "\(full.errors)")
+      #expect(full.errors.contains("nothing was read from the feedback service"))
+      disk.makeRoom()
+    }
+    disk.isReadOnly = true
+    let readOnly = try box.pull(service)
+    #expect(readOnly.status == 74 || readOnly.status == 77, "\(readOnly.errors)")
+    disk.isReadOnly = false
+    #expect(service.sent() == [])
+    let pull = try box.pull(service)
+    #expect(pull.status == 0, "\(pull.errors)")
+    try #expect(Listed(in: box, must: service.sent()) == Listed(listed: 1000))
+  }
+
+  @Test func `where a humble user may not write nothing is read`() throws {
+    try #require(geteuid() == 0, "who else could make a directory that others may not write to")
+    let box = try Box()
+    defer { box.end() }
+    let service = try FeedbackService(in: box, ["--tuples", "10"])
+    mkdir(box.state, 0o755)
+    let key = path(box)
+    try FileManager.default.copyItem(atPath: Certificates.path("client.key"), toPath: key)
+    chmod(key, 0o644)
+    let pull = try box.run(
+      ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        + Build.command(Build.host) + ["feedback"]
+        + box.feedbackSettings(service, ["key=" + key]))
+    #expect(pull.status == 77, "\(pull.errors)")
+    #expect(pull.errors.contains("that the agent's user may write to"), "\(pull.errors)")
+    #expect(service.sent() == [])
+  }
+
+  private func path(_ box: Box) -> String { box.path + "/client.key" }
+
+  @Test func `a disk that fills up meanwhile costs nothing that was read`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let outage = try Outage(in: box, .kill)
+    let disk = try Disk(at: box.state, "size=4m")
+    defer { disk.end() }
+    try writeFile(String(repeating: "x", count: 3 << 20), to: box.state + "/ballast")
+    let service = try FeedbackService(in: box, ["--tuples", "100000"])
+    let pull = try box.pull(service, environment: outage.environment(at: 0))
+    #expect(pull.status == 74, "\(pull.errors)")
+    #expect(pull.errors.contains("make room there"), "\(pull.errors)")
+    let seen = try outage.seen()
+    #expect(seen.received > 38 * 1000)
+    #expect(seen.received < 38 * 50_000)
+    unlink(box.state + "/ballast")
+    let again = try box.pull(service)
+    #expect(again.status == 0, "\(again.errors)")
+    let listed = try Listed(
+      in: box, must: ["\(service.sent(1)):\(seen.received)", service.sent(2)])
+    #expect(listed.missing == 0)
+    #expect(listed.strange == 0)
+  }
+}

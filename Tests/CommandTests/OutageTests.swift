@@ -1,0 +1,131 @@
+import Foundation
+import Testing
+
+/// `tinypush feedback` is ended at any of its system calls: what it had read is on the list in the end.
+@Suite struct OutageTests {
+  private static let tuples = 20_000
+
+  @Test(.timeLimit(.minutes(10)), arguments: Outage.Kind.allCases)
+  func `whatever was read is not lost, at whichever call it ends`(kind: Outage.Kind) throws {
+    let box = try Box()
+    defer { box.end() }
+    let outage = try Outage(in: box, kind)
+    let share = 1200
+    let service = try FeedbackService(
+      in: box, ["--tuples", "\(share * 1000)", "--share", "\(share)", "--cut", "random"])
+    var ends = Ends(service, outage)
+    var call = 0
+    repeat {
+      call += 1
+      try ends.pull(box, endingAt: call)
+    } while ends.count == call && call < 1000
+    #expect(ends.count > 50, "\(ends.count)")
+    try ends.check(box)
+  }
+
+  @Test(arguments: [UInt64(1), 2])
+  func `a hundred that are killed in a row cost nothing`(seed: UInt64) throws {
+    let box = try Box()
+    defer { box.end() }
+    let outage = try Outage(in: box, .kill)
+    let service = try FeedbackService(
+      in: box, ["--tuples", "\(Self.tuples * 101)", "--share", "\(Self.tuples)"])
+    var ends = Ends(service, outage)
+    try ends.pull(box, endingAt: 0)
+    let calls = try outage.seen().calls
+    var chance = seed
+    for _ in 1...100 {
+      chance = chance &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      try ends.pull(box, endingAt: 1 + Int((chance >> 33) % UInt64(calls)))
+    }
+    #expect(ends.count > 90, "\(ends.count)")
+    try ends.check(box)
+  }
+}
+
+/// The shim of Tests/Tools that ends the product at a system call, as a kill or a power cut would.
+struct Outage {
+  enum Kind: String, CaseIterable, Sendable { case kill, power, names }
+
+  /// What it saw.
+  struct Seen {
+    var calls: Int
+    /// Bytes that were read.
+    var received: Int
+    /// Of those, how many must not be lost.
+    var safe: Int
+  }
+
+  private let box: Box
+  private let kind: Kind
+  private var log: String { box.path + "/outage" }
+  private var shadow: String { box.path + "/shadow" }
+
+  init(in box: Box, _ kind: Kind) throws {
+    (self.box, self.kind) = (box, kind)
+    mkdir(box.state, 0o755)
+    let made = try box.run([
+      "cc", "-O1", "-shared", "-fPIC", Build.tools + "/outage.c", "-o", box.path + "/outage.so",
+    ])
+    guard made.status == 0 else { throw Failure(made.errors) }
+  }
+
+  /// For a program that is to end at so many calls; 0: that goes on to its end.
+  func environment(at call: Int) throws -> [String: String] {
+    try? FileManager.default.removeItem(atPath: shadow)
+    try? FileManager.default.removeItem(atPath: log)
+    mkdir(shadow, 0o755)
+    return [
+      "LD_PRELOAD": box.path + "/outage.so", "OUTAGE": log, "OUTAGE_AT": "\(call)",
+      "OUTAGE_KIND": kind.rawValue, "OUTAGE_STATE": box.state, "OUTAGE_SHADOW": shadow,
+    ]
+  }
+
+  func seen() throws -> Seen {
+    let data = try Data(contentsOf: URL(filePath: log))
+    guard data.count == 24 else { throw Failure("the shim was not there") }
+    let numbers = (0..<3).map { index in
+      data.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 8 * index, as: Int.self) }
+    }
+    return Seen(calls: numbers[0], received: numbers[1], safe: numbers[2])
+  }
+}
+
+/// Pulls one after the other, and what was read by each.
+private struct Ends {
+  let service: FeedbackService
+  let outage: Outage
+  /// How many were ended.
+  private(set) var count = 0
+  private var must: [String] = []
+  private var may: [String] = []
+
+  init(_ service: FeedbackService, _ outage: Outage) {
+    (self.service, self.outage) = (service, outage)
+  }
+
+  mutating func pull(_ box: Box, endingAt call: Int) throws {
+    let pull = try box.pull(
+      service, [], ["--quiet"], environment: outage.environment(at: call))
+    let isEnded = pull.status == 128 + SIGKILL
+    #expect(isEnded || pull.status == 0, "call \(call): \(pull.status!) \(pull.errors)")
+    if isEnded { count += 1 }
+    let seen = try outage.seen()
+    guard seen.received > 0, let stream = service.sent().last else { return }
+    must.append("\(stream):\(isEnded ? seen.safe : seen.received)")
+    may.append("\(stream):\(seen.received)")
+  }
+
+  /// After a last pull, of which nobody knows that it reads anything, all of it is on the list.
+  func check(_ box: Box) throws {
+    let nothing = try FeedbackService(in: box, name: "nothing")
+    let last = try box.pull(nothing, [], ["--quiet"])
+    #expect(last.status == 0, "\(last.errors)")
+    let listed = try Listed(in: box, must: must, may: may)
+    #expect(listed.missing == 0, "of \(listed.listed)")
+    #expect(listed.strange == 0, "of \(listed.listed)")
+    #expect(listed.twice == 0)
+    let left = try FileManager.default.contentsOfDirectory(atPath: box.state)
+    #expect(left == ["suppressed"], "nothing is left but the list")
+  }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import Testing
+
+/// What the agent makes of each status, the table's and others, and where it says so: in the log, in failed/ and in its
+/// counters. The gateway answers at the second of three notifications.
+@Suite struct StatusTests {
+  /// How the agent runs.
+  enum Way: String, CaseIterable, Sendable { case once, allDay }
+
+  /// What has become of the three.
+  private struct Aftermath {
+    var log: String
+    /// Of the second.
+    var failure: [String: Any]?
+    /// The agent's counters, by the names that `tinypush status` has for them.
+    var counters: [String: Int]
+    /// The alerts' texts.
+    var accepted: [String]
+  }
+
+  private func send(
+    _ way: Way, _ script: [String], _ settings: [String] = [], expecting status: Int32
+  ) throws -> Aftermath {
+    let box = try Box()
+    defer { box.end() }
+    for number in 1...3 { try box.drop(line(number, "\(number)"), as: "\(number)") }
+    let gateway = try Gateway(in: box, script)
+    let page = "status=" + box.path + "/page"
+    let agent: Child
+    let settings = [page, "settle=300ms"] + settings
+    switch way {
+    case .once:
+      agent = try box.deliver(gateway, settings)
+      #expect(agent.status == status, "\(agent.errors)")
+    case .allDay:
+      agent = try box.agent(gateway, settings)
+      try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+      #expect(try agent.terminate() == 0)
+    }
+    #expect(box.names(in: "new") == [])
+    try gateway.hearsAll()
+    let shown = try objects(box.tinypush("status", "--json", "-o", page).output)[0]
+    #expect(box.names(in: "failed") == (status == 65 ? ["2"] : []))
+    return Aftermath(
+      log: agent.errors, failure: try box.failures("2").first,
+      counters: shown.compactMapValues { $0 as? Int }, accepted: try gateway.alerts(in: box))
+  }
+
+  // MARK: - Refusals
+
+  struct Row: Sendable, CustomTestStringConvertible {
+    var status: Int
+    var words: String
+    var advice: String
+    var testDescription: String { "status \(status)" }
+    init(_ status: Int, _ words: String, _ advice: String) {
+      (self.status, self.words, self.advice) = (status, words, advice)
+    }
+  }
+
+  private static let topic = "check that the certificate is a push certificate of this app"
+  private static let again = "send it again; if it is refused again, look at the payload"
+
+  @Test(
+    arguments: [
+      Row(1, "processing error", again),
+      Row(2, "missing device token", again),
+      Row(3, "missing topic", topic),
+      Row(4, "missing payload", again),
+      Row(5, "invalid token size", "a device token is 64 hex digits"),
+      Row(6, "invalid topic size", topic),
+      Row(
+        7, "invalid payload size",
+        "the gateway takes less than was sent: set payload-limit to its limit"),
+      Row(
+        8, "invalid token",
+        "the token belongs to another app, or to the other environment (production, sandbox), or is made up"
+      ),
+      Row(255, "unknown", again),
+    ], Way.allCases)
+  func `a refusal is told in words, with what to do`(row: Row, way: Way) throws {
+    let after = try send(way, ["--reject", "\(token(2))=\(row.status)"], expecting: 65)
+    #expect(after.accepted.sorted() == ["1", "3"])
+    #expect(
+      after.failure?["reason"] as? String
+        == "the gateway refused it: \(row.words); \(row.advice)")
+    #expect(after.failure?["status"] as? Int == row.status)
+    #expect(after.failure?["token"] as? String == token(2))
+    let words = "the gateway refused a notification: \(row.words) (status \(row.status))"
+    #expect(after.log.count(of: words) == 1, "\(after.log)")
+    #expect(after.log.contains("2 delivered"), "\(after.log)")
+    #expect(after.log.contains("1 failed"), "\(after.log)")
+    #expect(after.counters["refused"] == 1)
+    #expect(after.counters["failed_check"] == 0)
+    #expect(after.counters["uncertain"] == 0)
+    #expect(after.counters["connections"] == 2)
+    #expect(
+      (after.counters["settled_by_proof"] ?? 0) + (after.counters["settled_by_time"] ?? 0) == 2)
+  }
+
+  // MARK: - Others
+
+  @Test(arguments: Way.allCases)
+  func `a shutdown is no refusal`(way: Way) throws {
+    let after = try send(way, ["--first", "1", "--shutdown-after", "2"], expecting: 0)
+    #expect(after.accepted == ["1", "2", "3"])
+    #expect(after.log.count(of: "the gateway goes out of service; connecting anew") == 1)
+    #expect(after.log.contains("3 delivered"), "\(after.log)")
+    #expect(after.counters["refused"] == 0)
+    #expect(after.counters["uncertain"] == 0)
+    #expect(after.counters["connections"] == 2)
+  }
+
+  private static let strange = [(0, "no error"), (128, "undocumented")]
+
+  @Test(arguments: strange, Way.allCases)
+  func `a status that says nothing leaves all uncertain`(
+    status: (number: Int, words: String), way: Way
+  ) throws {
+    let script = ["--first", "1", "--reject", "\(token(2))=\(status.number)"]
+    let after = try send(way, script, expecting: 0)
+    #expect(after.accepted.sorted() == ["1", "1", "2", "3"])
+    let words =
+      "the gateway answered \(status.words) (status \(status.number)) for notification 2, which says nothing of what was sent; it is uncertain whether "
+    #expect(after.log.count(of: words) == 1, "\(after.log)")
+    #expect(after.log.contains("3 delivered"), "\(after.log)")
+    #expect(after.counters["refused"] == 0)
+    #expect((2...3).contains(after.counters["uncertain"] ?? 0))
+    #expect(after.counters["repeated"] == after.counters["uncertain"])
+  }
+
+  @Test(arguments: strange)
+  func `what always gets a status that says nothing is put aside in the end`(
+    status: (number: Int, words: String)
+  ) throws {
+    let after = try send(.once, ["--reject", "\(token(2))=\(status.number)"], expecting: 65)
+    #expect(Set(after.accepted) == ["1", "3"])
+    #expect(
+      after.failure?["reason"] as? String
+        == "the connection ended each time that this one was sent, with no answer that names it, and lived without it: look for what is unusual in it"
+    )
+    #expect(after.log.contains("2 delivered"), "\(after.log)")
+    #expect(after.counters["refused"] == 1)
+  }
+}

@@ -1,0 +1,328 @@
+import Testing
+
+@testable import Simulation
+@testable import TinyPush
+
+private func token(_ number: Int) -> DeviceToken {
+  var bytes = [UInt8](repeating: 0, count: 32)
+  (bytes[0], bytes[1], bytes[31]) = (
+    UInt8(number >> 16), UInt8(number >> 8 & 255), UInt8(number & 255)
+  )
+  return DeviceToken(bytes: bytes.span)!
+}
+
+/// A list in memory of its own, or a part of it.
+private final class Held {
+  let memory: UnsafeMutableRawBufferPointer
+  private var list: SuppressionList
+
+  init(_ records: [SuppressionRecord], bytes: Int? = nil) {
+    memory = TinyPushTests.list(records)
+    list = SuppressionList(UnsafeRawBufferPointer(rebasing: memory[..<(bytes ?? memory.count)]))
+  }
+
+  deinit { memory.deallocate() }
+
+  /// As if the list had only now been found there.
+  func reopen() { list = SuppressionList(UnsafeRawBufferPointer(memory)) }
+
+  var isDamaged: Bool { list.isDamaged }
+  var isEmpty: Bool { list.isEmpty }
+
+  /// The time of what is known of a token.
+  func time(of number: Int) -> UInt32? { list.find(token(number))?.time }
+}
+
+/// The list of these, in memory that stays.
+private func list(_ records: [SuppressionRecord]) -> UnsafeMutableRawBufferPointer {
+  nonisolated(unsafe) var bytes: [UInt8] = []
+  var writer = ListWriter { page, count in
+    bytes += UnsafeRawBufferPointer(start: page, count: count)
+    return 0
+  }
+  for record in records { writer.add(record) }
+  #expect(writer.finish() == 0)
+  let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
+  memory.copyBytes(from: bytes)
+  return memory
+}
+
+private func record(
+  _ number: Int, _ time: UInt32 = 1_700_000_000, _ reason: SuppressionRecord.Reason = .feedback
+) -> SuppressionRecord { SuppressionRecord(token: token(number), time: time, reason: reason) }
+
+@Test(arguments: [0, 1, 2, 100, 101, 102, 202, 203, 1000, 20_000])
+func `each record of a list is found, and nothing else`(count: Int) {
+  let list = Held((0..<count).map { record(2 * $0 + 1, UInt32($0)) })
+  #expect(list.memory.count == (count + 100) / 101 * 4096 + 4096)
+  #expect(!list.isDamaged && list.isEmpty == (count == 0))
+  for number in 0..<count {
+    #expect(list.time(of: 2 * number + 1) == UInt32(number))
+    #expect(list.time(of: 2 * number) == nil)
+  }
+  #expect(list.time(of: 2 * count + 2) == nil)
+  #expect(!list.isDamaged)
+}
+
+@Test func `a damaged page is noticed when it is looked at`() {
+  let list = Held((0..<1010).map { record($0) })
+  list.memory[5 * 4096 + 1234] ^= 4
+  list.reopen()
+  #expect(!list.isDamaged)
+  #expect(list.time(of: 505) == nil)
+  #expect(list.isDamaged)
+}
+
+@Test(arguments: 0..<11)
+func `whatever pages are damaged, the others are good`(page: Int) {
+  var random = Seeded(UInt64(page))
+  for others in 0..<11 {
+    let list = Held((0..<1010).map { record($0) })
+    var damaged: Set = [page]
+    for _ in 0..<others { damaged.insert(random.upTo(10)) }
+    for page in damaged { list.memory[page * 4096 + random.upTo(4095)] ^= 1 << 3 }
+    list.reopen()
+    for number in 0..<1010 {
+      #expect((list.time(of: number) == nil) == damaged.contains(number / 101))
+    }
+    #expect(list.isDamaged)
+  }
+}
+
+@Test func `what is changed under the reader's hands is noticed`() {
+  let list = Held((0..<1010).map { record($0) })
+  for number in 0..<1010 { #expect(list.time(of: number) != nil) }
+  // As it looks when the file is cut short.
+  UnsafeMutableRawBufferPointer(rebasing: list.memory[5 * 4096..<6 * 4096])
+    .initializeMemory(as: UInt8.self, repeating: 0)
+  #expect(list.time(of: 100) != nil && list.time(of: 1000) != nil)
+  #expect(list.time(of: 550) == nil && list.isDamaged)
+  for byte in 0..<4096 { list.memory[7 * 4096 + byte] = UInt8.max }
+  #expect(list.time(of: 750) == nil)
+}
+
+@Test(arguments: [1, 4095, 4096, 4097, 5 * 4096, 11 * 4096 - 1])
+func `a list that is cut short is damaged, and what is left of it holds`(bytes: Int) {
+  let list = Held((0..<1010).map { record($0) }, bytes: bytes)
+  #expect(list.isDamaged)
+  for number in 0..<1010 {
+    #expect((list.time(of: number) != nil) == (number / 101 < bytes / 4096))
+  }
+}
+
+@Test func `a flipped bit of a page is noticed`() {
+  let list = Held((0..<50).map { record($0) })
+  for bit in Array(0..<100 * 8) + stride(from: 800, to: 4096 * 8, by: 37) {
+    list.memory[bit / 8] ^= 1 << UInt8(bit % 8)
+    list.reopen()
+    #expect(list.time(of: 25) == nil && list.isDamaged)
+    list.memory[bit / 8] ^= 1 << UInt8(bit % 8)
+  }
+}
+
+@Test func `the later record holds, and of the same second the one that suppresses`() {
+  let gone = record(1, 100)
+  #expect(record(1, 101, .registered).outweighs(gone))
+  #expect(
+    !record(1, 100, .registered).outweighs(gone) && gone.outweighs(record(1, 100, .registered)))
+  #expect(!record(1, 99, .registered).outweighs(gone))
+  #expect(gone.forbids() && gone.forbids(registered: 99) && gone.forbids(registered: 100))
+  #expect(!gone.forbids(registered: 101))
+  #expect(!record(1, 100, .registered).forbids())
+}
+
+// MARK: - As delivery sees it
+
+private let now: Int64 = 1_800_000_000
+
+/// What delivery knows, over lists that stay as long as it.
+private final class Known {
+  var suppression = Suppression()
+  private let memories: [UnsafeMutableRawBufferPointer]
+
+  init(_ old: [SuppressionRecord] = [], _ recent: [SuppressionRecord] = []) {
+    memories = [list(old), list(recent)]
+    suppression.replace(
+      list: UnsafeRawBufferPointer(memories[0]), recent: UnsafeRawBufferPointer(memories[1]))
+  }
+
+  deinit { for memory in memories { memory.deallocate() } }
+
+  func forbids(_ number: Int, registered: UInt32 = 0, now: Int64? = now) -> Bool {
+    suppression.forbids(token(number), registered: registered, now: now)
+  }
+
+  var mustBeKept: Bool { suppression.mustBeKept }
+
+  /// What has been learned, the tokens by number.
+  var learned: [String] {
+    (0..<suppression.learned.count).map {
+      let record = suppression.learned[$0]
+      return "\(record.token.bytes[31]) \(record.reason.text) \(record.time)"
+    }
+  }
+}
+
+@Test func `what is newer in either list, or learned, holds`() {
+  #expect(!Known().forbids(1))
+  let known = Known(
+    [record(1, 100), record(2, 100), record(3, 100, .registered), record(4, 100)],
+    [record(1, 101, .registered), record(3, 101, .byHand), record(4, 99, .registered)])
+  #expect((1...5).map { known.forbids($0) } == [false, true, true, true, false])
+  #expect(!known.mustBeKept)
+  known.suppression.learnInvalid(token(5), now: now)
+  #expect(known.forbids(5) && known.mustBeKept)
+  known.suppression.kept(false)
+  #expect(known.forbids(5) && !known.mustBeKept)
+  known.suppression.retry()
+  #expect(known.mustBeKept)
+  known.suppression.kept(true)
+  #expect(
+    !known.forbids(5), "what is kept is looked up in the list, which this one was not put into")
+}
+
+@Test func `a token that was registered later is good again, and that is learned`() {
+  let known = Known([record(1, 1000)])
+  #expect(known.forbids(1, registered: 999))
+  #expect(known.forbids(1, registered: 1000))
+  #expect(!known.mustBeKept)
+  #expect(!known.forbids(1, registered: 1001))
+  #expect(known.mustBeKept)
+  #expect(!known.forbids(1))
+  #expect(known.learned == ["1 registered 1001"])
+}
+
+@Test func `a registration of a time to come is learned as one of now`() {
+  let known = Known([record(1, 1000)])
+  #expect(!known.forbids(1, registered: .max))
+  #expect(known.learned == ["1 registered \(now)"])
+}
+
+@Test func `while the clock is not set an invalid token is one for as long as the agent runs`() {
+  let known = Known()
+  known.suppression.learnInvalid(token(1), now: nil)
+  #expect(!known.mustBeKept, "nobody could say since when")
+  known.suppression.learnInvalid(token(2), now: now)
+  #expect(known.mustBeKept)
+  known.suppression.kept(true)
+  #expect(known.forbids(1, registered: UInt32(now) + 1))
+  #expect(!known.forbids(2))
+  known.suppression.retry()
+  #expect(!known.mustBeKept)
+}
+
+@Test func `of what is learned the newest are remembered, each once`() {
+  var learned = Learned()
+  func known(_ numbers: Range<Int>) -> Int {
+    var count = 0
+    for number in numbers where learned.find(token(number)) != nil { count += 1 }
+    return count
+  }
+  for _ in 0..<3 {
+    for number in 0..<Learned.capacity { learned.insert(record(number)) }
+  }
+  #expect(known(0..<5000) == Learned.capacity)
+  for number in 5000..<5010 { learned.insert(record(number)) }
+  #expect(known(0..<10) == 0, "the oldest go first")
+  #expect(known(10..<5010) == Learned.capacity)
+}
+
+// MARK: - Merging
+
+@Test func `a queue gives the records of all sources in order`() {
+  var random = Seeded(5)
+  let sources = (0..<7).map { _ in
+    (0..<Int.random(in: 0...200, using: &random)).map { _ in
+      Int.random(in: 0..<300, using: &random)
+    }.sorted()
+  }
+  var places = [Int](repeating: 0, count: sources.count)
+  func next(_ source: Int) -> SuppressionRecord? {
+    guard places[source] < sources[source].count else { return nil }
+    places[source] += 1
+    return record(sources[source][places[source] - 1])
+  }
+  var queue = MergeQueue(sources: sources.count)
+  for source in sources.indices {
+    if let record = next(source) { queue.add(record, from: source) }
+  }
+  var merged: [Int] = []
+  while let head = queue.head {
+    merged.append(Int(head.record.token.bytes[1]) << 8 | Int(head.record.token.bytes[31]))
+    queue.replaceHead(next(head.source))
+  }
+  #expect(merged == sources.joined().sorted())
+}
+
+@Test func `tokens of other sizes are kept as they came, each once`() {
+  var others = OtherTokens()
+  func insert(_ bytes: [UInt8], _ time: UInt32) -> [Bool] {
+    let (isKept, isNew) = others.insert(bytes.span, time: time, reason: .feedback)
+    return [isKept, isNew]
+  }
+  func time(of bytes: [UInt8]) -> UInt32? { others.find(bytes.span)?.time }
+  func largest(_ number: Int) -> [UInt8] { [UInt8](repeating: UInt8(number), count: 65_535) }
+  #expect(insert([1], 5) == [true, true])
+  #expect(insert([1, 2], 6) == [true, true])
+  #expect(insert([], 6) == [true, true])
+  #expect(insert(largest(7), 7) == [true, true])
+  #expect(insert([1], 4) == [true, false] && time(of: [1]) == 5)
+  #expect(insert([1], 9) == [true, false] && time(of: [1]) == 9)
+  #expect(time(of: []) == 6 && time(of: largest(7)) == 7 && time(of: [3]) == nil)
+  for number in 0..<15 { _ = insert(largest(100 + number), 1) }
+  #expect(insert(largest(200), 1) == [false, false], "it is bounded")
+  #expect(insert([1], 10) == [true, false])
+}
+
+// MARK: - What is received
+
+@Test(arguments: [1, 2, 3, 5, 38, 39, 1000, 1 << 20])
+func `tuples are found however they are cut up`(piece: Int) {
+  let sizes = [32, 0, 1, 31, 33, 65_535, 32]
+  var bytes: [UInt8] = []
+  for (index, size) in sizes.enumerated() {
+    bytes += [0x65, 0x53, 0xF1, UInt8(index), UInt8(size >> 8), UInt8(size & 255)]
+    bytes += [UInt8](repeating: UInt8(index + 1), count: size)
+  }
+  bytes += [1, 2, 3, 4, 0, 32, 9]
+  var reader = FeedbackReader()
+  var found: [[UInt8]] = []
+  var start = 0
+  while start < bytes.count {
+    let part = Array(bytes[start..<min(start + piece, bytes.count)])
+    var place = 0
+    while reader.next(in: part.span, at: &place) {
+      let (isCut, timestamp) = (reader.isCut, reader.timestamp)
+      #expect(!isCut && timestamp == 0x6553_F100 + UInt32(found.count))
+      found.append([UInt8](reader.token))
+    }
+    #expect(place == part.count)
+    start += piece
+  }
+  #expect(found.map(\.count) == sizes)
+  #expect(
+    found.enumerated().allSatisfy { index, token in token.allSatisfy { $0 == UInt8(index + 1) } })
+  let isCut = reader.isCut
+  #expect(isCut)
+}
+
+@Test func `a chunk is known by its sum`() {
+  let buffer = FixedBuffer<UInt8>(capacity: 100)
+  for index in 0..<100 { buffer[index] = UInt8(index) }
+  ReceivedChunk.seal(buffer, count: 20)
+  /// The bytes that it says there are; nil: they are not whole.
+  func count() -> Int? {
+    guard let chunk = ReceivedChunk(head: buffer.span(0..<16)), chunk.count <= 84,
+      chunk.holds(buffer.span(16..<16 + chunk.count))
+    else { return nil }
+    return chunk.count
+  }
+  #expect(count() == 20)
+  for bit in 0..<36 * 8 {
+    buffer[bit / 8] ^= 1 << UInt8(bit % 8)
+    #expect(count() == nil)
+    buffer[bit / 8] ^= 1 << UInt8(bit % 8)
+  }
+  for index in 0..<100 { buffer[index] = 0 }
+  #expect(count() == nil)
+}

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""A feedback service that does as it is told: a peer that misbehaves on purpose, for tests.
+
+    feedback.py --certificate PEM --key PEM --ca PEM --record DIR [--tuples N --seed S | --file FILE | --endless] [script]
+
+Prints "listening PORT" once it is ready, listens on 127.0.0.1 only, wants a client certificate, ends at SIGTERM or
+after --seconds. What it says on connection N is in DIR/N.sent (of an endless list only the event says how much it was).
+DIR/events has a JSON line for each thing that happened; "taken" is noted once all that was said on a connection has left
+the peer's socket, and so is in the peer's hands. A reset comes after that: what it may take away was taken before.
+
+Reading clears the list: a tuple that was said to its end is not said again, on no connection; one that was cut is.
+"""
+import fcntl
+import random
+import socket
+import struct
+import sys
+import termios
+import time
+
+import peer
+import tuples
+
+PIECE_BYTES = 65_536
+TAKEN_SECONDS = 60
+
+
+class Feedback(peer.Peer):
+    def __init__(self, given):
+        super().__init__(given)
+        self.list = self.read(given.file) if given.file else tuples.tuples(given.seed, given.tuples)
+
+    @staticmethod
+    def read(path):
+        """Lines of "TIMESTAMP TOKENHEX", the token of any length, and nothing for none."""
+        made = b""
+        for line in open(path):
+            when, _, digits = line.strip().partition(" ")
+            token = bytes.fromhex(digits)
+            made += struct.pack(">IH", int(when), len(token)) + token
+        return made
+
+    def attend(self, number, stream):
+        given, scripted = self.given, self.is_scripted(number)
+        if given.endless:
+            return self.tell_on(number, stream)
+        share = self.take_share()
+        said = 0
+        try:
+            words = share if given.stop_after is None or not scripted else share[:given.stop_after]
+            with open(self.record / f"{number}.sent", "wb", buffering=0) as record:
+                for piece in self.pieces(words):
+                    record.write(piece)  # before the peer can have it
+                    stream.sendall(piece)
+                    said += len(piece)
+                    if given.pause and scripted:
+                        time.sleep(given.pause)
+        finally:
+            self.give_back(share, said)
+            self.note(number, "sent", bytes=said)
+        end = given.end if scripted else "close"
+        if end == "close":
+            return self.say_goodbye(stream)
+        self.await_taken(stream)
+        self.note(number, "taken", bytes=said)
+        if end == "reset":
+            self.reset(stream)
+        else:
+            if end == "fin":
+                socket.socket.shutdown(stream, socket.SHUT_WR)  # without close_notify
+            while stream.recv(65536):
+                pass
+
+    def tell_on(self, number, stream):
+        said = 0
+        try:
+            index = 0
+            while True:
+                block = tuples.block(self.given.seed, index)
+                index += 1
+                for at in range(0, len(block), PIECE_BYTES):
+                    stream.sendall(block[at:at + PIECE_BYTES])
+                    said += len(block[at:at + PIECE_BYTES])
+        finally:
+            self.note(number, "sent", bytes=said)
+
+    @staticmethod
+    def say_goodbye(stream):
+        """And waits until the peer has said its own, or gone."""
+        try:
+            stream.unwrap()
+        except OSError:
+            pass
+
+    # --- the list ---
+
+    def take_share(self):
+        with self.lock:
+            size = len(self.list)
+            if self.given.share is not None:
+                size = min(size, self.given.share * tuples.TUPLE_BYTES)
+            share, self.list = self.list[:size], self.list[size:]
+            return share
+
+    def give_back(self, share, said):
+        """Clears what was said to its end."""
+        if self.given.keep:
+            whole = 0
+        elif said == len(share):
+            return
+        else:
+            whole = max((end for end in tuples.ends(share) if end <= said), default=0)
+        with self.lock:
+            self.list = share[whole:] + self.list
+
+    def pieces(self, words):
+        """What goes into a record each."""
+        cut = self.given.cut
+        if cut == "tuple":
+            start = 0
+            for end in tuples.ends(words):
+                yield words[start:end]
+                start = end
+            if start < len(words):
+                yield words[start:]
+        elif cut == "random":
+            chance, at = random.Random(self.given.seed), 0
+            while at < len(words):
+                size = chance.randint(1, chance.choice((3, 80, 1000, 16384)))
+                yield words[at:at + size]
+                at += size
+        else:
+            size = {"byte": 1, "none": PIECE_BYTES}[cut]
+            for at in range(0, len(words), size):
+                yield words[at:at + size]
+
+    # --- the peer's side ---
+
+    def await_taken(self, stream):
+        """Until the peer's program has read everything from its socket; or until the peer has gone."""
+        end = time.monotonic() + TAKEN_SECONDS
+        while time.monotonic() < end:
+            unacknowledged, = struct.unpack("i", fcntl.ioctl(stream, termios.TIOCOUTQ, bytes(4)))
+            if unacknowledged == 0 and not self.unread(stream):
+                return
+            time.sleep(0.001)
+        raise ValueError(f"the peer did not read everything in {TAKEN_SECONDS} s")
+
+    @staticmethod
+    def unread(stream):
+        """Bytes that the kernel holds for the peer's program, which is on this machine."""
+        def place(address):
+            return f"{struct.unpack('=I', socket.inet_aton(address[0]))[0]:08X}:{address[1]:04X}"
+
+        ends = [place(stream.getpeername()), place(stream.getsockname())]
+        for line in open("/proc/net/tcp"):
+            words = line.split()
+            if words[1:3] == ends:
+                return int(words[4].split(":")[1], 16)
+        return 0
+
+
+def arguments():
+    parser = peer.parser(__doc__)
+    what = parser.add_argument_group("what it says")
+    what.add_argument("--tuples", type=int, default=0, metavar="N")
+    what.add_argument("--seed", type=int, default=1)
+    what.add_argument("--file", help='instead: lines of "TIMESTAMP TOKENHEX", the token of any length')
+    what.add_argument("--endless", action="store_true", help="the seed's list, without end")
+    what.add_argument("--share", type=int, metavar="N", help="so many tuples at most on each connection")
+    what.add_argument("--keep", action="store_true", help="reading does not clear the list")
+    script = parser.add_argument_group("script")
+    script.add_argument("--cut", choices=("none", "byte", "tuple", "random"), default="none",
+                        help="what goes into a TLS record: as much as there is room for, a byte, a tuple, or as it comes")
+    script.add_argument("--pause", type=float, default=0, metavar="SECONDS", help="after each of these")
+    script.add_argument("--stop-after", type=int, metavar="BYTES", help="says no more than so much")
+    script.add_argument("--end", choices=("close", "fin", "reset", "silence"), default="close",
+                        help="with a goodbye, without one, by a TCP reset, or not at all")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    peer.run(lambda: Feedback(arguments()), "feedback")

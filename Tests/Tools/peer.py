@@ -1,0 +1,138 @@
+"""A TLS server on 127.0.0.1 that wants a client certificate: what gateway.py and feedback.py have in common.
+
+Each prints "listening PORT" once it is ready, and ends at SIGTERM or after --seconds. DIR/events has a JSON line for each
+thing that happened.
+"""
+import argparse
+import json
+import signal
+import socket
+import ssl
+import struct
+import sys
+import threading
+import time
+from pathlib import Path
+
+CONNECTIONS_MAX = 10_000
+DRAIN_SECONDS = 2
+
+
+class Peer:
+    def __init__(self, given):
+        self.given = given
+        self.record = Path(given.record)
+        self.record.mkdir(parents=True, exist_ok=True)
+        self.events = open(self.record / "events", "a", buffering=1)
+        self.lock = threading.Lock()
+        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        if given.tls:
+            version = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}[given.tls]
+            self.tls.minimum_version = self.tls.maximum_version = version
+        if given.ciphers:
+            self.tls.set_ciphers(given.ciphers)
+        self.tls.load_cert_chain(given.certificate, given.key)
+        self.tls.load_verify_locations(given.ca)
+        self.tls.verify_mode = ssl.CERT_REQUIRED
+        if given.alpn:
+            self.tls.set_alpn_protocols([given.alpn])
+
+    def attend(self, number, stream):
+        """What becomes of a connection, once it is shaken hands on."""
+        raise NotImplementedError
+
+    def is_scripted(self, number):
+        return not self.given.first or number <= self.given.first
+
+    def note(self, number, event, **facts):
+        with self.lock:
+            self.events.write(json.dumps({"connection": number, "event": event, "at": round(time.monotonic(), 6),
+                                          **facts}) + "\n")
+
+    def serve(self, listener):
+        for number in range(1, CONNECTIONS_MAX + 1):
+            raw, _ = listener.accept()
+            threading.Thread(target=self.connection, args=(number, raw), daemon=True).start()
+
+    def connection(self, number, raw):
+        given = self.given
+        try:
+            raw.settimeout(given.seconds)
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if given.hang and self.is_scripted(number):
+                self.note(number, "hang")
+                while raw.recv(65536):
+                    pass
+                return
+            if given.slam and self.is_scripted(number):
+                self.note(number, "slam")
+                return
+            with self.tls.wrap_socket(raw, server_side=True) as stream:
+                subject = dict(pair for part in stream.getpeercert()["subject"] for pair in part)
+                self.note(number, "open", version=stream.version(), suite=stream.cipher()[0], subject=subject,
+                          alpn=stream.selected_alpn_protocol(), resumed=stream.session_reused)
+                self.attend(number, stream)
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            self.note(number, "broken", error=str(error))
+        finally:
+            raw.close()
+            self.note(number, "closed")
+
+    def part(self, stream, keep=None):
+        """Closes in order: says so, then reads what is under way, lest a reset overtake the answer."""
+        end = time.monotonic() + DRAIN_SECONDS
+        stream.setblocking(False)
+        try:
+            stream.unwrap()
+            return
+        except ssl.SSLWantReadError:
+            pass  # our goodbye is sent, the peer's is not here yet
+        except OSError:
+            return
+        try:
+            # Of the plain socket: the TLS one would forget its keys.
+            socket.socket.shutdown(stream, socket.SHUT_WR)
+            while (left := end - time.monotonic()) > 0:
+                stream.settimeout(left)
+                piece = stream.recv(65536)
+                if not piece:
+                    return
+                if keep:
+                    keep(piece)
+        except OSError:
+            pass
+
+    @staticmethod
+    def reset(stream):
+        """The close that follows is a TCP reset."""
+        stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def parser(description):
+    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("certificate", "key", "ca", "record"):
+        made.add_argument(f"--{name}", required=True)
+    made.add_argument("--port", type=int, default=0)
+    made.add_argument("--seconds", type=float, default=600, help="ends after so long, whatever happens")
+    made.add_argument("--tls", choices=("1.2", "1.3"), help="this version only")
+    made.add_argument("--ciphers", help="OpenSSL's list, for TLS 1.2")
+    made.add_argument("--alpn", metavar="NAME", help="the protocol it speaks")
+    made.add_argument("--first", type=int, default=0, metavar="K", help="the script is for the first K connections only")
+    made.add_argument("--hang", action="store_true", help="accepts, and never shakes hands")
+    made.add_argument("--slam", action="store_true", help="accepts, and closes at once")
+    return made
+
+
+def run(make, name):
+    """Serves with the peer that `make()` gives until it is told to end."""
+    try:
+        peer = make()
+        ends = {signal.SIGTERM, signal.SIGINT}
+        signal.pthread_sigmask(signal.SIG_BLOCK, ends)  # in every thread, so that none takes the signal from this one
+        listener = socket.create_server(("127.0.0.1", peer.given.port), backlog=64)
+        print(f"listening {listener.getsockname()[1]}", flush=True)
+        threading.Thread(target=peer.serve, args=(listener,), daemon=True).start()
+        if signal.sigtimedwait(ends, peer.given.seconds) is None:
+            sys.exit(f"{name}: time is up")
+    except (OSError, ValueError) as error:
+        sys.exit(f"{name}: {error}")

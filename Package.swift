@@ -42,6 +42,9 @@ let package = Package(
     .testTarget(
       name: "TinyPushTests", dependencies: ["TinyPush", "Simulation", "Fuzz"],
       swiftSettings: lifetimes),
+    .testTarget(
+      name: "TinyPushSandboxTests", dependencies: ["TinyPush", "TinyPushSandbox", "Simulation"],
+      swiftSettings: lifetimes),
     .testTarget(name: "CommandTests"),
   ],
   swiftLanguageModes: [.v6]

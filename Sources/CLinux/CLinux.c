@@ -214,6 +214,43 @@ int clinux_listen_loopback(int family, uint16_t port, int backlog) {
   return result;
 }
 
+/* By way of the directory's descriptor: a path may be longer than there is room for in an address. */
+static struct sockaddr_un local_address(int directory, const char *name) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", directory, name);
+  return address;
+}
+
+int clinux_listen_local(int directory, const char *name) {
+  struct sockaddr_un address = local_address(directory, name);
+  int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (listener < 0) return -errno;
+  unlinkat(directory, name, 0);
+  // What the socket's own mode is when it is bound becomes the file's.
+  if (fchmod(listener, 0600) == 0 && bind(listener, (struct sockaddr *)&address, sizeof address) == 0 &&
+      listen(listener, 8) == 0)
+    return listener;
+  int error = errno;
+  close(listener);
+  return -error;
+}
+
+int clinux_connect_local(int directory, const char *name) {
+  struct sockaddr_un address = local_address(directory, name);
+  int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return -errno;
+  if (connect(descriptor, (struct sockaddr *)&address, sizeof address) == 0) return descriptor;
+  int error = errno;
+  close(descriptor);
+  return -error;
+}
+
+void clinux_set_timeout(int socket, int seconds) {
+  struct timeval limit = {.tv_sec = seconds};
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
 static int port_of(const union loopback *address) {
   return ntohs(address->any.sa_family == AF_INET6 ? address->v6.sin6_port : address->v4.sin_port);
 }

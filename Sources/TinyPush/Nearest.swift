@@ -11,7 +11,7 @@ public enum Nearest {
   /// The same, by its place.
   public static func index(_ word: Span<UInt8>, among known: Span<StaticString>) -> Int? {
     var best: Int?
-    var bestDistance = max(word.count / 3, 1) + 1
+    var bestDistance = distanceMax(word) + 1
     for index in known.indices {
       let edits = distance(word, known[index].span)
       if edits < bestDistance {
@@ -22,8 +22,11 @@ public enum Nearest {
     return best
   }
 
+  /// What is close enough.
+  public static func distanceMax(_ word: Span<UInt8>) -> Int { max(word.count / 3, 1) }
+
   /// Edits that make one of the other: a byte more, less or changed, or two neighbours swapped (optimal string alignment).
-  static func distance(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Int {
+  public static func distance(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Int {
     var before: InlineArray<33, Int> = .init(repeating: 0)
     var above: InlineArray<33, Int> = .init(repeating: 0)
     var row: InlineArray<33, Int> = .init(repeating: 0)

@@ -100,7 +100,7 @@ public struct Text: ~Copyable {
   }
 
   /// In sixteen hexadecimal digits.
-  mutating func append(hex number: UInt64) {
+  public mutating func append(hex number: UInt64) {
     for shift in 0..<16 {
       append(byte: Self.hexDigit(UInt8(number >> (60 - 4 * UInt64(shift)) & 15)))
     }
@@ -164,7 +164,7 @@ public struct Text: ~Copyable {
 /// Well-formed UTF-8 (RFC 3629 section 4): no overlong form, no surrogate, nothing past U+10FFFF.
 public enum UTF8Sequence {
   /// The first byte of a character, and those that follow it, the next one lowest.
-  static func encode(_ scalar: UInt32) -> (first: UInt8, rest: UInt32) {
+  public static func encode(_ scalar: UInt32) -> (first: UInt8, rest: UInt32) {
     func continuation(_ shift: UInt32) -> UInt32 { 0x80 | scalar >> shift & 0x3F }
     switch scalar {
     case ..<0x80: return (UInt8(scalar), 0)

@@ -10,8 +10,16 @@ public final class Sandbox {
   static let connectionsMax = 64
 
   private let home: Home
+  private let devices: Devices
+  private let isAnyToken: Bool
   private let journal: Journal
   private let gatekeeper: Gatekeeper
+  private let post: StoreAndForward
+  private let commands: DeviceCommands
+  private let control: ControlListener
+  private var controlConnection: ControlConnection?
+  /// Wakes the loop when the wall clock is set, by which notifications expire.
+  private let clockWatch: Int32
   private let faults: Faults
   private let server: Server
   private let gateway: Listener
@@ -57,9 +65,19 @@ public final class Sandbox {
     _ = try Credentials(in: home, now: clock.unixSeconds)
     try ConfigFile(home: home, port: gateway.port, feedbackPort: feedback.port).keep()
     server = try Server(home)
-    journal = Journal(isJSON: options.isJSON, isQuiet: options.isQuiet)
+    let journal = Journal(isJSON: options.isJSON, isQuiet: options.isQuiet)
+    let devices = try Devices(in: home, now: clock.unixSeconds)
+    control = try ControlListener(in: home)
+    let isAnyToken = options.isAnyToken
     gatekeeper = Gatekeeper(
-      payloadLimit: options.payloadLimit, invalidTokens: options.invalidTokens)
+      payloadLimit: options.payloadLimit, invalidTokens: options.invalidTokens,
+      devices: isAnyToken ? nil : devices)
+    post = StoreAndForward(devices, in: home, journal: journal)
+    commands = DeviceCommands(devices, post, journal)
+    clockWatch = clinux_clock_descriptor()
+    self.devices = devices
+    self.journal = journal
+    self.isAnyToken = isAnyToken
     faults = options.faults
     faults.start(nowMs: clock.monotonicMs, seed: options.seed)
     self.home = home
@@ -69,18 +87,27 @@ public final class Sandbox {
     self.poller = poller
   }
 
-  deinit { close(signals) }
+  deinit {
+    close(signals)
+    if clockWatch >= 0 { close(clockWatch) }
+  }
 
   // MARK: - The loop
 
   private func run() -> Int32 {
     poller.add(signals, EPOLLIN.rawValue)
+    if clockWatch >= 0 { poller.add(clockWatch, EPOLLIN.rawValue) }
+    poller.add(control.descriptor, EPOLLIN.rawValue)
     eachListener { poller, listener in poller.add(listener, EPOLLIN.rawValue) }
     journal.tick(clock)
-    journal.listening(gateway, feedback, home, faults)
+    journal.listening(gateway, feedback, home, faults, isAnyToken ? nil : devices)
+    post.expire(now: clock.unixSeconds)
+    devices.save()
     while true {
       if case .stopping = stage, connectionCount == 0 { break }
-      guard turn() else { break }
+      let goesOn = turn()
+      devices.save()
+      guard goesOn else { break }
       journal.flush()
       if journal.isLost, isRunning { stop() }
     }
@@ -106,6 +133,13 @@ public final class Sandbox {
         accept(descriptor, .gateway)
       } else if descriptor == feedback.v4 || descriptor == feedback.v6 {
         accept(descriptor, .feedback)
+      } else if descriptor == control.descriptor {
+        acceptControl()
+      } else if descriptor == controlConnection?.descriptor {
+        controlConnection?.ready(commands)
+        settleControl()
+      } else if descriptor == clockWatch {
+        _ = clinux_clock_was_set(clockWatch)
       } else {
         serve(descriptor)
       }
@@ -115,14 +149,22 @@ public final class Sandbox {
   }
 
   private func timeoutMs() -> Int32 {
-    var next: Int64?
-    if case .full = stage { next = retryMs }
+    var next = Int64.max
+    if case .full = stage, let retryMs { next = retryMs }
+    var isOpen = false
     for index in 0..<Self.connectionsMax {
-      guard let deadline = connections[index]?.deadlineMs else { continue }
-      next = min(next ?? .max, deadline)
+      guard let connection = connections[index] else { continue }
+      if let deadline = connection.deadlineMs { next = min(next, deadline) }
+      if connection.isOpenToGateway { isOpen = true }
     }
-    guard let next else { return -1 }
-    return Int32(max(0, min(next - clock.monotonicMs, 60_000)))
+    if isOpen, let time = faults.nextMs { next = min(next, time) }
+    if let deadline = controlConnection?.deadlineMs { next = min(next, deadline) }
+    if let expiration = post.nextExpiration {
+      // The wall clock's time by the other clock; it is worked out anew when the wall clock is set.
+      next = min(next, clock.monotonicMs + expiration * 1000 - clock.unixMs)
+    }
+    guard next < .max else { return -1 }
+    return Int32(max(0, min(next - clock.monotonicMs, Int64(Int32.max))))
   }
 
   /// The second signal ends it at once.
@@ -170,9 +212,11 @@ public final class Sandbox {
     case .gateway:
       session = .gateway(
         GatewaySession(
-          number: lastNumber, gatekeeper: gatekeeper, faults: faults, journal: journal))
+          number: lastNumber, gatekeeper: gatekeeper, faults: faults, post: post,
+          journal: journal))
     case .feedback:
-      session = .feedback(FeedbackSession(number: lastNumber, home: home, journal: journal))
+      session = .feedback(
+        FeedbackSession(number: lastNumber, home: home, post: post, journal: journal))
     }
     let connection = Connection(
       number: lastNumber, link: link, peerPort: peerPort, service: session, journal: journal,
@@ -224,6 +268,50 @@ public final class Sandbox {
       settle(index)
     }
     if case .full = stage, let retryMs, retryMs <= clock.monotonicMs { resume() }
+    if let deadline = controlConnection?.deadlineMs, deadline <= clock.monotonicMs { endControl() }
+    post.expire(now: clock.unixSeconds)
+    playFaults()
+  }
+
+  /// Those by time, on every connection to the gateway that is open.
+  private func playFaults() {
+    guard let time = faults.nextMs, time <= clock.monotonicMs, isRunning else { return }
+    var isOpen = false
+    for index in 0..<Self.connectionsMax {
+      if connections[index]?.isOpenToGateway ?? false { isOpen = true }
+    }
+    guard isOpen, let fault = faults.nextDue(nowMs: clock.monotonicMs) else { return }
+    for index in 0..<Self.connectionsMax {
+      connections[index]?.play(fault, nowMs: clock.monotonicMs)
+      settle(index)
+    }
+  }
+
+  // MARK: - The control socket
+
+  /// One at a time: the others wait in the kernel's queue.
+  private func acceptControl() {
+    guard controlConnection == nil else { return }
+    var ignored: UInt16 = 0
+    let descriptor = clinux_accept(control.descriptor, &ignored)
+    guard descriptor >= 0 else { return }
+    poller.change(control.descriptor, 0)
+    controlConnection = ControlConnection(descriptor, nowMs: clock.monotonicMs)
+    poller.add(descriptor, EPOLLIN.rawValue)
+  }
+
+  private func settleControl() {
+    guard let connection = controlConnection else { return }
+    if connection.isOver {
+      endControl()
+    } else {
+      poller.change(connection.descriptor, connection.interest)
+    }
+  }
+
+  private func endControl() {
+    controlConnection = nil
+    poller.change(control.descriptor, EPOLLIN.rawValue)
   }
 
   /// Waits for what a connection waits for now, or frees it when it is over.

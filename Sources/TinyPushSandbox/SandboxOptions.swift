@@ -16,6 +16,8 @@ public struct SandboxOptions: ~Copyable {
   public var payloadLimit = SandboxOptions.payloadLimitDefault
   /// Tokens that are answered with status 8.
   public var invalidTokens = TokenList()
+  /// Whether every other token is taken for that of a device that is there.
+  public var isAnyToken = false
   /// What is to go wrong.
   public var faults = Faults()
   /// What the faults by chance depend on; nil: any number.

@@ -27,7 +27,7 @@ struct Main {
         run: TokenCommand.run),
       Command(name: "status", summary: "say how delivery goes", run: StatusCommand.run),
       Command(
-        name: "sandbox", summary: "run a gateway and a feedback service on this machine",
+        name: "sandbox", summary: "run the service on this machine, for trying and testing",
         run: SandboxCommand.run),
     ]
   }

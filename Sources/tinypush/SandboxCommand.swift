@@ -6,7 +6,9 @@ import TinyPushSandbox
 enum SandboxCommand {
   static let usage: StaticString = """
     Usage: tinypush sandbox [OPTION]...
-    Runs a push gateway and a feedback service on this machine, for trying and testing.
+           tinypush sandbox device VERB [NAME] [OPTION]...
+    Runs a push gateway and a feedback service on this machine, for trying and testing, and
+    devices that they know; `tinypush sandbox device --help` tells of those.
 
       --dir DIR             where its certificates, config and spool are kept, and made
                             at the first start (tinypush-sandbox)
@@ -17,12 +19,14 @@ enum SandboxCommand {
       --payload-limit N     refuse larger payloads with status 7 (2048 bytes)
       --invalid TOKEN       refuse this device token with status 8, as is done with 64
                             zeros; may be given up to 64 times
+      --any-token           take every other token for that of a device that is there
       --fault WHAT@WHEN     do something wrong on purpose; may be given up to 64 times
       --seed N              what the faults by chance depend on
       --help                print this
 
-    The first start makes DIR/tinypush.conf for `tinypush run --config`. Lines of
-    UNIXSECONDS HEXTOKEN in DIR/feedback are what the feedback service tells next.
+    The first start makes DIR/tinypush.conf for `tinypush run --config`, and a device, phone,
+    to which goes what names nobody. Lines of UNIXSECONDS HEXTOKEN in DIR/feedback are what
+    the feedback service tells next.
 
     WHAT goes wrong is one of these. +TIME behind it, such as +5s, puts it off.
       status=N              refuse the notification with this status (0 to 255), close
@@ -36,17 +40,22 @@ enum SandboxCommand {
       N                     at the Nth notification since the start, once
       TOKEN                 at each notification to this device token
       N%                    at any notification, by chance (0.0001% to 100%)
-      TIME                  at the first notification after this time (500ms, 30s), once
+      TIME                  so long after the start (500ms, 30s), once, on all connections
+                            there are, or on the next one; status=N at the next notification
 
     """
 
   static func run(
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
-    let options: InlineArray<9, Option> = [
+    if count > 1, let word = values[1], CString.span(word).equals("device") {
+      return DeviceCommand.run(count - 1, values + 1)
+    }
+    let options: InlineArray<10, Option> = [
       Option("dir", .required), Option("port", .required), Option("feedback-port", .required),
       Option("json"), Option("quiet"), Option("payload-limit", .required),
       Option("invalid", .required), Option("fault", .required), Option("seed", .required),
+      Option("any-token"),
     ]
     var arguments = Arguments("sandbox", count, values, options: options.span, usage: usage)
     var sandbox = SandboxOptions(directory: ("tinypush-sandbox" as StaticString).cString)
@@ -76,8 +85,8 @@ enum SandboxCommand {
             throw arguments.fail(
               .usage, "--fault is given too often: one too many is ", arguments.value())
           }
-        default:
-          sandbox.seed = UInt64(try number("--seed", 0...999_999_999, arguments))
+        case 8: sandbox.seed = UInt64(try number("--seed", 0...999_999_999, arguments))
+        default: sandbox.isAnyToken = true
         }
       }
       if let operand = arguments.operand(0) {

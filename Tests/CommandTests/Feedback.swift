@@ -10,7 +10,7 @@ extension Box {
   ) throws -> [String] {
     try settings(
       1, certificate: certificate,
-      ["feedback=localhost:\(service.port)", "state=" + state] + more)
+      ["feedback=localhost:\(service.port)"] + more)
   }
 
   func startPull(

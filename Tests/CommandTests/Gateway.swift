@@ -171,6 +171,7 @@ extension Box {
         "gateway=localhost:\(port)", "ca=" + Certificates.path("ca.pem"),
         "certificate=" + Certificates.path("\(certificate).pem"),
         "key=" + Certificates.path(key ?? "\(certificate).key"), "spool=" + spool,
+        "state=" + state,
       ] + more
     return settings.flatMap { ["-o", $0] }
   }

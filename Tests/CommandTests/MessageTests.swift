@@ -66,13 +66,13 @@ import Testing
 
   // MARK: - help
 
-  @Test(arguments: ["", "run", "send", "check", "status", "sandbox"])
+  @Test(arguments: ["", "run", "send", "check", "status", "sandbox", "sandbox device"])
   func `every command has its help`(command: String) throws {
     let box = try Box()
     defer { box.end() }
     for flag in ["--help", "-h"] {
       let help = try box.run(
-        Build.command(Build.host) + (command.isEmpty ? [flag] : [command, flag]))
+        Build.command(Build.host) + command.split(separator: " ").map(String.init) + [flag])
       #expect(help.status == 0)
       #expect(help.output.hasPrefix("Usage: tinypush " + (command.isEmpty ? "COMMAND" : command)))
       #expect(help.errors == "")

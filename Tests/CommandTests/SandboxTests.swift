@@ -3,31 +3,6 @@ import Testing
 
 /// The gateway and the feedback service for trying.
 @Suite struct SandboxTests {
-  // MARK: - Frames
-
-  private static func hex(_ number: Int, _ bytes: Int) -> String {
-    let digits = String(number, radix: 16)
-    return String(repeating: "0", count: 2 * bytes - digits.count) + digits
-  }
-
-  private static func item(_ number: Int, _ hex: String) -> String {
-    Self.hex(number, 1) + Self.hex(hex.count / 2, 2) + hex
-  }
-
-  private static func hex(_ text: String) -> String {
-    text.utf8.map { hex(Int($0), 1) }.joined()
-  }
-
-  private static func frame(
-    token: String? = CommandTests.token(7), payload: String? = #"{"aps":{"alert":"x"}}"#,
-    identifier: Int = 9, priority: Int? = 10
-  ) -> String {
-    let items =
-      (token.map { item(1, $0) } ?? "") + (payload.map { item(2, hex($0)) } ?? "")
-      + item(3, hex(identifier, 4)) + (priority.map { item(5, hex($0, 1)) } ?? "")
-    return "02" + hex(items.count / 2, 4) + items
-  }
-
   struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var status: Int
@@ -81,13 +56,13 @@ import Testing
       ])
       #expect(made.status == 0, "\(made.errors)")
     }
-    let before = row.topic == nil ? [Self.frame(identifier: 8)] : []
+    let before = row.topic == nil ? [frame(identifier: 8)] : []
     let client = try sandbox.client(
-      box, before + [row.frame, Self.frame(identifier: 10)],
+      box, before + [row.frame, frame(identifier: 10)],
       certificate: row.topic == nil ? "client" : "other")
     #expect(try client.wait() == 0, "\(client.errors)")
     #expect(
-      client.output == "connected\n08" + Self.hex(row.status, 1) + Self.hex(row.identifier, 4)
+      client.output == "connected\n08" + hex(row.status, 1) + hex(row.identifier, 4)
         + "\n")
     #expect(try sandbox.child.terminate() == 0)
     try #expect(sandbox.events("refused").map { $0["status"] as? Int } == [row.status])
@@ -137,7 +112,7 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--fault", row.testDescription])
-    let frames = (1...4).map { Self.frame(token: token($0), identifier: $0) }
+    let frames = (1...4).map { frame(token: token($0), identifier: $0) }
     var clients: [Child] = []
     for (index, heard) in row.heard.enumerated() {
       let client = try sandbox.client(box, frames)
@@ -175,7 +150,7 @@ import Testing
         in: box, ["--fault", "status=8@2.5%", "--fault", "close@2.5%", "--seed", "\(seed)"])
       try #expect(sandbox.events("listening").first?["seed"] as? Int == seed)
       for _ in 1...3 {
-        try sandbox.client(box, (1...400).map { Self.frame(identifier: $0) }).wait()
+        try sandbox.client(box, (1...400).map { frame(identifier: $0) }).wait()
       }
       #expect(try sandbox.child.terminate() == 0)
       return try sandbox.events("fault").map { $0["identifier"] as? Int }
@@ -214,7 +189,7 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box)
-    let client = try sandbox.client(box, [Self.frame(identifier: 41), Self.frame(identifier: 42)])
+    let client = try sandbox.client(box, [frame(identifier: 41), frame(identifier: 42)])
     try sandbox.child.line(#""identifier":42"#)
     #expect(try sandbox.child.terminate() == 0)
     #expect(try client.wait() == 0, "\(client.errors)")
@@ -241,7 +216,7 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let sandbox = try box.start(
-      Build.command(Build.host) + ["sandbox", "--dir", "sandbox", "--port", "0"])
+      Build.command(Build.host) + ["sandbox", "--any-token", "--dir", "sandbox", "--port", "0"])
     try sandbox.line("ready; Ctrl-C ends it")
     let config = box.path + "/sandbox/tinypush.conf"
     let agent = try box.start(Build.command(Build.host) + ["run", "--config", config])
@@ -249,10 +224,11 @@ import Testing
       "send", "Tank low", "--title", "Cellar", "--badge", "3", "--token", token(7), "--config",
       config)
     #expect(sent.status == 0, "\(sent.errors)")
-    try sandbox.line("          Tank low")
-    #expect(sandbox.output.contains("to 00000000..0007  priority 10, kept for 24 h"))
-    #expect(sandbox.output.contains("          Cellar\n"))
-    #expect(sandbox.output.contains("badge 3"))
+    try sandbox.line("  00000000..0007, priority 10, kept for 24 h, connection 1 no. 1, ")
+    #expect(sandbox.output.contains("\n╭─ tinypush ──"))
+    #expect(sandbox.output.contains("\n│ Cellar   "))
+    #expect(sandbox.output.contains("\n│ Tank low   "))
+    #expect(sandbox.output.contains("\n╰─ badge 3 ──"))
     #expect(try agent.terminate() == 0)
     #expect(try sandbox.terminate() == 0)
     #expect(sandbox.output.contains("Goodbye. 1 connection, 1 notification accepted"))
@@ -265,7 +241,9 @@ import Testing
     for other in Build.all {
       let directory = "sandbox-\(other)"
       let sandbox = try box.start(
-        Build.command(other) + ["sandbox", "--json", "--dir", directory, "--port", "0"])
+        Build.command(other) + [
+          "sandbox", "--json", "--any-token", "--dir", directory, "--port", "0",
+        ])
       try sandbox.line(#""event":"listening""#)
       let spool = "\(directory)/spool/new"
       for number in 1...20 {
@@ -289,7 +267,7 @@ import Testing
     let odd =
       #"{ "aps" : {"alert":"a \"b\" \\ \u0001 ü ☀ </x>", "badge":1e2} , "x":[ null,true,-0.5 ] }"#
     let client = try sandbox.client(
-      box, [Self.frame(payload: odd), Self.frame(token: "00ff"), Self.frame()])
+      box, [frame(payload: odd), frame(token: "00ff"), frame()])
     try client.wait()
     #expect(try sandbox.child.terminate() == 0)
     let read = try box.run(
@@ -340,8 +318,8 @@ import Testing
     let first = try sandbox.client(box, port: sandbox.feedback)
     #expect(try first.wait() == 0, "\(first.errors)")
     #expect(
-      first.output == "connected\n" + Self.hex(1_700_000_000, 4) + "0020" + token(7)
-        + Self.hex(1_700_000_001, 4) + "0020" + token(8) + "\n")
+      first.output == "connected\n" + hex(1_700_000_000, 4) + "0020" + token(7)
+        + hex(1_700_000_001, 4) + "0020" + token(8) + "\n")
     try sandbox.child.line(#""event":"feedback""#)
     let second = try sandbox.client(box, port: sandbox.feedback)
     #expect(try second.wait() == 0, "\(second.errors)")

@@ -23,9 +23,18 @@ struct Item {
   var collapseKey: String?
   /// When it may go, in UNIX seconds.
   var notBefore: Int64 = 0
+  /// When the app last registered the token, in UNIX seconds.
+  var registered: UInt32 = 0
 
-  /// Whether `other` comes behind it in the spool.
-  func isBefore(_ other: Item) -> Bool { (source, identity) < (other.source, other.identity) }
+  /// Whether `other` comes behind it in the spool, and is not the same notification to somebody else.
+  func isBefore(_ other: Item) -> Bool {
+    if let number, let next = other.number, World.serial(of: number) > 0,
+      World.serial(of: number) == World.serial(of: next)
+    {
+      return false
+    }
+    return (source, identity) < (other.source, other.identity)
+  }
 
   /// Whether a failure at `offset` of the file is about this text.
   func isText(at offset: Int?) -> Bool {
@@ -105,6 +114,7 @@ final class Disk {
   private(set) var progressKept = 0
   /// It was to be kept, and that failed: nobody knows whether it was.
   private var uncertainProgress: [Progress?] = []
+  let suppression = ListDirectory()
   /// The most that one read gives.
   var readBytesMax = Int.max
   var canScan = true
@@ -249,6 +259,7 @@ final class Disk {
 
   /// Of each change that is not on disk, it is uncertain whether it is there afterwards.
   func cutPower(_ random: inout Seeded) {
+    suppression.cutPower(&random)
     for line in lines where !line.isDurable && !random.oneIn(2) { line.isForgotten = true }
     let lost = { (line: FailureLine) in !line.isDurable && line.isForgotten }
     for (_, file, _) in unlinked { file.lines.removeAll(where: lost) }

@@ -11,6 +11,7 @@ struct Faults {
     case crash, powerCut, stop, sleep, rescan, overflow
     case diskFull, readOnly, unsynced, busy, unreadable, wall
     case replace, append, delete, list, later
+    case feedback, damage, locked
   }
 
   /// What happens to the agent itself, which must not be in the middle of a step then.

@@ -19,9 +19,8 @@ final class Ledger {
   var serialMax = Int.max
   /// In how many places of the spool a number stands. Of one that stands in several nobody can tell which it was.
   var places: [Int: Int] = [:]
-  /// What was dropped since nobody knew of it, where that is wanted, and what the agent has heard that it is suppressed.
+  /// What was dropped since nobody knew of it, where that is wanted.
   var dropped: Set<Int> = []
-  var invalid: Set<Int> = []
   /// How often the gateway died while a notification was alone in flight.
   var deathsAlone: [Int: Int] = [:]
   /// Nothing has happened for which something would be counted twice, or not at all.
@@ -30,6 +29,7 @@ final class Ledger {
   private(set) var lives = 0
   private var itemsPut = 0
   var waiting = Waiting()
+  var suppressing = Suppressing()
 
   enum Outcome {
     case proved, settled, dropped
@@ -125,6 +125,7 @@ final class Ledger {
       places[number, default: 0] += 1
       let serial = World.serial(of: number)
       if serial > 0 { waiting.items[serial, default: []].append(item) }
+      registers(item)
       if let key = item.collapseKey { waiting.keyed[key, default: []].append(item) }
       return item
     }
@@ -248,13 +249,13 @@ final class Ledger {
     }
     if mayExpire(item) { return true }
     if item.list != nil { return isDecidedForAll(item, in: file) }
-    return isDecided(number)
+    return isDecided(number, item)
       || file.lines.contains { $0.isDurable && $0.failure.number == number }
   }
 
   /// Whether nothing more is to come of a number.
-  func isDecided(_ number: Int) -> Bool {
-    gateway.acceptances[number] != nil || invalid.contains(number % World.tokensMax)
+  func isDecided(_ number: Int, _ item: Item) -> Bool {
+    gateway.acceptances[number] != nil || isSuppressed(number, item)
       || lateLosses.contains(number) || dropped.contains(number)
   }
 
@@ -283,6 +284,9 @@ final class Ledger {
     account = Account()
     account.isOver = true
     expected = Expected()
+    suppressing.known = Known()
+    learns([:], isNews: true)
+    beginsBatch()
     guard let progress = disk.progress,
       let file = disk.new.values.first(where: { $0.identity == progress.file })
     else { return }

@@ -7,7 +7,7 @@ extension Ledger {
   func connected() { account = Account() }
 
   /// Something is given to the socket, perhaps not for the first time.
-  func writes(_ bytes: [UInt8]) {
+  func writes(_ bytes: [UInt8], isDamageKnown: Bool) {
     guard account.frames.last?.wireEnd != nil || account.frames.isEmpty else { return }
     if account.isOver { complain("wrote on a connection that is over") }
     var place = 0
@@ -23,6 +23,7 @@ extension Ledger {
         continue
       }
       check(number)
+      checkSuppressed(number, isDamageKnown: isDamageKnown)
       account.frames[account.frames.count - 1].isRepeated = !life.framed.insert(number).inserted
     }
     if place < bytes.count { complain("\(bytes.count - place) bytes are no frame") }
@@ -79,7 +80,6 @@ extension Ledger {
     if status != 10, account.settled == end, let number = account.frames[end].number {
       expected.refused += 1
       life.refusals[number] = status
-      if status == Status.invalidToken.rawValue { invalid.insert(number % World.tokensMax) }
     }
     account.isOver = true
   }

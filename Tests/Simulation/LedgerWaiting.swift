@@ -60,7 +60,7 @@ extension Ledger {
         })
     else { return false }
     return numbers(of: item).allSatisfy { number in
-      isDecided(number)
+      isDecided(number, item)
         || file.lines.contains { $0.isDurable && $0.failure.number == number }
     }
   }
@@ -171,8 +171,12 @@ extension Ledger {
   func isSettled(_ item: Item, in file: SpoolFile) -> Bool {
     if isDecided(item, in: file) {
       if item.number != nil { waiting.settled[item.identity] = numbers(of: item) }
-      // Where nobody in its list is sent to any more, it may count as suppressed or as superseded.
-      if item.list != nil, item.collapseKey != nil { isUneventful = false }
+      // Where nobody is sent to any more, it may count as suppressed or as superseded.
+      if item.collapseKey != nil,
+        item.list != nil || item.number.map({ isSuppressed($0, item) }) ?? false
+      {
+        isUneventful = false
+      }
       return true
     }
     if disk.holds(item, besides: file) || waiting.settled[item.identity] != nil
@@ -209,13 +213,15 @@ extension Ledger {
   /// In the end the last one of those that replace each other has come to where it was to go, after the others were put.
   func checkReplaced() {
     for item in waiting.replaced.values {
+      // It was put aside twice, and went by itself in the end.
+      if waiting.settled[item.identity] != nil { continue }
       let isPaid = waiting.keyed[item.collapseKey!]!.contains { other in
         guard item.isBefore(other) else { return false }
         if waiting.forgotten[other.identity] != nil || mayExpire(other) { return true }
         return waiting.settled[other.identity]?.allSatisfy { number in
           guard let at = gateway.acceptedAt[number] else { return true }
           return at >= item.putAt || dropped.contains(number) || lateLosses.contains(number)
-            || invalid.contains(number % World.tokensMax)
+            || isSuppressed(number, other)
         } ?? false
       }
       if !isPaid { complain("\(item.number!) was replaced, and nothing came of what replaces it") }

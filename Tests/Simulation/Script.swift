@@ -69,6 +69,9 @@ extension World {
   /// Of those who are told apart by a serial number as well, since several go to one token.
   static let tokensMax = 1_000_000
 
+  /// Tokens that nothing is sent to.
+  static let fillers = 500_000..<900_000
+
   static func number(_ token: Int, serial: Int) -> Int { serial * tokensMax + token }
   static func serial(of number: Int) -> Int { number / tokensMax }
 
@@ -121,7 +124,9 @@ extension World {
     if let once { settings.isOnce = once }
     change(&settings)
     courier = Courier(settings, seed: UInt64(lives + 1))
+    held = nil
     ledger.restarted(settings)
+    noticeSuppression()
     if let progress = disk.progress { courier.resume(progress) }
   }
 }

@@ -116,6 +116,9 @@ public final class Trial {
   private func setUp() {
     let settle = Int(world.settings.settle.milliseconds)
     world.ledger.isPrompt = faults.isPrompt
+    world.ledger.suppressing.isClockSteady = !faults.has(.wall)
+    _ = world.disk.suppression.merge(workload.suppressed, isWhole: true)
+    world.noticeSuppression()
     world.latency = random.pick([0, 1, 20, 150])
     world.answerDelay = UInt64(random.pick([0, 0, 7, settle / 4]))
     if faults.has(.split) { world.answerPace = UInt64(random.pick([1, 40])) }
@@ -195,6 +198,7 @@ public final class Trial {
   private func write(_ file: (name: String, text: String, items: [Item], at: UInt64)) {
     let half = file.text.utf8.count / 2
     let duration = UInt64(random.upTo(3000))
+    for item in file.items { world.ledger.registers(item) }
     world.timeline.plan(after: file.at) { [self] in
       put(
         file.name, String(decoding: file.text.bytes.prefix(half), as: UTF8.self), [], tells: false)

@@ -33,12 +33,14 @@ extension Trial {
       during(random.upTo(20_000)) {
         $0.world.canRecord = !$1
         $0.world.canKeepProgress = !$1
+        $0.world.disk.suppression.canWrite = !$1
       }
     case .readOnly:
       during(random.upTo(60_000)) {
         $0.world.canRecord = !$1
         $0.world.canKeepProgress = !$1
         $0.world.canRemove = !$1
+        $0.world.disk.suppression.canWrite = !$1
       }
     case .unsynced: during(random.upTo(3000)) { $0.world.canSync = !$1 }
     case .busy:
@@ -61,6 +63,9 @@ extension Trial {
     case .replace, .append, .delete: meddle(kind)
     case .list:
       if let list = workload.change(&random) { putList(list) }
+    case .feedback: suppress()
+    case .damage: world.disk.suppression.damage(&random)
+    case .locked: during(random.upTo(40_000)) { $0.world.disk.suppression.isLocked = $1 }
     case .later:
       let isScan = random.oneIn(3)
       during(random.upTo(40_000)) {
@@ -92,6 +97,28 @@ extension Trial {
       [8, 8, 0, 0, 0, 0], [8, 128, 0, 0, 0, 1], [21], [8], [8, 0, 0, 0, 0, 1],
       [8, 7, 127, 255, 255, 255], [8, 10, 0, 0, 0, 0], [72, 84, 84, 80],
     ])
+  }
+
+  /// Somebody asks the feedback service, or changes the list by hand.
+  private func suppress() {
+    let now = world.timeline.time.wallSeconds ?? Workload.start
+    var changes: [SuppressionRecord] = []
+    var forget: Set<Int> = []
+    for _ in 0...random.upTo(5) {
+      let token = workload.anyToken(&random)
+      let time = UInt32(
+        random.pick([now, now - 1, now - Int64(random.upTo(2000)), Workload.start]))
+      switch random.upTo(9) {
+      case 0: forget.insert(token)
+      case 1...2: changes.append(World.record(token, UInt32(now), .registered))
+      case 3: changes.append(World.record(token, UInt32(now), .byHand))
+      default: changes.append(World.record(token, time, .feedback))
+      }
+    }
+    let (isWhole, tells, delay) = (random.oneIn(2), !random.oneIn(3), random.pick([0, 0, 500]))
+    world.timeline.plan(after: UInt64(delay)) { [self] in
+      world.suppress(changes, forget: forget, isWhole: isWhole, tells: tells)
+    }
   }
 
   private func anyName() -> String? {
@@ -142,6 +169,8 @@ extension Trial {
     world.canKeepProgress = true
     world.canScanLater = true
     world.canPostpone = true
+    world.disk.suppression.canWrite = true
+    world.disk.suppression.isLocked = false
     // Nothing is due while the clock is not set.
     if workload.isTimed, world.wallAtStart ?? 0 < Workload.start {
       world.wallAtStart = Workload.start
@@ -181,8 +210,9 @@ extension Trial {
   /// Between any two steps, but rather behind one that changes the disk.
   private func crashesByChance(after word: Word) -> Bool {
     guard !isCalm, faults.stepsBetweenCrashes > 0, crashesLeft > 0 else { return false }
-    let isDelicate = [.record, .sync, .remove, .keepProgress, .release, .cancel, .survey].contains(
-      word)
+    let isDelicate = [
+      .record, .sync, .remove, .keepProgress, .release, .cancel, .survey, .keepLearned,
+    ].contains(word)
     guard random.oneIn(isDelicate ? 20 : faults.stepsBetweenCrashes) else { return false }
     crashesLeft -= 1
     return true

@@ -16,6 +16,11 @@ struct Workload {
   /// Whether there is any whose time is to come.
   let isTimed: Bool
   let isCollapsing: Bool
+  /// Whether there are tokens that are suppressed, and what is in that list at first.
+  let isSuppressing: Bool
+  private(set) var suppressed: [SuppressionRecord] = []
+  /// Those of them that much is sent to.
+  private var watched: [Int] = []
   /// By when all is due, in seconds from the start.
   private let horizon: Int
   /// So many of them have a serial number besides.
@@ -36,11 +41,13 @@ struct Workload {
     deadlyMax = random.oneIn(5) ? random.upTo(2) : 0
     isTimed = random.oneIn(3)
     isCollapsing = random.oneIn(3)
+    isSuppressing = random.oneIn(3)
     self.horizon = Int(horizon / 500)
     often = (0...2).map { _ in next() }
     if random.oneIn(3) {
       for name in ["default", "family", "garden"] { lists.append(list(name, &random)) }
     }
+    if isSuppressing { suppress(&random) }
     // Many small files, a few, or one large one among them.
     let count = random.oneIn(40) ? 330 : 1 + random.upTo(random.oneIn(6) ? 50 : 8)
     let largeOneIn = random.pick([3, 10, 100])
@@ -71,7 +78,30 @@ struct Workload {
     return (text, items)
   }
 
-  private var isPlain: Bool { !isTimed && !isCollapsing && lists.isEmpty }
+  private var isPlain: Bool { !isTimed && !isCollapsing && !isSuppressing && lists.isEmpty }
+
+  private mutating func suppress(_ random: inout Seeded) {
+    watched = (0...random.upTo(12)).map { _ in next() }
+    for token in watched {
+      if random.oneIn(3) {
+        let time = UInt32(Self.start) - UInt32(random.pick([0, 1, 1000]))
+        suppressed.append(
+          World.record(token, time, random.pick([.feedback, .invalidToken, .byHand, .registered])))
+      }
+      if refusedOneIn < .max, random.oneIn(6) { refusals[token] = .invalidToken }
+    }
+    let fillers = random.pick([0, 0, 120, 450])
+    for filler in World.fillers.prefix(fillers) {
+      suppressed.append(World.record(filler, UInt32(Self.start), .feedback))
+    }
+  }
+
+  /// One to which something may be sent.
+  func anyToken(_ random: inout Seeded) -> Int {
+    if !watched.isEmpty, !random.oneIn(4) { return random.pick(watched) }
+    return random.oneIn(4)
+      ? 900_000 + 1000 * random.pick([3, 5, 6]) + random.upTo(6) : 1 + random.upTo(numbers)
+  }
 
   private mutating func add(to text: inout String, _ items: inout [Item], _ random: inout Seeded) {
     let offset = text.utf8.count
@@ -155,7 +185,12 @@ struct Workload {
       tokens =
         replaces
         ? random.pick([[often[0]], [often[1]], [often[1], often[2]]])
-        : (0...random.upTo(2)).map { _ in next() }
+        : (0...random.upTo(2)).map { _ in
+          watched.isEmpty || random.oneIn(5) ? next() : random.pick(watched)
+        }
+      if !replaces {
+        tokens = tokens.enumerated().filter { tokens.firstIndex(of: $1) == $0 }.map(\.1)
+      }
     }
     var text = #"{"payload": \#(payload)"#
     if !tokens.isEmpty {
@@ -165,6 +200,12 @@ struct Workload {
     var items = tokens.map { item(at: offset, token: $0) }
     for index in items.indices { items[index].recipient = index }
     items += named.map { item(at: offset, list: $0) }
+    if isSuppressing, random.oneIn(2) {
+      let registered = UInt32(
+        Self.start + Int64(random.pick([0, 1, -1, -1000, 1000, random.upTo(horizon)])))
+      text += #", "registered": \#(registered)"#
+      for index in items.indices { items[index].registered = registered }
+    }
     if isTimed, random.oneIn(2) {
       let due = Self.start + Int64(random.upTo(horizon)) - 5
       text += #", "not-before": \#(due)"#
@@ -176,7 +217,10 @@ struct Workload {
       for index in items.indices { items[index].collapseKey = "\(id) \(tokens) \(named)" }
     }
     if !replaces {
-      for item in items where item.list == nil { decide(item.number! % World.tokensMax, &random) }
+      for item in items where item.list == nil {
+        let token = item.number! % World.tokensMax
+        if !watched.contains(token) { decide(token, &random) }
+      }
     }
     return (text + "}", items)
   }

@@ -33,8 +33,12 @@ final class World {
   enum Notice {
     case began(String)
     case ended(String)
+    case suppressed
     case overflow
   }
+
+  /// The files of the suppression list that the courier has.
+  var held: (list: ListFile?, recent: ListFile?)?
 
   /// Of the recipients file that was written last.
   var listInode: UInt64 = 1_000_000
@@ -136,7 +140,7 @@ final class World {
         openFile = nil
         courier.closed()
       case .record: record()
-      case .keepLearned: courier.keptLearned(false)
+      case .keepLearned: keepLearned()
       case .sync: sync()
       case .probe: courier.probed(disk.canRecord)
       case .remove: remove()
@@ -215,6 +219,7 @@ final class World {
       switch notice {
       case .began(let name): courier.writingBegan(name.bytes.span)
       case .ended(let name): courier.writingEnded(name.bytes.span)
+      case .suppressed: noticeSuppression()
       case .overflow: courier.missedEvents()
       }
     }
@@ -253,6 +258,7 @@ final class World {
   }
 
   func hangUp() {
+    ledger.beginsBatch()
     connection?.isHungUp = true
     connection = nil
     blockedBytes = nil
@@ -262,6 +268,7 @@ final class World {
 
   private func scan() {
     scans += 1
+    noticeSuppression()
     guard disk.canScan else { return courier.couldNotScan() }
     for name in shuffle(disk.names) { courier.offer(name.bytes.span, inode: disk.new[name]!.inode) }
   }

@@ -130,6 +130,10 @@ extension World {
     if isRecorded, courier.failureMovesFile, let file { ledger.forget(file) }
     ledger.recorded(failure, of: name, isRecorded)
     courier.recorded(isRecorded)
+    if isRecorded, failure.status == Int(Status.invalidToken.rawValue), let number = failure.number
+    {
+      ledger.learnsInvalid(number, learned)
+    }
     if isRecorded { onRecord() }
   }
 
@@ -152,6 +156,7 @@ extension World {
     if courier.isSettledSetAside { file?.isOriginalKept = true }
     trace.note("removal", at: timeline.elapsed, Int(file?.inode ?? 0))
     if let file, case .removed = removal {
+      ledger.learns(learned)
       ledger.removed(file, name)
       removed.append((name, timeline.now))
     }
@@ -161,6 +166,7 @@ extension World {
 
   func keepProgress() {
     let progress = courier.progress
+    ledger.learns(learned)
     ledger.keeps(progress)
     trace.note("progress", at: timeline.elapsed, Int(progress?.offset ?? 0))
     courier.keptProgress(disk.keep(progress))
@@ -194,7 +200,8 @@ extension World {
     if bytes.isEmpty || bytes.count > 16_384 { complain("a record of \(bytes.count)") }
     if let blockedBytes, blockedBytes != bytes { complain("blocked bytes changed") }
     writes += 1
-    ledger.writes(bytes)
+    ledger.learns(learned)
+    ledger.writes(bytes, isDamageKnown: courier.isSuppressionDamaged)
     trace.note("wrote", at: timeline.elapsed, bytes.count)
     trace.say("  \(WireFrame.numbers(of: bytes))")
     if let wait = blocks(writes) {
@@ -208,6 +215,7 @@ extension World {
     }
     ledger.wrote(wireEnd: connection.written)
     courier.wrote(wireEnd: connection.written)
+    ledger.beginsBatch()
   }
 
   func sample() {

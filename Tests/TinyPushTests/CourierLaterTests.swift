@@ -141,3 +141,14 @@ func `a clock that is set is noticed`(isUnset: Bool) {
   world.run(.seconds(60))
   #expect(world.accepted == [1])
 }
+
+@Test func `what comes due before later can be read again goes as soon as it can`() {
+  let world = World()
+  world.canScanLater = false
+  world.put("a", text: World.notification(1, with: notBefore(5)), numbers: [1])
+  world.run(.seconds(20))
+  #expect(world.accepted == [] && world.later.count == 1)
+  world.canScanLater = true
+  world.run(.seconds(20))
+  #expect(world.accepted == [1])
+}

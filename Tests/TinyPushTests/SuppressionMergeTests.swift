@@ -117,12 +117,12 @@ private final class Store {
         if held.map({ change.outweighs($0) }) ?? true { model[number] = Known(change) }
       }
       let after = model[number]!
+      let wasSuppressed = before.map { $0.reason != .registered } ?? false
       told.append(
         Told(
           token: number, known: after,
           outcome: after.reason == .registered
-            ? .registered
-            : before.map { $0.reason != .registered } ?? false ? .known : .new))
+            ? wasSuppressed ? .returned : .registered : wasSuppressed ? .known : .new))
     }
     for (token, known) in others {
       if let held = self.others[token],

@@ -152,7 +152,7 @@ private final class Known {
     suppression.forbids(token(number), registered: registered, now: now)
   }
 
-  var mustBeKept: Bool { suppression.mustBeKept }
+  var mustBeKept: Bool { suppression.mustBeKept() }
 
   /// What has been learned, the tokens by number.
   var learned: [String] {
@@ -170,7 +170,7 @@ private final class Known {
     [record(1, 101, .registered), record(3, 101, .byHand), record(4, 99, .registered)])
   #expect((1...5).map { known.forbids($0) } == [false, true, true, true, false])
   #expect(!known.mustBeKept)
-  known.suppression.learnInvalid(token(5), now: now)
+  known.suppression.learnInvalid(token(5), registered: 0, now: now)
   #expect(known.forbids(5) && known.mustBeKept)
   known.suppression.kept(false)
   #expect(known.forbids(5) && !known.mustBeKept)
@@ -198,11 +198,40 @@ private final class Known {
   #expect(known.learned == ["1 registered \(now)"])
 }
 
+@Test func `what the gateway calls invalid is so in spite of a registration of a time to come`() {
+  let known = Known()
+  known.suppression.learnInvalid(token(1), registered: UInt32(now) + 60, now: now)
+  #expect(known.forbids(1, registered: UInt32(now) + 60))
+  #expect(!known.forbids(1, registered: UInt32(now) + 61))
+  known.suppression.learnInvalid(token(2), registered: .max, now: now)
+  #expect(known.mustBeKept, "even that can be kept")
+  let later = Known([record(3, UInt32(now) + 5, .registered)])
+  later.suppression.learnInvalid(token(3), registered: 0, now: now)
+  #expect(later.forbids(3), "the clock was set back")
+}
+
+@Test func `what costs nothing to learn again need not be kept at once`() {
+  let known = Known([record(1, 1000), record(2, 1000)])
+  func mustBeKept() -> [Bool] {
+    [true, false].map { known.suppression.mustBeKept(isPatient: $0) }
+  }
+  #expect(!known.forbids(1, registered: 2000))
+  #expect(mustBeKept() == [false, true])
+  known.suppression.kept(false)
+  #expect(mustBeKept() == [false, false])
+  known.suppression.retry()
+  #expect(mustBeKept() == [false, true])
+  known.suppression.learnInvalid(token(2), registered: 0, now: now)
+  #expect(mustBeKept() == [true, true])
+  known.suppression.kept(true)
+  #expect(mustBeKept() == [false, false])
+}
+
 @Test func `while the clock is not set an invalid token is one for as long as the agent runs`() {
   let known = Known()
-  known.suppression.learnInvalid(token(1), now: nil)
+  known.suppression.learnInvalid(token(1), registered: 0, now: nil)
   #expect(!known.mustBeKept, "nobody could say since when")
-  known.suppression.learnInvalid(token(2), now: now)
+  known.suppression.learnInvalid(token(2), registered: 0, now: now)
   #expect(known.mustBeKept)
   known.suppression.kept(true)
   #expect(known.forbids(1, registered: UInt32(now) + 1))

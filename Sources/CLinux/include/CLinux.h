@@ -115,6 +115,9 @@ static inline int clinux_epoll_descriptor(const struct epoll_event *event) { ret
 /* A signalfd for SIGTERM, SIGINT and SIGHUP, which are blocked; SIGPIPE is ignored. Or -errno. */
 int clinux_signal_descriptor(void);
 
+/* Writing to what nobody reads any more is an error, and not the end. */
+static inline void clinux_ignore_broken_pipes(void) { signal(SIGPIPE, SIG_IGN); }
+
 /* A descriptor that is readable once the wall clock has been set, or -errno; and whether it has been, which makes it ready
    for the next time. */
 int clinux_clock_descriptor(void);
@@ -129,6 +132,14 @@ const char *clinux_error_text(int error);
 /* A non-blocking TCP listener on the loopback address of `family` (AF_INET or AF_INET6); port 0: any. Returns a
    descriptor, or -errno. */
 int clinux_listen_loopback(int family, uint16_t port, int backlog);
+
+/* A non-blocking listener that is the file `name` (mode 0600) in a directory, in place of what bears that name; and a
+   blocking connection to one. Return a descriptor, or -errno. */
+int clinux_listen_local(int directory, const char *name);
+int clinux_connect_local(int directory, const char *name);
+
+/* Lets reads and writes of a blocking socket fail with EAGAIN after so long. */
+void clinux_set_timeout(int socket, int seconds);
 
 /* The port that a socket is bound to, or -errno. */
 int clinux_local_port(int socket);

@@ -168,6 +168,25 @@ typedef struct {
 /* Makes an ECDSA P-256 key and a certificate for it. Files are written beside themselves and renamed into place. */
 int cmbed_issue(const cmbed_issue_options *options, char text[CMBED_TEXT_MAX]);
 
+/* --- device tokens ------------------------------------------------------------------------------------------- */
+
+/* Bytes of what a token stands for, of the token, and of the key under which it is sealed. */
+#define CMBED_TOKEN_CONTENT 16
+#define CMBED_TOKEN 32
+#define CMBED_TOKEN_KEY 64
+
+/* Seals 16 bytes under a key, in the manner of SIV (RFC 5297): `token` is the first 16 bytes of HMAC-SHA256 over the
+   content under the key's first 32 bytes, and then the content in AES-256-CTR under its last 32, where those 16 bytes are
+   the first counter block. The same content has always the same token. CMBED_OK, or a negative code. */
+int cmbed_token_seal(unsigned char *token, const unsigned char *key, const unsigned char *content);
+
+/* What a token stands for: 1; 0 when it was not sealed under this key, and then the content means nothing; or a negative
+   code. */
+int cmbed_token_open(unsigned char *content, const unsigned char *key, const unsigned char *token);
+
+/* SHA-256. CMBED_OK, or a negative code. */
+int cmbed_digest(unsigned char digest[32], const void *bytes, size_t count);
+
 /* The library's own version: "mbed TLS 2.28.3". */
 const char *cmbed_library(void);
 

@@ -61,6 +61,11 @@ public struct FeedbackPull: ~Copyable {
 
   /// Pulls once. `body` is told of each device; in the order of the tokens for those of the usual size.
   public mutating func run(_ body: (Span<UInt8>, Device) -> Void) -> ExitStatus {
+    // So many may have come to no end that there is room for no more.
+    if !ReceivedFile.hasRoom(in: directory) {
+      let merged = mergeLeft(body)
+      guard merged == .ok else { return merged }
+    }
     var error: Int32 = 0
     guard var received = ReceivedFile.make(in: directory, error: &error) else {
       return failToKeep(error, "; nothing was read from the feedback service")
@@ -163,17 +168,41 @@ public struct FeedbackPull: ~Copyable {
     }
     defer { extendLifetime(lock) }
     var merge = SuppressionMerge(directory)
-    var isWanted = sums.bytes > 0
-    if isWanted { take(received, into: &merge, body) }
-    // What somebody before this one received, and did not come to merge.
+    if sums.bytes > 0 { take(received, into: &merge, body) }
+    let taken = takeLeft(into: &merge, body)
+    guard sums.bytes > 0 || taken.count > 0 else { return .ok }
+    let status = finish(&merge, taken, body)
+    if status == .ok, sums.bytes > 0 { discard(received, merge.othersLeft > 0) }
+    return status
+  }
+
+  /// Merges only what others have left behind.
+  private mutating func mergeLeft(_ body: (Span<UInt8>, Device) -> Void) -> ExitStatus {
+    guard let lock = SuppressionDirectory.lock(directory, isPatient: true) else {
+      return failToKeep(clinux_errno(), "")
+    }
+    defer { extendLifetime(lock) }
+    var merge = SuppressionMerge(directory)
+    let taken = takeLeft(into: &merge, body)
+    return finish(&merge, taken, body)
+  }
+
+  /// What somebody before this one received, and did not come to merge. Returns the numbers of the files.
+  private mutating func takeLeft(
+    into merge: inout SuppressionMerge, _ body: (Span<UInt8>, Device) -> Void
+  ) -> [Int] {
     var taken: [Int] = []
     for number in 0..<ReceivedFile.filesMax {
       guard let left = ReceivedFile.left(number, in: directory) else { continue }
-      isWanted = true
       taken.append(number)
       take(left, into: &merge, body)
     }
-    guard isWanted else { return .ok }
+    return taken
+  }
+
+  private mutating func finish(
+    _ merge: inout SuppressionMerge, _ taken: [Int], _ body: (Span<UInt8>, Device) -> Void
+  ) -> ExitStatus {
     let isDone = merge.finish(isWhole: true) { record, outcome in
       count(outcome)
       let device = Device(time: record.time, outcome: outcome)
@@ -187,7 +216,6 @@ public struct FeedbackPull: ~Copyable {
     sums.suppressed = merge.total
     sums.isMerged = true
     let isLeft = merge.othersLeft > 0
-    if sums.bytes > 0 { discard(received, isLeft) }
     for index in 0..<taken.count {
       if let left = ReceivedFile.left(taken[index], in: directory) { discard(left, isLeft) }
     }

@@ -38,6 +38,17 @@ struct ReceivedFile: ~Copyable {
     return nil
   }
 
+  /// Whether there is room for one more.
+  static func hasRoom(in directory: Int32) -> Bool {
+    for number in 0..<filesMax {
+      let name = fileName(number)
+      let isFree = faccessat(directory, name.pointer, F_OK, 0) != 0
+      extendLifetime(name)
+      if isFree { return true }
+    }
+    return false
+  }
+
   /// What others have left behind: the one of this number, if there is one and nobody has it.
   @inline(never)
   static func left(_ number: Int, in directory: Int32) -> ReceivedFile? {

@@ -308,7 +308,7 @@ public struct Courier: ~Copyable {
   /// What is owed to the spool before anything else.
   private mutating func settlement(isPatient: Bool) -> Step? {
     if pending != nil { return .record }
-    if suppression.mustBeKept { return .keepLearned }
+    if suppression.mustBeKept(isPatient: isPatient) { return .keepLearned }
     // What replaces others outlives a power cut before they go.
     if cancelKey != nil { return isRecordUnsynced ? .sync : .cancel }
     while settledClaims > 0, claims[claims.first].isKept { removed(.kept) }

@@ -14,6 +14,8 @@ extension Courier {
     var isPostponed = false
     /// What is not sent to any more, once that is on record.
     var invalidToken: DeviceToken?
+    /// When somebody says that it was registered.
+    var registered: UInt32 = 0
   }
 
   /// Bytes of text that is not JSON which a failure shows.
@@ -105,7 +107,8 @@ extension Courier {
     failure.append("}\n")
     pending = PendingFailure(
       claim: now.claim,
-      invalidToken: verdict == .refused(.invalidToken) ? token : nil)
+      invalidToken: verdict == .refused(.invalidToken) ? token : nil,
+      registered: notification.registered)
   }
 
   /// Something is wrong with the recipients file that is next, so that somebody does not get it.

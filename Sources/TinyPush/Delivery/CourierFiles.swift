@@ -190,7 +190,7 @@ extension Courier {
     isRecordUnsynced = true
     claims.noteFailure(failure.claim)
     if let token = failure.invalidToken {
-      suppression.learnInvalid(token, now: time.wallSeconds)
+      suppression.learnInvalid(token, registered: failure.registered, now: time.wallSeconds)
     }
     if failure.isOurCheck {
       counters.failedCheck += 1

@@ -26,7 +26,8 @@ extension Courier {
   mutating func putLater() {
     counters.postponed += 1
     later.offer(laterName.looseBytes, isFromScan: false)
-    guard let due = LaterName(laterName.looseBytes)?.due else { return }
+    // Where `later/` could not be read it may not be among them: a scan finds it.
+    guard !later.isEmpty, let due = LaterName(laterName.looseBytes)?.due else { return }
     nextDue = min(nextDue ?? due, due)
   }
 

@@ -35,7 +35,7 @@ public struct DeviceToken: BitwiseCopyable {
 
   @_noAllocation
   @inline(__always)
-  static func hexValue(_ digit: UInt8) -> UInt8? {
+  public static func hexValue(_ digit: UInt8) -> UInt8? {
     switch digit {
     case 0x30...0x39: digit - 0x30
     case 0x41...0x46: digit - 0x37

@@ -1,15 +1,15 @@
 /// Goes over what a JSON string spells: its bytes with the escapes undone. The text between the quotes must have been found
 /// valid.
-struct JSONStringReader {
+public struct JSONStringReader {
   private var index = 0
   /// What is left of the character that an escape spells: its bytes, the next one lowest.
   private var rest: UInt32 = 0
 
-  init() {}
+  public init() {}
 
   /// The next byte; nil at the end.
   @inline(__always)
-  mutating func next(in text: Span<UInt8>) -> UInt8? {
+  public mutating func next(in text: Span<UInt8>) -> UInt8? {
     if rest > 0 {
       defer { rest >>= 8 }
       return UInt8(truncatingIfNeeded: rest)

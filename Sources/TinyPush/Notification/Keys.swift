@@ -80,7 +80,7 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
 
   /// The one that a JSON key spells, in `aps` or in `alert`.
   @inline(never)
-  init?(spelled key: Span<UInt8>, isInAlert: Bool) {
+  public init?(spelled key: Span<UInt8>, isInAlert: Bool) {
     if let known = Self.known(key, isInAlert) {
       self = known
       return

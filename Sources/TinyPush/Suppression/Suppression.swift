@@ -15,7 +15,11 @@ struct Suppression: ~Copyable {
   var isDamaged: Bool { list.isDamaged || recent.isDamaged }
 
   /// Whether the shell has something to put on disk, or to mend.
-  var mustBeKept: Bool { learned.isNew || isDamaged && !isBroken }
+  ///
+  /// - Parameter isPatient: what costs nothing to learn again gathers meanwhile.
+  func mustBeKept(isPatient: Bool = false) -> Bool {
+    learned.isUrgent || learned.isNew && !isPatient || isDamaged && !isBroken
+  }
 
   /// Whether a token is not to be sent to.
   ///
@@ -45,9 +49,16 @@ struct Suppression: ~Copyable {
 
   /// The gateway calls a token invalid.
   ///
-  /// - Parameter now: UNIX seconds; nil while the clock is not set: then it is so for as long as the agent runs.
-  mutating func learnInvalid(_ token: DeviceToken, now: Int64?) {
-    let time = now.map { UInt32(clamping: $0) } ?? Learned.noTime
+  /// - Parameters:
+  ///   - registered: UNIX seconds at which the app last registered it, if somebody says so. Whatever the clock says, the gateway
+  ///     has spoken after that, and after all that is known.
+  ///   - now: UNIX seconds; nil while the clock is not set: then it is so for as long as the agent runs.
+  mutating func learnInvalid(_ token: DeviceToken, registered: UInt32, now: Int64?) {
+    var time = Learned.noTime
+    if let now {
+      let latest = max(registered, find(token)?.time ?? 0)
+      time = min(max(UInt32(clamping: now), latest), Learned.noTime - 1)
+    }
     learned.insert(SuppressionRecord(token: token, time: time, reason: .invalidToken))
   }
 
@@ -80,6 +91,8 @@ public struct Learned: ~Copyable {
   private var next = 0
   /// Something came that the shell has not seen yet.
   private(set) var isNew = false
+  /// To learn it again would cost a connection.
+  private(set) var isUrgent = false
 
   init() {}
 
@@ -91,7 +104,7 @@ public struct Learned: ~Copyable {
   }
 
   mutating func insert(_ record: SuppressionRecord) {
-    if record.time != Self.noTime { isNew = true }
+    note(record)
     for index in 0..<count where records[index].token == record.token {
       if record.outweighs(records[index]) { records[index] = record }
       return
@@ -103,6 +116,7 @@ public struct Learned: ~Copyable {
 
   mutating func kept(_ isKept: Bool) {
     isNew = false
+    isUrgent = false
     guard isKept else { return }
     var left = 0
     for index in 0..<count where records[index].time == Self.noTime {
@@ -115,6 +129,12 @@ public struct Learned: ~Copyable {
 
   /// The shell is to try again.
   mutating func retry() {
-    for index in 0..<count where records[index].time != Self.noTime { isNew = true }
+    for index in 0..<count { note(records[index]) }
+  }
+
+  private mutating func note(_ record: SuppressionRecord) {
+    guard record.time != Self.noTime else { return }
+    isNew = true
+    if record.reason != .registered { isUrgent = true }
   }
 }

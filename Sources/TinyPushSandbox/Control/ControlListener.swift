@@ -1,0 +1,27 @@
+import CLinux
+import TinyPush
+
+/// The socket in the sandbox's directory at which `tinypush sandbox device` is heard. Only its owner may talk to it.
+struct ControlListener: ~Copyable {
+  static let name: StaticString = "control"
+
+  let descriptor: Int32
+  private let home: Home
+
+  init(in home: Home) throws(SandboxFailure) {
+    self.home = home
+    descriptor = clinux_listen_local(home.descriptor, Self.name.cString)
+    guard descriptor < 0 else { return }
+    var text = Text(capacity: 8192)
+    text.append(home.path("/control"))
+    text.append(" cannot be listened at: ")
+    text.append(cString: clinux_error_text(-descriptor))
+    SandboxFailure.say(text)
+    throw .cannotCreate
+  }
+
+  deinit {
+    unlinkat(home.descriptor, Self.name.cString, 0)
+    close(descriptor)
+  }
+}

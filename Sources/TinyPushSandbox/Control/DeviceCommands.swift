@@ -1,0 +1,181 @@
+import CLinux
+import TinyPush
+
+/// Does what `tinypush sandbox device` asks for, and answers.
+final class DeviceCommands {
+  private let devices: Devices
+  private let post: StoreAndForward
+  private let journal: Journal
+
+  init(_ devices: Devices, _ post: StoreAndForward, _ journal: Journal) {
+    self.devices = devices
+    self.post = post
+    self.journal = journal
+  }
+
+  /// Puts the answer to a request into `text`: its status, and its words.
+  func answer(_ request: Span<UInt8>, in text: inout Text) {
+    text.append(byte: UInt8(ExitStatus.ok.rawValue))
+    let verb = ControlRequest.value(.verb, in: request)
+    let name = ControlRequest.value(.device, in: request)
+    do throws(Devices.Refusal) {
+      if verb.equals("list") { return DeviceList.write(devices, request, in: &text) }
+      if verb.equals("add") { return try add(name, request, in: &text) }
+      let device = try devices.device(name)
+      if verb.equals("offline") {
+        try devices.setOnline(device, false)
+        journal.changed(device, nil, .offline)
+      } else if verb.equals("online") {
+        try devices.setOnline(device, true)
+        journal.changed(device, nil, .online)
+        post.forward(to: device)
+      } else {
+        try change(device, verb, request, in: &text)
+      }
+    } catch {
+      text.clear()
+      refuse(error, verb, name, request, in: &text)
+    }
+  }
+
+  private func add(
+    _ name: Span<UInt8>, _ request: Span<UInt8>, in text: inout Text
+  ) throws(Devices.Refusal) {
+    let topic = ControlRequest.value(.topic, in: request)
+    var wanted = Devices.Request(
+      environment: Environment(ControlRequest.value(.environment, in: request)) ?? .own,
+      language: CString(ControlRequest.value(.language, in: request)),
+      topic: CString(topic.isEmpty ? Credentials.topic.span : topic))
+    wanted.strings = strings(request)
+    wanted.categories = ControlRequest.values(.category, in: request)
+    wanted.sounds = ControlRequest.values(.sound, in: request)
+    let (device, app) = try devices.add(name, wanted, now: journal.clock.unixSeconds)
+    journal.changed(device, app, .added)
+    write(app.token, in: &text)
+  }
+
+  /// All files of strings in one, which begin as UTF-8 or UTF-16.
+  private func strings(_ request: Span<UInt8>) -> Text {
+    var all = Text(capacity: 2 * request.count)
+    var place = 0
+    while let item = ControlRequest.next(request, &place) {
+      guard item.key == .strings else { continue }
+      all.append(StringsEncoding.decode(request.extracting(item.value)))
+      all.append("\n")
+    }
+    return all
+  }
+
+  /// What is about one app of a device.
+  private func change(
+    _ device: Device, _ verb: Span<UInt8>, _ request: Span<UInt8>, in text: inout Text
+  ) throws(Devices.Refusal) {
+    let app = try only(device, ControlRequest.value(.topic, in: request))
+    if verb.equals("uninstall") {
+      try devices.uninstall(app, from: device)
+      journal.changed(device, app, .uninstalled)
+    } else if verb.equals("reregister") {
+      try devices.register(app, on: device, now: journal.clock.unixSeconds)
+      journal.changed(device, app, .registered)
+      write(app.token, in: &text)
+    } else {
+      write(app.token, in: &text)
+    }
+  }
+
+  /// The one that is named, or the only one.
+  private func only(
+    _ device: Device, _ topic: Span<UInt8>
+  ) throws(Devices.Refusal) -> Installation {
+    if !topic.isEmpty {
+      guard let app = device.app(topic: topic) else { throw .noApp }
+      return app
+    }
+    guard device.apps.count == 1 else { throw .severalApps }
+    return device.apps[0]
+  }
+
+  private func write(_ token: DeviceToken, in text: inout Text) {
+    text.append(hex: token.bytes.span)
+    text.append("\n")
+  }
+
+  // MARK: - Refusals
+
+  private func refuse(
+    _ refusal: Devices.Refusal, _ verb: Span<UInt8>, _ name: Span<UInt8>, _ request: Span<UInt8>,
+    in text: inout Text
+  ) {
+    text.append(byte: UInt8(status(of: refusal).rawValue))
+    switch refusal {
+    case .noDevice:
+      text.append("there is no device ")
+      text.append(printable: name)
+      if let nearest = nearest(to: name) {
+        text.append(": did you mean ")
+        text.append(bytes: nearest.name)
+        text.append("?")
+      }
+    case .noApp:
+      text.append("there is no app ")
+      text.append(printable: ControlRequest.value(.topic, in: request))
+      text.append(" on ")
+      text.append(bytes: name)
+    case .severalApps:
+      text.append("there are several apps on ")
+      text.append(bytes: name)
+      text.append(": name one with --topic")
+    case .already:
+      text.append(bytes: name)
+      if verb.equals("add") {
+        text.append(" has this app already; another one needs another --topic")
+      } else if verb.equals("uninstall") {
+        text.append(" has this app no longer")
+      } else {
+        text.append(" is ")
+        text.append(bytes: verb)
+        text.append(" already")
+      }
+    case .isOffline:
+      text.append(bytes: name)
+      text.append(" is offline, and an app can only register while its device is online")
+    case .isUninstalled:
+      text.append(bytes: name)
+      text.append(" had this app before: install it again with `device reregister`")
+    case .badName:
+      text.append("a device's name consists of 1 to ")
+      text.append(Device.nameBytesMax)
+      text.append(" letters, digits, \".\", \"_\" and \"-\", and is not ")
+      text.append(printable: name)
+    case .badTopic:
+      text.append("a topic consists of 1 to ")
+      text.append(Gatekeeper.topicBytesMax)
+      text.append(" letters, digits, \".\", \"_\" and \"-\"")
+    case .tooMany:
+      text.append("there are as many devices or apps as a sandbox can have")
+    case .file(let error):
+      text.append("its files cannot be written: ")
+      text.append(cString: clinux_error_text(error))
+    }
+  }
+
+  private func status(of refusal: Devices.Refusal) -> ExitStatus {
+    switch refusal {
+    case .noDevice, .noApp: .noInput
+    case .severalApps, .badName, .badTopic: .usage
+    case .already, .isOffline, .isUninstalled: .dataRefused
+    case .tooMany: .unavailable
+    case .file: .cannotCreate
+    }
+  }
+
+  private func nearest(to name: Span<UInt8>) -> Device? {
+    var best: Device?
+    var bestDistance = Nearest.distanceMax(name) + 1
+    for device in devices.all {
+      let distance = Nearest.distance(name, device.name)
+      if distance < bestDistance { (best, bestDistance) = (device, distance) }
+    }
+    return best
+  }
+}

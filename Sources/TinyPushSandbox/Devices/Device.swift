@@ -1,0 +1,89 @@
+import TinyPush
+
+/// A device: the apps that are or were on it, and whether the service can reach it.
+final class Device {
+  /// What people call it by: letters, digits, `.`, `_` and `-`, since a directory bears the name.
+  var name: Span<UInt8> { @_lifetime(immortal) get { CString.span(nameString.pointer) } }
+  private let nameString: CString
+  static let nameBytesMax = 32
+  /// What its tokens bear.
+  let identifier: UInt64
+  /// BCP 47; empty: none in particular.
+  var language: Span<UInt8> { @_lifetime(immortal) get { CString.span(languageString.pointer) } }
+  private var languageString: CString
+  var isOnline = true
+  var apps: [Installation] = []
+
+  init(name: Span<UInt8>, identifier: UInt64, language: Span<UInt8>) {
+    nameString = CString(name)
+    self.identifier = identifier
+    languageString = CString(language)
+  }
+
+  func setLanguage(_ language: Span<UInt8>) { languageString = CString(language) }
+
+  func app(topic: Span<UInt8>) -> Installation? {
+    for app in apps where app.topic.equals(topic) { return app }
+    return nil
+  }
+
+  func app(topicDigest: UInt64) -> Installation? {
+    for app in apps where app.topicDigest == topicDigest { return app }
+    return nil
+  }
+
+  static func isName(_ name: Span<UInt8>) -> Bool {
+    isFileName(name, max: nameBytesMax)
+  }
+
+  /// Whether a file can safely bear the name, and a shell needs no quotes for it.
+  fileprivate static func isFileName(_ name: Span<UInt8>, max: Int) -> Bool {
+    guard name.count > 0 && name.count <= max else { return false }
+    for index in name.indices {
+      switch name[index] {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x5F: continue
+      case 0x2D where index > 0, 0x2E where index > 0: continue
+      default: return false
+      }
+    }
+    return true
+  }
+}
+
+/// An app on a device, installed or not any more.
+final class Installation {
+  /// The app's bundle identifier.
+  var topic: Span<UInt8> { @_lifetime(immortal) get { CString.span(topicString.pointer) } }
+  private let topicString: CString
+  let topicDigest: UInt64
+  let environment: Environment
+  let token: DeviceToken
+  var isInstalled = true
+  /// When it last registered: UNIX seconds.
+  var registered: Int64
+  /// Whether the feedback list has it since then, and nobody has read it.
+  var isListed = false
+  /// When it was last found gone: UNIX seconds; 0: never.
+  var gone: Int64 = 0
+  /// What a person sees of it.
+  var screen: App
+  /// The newest notification that came while the device was offline.
+  var stored: StoredNotification?
+  var isStoredOnDisk = true
+
+  init(
+    topic: Span<UInt8>, environment: Environment, token: DeviceToken, registered: Int64, screen: App
+  ) {
+    topicString = CString(topic)
+    topicDigest = TokenContent.digest(topic: topic)
+    self.environment = environment
+    self.token = token
+    self.registered = registered
+    self.screen = screen
+  }
+
+  /// Whether it can be the topic of an app on a device: letters, digits, `.`, `_` and `-`, since a directory bears it.
+  static func isTopic(_ topic: Span<UInt8>) -> Bool {
+    Device.isFileName(topic, max: Gatekeeper.topicBytesMax)
+  }
+}

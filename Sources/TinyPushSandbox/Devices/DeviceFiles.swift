@@ -1,0 +1,240 @@
+import CLinux
+import TinyPush
+
+/// The devices as files of the sandbox's directory, so that they are the same after its end. Lines of `KEY VALUE` in the
+/// first two; the third is how the notification came, on a line, and its payload.
+///
+///     devices/NAME/device            identifier, language, online
+///     devices/NAME/TOPIC/app         environment, installed, registered, listed, gone, badge
+///     devices/NAME/TOPIC/stored      what waits for the device
+///     devices/NAME/TOPIC/…           what the app brought along, see AppBundle
+struct DeviceFiles: ~Copyable {
+  private let home: Home
+
+  init(in home: Home) throws(SandboxFailure) {
+    self.home = home
+    try home.make("/devices", mode: 0o755)
+  }
+
+  /// Says that something cannot be kept.
+  func fail(_ refusal: Devices.Refusal) -> SandboxFailure {
+    var text = Text(capacity: 8192)
+    text.append(home.path("/devices"))
+    text.append(" cannot be written")
+    if case .file(let error) = refusal {
+      text.append(": ")
+      text.append(cString: clinux_error_text(error))
+    }
+    SandboxFailure.say(text)
+    return .cannotCreate
+  }
+
+  // MARK: - Paths
+
+  private func path(_ device: Span<UInt8>, _ file: StaticString = "") -> Text {
+    var path = home.path("/devices/")
+    path.append(bytes: device)
+    path.append(file)
+    return path
+  }
+
+  private func path(_ app: Span<UInt8>, _ device: Span<UInt8>, _ file: StaticString = "") -> Text {
+    var path = path(device, "/")
+    path.append(bytes: app)
+    path.append(file)
+    return path
+  }
+
+  /// What a person sees of an app.
+  func screen(of topic: Span<UInt8>, on device: Device, badge: UInt64 = 0) -> App {
+    path(topic, device.name).withCString { path in
+      App(topic: topic, directory: path, badge: badge)
+    }
+  }
+
+  // MARK: - Reading
+
+  func load(_ keys: borrowing TokenKeys) -> [Device] {
+    var devices: [Device] = []
+    for name in DirectoryName.all(in: home.path("/devices"))
+    where devices.count < Devices.countMax {
+      if let device = load(name.span, keys) { devices.append(device) }
+    }
+    return devices
+  }
+
+  private func load(_ name: Span<UInt8>, _ keys: borrowing TokenKeys) -> Device? {
+    var text = Text(capacity: 4096)
+    guard Device.isName(name), Home.read(path(name, "/device"), into: &text) == 0,
+      let identifier = Self.hexadecimal(Self.value("identifier", in: text.bytes))
+    else { return nil }
+    let device = Device(
+      name: name, identifier: identifier, language: Self.value("language", in: text.bytes))
+    device.isOnline = !Self.value("online", in: text.bytes).equals("no")
+    for topic in DirectoryName.all(in: path(name)) where device.apps.count < Devices.appsMax {
+      if let app = load(topic.span, of: device, keys) { device.apps.append(app) }
+    }
+    return device.apps.isEmpty ? nil : device
+  }
+
+  private func load(
+    _ topic: Span<UInt8>, of device: Device, _ keys: borrowing TokenKeys
+  ) -> Installation? {
+    var text = Text(capacity: 4096)
+    guard Installation.isTopic(topic),
+      Home.read(path(topic, device.name, "/app"), into: &text) == 0,
+      let environment = Environment(Self.value("environment", in: text.bytes))
+    else { return nil }
+    let content = TokenContent(
+      device: device.identifier, topic: TokenContent.digest(topic: topic))
+    let app = Installation(
+      topic: topic, environment: environment, token: keys.seal(content, for: environment),
+      registered: Self.decimal("registered", in: text.bytes),
+      screen: screen(
+        of: topic, on: device, badge: UInt64(Self.decimal("badge", in: text.bytes))))
+    app.gone = Self.decimal("gone", in: text.bytes)
+    app.isInstalled = !Self.value("installed", in: text.bytes).equals("no")
+    app.isListed = Self.value("listed", in: text.bytes).equals("yes")
+    app.stored = loadStored(app, of: device)
+    return app
+  }
+
+  private func loadStored(_ app: Installation, of device: Device) -> StoredNotification? {
+    var text = Text(capacity: SandboxOptions.payloadLimitMax + 256)
+    guard Home.read(path(app.topic, device.name, "/stored"), into: &text) == 0 else {
+      return nil
+    }
+    let bytes = text.bytes
+    var end = 0
+    while end < bytes.count && bytes[end] != 0x0A { end += 1 }
+    guard end < bytes.count, let arrival = Arrival(bytes.extracting(0..<end)) else { return nil }
+    return StoredNotification(arrival, payload: bytes.extracting(end + 1..<bytes.count))
+  }
+
+  /// The value on the line that begins with the key; empty where there is none.
+  @_lifetime(copy text)
+  private static func value(_ key: StaticString, in text: Span<UInt8>) -> Span<UInt8> {
+    var start = 0
+    while start < text.count {
+      var end = start
+      while end < text.count && text[end] != 0x0A { end += 1 }
+      let value = start + key.utf8CodeUnitCount + 1
+      if value <= end, text[value - 1] == 0x20, text.extracting(start..<value - 1).equals(key) {
+        return text.extracting(value..<end)
+      }
+      start = end + 1
+    }
+    return text.extracting(0..<0)
+  }
+
+  /// 0 where there is none.
+  private static func decimal(_ key: StaticString, in text: Span<UInt8>) -> Int64 {
+    Int64(Config.number(value(key, in: text)) ?? 0)
+  }
+
+  private static func hexadecimal(_ digits: Span<UInt8>) -> UInt64? {
+    guard digits.count == 16 else { return nil }
+    var number: UInt64 = 0
+    for index in digits.indices {
+      switch digits[index] {
+      case 0x30...0x39: number = number << 4 | UInt64(digits[index] - 0x30)
+      case 0x61...0x66: number = number << 4 | UInt64(digits[index] - 0x57)
+      default: return nil
+      }
+    }
+    return number
+  }
+
+  // MARK: - Writing
+
+  func write(_ device: Device) throws(Devices.Refusal) {
+    var text = Text()
+    text.append("identifier ")
+    text.append(hex: device.identifier)
+    text.append("\nlanguage ")
+    text.append(bytes: device.language)
+    text.append(device.isOnline ? "\nonline yes\n" : "\nonline no\n")
+    try replace(path(device.name, "/device"), by: text)
+  }
+
+  func write(_ app: Installation, of device: Device) throws(Devices.Refusal) {
+    var text = Text()
+    text.append("environment ")
+    text.append(app.environment.text)
+    text.append(app.isInstalled ? "\ninstalled yes" : "\ninstalled no")
+    text.append("\nregistered ")
+    text.append(app.registered)
+    text.append(app.isListed ? "\nlisted yes" : "\nlisted no")
+    text.append("\ngone ")
+    text.append(app.gone)
+    text.append("\nbadge ")
+    text.append(app.screen.badge)
+    text.append("\n")
+    try replace(path(app.topic, device.name, "/app"), by: text)
+  }
+
+  /// Makes the files of an app, and its device's, too.
+  func make(
+    _ app: Installation, on device: Device, _ request: borrowing Devices.Request
+  ) throws(Devices.Refusal) {
+    try make(path(device.name))
+    try write(device)
+    try make(path(app.topic, device.name))
+    try bring(request.strings, "/Localizable.strings", app, device)
+    try bring(request.categories, "/categories", app, device)
+    try bring(request.sounds, "/sounds", app, device)
+    try write(app, of: device)
+  }
+
+  /// Writes or removes what is stored for an app.
+  func writeStored(_ app: Installation, of device: Device) {
+    let path = path(app.topic, device.name, "/stored")
+    guard let stored = app.stored else {
+      _ = path.withCString { path in unlink(path) }
+      return
+    }
+    var text = Text(capacity: stored.payload.count + 256)
+    stored.arrival.write(in: &text)
+    text.append("\n")
+    text.append(bytes: stored.payload)
+    _ = Home.replace(path, by: text)
+  }
+
+  private func bring(
+    _ text: borrowing Text, _ file: StaticString, _ app: Installation, _ device: Device
+  ) throws(Devices.Refusal) {
+    guard text.count > 0 else { return }
+    try replace(path(app.topic, device.name, file), by: text)
+  }
+
+  private func make(_ path: borrowing Text) throws(Devices.Refusal) {
+    let error = path.withCString { path in Home.makeOne(path, mode: 0o755) }
+    if error != 0 { throw .file(error) }
+  }
+
+  private func replace(_ path: borrowing Text, by text: borrowing Text) throws(Devices.Refusal) {
+    let error = Home.replace(path, by: text)
+    if error != 0 { throw .file(error) }
+  }
+}
+
+/// A directory's name, as an array can hold it.
+private final class DirectoryName {
+  private let string: CString
+  var span: Span<UInt8> { @_lifetime(immortal) get { CString.span(string.pointer) } }
+  private init(_ bytes: Span<UInt8>) { string = CString(bytes) }
+
+  /// The directories in a directory, by name.
+  static func all(in path: borrowing Text) -> [DirectoryName] {
+    var names: [DirectoryName] = []
+    Home.eachDirectory(in: path) { name in
+      names.append(DirectoryName(name))
+      var place = names.count - 1
+      while place > 0, names[place].span.sorts(before: names[place - 1].span) {
+        names.swapAt(place, place - 1)
+        place -= 1
+      }
+    }
+    return names
+  }
+}

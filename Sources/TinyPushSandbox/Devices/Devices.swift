@@ -1,0 +1,206 @@
+import CLinux
+import TinyPush
+
+/// The devices of this sandbox, and the keys of their tokens. What happens to them is in the sandbox's directory before it
+/// is answered for.
+final class Devices {
+  /// More than anybody names on a command line.
+  static let countMax = 256
+  /// Of one device.
+  static let appsMax = 64
+  /// The device that is there from the first start.
+  static let first: StaticString = "phone"
+
+  private(set) var all: [Device] = []
+  private let keys: TokenKeys
+  private let files: DeviceFiles
+  private var hasUnsaved = false
+
+  /// Those of the directory; with none there, the first one, which has the app of the agent's certificate.
+  init(in home: Home, now: Int64) throws(SandboxFailure) {
+    keys = try TokenKeys(in: home)
+    files = try DeviceFiles(in: home)
+    all = files.load(keys)
+    guard all.isEmpty else { return }
+    let request = Request(
+      environment: .own, language: CString("en"), topic: CString(Credentials.topic))
+    let token: DeviceToken
+    do throws(Refusal) {
+      token = try add(Self.first.span, request, now: now).1.token
+    } catch {
+      throw files.fail(error)
+    }
+    home.makeRecipients(token)
+  }
+
+  // MARK: - Tokens
+
+  /// What becomes of a notification to a token of 32 bytes, by the certificate's topic.
+  func address(_ token: Span<UInt8>, topicDigest: UInt64) -> Address {
+    guard let content = keys.open(token, of: .own) else {
+      return .invalid(
+        keys.open(token, of: .production) == nil ? .notOurs : .otherEnvironment)
+    }
+    guard content.topic == topicDigest else { return .invalid(.otherTopic) }
+    for device in all where device.identifier == content.device {
+      if let app = device.app(topicDigest: topicDigest) { return .app(app, device) }
+    }
+    return .gone
+  }
+
+  /// Where a token leads.
+  enum Address {
+    case app(Installation, Device)
+    /// It is one of this sandbox's, but its device is not there any more.
+    case gone
+    case invalid(TokenProblem)
+  }
+
+  // MARK: - What happens to devices
+
+  /// What is to be known of an app that is added.
+  struct Request: ~Copyable {
+    var environment: Environment
+    /// Empty: as it is.
+    var language: CString
+    var topic: CString
+    /// Files that the app brings along: nothing for none.
+    var strings = Text(capacity: 0)
+    var categories = Text(capacity: 0)
+    var sounds = Text(capacity: 0)
+  }
+
+  /// Why something is not done.
+  enum Refusal: Error {
+    case noDevice
+    case noApp
+    /// It is as it is wanted already.
+    case already
+    case isOffline
+    /// The app was there before, and has its token.
+    case isUninstalled
+    /// Which one is not said.
+    case severalApps
+    case badName, badTopic
+    case tooMany
+    case file(Int32)
+  }
+
+  func device(_ name: Span<UInt8>) throws(Refusal) -> Device {
+    for device in all where device.name.equals(name) { return device }
+    throw .noDevice
+  }
+
+  /// Puts an app on a device, which is added if need be.
+  func add(
+    _ name: Span<UInt8>, _ request: borrowing Request, now: Int64
+  ) throws(Refusal) -> (Device, Installation) {
+    guard Device.isName(name) else { throw .badName }
+    guard Installation.isTopic(request.topic.span) else { throw .badTopic }
+    let device: Device
+    if let known = try? self.device(name) {
+      if let app = known.app(topic: request.topic.span) {
+        throw app.isInstalled ? .already : .isUninstalled
+      }
+      guard known.isOnline else { throw .isOffline }
+      guard known.apps.count < Self.appsMax else { throw .tooMany }
+      device = known
+    } else {
+      guard all.count < Self.countMax else { throw .tooMany }
+      device = Device(name: name, identifier: Self.anyIdentifier(), language: request.language.span)
+    }
+    if !request.language.isEmpty { device.setLanguage(request.language.span) }
+    let content = TokenContent(
+      device: device.identifier, topic: TokenContent.digest(topic: request.topic.span))
+    let app = Installation(
+      topic: request.topic.span, environment: request.environment,
+      token: keys.seal(content, for: request.environment), registered: now,
+      screen: files.screen(of: request.topic.span, on: device))
+    try files.make(app, on: device, request)
+    if device.apps.isEmpty { all.append(device) }
+    device.apps.append(app)
+    return (device, app)
+  }
+
+  func setOnline(_ device: Device, _ isOnline: Bool) throws(Refusal) {
+    guard device.isOnline != isOnline else { throw .already }
+    device.isOnline = isOnline
+    try files.write(device)
+  }
+
+  func uninstall(_ app: Installation, from device: Device) throws(Refusal) {
+    guard app.isInstalled else { throw .already }
+    app.isInstalled = false
+    try files.write(app, of: device)
+  }
+
+  /// The app is there, again or still, and registers. Inferred: the token stays as it was, since the documents name
+  /// only other devices and new operating systems as reasons for another, and speak of tokens that are registered again.
+  func register(_ app: Installation, on device: Device, now: Int64) throws(Refusal) {
+    guard device.isOnline else { throw .isOffline }
+    // An app that was deleted has lost its badge.
+    if !app.isInstalled { app.screen = files.screen(of: app.topic, on: device) }
+    app.isInstalled = true
+    app.isListed = false
+    // Later than the feedback service tells that it was gone, which counts in seconds.
+    app.registered = max(now, app.gone + 1)
+    try files.write(app, of: device)
+  }
+
+  // MARK: - What is kept for them
+
+  /// Keeps a notification for a device, in place of what was kept for the app before; nil: nothing any more. It is on
+  /// disk after ``save()``: of thousands that come at once, only the last one is written.
+  func store(_ notification: StoredNotification?, for app: Installation) {
+    app.stored = notification
+    app.isStoredOnDisk = false
+    hasUnsaved = true
+  }
+
+  /// Writes what is stored. What cannot be written is lost only if the sandbox ends.
+  func save() {
+    guard hasUnsaved else { return }
+    hasUnsaved = false
+    for device in all {
+      for app in device.apps where !app.isStoredOnDisk {
+        files.writeStored(app, of: device)
+        app.isStoredOnDisk = true
+      }
+    }
+  }
+
+  /// Keeps what has changed of an app. What cannot be written is lost only if the sandbox ends.
+  func keep(_ app: Installation, of device: Device) { _ = try? files.write(app, of: device) }
+
+  /// When the first stored notification expires: UNIX seconds.
+  var nextExpiration: Int64? {
+    var next: Int64?
+    for device in all {
+      for app in device.apps {
+        if let stored = app.stored { next = min(next ?? .max, stored.expiresAt) }
+      }
+    }
+    return next
+  }
+
+  private static func anyIdentifier() -> UInt64 {
+    var identifier: UInt64 = 0
+    _ = getrandom(&identifier, 8, 0)
+    return identifier
+  }
+}
+
+/// Why a token of the right size is invalid.
+enum TokenProblem {
+  case otherEnvironment, otherTopic, notOurs
+
+  var text: StaticString {
+    switch self {
+    case .otherEnvironment:
+      "the device token belongs to the other environment, production; this is the sandbox's"
+    case .otherTopic: "the device token is of another app than the client's certificate"
+    case .notOurs:
+      "no key of this sandbox opens the device token: it is made up, or of another service"
+    }
+  }
+}

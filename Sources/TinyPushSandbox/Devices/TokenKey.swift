@@ -1,0 +1,75 @@
+import CLinux
+import CMbed
+import TinyPush
+
+/// What a device token stands for: an app on a device.
+struct TokenContent: Equatable {
+  /// The device's identifier.
+  var device: UInt64
+  /// ``digest(topic:)`` of the app's topic, which may be longer than a token.
+  var topic: UInt64
+
+  /// The first eight bytes of SHA-256 over a topic, big-endian.
+  static func digest(topic: Span<UInt8>) -> UInt64 {
+    let digest = FixedBuffer<UInt8>(capacity: 32)
+    let result = topic.withUnsafeBytes { bytes in
+      cmbed_digest(digest.room().baseAddress, bytes.baseAddress, bytes.count)
+    }
+    precondition(result == CMBED_OK)
+    return TokenKey.number(digest, at: 0)
+  }
+}
+
+/// The key of an environment, under which device tokens are sealed. Without it nobody can make one, or read it.
+///
+///     content   device:8 | topic:8                      big-endian
+///     token     tag:16 | content, encrypted:16          tag: HMAC-SHA256(key[0..<32], content)[0..<16]
+///                                                       AES-256-CTR(key[32..<64], first counter block: tag)
+///
+/// Source: Local and Remote Notification Programming Guide, 2015-10, Token Generation and Dispersal: the token holds an
+/// identifier of the device, encrypted with a token key. Inferred: everything else.
+struct TokenKey: ~Copyable {
+  static let byteCount = Int(CMBED_TOKEN_KEY)
+  private static let contentBytes = Int(CMBED_TOKEN_CONTENT)
+
+  private let key: FixedBuffer<UInt8>
+  private let content = FixedBuffer<UInt8>(capacity: contentBytes)
+  private let token = FixedBuffer<UInt8>(capacity: DeviceToken.byteCount)
+
+  /// From ``byteCount`` bytes.
+  init(_ bytes: Span<UInt8>) {
+    precondition(bytes.count == Self.byteCount)
+    key = FixedBuffer(capacity: Self.byteCount)
+    key.store(bytes, at: 0)
+  }
+
+  deinit { explicit_bzero(key.room().baseAddress!, Self.byteCount) }
+
+  /// The one token that stands for this.
+  func seal(_ what: TokenContent) -> DeviceToken {
+    for index in 0..<8 {
+      content[index] = UInt8(truncatingIfNeeded: what.device >> (56 - 8 * UInt64(index)))
+      content[8 + index] = UInt8(truncatingIfNeeded: what.topic >> (56 - 8 * UInt64(index)))
+    }
+    let result = cmbed_token_seal(
+      token.room().baseAddress, key.room().baseAddress, content.room().baseAddress)
+    precondition(result == CMBED_OK)
+    return DeviceToken(bytes: token.span(0..<token.capacity))!
+  }
+
+  /// What a token of 32 bytes stands for; nil when it was not sealed under this key.
+  func open(_ bytes: Span<UInt8>) -> TokenContent? {
+    token.store(bytes, at: 0)
+    let result = cmbed_token_open(
+      content.room().baseAddress, key.room().baseAddress, token.room().baseAddress)
+    guard result == 1 else { return nil }
+    return TokenContent(
+      device: Self.number(content, at: 0), topic: Self.number(content, at: 8))
+  }
+
+  fileprivate static func number(_ bytes: borrowing FixedBuffer<UInt8>, at start: Int) -> UInt64 {
+    var number: UInt64 = 0
+    for index in start..<start + 8 { number = number << 8 | UInt64(bytes[index]) }
+    return number
+  }
+}

@@ -1,0 +1,153 @@
+import CLinux
+import TinyPush
+
+/// The devices on which an app is gone, as a file says: a line each, `UNIXSECONDS HEXTOKEN`; `#` begins a comment. Each
+/// topic has a list of its own: `feedback` is that of the agent's certificate, `feedback-TOPIC` any other.
+final class FeedbackList {
+  static let name: StaticString = "/feedback"
+  private static let lineBytesMax = 4096
+
+  private let path: Text
+  private let descriptor: Int32
+  private let buffer = FixedBuffer<UInt8>(capacity: lineBytesMax)
+  private var start = 0
+  private var end = 0
+  private var isAtEnd = false
+  /// The line that was read last, and how many were left out since they are not what they should be.
+  private(set) var line: Int64 = 0
+  private(set) var malformedLines: Int64 = 0
+  private(set) var firstMalformed: Int64 = 0
+
+  /// An empty list, where there is no file.
+  init(topic: Span<UInt8>, in home: Home) {
+    path = Self.path(topic, in: home)
+    descriptor = path.withCString { path in
+      clinux_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0)
+    }
+  }
+
+  deinit {
+    if descriptor >= 0 { close(descriptor) }
+  }
+
+  /// The path of a topic's list; empty for a topic that cannot have one.
+  private static func path(_ topic: Span<UInt8>, in home: Home) -> Text {
+    if topic.equals(Credentials.topic) { return home.path(name) }
+    guard Installation.isTopic(topic) else { return Text(capacity: 0) }
+    var path = home.path("/feedback-")
+    path.append(bytes: topic)
+    return path
+  }
+
+  /// Adds a line to a topic's list. Returns 0 or an errno.
+  static func append(
+    _ token: DeviceToken, time: Int64, topic: Span<UInt8>, in home: Home
+  ) -> Int32 {
+    let descriptor = path(topic, in: home).withCString { path in
+      clinux_open(AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND, 0o644)
+    }
+    guard descriptor >= 0 else { return -descriptor }
+    defer { close(descriptor) }
+    var line = Text()
+    line.append(time)
+    line.append(" ")
+    line.append(hex: token.bytes.span)
+    line.append("\n")
+    return Home.writeAll(descriptor, line)
+  }
+
+  /// Whether a topic's list has no lines.
+  static func isEmpty(topic: Span<UInt8>, in home: Home) -> Bool {
+    var file = stat()
+    return path(topic, in: home).withCString { path in stat(path, &file) != 0 || file.st_size == 0 }
+  }
+
+  /// The next device; nil at the end of the file.
+  func next() -> FeedbackTuple? {
+    while true {
+      guard let range = nextLine() else { return nil }
+      line += 1
+      switch Self.read(buffer.looseSpan(range)) {
+      case .nothing: continue
+      case .tuple(let tuple): return tuple
+      case .malformed:
+        malformedLines += 1
+        if firstMalformed == 0 { firstMalformed = line }
+      }
+    }
+  }
+
+  /// Forgets what has been read: the file is replaced by what has come to it since. `false` when it could not be, or
+  /// when somebody else has replaced it.
+  func clear() -> Bool {
+    guard descriptor >= 0 else { return true }
+    var mine = stat()
+    var present = stat()
+    let isThere = path.withCString { path in stat(path, &present) == 0 }
+    guard isThere, fstat(descriptor, &mine) == 0, mine.st_ino == present.st_ino,
+      mine.st_dev == present.st_dev
+    else { return false }
+    return Home.replace(path, from: descriptor) == 0
+  }
+
+  // MARK: - Lines
+
+  /// A line that does not fit is cut, and so malformed.
+  private func nextLine() -> Range<Int>? {
+    guard descriptor >= 0 else { return nil }
+    while true {
+      var index = start
+      while index < end && buffer[index] != 0x0A { index += 1 }
+      if index < end {
+        let range = start..<index
+        start = index + 1
+        return range
+      }
+      if isAtEnd || end - start == buffer.capacity {
+        guard end > start else { return nil }
+        let range = start..<end
+        start = end
+        return range
+      }
+      buffer.move(from: start, to: 0, count: end - start)
+      end -= start
+      start = 0
+      let room = buffer.room(from: end)
+      let got = CLinux.read(descriptor, room.baseAddress, room.count)
+      if got > 0 { end += got } else { isAtEnd = true }
+    }
+  }
+
+  private enum Line {
+    case nothing
+    case tuple(FeedbackTuple)
+    case malformed
+  }
+
+  private static func read(_ line: Span<UInt8>) -> Line {
+    var start = 0
+    var end = 0
+    while end < line.count && line[end] != 0x23 { end += 1 }
+    while end > start && line[end - 1] <= 0x20 { end -= 1 }
+    while start < end && line[start] <= 0x20 { start += 1 }
+    guard start < end else { return .nothing }
+    guard let tuple = tuple(line.extracting(start..<end)) else { return .malformed }
+    return .tuple(tuple)
+  }
+
+  private static func tuple(_ text: Span<UInt8>) -> FeedbackTuple? {
+    var seconds: UInt64 = 0
+    var index = 0
+    while index < text.count && index < 11 && text[index] >= 0x30 && text[index] <= 0x39 {
+      seconds = seconds * 10 + UInt64(text[index] - 0x30)
+      index += 1
+    }
+    guard index > 0, seconds <= UInt64(UInt32.max) else { return nil }
+    let digits = index
+    while index < text.count && (text[index] == 0x20 || text[index] == 0x09) { index += 1 }
+    guard index > digits, let token = DeviceToken(hex: text.extracting(index..<text.count)) else {
+      return nil
+    }
+    return FeedbackTuple(timestamp: UInt32(seconds), token: token)
+  }
+}

@@ -1,0 +1,140 @@
+import CLinux
+import TinyPush
+
+extension Home {
+  private static let recipients: StaticString = "/recipients/default"
+
+  /// Writes a first recipients file, if there is none: what does not name anybody goes to this device. Without it
+  /// everything works but that.
+  func makeRecipients(_ token: DeviceToken) {
+    guard withPath(Self.recipients, { path in access(path, F_OK) }) != 0 else { return }
+    var text = Text()
+    text.append(
+      "# For whom is not said otherwise: a device token a line, and perhaps its language, as in lang=fr\n"
+    )
+    text.append(hex: token.bytes.span)
+    text.append("\n")
+    _ = Self.replace(path(Self.recipients), by: text)
+  }
+
+  /// The path of `name`, which begins with a slash, in the directory.
+  func path(_ name: StaticString) -> Text {
+    var path = Text(capacity: 8192)
+    write(name, in: &path)
+    return path
+  }
+
+  /// Reads a file whole, as far as there is room. Returns 0 or an errno; EFBIG when there was more.
+  static func read(_ path: borrowing Text, into text: inout Text) -> Int32 {
+    let descriptor = path.withCString { path in clinux_open(AT_FDCWD, path, O_RDONLY, 0) }
+    guard descriptor >= 0 else { return -descriptor }
+    defer { close(descriptor) }
+    let piece = FixedBuffer<UInt8>(capacity: 4096)
+    while true {
+      let got = CLinux.read(descriptor, piece.room().baseAddress, piece.capacity)
+      guard got != 0 else { return text.isCut ? EFBIG : 0 }
+      if got > 0 {
+        text.append(piece, count: got)
+      } else if clinux_errno() != EINTR {
+        return clinux_errno()
+      }
+    }
+  }
+
+  /// Writes a file beside the one named, and renames it into place. Returns 0 or an errno.
+  static func replace(
+    _ path: borrowing Text, by text: borrowing Text, mode: UInt32 = 0o644
+  ) -> Int32 {
+    replace(path, mode) { descriptor in writeAll(descriptor, text) }
+  }
+
+  /// The same with what is left to be read from a descriptor, however much it is.
+  static func replace(_ path: borrowing Text, from source: Int32) -> Int32 {
+    replace(path, 0o644) { descriptor in
+      let piece = FixedBuffer<UInt8>(capacity: 4096)
+      while true {
+        let got = CLinux.read(source, piece.room().baseAddress, piece.capacity)
+        if got < 0 && clinux_errno() == EINTR { continue }
+        guard got > 0 else { return got == 0 ? 0 : clinux_errno() }
+        let error = writeAll(descriptor, UnsafeRawPointer(piece.room().baseAddress), got)
+        guard error == 0 else { return error }
+      }
+    }
+  }
+
+  private static func replace(
+    _ path: borrowing Text, _ mode: UInt32, _ write: (Int32) -> Int32
+  ) -> Int32 {
+    var slash = path.count
+    while slash > 0 && path.bytes[slash - 1] != 0x2F { slash -= 1 }
+    var other = Text(capacity: path.count + 5)
+    other.append(bytes: path.bytes.extracting(0..<slash))
+    other.append(".")
+    other.append(bytes: path.bytes.extracting(slash..<path.count))
+    other.append(".new")
+    return path.withCString { to in
+      other.withCString { from in
+        let descriptor = clinux_open(AT_FDCWD, from, O_WRONLY | O_CREAT | O_TRUNC, mode)
+        guard descriptor >= 0 else { return -descriptor }
+        var error = write(descriptor)
+        close(descriptor)
+        if error == 0 && rename(from, to) != 0 { error = clinux_errno() }
+        if error != 0 { unlink(from) }
+        return error
+      }
+    }
+  }
+
+  /// Calls `body` with the name of each directory in a directory, dotfiles left out.
+  static func eachDirectory(in path: borrowing Text, _ body: (Span<UInt8>) -> Void) {
+    let directory = path.withCString { path in
+      clinux_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0)
+    }
+    guard directory >= 0 else { return }
+    defer { close(directory) }
+    let entries = FixedBuffer<UInt8>(capacity: 4096)
+    while true {
+      let count = clinux_read_directory(
+        directory, entries.room().baseAddress, entries.capacity, 0)
+      guard count > 0 else { return }
+      var place = 0
+      while place < count {
+        var inode: UInt64 = 0
+        var kind: UInt32 = 0
+        guard let name = clinux_next_entry(entries.room().baseAddress, &place, &inode, &kind)
+        else { return }
+        if name[0] != 0x2E && isDirectory(directory, name) { body(CString.span(name)) }
+      }
+    }
+  }
+
+  private static func isDirectory(_ parent: Int32, _ name: UnsafePointer<CChar>) -> Bool {
+    var file = stat()
+    return fstatat(parent, name, &file, 0) == 0 && clinux_is_directory(&file) != 0
+  }
+
+  /// Writes all of it, however long it takes. Returns 0 or an errno.
+  static func writeAll(_ descriptor: Int32, _ text: borrowing Text) -> Int32 {
+    text.bytes.withUnsafeBytes { bytes in writeAll(descriptor, bytes.baseAddress, bytes.count) }
+  }
+
+  private static func writeAll(
+    _ descriptor: Int32, _ bytes: UnsafeRawPointer?, _ count: Int
+  ) -> Int32 {
+    guard var next = bytes else { return 0 }
+    var left = count
+    while left > 0 {
+      let put = CLinux.write(descriptor, next, left)
+      if put >= 0 {
+        next += put
+        left -= put
+      } else if clinux_errno() == EAGAIN {
+        var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        poll(&wait, 1, -1)
+      } else if clinux_errno() != EINTR {
+        return clinux_errno()
+      }
+    }
+    return 0
+  }
+}

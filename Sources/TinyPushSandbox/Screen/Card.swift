@@ -1,0 +1,283 @@
+import TinyPush
+
+/// A notification on a lock screen, as a terminal can show one:
+///
+/// ```
+/// ╭─ cellar on kitchen ───────────────────────── 14:05:59, 3 min late ─╮
+/// │ Water                                                              │
+/// │ 40 cm in the cellar, and the pump is off.                          │
+/// │ [ Pump on ]  [ Ignore ]                                            │
+/// ╰─ badge 3 ─ sound drip.caf ─────────────────────────────────────────╯
+/// ```
+///
+/// What nobody is shown has no title and no text, and a line of dashes.
+struct Card {
+  /// Of the terminal, or where there is none.
+  private let columns: Int
+  let palette: Palette
+
+  /// A lock screen is no wider, however wide the terminal is.
+  private static let columnsMax = 80
+  private static let columnsMin = 40
+  static let columnsWithoutTerminal = 72
+  /// Inferred: a lock screen shows no more of it, and opens it for the rest.
+  private static let titleLinesMax = 2
+  private static let textLinesMax = 12
+
+  /// - Parameter columns: of the terminal; 0: there is none.
+  init(columns: Int, palette: Palette) {
+    self.columns =
+      columns > 0
+      ? min(max(columns, Self.columnsMin), Self.columnsMax) : Self.columnsWithoutTerminal
+    self.palette = palette
+  }
+
+  /// - Parameters:
+  ///   - topic: the app's; its last part is the name that people read.
+  ///   - badge: on the app's icon from now on; 0: none.
+  ///   - device: its name; empty: it has none.
+  ///   - time: the time of day at which the device got it.
+  ///   - lateSeconds: for how long the service had kept it by then.
+  func write(
+    _ presentation: borrowing Presentation, of topic: Span<UInt8>, badge: UInt64,
+    on device: Span<UInt8>,
+    at time: Span<UInt8>,
+    lateSeconds: Int64, to text: inout Text
+  ) {
+    writeHead(presentation, topic, device, time, lateSeconds, to: &text)
+    if let title = presentation.title {
+      write(
+        presentation.bytes(title), linesMax: Self.titleLinesMax, in: palette.strong, to: &text)
+    }
+    if let body = presentation.text {
+      write(presentation.bytes(body), linesMax: Self.textLinesMax, in: "", to: &text)
+    }
+    writeButtons(presentation, to: &text)
+    writeFoot(presentation, badge, to: &text)
+    writeNotes(presentation, to: &text)
+  }
+
+  // MARK: - The frame
+
+  private func line(_ presentation: borrowing Presentation) -> StaticString {
+    presentation.isSilent ? "╌" : "─"
+  }
+
+  @inline(never)
+  private func writeHead(
+    _ presentation: borrowing Presentation, _ topic: Span<UInt8>, _ device: Span<UInt8>,
+    _ time: Span<UInt8>,
+    _ lateSeconds: Int64, to text: inout Text
+  ) {
+    var late = Text(capacity: 64)
+    late.append(bytes: time)
+    late.append(", ")
+    late.append(lateSeconds: lateSeconds)
+    // The corners, a line and a space on both sides of both.
+    var room = columns - 8 - late.count
+    text.append(palette.dim)
+    text.append("╭")
+    text.append(line(presentation))
+    text.append(" ")
+    text.append(palette.end)
+    text.append(palette.strong)
+    room -= text.append(visible: Self.name(topic), columns: room - 1)
+    text.append(palette.end)
+    text.append(palette.dim)
+    if device.count > 0, room > 5 {
+      text.append(" on ")
+      room -= 4 + text.append(visible: device, columns: room - 5)
+    }
+    text.append(" ")
+    write(line(presentation), count: room, to: &text)
+    text.append(" ")
+    text.append(bytes: late.bytes)
+    text.append(" ")
+    text.append(line(presentation))
+    text.append("╮")
+    text.append(palette.end)
+    text.append("\n")
+  }
+
+  /// What people call an app: the last part of its topic.
+  @_lifetime(copy topic)
+  private static func name(_ topic: Span<UInt8>) -> Span<UInt8> {
+    var start = topic.count
+    while start > 0, topic[start - 1] != 0x2E { start -= 1 }
+    return topic.extracting(start...)
+  }
+
+  @inline(never)
+  private func writeFoot(
+    _ presentation: borrowing Presentation, _ badge: UInt64, to text: inout Text
+  ) {
+    text.append(palette.dim)
+    text.append("╰")
+    text.append(line(presentation))
+    var foot = Foot(room: columns - 3, line: line(presentation))
+    if presentation.isSilent {
+      foot.write("silent: the app is woken", to: &text)
+    } else if presentation.wakesApp {
+      foot.write("the app is woken", to: &text)
+    }
+    if badge > 0 {
+      var words = Text(capacity: 32)
+      words.append("badge ")
+      words.append(badge)
+      foot.write(words.bytes, to: &text)
+    } else if presentation.badge != nil {
+      foot.write("no badge", to: &text)
+    }
+    switch presentation.sound {
+    case .none: break
+    case .systemDefault: foot.write("default sound", to: &text)
+    case .file(let name): foot.write("sound ", presentation.bytes(name), to: &text)
+    }
+    if let image = presentation.launchImage {
+      foot.write("launch image ", presentation.bytes(image), to: &text)
+    }
+    write(line(presentation), count: foot.room, to: &text)
+    text.append("╯")
+    text.append(palette.end)
+    text.append("\n")
+  }
+
+  /// The lower line, while words are put into it.
+  private struct Foot {
+    /// Columns that are left of it.
+    private(set) var room: Int
+    let line: StaticString
+
+    init(room: Int, line: StaticString) {
+      (self.room, self.line) = (room, line)
+    }
+
+    mutating func write(
+      _ words: StaticString, _ name: Span<UInt8> = Span(), to text: inout Text
+    ) {
+      let head = words.utf8CodeUnitCount
+      // A space before, a space and a line behind.
+      guard room >= head + (name.count > 0 ? 1 : 0) + 3 else { return }
+      text.append(" ")
+      text.append(words)
+      let columns = text.append(visible: name, columns: room - head - 3)
+      text.append(" ")
+      text.append(line)
+      room -= head + columns + 3
+    }
+
+    mutating func write(_ words: Span<UInt8>, to text: inout Text) {
+      write("", words, to: &text)
+    }
+  }
+
+  private func write(_ piece: StaticString, count: Int, to text: inout Text) {
+    for _ in 0..<max(count, 0) { text.append(piece) }
+  }
+
+  // MARK: - What is inside
+
+  /// Columns for a text: the frame and a space on both sides are not.
+  private var roomInside: Int { columns - 4 }
+
+  @inline(never)
+  private func openLine(to text: inout Text) {
+    text.append(palette.dim)
+    text.append("│")
+    text.append(palette.end)
+    text.append(" ")
+  }
+
+  /// - Parameter taken: columns of what stands in it.
+  private func closeLine(taken: Int, to text: inout Text) {
+    for _ in 0..<max(columns - 3 - taken, 0) { text.append(" ") }
+    text.append(palette.dim)
+    text.append("│")
+    text.append(palette.end)
+    text.append("\n")
+  }
+
+  private func write(
+    _ words: Span<UInt8>, linesMax: Int, in style: StaticString, to text: inout Text
+  ) {
+    var wrapper = LineWrapper(columns: roomInside)
+    for number in 1...linesMax {
+      guard let (range, taken) = wrapper.next(words) else { return }
+      let isCut = number == linesMax && wrapper.index < words.count
+      openLine(to: &text)
+      text.append(style)
+      text.append(visible: words.extracting(range))
+      if isCut { text.append("…") }
+      text.append(style.utf8CodeUnitCount > 0 ? palette.end : "")
+      closeLine(taken: taken + (isCut ? 1 : 0), to: &text)
+    }
+  }
+
+  @inline(never)
+  private func writeButtons(_ presentation: borrowing Presentation, to text: inout Text) {
+    var taken = 0
+    let shown = min(presentation.buttonCount, Presentation.buttonsOnLockScreen)
+    for index in 0..<shown {
+      // Half of the line for each of two, with their brackets and spaces.
+      let room = (roomInside - 2) / shown - 4
+      if index == 0 { openLine(to: &text) }
+      if index > 0 { text.append("  ") }
+      text.append("[ ")
+      text.append(palette.strong)
+      taken += text.append(visible: presentation.button(index), columns: room)
+      text.append(palette.end)
+      text.append(" ]")
+      taken += index > 0 ? 6 : 4
+    }
+    if shown > 0 { closeLine(taken: taken, to: &text) }
+    guard case .title(let title) = presentation.action else { return }
+    let slide: StaticString = "slide to "
+    openLine(to: &text)
+    text.append(palette.dim)
+    text.append(slide)
+    let columns = text.append(
+      visible: presentation.bytes(title), columns: roomInside - slide.utf8CodeUnitCount)
+    text.append(palette.end)
+    closeLine(taken: slide.utf8CodeUnitCount + columns, to: &text)
+  }
+
+  private func writeNotes(_ presentation: borrowing Presentation, to text: inout Text) {
+    let notes = presentation.notes.bytes
+    var start = 0
+    for index in notes.indices where notes[index] == 0x0A {
+      text.append("  ")
+      text.append(palette.bad)
+      text.append(bytes: notes.extracting(start..<index))
+      text.append(palette.end)
+      text.append("\n")
+      start = index + 1
+    }
+  }
+}
+
+extension Text {
+  /// `now`, or `3 min late`.
+  mutating func append(lateSeconds late: Int64) {
+    guard late > 0 else { return append("now") }
+    append(seconds: late)
+    append(" late")
+  }
+
+  /// A length of time, in the unit that says enough.
+  mutating func append(seconds: Int64) {
+    switch seconds {
+    case ..<120:
+      append(seconds)
+      append(" s")
+    case ..<7200:
+      append((seconds + 30) / 60)
+      append(" min")
+    case ..<172_800:
+      append((seconds + 1800) / 3600)
+      append(" h")
+    default:
+      append((seconds + 43_200) / 86_400)
+      append(" days")
+    }
+  }
+}

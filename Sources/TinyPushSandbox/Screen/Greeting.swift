@@ -1,0 +1,92 @@
+import CLinux
+import TinyPush
+
+/// What somebody who starts a sandbox for the first time needs to know.
+enum Greeting {
+  static func write(
+    _ gateway: borrowing Listener, _ feedback: borrowing Listener, _ home: Home, _ faults: Faults,
+    _ devices: Devices?, isQuiet: Bool, in text: inout Text
+  ) {
+    text.append("listening on 127.0.0.1")
+    if gateway.v6 >= 0 && feedback.v6 >= 0 { text.append(" and [::1]") }
+    text.append(": the gateway at port ")
+    text.append(gateway.port)
+    text.append(", the feedback service at ")
+    text.append(feedback.port)
+    text.append("\n")
+    if !isQuiet {
+      text.append("  config        ")
+      home.write(ConfigFile.name, in: &text)
+      text.append("\n  an agent      ")
+      text.append(cString: clinux_arguments()[0])
+      text.append(" run --config ")
+      write(quoted: home, ConfigFile.name, in: &text)
+      text.append("\n  from sh       cd ")
+      write(quoted: home, "/spool", in: &text)
+      text.append(" &&\n                echo '{\"aps\":{\"alert\":\"Hello\"}}'")
+      text.append(" >tmp/1.json && mv tmp/1.json new/\n")
+      if let devices {
+        write(devices, in: &text)
+      } else {
+        text.append("  device        one for every token\n")
+      }
+      text.append("  gone devices  ")
+      home.write(FeedbackList.name, in: &text)
+      text.append(", a line each: UNIXSECONDS HEXTOKEN\n")
+      write(faults, in: &text)
+    }
+    text.append("ready; Ctrl-C ends it\n")
+  }
+
+  private static func write(_ devices: Devices, in text: inout Text) {
+    for device in devices.all {
+      for app in device.apps {
+        text.append("  device        ")
+        text.append(bytes: device.name)
+        if !app.topic.equals(Credentials.topic) {
+          text.append(", app ")
+          text.append(bytes: app.topic)
+        }
+        if !device.isOnline { text.append(", offline") }
+        if !app.isInstalled { text.append(", uninstalled") }
+        text.append(": ")
+        text.append(hex: app.token.bytes.span)
+        text.append("\n")
+      }
+    }
+  }
+
+  private static func write(_ faults: Faults, in text: inout Text) {
+    for index in 0..<faults.count {
+      text.append("  fault         ")
+      faults[index].describe(in: &text)
+      text.append("\n")
+    }
+    guard let seed = faults.seed else { return }
+    text.append("  seed          ")
+    text.append(seed)
+    text.append("\n")
+  }
+
+  /// A path as a shell takes it.
+  private static func write(quoted home: Home, _ name: StaticString, in text: inout Text) {
+    var path = Text(capacity: 8192)
+    home.write(name, in: &path)
+    let bytes = path.bytes
+    var isPlain = true
+    for index in bytes.indices where !isPlainByte(bytes[index]) { isPlain = false }
+    if isPlain { return text.append(bytes: bytes) }
+    text.append("'")
+    for index in bytes.indices {
+      if bytes[index] == 0x27 { text.append("'\\''") } else { text.append(byte: bytes[index]) }
+    }
+    text.append("'")
+  }
+
+  private static func isPlainByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2B...0x2F, 0x5F: true
+    default: false
+    }
+  }
+}

@@ -1,0 +1,211 @@
+import CLinux
+import TinyPush
+
+/// What becomes of notifications once they are accepted, and of devices.
+extension Journal {
+  /// Why a notification that was accepted never comes to its device.
+  enum Drop {
+    /// A newer one of the same app is stored.
+    case replaced
+    case expired
+    /// Its device is offline, and its expiration 0.
+    case notToBeStored
+
+    var event: StaticString {
+      switch self {
+      case .replaced: "replaced"
+      case .expired, .notToBeStored: "expired"
+      }
+    }
+
+    var words: StaticString {
+      switch self {
+      case .replaced: "a newer one takes the place of the one that was stored"
+      case .expired: "what was stored has expired"
+      case .notToBeStored: "is offline, and expiration 0 says not to store it: dropped"
+      }
+    }
+  }
+
+  /// A person sees it.
+  ///
+  /// - Parameter bytes: of the payload.
+  func delivered(
+    _ arrival: Arrival, _ presentation: borrowing Presentation, bytes: Int, _ app: Installation,
+    _ device: Device
+  ) {
+    tally.delivered += 1
+    guard !isQuiet else { return }
+    begin()
+    if isJSON {
+      let line = beginEvent("delivered", arrival, app, device)
+      let lateMs = max(0, clock.unixMs - arrival.acceptedMs)
+      line.key("late", in: &out)
+      out.append(lateMs / 1000)
+      out.append(".")
+      out.append(lateMs % 1000, digits: 3)
+      presentation.write(badge: app.screen.badge, as: line, to: &out)
+      line.end(in: &out)
+    } else {
+      show(
+        presentation, of: app.screen, on: device.name,
+        Particulars(arrival: arrival, bytes: bytes), token: app.token.bytes.span)
+    }
+  }
+
+  func stored(_ notification: StoredNotification, _ app: Installation, _ device: Device) {
+    tally.stored += 1
+    guard !isQuiet else { return }
+    begin()
+    if isJSON {
+      let line = beginEvent("stored", notification.arrival, app, device)
+      line.member("until", notification.expiresAt, in: &out)
+      line.end(in: &out)
+    } else {
+      beginLine()
+      write(app, device)
+      out.append(" is offline: kept for ")
+      out.append(seconds: max(0, notification.expiresAt - clock.unixSeconds))
+      out.append(", or until a newer one comes\n")
+    }
+  }
+
+  func dropped(_ why: Drop, _ arrival: Arrival, _ app: Installation, _ device: Device) {
+    tally.dropped += 1
+    guard !isQuiet else { return }
+    begin()
+    if isJSON {
+      let line = beginEvent(why.event, arrival, app, device)
+      line.end(in: &out)
+    } else {
+      beginLine()
+      write(app, device)
+      if case .notToBeStored = why { out.append(" ") } else { out.append(": ") }
+      out.append(why.words)
+      out.append("\n")
+    }
+  }
+
+  /// An app, or its whole device, is gone.
+  ///
+  /// - Parameters:
+  ///   - isListed: whether the feedback list has it from now on, and had not before.
+  ///   - error: why it has not, or 0.
+  func undeliverable(
+    _ arrival: Arrival, _ device: Device?, topic: Span<UInt8>, _ token: DeviceToken,
+    isListed: Bool, error: Int32
+  ) {
+    tally.undeliverable += 1
+    guard !isQuiet else { return }
+    begin()
+    if isJSON {
+      let line = JSONLine("undeliverable", at: clock.unixMs, in: &out)
+      if let device {
+        line.member("device", text: device.name, in: &out)
+      } else {
+        line.key("device", in: &out)
+        out.append("null")
+      }
+      line.member("topic", text: topic, in: &out)
+      write(arrival, as: line)
+      line.member("token", hex: token.bytes.span, in: &out)
+      line.member("listed", isListed && error == 0, in: &out)
+      line.end(in: &out)
+    } else {
+      beginLine()
+      if let device {
+        out.append("the app is gone from ")
+        out.append(bytes: device.name)
+      } else {
+        out.append("the device is gone")
+      }
+      out.append(", token ")
+      out.append(shortToken: token.bytes.span)
+      if error != 0 {
+        out.append("; the feedback list cannot be written: ")
+        out.append(cString: clinux_error_text(error))
+      } else {
+        out.append(isListed ? ": the feedback service will tell" : ", and is on the feedback list")
+      }
+      out.append("\n")
+    }
+  }
+
+  /// What happens to a device, or to an app on it.
+  enum Change {
+    case added, offline, online, uninstalled, registered
+
+    var event: StaticString {
+      switch self {
+      case .added: "added"
+      case .offline: "offline"
+      case .online: "online"
+      case .uninstalled: "uninstalled"
+      case .registered: "registered"
+      }
+    }
+
+    var words: StaticString {
+      switch self {
+      case .added: " has the app, which registers"
+      case .offline: " is offline"
+      case .online: " is online"
+      case .uninstalled: " has the app no longer"
+      case .registered: " has the app, which registers again"
+      }
+    }
+  }
+
+  func changed(_ device: Device, _ app: Installation?, _ change: Change) {
+    guard !isQuiet else { return }
+    begin()
+    if isJSON {
+      let line = JSONLine("device", at: clock.unixMs, in: &out)
+      line.member("device", text: device.name, in: &out)
+      if let app { line.member("topic", text: app.topic, in: &out) }
+      line.member("state", text: change.event.span, in: &out)
+      if let app { line.member("token", hex: app.token.bytes.span, in: &out) }
+      line.end(in: &out)
+    } else {
+      beginLine()
+      out.append(palette.strong)
+      out.append(bytes: device.name)
+      out.append(palette.end)
+      out.append(change.words)
+      if let app, !app.topic.equals(Credentials.topic) {
+        out.append(" (")
+        out.append(bytes: app.topic)
+        out.append(")")
+      }
+      out.append("\n")
+    }
+  }
+
+  // MARK: - Parts
+
+  /// `phone`, or, where the app is not the one of the agent's certificate, `com.example.other on phone`.
+  private func write(_ app: Installation, _ device: Device) {
+    if !app.topic.equals(Credentials.topic) {
+      out.append(bytes: app.topic)
+      out.append(" on ")
+    }
+    out.append(palette.strong)
+    out.append(bytes: device.name)
+    out.append(palette.end)
+  }
+
+  private func beginEvent(
+    _ event: StaticString, _ arrival: Arrival, _ app: Installation, _ device: Device
+  ) -> JSONLine {
+    let line = JSONLine(event, at: clock.unixMs, in: &out)
+    line.member("device", text: device.name, in: &out)
+    line.member("topic", text: app.topic, in: &out)
+    write(arrival, as: line)
+    return line
+  }
+
+  private func write(_ arrival: Arrival, as line: JSONLine) {
+    line.member("connection", arrival.connection, in: &out)
+    line.member("identifier", arrival.identifier, in: &out)
+  }
+}

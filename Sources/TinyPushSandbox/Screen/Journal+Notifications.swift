@@ -1,0 +1,158 @@
+import CLinux
+import TinyPush
+
+extension Journal {
+  func accepted(
+    _ number: Int64, _ frame: ReceivedFrame, _ summary: PayloadSummary,
+    _ destination: Destination, _ reader: borrowing FrameReader
+  ) {
+    tally.accepted += 1
+    tally.acceptedBytes += Int64(frame.byteCount)
+    guard !isQuiet else { return }
+    begin()
+    let token = reader.bytes(frame.token ?? 0..<0)
+    let payload = reader.bytes(frame.payload ?? 0..<0)
+    if isJSON {
+      let line = JSONLine("accepted", at: clock.unixMs, in: &out)
+      line.member("connection", number, in: &out)
+      line.member("command", frame.format.rawValue, in: &out)
+      line.member("identifier", frame.identifier, in: &out)
+      line.member("token", hex: token, in: &out)
+      line.member("priority", frame.priority ?? 10, in: &out)
+      line.member("expiration", frame.expiration, in: &out)
+      line.member("payload", json: payload, in: &out)
+      line.end(in: &out)
+    } else if case .anybody = destination {
+      let arrival = Arrival(frame, connection: number, nowMs: clock.unixMs)
+      show(
+        app.receive(summary, payload), of: app, on: Span(),
+        Particulars(arrival: arrival, bytes: payload.count), token: token)
+    }
+  }
+
+  /// Shows a person what a device does.
+  ///
+  /// - Parameter device: its name; empty: it has none.
+  func show(
+    _ presentation: borrowing Presentation, of app: App, on device: Span<UInt8>,
+    _ particulars: Particulars, token: Span<UInt8>
+  ) {
+    var time = Text(capacity: 16)
+    clock.write(in: &time)
+    let card = Card(columns: Int(clinux_terminal_columns(1)), palette: palette)
+    let lateMs = max(0, clock.unixMs - particulars.arrival.acceptedMs)
+    card.write(
+      presentation, of: app.topic, badge: app.badge, on: device, at: time.bytes,
+      lateSeconds: lateMs / 1000, to: &out)
+    out.append("  ")
+    out.append(palette.dim)
+    particulars.write(token: token, now: clock.unixSeconds, to: &out)
+    out.append(palette.end)
+    out.append("\n")
+  }
+
+  /// - Parameter tokenRange: what there is of it.
+  func refused(
+    _ number: Int64, identifier: UInt32?, token tokenRange: Range<Int>,
+    _ reader: borrowing FrameReader, _ status: Status, _ objection: Objection
+  ) {
+    tally.refused += 1
+    guard !isQuiet else { return }
+    begin()
+    let token = reader.bytes(tokenRange)
+    if isJSON {
+      let line = JSONLine("refused", at: clock.unixMs, in: &out)
+      line.member("connection", number, in: &out)
+      line.member("identifier", identifier, in: &out)
+      line.member("status", status.rawValue, in: &out)
+      line.member("reason", text: status.text.span, in: &out)
+      var detail = Text()
+      objection.describe(in: &detail)
+      line.member("text", text: detail.bytes, in: &out)
+      let shown = token.count <= 64 ? token.count : 64
+      line.member("token", hex: token.extracting(0..<shown), in: &out)
+      line.end(in: &out)
+    } else {
+      beginLine(connection: number)
+      out.append(palette.bad)
+      out.append("refused, status ")
+      out.append(status.rawValue)
+      out.append(" (")
+      out.append(status.text)
+      out.append(")")
+      out.append(palette.end)
+      out.append(": ")
+      objection.describe(in: &out)
+      if let identifier {
+        out.append("; identifier ")
+        out.append(identifier)
+      }
+      if token.count > 0 {
+        out.append(", token ")
+        out.append(shortToken: token)
+      }
+      out.append("\n")
+    }
+  }
+
+  /// A fault begins.
+  ///
+  /// - Parameters:
+  ///   - count: the number of the notification at which it is played; nil: at its time.
+  ///   - identifier: of that notification, or else of the last one accepted.
+  func played(
+    _ number: Int64, _ fault: Fault, at count: Int64?, identifier: UInt32?,
+    token tokenRange: Range<Int>, _ reader: borrowing FrameReader
+  ) {
+    tally.faults += 1
+    guard !isQuiet else { return }
+    begin()
+    var words = Text()
+    fault.describe(in: &words)
+    let token = reader.bytes(tokenRange)
+    if isJSON {
+      let line = JSONLine("fault", at: clock.unixMs, in: &out)
+      line.member("connection", number, in: &out)
+      line.member("fault", text: words.bytes, in: &out)
+      line.member("notification", count, in: &out)
+      line.member("identifier", identifier, in: &out)
+      line.member("token", hex: token, in: &out)
+      line.end(in: &out)
+    } else {
+      beginLine(connection: number)
+      out.append(palette.bad)
+      out.append("fault ")
+      out.append(bytes: words.bytes)
+      out.append(palette.end)
+      out.append(" is played")
+      if let count {
+        out.append(" at notification ")
+        out.append(count)
+        out.append(", token ")
+        out.append(shortToken: token)
+      }
+      out.append("\n")
+    }
+  }
+
+  /// What followed a refused notification.
+  func discarded(_ number: Int64, notifications: Int64, bytes: Int64) {
+    tally.discarded += notifications
+    guard !isQuiet else { return }
+    begin()
+    if isJSON {
+      let line = JSONLine("discarded", at: clock.unixMs, in: &out)
+      line.member("connection", number, in: &out)
+      line.member("notifications", notifications, in: &out)
+      line.member("bytes", bytes, in: &out)
+      line.end(in: &out)
+    } else {
+      beginLine(connection: number)
+      out.append("discarded what came after that: ")
+      out.append(notifications)
+      out.append(notifications == 1 ? " notification, " : " notifications, ")
+      out.append(bytes)
+      out.append(" bytes\n")
+    }
+  }
+}

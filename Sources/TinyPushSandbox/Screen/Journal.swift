@@ -1,0 +1,108 @@
+import CLinux
+import TinyPush
+
+/// Says what happens: as words for a person, as JSON Lines for a program, or, when quiet, as sums at the end. What is
+/// said is gathered, and goes out once a turn of the loop.
+final class Journal {
+  /// Room for a whole event at any time: an accepted payload of the largest size, and what is said around it. Words
+  /// can take four bytes for a byte of a payload, which they are then cut at.
+  private static let eventBytesMax = SandboxOptions.payloadLimitMax + 16_384
+  private static let capacity = eventBytesMax + 65_536
+
+  var out = Text(capacity: capacity)
+  var tally = Tally()
+  private(set) var clock = SystemClock()
+  let isJSON: Bool
+  let isQuiet: Bool
+  let palette: Palette
+  /// The one that a notification is for when it is for no device in particular.
+  let app = App(topic: Credentials.topic.span, directory: nil)
+  /// Whether nobody reads it any more.
+  private(set) var isLost = false
+
+  init(isJSON: Bool, isQuiet: Bool) {
+    self.isJSON = isJSON
+    self.isQuiet = isQuiet
+    let isPlain = isJSON || isatty(1) == 0 || getenv("NO_COLOR") != nil
+    palette = isPlain ? .plain : .terminal
+  }
+
+  /// The time of what is said next.
+  func tick(_ clock: SystemClock) { self.clock = clock }
+
+  func flush() {
+    guard out.count > 0 else { return }
+    if Home.writeAll(1, out) != 0 { isLost = true }
+    out.clear()
+  }
+
+  // MARK: - The sandbox
+
+  func listening(
+    _ sandbox: borrowing Listener, _ feedback: borrowing Listener, _ home: Home, _ faults: Faults,
+    _ devices: Devices?
+  ) {
+    if isJSON {
+      let line = JSONLine("listening", at: clock.unixMs, in: &out)
+      line.member("gateway", sandbox.port, in: &out)
+      line.member("feedback", feedback.port, in: &out)
+      line.key("config", in: &out)
+      var path = Text(capacity: 8192)
+      home.write(ConfigFile.name, in: &path)
+      out.append(json: path)
+      if let seed = faults.seed { line.member("seed", seed, in: &out) }
+      line.end(in: &out)
+    } else {
+      Greeting.write(sandbox, feedback, home, faults, devices, isQuiet: isQuiet, in: &out)
+    }
+    flush()
+  }
+
+  /// The last words.
+  func stopped() {
+    begin()
+    if isJSON {
+      var line = JSONLine("stopped", at: clock.unixMs, in: &out)
+      tally.write(as: &line, in: &out)
+      line.end(in: &out)
+    } else {
+      out.append("Goodbye. ")
+      tally.write(in: &out)
+      out.append(".\n")
+    }
+    flush()
+  }
+
+  /// Something that a person should know.
+  func note(_ words: borrowing Text) {
+    guard !isQuiet else { return }
+    begin()
+    if isJSON {
+      let line = JSONLine("note", at: clock.unixMs, in: &out)
+      line.member("text", text: words.bytes, in: &out)
+      line.end(in: &out)
+    } else {
+      beginLine()
+      out.append(bytes: words.bytes)
+      out.append("\n")
+    }
+  }
+
+  // MARK: - Parts
+
+  /// Makes room for one more event.
+  func begin() {
+    if out.count > Self.capacity - Self.eventBytesMax { flush() }
+  }
+
+  func beginLine(connection: Int64? = nil) {
+    out.append(palette.dim)
+    clock.write(in: &out)
+    out.append(palette.end)
+    out.append("  ")
+    guard let connection else { return }
+    out.append("connection ")
+    out.append(connection)
+    out.append(": ")
+  }
+}

@@ -1,0 +1,127 @@
+import TinyPush
+
+/// Puts the strings of `loc-args` into the format that `loc-key` names. Source: Local and Remote Notification Programming
+/// Guide, 2015-10, "Localized Formatted Strings".
+///
+/// | | |
+/// |---|---|
+/// | `%@` | the next string |
+/// | `%n$@` | the n-th string, from 1 on |
+/// | `%%` | a percent sign |
+///
+/// Inferred: what has no string, and any other specifier, stays as it is written, and is counted. Strings that no
+/// specifier takes are left out.
+struct LocalizedFormat {
+  /// Inferred: the document names no limit; far more than anybody translates, and a bound nonetheless.
+  static let argumentsMax = 64
+
+  /// Where the arguments are in the payload: a string's text between its quotes, or all of any other value.
+  private var arguments: InlineArray<64, Range<Int>> = .init(repeating: 0..<0)
+  private var count = 0
+  /// Specifiers for which there was no argument, and those that are none.
+  private(set) var missing = 0
+  private(set) var strange = 0
+
+  /// - Parameter list: where the array is in the payload; nil, or a value that is no array: no arguments.
+  init(arguments list: Range<Int>?, of payload: Span<UInt8>) {
+    guard let list, payload[list.lowerBound] == 0x5B else { return }
+    var scanner = JSONScanner(at: list.lowerBound)
+    do throws(JSONProblem) {
+      guard try scanner.openArray(payload) else { return }
+      repeat {
+        guard count < Self.argumentsMax else { return }
+        arguments[count] = try scanner.value(payload)
+        count += 1
+      } while try scanner.nextElement(payload)
+    } catch {}
+  }
+
+  /// Writes the format, which has no escapes, with the arguments in their places.
+  mutating func write(_ format: Span<UInt8>, _ payload: Span<UInt8>, to text: inout Text) {
+    var next = 1
+    var index = 0
+    while index < format.count {
+      guard format[index] == 0x25 else {
+        text.append(byte: format[index])
+        index += 1
+        continue
+      }
+      let specifier = Specifier(in: format, at: index)
+      switch specifier.kind {
+      case .percent: text.append("%")
+      case .next:
+        write(next, else: format.extracting(index..<index + specifier.length), payload, to: &text)
+        next += 1
+      case .position(let number):
+        write(number, else: format.extracting(index..<index + specifier.length), payload, to: &text)
+      case .other:
+        strange += 1
+        text.append("%")
+      }
+      index += specifier.length
+    }
+  }
+
+  private mutating func write(
+    _ number: Int, else specifier: Span<UInt8>, _ payload: Span<UInt8>, to text: inout Text
+  ) {
+    guard number >= 1, number <= count else {
+      missing += 1
+      return text.append(bytes: specifier)
+    }
+    text.append(unescaping: payload.extracting(arguments[number - 1]))
+  }
+
+  private struct Specifier {
+    enum Kind {
+      case percent, next, other
+      case position(Int)
+    }
+
+    var kind = Kind.other
+    var length = 1
+
+    init(in format: Span<UInt8>, at start: Int) {
+      var index = start + 1
+      var number = 0
+      while index < format.count, format[index] >= 0x30, format[index] <= 0x39 {
+        // What is past every argument stays so.
+        number = min(number * 10 + Int(format[index] - 0x30), LocalizedFormat.argumentsMax + 1)
+        index += 1
+      }
+      guard index < format.count else { return }
+      if index == start + 1 {
+        switch format[index] {
+        case 0x25: kind = .percent
+        case 0x40: kind = .next
+        default: return
+        }
+      } else {
+        guard format[index] == 0x24, index + 1 < format.count, format[index + 1] == 0x40 else {
+          return
+        }
+        kind = .position(number)
+        index += 1
+      }
+      length = index + 1 - start
+    }
+  }
+}
+
+extension JSONScanner {
+  /// Any value, which comes next: what stands between a string's quotes, or all of it.
+  mutating func value(_ text: Span<UInt8>) throws(JSONProblem) -> Range<Int> {
+    if try peek(text) == 0x22 { return try string(text) }
+    let start = index
+    try skipValue(text)
+    return start..<index
+  }
+}
+
+extension Text {
+  /// What a valid JSON string spells.
+  mutating func append(unescaping string: Span<UInt8>) {
+    var reader = JSONStringReader()
+    while let byte = reader.next(in: string) { append(byte: byte) }
+  }
+}

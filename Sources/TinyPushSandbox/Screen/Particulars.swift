@@ -1,0 +1,45 @@
+import TinyPush
+
+/// How a notification came, in a short line for whoever develops a provider:
+/// `00000000..0007, priority 10, kept for 24 h, connection 1 no. 3, 44 bytes`.
+struct Particulars {
+  var arrival: Arrival
+  /// Of the payload.
+  var bytes: Int
+
+  func write(token: Span<UInt8>, now: Int64, to text: inout Text) {
+    text.append(shortToken: token)
+    text.append(", priority ")
+    text.append(arrival.priority)
+    text.append(", ")
+    writeExpiration(now: now, to: &text)
+    text.append(", connection ")
+    text.append(arrival.connection)
+    if let identifier = arrival.identifier {
+      text.append(" no. ")
+      text.append(identifier)
+    }
+    text.append(", ")
+    text.append(bytes)
+    text.append(bytes == 1 ? " byte" : " bytes")
+  }
+
+  private func writeExpiration(now: Int64, to text: inout Text) {
+    guard let expiration = arrival.expiration else { return text.append("no expiration") }
+    guard expiration > 0 else { return text.append("not stored") }
+    let left = Int64(expiration) - now
+    guard left > 0 else { return text.append("already expired") }
+    text.append("kept for ")
+    text.append(seconds: left)
+  }
+}
+
+extension Text {
+  /// A token's beginning and its end, by which one knows it again.
+  mutating func append(shortToken token: Span<UInt8>) {
+    guard token.count > 8 else { return append(hex: token) }
+    append(hex: token.extracting(0..<4))
+    append("..")
+    append(hex: token.extracting(token.count - 2..<token.count))
+  }
+}

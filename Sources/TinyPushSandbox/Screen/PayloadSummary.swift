@@ -1,0 +1,170 @@
+import TinyPush
+
+/// What a payload says, as places in its text. A string's range is what stands between its quotes; any other value's is all
+/// of it. What is null is as if it were not there.
+struct PayloadSummary {
+  var title: Range<Int>?
+  var body: Range<Int>?
+  var titleLocKey: Range<Int>?
+  var titleLocArgs: Range<Int>?
+  var locKey: Range<Int>?
+  var locArgs: Range<Int>?
+  var actionLocKey: Range<Int>?
+  /// Whether `action-loc-key` is null.
+  var hasNullAction = false
+  var launchImage: Range<Int>?
+  var badge: Range<Int>?
+  var sound: Range<Int>?
+  var category: Range<Int>?
+  var isContentAvailable = false
+  var hasAlert = false
+  /// Keys beside `aps`.
+  var ownKeys = 0
+
+  /// Whether nobody sees or hears anything of it.
+  var isSilent: Bool { isContentAvailable && !hasAlert && badge == nil && sound == nil }
+
+  /// Reads the whole text; of a key that stands there twice the last one counts.
+  init(_ text: Span<UInt8>) throws(PayloadProblem) {
+    var scanner = JSONScanner()
+    do throws(JSONProblem) {
+      guard try scanner.peek(text) == 0x7B else { throw .expectedValue }
+    } catch {
+      throw scanner.index < text.count && text[scanner.index] != 0x7B
+        ? .notObject : .json(error, at: scanner.index)
+    }
+    var aps: Aps = .missing
+    do throws(JSONProblem) {
+      if try scanner.openObject(text) {
+        repeat {
+          guard try text.extracting(scanner.key(text)).equals("aps") else {
+            ownKeys += 1
+            try scanner.skipValue(text)
+            continue
+          }
+          guard try scanner.peek(text) == 0x7B else {
+            aps = .other
+            try scanner.skipValue(text)
+            continue
+          }
+          aps = .object
+          try readAps(text, by: &scanner)
+        } while try scanner.nextMember(text)
+      }
+    } catch {
+      throw .json(error, at: scanner.index)
+    }
+    scanner.skipSpace(text)
+    guard scanner.index == text.count else { throw .trailing(at: scanner.index) }
+    switch aps {
+    case .object: return
+    case .missing: throw .noAps
+    case .other: throw .apsNotObject
+    }
+  }
+
+  private enum Aps { case missing, other, object }
+
+  private mutating func readAps(
+    _ text: Span<UInt8>, by scanner: inout JSONScanner
+  ) throws(JSONProblem) {
+    guard try scanner.openObject(text) else { return }
+    repeat {
+      let key = try text.extracting(scanner.key(text))
+      switch PayloadKey(spelled: key, isInAlert: false) {
+      case .alert:
+        if try scanner.peek(text) == 0x7B {
+          hasAlert = true
+          try readAlert(text, by: &scanner)
+        } else {
+          body = try value(text, by: &scanner)
+          hasAlert = hasAlert || body != nil
+        }
+      case .badge: badge = try value(text, by: &scanner)
+      case .sound: sound = try value(text, by: &scanner)
+      case .category: category = try value(text, by: &scanner)
+      case .contentAvailable:
+        isContentAvailable = true
+        try scanner.skipValue(text)
+      default: try scanner.skipValue(text)
+      }
+    } while try scanner.nextMember(text)
+  }
+
+  private mutating func readAlert(
+    _ text: Span<UInt8>, by scanner: inout JSONScanner
+  ) throws(JSONProblem) {
+    guard try scanner.openObject(text) else { return }
+    repeat {
+      let key = try text.extracting(scanner.key(text))
+      switch PayloadKey(spelled: key, isInAlert: true) {
+      case .title: title = try value(text, by: &scanner)
+      case .body: body = try value(text, by: &scanner)
+      case .titleLocKey: titleLocKey = try value(text, by: &scanner)
+      case .titleLocArgs: titleLocArgs = try value(text, by: &scanner)
+      case .locKey: locKey = try value(text, by: &scanner)
+      case .locArgs: locArgs = try value(text, by: &scanner)
+      case .actionLocKey:
+        actionLocKey = try value(text, by: &scanner)
+        hasNullAction = actionLocKey == nil
+      case .launchImage: launchImage = try value(text, by: &scanner)
+      default: try scanner.skipValue(text)
+      }
+    } while try scanner.nextMember(text)
+  }
+
+  @inline(never)
+  private func value(
+    _ text: Span<UInt8>, by scanner: inout JSONScanner
+  ) throws(JSONProblem) -> Range<Int>? {
+    let isNull = try scanner.peek(text) == 0x6E
+    let range = try scanner.value(text)
+    return isNull ? nil : range
+  }
+
+  // MARK: - Values
+
+  /// Whether what stands there is a string.
+  static func isString(_ range: Range<Int>, _ text: Span<UInt8>) -> Bool {
+    text[range.lowerBound - 1] == 0x22
+  }
+
+  /// The number that the badge becomes; nil when there is none, or when it is no whole number from 0 on, of at most ten
+  /// digits.
+  func badgeNumber(_ text: Span<UInt8>) -> UInt64? {
+    guard let badge, !badge.isEmpty, !Self.isString(badge, text), text[badge.lowerBound] >= 0x30,
+      text[badge.lowerBound] <= 0x39
+    else { return nil }
+    var scanner = JSONScanner(at: badge.lowerBound)
+    do throws(JSONProblem) {
+      return try scanner.wholeNumber(text)
+    } catch {
+      return nil
+    }
+  }
+}
+
+/// Why a payload is none.
+enum PayloadProblem: Error {
+  case json(JSONProblem, at: Int)
+  case trailing(at: Int)
+  case notObject
+  case noAps
+  case apsNotObject
+
+  func describe(in text: inout Text) {
+    switch self {
+    case .json(let problem, let offset):
+      text.append("the payload is not JSON at its byte ")
+      text.append(offset)
+      text.append(": ")
+      text.append(problem.text)
+    case .trailing(let offset):
+      text.append("something follows the payload's object at its byte ")
+      text.append(offset)
+    case .notObject: text.append("the payload is not a JSON object")
+    case .noAps: text.append("the payload has no aps")
+    case .apsNotObject: text.append("the payload's aps is not an object")
+    }
+  }
+}

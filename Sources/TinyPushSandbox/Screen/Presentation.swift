@@ -1,0 +1,285 @@
+import TinyPush
+
+/// What a device shows of a notification, and sounds, with everything looked up that the payload only names. Source: Local
+/// and Remote Notification Programming Guide, 2015-10, tables 3-1 and 3-2, "Localized Formatted Strings" and "Using
+/// Notification Actions in iOS".
+///
+/// Where one key names a text and another holds one (`loc-key` and `body`), the one that is looked up is shown. Inferred: if
+/// it is not there, what the payload holds is shown in its place, and if that holds none, the key itself.
+struct Presentation: ~Copyable {
+  /// Room for all its texts; inferred: far above what a screen shows. What is past it is cut, and that is said.
+  static let bytesMax = 8192
+  /// In a modal alert.
+  static let buttonsMax = 4
+  /// Elsewhere, as on a lock screen: the first ones.
+  static let buttonsOnLockScreen = 2
+
+  private var words = Text(capacity: bytesMax)
+  /// What a developer should know, such as what was not found: a line each, fit for a terminal.
+  private(set) var notes = Text(capacity: 2048)
+
+  private(set) var title: Place?
+  private(set) var text: Place?
+  private(set) var action = Action.view
+  private(set) var launchImage: Place?
+  private(set) var sound = Sound.none
+  private(set) var buttonCount = 0
+  private var buttons: InlineArray<4, Place> = .init(repeating: 0..<0)
+  /// What the badge becomes: 0 removes it; nil: it stays.
+  let badge: UInt64?
+  /// Nobody is shown anything: the app is woken.
+  let isSilent: Bool
+  /// The app is woken, whatever is shown.
+  let wakesApp: Bool
+
+  /// One of its texts; see ``bytes(_:)``.
+  typealias Place = Range<Int>
+
+  /// What opens the app.
+  enum Action {
+    /// A button or a slider with the system's own word.
+    case view
+    /// One with the app's words.
+    case title(Place)
+    /// None: `action-loc-key` is null. Inferred: such an alert can only be closed.
+    case none
+  }
+
+  enum Sound {
+    case none
+    /// The system's own one, which also stands for a file that the app does not have.
+    case systemDefault
+    case file(Place)
+  }
+
+  /// The bytes of one of its texts, as the payload or the app's files have them: not yet fit for a terminal.
+  @_lifetime(borrow self)
+  func bytes(_ place: Place) -> Span<UInt8> { words.bytes.extracting(place) }
+
+  /// The title of a button of its category, the first one being 0.
+  @_lifetime(borrow self)
+  func button(_ index: Int) -> Span<UInt8> { words.bytes.extracting(buttons[index]) }
+
+  /// - Parameters:
+  ///   - summary: of this payload.
+  ///   - bundle: of the app that it is for.
+  init(_ summary: PayloadSummary, _ payload: Span<UInt8>, of bundle: borrowing AppBundle) {
+    badge = summary.badgeNumber(payload)
+    isSilent = summary.isSilent
+    wakesApp = summary.isContentAvailable
+    notes.append(bundle.notes)
+    if summary.badge != nil, badge == nil {
+      notes.append("the badge is no whole number from 0 on: it stays as it was\n")
+    }
+    var strings = Strings()
+    title = localize(
+      summary.titleLocKey, summary.titleLocArgs, else: summary.title, payload, bundle, &strings)
+    text = localize(summary.locKey, summary.locArgs, else: summary.body, payload, bundle, &strings)
+    if summary.hasNullAction { action = .none }
+    if let title = localize(summary.actionLocKey, nil, else: nil, payload, bundle, &strings) {
+      action = .title(title)
+    }
+    launchImage = unescape(summary.launchImage, payload)
+    if let range = summary.category { findButtons(of: payload.extracting(range), bundle) }
+    if let range = summary.sound { findSound(range, payload, bundle) }
+    if words.isCut {
+      notes.append("the texts are longer than ")
+      notes.append(Self.bytesMax)
+      notes.append(" bytes, and cut\n")
+    }
+  }
+
+  // MARK: - Texts
+
+  @inline(never)
+  private mutating func unescape(_ range: Range<Int>?, _ payload: Span<UInt8>) -> Place? {
+    guard let range else { return nil }
+    let start = words.count
+    words.append(unescaping: payload.extracting(range))
+    return place(from: start)
+  }
+
+  /// What has been written since; nil: nothing. What is cut ends with a whole character.
+  private func place(from start: Int) -> Place? {
+    var end = words.count
+    if words.isCut {
+      var last = end
+      while last > start, end - last < 4 {
+        last -= 1
+        guard words.bytes[last] & 0xC0 == 0x80 else { break }
+      }
+      if last < end, words.bytes[last] >= 0x80, UTF8Sequence.length(in: words.bytes, at: last) == 0
+      {
+        end = last
+      }
+    }
+    return end > start ? start..<end : nil
+  }
+
+  /// What is known of `Localizable.strings` so far.
+  private struct Strings {
+    /// It was found to be of no use, and that was said.
+    var isBroken = false
+  }
+
+  /// The text that a key names, with its arguments; nil, or an empty one: there is none.
+  private mutating func localize(
+    _ key: Range<Int>?, _ arguments: Range<Int>?, else plain: Range<Int>?, _ payload: Span<UInt8>,
+    _ bundle: borrowing AppBundle, _ strings: inout Strings
+  ) -> Place? {
+    guard let key else { return unescape(plain, payload) }
+    var name = Text(capacity: key.count)
+    name.append(unescaping: payload.extracting(key))
+    let source = bundle.strings.bytes
+    var value: Range<Int>?
+    do throws(StringsProblem) {
+      value = strings.isBroken ? nil : try StringsReader.value(of: name.bytes, in: source)
+      if value == nil, !strings.isBroken {
+        notes.append(note: "Localizable.strings has no ", name.bytes)
+      }
+    } catch {
+      strings.isBroken = true
+      notes.append("Localizable.strings:")
+      error.describe(in: source, to: &notes)
+      notes.append("\n")
+    }
+    guard let value else {
+      return unescape(plain, payload) ?? format(name.bytes, key: name.bytes, arguments, payload)
+    }
+    var text = Text(capacity: value.count)
+    text.append(unescapingStrings: source.extracting(value))
+    return format(text.bytes, key: name.bytes, arguments, payload)
+  }
+
+  @inline(never)
+  private mutating func format(
+    _ text: Span<UInt8>, key: Span<UInt8>, _ arguments: Range<Int>?, _ payload: Span<UInt8>
+  ) -> Place? {
+    let start = words.count
+    var format = LocalizedFormat(arguments: arguments, of: payload)
+    format.write(text, payload, to: &words)
+    if format.missing > 0 { notes.append(note: "there are too few arguments for ", key) }
+    if format.strange > 0 {
+      notes.append(note: "only %@, %n$@ and %% are known, and not all that is in ", key)
+    }
+    return place(from: start)
+  }
+
+  // MARK: - Buttons and sound
+
+  @inline(never)
+  private mutating func findButtons(of category: Span<UInt8>, _ bundle: borrowing AppBundle) {
+    var name = Text(capacity: category.count)
+    name.append(unescaping: category)
+    let source = bundle.categories.bytes
+    var lines = LineReader()
+    while let line = lines.next(source) {
+      var equals = line.lowerBound
+      while equals < line.upperBound, source[equals] != 0x3D { equals += 1 }
+      guard equals < line.upperBound else {
+        notes.append("categories:")
+        notes.append(lines.number)
+        notes.append(": expected NAME=Button,Button\n")
+        continue
+      }
+      let known = source.trimmed(line.lowerBound..<equals)
+      if source.extracting(known).equals(name.bytes) {
+        return takeButtons(source, equals + 1..<line.upperBound)
+      }
+    }
+    notes.append(note: "the app has no category ", name.bytes)
+  }
+
+  private mutating func takeButtons(_ source: Span<UInt8>, _ list: Range<Int>) {
+    var start = list.lowerBound
+    while start < list.upperBound {
+      var end = start
+      while end < list.upperBound, source[end] != 0x2C { end += 1 }
+      let title = source.trimmed(start..<end)
+      start = end + 1
+      guard !title.isEmpty else { continue }
+      guard buttonCount < Self.buttonsMax else {
+        return notes.append(
+          "the category has more than four buttons, which is as many as are shown\n")
+      }
+      buttons[buttonCount] = words.count..<words.count + title.count
+      words.append(bytes: source.extracting(title))
+      // What is cut is no button.
+      guard !words.isCut else { return }
+      buttonCount += 1
+    }
+  }
+
+  @inline(never)
+  private mutating func findSound(
+    _ range: Range<Int>, _ payload: Span<UInt8>, _ bundle: borrowing AppBundle
+  ) {
+    guard PayloadSummary.isString(range, payload) else {
+      return notes.append("the sound is no string: there is none\n")
+    }
+    sound = .systemDefault
+    var name = Text(capacity: range.count)
+    name.append(unescaping: payload.extracting(range))
+    if name.bytes.equals("default") { return }
+    let source = bundle.sounds.bytes
+    var lines = LineReader()
+    while let line = lines.next(source) {
+      if source.extracting(line).equals(name.bytes) {
+        if let name = unescape(range, payload) { sound = .file(name) }
+        return
+      }
+    }
+    notes.append(note: "the app has no sound ", name.bytes)
+  }
+}
+
+extension Text {
+  /// A line that ends with a name.
+  fileprivate mutating func append(note words: StaticString, _ name: Span<UInt8>) {
+    append(words)
+    append("\"")
+    append(visible: name, columns: 40)
+    append("\"\n")
+  }
+
+  /// What a string of a `Localizable.strings` file spells.
+  fileprivate mutating func append(unescapingStrings string: Span<UInt8>) {
+    var unescaper = StringsUnescaper()
+    while let byte = unescaper.next(in: string) { append(byte: byte) }
+  }
+
+  /// As a terminal may show it, in one line, and cut with an ellipsis if it takes more columns. Returns those that it
+  /// took.
+  @discardableResult
+  mutating func append(visible text: Span<UInt8>, columns columnsMax: Int) -> Int {
+    var end = 0
+    var columns = 0
+    var endIfCut = 0
+    var columnsIfCut = 0
+    while end < text.count {
+      let character = TerminalCharacter(in: text, at: end)
+      guard columns + character.columns <= columnsMax else { break }
+      columns += character.columns
+      end += character.length
+      if columns < columnsMax { (endIfCut, columnsIfCut) = (end, columns) }
+    }
+    guard end < text.count else {
+      append(visible: text)
+      return columns
+    }
+    guard columnsMax > 0 else { return 0 }
+    append(visible: text.extracting(0..<endIfCut))
+    append("…")
+    return columnsIfCut + 1
+  }
+
+  /// As a terminal may show it, in one line.
+  mutating func append(visible text: Span<UInt8>) {
+    var index = 0
+    while index < text.count {
+      let character = TerminalCharacter(in: text, at: index)
+      character.append(from: text, at: index, to: &self)
+      index += character.length
+    }
+  }
+}

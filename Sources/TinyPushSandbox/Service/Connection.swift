@@ -1,0 +1,254 @@
+import CLinux
+import TinyPush
+
+/// A connection from the handshake to its end, whichever service it is to.
+final class Connection {
+  /// Enough for a slow machine's handshake.
+  private static let handshakeMs: Int64 = 10_000
+  /// How long a closed connection is read on. When a socket is closed with unread bytes in it the kernel sends a reset,
+  /// and a reset makes the peer's kernel throw away what the peer has not read yet: the error response. So our half is
+  /// closed, which the peer sees at once, and what it still sends is read and dropped until it closes its half. The
+  /// time alone bounds that: by bytes, a sender of a large batch would be reset in the middle of it.
+  private static let drainMs: Int64 = 5_000
+  /// The same when the sandbox ends, for which somebody waits.
+  private static let stopMs: Int64 = 1_000
+
+  let number: Int64
+  private let peerPort: UInt16
+  private let journal: Journal
+  private let link: Link
+  private let service: Service
+  private var stage: Stage = .handshake
+  /// What epoll is to wait for.
+  private(set) var interest = EPOLLIN.rawValue
+  /// What epoll has been told to wait for; the loop's to keep.
+  var watched: UInt32 = 0
+  /// When something must be done even though nothing comes.
+  private(set) var deadlineMs: Int64?
+
+  /// The session behind it.
+  enum Service {
+    case gateway(GatewaySession)
+    case feedback(FeedbackSession)
+
+    var name: ServiceName {
+      switch self {
+      case .gateway: .gateway
+      case .feedback: .feedback
+      }
+    }
+  }
+
+  private enum Stage {
+    case handshake
+    /// The handshake failed, and an alert is under way that says why.
+    case refused
+    case open
+    /// The session's end is put off to the deadline.
+    case late
+    /// Our half is closed.
+    case draining
+    /// Nothing is read or written, until the peer has enough of it.
+    case stalled
+    case over
+  }
+
+  init(
+    number: Int64, link: consuming Link, peerPort: UInt16, service: Service, journal: Journal,
+    nowMs: Int64
+  ) {
+    self.number = number
+    self.link = link
+    self.peerPort = peerPort
+    self.service = service
+    self.journal = journal
+    deadlineMs = nowMs + Self.handshakeMs
+  }
+
+  var descriptor: Int32 { link.descriptor }
+
+  /// Whether there is nothing left to do but to free it.
+  var isOver: Bool {
+    if case .over = stage { true } else { false }
+  }
+
+  // MARK: - Inputs
+
+  /// The socket can be read or written.
+  func ready(nowMs: Int64) {
+    switch stage {
+    case .handshake: shakeHands(nowMs)
+    case .refused: if link.discardRaw() { stage = .over }
+    case .open: act(serve(), nowMs)
+    case .late: wait()
+    case .draining: drain()
+    case .stalled: end(isOrderly: false, "stalled until the peer gave up")
+    case .over: break
+    }
+  }
+
+  /// The deadline is over.
+  func expire(nowMs: Int64) {
+    switch stage {
+    case .handshake:
+      refuseHandshake("it took longer than 10 seconds")
+      stage = .over
+    case .refused: stage = .over
+    case .late:
+      stage = .open
+      deadlineMs = nil
+      act(serve(), nowMs)
+    case .draining: end(isOrderly: true, "closed")
+    case .open, .stalled, .over: break
+    }
+  }
+
+  /// Whether a fault by time can be played on it.
+  var isOpenToGateway: Bool {
+    guard case .open = stage, case .gateway(let session) = service else { return false }
+    return !session.isOver
+  }
+
+  /// A fault's time has come.
+  func play(_ fault: Fault, nowMs: Int64) {
+    guard isOpenToGateway, case .gateway(let session) = service else { return }
+    act(session.play(fault, link), nowMs)
+  }
+
+  /// The sandbox ends.
+  func stop(nowMs: Int64) {
+    switch stage {
+    case .handshake, .refused: stage = .over
+    case .open, .late:
+      switch service {
+      case .gateway(let session): act(session.goOutOfService(link), nowMs)
+      case .feedback: act(.finish, nowMs)
+      }
+      deadlineMs = nowMs + Self.stopMs
+    case .draining: deadlineMs = min(deadlineMs ?? .max, nowMs + Self.stopMs)
+    case .stalled: end(isOrderly: false, "stalled to the end")
+    case .over: break
+    }
+  }
+
+  // MARK: - Stages
+
+  private func shakeHands(_ nowMs: Int64) {
+    switch link.shakeHands() {
+    case .done:
+      journal.connected(number, service.name, peerPort: peerPort, link)
+      stage = .open
+      deadlineMs = nil
+      act(serve(), nowMs)
+    case .wantRead: interest = EPOLLIN.rawValue
+    case .wantWrite: interest = EPOLLOUT.rawValue
+    case .closed: refuseHandshake("")
+    case .broken:
+      refuseHandshake("")
+      link.finishRaw()
+      interest = EPOLLIN.rawValue
+      stage = .refused
+      deadlineMs = nowMs + Self.drainMs
+      if link.discardRaw() { stage = .over }
+    }
+  }
+
+  private func serve() -> Turn {
+    switch service {
+    case .gateway(let session): session.serve(link)
+    case .feedback(let session): session.serve(link)
+    }
+  }
+
+  private func act(_ turn: Turn, _ nowMs: Int64) {
+    switch turn {
+    case .wantRead: interest = EPOLLIN.rawValue
+    case .wantWrite: interest = EPOLLOUT.rawValue
+    case .finish:
+      link.finish()
+      interest = EPOLLIN.rawValue
+      stage = .draining
+      deadlineMs = nowMs + Self.drainMs
+      drain()
+    case .late(let ms):
+      stage = .late
+      deadlineMs = nowMs + ms
+      wait()
+    case .reset:
+      link.reset()
+      end(isOrderly: false, "reset")
+    case .stall:
+      interest = EPOLLRDHUP.rawValue
+      stage = .stalled
+      deadlineMs = nil
+    case .over:
+      link.finish()
+      end(isOrderly: true, "")
+    case .broken: end(isOrderly: false, "")
+    }
+  }
+
+  private func drain() {
+    switch discard() {
+    case .over: end(isOrderly: true, "closed")
+    case .broken: end(isOrderly: false, "closed")
+    default: interest = EPOLLIN.rawValue
+    }
+  }
+
+  private func wait() {
+    switch discard() {
+    case .over: act(.over, 0)
+    case .broken: act(.broken, 0)
+    default: interest = EPOLLIN.rawValue
+    }
+  }
+
+  private func discard() -> Turn {
+    switch service {
+    case .gateway(let session): session.discard(link)
+    case .feedback: discardAll()
+    }
+  }
+
+  /// Nobody has anything to say to the feedback service.
+  private func discardAll() -> Turn {
+    let room = FixedBuffer<UInt8>(capacity: 1024)
+    while true {
+      switch link.read(into: room.room(from: 0)) {
+      case .done: continue
+      case .wantRead: return .wantRead
+      case .wantWrite: return .wantWrite
+      case .closed: return .over
+      case .broken: return .broken
+      }
+    }
+  }
+
+  /// - Parameter why: empty for what the link says.
+  private func refuseHandshake(_ why: StaticString) {
+    var text = Text()
+    if why.utf8CodeUnitCount > 0 { text.append(why) } else { link.writeProblem(in: &text) }
+    journal.handshakeRefused(number, service.name, peerPort: peerPort, why: text)
+    stage = .over
+  }
+
+  /// - Parameter words: how it ended; empty for what the link says.
+  private func end(isOrderly: Bool, _ words: StaticString) {
+    var text = Text()
+    if words.utf8CodeUnitCount > 0 { text.append(words) } else { link.writeProblem(in: &text) }
+    switch service {
+    case .gateway(let session):
+      if session.heldBytes > 0 {
+        text.append(" It ended within a frame, ")
+        text.append(session.heldBytes)
+        text.append(session.heldBytes == 1 ? " byte into it." : " bytes into it.")
+      }
+      session.closed()
+      journal.closed(number, accepted: session.accepted, how: text)
+    case .feedback(let session):
+      session.closed(isReceived: isOrderly && link.isAcknowledged)
+    }
+    stage = .over
+  }
+}

@@ -1,0 +1,266 @@
+import TinyPush
+
+/// Something that the gateway does wrong on purpose, and at which notification: `WHAT[+DELAY]@WHEN`.
+///
+/// | WHAT | |
+/// |---|---|
+/// | `status=N` | refuses the notification with that status, and closes |
+/// | `shutdown` | names it, as the last one accepted, with status 10, and closes |
+/// | `close` | closes without an answer |
+/// | `reset` | breaks the connection off by a TCP reset |
+/// | `stall` | keeps the connection, and neither reads nor says anything on it any more |
+/// | `garbage[=SIZE]` | sends bytes that are no answer, and closes |
+///
+/// Whatever follows the notification on its connection is discarded. The notification itself is accepted by all but
+/// `status=`. With a delay, such as `+5s`, all that happens so much later, and what comes meanwhile is read and discarded.
+///
+/// | WHEN | |
+/// |---|---|
+/// | `N` | at the Nth notification since the start, once |
+/// | 64 hex digits | at each notification to this device token |
+/// | `N%` | at each notification by chance; up to four decimals |
+/// | `Ns` | so long after the start (`500ms`, `30s`, `5m`), once, on every connection that is open then, or else the first one after it; `status=` at the first notification after it |
+public struct Fault: BitwiseCopyable {
+  public var act: Act
+  public var delay: Duration
+  public var occasion: Occasion
+
+  /// What goes wrong.
+  public enum Act: BitwiseCopyable {
+    case status(Status)
+    case shutdown, close, reset, stall
+    case garbage(bytes: Int)
+  }
+
+  /// When.
+  public enum Occasion: BitwiseCopyable {
+    /// Counted from 1, over all connections; repeated ones count again.
+    case notification(Int64)
+    case token(DeviceToken)
+    /// In a million.
+    case chance(Int)
+    case time(Duration)
+  }
+
+  static let delayMax = Duration.seconds(3600)
+  static let garbageBytesDefault = 64
+  static let garbageBytesMax = 1 << 30
+  static let chanceMax = 1_000_000
+  private static let names: InlineArray<6, StaticString> = [
+    "status", "shutdown", "close", "reset", "stall", "garbage",
+  ]
+
+  /// From words such as `status=8+5s@1000`.
+  public init(_ text: Span<UInt8>) throws(Problem) {
+    guard let at = Self.index(of: 0x40, in: text, 0..<text.count) else {
+      throw Problem(kind: .form, part: 0..<text.count)
+    }
+    var what = 0..<at
+    delay = .milliseconds(0)
+    if let plus = Self.index(of: 0x2B, in: text, what) {
+      delay = try Self.time(text, plus + 1..<at, .delay)
+      what = 0..<plus
+    }
+    act = try Self.act(text, what)
+    occasion = try Self.occasion(text, at + 1..<text.count)
+  }
+
+  /// Whether it is over once it has been played.
+  var isOnce: Bool {
+    switch occasion {
+    case .notification, .time: true
+    case .token, .chance: false
+    }
+  }
+
+  /// Whether it is played at a notification, and not at a time.
+  var needsNotification: Bool {
+    switch (occasion, act) {
+    case (.time, .status): true
+    case (.time, _): false
+    default: true
+    }
+  }
+
+  // MARK: - Reading
+
+  private static func act(_ text: Span<UInt8>, _ part: Range<Int>) throws(Problem) -> Act {
+    let equals = index(of: 0x3D, in: text, part)
+    let name = text.extracting(part.lowerBound..<(equals ?? part.upperBound))
+    let value = equals.map { $0 + 1..<part.upperBound }
+    if name.equals("status") { return try status(text, value ?? part) }
+    if name.equals("garbage") {
+      guard let value else { return .garbage(bytes: garbageBytesDefault) }
+      guard let bytes = Config.size(text.extracting(value)), bytes > 0, bytes <= garbageBytesMax
+      else { throw Problem(kind: .size, part: value) }
+      return .garbage(bytes: Int(bytes))
+    }
+    let act: Act
+    if name.equals("shutdown") {
+      act = .shutdown
+    } else if name.equals("close") {
+      act = .close
+    } else if name.equals("reset") {
+      act = .reset
+    } else if name.equals("stall") {
+      act = .stall
+    } else {
+      throw Problem(kind: .act, part: part.lowerBound..<part.lowerBound + name.count)
+    }
+    guard value == nil else { throw Problem(kind: .value, part: part) }
+    return act
+  }
+
+  private static func status(_ text: Span<UInt8>, _ part: Range<Int>) throws(Problem) -> Act {
+    guard let number = Config.number(text.extracting(part)), number <= 255 else {
+      throw Problem(kind: .status, part: part)
+    }
+    let status = Status(rawValue: UInt8(number))
+    // It would say that the notification was accepted, which it is not.
+    guard status != .shutdown else { throw Problem(kind: .shutdown, part: part) }
+    return .status(status)
+  }
+
+  private static func occasion(
+    _ text: Span<UInt8>, _ part: Range<Int>
+  ) throws(Problem) -> Occasion {
+    let when = text.extracting(part)
+    if let token = DeviceToken(hex: when) { return .token(token) }
+    if let number = Config.number(when), number > 0 { return .notification(Int64(number)) }
+    if when.count > 1, when[when.count - 1] == 0x25,
+      let chance = millionths(when.extracting(0..<when.count - 1))
+    {
+      return .chance(chance)
+    }
+    return .time(try time(text, part, .occasion))
+  }
+
+  /// A percentage with up to four decimals, in millionths: more than none, and at most all.
+  private static func millionths(_ percent: Span<UInt8>) -> Int? {
+    let point = index(of: 0x2E, in: percent, 0..<percent.count)
+    guard let whole = Config.number(percent.extracting(0..<(point ?? percent.count))), whole <= 100
+    else { return nil }
+    var chance = Int(whole) * 10_000
+    if let point {
+      let decimals = percent.extracting(point + 1..<percent.count)
+      guard decimals.count <= 4, let fraction = Config.number(decimals) else { return nil }
+      var scaled = Int(fraction)
+      for _ in decimals.count..<4 { scaled *= 10 }
+      chance += scaled
+    }
+    return chance > 0 && chance <= chanceMax ? chance : nil
+  }
+
+  private static func time(
+    _ text: Span<UInt8>, _ part: Range<Int>, _ kind: Problem.Kind
+  ) throws(Problem) -> Duration {
+    do throws(Config.Problem) {
+      let time = try Config.lifetime(text.extracting(part))
+      if time <= delayMax { return time }
+    } catch {}
+    throw Problem(kind: kind, part: part)
+  }
+
+  private static func index(of byte: UInt8, in text: Span<UInt8>, _ part: Range<Int>) -> Int? {
+    for index in part where text[index] == byte { return index }
+    return nil
+  }
+
+  // MARK: - Writing
+
+  /// The words that it can be made from again.
+  public func describe(in text: inout Text) {
+    describeAct(in: &text)
+    if delay.milliseconds > 0 {
+      text.append("+")
+      Self.append(delay, to: &text)
+    }
+    text.append("@")
+    switch occasion {
+    case .notification(let number): text.append(number)
+    case .token(let token): text.append(hex: token.bytes.span)
+    case .chance(let chance): Self.append(percent: chance, to: &text)
+    case .time(let time): Self.append(time, to: &text)
+    }
+  }
+
+  private func describeAct(in text: inout Text) {
+    switch act {
+    case .status(let status):
+      text.append("status=")
+      text.append(status.rawValue)
+    case .shutdown: text.append("shutdown")
+    case .close: text.append("close")
+    case .reset: text.append("reset")
+    case .stall: text.append("stall")
+    case .garbage(let bytes):
+      text.append("garbage=")
+      text.append(bytes)
+    }
+  }
+
+  private static func append(percent chance: Int, to text: inout Text) {
+    text.append(chance / 10_000)
+    var fraction = chance % 10_000
+    if fraction > 0 {
+      var digits = 4
+      while fraction % 10 == 0 {
+        fraction /= 10
+        digits -= 1
+      }
+      text.append(".")
+      text.append(fraction, digits: digits)
+    }
+    text.append("%")
+  }
+
+  private static func append(_ time: Duration, to text: inout Text) {
+    let isWhole = time.milliseconds % 1000 == 0
+    text.append(isWhole ? time.milliseconds / 1000 : time.milliseconds)
+    text.append(isWhole ? "s" : "ms")
+  }
+}
+
+extension Fault {
+  /// Why words are no fault.
+  public struct Problem: Error {
+    public var kind: Kind
+    /// Of the words, what is wrong.
+    public var part: Range<Int>
+
+    public enum Kind: Equatable, Sendable {
+      case form, act, value, status, shutdown, size, delay, occasion
+    }
+
+    /// What is wrong, and what would be right.
+    public func describe(_ words: Span<UInt8>, in text: inout Text) {
+      text.append(printable: words)
+      if kind == .form { return text.append(" is not WHAT@WHEN, such as reset@1000") }
+      text.append(": \"")
+      text.append(printable: words.extracting(part))
+      text.append("\" ")
+      switch kind {
+      case .form: break
+      case .act:
+        text.append("is no fault: there are status=N, shutdown, close, reset, stall and garbage")
+        if let nearest = Nearest.match(words.extracting(part), among: Fault.names.span) {
+          text.append("; did you mean ")
+          text.append(nearest)
+          text.append("?")
+        }
+      case .value: text.append("has a value, which only status and garbage take")
+      case .status: text.append("is no status: one is a number from 0 to 255, as in status=8")
+      case .shutdown:
+        text.append("names the last notification accepted and not one refused: say shutdown")
+      case .size: text.append("is no size, such as 64, 100K or 4M, of 1 byte to 1 GB")
+      case .delay: text.append("is no delay, such as 500ms or 5s, of an hour at most")
+      case .occasion:
+        text.append(
+          """
+          is none of: a notification's number (1000), a device token of 64 hex digits, a chance \
+          (0.5%), a time since the start (30s, an hour at most)
+          """)
+      }
+    }
+  }
+}

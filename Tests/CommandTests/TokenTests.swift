@@ -1,0 +1,214 @@
+import Foundation
+import Testing
+
+/// The suppression list: what `tinypush token` makes of it, and what a running agent does.
+@Suite struct TokenTests {
+  private func tokens(
+    _ box: Box, _ arguments: [String], build: String = Build.host, input: String? = nil
+  ) throws -> Child {
+    try box.run(
+      Build.command(build) + ["token"] + arguments + ["-o", "state=" + box.state], input: input)
+  }
+
+  /// What is listed, less the times: tokens, and why.
+  private func listed(_ box: Box, _ arguments: String...) throws -> [String] {
+    try objects(tokens(box, ["list", "--json"] + arguments).output).map {
+      "\($0["token"] as! String == token(1) ? 1 : 2) \($0["state"]!) \($0["time"]!)"
+    }
+  }
+
+  // MARK: - The command
+
+  @Test(arguments: Build.all)
+  func `a token is suppressed, registered again and forgotten`(build: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    func check(
+      _ arguments: String..., says words: String, status: Int32 = 0, lists: String...
+    ) throws {
+      let child = try tokens(box, arguments, build: build)
+      let output = child.output + child.errors
+      #expect(child.status == status, "\(output)")
+      #expect(output.contains(words), "\(arguments): \(output)")
+      try #expect(listed(box, "--all") == lists, "\(arguments)")
+    }
+    let (one, two) = (token(1), token(2))
+    try check("list", says: "")
+    try check(
+      "suppress", one, "--at", "1700000000", says: "2023-11-14T22:13:20Z \(one)  suppressed\n",
+      lists: "1 by hand 1700000000")
+    try check(
+      "suppress", one, "--at", "1700000000", says: "was suppressed already",
+      lists: "1 by hand 1700000000")
+    try check(
+      "register", one, "--at=1699999999", says: "stays suppressed", status: 65,
+      lists: "1 by hand 1700000000")
+    try check(
+      "register", one, "--at=2023-11-14T22:13:20Z", says: "stays suppressed", status: 65,
+      lists: "1 by hand 1700000000")
+    try check(
+      "register", one, two, "--at=1700000001", says: "is sent to again",
+      lists: "1 registered 1700000001", "2 registered 1700000001")
+    try check(
+      "suppress", one, "--at", "1700000000", says: "registered since, so not suppressed",
+      lists: "1 registered 1700000001", "2 registered 1700000001")
+    try #expect(listed(box) == [])
+    try check(
+      "suppress", two.uppercased(), "--at", "1700000001", says: "suppressed",
+      lists: "1 registered 1700000001", "2 by hand 1700000001")
+    try check("forget", two, says: "forgotten", lists: "1 registered 1700000001")
+    try check("forget", two, one, says: "forgotten", lists: [String]().joined())
+  }
+
+  @Test func `tokens come on standard input, and what is none changes nothing`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let many = (1...3000).map { token($0) }
+    let first = try tokens(box, ["suppress", "-"], input: many.joined(separator: "\n"))
+    #expect(first.status == 0 && first.output.split(separator: "\n").count == 3000)
+    let list = try tokens(box, ["list"])
+    #expect(list.output.split(separator: "\n").count == 3000)
+    let wrong = try tokens(box, ["forget", "-"], input: "\(token(1))\n\n zz \n\(token(2))\n")
+    #expect(wrong.status == 64)
+    #expect(
+      wrong.errors
+        == "tinypush token: standard input, line 3: a device token is 64 hexadecimal digits, not zz; nothing has changed\n"
+    )
+    try #expect(tokens(box, ["list"]).output == list.output)
+    let tooMany = try tokens(box, ["forget", "-"], input: many.joined(separator: "\n"))
+    #expect(tooMany.status == 64 && tooMany.errors.contains("1024 tokens at most"))
+    try #expect(tokens(box, ["list"]).output == list.output)
+    #expect(try tokens(box, ["forget"] + many.prefix(1000)).status == 0)
+    try #expect(tokens(box, ["list"]).output.split(separator: "\n").count == 2000)
+  }
+
+  @Test(arguments: [
+    ([], "say what to do: list, register, suppress or forget"),
+    (["lost"], "takes list, register, suppress or forget, not lost: did you mean list?"),
+    (["list", "x"], "list takes no operands, but was given x"),
+    (["suppress"], "give a device token, or - for standard input"),
+    (["suppress", "12"], "a device token is 64 hexadecimal digits, not 12; nothing has changed"),
+    (
+      ["suppress", "12", "--at", "4000000000"],
+      "--at must be a time that is past: UNIX seconds, or as in 2026-12-24T18:00:00Z, not 4000000000"
+    ),
+  ])
+  func `what is wrong is said`(arguments: [String], words: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let child = try tokens(box, arguments)
+    #expect(child.status == 64)
+    #expect(child.errors == "tinypush token: \(words)\n")
+  }
+
+  @Test func `where nothing can be kept it is said, and nothing has changed`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.write("", to: "state")
+    let child = try tokens(box, ["suppress", token(1)])
+    #expect(child.status == 73)
+    #expect(
+      child.errors
+        == "tinypush token: state \(box.state): Not a directory: make it a directory, or set state\n"
+    )
+  }
+
+  // MARK: - Beside an agent
+
+  @Test(arguments: Build.all)
+  func `an agent takes up at once what changes, and learns what is registered`(build: String)
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(
+      gateway, build: build, ["status=\(box.path)/status"])
+    try wait(for: "the agent") { FileManager.default.fileExists(atPath: box.state) }
+    var number = 0
+    func send(_ alert: String, _ members: String) throws {
+      number += 1
+      try box.drop(
+        #"{"payload":{"aps":{"alert":"\#(alert)"}},\#(members)}"#, as: "\(1000 + number)")
+    }
+    func suppressed() throws -> Int {
+      let status = try box.tinypush(
+        "status", "--json", "-o", "status=\(box.path)/status", build: build)
+      return try objects(status.output)[0]["suppressed"] as? Int ?? -1
+    }
+    func sent(_ count: Int) throws {
+      try wait(for: "\(count) at the gateway") { try gateway.alerts(in: box).count == count }
+    }
+    try send("one", #""token":"\#(token(1))""#)
+    try sent(1)
+    // What is noticed by inotify comes in its turn: before a file that is put there later.
+    #expect(try tokens(box, ["suppress", token(1), "--at", "1700000000"]).status == 0)
+    try send("two", #""tokens":["\#(token(1))","\#(token(2))"]"#)
+    try send("three", #""token":"\#(token(1))","registered":1700000000"#)
+    try send("four", #""token":"\#(token(1))","registered":1600000000"#)
+    try sent(2)
+    try wait(for: "three to be suppressed") { try suppressed() == 3 }
+    try send("five", #""token":"\#(token(1))","registered":1700000001"#)
+    try sent(3)
+    try wait(for: "what it learned") {
+      try listed(box, "--all") == ["1 registered 1700000001"]
+    }
+    try send("six", #""token":"\#(token(1))""#)
+    try sent(4)
+    #expect(try tokens(box, ["suppress", token(1)]).status == 0)
+    try send("seven", #""token":"\#(token(1))""#)
+    try wait(for: "another to be suppressed") { try suppressed() == 4 }
+    #expect(try tokens(box, ["forget", token(1)]).status == 0)
+    try send("eight", #""token":"\#(token(1))""#)
+    try sent(5)
+    try #expect(gateway.alerts(in: box) == ["one", "two", "five", "six", "eight"])
+    agent.kill()
+  }
+
+  @Test func `a token that the gateway calls invalid is suppressed, and so after a restart`() throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box, ["--reject", token(7)])
+    for name in ["a", "b", "c"] {
+      try box.drop(
+        #"{"token":"\#(token(7))","payload":{"aps":{"alert":"\#(name)"}}}"#, as: name)
+    }
+    let first = try box.deliver(gateway)
+    #expect(first.status == 65, "\(first.errors)")
+    #expect(try box.failures("a").count == 1 && box.names(in: "failed") == ["a"])
+    let list = try box.tokenList()
+    #expect(list.output.contains("\(token(7))  invalid token"))
+    try box.drop(#"{"token":"\#(token(7))","payload":{"aps":{"alert":"d"}}}"#, as: "d")
+    let second = try box.deliver(gateway)
+    #expect(second.status == 0, "\(second.errors)")
+    #expect(box.names(in: "failed") == ["a"])
+  }
+
+  @Test func `a damaged list is made anew from what is good, and the old one set aside`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let many = (1...3000).map { token($0) }.joined(separator: "\n")
+    #expect(try tokens(box, ["suppress", "-"], input: many).status == 0)
+    let path = box.state + "/suppressed"
+    var bytes = FileManager.default.contents(atPath: path)!
+    bytes[4096 * 10 + 100] ^= 1
+    #expect(FileManager.default.createFile(atPath: path, contents: bytes))
+    let damaged = try tokens(box, ["list"])
+    #expect(damaged.status == 65 && damaged.errors.contains("the list is damaged"))
+    // 101 records a page.
+    #expect(damaged.output.split(separator: "\n").count == 3000 - 101)
+    for number in [1, 1050, 3000] {
+      try box.drop(
+        #"{"token":"\#(token(number))","payload":{"aps":{"alert":"\#(number)"}}}"#, as: "\(number)")
+    }
+    let agent = try box.deliver(gateway)
+    #expect(agent.status == 0)
+    #expect(agent.errors.contains("was damaged: it is made anew from what could be read"))
+    try #expect(gateway.alerts(in: box) == ["1050"], "a duplicate rather than a loss")
+    let mended = try tokens(box, ["list"])
+    #expect(mended.status == 0 && mended.output == damaged.output)
+    #expect(FileManager.default.contents(atPath: path + ".damaged") == bytes)
+  }
+}

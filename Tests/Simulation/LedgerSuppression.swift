@@ -1,0 +1,178 @@
+import TinyPush
+
+/// What the ledger makes of the suppression list: whom the agent knows it must not send to, and to whom it must.
+extension Ledger {
+  /// All that the agent knows of tokens at a time.
+  struct Known {
+    var list: ListFile?
+    var recent: ListFile?
+    var learned: [Int: SuppressionRecord] = [:]
+    /// What it has heard is invalid while the clock was not set.
+    var timeless: Set<Int> = []
+
+    func record(_ token: Int) -> SuppressionRecord? {
+      heaviest([list?.records[token], recent?.records[token], learned[token]])
+    }
+
+    private func heaviest(_ records: [SuppressionRecord?]) -> SuppressionRecord? {
+      records.compactMap { $0 }.reduce(nil) { heaviest, record in
+        heaviest.map { record.outweighs($0) ? record : $0 } ?? record
+      }
+    }
+
+    func forbids(_ token: Int, registered: UInt32) -> Bool {
+      timeless.contains(token) || record(token)?.forbids(registered: registered) ?? false
+    }
+
+    /// Whether it would be forbidden, if what holds it were not damaged.
+    func isLost(_ token: Int, registered: UInt32) -> Bool {
+      !forbids(token, registered: registered)
+        && heaviest([list?.lost[token], recent?.lost[token]])?.forbids(registered: registered)
+          ?? false
+    }
+
+    /// Those of which it knows that they are suppressed, and since when.
+    var suppressed: [Int: UInt32] {
+      var times: [Int: UInt32] = [:]
+      for records in [list?.records, recent?.records, learned] {
+        for number in (records ?? [:]).keys where !World.fillers.contains(number) {
+          if let record = record(number), record.forbids() { times[number] = record.time }
+        }
+      }
+      for number in timeless { times[number] = .max }
+      return times
+    }
+  }
+
+  struct Suppressing {
+    /// What the agent knows by now, and what it knew since something was last written.
+    var known = Known()
+    var since: [Known] = [Known()]
+    /// Until when, and since what time of day, the agent knew of a token that it is suppressed.
+    var past: [Int: [(time: UInt32, until: Instant)]] = [:]
+    var present: [Int: UInt32] = [:]
+    /// Tokens on record as invalid, with all the times that the agent may give to that.
+    var invalid: [Int: Set<UInt32>] = [:]
+    /// When the app registered a token, as the notifications say that go to it, and those that go to a list.
+    var registered: [Int: Set<UInt32>] = [:]
+    var registeredLists: Set<UInt32> = []
+    /// Whether the clock only ever goes on.
+    var isClockSteady = true
+  }
+
+  // MARK: - What the agent knows
+
+  /// It has taken up these files, or learned something.
+  func holds(_ list: ListFile?, _ recent: ListFile?, _ learned: [Int: SuppressionRecord]) {
+    suppressing.known.list = list
+    suppressing.known.recent = recent
+    learns(learned, isNews: true)
+  }
+
+  func learns(_ learned: [Int: SuppressionRecord], isNews: Bool = false) {
+    let before = suppressing.known.learned
+    let news = learned.filter { number, record in
+      before[number]?.time != record.time || before[number]?.reason != record.reason
+    }
+    guard isNews || !news.isEmpty || learned.count != before.count else { return }
+    for number in news.keys.sorted() { check(news[number]!, number) }
+    suppressing.known.learned = learned
+    suppressing.since.append(suppressing.known)
+    let present = suppressing.known.suppressed
+    for (number, time) in suppressing.present where present[number] != time {
+      suppressing.past[number, default: []].append((time, timeline.now))
+    }
+    suppressing.present = present
+  }
+
+  /// Nothing else is in the batch by now than what is framed from now on.
+  func beginsBatch() { suppressing.since = [suppressing.known] }
+
+  private func check(_ record: SuppressionRecord, _ number: Int) {
+    switch record.reason {
+    case .invalidToken:
+      if suppressing.invalid[number]?.contains(record.time) != true {
+        complain("\(number) is learned to be invalid since \(record.time), which nobody said")
+      }
+    case .registered:
+      let times = suppressing.registered[number, default: []].union(suppressing.registeredLists)
+      if !times.contains(where: { $0 >= record.time }) {
+        complain("\(number) is learned to be registered at \(record.time), which nobody said")
+      }
+    case .feedback, .byHand: complain("\(number) is learned, \(record.reason.text)")
+    }
+  }
+
+  /// A failure is on record that says a token is invalid.
+  func learnsInvalid(_ number: Int, _ learned: [Int: SuppressionRecord]) {
+    let token = number % World.tokensMax
+    guard let wall = timeline.time.wallSeconds else {
+      suppressing.known.timeless.insert(token)
+      return learns(learned, isNews: true)
+    }
+    let time = max(
+      UInt32(clamping: wall), registered(number), suppressing.known.record(token)?.time ?? 0)
+    suppressing.invalid[token, default: []].insert(time)
+    learns(learned)
+    if !suppressing.known.forbids(token, registered: time) {
+      complain("\(token) is invalid, and that is not learned")
+    }
+  }
+
+  /// The shell is to put this on disk.
+  func keeps(_ learned: [Int: SuppressionRecord]) {
+    learns(learned)
+    if learned.isEmpty, suppressing.known.list?.isDamaged != true,
+      suppressing.known.recent?.isDamaged != true
+    {
+      complain("there is nothing to keep, and nothing to mend")
+    }
+  }
+
+  // MARK: - What is sent, and what is not
+
+  func registers(_ item: Item) {
+    guard item.registered > 0, let number = item.number else { return }
+    if item.list == nil {
+      suppressing.registered[number % World.tokensMax, default: []].insert(item.registered)
+    } else {
+      suppressing.registeredLists.insert(item.registered)
+    }
+  }
+
+  /// When the app registered the token of a notification, as that says itself.
+  private func registered(_ number: Int) -> UInt32 {
+    waiting.items[World.serial(of: number)]?.first?.registered ?? 0
+  }
+
+  /// A frame is about to be written.
+  func checkSuppressed(_ number: Int, isDamageKnown: Bool) {
+    let serial = World.serial(of: number)
+    guard serial == 0 || waiting.items[serial] != nil else { return }
+    let token = number % World.tokensMax
+    let registered = registered(number)
+    if suppressing.since.allSatisfy({ $0.forbids(token, registered: registered) }) {
+      complain("\(number) goes, and its token is suppressed")
+    }
+    if !isDamageKnown,
+      suppressing.since.allSatisfy({ $0.isLost(token, registered: registered) })
+    {
+      complain("\(number) goes, and the damage that hides its token is not noticed")
+    }
+    guard suppressing.isClockSteady, let wall = timeline.time.wallSeconds,
+      let record = suppressing.known.record(token),
+      record.forbids(), !record.forbids(registered: registered), Int64(record.time) + 60 < wall,
+      suppressing.since.count == 1
+    else { return }
+    complain("\(number) goes since it is registered, and that is not learned")
+  }
+
+  /// Whether the agent may have kept a notification from a token that it knew to be suppressed.
+  func isSuppressed(_ number: Int, _ item: Item) -> Bool {
+    let token = number % World.tokensMax
+    if suppressing.known.forbids(token, registered: item.registered) { return true }
+    return suppressing.past[token, default: []].contains {
+      $0.until >= item.putAt && item.registered <= $0.time
+    }
+  }
+}

@@ -1,0 +1,183 @@
+import Testing
+
+@testable import Simulation
+@testable import TinyPushSandbox
+
+private let game = Screen(
+  strings: #"""
+    "GAME_PLAY_REQUEST_FORMAT" = "%2$@ and %1$@ have invited you to play Monopoly";
+    "PLAY" = "Spielen";
+    """#,
+  categories: "INVITE = Accept, Maybe ,Decline\nNEWS=Read\n", sounds: "chime.aiff\n")
+
+@Test(arguments: [
+  (
+    #"{"aps":{"alert":"Door open"}}"#,
+    """
+    ╭─ cellar on kitchen ────────────────────────────────── 14:05:59, now ─╮
+    │ Door open                                                            │
+    ╰──────────────────────────────────────────────────────────────────────╯
+
+    """
+  ),
+  (
+    #"{"aps":{"alert":{"title":"Game Request","body":"Bob wants to play poker","action-loc-key":"PLAY"},"badge":5,"sound":"default"}}"#,
+    """
+    ╭─ cellar on kitchen ────────────────────────────────── 14:05:59, now ─╮
+    │ Game Request                                                         │
+    │ Bob wants to play poker                                              │
+    │ slide to Spielen                                                     │
+    ╰─ badge 5 ─ default sound ────────────────────────────────────────────╯
+
+    """
+  ),
+  (
+    #"{"aps":{"alert":{"loc-key":"GAME_PLAY_REQUEST_FORMAT","loc-args":["Jenna","Frank"],"launch-image":"Board"},"sound":"chime.aiff","category":"INVITE"}}"#,
+    """
+    ╭─ cellar on kitchen ────────────────────────────────── 14:05:59, now ─╮
+    │ Frank and Jenna have invited you to play Monopoly                    │
+    │ [ Accept ]  [ Maybe ]                                                │
+    ╰─ sound chime.aiff ─ launch image Board ──────────────────────────────╯
+
+    """
+  ),
+  (
+    #"{"aps":{"alert":"One","category":"NEWS","content-available":1}}"#,
+    """
+    ╭─ cellar on kitchen ────────────────────────────────── 14:05:59, now ─╮
+    │ One                                                                  │
+    │ [ Read ]                                                             │
+    ╰─ the app is woken ───────────────────────────────────────────────────╯
+
+    """
+  ),
+  (
+    #"{"aps":{"alert":{"title":"地下室 🌊","body":"日本語の長い文章はどこでも折り返すことができます。なぜなら単語の間に空白がないからです。\nZweite Zeile, e\#u{301}tranger"}}}"#,
+    """
+    ╭─ cellar on kitchen ────────────────────────────────── 14:05:59, now ─╮
+    │ 地下室 🌊                                                            │
+    │ 日本語の長い文章はどこでも折り返すことができます。なぜなら単語の間に │
+    │ 空白がないからです。                                                 │
+    │ Zweite Zeile, e\u{301}tranger                                               │
+    ╰──────────────────────────────────────────────────────────────────────╯
+
+    """
+  ),
+  (
+    #"{"aps":{"content-available":1}}"#,
+    """
+    ╭╌ cellar on kitchen ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ 14:05:59, now ╌╮
+    ╰╌ silent: the app is woken ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╯
+
+    """
+  ),
+  (
+    #"{"aps":{"badge":0}}"#,
+    """
+    ╭─ cellar on kitchen ────────────────────────────────── 14:05:59, now ─╮
+    ╰─ no badge ───────────────────────────────────────────────────────────╯
+
+    """
+  ),
+  (
+    #"{"aps":{"alert":{"loc-key":"NO","title":"T"},"badge":-1,"sound":"x","category":"Y"}}"#,
+    """
+    ╭─ cellar on kitchen ────────────────────────────────── 14:05:59, now ─╮
+    │ T                                                                    │
+    │ NO                                                                   │
+    ╰─ default sound ──────────────────────────────────────────────────────╯
+      the badge is no whole number from 0 on: it stays as it was
+      Localizable.strings has no "NO"
+      the app has no category "Y"
+      the app has no sound "x"
+
+    """
+  ),
+])
+func `a notification on the lock screen`(payload: String, card: String) {
+  #expect(game.card(payload) == card)
+}
+
+@Test(arguments: [
+  (Int64(0), "14:05:59, now"), (-5, "14:05:59, now"), (1, "14:05:59, 1 s late"),
+  (179, "14:05:59, 3 min late"), (7200, "14:05:59, 2 h late"), (172_800, "14:05:59, 2 days late"),
+])
+func `a card says how late it is`(late: Int64, words: String) throws {
+  var screen = Screen()
+  screen.late = late
+  let head = try #require(screen.card(#"{"aps":{"alert":"x"}}"#)).split(separator: "\n")[0]
+  #expect(head.hasSuffix(" \(words) ─╮"))
+  #expect(columns(head) == 72)
+}
+
+@Test(arguments: [(1, 40), (40, 40), (57, 57), (80, 80), (300, 80), (0, 72)])
+func `a card is as wide as the terminal, within reason`(columns terminal: Int, width: Int) throws {
+  var screen = Screen(categories: "C=\(String(repeating: "long ", count: 30)),日本語日本語日本語日本語日本語")
+  screen.columns = terminal
+  screen.topic = "com.example." + String(repeating: "日本", count: 40)
+  screen.device = String(repeating: "d", count: 32)
+  screen.late = 1_000_000_000_000
+  let word = String(repeating: "lang", count: 60)
+  let card = try #require(
+    screen.card(
+      #"""
+      {"aps":{"alert":{"title":"\#(word)","body":"\#(word) 日本 \#(word)","action-loc-key":"\#(word)","launch-image":"\#(word)"},
+      "badge":9999999999,"sound":"\#(word)","category":"C","content-available":1}}
+      """#))
+  for line in card.split(separator: "\n") where !line.hasPrefix("  ") {
+    #expect(columns(line) == width, "\(line)")
+  }
+}
+
+@Test func `a screen has room for some lines of a text, which then goes on`() throws {
+  let body = (1...40).map { "line \($0)" }.joined(separator: "\\n")
+  let card = try #require(
+    Screen().card(#"{"aps":{"alert":{"title":"\#(body)","body":"\#(body)"}}}"#))
+  let lines = card.split(separator: "\n")
+  #expect(lines.count == 1 + 2 + 12 + 1)
+  #expect(lines[2].hasPrefix("│ line 2… "))
+  #expect(lines[14].hasPrefix("│ line 12… "))
+  #expect(lines.allSatisfy { columns($0) == 72 })
+}
+
+@Test func `no payload steers the terminal`() throws {
+  // Controls, as they are and escaped, what turns the direction of writing, and what hides.
+  let hostile = #"\u001b[2J\u009b31m\u0007\b\r\f\#u{9B}\#u{7F}\#u{202E}\u2066\u200b\ufeff\u2028x"#
+  let payload = #"""
+    {"aps":{"alert":{"title":"\#(hostile)","body":"\#(hostile)","action-loc-key":"\#(hostile)","loc-key":"\#(hostile)%@",
+    "loc-args":["\#(hostile)"],"launch-image":"\#(hostile)"},"sound":"\#(hostile)","category":"\#(hostile)"}}
+    """#
+  let card = try #require(Screen().card(payload))
+  for scalar in card.unicodeScalars where scalar != "\n" {
+    #expect(!scalar.properties.isBidiControl, "\(scalar.escaped(asASCII: true))")
+    #expect(scalar.properties.generalCategory != .control, "\(scalar.escaped(asASCII: true))")
+    #expect(scalar.properties.generalCategory != .format, "\(scalar.escaped(asASCII: true))")
+  }
+  for line in card.split(separator: "\n") where !line.hasPrefix("  ") {
+    #expect(columns(line) == 72, "\(line)")
+  }
+}
+
+@Test func `on a terminal the title is bold and the frame dim, and each is ended in its line`()
+  throws
+{
+  var screen = game
+  screen.palette = .terminal
+  let card = try #require(
+    screen.card(
+      #"{"aps":{"alert":{"title":"T","body":"B","action-loc-key":"PLAY"},"category":"INVITE","badge":1}}"#
+    ))
+  #expect(card.contains(" \u{1B}[1mT\u{1B}[0m "))
+  #expect(card.contains("[ \u{1B}[1mAccept\u{1B}[0m ]"))
+  for line in card.split(separator: "\n") {
+    let begun = line.components(of: "\u{1B}[").filter { !$0.hasPrefix("0m") }.count - 1
+    let ended = line.components(of: "\u{1B}[0m").count - 1
+    #expect(begun == ended, "\(line)")
+  }
+}
+
+extension Substring {
+  fileprivate func components(of separator: String) -> [Substring] {
+    split(separator: separator, omittingEmptySubsequences: false)
+  }
+}

@@ -1,0 +1,91 @@
+import Testing
+
+@testable import Simulation
+@testable import TinyPush
+@testable import TinyPushSandbox
+
+private let files = [
+  #"/* a */ "A" = "%@ é\n\U00e9\Ud83d\Ude00 %2$@"; // b"#, #"A = 'x y'; "B\"" = "日本 %% %d";"#,
+  "\u{FEFF}\"A\" = \"1\";\n\"A\" = \"2\";",
+].map(\.bytes)
+
+/// What a strings file may not do, whatever it holds; nil: it did nothing of it.
+private func violation(_ file: [UInt8]) -> String? {
+  let decoded = StringsEncoding.decode(file.span)
+  let text = [UInt8](decoded.bytes)
+  var reader = StringsReader()
+  var end = 0
+  do throws(StringsProblem) {
+    while let entry = try reader.next(text.span) {
+      if entry.key.lowerBound < end || entry.value.lowerBound < entry.key.upperBound {
+        return "\(entry) before \(end)"
+      }
+      end = entry.value.upperBound
+      for range in [entry.key, entry.value] {
+        var unescaper = StringsUnescaper()
+        var bytes: [UInt8] = []
+        while let byte = unescaper.next(in: text.span.extracting(range)) { bytes.append(byte) }
+        guard String(validating: bytes, as: UTF8.self) != nil else { return "\(bytes) is no text" }
+        if bytes.count > range.count { return "\(bytes) is longer than what spells it" }
+      }
+    }
+    if reader.index != text.count { return "\(reader.index) is not the end" }
+  } catch {
+    if error.place < end || error.place > text.count { return "\(error) behind \(end)" }
+  }
+  return nil
+}
+
+/// The same bytes with some of them changed.
+private func changed(_ bytes: [UInt8], _ random: inout Seeded) -> [UInt8] {
+  var bytes = bytes
+  for _ in 0...Int.random(in: 0...3, using: &random) {
+    let place = Int.random(in: 0..<bytes.count, using: &random)
+    switch Int.random(in: 0..<4, using: &random) {
+    case 0: bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+    case 1: bytes[place] = .random(in: 0...255, using: &random)
+    case 2: bytes.insert(#""'\U=;/* %@$"#.utf8.randomElement(using: &random)!, at: place)
+    default: if bytes.count > 1 { bytes.remove(at: place) }
+    }
+  }
+  return bytes
+}
+
+@Test func `no strings file breaks its reader`() {
+  var random = Seeded(1)
+  for file in files {
+    for length in 0...file.count {
+      #expect(violation(Array(file[..<length])) == nil, "\(file[..<length])")
+    }
+    for _ in 0..<2000 {
+      let file = changed(file, &random)
+      #expect(violation(file) == nil, "\(file)")
+    }
+  }
+}
+
+@Test func `no notification breaks its card, whatever the app brought along`() throws {
+  var random = Seeded(2)
+  let payload =
+    #"{"aps":{"alert":{"loc-key":"A","loc-args":["日本","x"],"title-loc-key":"B\"","action-loc-key":"C"},"badge":1,"sound":"s","category":"N"}}"#
+    .bytes
+  var cards = 0
+  for _ in 0..<2000 {
+    let payload = changed(payload, &random)
+    var screen = Screen()
+    screen.strings = String(
+      decoding: changed(files.randomElement(using: &random)!, &random), as: UTF8.self)
+    screen.categories = String(decoding: changed("N=a,b\n".bytes, &random), as: UTF8.self)
+    screen.columns = Int.random(in: 1...100, using: &random)
+    // A payload that is none is refused before it comes to any device.
+    guard let text = String(validating: payload, as: UTF8.self), let card = screen.card(text) else {
+      continue
+    }
+    cards += 1
+    let width = min(max(screen.columns, 40), 80)
+    for line in card.split(separator: "\n") where !line.hasPrefix("  ") {
+      #expect(columns(line) == width, "\(line)")
+    }
+  }
+  #expect(cards > 200)
+}

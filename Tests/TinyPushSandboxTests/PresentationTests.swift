@@ -1,0 +1,253 @@
+import Foundation
+import Testing
+
+@testable import Simulation
+@testable import TinyPush
+@testable import TinyPushSandbox
+
+private let app = Screen(
+  strings: #"""
+    "T" = "Title of %@"; "B" = "Body %@%%"; "VIEW" = "Look";
+    """#, categories: "# buttons\n\nTWO = A,B\nFIVE=1,2,3,4,5\nNONE=\nodd\nTWO=C,D\n",
+  sounds: "drip.caf # a drop\n  with space.wav  \n")
+
+private func members(_ payload: String, _ screen: Screen = app) throws -> NSDictionary {
+  let line = try #require(screen.members(payload))
+  #expect(line.utf8.count { $0 == 0x0A } == 1)
+  return try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? NSDictionary)
+}
+
+@Test(
+  arguments: [
+    // The text as it stands.
+    (#""x""#, nil, "x", "View", []), (#"{"body":"x"}"#, nil, "x", "View", []),
+    (#"{"title":"t","body":"x"}"#, "t", "x", "View", []), (#""""#, nil, nil, "View", []),
+    ("null", nil, nil, "View", []), ("{}", nil, nil, "View", []),
+    (#"{"body":null,"title":null}"#, nil, nil, "View", []), ("5", nil, "5", "View", []),
+    // Looked up.
+    (#"{"loc-key":"B","loc-args":["1"]}"#, nil, "Body 1%", "View", []),
+    (
+      #"{"title-loc-key":"T","title-loc-args":["2"],"loc-key":"B","loc-args":["1"]}"#, "Title of 2",
+      "Body 1%", "View", []
+    ),
+    (
+      #"{"title":"t","title-loc-key":null,"title-loc-args":null,"body":"b","action-loc-key":"VIEW"}"#,
+      "t", "b", "Look", []
+    ),
+    (#"{"\u006coc-key":"\u0042","loc-args":["1"]}"#, nil, "Body 1%", "View", []),
+    (#"{"body":"b","action-loc-key":null}"#, nil, "b", nil, []),
+    // The looked-up one goes before the one that is there.
+    (
+      #"{"body":"b","loc-key":"B","loc-args":["1"],"title":"t","title-loc-key":"T","title-loc-args":["2"]}"#,
+      "Title of 2", "Body 1%", "View", []
+    ),
+    (#"{"body":"b","loc-key":"NO"}"#, nil, "b", "View", [#"Localizable.strings has no "NO""#]),
+    // The key itself, which may be a format.
+    (
+      #"{"loc-key":"%@ is open","loc-args":["Door"]}"#, nil, "Door is open", "View",
+      [#"Localizable.strings has no "%@ is open""#]
+    ),
+    (#"{"body":"b","action-loc-key":"OK"}"#, nil, "b", "OK", [#"Localizable.strings has no "OK""#]),
+    (#"{"loc-key":"B"}"#, nil, "Body %@%", "View", [#"there are too few arguments for "B""#]),
+    (
+      #"{"loc-key":"%d","loc-args":["1"]}"#, nil, "%d", "View",
+      [
+        #"Localizable.strings has no "%d""#,
+        #"only %@, %n$@ and %% are known, and not all that is in "%d""#,
+      ]
+    ),
+  ] as [(String, String?, String?, String?, [String])])
+func `title, text and action of an alert`(
+  alert: String, title: String?, text: String?, action: String?, notes: [String]
+) throws {
+  let members = try members(#"{"aps":{"alert":\#(alert)}}"#)
+  #expect(members["title"] as? String == title)
+  #expect(members["text"] as? String == text)
+  #expect(members["action"] as? String == action)
+  #expect(members["notes"] as? [String] == notes)
+  #expect(members["silent"] as? Bool == false)
+}
+
+@Test(
+  arguments: [
+    (#""category":"TWO""#, ["A", "B"], []), (#""category":"\u0054WO""#, ["A", "B"], []),
+    (
+      #""category":"FIVE""#, ["1", "2", "3", "4"],
+      ["the category has more than four buttons, which is as many as are shown"]
+    ),
+    (#""category":"NONE""#, [], []),
+    (
+      #""category":"odd""#, [],
+      ["categories:6: expected NAME=Button,Button", #"the app has no category "odd""#]
+    ),
+    (
+      ##""category":"# buttons""##, [],
+      ["categories:6: expected NAME=Button,Button", ##"the app has no category "# buttons""##]
+    ),
+    (#""category":null"#, [], []),
+  ] as [(String, [String], [String])])
+func `buttons of a category`(aps: String, buttons: [String], notes: [String]) throws {
+  let members = try members(#"{"aps":{"alert":"x",\#(aps)}}"#)
+  #expect(members["buttons"] as? [String] == buttons)
+  #expect(members["notes"] as? [String] == notes)
+}
+
+@Test(
+  arguments: [
+    (#""sound":"default""#, "default", []), (#""sound":"drip.caf""#, "drip.caf", []),
+    (#""sound":"with space.wav""#, "with space.wav", []),
+    (#""sound":"drip\u002ecaf""#, "drip.caf", []),
+    (#""sound":"drip""#, "default", [#"the app has no sound "drip""#]),
+    (#""sound":"""#, "default", [#"the app has no sound """#]), (#""badge":1"#, nil, []),
+    (#""sound":null,"badge":1"#, nil, []),
+    (#""sound":1"#, nil, ["the sound is no string: there is none"]),
+  ] as [(String, String?, [String])])
+func `a sound that the app does not have is the default one`(
+  aps: String, sound: String?, notes: [String]
+) throws {
+  let members = try members(#"{"aps":{\#(aps)}}"#)
+  #expect(members["sound"] as? String == sound)
+  #expect(members["notes"] as? [String] == notes)
+}
+
+@Test(
+  arguments: [
+    (#""badge":5"#, 5), (#""badge":0"#, nil), (#""alert":"x""#, 3),
+    (#""badge":9999999999"#, 9_999_999_999),
+    (#""badge":10000000000"#, 3), (#""badge":-1"#, 3), (#""badge":1.5"#, 3), (#""badge":1e1"#, 3),
+    (#""badge":"5""#, 3), (#""badge":"""#, 3), (#""badge":true"#, 3),
+    (#""badge":null,"sound":"default""#, 3),
+    (#""badge":[1]"#, 3),
+  ] as [(String, Int?)])
+func `a badge stays until another number comes`(aps: String, badge: Int?) throws {
+  var screen = app
+  screen.badge = 3
+  let members = try members(#"{"aps":{\#(aps)}}"#, screen)
+  #expect(members["badge"] as? Int == badge)
+  let notes = try #require(members["notes"] as? [String])
+  let isOdd = badge == 3 && aps.hasPrefix(#""badge""#) && !aps.contains("null")
+  #expect(notes == (isOdd ? ["the badge is no whole number from 0 on: it stays as it was"] : []))
+}
+
+@Test func `an app keeps its badge`() {
+  let app = TinyPushSandbox.App(topic: "com.example".utf8.span, directory: nil)
+  for (payload, badge): (String, UInt64) in [
+    (#"{"aps":{"badge":2}}"#, 2), (#"{"aps":{"alert":"x"}}"#, 2), (#"{"aps":{"badge":"x"}}"#, 2),
+    (#"{"aps":{"badge":0}}"#, 0),
+  ] {
+    let bytes = payload.bytes
+    guard let summary = try? PayloadSummary(bytes.span) else { continue }
+    app.take(summary, bytes.span)
+    #expect(app.badge == badge)
+  }
+}
+
+@Test(
+  arguments: [
+    (#""content-available":1"#, true, true), (#""content-available":1,"alert":"x""#, false, true),
+    (#""content-available":1,"sound":"default""#, false, true),
+    (#""content-available":1,"badge":0"#, false, true),
+    (#""content-available":1,"alert":null"#, true, true),
+    (#""alert":"x""#, false, false), ("", false, false),
+  ])
+func `a silent notification shows nothing and wakes the app`(
+  aps: String, isSilent: Bool, wakesApp: Bool
+) throws {
+  let members = try members(#"{"aps":{\#(aps)}}"#)
+  #expect(members["silent"] as? Bool == isSilent)
+  #expect(members["wakesApp"] as? Bool == wakesApp)
+}
+
+@Test func `a strings file that is broken is of no use, and that is said once`() throws {
+  var screen = app
+  screen.strings += "\n\"X\" = \"y\""
+  let members = try members(
+    #"{"aps":{"alert":{"title-loc-key":"T","loc-key":"B","action-loc-key":"VIEW"}}}"#, screen)
+  #expect(members["title"] as? String == "T")
+  #expect(members["text"] as? String == "B")
+  #expect(members["action"] as? String == "VIEW")
+  #expect(
+    members["notes"] as? [String] == [
+      "Localizable.strings:2:10: expected ';' behind the text: is it missing, or is there a quote inside it, without its \\?"
+    ])
+}
+
+@Test func `what is longer than any screen is cut, and that is said`() throws {
+  let members = try members(
+    #"{"aps":{"alert":{"loc-key":"B%1$@\#(String(repeating: "%1$@", count: 400))","loc-args":["\#(String(repeating: "é", count: 800))"]},"category":"TWO"}}"#
+  )
+  #expect((members["text"] as? String)?.utf8.count == 8191, "whole characters only")
+  #expect(members["buttons"] as? [String] == [])
+  let notes = try #require(members["notes"] as? [String])
+  #expect(notes.last == "the texts are longer than 8192 bytes, and cut")
+}
+
+// MARK: - Files
+
+/// A directory of an app's files, which goes when it is done with.
+private func withDirectory(_ files: [String: Data], _ body: (String) throws -> Void) throws {
+  let directory = FileManager.default.temporaryDirectory.appending(path: "app-\(UUID())")
+  try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+  defer { try? FileManager.default.removeItem(at: directory) }
+  for (name, data) in files { try data.write(to: directory.appending(path: name)) }
+  try body(directory.path)
+}
+
+private let everything =
+  #"{"aps":{"alert":{"loc-key":"K"},"category":"C","sound":"s.wav","badge":1}}"#
+
+/// What a device shows of it.
+private func shown(_ directory: String) throws -> NSDictionary {
+  let payload = everything.bytes
+  let topic = "t".bytes
+  let app = TinyPushSandbox.App(topic: topic.span, directory: directory)
+  let summary = try PayloadSummary(payload.span)
+  let line = text {
+    let presentation = app.receive(summary, payload.span)
+    let line = JSONLine("shown", at: 0, in: &$0)
+    presentation.write(badge: app.badge, as: line, to: &$0)
+    line.end(in: &$0)
+  }
+  return try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? NSDictionary)
+}
+
+@Test func `an app's files are read when a notification needs them`() throws {
+  let files = [
+    "Localizable.strings": try #require("K = \"é\";".data(using: .utf16)),
+    "categories": Data("C=Yes,No".utf8), "sounds": Data("s.wav".utf8),
+  ]
+  try withDirectory(files) { directory in
+    let members = try shown(directory)
+    #expect(members["text"] as? String == "é")
+    #expect(members["buttons"] as? [String] == ["Yes", "No"])
+    #expect(members["sound"] as? String == "s.wav")
+    #expect(members["badge"] as? Int == 1)
+    #expect(members["notes"] as? [String] == [])
+    try Data("K = \"new\";".utf8).write(to: URL(filePath: directory + "/Localizable.strings"))
+    try #expect(shown(directory)["text"] as? String == "new")
+  }
+}
+
+@Test func `files that are not there, too large or no files are as good as empty ones`() throws {
+  try withDirectory([:]) { directory in
+    let missing = [
+      #"Localizable.strings has no "K""#, #"the app has no category "C""#,
+      #"the app has no sound "s.wav""#,
+    ]
+    try #expect(shown(directory)["notes"] as? [String] == missing)
+    try #expect(shown(directory + "/nowhere")["notes"] as? [String] == missing)
+    try Data(repeating: 0x20, count: 262_145).write(
+      to: URL(filePath: directory + "/Localizable.strings"))
+    try FileManager.default.createDirectory(
+      atPath: directory + "/categories", withIntermediateDirectories: false)
+    #expect(mkfifo(directory + "/sounds", 0o600) == 0)
+    let members = try shown(directory)
+    #expect(members["text"] as? String == "K")
+    #expect(
+      members["notes"] as? [String] == [
+        "Localizable.strings is larger than 262144 bytes, and is not read",
+        "categories cannot be read: it is no regular file",
+        "sounds cannot be read: it is no regular file",
+      ] + missing)
+  }
+}

@@ -1,0 +1,60 @@
+@testable import Simulation
+@testable import TinyPush
+@testable import TinyPushSandbox
+
+/// A device with an app on it, and what the app brought along.
+struct Screen {
+  var strings = ""
+  var categories = ""
+  var sounds = ""
+  /// What the app's icon bears at first.
+  var badge: UInt64 = 0
+  var topic = "com.example.cellar"
+  var device = "kitchen"
+  var time = "14:05:59"
+  var late: Int64 = 0
+  var columns = 0
+  var palette = Palette.plain
+
+  /// What a payload comes to on it; nil: it is none.
+  private func present<Result>(
+    _ payload: String, _ body: (borrowing Presentation, UInt64) -> Result
+  ) -> Result? {
+    let payload = payload.bytes
+    let (strings, categories, sounds) = (strings.bytes, categories.bytes, sounds.bytes)
+    guard let summary = try? PayloadSummary(payload.span) else { return nil }
+    let bundle = AppBundle(
+      strings: strings.span, categories: categories.span, sounds: sounds.span)
+    let presentation = Presentation(summary, payload.span, of: bundle)
+    return body(presentation, presentation.badge ?? badge)
+  }
+
+  /// The card of a payload.
+  func card(_ payload: String) -> String? {
+    let (topic, device, time) = (topic.bytes, device.bytes, time.bytes)
+    let card = Card(columns: columns, palette: palette)
+    return present(payload) { presentation, badge in
+      text {
+        card.write(
+          presentation, of: topic.span, badge: badge, on: device.span, at: time.span,
+          lateSeconds: late, to: &$0)
+      }
+    }
+  }
+
+  /// The members of its event.
+  func members(_ payload: String) -> String? {
+    present(payload) { presentation, badge in
+      text {
+        let line = JSONLine("shown", at: 0, in: &$0)
+        presentation.write(badge: badge, as: line, to: &$0)
+        line.end(in: &$0)
+      }
+    }
+  }
+
+  /// What a developer is told.
+  func notes(_ payload: String) -> String? {
+    present(payload) { presentation, _ in String(presentation.notes.bytes) }
+  }
+}

@@ -19,7 +19,7 @@ SWIFT_MINIMUM := 6.2
 # Debian packages: what the product needs, the machine that builds it, and what tests and measures it.
 LIBRARIES := libc6-dev libinih-dev libmbedtls-dev
 BUILD_NEEDS := $(LIBRARIES) g++
-TEST_NEEDS := openssl procps python3 qemu-user-static
+TEST_NEEDS := binutils lintian mandoc openssl procps python3 qemu-user-static systemd zsh
 BENCH_NEEDS := gcc libc6-dev libssl-dev python3 valgrind
 
 MAKEFLAGS += --no-builtin-rules
@@ -60,6 +60,11 @@ test: lint ordinary $(TESTED:%=build/%/tinypush) ## build everything, run all te
 	@board/need $(TEST_NEEDS)
 	$(SWIFT) build --build-tests
 	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 900 $(SWIFT) test --skip-build --disable-xctest
+
+.PHONY: debtest
+debtest: deb ## install, use and remove the package in a clean Debian 12, and in one that systemd runs (as root)
+	@board/need mmdebstrap systemd-container
+	Tests/Packages/test build/packages/tinypush_*_$(HOST).deb
 
 .PHONY: lint
 lint: deps build/debian13-$(HOST)/root ## check the formatting, and compile the C with all warnings

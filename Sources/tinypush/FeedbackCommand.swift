@@ -60,7 +60,7 @@ enum FeedbackCommand {
     let status = pull.run { token, device in
       if !isQuiet { lines.say(token, device.time, state(device.outcome)) }
     }
-    if status == .ok || pull.sums.devices > 0 {
+    if status == .ok || pull.sums.isMerged && pull.sums.devices > 0 {
       var text = Text()
       if isJSON { writeJSON(pull.sums, in: &text) } else { write(pull.sums, in: &text) }
       lines.say(text)

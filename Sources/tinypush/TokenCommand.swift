@@ -126,7 +126,7 @@ enum TokenCommand {
     case .whole: return .ok
     case .damaged:
       message.append(
-        "the list is damaged: this is what can be read of it; the agent makes it anew when it comes upon the damage, or tinypush token suppress"
+        "the list is damaged: this is what can be read of it; it is made anew when the agent comes upon the damage, or by tinypush token forget"
       )
       throw arguments.fail(.dataRefused, message)
     case .failed(let error):

@@ -56,6 +56,8 @@ extension Ledger {
     /// When the app registered a token, as the notifications say that go to it, and those that go to a list.
     var registered: [Int: Set<UInt32>] = [:]
     var registeredLists: Set<UInt32> = []
+    /// What each notification says of that, by serial number.
+    var said: [Int: UInt32] = [:]
     /// Whether the clock only ever goes on.
     var isClockSteady = true
   }
@@ -132,7 +134,9 @@ extension Ledger {
   // MARK: - What is sent, and what is not
 
   func registers(_ item: Item) {
-    guard item.registered > 0, let number = item.number else { return }
+    guard let number = item.number else { return }
+    suppressing.said[World.serial(of: number)] = item.registered
+    guard item.registered > 0 else { return }
     if item.list == nil {
       suppressing.registered[number % World.tokensMax, default: []].insert(item.registered)
     } else {
@@ -142,13 +146,13 @@ extension Ledger {
 
   /// When the app registered the token of a notification, as that says itself.
   private func registered(_ number: Int) -> UInt32 {
-    waiting.items[World.serial(of: number)]?.first?.registered ?? 0
+    suppressing.said[World.serial(of: number)] ?? 0
   }
 
   /// A frame is about to be written.
   func checkSuppressed(_ number: Int, isDamageKnown: Bool) {
     let serial = World.serial(of: number)
-    guard serial == 0 || waiting.items[serial] != nil else { return }
+    guard serial == 0 || suppressing.said[serial] != nil else { return }
     let token = number % World.tokensMax
     let registered = registered(number)
     if suppressing.since.allSatisfy({ $0.forbids(token, registered: registered) }) {
@@ -170,7 +174,7 @@ extension Ledger {
   /// Whether the agent may have kept a notification from a token that it knew to be suppressed.
   func isSuppressed(_ number: Int, _ item: Item) -> Bool {
     let token = number % World.tokensMax
-    if suppressing.known.forbids(token, registered: item.registered) { return true }
+    if let time = suppressing.present[token], item.registered <= time { return true }
     return suppressing.past[token, default: []].contains {
       $0.until >= item.putAt && item.registered <= $0.time
     }

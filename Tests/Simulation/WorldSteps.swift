@@ -140,6 +140,10 @@ extension World {
   func sync() {
     let isSynced = disk.sync()
     if !isSynced {
+      // What was to be replaced is not, until the file that does comes again.
+      for name in disk.later.keys where courier.isReplaced(name.bytes.span) {
+        disk.later[name]!.isExcused = true
+      }
       for name in disk.names {
         let file = disk.new[name]!
         // Something of it may have been replaced by what is not safe.

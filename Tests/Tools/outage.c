@@ -10,8 +10,8 @@
                    power: the names as of its last fsync, and in each file what was in it at its own last fsync or fdatasync;
                    names: the names as they are, and in each file as much as with power
 
-   What was read must not be lost once more is asked for: for good before the program waits for it, and of a kill at once;
-   a power cut may until then cost UNSYNCED bytes. */
+   What was read must not be lost once more is asked for, by a kill at least; by a power cut no more than UNSYNCED bytes until
+   the program waits for more, or makes another file. */
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -211,7 +211,10 @@ int epoll_wait(int file, struct epoll_event *events, int count, int milliseconds
 }
 
 static int opened(int directory, const char *path, int flags, mode_t mode) {
-  if ((flags & O_ACCMODE) != O_RDONLY) point();
+  if (flags & O_CREAT) {
+    seen->safe = seen->received; /* it turns to something else */
+    point();
+  }
   return NEXT(openat)(directory, path, flags, mode);
 }
 

@@ -146,7 +146,7 @@ public struct Agent: ~Copyable {
         page.change(.down, words: gateway.span)
       case .wait(let until):
         takeReports()
-        page.update(courier.counters, inFlight: courier.inFlight)
+        page.update(courier.counters, inFlight: courier.inFlight, held: courier.heldFlags)
         progress.show(courier.counters, inFlight: courier.inFlight)
         if let status = shouldGiveUp() { return finish(status) }
         returnMemory()
@@ -170,7 +170,7 @@ public struct Agent: ~Copyable {
     takeReports()
     log.flush()
     connection.hangUp(epoll: epoll, sayGoodbye: true)
-    page.update(courier.counters, inFlight: courier.inFlight)
+    page.update(courier.counters, inFlight: courier.inFlight, held: courier.heldFlags)
     page.change(.down, words: ("stopped" as StaticString).span)
     progress.finish(courier.counters)
     if config.courier.isOnce || stopBy != nil && next == nil { saySum(status) }

@@ -46,6 +46,10 @@ public struct FeedbackPull: ~Copyable {
   /// What else should be known.
   public private(set) var warning = Text(capacity: 1024)
   private var progress = ProgressBar(isWanted: true)
+  /// Tokens of other sizes for which there was no room.
+  private var othersLeft = 0
+  /// Something of what was received before cannot be read any more.
+  private var hasUnreadable = false
 
   /// - Parameters:
   ///   - config: lasts as long as this.
@@ -131,6 +135,7 @@ public struct FeedbackPull: ~Copyable {
       if error != 0 || status != .ok { break }
     }
     connection.hangUp(epoll: epoll, sayGoodbye: true)
+    received.trim()
     if error == 0 { error = received.sync() }
     guard error == 0 else { return failToKeep(error, "; what was read before that is kept") }
     return status
@@ -172,7 +177,7 @@ public struct FeedbackPull: ~Copyable {
     let taken = takeLeft(into: &merge, body)
     guard sums.bytes > 0 || taken.count > 0 else { return .ok }
     let status = finish(&merge, taken, body)
-    if status == .ok, sums.bytes > 0 { discard(received, merge.othersLeft > 0) }
+    if status == .ok, sums.bytes > 0 { discard(received) }
     return status
   }
 
@@ -215,16 +220,16 @@ public struct FeedbackPull: ~Copyable {
     }
     sums.suppressed = merge.total
     sums.isMerged = true
-    let isLeft = merge.othersLeft > 0
+    othersLeft += merge.othersLeft
     for index in 0..<taken.count {
-      if let left = ReceivedFile.left(taken[index], in: directory) { discard(left, isLeft) }
+      if let left = ReceivedFile.left(taken[index], in: directory) { discard(left) }
     }
-    if isLeft { warnOfRest(merge.othersLeft) }
+    warnOfRest()
     return .ok
   }
 
-  private func discard(_ received: borrowing ReceivedFile, _ isLeft: Bool) {
-    if isLeft { received.keepAside() } else { received.remove() }
+  private func discard(_ received: borrowing ReceivedFile) {
+    if othersLeft > 0 || hasUnreadable { received.keepAside() } else { received.remove() }
   }
 
   private mutating func take(
@@ -233,7 +238,7 @@ public struct FeedbackPull: ~Copyable {
   ) {
     var reader = FeedbackReader()
     let now = Clock.time().wallSeconds.map { UInt32(clamping: $0) }
-    received.forEachChunk { bytes in
+    let isWhole = received.readChunks { bytes in
       var place = 0
       while reader.next(in: bytes, at: &place) {
         var time = reader.timestamp
@@ -253,6 +258,7 @@ public struct FeedbackPull: ~Copyable {
         }
       }
     }
+    if !isWhole { hasUnreadable = true }
   }
 
   private mutating func count(_ outcome: SuppressionMerge.Outcome) {
@@ -310,11 +316,17 @@ public struct FeedbackPull: ~Copyable {
     warning.append(isDone ? SuppressionDirectory.mended : " is damaged")
   }
 
-  private mutating func warnOfRest(_ count: Int) {
+  private mutating func warnOfRest() {
+    guard othersLeft > 0 || hasUnreadable else { return }
     if warning.count > 0 { warning.append("; ") }
-    warning.append(count)
-    warning.append(
-      " tokens of other sizes than 32 bytes have no room in the list: they are in unmerged.TIME beside it"
-    )
+    if othersLeft > 0 {
+      warning.append(othersLeft)
+      warning.append(" tokens of other sizes than 32 bytes have no room in the list")
+    } else {
+      warning.append("part of what was received cannot be read any more")
+    }
+    warning.append(": see unmerged.TIME in ")
+    let path = config.pointee.state.pointer
+    warning.append(printable: CString.span(path))
   }
 }

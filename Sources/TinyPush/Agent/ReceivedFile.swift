@@ -23,8 +23,7 @@ struct ReceivedFile: ~Copyable {
     for number in 0..<filesMax {
       let name = fileName(number)
       error = 0
-      let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
-      guard let file = Descriptor(directory, name.pointer, flags, 0o640, error: &error) else {
+      guard let file = SuppressionDirectory.make(directory, name.pointer, error: &error) else {
         if error == EEXIST { continue }
         return nil
       }
@@ -95,10 +94,26 @@ struct ReceivedFile: ~Copyable {
   /// Sees to it that the disk has room for as much. Returns 0 or an errno.
   mutating func reserve() -> Int32 {
     guard end + Int64(buffer.capacity) > reserved else { return 0 }
+    guard hasRoomToMerge() else { return ENOSPC }
     let error = posix_fallocate(file.number, off_t(reserved), off_t(Self.reserveBytes))
     if error == 0 { reserved += Self.reserveBytes }
     return error
   }
+
+  /// Whether the disk has room for what a merge writes: all that was received, sorted, and the list with all of that in it. Without
+  /// that, what was received would fill the disk for ever.
+  private func hasRoomToMerge() -> Bool {
+    var disk = statvfs()
+    guard fstatvfs(file.number, &disk) == 0 else { return true }
+    var list = stat()
+    let name = SuppressionDirectory.listName.cString
+    let listBytes = fstatat(directory, name, &list, 0) == 0 ? UInt64(list.st_size) : 0
+    let wanted = UInt64(3 * (end + Self.reserveBytes)) + listBytes
+    return UInt64(disk.f_bavail) * UInt64(disk.f_frsize) > wanted
+  }
+
+  /// Gives room back that was not needed.
+  func trim() { _ = ftruncate(file.number, off_t(end)) }
 
   /// Adds the first `count` bytes of the room. Returns 0 or an errno.
   @inline(never)
@@ -123,8 +138,9 @@ struct ReceivedFile: ~Copyable {
 
   // MARK: - Merging
 
-  /// Gives what was received, piece by piece, up to what is not whole.
-  func forEachChunk(_ body: (Span<UInt8>) -> Void) {
+  /// Gives what was received, piece by piece, up to what is not whole. Whether that is all there is: what the disk was asked for
+  /// and was not written is zeros.
+  func readChunks(_ body: (Span<UInt8>) -> Void) -> Bool {
     var place: Int64 = 0
     while Self.read(file.number, buffer, from: 0, ReceivedChunk.headByteCount, at: place),
       let head = ReceivedChunk(head: buffer.looseSpan(0..<ReceivedChunk.headByteCount)),
@@ -134,10 +150,13 @@ struct ReceivedFile: ~Copyable {
     {
       let start = ReceivedChunk.headByteCount
       let bytes = buffer.looseSpan(start..<start + head.count)
-      guard head.holds(bytes) else { return }
+      guard head.holds(bytes) else { return false }
       body(bytes)
       place += Int64(start + head.count)
     }
+    let count = Descriptor.read(file.number, buffer.room(), at: place)
+    for index in 0..<max(count, 0) where buffer[index] != 0 { return false }
+    return count >= 0
   }
 
   private static func read(
@@ -153,9 +172,18 @@ struct ReceivedFile: ~Copyable {
 
   /// Not all of it could be merged: it stays under another name, and is not merged again.
   func keepAside() {
-    var text = Text(capacity: 64)
-    text.append("unmerged.")
-    text.append(Clock.wallSeconds())
-    text.withCString { aside in _ = renameat(directory, name.pointer, directory, aside) }
+    for number in 0..<Self.filesMax {
+      var text = Text(capacity: 64)
+      text.append("unmerged.")
+      text.append(Clock.wallSeconds())
+      text.append(".")
+      text.append(number)
+      let isKept = text.withCString { aside in
+        // Whoever does this holds the lock of the directory.
+        faccessat(directory, aside, F_OK, AT_SYMLINK_NOFOLLOW) != 0
+          && renameat(directory, name.pointer, directory, aside) == 0
+      }
+      if isKept { return }
+    }
   }
 }

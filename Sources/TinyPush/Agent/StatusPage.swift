@@ -14,7 +14,8 @@ public struct StatusPage {
   public var magic: UInt32 = Self.layout
   public var processID: Int32 = 0
   public var link: UInt32 = 0
-  public var padding: UInt32 = 0
+  /// What keeps files in `new/`: 1: what was delivered cannot be removed; 2: `failed/` cannot be written to.
+  public var held: UInt32 = 0
   /// UNIX seconds: when the agent started, and when the link's state last changed.
   public var startedAt: Int64 = 0
   public var changedAt: Int64 = 0
@@ -71,8 +72,9 @@ struct MappedStatusPage: ~Copyable {
   /// - Parameter time: UNIX seconds.
   func start(at time: Int64) { page.pointee.startedAt = time }
 
-  func update(_ counters: Counters, inFlight: Int) {
+  func update(_ counters: Counters, inFlight: Int, held: UInt32) {
     page.pointee.counters = counters
+    page.pointee.held = held
     page.pointee.inFlight = UInt64(inFlight)
   }
 

@@ -98,7 +98,7 @@ public struct SuppressionMerge: ~Copyable {
     if spill == nil {
       let name: StaticString = ".run"
       unlinkat(directory, name.cString, 0)
-      spill = Descriptor(directory, name.cString, O_RDWR | O_CREAT | O_EXCL, 0o600, error: &error)
+      spill = SuppressionDirectory.make(directory, name.cString, error: &error)
       unlinkat(directory, name.cString, 0)
     }
     Self.sort(run, runCount)
@@ -181,8 +181,7 @@ public struct SuppressionMerge: ~Copyable {
     let draft = SuppressionDirectory.draftName
     unlinkat(directory, draft.cString, 0)
     guard
-      let file = Descriptor(
-        directory, draft.cString, O_WRONLY | O_CREAT | O_EXCL, 0o640, error: &error)
+      let file = SuppressionDirectory.make(directory, draft.cString, error: &error)
     else { return false }
     // Where the list itself stays, what it says of the changed tokens is looked up.
     var mapped = MappedFile()

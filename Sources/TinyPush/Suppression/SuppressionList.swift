@@ -90,7 +90,7 @@ public struct SuppressionList: ~Copyable {
       } else {
         place = (low + high) / 2
       }
-      step *= 4
+      step = min(4 * step, recordPages)
     }
     return isGood(low) ? low : nil
   }

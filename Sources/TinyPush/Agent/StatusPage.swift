@@ -45,6 +45,8 @@ struct MappedStatusPage: ~Copyable {
     var mapping: UnsafeMutableRawPointer?
     if descriptor >= 0 {
       // Room is taken now: a page without it is death by SIGBUS when it is written to.
+      // It is for everybody, whatever else this process makes.
+      _ = fchmod(descriptor, 0o644)
       if posix_fallocate(descriptor, 0, off_t(size)) == 0 {
         mapping = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
         if mapping == UnsafeMutableRawPointer(bitPattern: -1) { mapping = nil }
@@ -66,6 +68,9 @@ struct MappedStatusPage: ~Copyable {
   deinit {
     if isMapped { munmap(page, MemoryLayout<StatusPage>.size) } else { page.deallocate() }
   }
+
+  /// - Parameter time: UNIX seconds.
+  func start(at time: Int64) { page.pointee.startedAt = time }
 
   func update(_ counters: Counters, inFlight: Int, held: UInt32) {
     page.pointee.counters = counters

@@ -3,13 +3,14 @@
 # Builds of the product, each at build/NAME/tinypush:
 #   amd64 arm64 armhf              Embedded Swift; this machine's own Debian, or Debian 12 for another architecture
 #   debian13-amd64 and so on       Embedded Swift, for Debian 13 (mbedTLS 3.6, TLS 1.3)
+#   static-amd64 and so on         as the first, but with mbedTLS and inih in it: one file that needs nothing but glibc 2.34
 #   ordinary                       ordinary Swift for this machine, to compare with
 # `board/run NAME ...` runs any of them here. The unstripped ones are in .build-NAME/TRIPLE/release.
 
 HOST := $(shell dpkg --print-architecture 2>/dev/null)
 ARCH ?= $(HOST)
 BOARDS := amd64 arm64 armhf
-BUILDS := $(BOARDS) $(BOARDS:%=debian13-%)
+BUILDS := $(BOARDS) $(BOARDS:%=debian13-%) $(BOARDS:%=static-%)
 FOREIGN := $(filter-out $(HOST),$(BUILDS))
 TESTED := $(BOARDS) debian13-$(HOST)
 
@@ -19,7 +20,7 @@ SWIFT_MINIMUM := 6.2
 # Debian packages: what the product needs, the machine that builds it, and what tests and measures it.
 LIBRARIES := libc6-dev libinih-dev libmbedtls-dev
 BUILD_NEEDS := $(LIBRARIES) g++
-TEST_NEEDS := openssl procps python3 qemu-user-static
+TEST_NEEDS := binutils lintian mandoc openssl procps python3 qemu-user-static systemd zsh
 BENCH_NEEDS := gcc libc6-dev libssl-dev python3 valgrind
 
 MAKEFLAGS += --no-builtin-rules
@@ -47,6 +48,14 @@ build: build/$(ARCH)/tinypush ## build tinypush for this machine, or for ARCH=am
 board: $(BOARDS:%=build/%/tinypush) ## build tinypush for all boards: amd64, arm64 and armhf
 	@ls -l $^
 
+.PHONY: deb
+deb: $(BOARDS:%=build/%/tinypush) ## build Debian packages for all boards, in build/packages
+	@for architecture in $(BOARDS); do board/deb $$architecture build/packages || exit; done
+
+.PHONY: static
+static: $(BOARDS:%=build/static-%/tinypush) ## build one file for each board that needs no libraries but glibc, for scp
+	@ls -l $^
+
 .PHONY: demo
 demo: build/$(HOST)/tinypush ## send notifications to a sandbox on this machine, and show them arrive
 	@board/demo $<
@@ -56,6 +65,11 @@ test: lint ordinary $(TESTED:%=build/%/tinypush) ## build everything, run all te
 	@board/need $(TEST_NEEDS)
 	$(SWIFT) build --build-tests
 	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 900 $(SWIFT) test --skip-build --disable-xctest
+
+.PHONY: debtest
+debtest: deb ## install, use and remove the package in a clean Debian 12, and in one that systemd runs (as root)
+	@board/need mmdebstrap systemd-container
+	Tests/Packages/test build/packages/tinypush_*_$(HOST).deb
 
 .PHONY: lint
 lint: deps build/debian13-$(HOST)/root ## check the formatting, and compile the C with all warnings
@@ -105,9 +119,17 @@ ordinary: deps
 triple_amd64 := x86_64-unknown-none-elf
 triple_arm64 := aarch64-none-none-elf
 triple_armhf := armv7-none-none-eabi
+gnu_amd64 := x86_64-linux-gnu
+gnu_arm64 := aarch64-linux-gnu
+gnu_armhf := arm-linux-gnueabihf
 arch = $(lastword $(subst -, ,$*))
 triple = $(triple_$(arch))
-root = $(if $(filter $*,$(HOST)),/,$(CURDIR)/build/$*/root)
+dynamic = $(patsubst static-%,%,$*)
+root = $(if $(filter $(dynamic),$(HOST)),/,$(CURDIR)/build/$(dynamic)/root)
+
+# Where the linker finds only the static ones of the libraries. The relocations are those that an older glibc knows.
+archives = $(CURDIR)/build/$*/lib
+static_flags = -Xswiftc -L$(archives) -Xlinker -z -Xlinker nopack-relative-relocs
 
 # SwiftPM knows by itself whether there is anything to do.
 define embedded
@@ -116,7 +138,7 @@ define embedded
   --triple $(triple) --sdk $(root) --toolset board/toolset/$(arch).json \
   --experimental-lto-mode=full --omit-frame-pointers --disable-local-rpath \
   -Xswiftc -Xclang-linker -Xswiftc --sysroot=$(root) \
-  -Xlinker --no-eh-frame-hdr -Xlinker --script=$(CURDIR)/board/unwind.ld \
+  $(if $(filter static-%,$*),$(static_flags)) -Xlinker --no-eh-frame-hdr -Xlinker --script=$(CURDIR)/board/unwind.ld \
   -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=.
 @mkdir -p $(@D)
 @built=.build-$*/$(triple)/release/$(@F); \
@@ -128,7 +150,15 @@ build/%/passes: always | deps
 	$(embedded)
 build/%/judge: always | deps
 	$(embedded)
-$(FOREIGN:%=build/%/tinypush): build/%/tinypush: | build/%/root
+$(filter-out build/static-%,$(FOREIGN:%=build/%/tinypush)): build/%/tinypush: | build/%/root
+$(BOARDS:%=build/static-%/tinypush): build/%/tinypush: | build/%/lib
+
+build/static-%/lib: | deps
+	@$(if $(filter $*,$(HOST)),,$(MAKE) --no-print-directory build/$*/root)
+	@mkdir -p $@.part
+	@for name in inih mbedtls mbedx509 mbedcrypto; do \
+	  ln -sf $(if $(filter $*,$(HOST)),,$(CURDIR)/build/$*/root)/usr/lib/$(gnu_$*)/lib$$name.a $@.part || exit; done
+	@mv $@.part $@
 
 build/debian13-%/root:
 	@board/root trixie $* $@ $(LIBRARIES)

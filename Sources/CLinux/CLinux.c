@@ -24,7 +24,7 @@ int clinux_open(int directory, const char *path, int flags, unsigned mode) {
 
 int clinux_open_unnamed(int directory, const char *path, unsigned mode) {
   if (access("/proc/self/fd", X_OK) != 0) return -ENOSYS;
-  return clinux_open(directory, path, O_WRONLY | O_TMPFILE, mode);
+  return clinux_open(directory, path, O_RDWR | O_TMPFILE, mode);
 }
 
 static int removed_directory;
@@ -54,6 +54,14 @@ const char *clinux_group_name(gid_t group) {
   } while (entry && entry->gr_gid != group);
   if (file) fclose(file);
   return entry ? entry->gr_name : NULL;
+}
+
+int clinux_rename_new(int from, const char *name, int to, const char *new_name) {
+  if (renameat2(from, name, to, new_name, RENAME_NOREPLACE) == 0) return 0;
+  // Not every file system can tell; there, two that do so at once may both find that nobody has it.
+  if (errno != EINVAL && errno != ENOSYS) return -errno;
+  if (faccessat(to, new_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) return -EEXIST;
+  return renameat(from, name, to, new_name) == 0 ? 0 : -errno;
 }
 
 int clinux_sync(int descriptor) { return syncfs(descriptor) == 0 ? 0 : -errno; }
@@ -97,6 +105,8 @@ void clinux_unguard_mapping(const void *start) {
 
 // A read lease is granted only on a file that nobody has open for writing (fcntl(2)).
 int clinux_is_being_written(int descriptor) {
+  // Whoever opens it for writing while we have the lease has us told so, which by nature would end us.
+  signal(SIGIO, SIG_IGN);
   if (fcntl(descriptor, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN ? 1 : -1;
   fcntl(descriptor, F_SETLEASE, F_UNLCK);
   return 0;

@@ -122,6 +122,10 @@ public struct Text: ~Copyable {
     }
   }
 
+  public mutating func append(printable text: borrowing Text) {
+    append(printable: text.bytes)
+  }
+
   /// As a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
   @inline(never)
   public mutating func append(json bytes: Span<UInt8>) {

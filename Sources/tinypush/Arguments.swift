@@ -107,18 +107,29 @@ struct Arguments: ~Copyable {
     return place < Int(count) ? UnsafePointer(arguments[place]) : nil
   }
 
-  /// The configuration: the file, and what was said over it.
+  /// The configuration: the file, and what was said over it. What is wrong is said, and thrown.
   ///
   /// - Parameter mayBeClosed: whether a default file that this user may not read is passed over.
   func readConfig(into config: inout Config, mayBeClosed: Bool = false) throws(ExitStatus) {
     var message = Text()
+    do throws(ExitStatus) {
+      try readConfig(into: &config, mayBeClosed: mayBeClosed, message: &message)
+    } catch {
+      throw fail(error, message)
+    }
+  }
+
+  /// - Parameter message: on failure, what is wrong.
+  func readConfig(
+    into config: inout Config, mayBeClosed: Bool = false, message: inout Text
+  ) throws(ExitStatus) {
     do throws(ExitStatus) {
       try ConfigFile.read(
         configFile ?? Config.defaultFile.cString, into: &config, isRequired: configFile != nil,
         message: &message)
     } catch {
       guard error == .noPermission, mayBeClosed, configFile == nil else {
-        throw fail(error, message)
+        throw error
       }
       message.clear()
     }
@@ -130,14 +141,14 @@ struct Arguments: ~Copyable {
       guard equals < setting.count else {
         message.append("-o takes KEY=VALUE, not ")
         message.append(printable: setting)
-        throw fail(.usage, message)
+        throw .usage
       }
       do throws(Config.Problem) {
         try config.set(name, to: trimmed(setting.extracting(equals + 1..<setting.count)))
       } catch {
         message.append("-o: ")
         ConfigFile.describe(error, name: name, in: &message)
-        throw fail(.usage, message)
+        throw .usage
       }
     }
   }

@@ -12,7 +12,7 @@ struct Command {
 struct Main {
   static let version: StaticString = "0.1.0"
 
-  static var commands: InlineArray<7, Command> {
+  static var commands: InlineArray<8, Command> {
     [
       Command(name: "run", summary: "deliver the spool", run: RunCommand.run),
       Command(name: "send", summary: "put a notification into the spool", run: SendCommand.run),
@@ -25,6 +25,9 @@ struct Main {
       Command(
         name: "token", summary: "list device tokens that are not sent to, or change that",
         run: TokenCommand.run),
+      Command(
+        name: "queue", summary: "list what is in the spool; show it, drop it, or send it again",
+        run: QueueCommand.run),
       Command(name: "status", summary: "say how delivery goes", run: StatusCommand.run),
       Command(
         name: "sandbox", summary: "run the service on this machine, for trying and testing",
@@ -55,7 +58,7 @@ struct Main {
     for index in commands.indices where name.equals(commands[index].name) {
       exit(commands[index].run(count - 1, arguments + 1))
     }
-    var names: InlineArray<7, StaticString> = .init(repeating: "")
+    var names: InlineArray<8, StaticString> = .init(repeating: "")
     for index in commands.indices { names[index] = commands[index].name }
     var text = Text()
     text.append("tinypush: there is no command ")

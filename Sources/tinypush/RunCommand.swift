@@ -14,7 +14,8 @@ enum RunCommand {
       -o KEY=VALUE          a setting over it; may be given several times
       -h, --help            print this
 
-    SIGTERM ends it once what was sent is confirmed; SIGHUP looks through the spool anew.
+    SIGTERM ends it once what was sent is confirmed. SIGHUP has it read the configuration and look
+    through the spool anew; a configuration with a mistake changes nothing.
 
     """
 
@@ -41,8 +42,9 @@ enum RunCommand {
   ) throws(ExitStatus) -> ExitStatus {
     var message = Text()
     do throws(ExitStatus) {
-      var agent = try Agent(config, message: &message)
-      return agent.run()
+      return try Agent.deliver(config, message: &message) { (config, message) throws(ExitStatus) in
+        try arguments.readConfig(into: &config, message: &message)
+      }
     } catch {
       throw arguments.fail(error, message)
     }

@@ -127,7 +127,7 @@ enum StatusCommand {
   }
 
   @_lifetime(borrow page)
-  private static func words(_ page: borrowing StatusPage) -> Span<UInt8> {
+  static func words(_ page: borrowing StatusPage) -> Span<UInt8> {
     var count = 0
     while count < page.words.count, page.words[count] != 0 { count += 1 }
     return page.words.span.extracting(0..<count)

@@ -242,35 +242,4 @@ import Testing
     #expect(try agent.terminate() == 0)
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
   }
-
-  @Test func `the service manager is told how it goes`() throws {
-    let box = try Box()
-    defer { box.end() }
-    let gateway = try Gateway(in: box)
-    let path = box.path + "/notify"
-    let listener = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    defer { close(listener) }
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-    let isBound = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
-      }
-    }
-    try #require(isBound)
-    func next() throws -> String {
-      var ready = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
-      guard poll(&ready, 1, 60_000) == 1 else { throw Failure("nothing was told") }
-      var bytes = [UInt8](repeating: 0, count: 1024)
-      let count = recv(listener, &bytes, bytes.count, 0)
-      return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
-    }
-    let agent = try box.agent(gateway, environment: ["NOTIFY_SOCKET": path])
-    try #expect(next().hasPrefix("READY=1\n"))
-    try #expect(next() == "STATUS=connected")
-    agent.signal(SIGTERM)
-    try #expect(next().hasPrefix("STOPPING=1\n"))
-    #expect(try agent.wait() == 0)
-  }
 }

@@ -19,7 +19,7 @@ enum Build {
   static let directory =
     ProcessInfo.processInfo.environment["TINYPUSH_BUILD"]
     ?? URL(filePath: #filePath).appending(path: "../../../build").standardized.path
-  private static let package = URL(filePath: directory).deletingLastPathComponent().path
+  static let package = URL(filePath: directory).deletingLastPathComponent().path
   static let tools = package + "/Tests/Tools"
 
   /// What runs a build, whatever it was built for. One that is missing is an error: nothing is skipped.

@@ -66,7 +66,9 @@ import Testing
 
   // MARK: - help
 
-  @Test(arguments: ["", "run", "send", "check", "status", "sandbox", "sandbox device"])
+  @Test(arguments: [
+    "", "run", "send", "check", "queue", "feedback", "token", "status", "sandbox", "sandbox device",
+  ])
   func `every command has its help`(command: String) throws {
     let box = try Box()
     defer { box.end() }

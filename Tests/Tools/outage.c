@@ -10,8 +10,8 @@
                    power: the names as of its last fsync, and in each file what was in it at its own last fsync or fdatasync;
                    names: the names as they are, and in each file as much as with power
 
-   What was read must not be lost once more is asked for: for good before the program waits for it, and of a kill at once;
-   a power cut may until then cost UNSYNCED bytes. */
+   What was read must not be lost once more is asked for, by a kill at least; by a power cut no more than UNSYNCED bytes until
+   the program waits for more, or makes another file. */
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -28,7 +28,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,16 +49,18 @@ static void fail(const char *what) {
   _exit(99);
 }
 
+/* Without what was only reserved. */
 static void copy(int from, const char *path) {
   int to = NEXT(open)(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
   if (to < 0) fail(path);
   char bytes[16384];
-  ssize_t count;
-  off_t at = 0;
-  while (from >= 0 && (count = pread(from, bytes, sizeof bytes, at)) > 0) {
-    if (NEXT(write)(to, bytes, (size_t)count) != count) fail(path);
+  off_t at = 0, size = from < 0 ? 0 : lseek(from, 0, SEEK_END);
+  while (at < size && (at = lseek(from, at, SEEK_DATA)) >= 0) {
+    ssize_t count = pread(from, bytes, sizeof bytes, at);
+    if (count <= 0 || NEXT(pwrite)(to, bytes, (size_t)count, at) != count) fail(path);
     at += count;
   }
+  if (NEXT(ftruncate)(to, size) != 0) fail(path);
   close(to);
 }
 
@@ -193,11 +194,6 @@ int mbedtls_ssl_read(void *session, unsigned char *bytes, size_t size) {
   return got;
 }
 
-ssize_t recv(int socket, void *bytes, size_t size, int flags) {
-  point();
-  return NEXT(recv)(socket, bytes, size, flags);
-}
-
 int poll(struct pollfd *files, nfds_t count, int milliseconds) {
   seen->safe = seen->received;
   point();
@@ -211,7 +207,10 @@ int epoll_wait(int file, struct epoll_event *events, int count, int milliseconds
 }
 
 static int opened(int directory, const char *path, int flags, mode_t mode) {
-  if ((flags & O_ACCMODE) != O_RDONLY) point();
+  if (flags & O_CREAT) {
+    seen->safe = seen->received; /* it turns to something else */
+    point();
+  }
   return NEXT(openat)(directory, path, flags, mode);
 }
 

@@ -63,7 +63,11 @@ static inline int64_t clinux_modify_time_ns(const struct stat *file) {
   return (int64_t)file->st_mtim.tv_sec * 1000000000 + file->st_mtim.tv_nsec;
 }
 static inline int clinux_is_regular(const struct stat *file) { return S_ISREG(file->st_mode); }
+static inline int64_t clinux_change_time_s(const struct stat *file) { return (int64_t)file->st_ctim.tv_sec; }
 static inline int clinux_is_directory(const struct stat *file) { return S_ISDIR(file->st_mode); }
+
+/* Renames a file to a name that nobody has. Returns 0 or -errno: -EEXIST when somebody has it. */
+int clinux_rename_new(int from, const char *name, int to, const char *new_name);
 
 /* Has everything on disk that was written to the file system of `descriptor`. Returns 0 or -errno. */
 int clinux_sync(int descriptor);

@@ -22,6 +22,10 @@ public struct Agent: ~Copyable {
   var events: InlineArray<8, epoll_event>
   let scratch = FixedBuffer<UInt8>(capacity: 4096)
   var stopBy: Instant?
+  var watchdog = Watchdog(at: Clock.now())
+  var isReloadWanted = false
+  /// With what another agent goes on when this one has stopped.
+  var next: Config?
   var isMemoryReturned = true
   /// How long the machine has been suspended since it started.
   var asleep = Clock.asleep()
@@ -72,8 +76,7 @@ public struct Agent: ~Copyable {
   }
 
   /// That certificate, key and CA can be read and fit together is found out before anything else.
-  private static func checkFiles(_ config: borrowing Config, message: inout Text) throws(ExitStatus)
-  {
+  static func checkFiles(_ config: borrowing Config, message: inout Text) throws(ExitStatus) {
     guard !config.certificate.isEmpty else {
       message.append(
         "no certificate is set: set certificate (and key) to your push certificate's PEM files")
@@ -101,11 +104,12 @@ public struct Agent: ~Copyable {
 
   // MARK: - The loop
 
-  /// Works until it is told to stop, or with `--once` until the spool is empty.
-  public mutating func run() -> ExitStatus {
+  /// Works until it is told to stop, or to take up another configuration, or with `--once` until the spool is empty.
+  mutating func run(_ readConfig: ReadConfig) -> ExitStatus {
     sayStarted()
     var steps: UInt32 = 0
     while true {
+      if isReloadWanted { reload(readConfig) }
       // However much there is to do, signals and answers are heard.
       steps &+= 1
       if steps % Self.stepsBetweenPolls == 0 { poll(.zero) }
@@ -142,7 +146,7 @@ public struct Agent: ~Copyable {
         page.change(.down, words: gateway.span)
       case .wait(let until):
         takeReports()
-        page.update(courier.counters, inFlight: courier.inFlight)
+        page.update(courier.counters, inFlight: courier.inFlight, held: courier.heldFlags)
         progress.show(courier.counters, inFlight: courier.inFlight)
         if let status = shouldGiveUp() { return finish(status) }
         returnMemory()
@@ -166,10 +170,10 @@ public struct Agent: ~Copyable {
     takeReports()
     log.flush()
     connection.hangUp(epoll: epoll, sayGoodbye: true)
-    page.update(courier.counters, inFlight: courier.inFlight)
+    page.update(courier.counters, inFlight: courier.inFlight, held: courier.heldFlags)
     page.change(.down, words: ("stopped" as StaticString).span)
     progress.finish(courier.counters)
-    if config.courier.isOnce || stopBy != nil { saySum(status) }
+    if config.courier.isOnce || stopBy != nil && next == nil { saySum(status) }
     guard status == .ok, config.courier.isOnce else { return status }
     if courier.isHolding { return .inputOutput }
     return courier.counters.hasFailures ? .dataRefused : .ok
@@ -183,6 +187,7 @@ public struct Agent: ~Copyable {
   /// Takes in what has happened, waiting for it if there is nothing.
   private mutating func poll(_ wait: Wait) {
     var timeout: Int32 = 0
+    var restsSince: Instant?
     if case .until(let instant) = wait {
       var earliest = instant
       if let deadline = connection.deadline, earliest.map({ deadline < $0 }) ?? true {
@@ -190,13 +195,19 @@ public struct Agent: ~Copyable {
       }
       if let stopBy, earliest.map({ stopBy < $0 }) ?? true { earliest = stopBy }
       if let retryAt = watch.retryAt, earliest.map({ retryAt < $0 }) ?? true { earliest = retryAt }
-      timeout = earliest.map { Int32(clamping: Clock.now().until($0).milliseconds) } ?? -1
+      let now = Clock.now()
+      restsSince = now
+      if let until = watchdog.restUntil(at: now), earliest.map({ until < $0 }) ?? true {
+        earliest = until
+      }
+      timeout = earliest.map { Int32(clamping: now.until($0).milliseconds) } ?? -1
     }
     var span = events.mutableSpan
     let count = span.withUnsafeMutableBufferPointer {
       epoll_wait(epoll, $0.baseAddress!, Int32($0.count), timeout)
     }
     if timeout != 0 { noticeSleep() }
+    if watchdog.isOn { feedWatchdog(restsSince) }
     if let retryAt = watch.retryAt, retryAt <= Clock.now() { watchSpool() }
     var isConnectionReady = false
     var isWritable = false
@@ -245,15 +256,31 @@ public struct Agent: ~Copyable {
     let size = MemoryLayout<signalfd_siginfo>.size
     while CLinux.read(signals, &information, size) == size {
       if information.ssi_signo == UInt32(SIGHUP) {
-        courier.rescan()
+        if config.courier.isOnce { courier.rescan() } else { isReloadWanted = true }
         continue
       }
-      guard stopBy == nil else { continue }
-      clinux_notify("STOPPING=1\nSTATUS=draining")
-      log.write(.info, "stopping: what was sent is confirmed, the rest stays in the spool")
-      courier.stop()
-      stopBy = Clock.now() + config.courier.settle + Self.stopPatience
+      guard stopBy == nil || next != nil else { continue }
+      next = nil
+      sayStopping()
+      stop()
     }
+  }
+
+  /// What was sent is confirmed, and the rest stays where it is.
+  mutating func stop() {
+    guard stopBy == nil else { return }
+    courier.stop()
+    stopBy = Clock.now() + config.courier.settle + Self.stopPatience
+  }
+
+  private mutating func feedWatchdog(_ restsSince: Instant?) {
+    let now = Clock.now()
+    if let restsSince { watchdog.rested(since: restsSince, until: now) }
+    let counters = courier.counters
+    let progress =
+      counters.sent &+ counters.settled &+ counters.failedCheck &+ counters.expired
+      &+ counters.suppressed &+ counters.superseded &+ counters.postponed
+    if watchdog.isDue(at: now, progress: progress) { clinux_notify("WATCHDOG=1") }
   }
 
   /// After a burst, what it needed goes back to the system.

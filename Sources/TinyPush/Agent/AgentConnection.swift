@@ -4,7 +4,7 @@ import CMbed
 /// The agent's side of the connection.
 extension Agent {
   mutating func dial() {
-    page.change(.connecting, words: gateway.span)
+    tell(.connecting, gateway.span)
     if case .failed = connection.dial(epoll: epoll, at: Clock.now()) { dialFailed() }
   }
 
@@ -31,7 +31,7 @@ extension Agent {
     if connection.isClockWrong {
       text.append(" (this machine's clock seems not to be set)")
     }
-    page.change(.down, words: text.bytes)
+    tell(.down, text.bytes)
     log.write(connection.isOurFault ? .error : .warning, text)
     connection.hangUp(epoll: epoll, sayGoodbye: false)
     courier.disconnected(at: Clock.now(), byPeer: false)
@@ -62,7 +62,7 @@ extension Agent {
     let isNews = courier.isUp
     courier.disconnected(at: Clock.now(), byPeer: isByPeer)
     guard isNews, !courier.isAwaitingEnd else { return }
-    page.change(.down, words: text.bytes)
+    tell(.down, text.bytes)
     log.write(.notice, text)
   }
 

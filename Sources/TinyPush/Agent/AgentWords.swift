@@ -9,7 +9,27 @@ extension Agent {
     text.append(" to ")
     text.append(printable: gateway.span)
     if !config.courier.isOnce { log.write(.info, text) }
-    clinux_notify("READY=1\nSTATUS=connecting")
+    clinux_notify("READY=1\nSTATUS=looking through the spool")
+  }
+
+  mutating func sayStopping() {
+    log.write(.info, "stopping: what was sent is confirmed, the rest stays in the spool")
+    // However long `settle` is, systemd is to wait for it.
+    let patience = config.courier.settle + Self.stopPatience + .seconds(5)
+    var text = Text()
+    text.append("STOPPING=1\nSTATUS=stopping: what was sent is confirmed\nEXTEND_TIMEOUT_USEC=")
+    text.append(patience.milliseconds * 1000)
+    text.withCString { clinux_notify($0) }
+  }
+
+  /// Says of the connection on the page and to the service manager.
+  func tell(_ link: StatusPage.Link, _ words: Span<UInt8>) {
+    page.change(link, words: words)
+    var text = Text()
+    text.append("STATUS=")
+    if link == .connecting { text.append("connecting to ") }
+    text.append(bytes: words)
+    text.withCString { clinux_notify($0) }
   }
 
   mutating func sayConnected() {
@@ -21,8 +41,7 @@ extension Agent {
     text.append(", ")
     text.append(cString: connection.suite)
     text.append(connection.isResumed ? ", resumed)" : ")")
-    page.change(.up, words: text.bytes)
-    clinux_notify("STATUS=connected")
+    tell(.up, text.bytes)
     // A reconnect that only an answer brought about is no news.
     if !wasUp { log.write(.info, text) }
     wasUp = true
@@ -49,7 +68,9 @@ extension Agent {
     text.append(counters.repeated)
     text.append(" repeated, ")
     text.append(counters.expired)
-    text.append(" expired")
+    text.append(" expired, ")
+    text.append(counters.suppressed)
+    text.append(" suppressed")
     if status == .tryLater { text.append("; the rest stays in the spool: try again later") }
     log.write(.info, text)
   }

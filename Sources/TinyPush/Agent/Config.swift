@@ -27,6 +27,9 @@ public struct Config: ~Copyable {
   public var feedbackTimeout = Duration.seconds(60)
   public var failedLimit = 1000
 
+  /// Where the file that is being read lies: what its relative paths begin from. Empty: the working directory.
+  var directory = CString("")
+
   public static let defaultFile: StaticString = "/etc/tinypush/tinypush.conf"
 
   public init() {}
@@ -110,10 +113,10 @@ public struct Config: ~Copyable {
       }
     case .gateway: gateway = try Self.address(value)
     case .feedback: feedback = try Self.address(value)
-    case .certificate: certificate = try Self.path(value)
-    case .key: key = try Self.path(value)
+    case .certificate: certificate = try credential(value)
+    case .key: key = try credential(value)
     case .keyPassword: keyPassword = CString(value)
-    case .ca: ca = try Self.path(value)
+    case .ca: ca = try credential(value)
     case .alpn: alpn = CString(value)
     case .spool: spool = try Self.path(value)
     case .state: state = try Self.path(value)
@@ -187,6 +190,24 @@ public struct Config: ~Copyable {
   private static func path(_ value: Span<UInt8>) throws(Problem) -> CString {
     guard value.count > 0, value.count < 4096 else { throw .value("a path") }
     return CString(value)
+  }
+
+  /// A path; a relative one is that of a credential of the service, or else begins where the file lies. systemd names a
+  /// credential that is a file of a directory `ID_FILE`, where the path has a slash.
+  private func credential(_ value: Span<UInt8>) throws(Problem) -> CString {
+    let given = try Self.path(value)
+    guard value[0] != 0x2F else { return given }
+    var path = Text(capacity: 8192)
+    if let directory = getenv("CREDENTIALS_DIRECTORY") {
+      path.append(cString: directory)
+      path.append("/")
+      for index in value.indices { path.append(byte: value[index] == 0x2F ? 0x5F : value[index]) }
+      if path.withCString({ access($0, F_OK) }) == 0 { return path.cString() }
+      path.clear()
+    }
+    path.append(bytes: directory.span)
+    path.append(bytes: value)
+    return path.cString()
   }
 
   private static func address(_ value: Span<UInt8>) throws(Problem) -> CString {

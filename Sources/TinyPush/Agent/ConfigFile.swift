@@ -26,6 +26,11 @@ public enum ConfigFile {
       throw error == EACCES ? .noPermission : error == ENOENT ? .noInput : .config
     }
     defer { fclose(file) }
+    let name = CString.span(path)
+    var end = name.count
+    while end > 0, name[end - 1] != 0x2F { end -= 1 }
+    config.directory = CString(name.extracting(0..<end))
+    defer { config.directory = CString("") }
     var problem = Text(capacity: 512)
     let (badLine, isBad) = withUnsafeMutablePointer(to: &config) { config in
       var state = State(config: config)

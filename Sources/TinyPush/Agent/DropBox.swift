@@ -25,6 +25,13 @@ public struct DropBox: ~Copyable {
       }
     }
 
+    /// The errno.
+    public var number: Int32 {
+      switch self {
+      case .noSpool(let error), .cannotWrite(let error), .cannotSync(let error): error
+      }
+    }
+
     public func text(_ spool: UnsafePointer<CChar>) -> Text {
       var text = Text()
       text.append("spool ")
@@ -72,7 +79,7 @@ public struct DropBox: ~Copyable {
       hasName = false
     } else {
       clinux_remove_when_ended(root.number, temporary.pointer)
-      let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
+      let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
       guard
         let named = Descriptor(root.number, temporary.pointer, flags, 0o640, error: &error)
       else {
@@ -109,34 +116,67 @@ public struct DropBox: ~Copyable {
     }
   }
 
+  /// Reads in what was written. Returns the bytes read, 0 at the end, or -errno.
+  func read(_ room: UnsafeMutableBufferPointer<UInt8>, at offset: Int64) -> Int {
+    Descriptor.read(file.number, room, at: offset)
+  }
+
+  /// Gives it the owner and the rights of another file, as far as this user can.
+  func belong(to other: stat) {
+    fchown(file.number, other.st_uid, other.st_gid)
+    fchmod(file.number, other.st_mode & 0o777)
+  }
+
   /// Puts the file into `new/`, and returns its name there. Names sort by time, to the nanosecond; with the process's number
   /// they are unique.
   public mutating func drop(isSynced: Bool) throws(Problem) -> CString {
-    if isSynced, fdatasync(file.number) != 0 { throw .cannotWrite(clinux_errno()) }
-    if !hasName {
-      var path = Text(capacity: 32)
-      path.append("/proc/self/fd/")
-      path.append(file.number)
-      let source = path.cString()
-      guard
-        linkat(AT_FDCWD, source.pointer, root.number, temporary.pointer, AT_SYMLINK_FOLLOW) == 0
-      else { throw .cannotWrite(clinux_errno()) }
-      hasName = true
-    }
+    try name(isSynced: isSynced)
     let final = Self.newName(in: "new/")
     guard renameat(root.number, temporary.pointer, root.number, final.pointer) == 0 else {
       throw .cannotWrite(clinux_errno())
     }
     hasName = false
-    if isSynced { try syncNew() }
+    if isSynced { try sync("new") }
     return CString(final.span.extracting(4..<final.span.count))
   }
 
-  /// What is in `new/` is on disk once the directory is, or the whole file system where a directory cannot be synced.
-  private func syncNew() throws(Problem) {
+  /// Puts the file, on disk, into a directory of the spool under a name of its own.
+  ///
+  /// - Returns: whether it is there; else another one has the name, and this one is gone.
+  mutating func drop(in directory: StaticString, as name: Span<UInt8>) throws(Problem) -> Bool {
+    try self.name(isSynced: true)
+    var text = Text(capacity: 300)
+    text.append(directory)
+    text.append("/")
+    text.append(bytes: name)
+    let target = text.cString()
+    let error = -clinux_rename_new(root.number, temporary.pointer, root.number, target.pointer)
+    guard error != EEXIST else { return false }
+    guard error == 0 else { throw .cannotWrite(error) }
+    hasName = false
+    try sync(directory)
+    return true
+  }
+
+  /// Has it in `tmp/`, whole.
+  private mutating func name(isSynced: Bool) throws(Problem) {
+    if isSynced, fdatasync(file.number) != 0 { throw .cannotWrite(clinux_errno()) }
+    guard !hasName else { return }
+    var path = Text(capacity: 32)
+    path.append("/proc/self/fd/")
+    path.append(file.number)
+    let source = path.cString()
+    guard
+      linkat(AT_FDCWD, source.pointer, root.number, temporary.pointer, AT_SYMLINK_FOLLOW) == 0
+    else { throw .cannotWrite(clinux_errno()) }
+    hasName = true
+  }
+
+  /// What is in a directory is on disk once the directory is, or the whole file system where a directory cannot be synced.
+  private func sync(_ name: StaticString) throws(Problem) {
     var error: Int32 = 0
-    if let new = Descriptor(root.number, directory: "new", error: &error) {
-      if fsync(new.number) == 0 { return }
+    if let directory = Descriptor(root.number, directory: name, error: &error) {
+      if fsync(directory.number) == 0 { return }
       error = clinux_errno()
       guard error == EINVAL else { throw .cannotSync(error) }
     }

@@ -95,7 +95,7 @@ struct FailedDirectory: ~Copyable {
   }
 
   private mutating func reopen() -> Bool {
-    mkdirat(root, Self.name.cString, 0o2770)
+    mkdirat(root, Self.name.cString, 0o770)
     var error: Int32 = 0
     guard let other = Descriptor(root, directory: Self.name, error: &error) else { return false }
     descriptor = other

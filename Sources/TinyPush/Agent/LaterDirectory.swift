@@ -21,7 +21,7 @@ struct LaterDirectory: ~Copyable {
 
   private func open(isMade: Bool, error: inout Int32) -> Descriptor? {
     if let directory = Descriptor(root, directory: Self.name, error: &error) { return directory }
-    guard isMade, error == ENOENT, mkdirat(root, Self.name.cString, 0o2750) == 0 else { return nil }
+    guard isMade, error == ENOENT, mkdirat(root, Self.name.cString, 0o750) == 0 else { return nil }
     return Descriptor(root, directory: Self.name, error: &error)
   }
 

@@ -75,13 +75,7 @@ public struct OutcomeWatch: ~Copyable {
   }
 
   /// Whether an agent works in the spool; nil when this user may not know.
-  public func isServed() -> Bool? {
-    let lock = clinux_open(root.number, ".lock", O_RDONLY | O_NOFOLLOW, 0)
-    guard lock >= 0 else { return lock == -ENOENT ? false : nil }
-    defer { close(lock) }
-    if flock(lock, LOCK_SH | LOCK_NB) == 0 { return false }
-    return clinux_errno() == EWOULDBLOCK ? true : nil
-  }
+  public func isServed() -> Bool? { SpoolDirectory.isServed(root.number) }
 
   // MARK: - Its parts
 

@@ -2,7 +2,7 @@ import CLinux
 
 /// What the feedback service has told and is not merged yet, in a file of the directory of the suppression list. What is in it
 /// outlives whatever happens, and is merged by whoever merges next.
-struct ReceivedFile: ~Copyable {
+final class ReceivedFile {
   static let filesMax = 64
   /// The disk is asked for so much room at a time, before anything is read that needs it.
   private static let reserveBytes: Int64 = 262_144
@@ -23,8 +23,7 @@ struct ReceivedFile: ~Copyable {
     for number in 0..<filesMax {
       let name = fileName(number)
       error = 0
-      let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
-      guard let file = Descriptor(directory, name.pointer, flags, 0o640, error: &error) else {
+      guard let file = SuppressionDirectory.make(directory, name.pointer, error: &error) else {
         if error == EEXIST { continue }
         return nil
       }
@@ -36,17 +35,6 @@ struct ReceivedFile: ~Copyable {
     }
     error = EEXIST
     return nil
-  }
-
-  /// Whether there is room for one more.
-  static func hasRoom(in directory: Int32) -> Bool {
-    for number in 0..<filesMax {
-      let name = fileName(number)
-      let isFree = faccessat(directory, name.pointer, F_OK, 0) != 0
-      extendLifetime(name)
-      if isFree { return true }
-    }
-    return false
   }
 
   /// What others have left behind: the one of this number, if there is one and nobody has it.
@@ -82,9 +70,10 @@ struct ReceivedFile: ~Copyable {
       && information.st_nlink > 0
   }
 
-  /// Its name, for a person.
-  var span: Span<UInt8> {
-    @_lifetime(borrow self) get { name.span }
+  /// Whether nothing has come into it.
+  var isEmpty: Bool {
+    var information = stat()
+    return fstat(file.number, &information) == 0 && information.st_size == 0
   }
 
   // MARK: - Receiving
@@ -93,16 +82,32 @@ struct ReceivedFile: ~Copyable {
   var room: UnsafeMutableBufferPointer<UInt8> { buffer.room(from: ReceivedChunk.headByteCount) }
 
   /// Sees to it that the disk has room for as much. Returns 0 or an errno.
-  mutating func reserve() -> Int32 {
+  func reserve() -> Int32 {
     guard end + Int64(buffer.capacity) > reserved else { return 0 }
+    guard hasRoomToMerge() else { return ENOSPC }
     let error = posix_fallocate(file.number, off_t(reserved), off_t(Self.reserveBytes))
     if error == 0 { reserved += Self.reserveBytes }
     return error
   }
 
+  /// Whether the disk has room for what a merge writes: all that was received, sorted, and the list with all of that in it. Without
+  /// that, what was received would fill the disk for ever.
+  private func hasRoomToMerge() -> Bool {
+    var disk = statvfs()
+    guard fstatvfs(file.number, &disk) == 0 else { return true }
+    var list = stat()
+    let name = SuppressionDirectory.listName.cString
+    let listBytes = fstatat(directory, name, &list, 0) == 0 ? UInt64(list.st_size) : 0
+    let wanted = UInt64(3 * (end + Self.reserveBytes)) + listBytes
+    return UInt64(disk.f_bavail) * UInt64(disk.f_frsize) > wanted
+  }
+
+  /// Gives room back that was not needed.
+  func trim() { _ = ftruncate(file.number, off_t(end)) }
+
   /// Adds the first `count` bytes of the room. Returns 0 or an errno.
   @inline(never)
-  mutating func append(_ count: Int) -> Int32 {
+  func append(_ count: Int) -> Int32 {
     ReceivedChunk.seal(buffer, count: count)
     var done = 0
     let total = ReceivedChunk.headByteCount + count
@@ -123,8 +128,9 @@ struct ReceivedFile: ~Copyable {
 
   // MARK: - Merging
 
-  /// Gives what was received, piece by piece, up to what is not whole.
-  func forEachChunk(_ body: (Span<UInt8>) -> Void) {
+  /// Gives what was received, piece by piece, up to what is not whole. Whether that is all there is: what the disk was asked for
+  /// and was not written is zeros.
+  func readChunks(_ body: (Span<UInt8>) -> Void) -> Bool {
     var place: Int64 = 0
     while Self.read(file.number, buffer, from: 0, ReceivedChunk.headByteCount, at: place),
       let head = ReceivedChunk(head: buffer.looseSpan(0..<ReceivedChunk.headByteCount)),
@@ -134,10 +140,13 @@ struct ReceivedFile: ~Copyable {
     {
       let start = ReceivedChunk.headByteCount
       let bytes = buffer.looseSpan(start..<start + head.count)
-      guard head.holds(bytes) else { return }
+      guard head.holds(bytes) else { return false }
       body(bytes)
       place += Int64(start + head.count)
     }
+    let count = Descriptor.read(file.number, buffer.room(), at: place)
+    for index in 0..<max(count, 0) where buffer[index] != 0 { return false }
+    return count >= 0
   }
 
   private static func read(
@@ -153,9 +162,18 @@ struct ReceivedFile: ~Copyable {
 
   /// Not all of it could be merged: it stays under another name, and is not merged again.
   func keepAside() {
-    var text = Text(capacity: 64)
-    text.append("unmerged.")
-    text.append(Clock.wallSeconds())
-    text.withCString { aside in _ = renameat(directory, name.pointer, directory, aside) }
+    for number in 0..<Self.filesMax {
+      var text = Text(capacity: 64)
+      text.append("unmerged.")
+      text.append(Clock.wallSeconds())
+      text.append(".")
+      text.append(number)
+      let isKept = text.withCString { aside in
+        // Whoever does this holds the lock of the directory.
+        faccessat(directory, aside, F_OK, AT_SYMLINK_NOFOLLOW) != 0
+          && renameat(directory, name.pointer, directory, aside) == 0
+      }
+      if isKept { return }
+    }
   }
 }

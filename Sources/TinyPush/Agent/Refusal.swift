@@ -7,12 +7,27 @@ public struct Refusal: ~Copyable {
   public private(set) var line: UInt64 = 0
   /// Its 64 hex digits; empty: it was not sent to anybody.
   public private(set) var token = Text(capacity: DeviceToken.digitCount)
+  /// The recipients file whose recipients did not get it; empty: it is no matter of such a file. And the line of it of which
+  /// that is so; 0: of all.
+  private(set) var list = Text(capacity: Envelope.listNameBytesMax)
+  private(set) var listLine: UInt64 = 0
+  /// Where its file has it, in bytes; nil: it does not say.
+  private(set) var offset: UInt64?
+  /// What of the line is the notification; empty: it is not there.
+  private(set) var notification: Range<Int> = 0..<0
 
   /// Nil: the line is none of the agent's.
   @inline(never)
   init?(_ line: Span<UInt8>) {
     // What was refused stands behind all that.
-    let end = Self.find(",\"notification\":", in: line) ?? Self.find(",\"text\":", in: line)
+    let object = Self.find(",\"notification\":", in: line)
+    let end = object ?? Self.find(",\"text\":", in: line)
+    if let object {
+      // What closes the line stands behind it.
+      var close = line.count
+      while close > object, line[close - 1] <= 0x20 { close -= 1 }
+      if close > object, line[close - 1] == 0x7D { notification = object..<close - 1 }
+    }
     let head = line.extracting(0..<(end ?? line.count))
     guard var index = Self.find("\"reason\":\"", in: head) else { return nil }
     while index < head.count, head[index] != 0x22 {
@@ -25,11 +40,25 @@ public struct Refusal: ~Copyable {
     {
       token.append(bytes: head.extracting(start..<start + DeviceToken.digitCount))
     }
-    guard var index = Self.find("\"line\":", in: head) else { return }
-    while index < head.count, head[index] >= 0x30, head[index] <= 0x39 {
-      self.line = self.line &* 10 &+ UInt64(head[index] - 0x30)
+    if var index = Self.find(",\"list\":\"", in: head) {
+      while index < head.count, head[index] != 0x22 {
+        list.append(byte: head[index])
+        index += 1
+      }
+    }
+    listLine = Self.number(",\"list_line\":", in: head) ?? 0
+    offset = Self.number(",\"offset\":", in: head)
+    self.line = Self.number(",\"line\":", in: head) ?? 0
+  }
+
+  private static func number(_ key: StaticString, in line: Span<UInt8>) -> UInt64? {
+    guard var index = find(key, in: line) else { return nil }
+    var number: UInt64 = 0
+    while index < line.count, line[index] >= 0x30, line[index] <= 0x39 {
+      number = number &* 10 &+ UInt64(line[index] - 0x30)
       index += 1
     }
+    return number
   }
 
   /// Where the first of these texts ends. Within a string there are no quotes that stand alone.
@@ -44,16 +73,23 @@ public struct Refusal: ~Copyable {
     return nil
   }
 
-  /// Reads those in a file of `failed/`. What is no such line is passed over.
-  static func forEach(in descriptor: Int32, _ body: (borrowing Refusal) -> Void) {
+  /// Reads those in a file of `failed/`, of its first bytes at least. What is no such line is passed over.
+  ///
+  /// - Returns: whether it was the whole file.
+  @discardableResult
+  static func forEach(
+    in descriptor: Int32, bytesMax: Int = .max, _ body: (borrowing Refusal) -> Void
+  ) -> Bool {
     let buffer = FixedBuffer<UInt8>(capacity: 16_384)
     var count = 0
+    var total = 0
     // The beginning of a line was all that there is room for.
     var isBeyond = false
     while true {
       let room = buffer.room(from: count)
       let taken = read(descriptor, room.baseAddress, room.count)
       count += max(taken, 0)
+      total += max(taken, 0)
       var start = 0
       for index in 0..<count {
         let isEnd = buffer[index] == 0x0A
@@ -63,7 +99,8 @@ public struct Refusal: ~Copyable {
         isBeyond = !isEnd
         start = index + 1
       }
-      if taken <= 0 { return }
+      if taken <= 0 { return taken == 0 }
+      if total >= bytesMax { return false }
       count -= start
       buffer.move(from: start, to: 0, count: count)
     }

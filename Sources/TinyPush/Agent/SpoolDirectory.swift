@@ -30,7 +30,7 @@ public struct SpoolDirectory: ~Copyable {
     }
     var tries = 0
     while flock(lock.number, LOCK_EX | LOCK_NB) != 0, tries < Self.lockTries {
-      // `send --wait` takes it for a moment, to see whether there is an agent.
+      // `send --wait` and `queue` take it for a moment, to see whether there is an agent.
       tries += 1
       poll(nil, 0, 20)
     }
@@ -59,6 +59,15 @@ public struct SpoolDirectory: ~Copyable {
   }
 
   deinit { if file >= 0 { close(file) } }
+
+  /// Whether an agent works in the spool `root`; nil when this user may not know.
+  static func isServed(_ root: Int32) -> Bool? {
+    let lock = clinux_open(root, lockName.cString, O_RDONLY | O_NOFOLLOW, 0)
+    guard lock >= 0 else { return lock == -ENOENT ? false : nil }
+    defer { CLinux.close(lock) }
+    if flock(lock, LOCK_SH | LOCK_NB) == 0 { return false }
+    return clinux_errno() == EWOULDBLOCK ? true : nil
+  }
 
   private static func explain(
     _ error: Int32, _ path: UnsafePointer<CChar>, _ part: StaticString, _ advice: StaticString,

@@ -20,10 +20,16 @@ struct SpoolWatch: ~Copyable {
     if descriptor >= 0 { close(descriptor) }
   }
 
-  /// Watches the spool at `path`, or what stands there by now, and the suppression list in the directory `state`.
-  mutating func start(
-    _ path: UnsafePointer<CChar>, state statePath: UnsafePointer<CChar>, epoll: Int32
-  ) {
+  /// Watches the suppression list in the directory at `path`, or what stands there by now. Whoever cannot watch that finds out
+  /// when the spool is looked through.
+  mutating func watchState(_ path: UnsafePointer<CChar>) {
+    guard descriptor >= 0 else { return }
+    let mask = UInt32(IN_MOVED_TO | IN_DELETE | IN_ONLYDIR | IN_MASK_ADD)
+    state = inotify_add_watch(descriptor, path, mask)
+  }
+
+  /// Watches the spool at `path`, or what stands there by now.
+  mutating func start(_ path: UnsafePointer<CChar>, epoll: Int32) {
     error = 0
     if descriptor < 0 {
       descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
@@ -33,8 +39,6 @@ struct SpoolWatch: ~Copyable {
     if new >= 0 { inotify_rm_watch(descriptor, new) }
     root = add(path, "", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR)
     new = add(path, "/new", IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR)
-    // Whoever cannot watch that finds out when the spool is looked through.
-    state = inotify_add_watch(descriptor, statePath, UInt32(IN_MOVED_TO | IN_ONLYDIR))
     retryAt = error == 0 ? nil : Clock.now() + Self.pause
   }
 
@@ -79,8 +83,8 @@ struct SpoolWatch: ~Copyable {
     guard length > 0 else { return .other }
     let name = (event + 16).assumingMemoryBound(to: CChar.self)
     if watch == new { return mask & IN_CREATE != 0 ? .created(name) : .ended(name) }
-    if watch == state { return .suppressed }
-    return watch == root && CString.span(name).equals("new") ? .replaced : .other
+    if watch == root, mask & IN_DELETE == 0, CString.span(name).equals("new") { return .replaced }
+    return watch == state ? .suppressed : .other
   }
 }
 
@@ -88,7 +92,8 @@ extension Agent {
   /// Watches the spool, and looks through it, since something may have come before; says once that it cannot be watched.
   mutating func watchSpool() {
     let wasBroken = watch.error != 0
-    watch.start(config.spool.pointer, state: config.state.pointer, epoll: epoll)
+    watch.start(config.spool.pointer, epoll: epoll)
+    noticeSuppression()
     courier.missedEvents()
     guard (watch.error != 0) != wasBroken else { return }
     var text = Text()

@@ -14,7 +14,8 @@ public struct StatusPage {
   public var magic: UInt32 = Self.layout
   public var processID: Int32 = 0
   public var link: UInt32 = 0
-  public var padding: UInt32 = 0
+  /// What keeps files in `new/`: 1: what was delivered cannot be removed; 2: `failed/` cannot be written to.
+  public var held: UInt32 = 0
   /// UNIX seconds: when the agent started, and when the link's state last changed.
   public var startedAt: Int64 = 0
   public var changedAt: Int64 = 0
@@ -44,6 +45,8 @@ struct MappedStatusPage: ~Copyable {
     var mapping: UnsafeMutableRawPointer?
     if descriptor >= 0 {
       // Room is taken now: a page without it is death by SIGBUS when it is written to.
+      // It is for everybody, whatever else this process makes.
+      _ = fchmod(descriptor, 0o644)
       if posix_fallocate(descriptor, 0, off_t(size)) == 0 {
         mapping = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
         if mapping == UnsafeMutableRawPointer(bitPattern: -1) { mapping = nil }
@@ -66,8 +69,12 @@ struct MappedStatusPage: ~Copyable {
     if isMapped { munmap(page, MemoryLayout<StatusPage>.size) } else { page.deallocate() }
   }
 
-  func update(_ counters: Counters, inFlight: Int) {
+  /// - Parameter time: UNIX seconds.
+  func start(at time: Int64) { page.pointee.startedAt = time }
+
+  func update(_ counters: Counters, inFlight: Int, held: UInt32) {
     page.pointee.counters = counters
+    page.pointee.held = held
     page.pointee.inFlight = UInt64(inFlight)
   }
 

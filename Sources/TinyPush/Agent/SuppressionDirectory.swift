@@ -7,13 +7,12 @@ public struct SuppressionDirectory: ~Copyable {
   static let listName: StaticString = "suppressed"
   static let recentName: StaticString = "recent"
   static let draftName: StaticString = ".new"
-  static let damagedName: StaticString = "suppressed.damaged"
   /// More than so many changes are merged into the list.
   static let recentMax = 1024
 
   /// Said of a list that was damaged.
   public static let mended: StaticString =
-    " was damaged: it is made anew from what could be read, and the old one is suppressed.damaged"
+    " was damaged: it is made anew from what could be read, and the old file has .damaged behind its name"
 
   let directory: Descriptor
 
@@ -47,6 +46,27 @@ public struct SuppressionDirectory: ~Copyable {
     case ENOSPC, EDQUOT: text.append(": make room there")
     default: break
     }
+  }
+
+  /// Whether it is still the directory at `path`.
+  func isCurrent(_ path: UnsafePointer<CChar>) -> Bool {
+    var known = stat()
+    var present = stat()
+    return fstat(directory.number, &known) == 0 && stat(path, &present) == 0
+      && known.st_ino == present.st_ino && known.st_dev == present.st_dev
+  }
+
+  /// A new file in it. It belongs to whom the directory belongs to, also when root makes it.
+  ///
+  /// - Parameter error: on failure, the errno.
+  static func make(_ directory: Int32, _ name: UnsafePointer<CChar>, error: inout Int32)
+    -> Descriptor?
+  {
+    let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
+    guard let file = Descriptor(directory, name, flags, 0o640, error: &error) else { return nil }
+    var owner = stat()
+    if fstat(directory, &owner) == 0 { _ = fchown(file.number, owner.st_uid, owner.st_gid) }
+    return file
   }
 
   /// Keeps others from changing anything, as long as the descriptor is open; nil when somebody else does.

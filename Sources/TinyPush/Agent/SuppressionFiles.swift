@@ -15,7 +15,7 @@ struct SuppressionFiles: ~Copyable {
   @inline(never)
   mutating func refresh(_ path: UnsafePointer<CChar>, _ courier: inout Courier) {
     error = 0
-    if store == nil { open(path) }
+    if store?.isCurrent(path) != true { open(path) }
     guard let directory = store?.directory.number else { return }
     guard
       !list.isCurrent(directory, SuppressionDirectory.listName)
@@ -34,6 +34,7 @@ struct SuppressionFiles: ~Copyable {
   }
 
   private mutating func open(_ path: UnsafePointer<CChar>) {
+    store = nil
     var message = Text()
     do throws(ExitStatus) {
       store = try SuppressionDirectory(path, message: &message)
@@ -69,6 +70,7 @@ extension Agent {
   mutating func noticeSuppression() {
     let before = suppression.error
     suppression.refresh(config.state.pointer, &courier)
+    watch.watchState(config.state.pointer)
     saySuppression(before)
   }
 

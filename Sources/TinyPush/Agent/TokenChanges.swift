@@ -4,13 +4,11 @@ import CLinux
 /// itself.
 public struct TokenChanges: ~Copyable {
   private let store: SuppressionDirectory
-  private let lock: Descriptor?
   private var merge: SuppressionMerge
 
   /// - Parameter message: on failure, what is wrong, where, and what to do.
   public init(_ path: UnsafePointer<CChar>, message: inout Text) throws(ExitStatus) {
     store = try SuppressionDirectory(path, message: &message)
-    lock = SuppressionDirectory.lock(store.directory.number, isPatient: true)
     merge = SuppressionMerge(store.directory.number)
   }
 
@@ -27,7 +25,10 @@ public struct TokenChanges: ~Copyable {
   public mutating func finish(
     _ body: (SuppressionRecord, SuppressionMerge.Outcome) -> Void
   ) -> Int32 {
+    let lock = SuppressionDirectory.lock(store.directory.number, isPatient: true)
+    guard lock != nil else { return clinux_errno() }
     _ = merge.finish(isWhole: false, body)
+    extendLifetime(lock)
     return merge.error
   }
 

@@ -138,6 +138,13 @@ extension Courier {
     now.recipientIsLeft = true
     guard isShown(now.claim) else { return }
     begin(reason, claim: now.claim)
+    failure.append(",\"list\":\"")
+    failure.append(bytes: roster.name())
+    failure.append("\"")
+    if case .line = problem {
+      failure.append(",\"list_line\":")
+      failure.append(roster.line)
+    }
     let start = notification.object.lowerBound
     appendPlace(start, of: &now)
     if notification.object.count <= Self.excerptBytesMax {

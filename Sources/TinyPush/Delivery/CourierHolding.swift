@@ -29,6 +29,9 @@ extension Courier {
     return true
   }
 
+  /// What keeps files in `new/`, for the status page: 1: they cannot be removed; 2: their failures cannot be recorded.
+  var heldFlags: UInt32 { (isRemovalBroken ? 1 : 0) | (isRecordBroken ? 2 : 0) }
+
   var isRemovalPaused: Bool { removalRetryAt.map { time.now < $0 } ?? false }
 
   /// A file is not held any more, if it was.

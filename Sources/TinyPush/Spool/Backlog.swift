@@ -4,16 +4,16 @@
 /// forgotten and ``isComplete`` turns false: once what is left is taken, a new scan finds the next smallest. So a million
 /// files cost some two hundred scans and no memory.
 struct Backlog: ~Copyable {
-  /// Bytes of names kept, each with a byte for its length.
-  static let nameBytesMax = 262_144
+  /// What is kept where nothing else is said: names, and the bytes of them, each with a byte for its length.
   static let namesMax = 8192
+  static let nameBytesMax = 262_144
   /// What the first byte of a name becomes when nobody wants it any more: no file's name has it.
   private static let tombstone = UInt8(ascii: "/")
 
-  private let names = FixedBuffer<UInt8>(capacity: nameBytesMax)
+  private let names: FixedBuffer<UInt8>
   private var nameBytes = 0
   /// Where each name's length byte stands; sorted by name from `first` on when `isSorted`.
-  private let places = FixedBuffer<UInt32>(capacity: namesMax)
+  private let places: FixedBuffer<UInt32>
   private var first = 0
   private var end = 0
   private var isSorted = true
@@ -28,7 +28,13 @@ struct Backlog: ~Copyable {
   /// Whether it holds every name it was offered since the last ``startScan()``.
   private(set) var isComplete = false
 
-  init() {}
+  /// - Parameters:
+  ///   - namesMax: how many are kept at most.
+  ///   - nameBytesMax: and how many bytes of them.
+  init(namesMax: Int = namesMax, nameBytesMax: Int = nameBytesMax) {
+    names = FixedBuffer(capacity: nameBytesMax)
+    places = FixedBuffer(capacity: namesMax)
+  }
 
   var isEmpty: Bool { first == end }
 

@@ -26,7 +26,8 @@ extension Home {
 
   /// Reads a file whole, as far as there is room. Returns 0 or an errno; EFBIG when there was more.
   static func read(_ path: borrowing Text, into text: inout Text) -> Int32 {
-    let descriptor = path.withCString { path in clinux_open(AT_FDCWD, path, O_RDONLY, 0) }
+    let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
+    let descriptor = path.withCString { path in clinux_open(AT_FDCWD, path, flags, 0) }
     guard descriptor >= 0 else { return -descriptor }
     defer { close(descriptor) }
     let piece = FixedBuffer<UInt8>(capacity: 4096)
@@ -35,6 +36,7 @@ extension Home {
       guard got != 0 else { return text.isCut ? EFBIG : 0 }
       if got > 0 {
         text.append(piece, count: got)
+        if text.isCut { return EFBIG }
       } else if clinux_errno() != EINTR {
         return clinux_errno()
       }

@@ -1,0 +1,69 @@
+import CLinux
+
+/// To take up another configuration, an agent stops as it does for good, and another goes on in its place.
+extension Agent {
+  /// Reads the configuration; on failure it says what is wrong.
+  public typealias ReadConfig = (inout Config, inout Text) throws(ExitStatus) -> Void
+
+  /// Delivers, by one agent after the other, until one ends for good.
+  ///
+  /// - Parameter message: on failure, what is wrong, where, and what to do.
+  public static func deliver(
+    _ config: consuming Config, message: inout Text, readConfig: ReadConfig
+  ) throws(ExitStatus) -> ExitStatus {
+    var config = config
+    var former: Config?
+    var counters = Counters()
+    let startedAt = Clock.wallSeconds()
+    while true {
+      message.clear()
+      var agent: Agent
+      do throws(ExitStatus) {
+        agent = try Agent(config, message: &message)
+      } catch {
+        guard let known = former.take() else { throw error }
+        var text = Text()
+        agent = try Agent(known, message: &text)
+        agent.sayNotTaken(message)
+      }
+      agent.courier.counters = counters
+      agent.page.start(at: startedAt)
+      let status = agent.run(readConfig)
+      guard let next = agent.next.take() else { return status }
+      config = next
+      former = agent.takeConfig()
+      counters = agent.courier.counters
+    }
+  }
+
+  private mutating func takeConfig() -> Config {
+    var taken = Config()
+    swap(&taken, &config)
+    return taken
+  }
+
+  /// Reads the configuration, and if nothing is wrong with it, stops; otherwise nothing changes.
+  mutating func reload(_ readConfig: ReadConfig) {
+    isReloadWanted = false
+    var fresh = Config()
+    var message = Text()
+    do throws(ExitStatus) {
+      try readConfig(&fresh, &message)
+      try Self.checkFiles(fresh, message: &message)
+    } catch {
+      sayNotTaken(message)
+      courier.rescan()
+      return
+    }
+    clinux_notify("RELOADING=1\nSTATUS=taking up the configuration")
+    next = consume fresh
+    stop()
+  }
+
+  private mutating func sayNotTaken(_ message: borrowing Text) {
+    var text = Text(capacity: 2048)
+    text.append("the configuration stays as it was: ")
+    text.append(message)
+    log.write(.error, text)
+  }
+}

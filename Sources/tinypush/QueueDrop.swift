@@ -1,0 +1,109 @@
+import CLinux
+import TinyPush
+
+/// `tinypush queue drop`: files leave the spool.
+struct QueueDrop: ~Copyable {
+  private let isJSON: Bool
+  private var text = Text(capacity: 32_768)
+  private var status = ExitStatus.ok
+  /// Bits of the directories in which something was removed.
+  private var touched: UInt8 = 0
+
+  private init(isJSON: Bool) { self.isJSON = isJSON }
+
+  deinit { text.write(to: STDOUT_FILENO) }
+
+  @inline(never)
+  static func run(
+    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments
+  ) -> ExitStatus {
+    var drop = QueueDrop(isJSON: order.isJSON)
+    if order.isAll {
+      for index in 0..<3 {
+        guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
+        let error = queue.forEach(in: place) { file in
+          // What the agent leaves alone was not put there for it.
+          if file.isSpooled { drop.remove(file, queue, arguments) }
+        }
+        if error != 0 { drop.status = QueueCommand.explain(error, place, arguments) }
+      }
+    } else {
+      let reading = QueueNames.forEach(order, arguments) { name in
+        var message = Text()
+        do throws(ExitStatus) {
+          let file = try QueueNames.find(name, queue, order, message: &message)
+          drop.remove(file, queue, arguments)
+        } catch {
+          drop.flush()
+          drop.status = arguments.fail(error, message)
+        }
+      }
+      if reading != .ok { drop.status = reading }
+    }
+    return drop.finish(queue, arguments)
+  }
+
+  @inline(never)
+  private mutating func flush() {
+    text.write(to: STDOUT_FILENO)
+    text.clear()
+  }
+
+  @inline(never)
+  private mutating func remove(
+    _ file: borrowing QueueFile, _ queue: borrowing Queue, _ arguments: borrowing Arguments
+  ) {
+    let error = queue.remove(file)
+    guard error == 0 else {
+      flush()
+      var message = Text()
+      QueueNames.append(file.name, to: &message)
+      message.append(": ")
+      message.append(cString: clinux_error_text(error))
+      if error == ENOENT { message.append(": it may have been delivered") }
+      let reason: ExitStatus =
+        error == ENOENT
+        ? .noInput : error == EACCES || error == EPERM ? .noPermission : .inputOutput
+      status = arguments.fail(reason, message)
+      return
+    }
+    touched |= 1 << UInt8(file.place.rawValue)
+    if isJSON {
+      text.append("{\"name\":")
+      QueueNames.append(json: file.name, to: &text)
+      text.append(",\"place\":\"")
+      text.append(file.place.name)
+      text.append("\",\"state\":\"dropped\"}\n")
+    } else {
+      QueueNames.append(file.name, to: &text)
+      text.append(": dropped from ")
+      text.append(file.place.name)
+      text.append("/\n")
+    }
+    if text.count > 16_384 { flush() }
+  }
+
+  @inline(never)
+  private mutating func finish(
+    _ queue: borrowing Queue, _ arguments: borrowing Arguments
+  ) -> ExitStatus {
+    flush()
+    for index in 0..<3 {
+      guard let place = QueuePlace(rawValue: index), touched & 1 << UInt8(index) != 0 else {
+        continue
+      }
+      let error = queue.sync(place)
+      guard error != 0 else { continue }
+      var message = Text()
+      message.append("what was dropped may come back after a power cut: ")
+      message.append(cString: clinux_error_text(error))
+      status = arguments.fail(.inputOutput, message)
+    }
+    if touched & 1 << UInt8(QueuePlace.new.rawValue) != 0, queue.isServed() != false {
+      _ = arguments.fail(
+        .ok, "an agent is at work: what of these was on its way already may arrive all the same",
+        nil)
+    }
+    return status
+  }
+}

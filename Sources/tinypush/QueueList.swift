@@ -1,0 +1,279 @@
+import CLinux
+import TinyPush
+
+/// `tinypush queue list`: a line for each file in the spool.
+struct QueueList: ~Copyable {
+  private static let lineMax = 8192
+
+  private let isJSON: Bool
+  private let rules: Rules
+  private let agent: AgentState
+  private let now = Clock.wallSeconds()
+  private var count = NotificationCount()
+  private var text = Text(capacity: 8 * lineMax)
+  private var why = Text(capacity: 4096)
+  /// Files in each of the directories.
+  private var files: InlineArray<3, UInt64> = .init(repeating: 0)
+
+  private init(_ agent: consuming AgentState, _ rules: Rules, isJSON: Bool) {
+    self.agent = agent
+    self.rules = rules
+    self.isJSON = isJSON
+  }
+
+  deinit { text.write(to: STDOUT_FILENO) }
+
+  @inline(never)
+  static func run(
+    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ config: borrowing Config,
+    _ arguments: borrowing Arguments
+  ) -> ExitStatus {
+    var list = QueueList(
+      AgentState(queue, config.status.pointer), config.courier.rules, isJSON: order.isJSON)
+    var status = ExitStatus.ok
+    for index in 0..<3 {
+      guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
+      let error = queue.forEach(in: place) { list.say($0) }
+      guard error != 0 else { continue }
+      list.flush()
+      status = QueueCommand.explain(error, place, arguments)
+    }
+    if !order.isJSON, status == .ok { list.saySum(order) }
+    return status
+  }
+
+  @inline(never)
+  private mutating func flush() {
+    text.write(to: STDOUT_FILENO)
+    text.clear()
+  }
+
+  // MARK: - A file
+
+  @inline(never)
+  private mutating func say(_ file: borrowing QueueFile) {
+    var found = NotificationCount.Result()
+    why.clear()
+    let code = explain(file, &found)
+    if isJSON { sayJSON(file, found, code) } else { sayLine(file, found) }
+    files[file.place.rawValue] += 1
+    if text.count > 7 * Self.lineMax { flush() }
+  }
+
+  /// Puts together why it is there. Returns a word for that which stays the same.
+  @inline(never)
+  private mutating func explain(
+    _ file: borrowing QueueFile, _ found: inout NotificationCount.Result
+  ) -> StaticString {
+    if file.place == .failed, explainFailure(file, &found) { return "failed" }
+    found = count.count(file, rules)
+    switch file.state(found, now: now) {
+    case .noFile:
+      why.append("left alone: it is no regular file")
+      return "no-file"
+    case .unfinishedName:
+      why.append("left alone: its name is that of a file which is not finished")
+      return "unfinished-name"
+    case .beingWritten:
+      why.append("somebody is writing it")
+      return "being-written"
+    case .unreadable(let error):
+      why.append("this user may not read it: ")
+      why.append(cString: clinux_error_text(error))
+      return "unreadable"
+    case .empty where file.place == .new:
+      why.append("it is empty: whoever makes it may be about to write it")
+      return "empty"
+    case .unfinished where file.place == .new:
+      why.append("it ends within a notification: somebody may be about to write on")
+      return "unfinished"
+    case .good, .empty, .unfinished: break
+    }
+    switch file.place {
+    case .new:
+      why.append(agent.words)
+      return agent.code
+    case .later: return explainDue(file)
+    case .failed:
+      why.append(
+        file.isWhole
+          ? "here as a whole: what was wrong is in the file without the last part of this name"
+          : "no file of the agent's")
+      return file.isWhole ? "whole" : "no-file"
+    }
+  }
+
+  @inline(never)
+  private mutating func explainDue(_ file: borrowing QueueFile) -> StaticString {
+    guard let due = file.due else {
+      why.append("no file of the agent's: it does not touch it")
+      return "no-file"
+    }
+    guard due > now else {
+      why.append("its time has come: ")
+      why.append(agent.words)
+      return "due"
+    }
+    why.append("not before ")
+    why.append(utc: UInt32(clamping: due))
+    why.append(", in ")
+    StatusCommand.duration(due - now, in: &why)
+    return "later"
+  }
+
+  /// Puts together the first reason; false: there is none.
+  @inline(never)
+  private mutating func explainFailure(
+    _ file: borrowing QueueFile, _ found: inout NotificationCount.Result
+  ) -> Bool {
+    var refusals = 0
+    var reason = Text(capacity: 2048)
+    let isWhole = file.forEachRefusal { refusal in
+      if refusals == 0 { reason.append(refusal.reason) }
+      refusals += 1
+    }
+    guard refusals > 0 else { return false }
+    found.notifications = refusals
+    found.isMore = !isWhole
+    why.append(reason)
+    return true
+  }
+
+  @inline(never)
+  private mutating func sayLine(_ file: borrowing QueueFile, _ found: NotificationCount.Result) {
+    if files[0] + files[1] + files[2] == 0 {
+      text.append("     AGE      SIZE  NOTIFICATIONS  NAME                            WHY\n")
+    }
+    let start = text.count
+    var field = Text(capacity: 64)
+    let age = now - file.changedAt
+    // By a clock that has been set back, or was not set then.
+    if age < 0 { field.append("?") } else { StatusCommand.duration(age, in: &field) }
+    pad(field, to: 8)
+    field.clear()
+    Self.append(size: file.size, to: &field)
+    pad(field, to: 10)
+    field.clear()
+    field.append(found.notifications)
+    if found.isMore { field.append("+") }
+    pad(field, to: 15)
+    text.append("  ")
+    QueueNames.append(file.name, to: &text)
+    while text.count - start < 65 { text.append(" ") }
+    text.append("  ")
+    text.append(printable: why)
+    text.append("\n")
+  }
+
+  @inline(never)
+  private mutating func pad(_ field: borrowing Text, to width: Int) {
+    for _ in field.count..<max(width, field.count) { text.append(" ") }
+    text.append(field)
+  }
+
+  /// In bytes, or with a unit of 1024.
+  private static func append(size: Int64, to text: inout Text) {
+    var size = size
+    var unit = 0
+    while size >= 10_000, unit < 4 {
+      size = (size + 512) / 1024
+      unit += 1
+    }
+    text.append(size)
+    let units: InlineArray<5, StaticString> = ["", "K", "M", "G", "T"]
+    text.append(units[unit])
+  }
+
+  @inline(never)
+  private mutating func sayJSON(
+    _ file: borrowing QueueFile, _ found: NotificationCount.Result, _ code: StaticString
+  ) {
+    text.append("{\"name\":")
+    QueueNames.append(json: file.name, to: &text)
+    text.append(",\"place\":\"")
+    text.append(file.place.name)
+    text.append("\",\"changed_at\":")
+    text.append(file.changedAt)
+    text.append(",\"age\":")
+    text.append(now - file.changedAt)
+    text.append(",\"size\":")
+    text.append(file.size)
+    text.append(",\"notifications\":")
+    text.append(found.notifications)
+    if found.isMore { text.append(",\"are_more\":true") }
+    if let due = file.due {
+      text.append(",\"due\":")
+      text.append(due)
+    }
+    text.append(",\"state\":\"")
+    text.append(code)
+    text.append("\",\"why\":")
+    text.append(json: why)
+    text.append("}\n")
+  }
+
+  @inline(never)
+  private mutating func saySum(_ order: QueueCommand.Order) {
+    var isFirst = true
+    for index in 0..<3 {
+      guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
+      if !isFirst { text.append(", ") }
+      isFirst = false
+      text.append(files[index])
+      switch place {
+      case .new: text.append(" waiting")
+      case .later: text.append(" for later")
+      case .failed: text.append(" failed")
+      }
+    }
+    text.append("\n")
+  }
+}
+
+/// Why nothing is delivered at present, as far as can be seen.
+struct AgentState: ~Copyable {
+  private(set) var code: StaticString = "agent"
+  private(set) var words = Text(capacity: 512)
+
+  @inline(never)
+  init(_ queue: borrowing Queue, _ status: UnsafePointer<CChar>) {
+    let isServed = queue.isServed()
+    guard isServed != false else {
+      code = "no-agent"
+      words.append("no agent is at work here: start tinypush run")
+      return
+    }
+    guard status.pointee != 0, let page = Self.read(status), page.isAlive else {
+      words.append(
+        isServed == nil
+          ? "this user may not know whether an agent is at work"
+          : "an agent is at work; what it does it says with the setting status")
+      return
+    }
+    switch StatusPage.Link(rawValue: page.link) {
+    case .up:
+      code = page.held == 0 ? "delivering" : "held"
+      words.append("it is its turn, or soon")
+    case .connecting:
+      code = "gateway"
+      words.append("waits for the gateway: connecting to ")
+      words.append(bytes: StatusCommand.words(page))
+    case .down, nil:
+      code = "gateway"
+      words.append("waits for the gateway: ")
+      words.append(bytes: StatusCommand.words(page))
+    }
+    if page.held & 1 != 0 {
+      words.append("; or is held, since what was delivered cannot be removed from new/")
+    }
+    if page.held & 2 != 0 { words.append("; or is held, since failed/ cannot be written to") }
+  }
+
+  private static func read(_ path: UnsafePointer<CChar>) -> StatusPage? {
+    do throws(StatusPage.Problem) {
+      return try StatusPage.read(path)
+    } catch {
+      return nil
+    }
+  }
+}

@@ -1,0 +1,192 @@
+import CLinux
+import TinyPush
+
+/// `tinypush queue retry`: what was refused is sent again.
+struct QueueRetry: ~Copyable {
+  /// So many reasons are said of a file; the file has the others.
+  private static let saidMax = 20
+
+  private let isJSON: Bool
+  private var retry: Retry
+  private var text = Text(capacity: 65_536)
+  private var status = ExitStatus.ok
+
+  private init(_ retry: consuming Retry, isJSON: Bool) {
+    self.retry = retry
+    self.isJSON = isJSON
+  }
+
+  deinit { text.write(to: STDOUT_FILENO) }
+
+  @inline(never)
+  static func run(
+    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ config: borrowing Config,
+    _ arguments: borrowing Arguments
+  ) -> ExitStatus {
+    withUnsafePointer(to: config) { config in
+      var error: Int32 = 0
+      guard let retry = Retry(config, error: &error) else {
+        return QueueCommand.explain(error, .failed, arguments)
+      }
+      var order = order
+      order.places = 1 << UInt8(QueuePlace.failed.rawValue)
+      var run = QueueRetry(retry, isJSON: order.isJSON)
+      run.run(queue, order, arguments)
+      return run.status
+    }
+  }
+
+  @inline(never)
+  private mutating func run(
+    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments
+  ) {
+    if order.isAll {
+      let error = queue.forEach(in: .failed) { file in
+        if !retry.isCompanion(file) { again(file, arguments) }
+      }
+      if error != 0 { status = QueueCommand.explain(error, .failed, arguments) }
+      return
+    }
+    let reading = QueueNames.forEach(order, arguments) { name in
+      var message = Text()
+      do throws(ExitStatus) {
+        let file = try QueueNames.find(name, queue, order, message: &message)
+        again(file, arguments)
+      } catch {
+        flush()
+        status = arguments.fail(error, message)
+      }
+    }
+    if reading != .ok { status = reading }
+  }
+
+  @inline(never)
+  private mutating func flush() {
+    text.write(to: STDOUT_FILENO)
+    text.clear()
+  }
+
+  // MARK: - A file
+
+  @inline(never)
+  private mutating func again(_ file: borrowing QueueFile, _ arguments: borrowing Arguments) {
+    var reasons = Text(capacity: 32_768)
+    var said = 0
+    let isJSON = isJSON
+    do throws(Retry.Problem) {
+      let result = try retry.retry(file) { why, line in
+        said += 1
+        guard said <= Self.saidMax else { return }
+        if isJSON {
+          if said > 1 { reasons.append(",") }
+          reasons.append("{\"line\":")
+          reasons.append(line)
+          reasons.append(",\"why\":")
+          reasons.append(json: why)
+          reasons.append("}")
+        } else {
+          reasons.append("  stays")
+          if line > 0 {
+            reasons.append(", line ")
+            reasons.append(line)
+          }
+          reasons.append(": ")
+          reasons.append(printable: why)
+          reasons.append("\n")
+        }
+      }
+      if result.left > 0, status == .ok { status = .dataRefused }
+      if isJSON { sayJSON(file, result, reasons) } else { say(file, result, reasons, said) }
+      flush()
+    } catch {
+      flush()
+      status = explain(error, file, arguments)
+    }
+  }
+
+  @inline(never)
+  private mutating func say(
+    _ file: borrowing QueueFile, _ result: Retry.Result, _ reasons: borrowing Text, _ said: Int
+  ) {
+    QueueNames.append(file.name, to: &text)
+    text.append(": ")
+    if result.isFileSent {
+      text.append("sent again, the whole file")
+      if result.sent > 0 {
+        text.append(", and ")
+        text.append(result.sent)
+      }
+    } else {
+      text.append(result.sent)
+      text.append(" sent again")
+    }
+    if retry.sentName.count > 0 {
+      text.append(" as ")
+      text.append(printable: retry.sentName)
+    }
+    if result.left > 0 {
+      text.append(", ")
+      text.append(result.left)
+      text.append(result.left == 1 ? " stays" : " stay")
+    }
+    text.append("\n")
+    text.append(reasons)
+    if said > Self.saidMax {
+      text.append("  and ")
+      text.append(said - Self.saidMax)
+      text.append(" more\n")
+    }
+  }
+
+  @inline(never)
+  private mutating func sayJSON(
+    _ file: borrowing QueueFile, _ result: Retry.Result, _ reasons: borrowing Text
+  ) {
+    text.append("{\"name\":")
+    QueueNames.append(json: file.name, to: &text)
+    text.append(",\"sent\":")
+    text.append(result.sent)
+    text.append(",\"is_file_sent\":")
+    text.append(result.isFileSent ? "true" : "false")
+    if retry.sentName.count > 0 {
+      text.append(",\"as\":")
+      text.append(json: retry.sentName)
+    }
+    text.append(",\"left\":")
+    text.append(result.left)
+    text.append(",\"reasons\":[")
+    text.append(reasons)
+    text.append("]}\n")
+  }
+
+  @inline(never)
+  private func explain(
+    _ problem: Retry.Problem, _ file: borrowing QueueFile, _ arguments: borrowing Arguments
+  ) -> ExitStatus {
+    var message = Text()
+    QueueNames.append(file.name, to: &message)
+    message.append(": ")
+    switch problem {
+    case .gone:
+      message.append("is not in failed/ any more")
+      return arguments.fail(.noInput, message)
+    case .busy:
+      message.append("somebody else retries it just now")
+      return arguments.fail(.tryLater, message)
+    case .interrupted:
+      message.append(
+        "a retry of it was cut short, and what it left is there under this name with .retry behind it: retry that first"
+      )
+      return arguments.fail(.tryLater, message)
+    case .failed(let error):
+      message.append(cString: clinux_error_text(error))
+      message.append("; nothing of it is lost")
+      return arguments.fail(
+        error == EACCES || error == EPERM ? .noPermission : .inputOutput, message)
+    case .cannotWrite(let problem):
+      message.append(cString: clinux_error_text(problem.number))
+      message.append(", in the spool's tmp/, new/ or failed/; nothing of it is lost")
+      return arguments.fail(problem.status, message)
+    }
+  }
+}

@@ -1,0 +1,148 @@
+import CLinux
+import TinyPush
+
+/// `tinypush queue show`: what is in files of the spool, such that a terminal takes it for nothing else.
+struct QueueShow: ~Copyable {
+  private let input = FixedBuffer<UInt8>(capacity: 16_384)
+  private var text = Text(capacity: 65_536)
+  private var shown = 0
+
+  deinit { text.write(to: STDOUT_FILENO) }
+
+  @inline(never)
+  static func run(
+    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments
+  ) -> ExitStatus {
+    var show = QueueShow()
+    var status = ExitStatus.ok
+    if order.isAll {
+      for index in 0..<3 {
+        guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
+        let error = queue.forEach(in: place) { show.say($0, &status, arguments) }
+        if error != 0 { status = QueueCommand.explain(error, place, arguments) }
+      }
+      return status
+    }
+    let reading = QueueNames.forEach(order, arguments) { name in
+      var message = Text()
+      do throws(ExitStatus) {
+        let file = try QueueNames.find(name, queue, order, message: &message)
+        show.say(file, &status, arguments)
+      } catch {
+        show.flush()
+        status = arguments.fail(error, message)
+      }
+    }
+    return reading == .ok ? status : reading
+  }
+
+  @inline(never)
+  private mutating func flush() {
+    text.write(to: STDOUT_FILENO)
+    text.clear()
+  }
+
+  @inline(never)
+  private mutating func say(
+    _ file: borrowing QueueFile, _ status: inout ExitStatus, _ arguments: borrowing Arguments
+  ) {
+    if shown > 0 { text.append("\n") }
+    shown += 1
+    text.append("==> ")
+    text.append(file.place.name)
+    text.append("/")
+    QueueNames.append(file.name, to: &text)
+    text.append(" <==\n")
+    if file.place == .failed { sayReasons(file) }
+    var offset: Int64 = 0
+    var kept = 0
+    var last: UInt8 = 0x0A
+    while true {
+      let count = file.read(input.room(from: kept), at: offset)
+      guard count >= 0 else {
+        flush()
+        var message = Text()
+        QueueNames.append(file.name, to: &message)
+        message.append(": ")
+        message.append(cString: clinux_error_text(Int32(-count)))
+        status = arguments.fail(count == -Int(EACCES) ? .noPermission : .inputOutput, message)
+        return
+      }
+      offset += Int64(count)
+      let bytes = input.looseSpan(0..<kept + count)
+      let taken = append(bytes, isWhole: count == 0)
+      if taken > 0 { last = bytes[taken - 1] }
+      kept = bytes.count - taken
+      input.move(from: taken, to: 0, count: kept)
+      if count == 0 { break }
+    }
+    if last != 0x0A { text.append("\n") }
+  }
+
+  /// The reasons in a file of `failed/`, before its lines.
+  @inline(never)
+  private mutating func sayReasons(_ file: borrowing QueueFile) {
+    let isWhole = file.forEachRefusal { refusal in
+      text.append("refused: ")
+      text.append(printable: refusal.reason)
+      if refusal.line > 0 {
+        text.append(" (line ")
+        text.append(refusal.line)
+        text.append(")")
+      }
+      if refusal.token.count > 0 {
+        text.append(" (token ")
+        text.append(refusal.token)
+        text.append(")")
+      }
+      text.append("\n")
+      if text.count > 32_768 { flush() }
+    }
+    if !isWhole { text.append("and more\n") }
+  }
+
+  /// Appends text as a person can read it: what would steer a terminal, turn its lines around or is no UTF-8 comes as `\xNN`.
+  ///
+  /// - Returns: how many bytes of it are done; the rest is the beginning of a character.
+  @inline(never)
+  private mutating func append(_ bytes: Span<UInt8>, isWhole: Bool) -> Int {
+    var index = 0
+    while index < bytes.count {
+      if text.count > 60_000 { flush() }
+      let byte = bytes[index]
+      if byte == 0x0A || byte == 0x09 || byte >= 0x20 && byte < 0x7F {
+        text.append(byte: byte)
+        index += 1
+        continue
+      }
+      // A line end of two bytes, or a character, may go on in what is read next.
+      if !isWhole, bytes.count - index < 4, byte >= 0x80 || byte == 0x0D { return index }
+      let length = byte < 0x80 ? 0 : UTF8Sequence.length(in: bytes, at: index)
+      if byte == 0x0D, index + 1 < bytes.count, bytes[index + 1] == 0x0A {
+        index += 1
+      } else if length > 0, !Self.steers(bytes, at: index) {
+        text.append(bytes: bytes.extracting(index..<index + length))
+        index += length
+      } else {
+        text.append(printable: bytes.extracting(index..<index + max(length, 1)))
+        index += max(length, 1)
+      }
+    }
+    return index
+  }
+
+  /// Whether a character of two to four bytes is one that does something and shows nothing: the C1 controls, and what says in
+  /// which direction to write (Unicode Standard Annex 9, section 2).
+  private static func steers(_ bytes: Span<UInt8>, at index: Int) -> Bool {
+    let second = bytes[index + 1]
+    switch bytes[index] {
+    case 0xC2: return second < 0xA0
+    case 0xD8: return second == 0x9C
+    case 0xE2 where second == 0x80:
+      let third = bytes[index + 2]
+      return third == 0x8E || third == 0x8F || third >= 0xA8 && third <= 0xAE
+    case 0xE2 where second == 0x81: return bytes[index + 2] >= 0xA6 && bytes[index + 2] <= 0xA9
+    default: return false
+    }
+  }
+}

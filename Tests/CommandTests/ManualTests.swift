@@ -1,0 +1,180 @@
+import Foundation
+import Testing
+
+/// What `--help` says, the manual pages and the completions, held against each other.
+@Suite struct ManualTests {
+  /// A command, and what its `--help` says of it.
+  struct Command: Sendable, CustomTestStringConvertible {
+    let words: [String]
+    let help: String
+    var name: String { words.joined(separator: " ") }
+    var testDescription: String { name }
+
+    /// Long options.
+    var options: Set<String> {
+      Set(help.matches(of: #/(?m)^  (?:-\w, )?(--[a-z-]+)/#).map { String($0.1) })
+    }
+
+    /// What stands before the options, where it has a choice of what to do.
+    var verbs: Set<String> {
+      let head = help.split(separator: "\n  -", maxSplits: 1)[0]
+      return Set(head.matches(of: #/(?m)^  ([a-z]+) /#).map { String($0.1) })
+    }
+  }
+
+  /// All there are, those of the sandbox's devices among them.
+  static let commands = Result {
+    let names = try help([]).matches(of: #/(?m)^  ([a-z]+) /#).map { String($0.1) }
+    return try names.flatMap { name in
+      let command = Command(words: [name], help: try help([name]))
+      let below = command.help.contains("tinypush sandbox device") ? ["device"] : []
+      return try [command] + below.map { Command(words: [name, $0], help: try help([name, $0])) }
+    }
+  }
+
+  private static func help(_ words: [String]) throws -> String {
+    let box = try Box()
+    defer { box.end() }
+    return try box.run(Build.command(Build.host) + words + ["--help"]).output
+  }
+
+  private static let common: Set = ["--config", "--help"]
+
+  // MARK: - Manual pages
+
+  /// The part of tinypush(1) that has this title.
+  private func section(_ title: String) throws -> String {
+    let page = try String(contentsOfFile: Build.package + "/board/man/tinypush.1", encoding: .utf8)
+    let parts = page.components(separatedBy: "\n.S")
+    let part = parts.first { $0.hasPrefix("s \(title)\n") || $0.hasPrefix("h \(title)\n") }
+    return try #require(part, "there is no \(title) in tinypush(1)")
+  }
+
+  @Test func `the manual has each command with all of its options, and no other`() throws {
+    for command in try Self.commands.get() {
+      let text = try section("tinypush " + command.name)
+      let items = text.split(separator: "\n").filter { $0.hasPrefix(".It") }.joined(separator: "\n")
+      let found = items.matches(of: #/Fl Fl ([a-z-]+)/#).map { "--" + $0.1 }
+      #expect(Set(found) == command.options.subtracting(Self.common), "\(command.name)")
+      let verbs = items.matches(of: #/(?m)^\.It Cm ([a-z]+)/#).map { String($0.1) }
+      #expect(Set(verbs) == command.verbs, "\(command.name)")
+    }
+    for option in Self.common {
+      #expect(try section("DESCRIPTION").contains("Fl Fl " + option.dropFirst(2)))
+    }
+  }
+
+  @Test func `the manual has each setting, and no other`() throws {
+    let page = try String(
+      contentsOfFile: Build.package + "/board/man/tinypush.conf.5", encoding: .utf8)
+    let found = page.matches(of: #/(?m)^\.It Ic (.*)$/#)
+      .flatMap { $0.1.split(separator: " , ").map(String.init) }
+    #expect(try Set(found) == Self.settings())
+  }
+
+  /// The keys of the configuration, as the source has them.
+  private static func settings() throws -> Set<String> {
+    let source = try String(
+      contentsOfFile: Build.package + "/Sources/TinyPush/Agent/Config.swift", encoding: .utf8)
+    let names = try #require(source.firstMatch(of: #/static var names:[^{]*\{([^}]*)\}/#)).1
+    return Set(names.matches(of: #/"([a-z-]+)"/#).map { String($0.1) })
+  }
+
+  @Test func `the pages are well formed`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let directory = Build.package + "/board/man"
+    for page in try FileManager.default.contentsOfDirectory(atPath: directory) {
+      let lint = try box.run(["mandoc", "-Tlint", "-Wstyle", "\(directory)/\(page)"])
+      // Of pages of others, which may not be there.
+      let words = (lint.output + lint.errors).split(separator: "\n").filter {
+        !$0.contains("mandoc.db") && !$0.contains("referenced manual not found")
+      }
+      #expect(words == [], "\(page)")
+    }
+  }
+
+  // MARK: - Completions
+
+  /// What bash would offer for the last of these words.
+  private func bash(_ words: [String], in box: Box) throws -> [String] {
+    let completed = try box.run(
+      [
+        "bash", "-c",
+        """
+        compopt() { :; }
+        source \(Build.package)/board/completions/tinypush.bash
+        complete -p tinypush >/dev/null || exit
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        _tinypush "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+        printf '%s\\n' "${COMPREPLY[@]}"
+        """, "bash",
+      ] + words)
+    #expect(completed.errors == "")
+    return completed.output.split(separator: "\n").map(String.init)
+  }
+
+  /// What zsh would be told there is for the last of these words.
+  private func zsh(_ words: [String], in box: Box) throws -> String {
+    let completed = try box.run(
+      [
+        "zsh", "-f", "-c",
+        """
+        _arguments() { print -rl -- "$@" }
+        _describe() { print -rl -- ${(P)argv[-1]} }
+        words=("$@") CURRENT=$#
+        complete() { source \(Build.package)/board/completions/_tinypush }
+        complete
+        """, "zsh",
+      ] + words)
+    #expect(completed.errors == "")
+    return completed.output
+  }
+
+  @Test func `bash completes all commands, what they do and their options`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let program = "\(Build.directory)/\(Build.host)/tinypush"
+    let commands = try Self.commands.get()
+    let names = Set(commands.map { $0.words[0] })
+    #expect(try Set(bash([program, ""], in: box)) == names.union(["--help", "--version"]))
+    for command in commands {
+      let offered = try Set(bash([program] + command.words + ["--"], in: box))
+      #expect(offered == command.options, "\(command.name)")
+      let verbs = try Set(bash([program] + command.words + [""], in: box))
+      #expect(verbs.isSuperset(of: command.verbs), "\(command.name)")
+    }
+    #expect(try bash([program, "run", "-o", "confi"], in: box) == ["confirm="])
+    #expect(try bash([program, "run", "-o", "confirm", "=", "b"], in: box) == ["barrier"])
+    #expect(try bash([program, "send", "--priority", ""], in: box) == ["10", "5"])
+    #expect(try bash([program, "check", "--config", "/etc/host"], in: box).contains("/etc/hosts"))
+    #expect(
+      try bash([program, "check", "--config", "=", "/etc/host"], in: box).contains("/etc/hosts"))
+    let settings = try bash([program, "run", "-o", ""], in: box).map { $0.dropLast() }
+    #expect(try Set(settings.map(String.init)) == Self.settings())
+  }
+
+  @Test func `zsh completes all commands, what they do and their options`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let program = "\(Build.directory)/\(Build.host)/tinypush"
+    let commands = try Self.commands.get()
+    let first = try zsh([program, ""], in: box)
+    for command in commands {
+      #expect(first.contains("\n\(command.words[0]):") || first.hasPrefix("\(command.words[0]):"))
+    }
+    for command in commands {
+      let told = try zsh([program] + command.words + ["-"], in: box)
+      let options = told.matches(of: #/(?m)^\*(--[a-z-]+?)(?:=-?)?\[/#).map { String($0.1) }
+      #expect(Set(options) == command.options, "\(command.name)")
+      guard !command.verbs.isEmpty else { continue }
+      let verbs = try zsh([program] + command.words + [""], in: box)
+        .matches(of: #/(?m)^([a-z]+):/#).map { String($0.1) }
+      #expect(Set(verbs) == command.verbs, "\(command.name)")
+    }
+    let settings = try String(
+      contentsOfFile: Build.package + "/board/completions/_tinypush", encoding: .utf8
+    ).firstMatch(of: #/settings='([^']*)'/#)?.1.split { $0.isWhitespace }.map(String.init)
+    #expect(try Set(settings ?? []) == Self.settings())
+  }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import Testing
+
+/// The Debian packages and what is in them; `make debtest` installs and uses one.
+@Suite struct PackageTests {
+  private static let boards = ["amd64", "arm64", "armhf"]
+
+  /// Packages whatever is in the box's directory.
+  private func package(_ architecture: String, in box: Box, as name: String = "packages") throws
+    -> String
+  {
+    let made = try box.run(
+      [Build.package + "/board/deb", architecture, box.path + "/" + name])
+    guard made.status == 0 else { throw Failure(made.errors) }
+    return made.output.trimmingCharacters(in: .newlines)
+  }
+
+  @Test(arguments: boards)
+  func `the same input makes the same package`(architecture: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let first = try package(architecture, in: box)
+    let second = try package(architecture, in: box, as: "again")
+    #expect(FileManager.default.contentsEqual(atPath: first, andPath: second))
+  }
+
+  @Test(arguments: boards)
+  func `lintian has nothing to say of a package`(architecture: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let lintian = try box.run(
+      ["lintian", "--fail-on", "error,warning", "--allow-root", package(architecture, in: box)],
+      within: 120)
+    #expect(lintian.status == 0)
+    #expect(lintian.output == "")
+  }
+
+  /// The packages of Debian 12 in which the libraries are.
+  private static let libraries = [
+    "libc.so.6": "libc6", "libinih.so.1": "libinih1", "libmbedcrypto.so.7": "libmbedcrypto7",
+    "libmbedtls.so.14": "libmbedtls14", "libmbedx509.so.1": "libmbedx509-1",
+  ]
+
+  @Test(arguments: boards)
+  func `a package depends on the libraries that its program needs`(architecture: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let file = try package(architecture, in: box)
+    try box.run(["dpkg-deb", "--extract", file, box.path + "/tree"])
+    let program = box.path + "/tree/usr/bin/tinypush"
+    let needed = try box.run(["readelf", "--dynamic", program]).output
+      .matches(of: #/\(NEEDED\).*\[(.*)\]/#).map { String($0.1) }
+      .filter { !$0.hasPrefix("ld-linux") }
+    let depends = try box.run(["dpkg-deb", "--field", file, "Depends"]).output
+      .split(separator: ",").compactMap { $0.split(whereSeparator: \.isWhitespace).first }
+      .map(String.init).filter { $0.hasPrefix("lib") }
+    #expect(Set(needed.map { Self.libraries[$0] ?? $0 }) == Set(depends))
+    // Debian 12 has glibc 2.36.
+    let versions = try box.run(["readelf", "--version-info", program]).output
+      .matches(of: #/GLIBC_2\.([0-9]+)/#).compactMap { Int($0.1) }
+    #expect(versions.max() ?? 0 <= 36)
+  }
+
+  @Test func `a package has what belongs to the program`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let file = try package(Build.host, in: box)
+    let listed = try box.run(["dpkg-deb", "--contents", file]).output
+    let files = Set(listed.split(separator: "\n").map { String($0.split(separator: " ").last!) })
+    for name in [
+      "etc/tinypush/tinypush.conf", "etc/tinypush/recipients/", "usr/bin/tinypush",
+      "usr/lib/sysusers.d/tinypush.conf", "usr/lib/tmpfiles.d/tinypush.conf",
+      "usr/share/bash-completion/completions/tinypush", "usr/share/doc/tinypush/README.md.gz",
+      "usr/share/doc/tinypush/copyright", "usr/share/man/man1/tinypush.1.gz",
+      "usr/share/man/man5/tinypush-notification.5.gz", "usr/share/man/man5/tinypush.conf.5.gz",
+      "usr/share/man/man7/tinypush-protocol.7.gz", "usr/share/man/man8/tinypush.service.8.gz",
+      "usr/share/zsh/vendor-completions/_tinypush",
+    ] + Self.units.map({ "usr/lib/systemd/system/" + $0 }) {
+      #expect(files.contains("./" + name), "\(name)")
+    }
+    let configuration = try box.run(["dpkg-deb", "--info", file, "conffiles"]).output
+    #expect(configuration == "/etc/tinypush/tinypush.conf\n")
+    let version = try box.run(["dpkg-deb", "--field", file, "Version"]).output
+    let program = try box.tinypush("--version").output
+    #expect("tinypush " + version == program)
+  }
+
+  // MARK: - Units
+
+  private static let units = [
+    "tinypush.service", "tinypush@.service", "tinypush-feedback.service",
+    "tinypush-feedback@.service", "tinypush-feedback.timer", "tinypush-feedback@.timer",
+  ]
+
+  /// The units, copied with this machine's build as their program.
+  private func copyUnits(_ box: Box) throws {
+    for unit in Self.units {
+      let text = try String(
+        contentsOfFile: "\(Build.package)/board/systemd/\(unit)", encoding: .utf8)
+      let program = "\(Build.directory)/\(Build.host)/tinypush"
+      try box.write(text.replacing("/usr/bin/tinypush", with: program), to: unit)
+    }
+  }
+
+  @Test func `the units are well formed`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try copyUnits(box)
+    let names = Self.units.map { "\(box.path)/" + $0.replacing("@.", with: "@app.") }
+    for unit in Self.units where unit.contains("@") {
+      symlink(unit, "\(box.path)/" + unit.replacing("@.", with: "@app."))
+    }
+    let verified = try box.run(["systemd-analyze", "verify", "--man=no"] + names)
+    #expect(verified.status == 0)
+    let words = (verified.output + verified.errors).split(separator: "\n")
+      .filter { $0.contains("tinypush") }
+    #expect(words == [])
+  }
+
+  @Test(arguments: units.filter { $0.hasSuffix(".service") })
+  func `a service is exposed to little`(unit: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let path = "\(Build.package)/board/systemd/\(unit)"
+    let judged = try box.run(
+      ["systemd-analyze", "security", "--offline=true", "--threshold=12", path])
+    #expect(judged.status == 0, "\(judged.output.suffix(200))")
+  }
+
+  @Test func `all services have the same sandbox`() throws {
+    let sandboxes = try Self.units.filter { $0.hasSuffix(".service") }.map { unit in
+      let text = try String(
+        contentsOfFile: "\(Build.package)/board/systemd/\(unit)", encoding: .utf8)
+      let start = try #require(text.range(of: "# The sandbox")).lowerBound
+      return text[start...].components(separatedBy: "\n\n")[0]
+        .trimmingCharacters(in: .newlines)
+    }
+    #expect(Set(sandboxes).count == 1)
+    #expect(sandboxes[0].contains("SystemCallFilter="))
+  }
+}

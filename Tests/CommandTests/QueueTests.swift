@@ -1,0 +1,418 @@
+import Foundation
+import Testing
+
+/// `tinypush queue`: what lies in the spool, and what is to become of it.
+@Suite struct QueueTests {
+  private func queue(_ box: Box, _ arguments: String..., input: String? = nil) throws -> Child {
+    try box.run(
+      Build.command(Build.host) + ["queue"] + arguments + settings(box), input: input)
+  }
+
+  private func settings(_ box: Box) -> [String] {
+    ["spool=\(box.spool)", "recipients=\(box.path)/recipients", "state=\(box.path)/state"]
+      .flatMap { ["-o", $0] }
+  }
+
+  /// The same, watched by Tests/Tools/traced.py.
+  private func traced(_ box: Box, _ arguments: String...) throws -> Child {
+    let program = "\(Build.directory)/\(Build.host)/tinypush"
+    var (options, words) = ([String](), arguments)
+    if arguments[0] == "--kill-at" {
+      (options, words) = (Array(arguments[..<2]), Array(arguments[2...]))
+    }
+    return try box.run(
+      ["python3", Build.tools + "/traced.py"] + options + [program] + words + settings(box),
+      within: 300)
+  }
+
+  /// What the last line says of a command that was watched: kilobytes at most, and system calls.
+  private func sums(_ child: Child) throws -> [Int] {
+    try #require(child.errors.split(separator: "\n").last).split(separator: " ").map {
+      try #require(Int($0))
+    }
+  }
+
+  private func peak(_ child: Child) throws -> Int { try sums(child)[0] }
+
+  private func notification(_ alert: String, _ members: String) -> String {
+    #"{"payload":{"aps":{"alert":"\#(alert)"}},\#(members)}"#
+  }
+
+  /// A line of `failed/`.
+  private func refusal(_ notification: String, _ members: String = "") -> String {
+    #"{"reason":"it was refused","file":"x",\#(members)"offset":0,"line":7,"column":1,"notification":\#(notification)}"#
+      + "\n"
+  }
+
+  /// What is in the files of a directory of the spool, by their names.
+  private func texts(_ box: Box, _ directory: String) -> [String: String] {
+    Dictionary(
+      uniqueKeysWithValues: box.names(in: directory).map {
+        ($0, box.text("spool/\(directory)/\($0)"))
+      })
+  }
+
+  // MARK: - list
+
+  @Test func `each file is listed in its order, with why it is there`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.drop(line(1) + line(2), as: "b")
+    try box.drop(line(1), as: "a\u{1B}[31m\nb")
+    try box.drop(#"{"token""#, as: "c")
+    try box.drop("", as: "d")
+    try box.drop(line(1), as: "e.tmp")
+    try box.drop(line(1), as: ".hidden")
+    mkdir(box.spool + "/new/f", 0o755)
+    let open = try #require(fopen(box.spool + "/new/g", "w"))
+    defer { fclose(open) }
+    let later = "4000000000.0000000000000000.0123456789abcdef.b"
+    try box.write(line(1), to: "spool/later/\(later)")
+    try box.write(refusal(line(1).dropLast() + "") + "{}\n", to: "spool/failed/b")
+    try box.write(line(1), to: "spool/failed/h.unread")
+    let listed = try queue(box, "list", "--json")
+    #expect(listed.status == 0, "\(listed.errors)")
+    let files = try objects(listed.output)
+    let expected = [
+      ["a\u{1B}[31m\nb", "new", "no-agent", 1], ["b", "new", "no-agent", 2],
+      ["c", "new", "unfinished", 1], ["d", "new", "empty", 0],
+      ["e.tmp", "new", "unfinished-name", 1],
+      ["f", "new", "no-file", 0], ["g", "new", "being-written", 0], [later, "later", "later", 1],
+      ["b", "failed", "failed", 1], ["h.unread", "failed", "whole", 1],
+    ]
+    #expect(files.count == expected.count)
+    for (file, row) in zip(files, expected) {
+      #expect(file["name"] as? String == row[0] as? String)
+      #expect(file["place"] as? String == row[1] as? String)
+      #expect(file["state"] as? String == row[2] as? String)
+      #expect(file["notifications"] as? Int == row[3] as? Int)
+      #expect(file["why"] as? String != "")
+    }
+    #expect(files[1]["size"] as? Int == (line(1) + line(2)).utf8.count)
+    #expect(files[7]["due"] as? Int == 4_000_000_000)
+    #expect(files[8]["why"] as? String == "it was refused")
+    let said = try queue(box)
+    #expect(said.status == 0)
+    #expect(said.output.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F || $0 == 0x0A })
+    #expect(said.output.contains("not before 2096-10-02T07:06:40Z"))
+    #expect(said.output.hasSuffix("\n7 waiting, 1 for later, 2 failed\n"))
+    #expect(try queue(box, "--later").output.hasSuffix("\n1 for later\n"))
+  }
+
+  @Test func `what waits for the gateway says so while the agent does`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.drop(line(1), as: "a")
+    let page = "status=\(box.path)/status"
+    let agent = try box.start(
+      Build.command(Build.host) + ["run"] + box.settings(1, [page, "connect-timeout=1s"]))
+    try agent.line("cannot", in: .errors)
+    func state(_ arguments: String...) throws -> [String: Any] {
+      let listed = try box.run(
+        Build.command(Build.host) + ["queue", "--json", "-o", "spool=" + box.spool] + arguments)
+      return try #require(objects(listed.output).first)
+    }
+    let waiting = try state("-o", page)
+    #expect(waiting["state"] as? String == "gateway")
+    #expect((waiting["why"] as? String)?.contains("localhost:1") == true)
+    let unknown = try state()
+    #expect(unknown["state"] as? String == "agent")
+    #expect(try agent.terminate() == 0)
+    #expect(try state("-o", page)["state"] as? String == "no-agent")
+    let gateway = try Gateway(in: box)
+    let other = try box.agent(gateway, [page, "settle=1h"])
+    try gateway.accepts("Tank low")
+    #expect(try state("-o", page)["state"] as? String == "delivering")
+    other.kill()
+  }
+
+  @Test func `however many files there are, they take little memory and come in their order`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    // So many do not fit what is kept of their names at a time.
+    let count = 30_000
+    let tail = String(repeating: "x", count: 200)
+    for number in 1...count {
+      try writeFile("{}", to: "\(box.spool)/new/\(number * 7919 % 1_000_003 + 1_000_000)\(tail)")
+    }
+    let listed = try traced(box, "queue", "--json")
+    #expect(listed.status == 0)
+    let names = try listed.output.split(separator: "\n").map { line in
+      try #require(Int(line.dropFirst(#"{"name":""#.count).prefix(7)))
+    }
+    #expect(names.count == count)
+    #expect(zip(names, names.dropFirst()).allSatisfy { $0 < $1 })
+    #expect(try peak(listed) < 8192)
+    let dropped = try traced(box, "queue", "drop", "--all")
+    #expect(dropped.status == 0)
+    #expect(try peak(dropped) < 8192)
+    #expect(box.names(in: "new").count == 0)
+  }
+
+  // MARK: - show
+
+  @Test func `what is shown does nothing to a terminal`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let text = "ä☀\t\u{1B}[31m \u{9B}2J \u{202E}drawkcab \u{7F}\r\nlone\rreturn"
+    try box.drop(text, as: "a")
+    try box.write(
+      refusal(notification("ä", #""token":"\#(token(1))""#)), to: "spool/failed/b")
+    let shown = try queue(box, "show", "a", "b")
+    #expect(shown.status == 0)
+    let expected = #"""
+      ==> new/a <==
+      ä☀	\x1b[31m \xc2\x9b2J \xe2\x80\xaedrawkcab \x7f
+      lone\x0dreturn
+
+      ==> failed/b <==
+      refused: it was refused (line 7)
+
+      """#
+    #expect(shown.output.hasPrefix(expected), "\(shown.output)")
+    #expect(shown.output.hasSuffix("\n" + box.text("spool/failed/b")))
+    #expect(try queue(box, "show", "c").status == 66)
+  }
+
+  @Test func `a character may lie across what is read at a time`() throws {
+    let box = try Box()
+    defer { box.end() }
+    for shift in 0..<4 {
+      let text = String(repeating: "x", count: shift) + String(repeating: "☀", count: 20_000)
+      try box.drop(text, as: "a")
+      #expect(try queue(box, "show", "a").output == "==> new/a <==\n\(text)\n")
+    }
+  }
+
+  // MARK: - Names
+
+  @Test func `names that lead elsewhere are refused, and those that are said are understood`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    try box.write(line(1), to: "spool/outside")
+    for name in [
+      "../outside", "/etc/passwd", ".", "..", ".lock", "new/a", "", #"\x2e\x2e\x2foutside"#,
+    ] {
+      let dropped = try queue(box, "drop", name)
+      #expect([64, 66].contains(dropped.status), "\(name): \(dropped.errors)")
+    }
+    #expect(box.text("spool/outside") == line(1))
+    try box.drop(line(1), as: "a\n\u{1B}b")
+    try box.drop(line(1), as: "spaces in it ")
+    try box.drop(line(1), as: "c\nd")
+    let listed = try queue(box, "list")
+    #expect(listed.output.contains(#"a\x0a\x1bb"#))
+    let dropped = try queue(box, "drop", "-", input: "a\\x0a\\x1bb\n\nspaces in it \n")
+    #expect(dropped.status == 0, "\(dropped.errors)")
+    #expect(box.names(in: "new") == ["c\nd"])
+    #expect(try queue(box, "drop", "--null", "-", input: "c\nd\0").status == 0)
+    #expect(box.names(in: "new") == [])
+  }
+
+  @Test(arguments: [
+    ["lits"], ["list", "a"], ["drop"], ["drop", "a", "--all"], ["show", "a", "--json"],
+    ["retry", "a", "--waiting"],
+  ])
+  func `what is asked for wrongly is said`(arguments: [String]) throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.drop(line(1), as: "a")
+    let said = try box.run(
+      Build.command(Build.host) + ["queue"] + arguments + settings(box))
+    #expect(said.status == 64)
+    #expect(said.errors.hasPrefix("tinypush queue: "))
+    #expect(box.names(in: "new") == ["a"])
+  }
+
+  @Test func `a spool that is not there is named`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let said = try box.tinypush("queue", "-o", "spool=/nowhere")
+    #expect(said.status == 66)
+    #expect(said.errors.contains("/nowhere"))
+  }
+
+  // MARK: - drop
+
+  @Test func `what is dropped is gone, and the rest stays`() throws {
+    let box = try Box()
+    defer { box.end() }
+    for name in ["a", "b", "c"] { try box.drop(line(1), as: name) }
+    try box.write(refusal("{}"), to: "spool/failed/a")
+    let ambiguous = try queue(box, "drop", "a")
+    #expect(ambiguous.status == 64)
+    #expect(ambiguous.errors.contains("--waiting, --later or --failed"))
+    #expect(try queue(box, "drop", "a", "--failed").status == 0)
+    #expect(box.names(in: "failed") == [])
+    let some = try queue(box, "drop", "b", "none", "--json")
+    #expect(some.status == 66)
+    try #expect(objects(some.output).map { $0["name"] as? String } == ["b"])
+    #expect(box.names(in: "new") == ["a", "c"])
+    try box.drop(line(1), as: "d.part")
+    #expect(try queue(box, "drop", "--all").status == 0)
+    #expect(box.names(in: "new") == ["d.part"])
+  }
+
+  @Test func `what is dropped beside the agent may arrive, and that is said`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    try box.drop(line(1, "first"), as: "a")
+    try gateway.accepts("first")
+    agent.signal(SIGSTOP)
+    try box.drop(line(2, "second"), as: "b")
+    let dropped = try queue(box, "drop", "b")
+    #expect(dropped.status == 0)
+    #expect(dropped.errors.contains("an agent is at work"))
+    agent.signal(SIGCONT)
+    try box.drop(line(3, "third"), as: "c")
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    #expect(try agent.terminate() == 0)
+    try #expect(gateway.alerts(in: box) == ["first", "third"])
+    #expect(box.names(in: "failed") == [])
+  }
+
+  // MARK: - retry
+
+  @Test func `what was refused goes again to those alone who did not get it`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let refusing = try Gateway(
+      in: box, ["--reject", "\(token(2))=7", "--reject", "\(token(3))=8"])
+    try box.write(
+      "\(token(1)) lang=en\n\(token(2)) lang=fr\n\(token(3))\n", to: "recipients/family")
+    let members =
+      #""to":["family","nobody"],"localized":{"fr":"Cuve vide","en":"Tank low"},"ttl":600"#
+    try box.drop(
+      notification("x", members) + "\n" + notification("y", #""token":"12""#), as: "1")
+    let lists = ["recipients=\(box.path)/recipients", "state=\(box.path)/state"]
+    let refused = try box.deliver(refusing, lists)
+    #expect(refused.status == 65, "\(refused.errors)")
+    #expect(try box.failures("1").count == 4)
+
+    let first = try queue(box, "retry", "1")
+    #expect(first.status == 65)
+    #expect(first.output.contains("1: 1 sent again as 1."), "\(first.output)\(first.errors)")
+    #expect(first.output.contains("tinypush token register \(token(3))"))
+    #expect(first.output.contains("recipients file nobody: No such file"))
+    #expect(box.names(in: "failed") == ["1"])
+    #expect(try box.failures("1").count == 3)
+    let accepting = try Gateway(in: box, name: "accepting")
+    #expect(try box.deliver(accepting, lists).status == 0)
+    try #expect(accepting.alerts(in: box) == ["Cuve vide"])
+
+    try box.write("\(token(4)) lang=fr\n", to: "recipients/nobody")
+    let registered = try box.run(
+      Build.command(Build.host) + ["token", "forget", token(3)] + settings(box))
+    #expect(registered.status == 0, "\(registered.errors)")
+    let second = try queue(box, "retry", "--all", "--json")
+    #expect(second.status == 65)
+    let said = try #require(objects(second.output).first)
+    #expect(said["sent"] as? Int == 2)
+    #expect(said["left"] as? Int == 1)
+    #expect(try box.failures("1").map { ($0["line"] as? Int) ?? 0 } == [2])
+    let last = try Gateway(in: box, name: "last")
+    #expect(try box.deliver(last, lists).status == 0)
+    try #expect(Set(last.alerts(in: box)) == ["Tank low", "Cuve vide"])
+    let sent = try box.run(["python3", Build.tools + "/decode.py"] + last.recorded(.accepted))
+    try #expect(
+      Set(objects(sent.output).compactMap { $0["token"] as? String }) == [token(3), token(4)])
+    #expect(box.names(in: "tmp") == [])
+  }
+
+  @Test func `a whole file that could not be read goes again, and so does what waits for its time`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    try box.write(#"{"reason":"the file cannot be read","file":"a"}"# + "\n", to: "spool/failed/a")
+    try box.write(line(1, "whole"), to: "spool/failed/a.unread")
+    try box.write(
+      refusal(notification("late", #""token":"\#(token(1))","expiration":1000000001"#)),
+      to: "spool/failed/b")
+    try box.write(line(2, "strange"), to: "spool/failed/c")
+    try box.write(line(2, "orphan"), to: "spool/failed/d.original")
+    let said = try queue(box, "retry", "--all")
+    #expect(said.status == 65)
+    #expect(said.output.contains("a: sent again, the whole file as a."), "\(said.output)")
+    #expect(said.output.contains("it has expired: its expiration was 2001-09-09T01:46:41Z"))
+    #expect(box.names(in: "failed") == ["b", "c", "d.original"])
+    #expect(texts(box, "new").values.sorted() == [line(1, "whole")])
+    #expect(try queue(box, "retry", "a").status == 66)
+  }
+
+  @Test func `nothing is lost wherever a retry ends, and nothing comes twice`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let good = (1...3).map { notification("good \($0)", #""token":"\#(token($0))""#) }
+    let bad = notification("bad", #""token":"12""#)
+    let text = good.map { refusal($0) }.joined() + refusal(bad)
+    func fill() throws {
+      for directory in ["new", "failed", "tmp"] {
+        for name in box.names(in: directory) { unlink("\(box.spool)/\(directory)/\(name)") }
+      }
+      try box.write(text, to: "spool/failed/a")
+    }
+    try fill()
+    let whole = try traced(box, "--kill-at", "1000000", "queue", "retry", "--all")
+    #expect(whole.status == 65)
+    // Before it knows what to do it changes nothing.
+    let calls = try sums(whole)[1]
+    for call in calls / 2...calls {
+      try fill()
+      let killed = try traced(box, "--kill-at", "\(call)", "queue", "retry", "--all")
+      #expect(killed.status == 137)
+      let everywhere = [texts(box, "new"), texts(box, "failed")].flatMap(\.values).joined()
+      for alert in ["good 1", "good 2", "good 3", "bad"] {
+        #expect(everywhere.contains("\"\(alert)\""), "\(alert), call \(call)")
+      }
+      let again = try queue(box, "retry", "--all")
+      #expect(again.status == 65, "call \(call): \(again.output)\(again.errors)")
+      #expect(
+        texts(box, "new").values.map { $0 } == [good.joined(separator: "\n") + "\n"],
+        "call \(call)")
+      let left = texts(box, "failed")
+      #expect(left.values.allSatisfy { !$0.contains("good") }, "call \(call)")
+      #expect(left.values.joined().contains("bad"), "call \(call)")
+    }
+  }
+
+  @Test func `the agent may refuse more while it is retried, and nothing is lost`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box, ["--reject", "\(token(99))=7"])
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    let count = 15
+    for number in 1...count {
+      try box.drop(line(99, "refused \(number)") + line(1, "good \(number)"), as: "a")
+      try gateway.accepts("good \(number)")
+      let retried = try queue(box, "retry", "--all")
+      #expect(retried.status == 0, "\(retried.output)\(retried.errors)")
+    }
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try agent.terminate()
+    let refused = texts(box, "failed").values.joined()
+    for number in 1...count {
+      #expect(refused.count(of: "\"refused \(number)\"") == 1, "\(number)")
+    }
+    #expect(try gateway.alerts(in: box).filter { $0.hasPrefix("good") }.count >= count)
+    #expect(box.names(in: "tmp") == [])
+  }
+
+  @Test func `many refusals in a file are retried in little memory`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let text = refusal(notification("good", #""token":"\#(token(1))""#))
+    try box.write(String(repeating: text, count: 50_000), to: "spool/failed/a")
+    let retried = try traced(box, "queue", "retry", "a")
+    #expect(retried.status == 0)
+    #expect(retried.output.hasPrefix("a: 50000 sent again as a."))
+    #expect(try peak(retried) < 8192)
+    #expect(box.names(in: "failed") == [])
+  }
+}

@@ -1,0 +1,82 @@
+# Completion for bash: the commands, options and values that `tinypush --help` and `tinypush COMMAND --help` show.
+
+_tinypush() {
+  local program=$1 current=$2 option=$3 command=${COMP_WORDS[1]-} verb=
+  local help value words
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    words=$("$program" --help 2>/dev/null | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p')
+    mapfile -t COMPREPLY < <(compgen -W "$words --help --version" -- "$current")
+    return
+  fi
+  if ((COMP_CWORD > 2)) && [[ "$command ${COMP_WORDS[2]}" == 'sandbox device' ]]; then verb=device; fi
+  help=$("$program" "$command" ${verb:+"$verb"} --help 2>/dev/null) || return
+
+  # In --name=value and KEY=VALUE the equals sign is a word of its own.
+  if [[ $current == = ]]; then
+    current=
+  elif [[ $option == = ]]; then
+    option=${COMP_WORDS[COMP_CWORD - 2]}
+  fi
+  value=
+  if [[ $option =~ ^--?[a-z-]+$ ]]; then
+    value=$(sed -n "s/^  \(-[a-z], \)\{0,1\}$option\(, --[a-z-]*\)\{0,1\} \([^ ]\{1,\}\) .*/\3/p" <<<"$help" | head -n 1)
+  elif [[ $current != "${COMP_WORDS[COMP_CWORD]}" || ${COMP_WORDS[COMP_CWORD - 1]} == = ]]; then
+    # The value of a setting.
+    case $option in
+      environment) value='production|sandbox|local' ;;
+      confirm) value='drain|barrier|settle' ;;
+      uncertain) value='resend|drop' ;;
+      format) value='2|1|0' ;;
+      certificate | key | ca | status) value=FILE ;;
+      spool | state | recipients) value=DIR ;;
+      *) return ;;
+    esac
+  fi
+
+  case "$option $value" in
+    *' FILE' | *' FILE|-')
+      compopt -o filenames
+      mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      ;;
+    *' DIR')
+      compopt -o filenames
+      mapfile -t COMPREPLY < <(compgen -d -- "$current")
+      ;;
+    '--to NAME')
+      mapfile -t COMPREPLY < <(compgen -W "$(ls /etc/tinypush/recipients 2>/dev/null)" -- "$current")
+      ;;
+    *' KEY=VALUE')
+      compopt -o nospace
+      words='environment gateway feedback certificate key key-password ca alpn spool state status recipients
+        default-language format payload-limit linger settle ttl confirm barrier-interval uncertain window rescan
+        connect-timeout feedback-timeout failed-limit'
+      mapfile -t COMPREPLY < <(compgen -S = -W "$words" -- "$current")
+      ;;
+    *'|'*)
+      mapfile -t COMPREPLY < <(compgen -W "${value//|/ }" -- "$current")
+      ;;
+    *' '?*) ;;
+    *)
+      if [[ $current == -* ]]; then
+        words=$(sed -n 's/^  \(-[a-z], \)\{0,1\}\(--[a-z-]*\).*/\2/p; s/^  \(-[a-z]\) .*/\1/p' <<<"$help")
+        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+        return
+      fi
+      # What is to be done, where the command has a choice, stands before the options.
+      words=
+      if ((COMP_CWORD == 2)) || [[ $verb && $COMP_CWORD == 3 ]]; then
+        words=$(sed -n '/^  -/q; s/^  \([a-z]\{1,\}\) .*/\1/p' <<<"$help")
+        if [[ $command == sandbox && ! $verb && $help == *'sandbox device'* ]]; then words=device; fi
+      fi
+      if [[ $words ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+      elif [[ $(sed -n 1,3p <<<"$help") == *FILE* ]]; then
+        compopt -o filenames
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      fi
+      ;;
+  esac
+}
+
+complete -F _tinypush tinypush

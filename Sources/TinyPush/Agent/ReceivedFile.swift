@@ -98,7 +98,9 @@ final class ReceivedFile {
     var list = stat()
     let name = SuppressionDirectory.listName.cString
     let listBytes = fstatat(directory, name, &list, 0) == 0 ? UInt64(list.st_size) : 0
-    let wanted = UInt64(3 * (end + Self.reserveBytes)) + listBytes
+    // A record is a little larger than a tuple; one part is the list's, the other that of what is sorted outside of memory.
+    let received = UInt64(end + Self.reserveBytes)
+    let wanted = Self.reserveBytes.magnitude + listBytes + 2 * (received + received / 16)
     return UInt64(disk.f_bavail) * UInt64(disk.f_frsize) > wanted
   }
 

@@ -15,8 +15,8 @@ enum FeedbackCommand {
       -o KEY=VALUE          a setting over it; may be given several times
       -h, --help            print this
 
-    What the service has told is forgotten there, and never here: all of it is on disk, in
-    the directory of the setting state, before more is read.
+    What the service has told is forgotten there, and never here: all of it is written to
+    disk, in the directory of the setting state, before more is asked for.
     Ends with 0, also when nothing was to be told; 69 when there is no connection, 74 when
     the disk is full or broken, 75 when the list was cut short (what came of it is kept).
 
@@ -49,6 +49,8 @@ enum FeedbackCommand {
   private static func pull(
     _ config: UnsafePointer<Config>, isJSON: Bool, isQuiet: Bool, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
+    // Whoever reads the lines may go: the merge is made all the same.
+    clinux_ignore_broken_pipes()
     var message = Text()
     var pull: FeedbackPull
     do throws(ExitStatus) {

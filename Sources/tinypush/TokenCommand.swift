@@ -111,6 +111,8 @@ enum TokenCommand {
     _ config: borrowing Config, isAll: Bool, isJSON: Bool, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
     var message = Text()
+    // Where there is none, nothing is known.
+    if access(config.state.pointer, F_OK) != 0, clinux_errno() == ENOENT { return .ok }
     let store: SuppressionDirectory
     do throws(ExitStatus) {
       store = try SuppressionDirectory(config.state.pointer, message: &message)
@@ -156,6 +158,7 @@ enum TokenCommand {
     } catch {
       throw arguments.fail(error, message)
     }
+    clinux_ignore_broken_pipes()
     var wanted: UInt64 = 0
     var index = 1
     while let operand = arguments.operand(index) {
@@ -187,9 +190,16 @@ enum TokenCommand {
       _ = arguments.fail(.ok, message)
       message.clear()
     }
+    if action == .forget, said < wanted {
+      message.append("not known, and so not forgotten: ")
+      message.append(wanted - said)
+      _ = arguments.fail(.ok, message)
+      message.clear()
+    }
     if !areAll {
       message.append(
-        "what stays suppressed was found gone at that time, and not before it was registered")
+        "what stays suppressed has been so since that time or a later one: tinypush token list says since when and why, and tinypush token forget lifts it"
+      )
       throw arguments.fail(.dataRefused, message)
     }
     return .ok

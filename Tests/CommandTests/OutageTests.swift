@@ -3,47 +3,51 @@ import Testing
 
 /// `tinypush feedback` is ended at any of its system calls: what it had read is on the list in the end.
 @Suite struct OutageTests {
-  private static let tuples = 20_000
+  private static let tuples = 5000
 
   @Test(.timeLimit(.minutes(10)), arguments: Outage.Kind.allCases)
   func `whatever was read is not lost, at whichever call it ends`(kind: Outage.Kind) throws {
     let box = try Box()
     defer { box.end() }
     let outage = try Outage(in: box, kind)
-    let share = 100
+    let share = 20
     let service = try FeedbackService(
       in: box,
       [
         "--tuples", "\(share * 1000)", "--share", "\(share)", "--cut", "random",
         "--pause", "0.001",
       ])
-    var ends = Ends(service, outage)
+    var ends = try Ends(box, service, outage)
     var call = 0
     repeat {
       call += 1
-      try ends.pull(box, endingAt: call)
-    } while ends.count == call && call < 1000
-    #expect(ends.count > 50, "\(ends.count)")
-    try ends.check(box)
+      // The second one finds what the first one left.
+      try ends.pull(endingAt: call)
+      try ends.pull(endingAt: call)
+      try ends.pullNothing()
+    } while ends.count == 2 * call
+    #expect(ends.safe > 38 * share * 10, "\(call) calls, \(ends.safe) bytes")
+    try ends.check()
   }
 
-  @Test(arguments: [UInt64(1)])
-  func `a hundred that are killed in a row cost nothing`(seed: UInt64) throws {
+  @Test func `a hundred that are killed in a row cost nothing`() throws {
     let box = try Box()
     defer { box.end() }
     let outage = try Outage(in: box, .kill)
     let service = try FeedbackService(
       in: box, ["--tuples", "\(Self.tuples * 101)", "--share", "\(Self.tuples)"])
-    var ends = Ends(service, outage)
-    try ends.pull(box, endingAt: 0)
+    var ends = try Ends(box, service, outage)
+    try ends.pull(endingAt: 0)
     let calls = try outage.seen().calls
-    var chance = seed
+    var chance: UInt64 = 1
     for _ in 1...100 {
       chance = chance &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      try ends.pull(box, endingAt: 1 + Int((chance >> 33) % UInt64(calls)))
+      try ends.pull(endingAt: 1 + Int((chance >> 33) % UInt64(calls)))
     }
     #expect(ends.count > 90, "\(ends.count)")
-    try ends.check(box)
+    #expect(ends.safe > 38 * Self.tuples * 20, "\(ends.safe)")
+    try ends.pullNothing()
+    try ends.check()
   }
 }
 
@@ -97,39 +101,46 @@ struct Outage {
 
 /// Pulls one after the other, and what was read by each.
 private struct Ends {
-  let service: FeedbackService
-  let outage: Outage
+  private let box: Box
+  private let service: FeedbackService
+  private let outage: Outage
+  private let nothing: FeedbackService
   /// How many were ended.
   private(set) var count = 0
+  /// Bytes of those that must not be lost.
+  private(set) var safe = 0
   private var must: [String] = []
   private var may: [String] = []
 
-  init(_ service: FeedbackService, _ outage: Outage) {
-    (self.service, self.outage) = (service, outage)
+  init(_ box: Box, _ service: FeedbackService, _ outage: Outage) throws {
+    (self.box, self.service, self.outage) = (box, service, outage)
+    nothing = try FeedbackService(in: box, name: "nothing")
   }
 
-  mutating func pull(_ box: Box, endingAt call: Int) throws {
+  mutating func pull(endingAt call: Int) throws {
     let pull = try box.pull(
       service, [], ["--quiet"], environment: outage.environment(at: call))
     let isEnded = pull.status == 128 + SIGKILL
     #expect(isEnded || pull.status == 0, "call \(call): \(pull.status!) \(pull.errors)")
-    if isEnded { count += 1 }
     let seen = try outage.seen()
+    if isEnded { (count, safe) = (count + 1, safe + seen.safe) }
     guard seen.received > 0, let stream = service.sent().last else { return }
     must.append("\(stream):\(isEnded ? seen.safe : seen.received)")
     may.append("\(stream):\(seen.received)")
   }
 
-  /// After a last pull, of which nobody knows that it reads anything, all of it is on the list.
-  func check(_ box: Box) throws {
-    let nothing = try FeedbackService(in: box, name: "nothing")
-    let last = try box.pull(nothing, [], ["--quiet"])
-    #expect(last.status == 0, "\(last.errors)")
+  func pullNothing() throws {
+    let pull = try box.pull(nothing, [], ["--quiet"])
+    #expect(pull.status == 0, "\(pull.errors)")
+    let left = try FileManager.default.contentsOfDirectory(atPath: box.state)
+    #expect(left == [] || left == ["suppressed"], "nothing is left but the list")
+  }
+
+  /// Whether all that was read is on the list.
+  func check() throws {
     let listed = try Listed(in: box, must: must, may: may)
     #expect(listed.missing == 0, "of \(listed.listed)")
     #expect(listed.strange == 0, "of \(listed.listed)")
     #expect(listed.twice == 0)
-    let left = try FileManager.default.contentsOfDirectory(atPath: box.state)
-    #expect(left == ["suppressed"], "nothing is left but the list")
   }
 }

@@ -2,6 +2,8 @@
 
 #if FUZZ_WIRE
   private let property = Property.wire
+#elseif FUZZ_SUPPRESSION
+  private let property = Property.suppression
 #else
   private let property = Property.notification
 #endif

@@ -4,6 +4,8 @@ public enum Property: String, CaseIterable, Sendable {
   case notification
   /// What comes from the other side of a connection, and how bytes are shown.
   case wire
+  /// What the feedback service sends, and the suppression list as it lies on a disk.
+  case suppression
 
   /// - Parameter input: `cut:2 | text…`, the cut being little-endian and taken modulo the places that the text has.
   public func violation(_ input: [UInt8]) -> String? {
@@ -13,6 +15,8 @@ public enum Property: String, CaseIterable, Sendable {
     return switch self {
     case .notification: scannerViolation(text, cut: cut) ?? readerViolation(text, cut: cut)
     case .wire: wireViolation(text, cut: cut) ?? textViolation(text)
+    case .suppression:
+      feedbackViolation(text, cut: cut) ?? chunkViolation(text) ?? listViolation(text)
     }
   }
 }

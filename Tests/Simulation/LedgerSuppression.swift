@@ -131,6 +131,14 @@ extension Ledger {
     }
   }
 
+  /// What became of that, and what is left of it.
+  func kept(
+    _ isKept: Bool, _ learned: [Int: SuppressionRecord], _ left: [Int: SuppressionRecord]
+  ) {
+    if isKept, !left.isEmpty { complain("\(left.count) are kept, and not let go") }
+    if !isKept, left.count < learned.count { complain("what is not kept is forgotten") }
+  }
+
   // MARK: - What is sent, and what is not
 
   func registers(_ item: Item) {

@@ -165,6 +165,7 @@ extension World {
     trace.note("learned", at: timeline.elapsed, learned.count, isKept ? 1 : 0)
     if isKept { noticeSuppression() }
     courier.keptLearned(isKept)
+    ledger.kept(isKept, learned, self.learned)
     ledger.holds(held?.list, held?.recent, self.learned)
   }
 

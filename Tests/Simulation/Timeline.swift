@@ -57,6 +57,8 @@ final class Timeline {
     plan(at: now + .milliseconds(milliseconds), act)
   }
 
+  func cancelAll() { plans = [] }
+
   func advance(to instant: Instant) { now = max(now, instant) }
 
   /// Does all that is due.

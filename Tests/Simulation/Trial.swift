@@ -72,6 +72,7 @@ public final class Trial {
     trial.world.trace.say("\(trial.world.settings) \(trial.faults)")
     Traps.telling(seed) { trial.run() }
     trial.world.trace.say("\(trial.world.courier.counters)")
+    defer { trial.letGo() }
     return Outcome(
       seed: seed, steps: trial.world.steps, hash: trial.world.trace.hash,
       violations: trial.world.takeViolations(), trace: trial.world.trace.lines)
@@ -102,6 +103,18 @@ public final class Trial {
     guard !world.ledger.hasViolations else { return }
     if !isDone { world.complain("does not come to an end") }
     world.ledger.checkEnd(files)
+  }
+
+  /// Nothing of it is held any more by what it has set up: thousands of them run one after the other.
+  private func letGo() {
+    world.polls = { false }
+    world.shuffle = { $0 }
+    world.canDial = { _ in true }
+    world.blocks = { _ in nil }
+    world.cutAfterBytes = { _ in nil }
+    world.verdict = { _ in .accept }
+    world.beforeStep = { _ in }
+    world.timeline.cancelAll()
   }
 
   var mustEnd: Bool { world.steps > Self.stepsMax || world.ledger.hasViolations }

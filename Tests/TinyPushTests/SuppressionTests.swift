@@ -140,7 +140,11 @@ private final class Known {
   var suppression = Suppression()
   private let memories: [UnsafeMutableRawBufferPointer]
 
-  init(_ old: [SuppressionRecord] = [], _ recent: [SuppressionRecord] = []) {
+  init(
+    _ old: [SuppressionRecord] = [], _ recent: [SuppressionRecord] = [],
+    isGatewayRight: Bool = true
+  ) {
+    if isGatewayRight { suppression.trustGateway() }
     memories = [list(old), list(recent)]
     suppression.replace(
       list: UnsafeRawBufferPointer(memories[0]), recent: UnsafeRawBufferPointer(memories[1]))
@@ -227,6 +231,20 @@ private final class Known {
   #expect(mustBeKept() == [false, false])
 }
 
+@Test func `until the gateway has accepted something it may be the wrong one`() {
+  let known = Known(isGatewayRight: false)
+  known.suppression.learnInvalid(token(1), registered: 0, now: now)
+  #expect(known.forbids(1) && !known.mustBeKept)
+  known.suppression.kept(true)
+  #expect(known.forbids(1), "it was not put on disk")
+  known.suppression.retry()
+  #expect(!known.mustBeKept)
+  known.suppression.trustGateway()
+  #expect(known.mustBeKept)
+  known.suppression.kept(true)
+  #expect(!known.forbids(1))
+}
+
 @Test func `while the clock is not set an invalid token is one for as long as the agent runs`() {
   let known = Known()
   known.suppression.learnInvalid(token(1), registered: 0, now: nil)
@@ -248,10 +266,10 @@ private final class Known {
     return count
   }
   for _ in 0..<3 {
-    for number in 0..<Learned.capacity { learned.insert(record(number)) }
+    for number in 0..<Learned.capacity { learned.insert(record(number), isGatewayRight: true) }
   }
   #expect(known(0..<5000) == Learned.capacity)
-  for number in 5000..<5010 { learned.insert(record(number)) }
+  for number in 5000..<5010 { learned.insert(record(number), isGatewayRight: true) }
   #expect(known(0..<10) == 0, "the oldest go first")
   #expect(known(10..<5010) == Learned.capacity)
 }

@@ -28,7 +28,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -50,16 +49,18 @@ static void fail(const char *what) {
   _exit(99);
 }
 
+/* Without what was only reserved. */
 static void copy(int from, const char *path) {
   int to = NEXT(open)(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
   if (to < 0) fail(path);
   char bytes[16384];
-  ssize_t count;
-  off_t at = 0;
-  while (from >= 0 && (count = pread(from, bytes, sizeof bytes, at)) > 0) {
-    if (NEXT(write)(to, bytes, (size_t)count) != count) fail(path);
+  off_t at = 0, size = from < 0 ? 0 : lseek(from, 0, SEEK_END);
+  while (at < size && (at = lseek(from, at, SEEK_DATA)) >= 0) {
+    ssize_t count = pread(from, bytes, sizeof bytes, at);
+    if (count <= 0 || NEXT(pwrite)(to, bytes, (size_t)count, at) != count) fail(path);
     at += count;
   }
+  if (NEXT(ftruncate)(to, size) != 0) fail(path);
   close(to);
 }
 
@@ -191,11 +192,6 @@ int mbedtls_ssl_read(void *session, unsigned char *bytes, size_t size) {
   int got = read_next(session, bytes, size);
   if (got > 0) seen->received += (uint64_t)got;
   return got;
-}
-
-ssize_t recv(int socket, void *bytes, size_t size, int flags) {
-  point();
-  return NEXT(recv)(socket, bytes, size, flags);
 }
 
 int poll(struct pollfd *files, nfds_t count, int milliseconds) {

@@ -68,7 +68,9 @@ extension Agent {
     text.append(counters.repeated)
     text.append(" repeated, ")
     text.append(counters.expired)
-    text.append(" expired")
+    text.append(" expired, ")
+    text.append(counters.suppressed)
+    text.append(" suppressed")
     if status == .tryLater { text.append("; the rest stays in the spool: try again later") }
     log.write(.info, text)
   }

@@ -65,25 +65,23 @@ public struct FeedbackPull: ~Copyable {
 
   /// Pulls once. `body` is told of each device; in the order of the tokens for those of the usual size.
   public mutating func run(_ body: (Span<UInt8>, Device) -> Void) -> ExitStatus {
-    // So many may have come to no end that there is room for no more.
-    if !ReceivedFile.hasRoom(in: directory) {
-      let merged = mergeLeft(body)
-      guard merged == .ok else { return merged }
-    }
+    // What others have left comes first: there may be so much of it that there is room for no more.
+    var merged = merge(nil, body)
+    guard merged == .ok else { return merged }
     var error: Int32 = 0
-    guard var received = ReceivedFile.make(in: directory, error: &error) else {
+    guard let received = ReceivedFile.make(in: directory, error: &error) else {
       return failToKeep(error, "; nothing was read from the feedback service")
     }
-    let status = receive(&received)
+    let status = receive(received)
     progress.clear()
     if sums.bytes == 0 { received.remove() }
-    let merged = merge(received, body)
+    merged = merge(sums.bytes > 0 ? received : nil, body)
     return merged == .ok ? status : merged
   }
 
   // MARK: - Receiving
 
-  private mutating func receive(_ received: inout ReceivedFile) -> ExitStatus {
+  private mutating func receive(_ received: ReceivedFile) -> ExitStatus {
     var error = received.reserve()
     guard error == 0 else {
       return failToKeep(error, "; nothing was read from the feedback service")
@@ -165,48 +163,43 @@ public struct FeedbackPull: ~Copyable {
 
   // MARK: - Merging
 
+  /// Merges what was received, and what somebody before this one received and did not come to merge; in several rounds when
+  /// that is very much.
   private mutating func merge(
-    _ received: borrowing ReceivedFile, _ body: (Span<UInt8>, Device) -> Void
+    _ received: ReceivedFile?, _ body: (Span<UInt8>, Device) -> Void
   ) -> ExitStatus {
     guard let lock = SuppressionDirectory.lock(directory, isPatient: true) else {
       return failToKeep(clinux_errno(), "")
     }
     defer { extendLifetime(lock) }
-    var merge = SuppressionMerge(directory)
-    if sums.bytes > 0 { take(received, into: &merge, body) }
-    let taken = takeLeft(into: &merge, body)
-    guard sums.bytes > 0 || taken.count > 0 else { return .ok }
-    let status = finish(&merge, taken, body)
-    if status == .ok, sums.bytes > 0 { discard(received) }
-    return status
-  }
-
-  /// Merges only what others have left behind.
-  private mutating func mergeLeft(_ body: (Span<UInt8>, Device) -> Void) -> ExitStatus {
-    guard let lock = SuppressionDirectory.lock(directory, isPatient: true) else {
-      return failToKeep(clinux_errno(), "")
+    var own = received
+    while true {
+      var merge = SuppressionMerge(directory)
+      // They stay locked until they are merged.
+      var files: [ReceivedFile] = []
+      if let received = own {
+        files.append(received)
+        take(received, into: &merge, body)
+      }
+      own = nil
+      for number in 0..<ReceivedFile.filesMax where !merge.isNearlyFull {
+        guard let left = ReceivedFile.left(number, in: directory) else { continue }
+        if left.isEmpty {
+          left.remove()
+        } else {
+          files.append(left)
+          take(left, into: &merge, body)
+        }
+      }
+      guard files.count > 0 else { return .ok }
+      let status = finish(&merge, files, body)
+      guard status == .ok else { return status }
     }
-    defer { extendLifetime(lock) }
-    var merge = SuppressionMerge(directory)
-    let taken = takeLeft(into: &merge, body)
-    return finish(&merge, taken, body)
-  }
-
-  /// What somebody before this one received, and did not come to merge. Returns the numbers of the files.
-  private mutating func takeLeft(
-    into merge: inout SuppressionMerge, _ body: (Span<UInt8>, Device) -> Void
-  ) -> [Int] {
-    var taken: [Int] = []
-    for number in 0..<ReceivedFile.filesMax {
-      guard let left = ReceivedFile.left(number, in: directory) else { continue }
-      taken.append(number)
-      take(left, into: &merge, body)
-    }
-    return taken
   }
 
   private mutating func finish(
-    _ merge: inout SuppressionMerge, _ taken: [Int], _ body: (Span<UInt8>, Device) -> Void
+    _ merge: inout SuppressionMerge, _ files: [ReceivedFile],
+    _ body: (Span<UInt8>, Device) -> Void
   ) -> ExitStatus {
     let isDone = merge.finish(isWhole: true) { record, outcome in
       count(outcome)
@@ -221,19 +214,19 @@ public struct FeedbackPull: ~Copyable {
     sums.suppressed = merge.total
     sums.isMerged = true
     othersLeft += merge.othersLeft
-    for index in 0..<taken.count {
-      if let left = ReceivedFile.left(taken[index], in: directory) { discard(left) }
+    for index in 0..<files.count {
+      if othersLeft > 0 || hasUnreadable {
+        files[index].keepAside()
+      } else {
+        files[index].remove()
+      }
     }
     warnOfRest()
     return .ok
   }
 
-  private func discard(_ received: borrowing ReceivedFile) {
-    if othersLeft > 0 || hasUnreadable { received.keepAside() } else { received.remove() }
-  }
-
   private mutating func take(
-    _ received: borrowing ReceivedFile, into merge: inout SuppressionMerge,
+    _ received: ReceivedFile, into merge: inout SuppressionMerge,
     _ body: (Span<UInt8>, Device) -> Void
   ) {
     var reader = FeedbackReader()
@@ -318,7 +311,7 @@ public struct FeedbackPull: ~Copyable {
 
   private mutating func warnOfRest() {
     guard othersLeft > 0 || hasUnreadable else { return }
-    if warning.count > 0 { warning.append("; ") }
+    warning.clear()
     if othersLeft > 0 {
       warning.append(othersLeft)
       warning.append(" tokens of other sizes than 32 bytes have no room in the list")

@@ -2,7 +2,7 @@ import CLinux
 
 /// What the feedback service has told and is not merged yet, in a file of the directory of the suppression list. What is in it
 /// outlives whatever happens, and is merged by whoever merges next.
-struct ReceivedFile: ~Copyable {
+final class ReceivedFile {
   static let filesMax = 64
   /// The disk is asked for so much room at a time, before anything is read that needs it.
   private static let reserveBytes: Int64 = 262_144
@@ -35,17 +35,6 @@ struct ReceivedFile: ~Copyable {
     }
     error = EEXIST
     return nil
-  }
-
-  /// Whether there is room for one more.
-  static func hasRoom(in directory: Int32) -> Bool {
-    for number in 0..<filesMax {
-      let name = fileName(number)
-      let isFree = faccessat(directory, name.pointer, F_OK, 0) != 0
-      extendLifetime(name)
-      if isFree { return true }
-    }
-    return false
   }
 
   /// What others have left behind: the one of this number, if there is one and nobody has it.
@@ -81,9 +70,10 @@ struct ReceivedFile: ~Copyable {
       && information.st_nlink > 0
   }
 
-  /// Its name, for a person.
-  var span: Span<UInt8> {
-    @_lifetime(borrow self) get { name.span }
+  /// Whether nothing has come into it.
+  var isEmpty: Bool {
+    var information = stat()
+    return fstat(file.number, &information) == 0 && information.st_size == 0
   }
 
   // MARK: - Receiving
@@ -92,7 +82,7 @@ struct ReceivedFile: ~Copyable {
   var room: UnsafeMutableBufferPointer<UInt8> { buffer.room(from: ReceivedChunk.headByteCount) }
 
   /// Sees to it that the disk has room for as much. Returns 0 or an errno.
-  mutating func reserve() -> Int32 {
+  func reserve() -> Int32 {
     guard end + Int64(buffer.capacity) > reserved else { return 0 }
     guard hasRoomToMerge() else { return ENOSPC }
     let error = posix_fallocate(file.number, off_t(reserved), off_t(Self.reserveBytes))
@@ -117,7 +107,7 @@ struct ReceivedFile: ~Copyable {
 
   /// Adds the first `count` bytes of the room. Returns 0 or an errno.
   @inline(never)
-  mutating func append(_ count: Int) -> Int32 {
+  func append(_ count: Int) -> Int32 {
     ReceivedChunk.seal(buffer, count: count)
     var done = 0
     let total = ReceivedChunk.headByteCount + count

@@ -24,7 +24,8 @@ struct SpoolWatch: ~Copyable {
   /// when the spool is looked through.
   mutating func watchState(_ path: UnsafePointer<CChar>) {
     guard descriptor >= 0 else { return }
-    state = inotify_add_watch(descriptor, path, UInt32(IN_MOVED_TO | IN_DELETE | IN_ONLYDIR))
+    let mask = UInt32(IN_MOVED_TO | IN_DELETE | IN_ONLYDIR | IN_MASK_ADD)
+    state = inotify_add_watch(descriptor, path, mask)
   }
 
   /// Watches the spool at `path`, or what stands there by now.
@@ -82,8 +83,8 @@ struct SpoolWatch: ~Copyable {
     guard length > 0 else { return .other }
     let name = (event + 16).assumingMemoryBound(to: CChar.self)
     if watch == new { return mask & IN_CREATE != 0 ? .created(name) : .ended(name) }
-    if watch == state { return .suppressed }
-    return watch == root && CString.span(name).equals("new") ? .replaced : .other
+    if watch == root, mask & IN_DELETE == 0, CString.span(name).equals("new") { return .replaced }
+    return watch == state ? .suppressed : .other
   }
 }
 

@@ -7,13 +7,12 @@ public struct SuppressionDirectory: ~Copyable {
   static let listName: StaticString = "suppressed"
   static let recentName: StaticString = "recent"
   static let draftName: StaticString = ".new"
-  static let damagedName: StaticString = "suppressed.damaged"
   /// More than so many changes are merged into the list.
   static let recentMax = 1024
 
   /// Said of a list that was damaged.
   public static let mended: StaticString =
-    " was damaged: it is made anew from what could be read, and the old one is suppressed.damaged"
+    " was damaged: it is made anew from what could be read, and the old file has .damaged behind its name"
 
   let directory: Descriptor
 

@@ -128,6 +128,7 @@ public struct SuppressionMerge: ~Copyable {
     isRecentDamaged = recent?.isDamaged ?? false
     recent = nil
     guard open(SuppressionDirectory.recentName, &recent) else { return false }
+    lookForDamage()
     let fits = spilled == 0 && recentCount + runCount <= SuppressionDirectory.recentMax
     let isSmall =
       !isWhole && fits && forgottenCount == 0 && !hasNewOthers && !isRecentDamaged
@@ -136,6 +137,21 @@ public struct SuppressionMerge: ~Copyable {
       ? write(SuppressionDirectory.recentName, recent, nil, body)
       : writeList(recent, body)
   }
+
+  /// Looks the changes up in the list, as far as that is soon done: damage that is come upon is mended.
+  private mutating func lookForDamage() {
+    var ignored: Int32 = 0
+    guard spilled == 0,
+      let mapped = MappedFile.open(directory, SuppressionDirectory.listName, error: &ignored)
+    else { return }
+    var list = SuppressionList(mapped.bytes)
+    for index in 0..<runCount { _ = list.find(run[index].token) }
+    if list.isDamaged { isListDamaged = true }
+    extendLifetime(mapped)
+  }
+
+  /// Whether not much more should be added.
+  var isNearlyFull: Bool { spilled >= 32 }
 
   /// Opens one of the lists, where there is one.
   private mutating func open(_ name: StaticString, _ source: inout RecordSource?) -> Bool {
@@ -157,6 +173,7 @@ public struct SuppressionMerge: ~Copyable {
     total += others.suppressed
     // All of it is in the list by now.
     unlinkat(directory, SuppressionDirectory.recentName.cString, 0)
+    fsync(directory)
     return true
   }
 
@@ -217,9 +234,13 @@ public struct SuppressionMerge: ~Copyable {
 
   /// What is damaged stays, for whoever wants to look at it.
   private func setAside(_ name: StaticString) {
-    let aside = SuppressionDirectory.damagedName.cString
-    unlinkat(directory, aside, 0)
-    linkat(directory, name.cString, directory, aside, 0)
+    var text = Text(capacity: 64)
+    text.append(name)
+    text.append(".damaged")
+    text.withCString { aside in
+      unlinkat(directory, aside, 0)
+      linkat(directory, name.cString, directory, aside, 0)
+    }
   }
 
   @inline(never)

@@ -308,6 +308,7 @@ public struct Courier: ~Copyable {
   /// What is owed to the spool before anything else.
   private mutating func settlement(isPatient: Bool) -> Step? {
     if pending != nil { return .record }
+    if counters.settled > 0 { suppression.trustGateway() }
     if suppression.mustBeKept(isPatient: isPatient) { return .keepLearned }
     // What replaces others outlives a power cut before they go.
     if cancelKey != nil { return isRecordUnsynced ? .sync : .cancel }
@@ -398,7 +399,7 @@ public struct Courier: ~Copyable {
   /// What it has learned of tokens and is not on disk.
   public func forEachLearned(_ body: (SuppressionRecord) -> Void) {
     for index in 0..<suppression.learned.count
-    where suppression.learned[index].time != Learned.noTime {
+    where suppression.mayKeep(suppression.learned[index]) {
       body(suppression.learned[index])
     }
   }

@@ -1,18 +1,18 @@
 /// What was received at a time, as it is kept until it is merged: the bytes as they came, and a sum by which they are known to
 /// be whole. `sum:8 | magic:4 | count:4 | bytes`, big-endian.
-struct ReceivedChunk {
+package struct ReceivedChunk {
   static let headByteCount = 16
   /// That of a TLS record (RFC 8446 section 5.1).
   static let bytesMax = 16_384
   /// "TPR1": changes with the layout.
   private static let magic: UInt32 = 0x5450_5231
 
-  let count: Int
+  package let count: Int
   private let sum: UInt64
 
   /// Of a head; nil when it is none.
   @inline(never)
-  init?(head: Span<UInt8>) {
+  package init?(head: Span<UInt8>) {
     guard head.count == Self.headByteCount, head.bigEndian32(at: 8) == Self.magic else {
       return nil
     }
@@ -22,11 +22,13 @@ struct ReceivedChunk {
   }
 
   /// Whether these are its bytes.
-  func holds(_ bytes: Span<UInt8>) -> Bool { bytes.count == count && Self.sum(bytes) == sum }
+  package func holds(_ bytes: Span<UInt8>) -> Bool {
+    bytes.count == count && Self.sum(bytes) == sum
+  }
 
   /// Writes the head of the `count` bytes that stand in `buffer` behind the room for it.
   @inline(never)
-  static func seal(_ buffer: borrowing FixedBuffer<UInt8>, count: Int) {
+  package static func seal(_ buffer: borrowing FixedBuffer<UInt8>, count: Int) {
     let sum = sum(buffer.looseSpan(headByteCount..<headByteCount + count))
     buffer.store(bigEndian: UInt32(truncatingIfNeeded: sum >> 32), at: 0)
     buffer.store(bigEndian: UInt32(truncatingIfNeeded: sum), at: 4)

@@ -7,6 +7,9 @@ struct Suppression: ~Copyable {
   private var list = SuppressionList()
   private var recent = SuppressionList()
   private(set) var learned = Learned()
+  /// The gateway has accepted something of this agent's. Before that it may be the wrong one, to which all tokens are foreign,
+  /// and what it calls invalid is so only as long as the agent runs.
+  private(set) var isGatewayRight = false
   /// That something is damaged has been said, and could not be mended.
   private var isBroken = false
 
@@ -34,7 +37,9 @@ struct Suppression: ~Copyable {
     // A time to come would hold against all that the feedback service tells until then.
     if let now, Int64(known.time) < now {
       let time = min(registered, UInt32(clamping: now))
-      learned.insert(SuppressionRecord(token: token, time: time, reason: .registered))
+      learned.insert(
+        SuppressionRecord(token: token, time: time, reason: .registered),
+        isGatewayRight: isGatewayRight)
     }
     return false
   }
@@ -59,7 +64,9 @@ struct Suppression: ~Copyable {
       let latest = max(registered, find(token)?.time ?? 0)
       time = min(max(UInt32(clamping: now), latest), Learned.noTime - 1)
     }
-    learned.insert(SuppressionRecord(token: token, time: time, reason: .invalidToken))
+    learned.insert(
+      SuppressionRecord(token: token, time: time, reason: .invalidToken),
+      isGatewayRight: isGatewayRight)
   }
 
   /// What is on disk has been made anew.
@@ -68,16 +75,28 @@ struct Suppression: ~Copyable {
     self.recent = SuppressionList(recent)
   }
 
+  /// The gateway has accepted something.
+  mutating func trustGateway() {
+    guard !isGatewayRight else { return }
+    isGatewayRight = true
+    learned.retry(isGatewayRight: true)
+  }
+
+  /// Whether a record of ``learned`` may be put on disk.
+  func mayKeep(_ record: SuppressionRecord) -> Bool {
+    Learned.mayKeep(record, isGatewayRight: isGatewayRight)
+  }
+
   /// What was learned is on disk, or cannot be put there at present.
   mutating func kept(_ isKept: Bool) {
     isBroken = isDamaged
-    learned.kept(isKept)
+    learned.kept(isKept, isGatewayRight: isGatewayRight)
   }
 
   /// What could not be put there is to be tried again.
   mutating func retry() {
     isBroken = false
-    learned.retry()
+    learned.retry(isGatewayRight: isGatewayRight)
   }
 }
 
@@ -103,8 +122,13 @@ public struct Learned: ~Copyable {
     return nil
   }
 
-  mutating func insert(_ record: SuppressionRecord) {
-    note(record)
+  /// Whether it may be put on disk.
+  static func mayKeep(_ record: SuppressionRecord, isGatewayRight: Bool) -> Bool {
+    record.time != noTime && (isGatewayRight || record.reason != .invalidToken)
+  }
+
+  mutating func insert(_ record: SuppressionRecord, isGatewayRight: Bool) {
+    note(record, isGatewayRight)
     for index in 0..<count where records[index].token == record.token {
       if record.outweighs(records[index]) { records[index] = record }
       return
@@ -114,12 +138,13 @@ public struct Learned: ~Copyable {
     count = min(count + 1, Self.capacity)
   }
 
-  mutating func kept(_ isKept: Bool) {
+  mutating func kept(_ isKept: Bool, isGatewayRight: Bool) {
     isNew = false
     isUrgent = false
     guard isKept else { return }
     var left = 0
-    for index in 0..<count where records[index].time == Self.noTime {
+    for index in 0..<count
+    where !Self.mayKeep(records[index], isGatewayRight: isGatewayRight) {
       records[left] = records[index]
       left += 1
     }
@@ -128,12 +153,12 @@ public struct Learned: ~Copyable {
   }
 
   /// The shell is to try again.
-  mutating func retry() {
-    for index in 0..<count { note(records[index]) }
+  mutating func retry(isGatewayRight: Bool) {
+    for index in 0..<count { note(records[index], isGatewayRight) }
   }
 
-  private mutating func note(_ record: SuppressionRecord) {
-    guard record.time != Self.noTime else { return }
+  private mutating func note(_ record: SuppressionRecord, _ isGatewayRight: Bool) {
+    guard Self.mayKeep(record, isGatewayRight: isGatewayRight) else { return }
     isNew = true
     if record.reason != .registered { isUrgent = true }
   }

@@ -90,7 +90,8 @@ public struct SuppressionList: ~Copyable {
       } else {
         place = (low + high) / 2
       }
-      step = min(4 * step, recordPages)
+      // On boards an `Int` has 32 bits.
+      if step < recordPages { step *= 4 }
     }
     return isGood(low) ? low : nil
   }

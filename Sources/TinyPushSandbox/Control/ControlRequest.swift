@@ -35,8 +35,9 @@ public struct ControlRequest: ~Copyable {
   /// The items of a request one after the other, from `place` on; nil at the end, or where it is none.
   static func next(_ bytes: Span<UInt8>, _ place: inout Int) -> (key: Key?, value: Range<Int>)? {
     guard bytes.count - place >= 5 else { return nil }
-    var count = 0
-    for index in place + 1..<place + 5 { count = count << 8 | Int(bytes[index]) }
+    var number: UInt32 = 0
+    for index in place + 1..<place + 5 { number = number << 8 | UInt32(bytes[index]) }
+    let count = Int(clamping: number)
     let start = place + 5
     guard count <= bytes.count - start else { return nil }
     let key = Key(rawValue: bytes[place])

@@ -17,7 +17,7 @@ enum DeviceList {
     text.append(device.isOnline ? ", online" : ", offline")
     if !device.language.isEmpty {
       text.append(", ")
-      text.append(bytes: device.language)
+      text.append(printable: device.language)
     }
     text.append("\n")
   }

@@ -17,10 +17,15 @@ final class Device {
   init(name: Span<UInt8>, identifier: UInt64, language: Span<UInt8>) {
     nameString = CString(name)
     self.identifier = identifier
-    languageString = CString(language)
+    languageString = Self.language(language)
   }
 
-  func setLanguage(_ language: Span<UInt8>) { languageString = CString(language) }
+  func setLanguage(_ language: Span<UInt8>) { languageString = Self.language(language) }
+
+  /// What is no language is none.
+  private static func language(_ text: Span<UInt8>) -> CString {
+    LanguageTag(text) == nil ? CString("") : CString(text)
+  }
 
   func app(topic: Span<UInt8>) -> Installation? {
     for app in apps where app.topic.equals(topic) { return app }

@@ -136,6 +136,8 @@ final class ReceivedFile {
   /// Gives what was received, piece by piece, up to what is not whole. That may be the last one, of which the writing was cut
   /// short: then nothing but zeros is behind it, for which the disk was asked.
   func readChunks(_ body: (Span<UInt8>) -> Void) {
+    // Where the next one would stand.
+    var behind = buffer.capacity
     var place: Int64 = 0
     while Self.read(file.number, buffer, from: 0, ReceivedChunk.headByteCount, at: place),
       let head = ReceivedChunk(head: buffer.looseSpan(0..<ReceivedChunk.headByteCount)),
@@ -145,12 +147,15 @@ final class ReceivedFile {
     {
       let start = ReceivedChunk.headByteCount
       let bytes = buffer.looseSpan(start..<start + head.count)
-      guard head.holds(bytes) else { break }
+      guard head.holds(bytes) else {
+        behind = start + head.count
+        break
+      }
       body(bytes)
       place += Int64(start + head.count)
     }
     let count = Descriptor.read(
-      file.number, buffer.room(), at: place + Int64(buffer.capacity))
+      file.number, buffer.room(), at: place + Int64(behind))
     isDamaged = count < 0
     for index in 0..<max(count, 0) where buffer[index] != 0 { isDamaged = true }
   }

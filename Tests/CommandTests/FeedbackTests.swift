@@ -377,9 +377,9 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let outage = try Outage(in: box, .kill)
-    let disk = try Disk(at: box.state, "size=4m")
+    let disk = try Disk(at: box.state, "size=16m")
     defer { disk.end() }
-    try writeFile(String(repeating: "x", count: 3 << 20), to: box.state + "/ballast")
+    try writeFile(String(repeating: "x", count: 15 << 20), to: box.state + "/ballast")
     let service = try FeedbackService(in: box, ["--tuples", "100000"])
     let pull = try box.pull(service, environment: outage.environment(at: 0))
     #expect(pull.status == 74, "\(pull.errors)")

@@ -122,8 +122,8 @@ extension Ledger {
   }
 
   /// The shell is to put this on disk.
-  func keeps(_ learned: [Int: SuppressionRecord]) {
-    learns(learned)
+  func keeps(_ learned: [Int: SuppressionRecord], of all: [Int: SuppressionRecord]) {
+    learns(all)
     if learned.isEmpty, suppressing.known.list?.isDamaged != true,
       suppressing.known.recent?.isDamaged != true
     {

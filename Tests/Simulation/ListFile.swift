@@ -157,22 +157,24 @@ extension World {
   }
 
   func keepLearned() {
-    let learned = learned
-    ledger.keeps(learned)
+    let learned = learned(isKeepable: true)
+    ledger.keeps(learned, of: self.learned)
     noticeSuppression()
     let isKept = disk.suppression.merge(
       Array(learned.values), isWhole: courier.isSuppressionDamaged)
     trace.note("learned", at: timeline.elapsed, learned.count, isKept ? 1 : 0)
     if isKept { noticeSuppression() }
     courier.keptLearned(isKept)
-    ledger.kept(isKept, learned, self.learned)
+    ledger.kept(isKept, learned, self.learned(isKeepable: true))
     ledger.holds(held?.list, held?.recent, self.learned)
   }
 
   /// What the courier has learned of tokens and could not put on disk yet, by number.
-  var learned: [Int: SuppressionRecord] {
+  var learned: [Int: SuppressionRecord] { learned(isKeepable: false) }
+
+  private func learned(isKeepable: Bool) -> [Int: SuppressionRecord] {
     var learned: [Int: SuppressionRecord] = [:]
-    courier.forEachLearned { learned[World.number($0.token)] = $0 }
+    courier.forEachLearned(isKeepable: isKeepable) { learned[World.number($0.token)] = $0 }
     return learned
   }
 

@@ -4,6 +4,7 @@
      OUTAGE        a file of three numbers of eight bytes each, mapped, so that they outlive the program: the calls so
                    far, the bytes that mbedtls_ssl_read has given, and those of them that must not be lost any more
      OUTAGE_AT     the call before which the program ends; 0: none. A write has two: before it, and when half is written
+     OUTAGE_FROM   how many bytes mbedtls_ssl_read must have given before calls count; if it is not set, none
      OUTAGE_STATE  the directory that is looked after
      OUTAGE_SHADOW an empty directory beside it, in which is kept what is known to be on disk
      OUTAGE_KIND   what is left of the directory: kill: everything;
@@ -38,7 +39,7 @@
 static struct {
   uint64_t calls, received, safe;
 } none, *seen = &none;
-static uint64_t fatal;
+static uint64_t fatal, from;
 static int is_active, is_kill;
 static const char *kind, *state, *shadow;
 
@@ -50,13 +51,13 @@ static void fail(const char *what) {
 }
 
 /* Without what was only reserved. */
-static void copy(int from, const char *path) {
+static void copy(int source, const char *path) {
   int to = NEXT(open)(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
   if (to < 0) fail(path);
   char bytes[16384];
-  off_t at = 0, size = from < 0 ? 0 : lseek(from, 0, SEEK_END);
-  while (at < size && (at = lseek(from, at, SEEK_DATA)) >= 0) {
-    ssize_t count = pread(from, bytes, sizeof bytes, at);
+  off_t at = 0, size = source < 0 ? 0 : lseek(source, 0, SEEK_END);
+  while (at < size && (at = lseek(source, at, SEEK_DATA)) >= 0) {
+    ssize_t count = pread(source, bytes, sizeof bytes, at);
     if (count <= 0 || NEXT(pwrite)(to, bytes, (size_t)count, at) != count) fail(path);
     at += count;
   }
@@ -91,10 +92,10 @@ static const char *next(DIR *directory, struct stat *information) {
 /* What is in the file is on disk. */
 static void keep_content(int file) {
   struct stat information;
-  char path[PATH_BYTES], from[64];
+  char path[PATH_BYTES], source[64];
   if (fstat(file, &information) != 0 || !S_ISREG(information.st_mode)) return;
-  snprintf(from, sizeof from, "/proc/self/fd/%d", file);
-  int readable = NEXT(open)(from, O_RDONLY | O_CLOEXEC);
+  snprintf(source, sizeof source, "/proc/self/fd/%d", file);
+  int readable = NEXT(open)(source, O_RDONLY | O_CLOEXEC);
   if (readable < 0) return; /* a file without a name */
   kept(path, "content-", information.st_ino);
   copy(readable, path);
@@ -120,10 +121,10 @@ static void keep_names(void) {
 }
 
 static void restore_content(const char *name, ino_t number) {
-  char path[PATH_BYTES], from[PATH_BYTES];
+  char path[PATH_BYTES], source[PATH_BYTES];
   place(path, state, name);
-  kept(from, "content-", number);
-  int content = NEXT(open)(from, O_RDONLY | O_CLOEXEC);
+  kept(source, "content-", number);
+  int content = NEXT(open)(source, O_RDONLY | O_CLOEXEC);
   NEXT(unlink)(path);
   copy(content, path); /* of which nothing is on disk is empty */
   if (content >= 0) close(content);
@@ -155,7 +156,7 @@ static void end(void) {
 }
 
 /* Whether this is the call at which it ends. */
-static int is_due(void) { return is_active && ++seen->calls == fatal; }
+static int is_due(void) { return is_active && seen->received >= from && ++seen->calls == fatal; }
 static void point(void) {
   if (is_due()) end();
 }
@@ -167,6 +168,7 @@ __attribute__((constructor)) static void start(void) {
   state = getenv("OUTAGE_STATE");
   shadow = getenv("OUTAGE_SHADOW");
   fatal = strtoull(at, NULL, 10);
+  if (getenv("OUTAGE_FROM") != NULL) from = strtoull(getenv("OUTAGE_FROM"), NULL, 10);
   int file = NEXT(open)(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (kind == NULL || state == NULL || shadow == NULL || file < 0 || ftruncate(file, sizeof *seen) != 0) fail("start");
   seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);

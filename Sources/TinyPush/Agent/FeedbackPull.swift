@@ -215,7 +215,7 @@ public struct FeedbackPull: ~Copyable {
     sums.isMerged = true
     othersLeft += merge.othersLeft
     for index in 0..<files.count {
-      if othersLeft > 0 || hasUnreadable {
+      if merge.othersLeft > 0 || files[index].isDamaged {
         files[index].keepAside()
       } else {
         files[index].remove()
@@ -231,7 +231,7 @@ public struct FeedbackPull: ~Copyable {
   ) {
     var reader = FeedbackReader()
     let now = Clock.time().wallSeconds.map { UInt32(clamping: $0) }
-    let isWhole = received.readChunks { bytes in
+    received.readChunks { bytes in
       var place = 0
       while reader.next(in: bytes, at: &place) {
         var time = reader.timestamp
@@ -251,7 +251,7 @@ public struct FeedbackPull: ~Copyable {
         }
       }
     }
-    if !isWhole { hasUnreadable = true }
+    if received.isDamaged { hasUnreadable = true }
   }
 
   private mutating func count(_ outcome: SuppressionMerge.Outcome) {

@@ -98,7 +98,9 @@ final class ReceivedFile {
     var list = stat()
     let name = SuppressionDirectory.listName.cString
     let listBytes = fstatat(directory, name, &list, 0) == 0 ? UInt64(list.st_size) : 0
-    let wanted = UInt64(3 * (end + Self.reserveBytes)) + listBytes
+    // A record is a little larger than a tuple; one part is the list's, the other that of what is sorted outside of memory.
+    let received = UInt64(end + Self.reserveBytes)
+    let wanted = Self.reserveBytes.magnitude + listBytes + 2 * (received + received / 16)
     return UInt64(disk.f_bavail) * UInt64(disk.f_frsize) > wanted
   }
 
@@ -128,9 +130,14 @@ final class ReceivedFile {
 
   // MARK: - Merging
 
-  /// Gives what was received, piece by piece, up to what is not whole. Whether that is all there is: what the disk was asked for
-  /// and was not written is zeros.
-  func readChunks(_ body: (Span<UInt8>) -> Void) -> Bool {
+  /// Something stands in it behind what is not as it was written.
+  private(set) var isDamaged = false
+
+  /// Gives what was received, piece by piece, up to what is not whole. That may be the last one, of which the writing was cut
+  /// short: then nothing but zeros is behind it, for which the disk was asked.
+  func readChunks(_ body: (Span<UInt8>) -> Void) {
+    // Where the next one would stand.
+    var behind = buffer.capacity
     var place: Int64 = 0
     while Self.read(file.number, buffer, from: 0, ReceivedChunk.headByteCount, at: place),
       let head = ReceivedChunk(head: buffer.looseSpan(0..<ReceivedChunk.headByteCount)),
@@ -140,13 +147,17 @@ final class ReceivedFile {
     {
       let start = ReceivedChunk.headByteCount
       let bytes = buffer.looseSpan(start..<start + head.count)
-      guard head.holds(bytes) else { return false }
+      guard head.holds(bytes) else {
+        behind = start + head.count
+        break
+      }
       body(bytes)
       place += Int64(start + head.count)
     }
-    let count = Descriptor.read(file.number, buffer.room(), at: place)
-    for index in 0..<max(count, 0) where buffer[index] != 0 { return false }
-    return count >= 0
+    let count = Descriptor.read(
+      file.number, buffer.room(), at: place + Int64(behind))
+    isDamaged = count < 0
+    for index in 0..<max(count, 0) where buffer[index] != 0 { isDamaged = true }
   }
 
   private static func read(

@@ -396,11 +396,11 @@ public struct Courier: ~Copyable {
 
   // MARK: - What the shell looks at
 
-  /// What it has learned of tokens and is not on disk.
-  public func forEachLearned(_ body: (SuppressionRecord) -> Void) {
-    for index in 0..<suppression.learned.count
-    where suppression.mayKeep(suppression.learned[index]) {
-      body(suppression.learned[index])
+  /// What it has learned of tokens and is not on disk; with `isKeepable` what may be put there by now.
+  public func forEachLearned(isKeepable: Bool = true, _ body: (SuppressionRecord) -> Void) {
+    for index in 0..<suppression.learned.count {
+      let record = suppression.learned[index]
+      if isKeepable ? suppression.mayKeep(record) : record.time != Learned.noTime { body(record) }
     }
   }
 

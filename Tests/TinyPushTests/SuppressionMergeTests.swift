@@ -404,8 +404,8 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
       _ = store.change(change)
       #expect(store.merge(change) != nil)
       #expect(store.wasDamaged && store.isRight())
-      #expect(store.names == ["suppressed", "suppressed.damaged"])
-      #expect(store["suppressed.damaged"] == recent)
+      #expect(store.names == ["recent.damaged", "suppressed"])
+      #expect(store["recent.damaged"] == recent)
     }
   }
 

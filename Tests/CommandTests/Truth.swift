@@ -33,7 +33,7 @@ struct Sum {
   init(_ log: String) throws {
     guard
       let found = log.firstMatch(
-        of: /(\d+) delivered \(\d+ proved\), (\d+) failed, (\d+) repeated, 0 expired\n/)
+        of: /(\d+) delivered \(\d+ proved\), (\d+) failed, (\d+) repeated, 0 expired, \d+ s/)
     else { throw Failure("there is no closing line: \(log)") }
     (delivered, failed, repeated) = (Int(found.1)!, Int(found.2)!, Int(found.3)!)
   }

@@ -65,8 +65,7 @@ public struct Agent: ~Copyable {
     self.config = config
     _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, signals, EPOLLIN.rawValue)
     _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, clock, EPOLLIN.rawValue)
-    noticeSuppression()
-    if !self.config.courier.isOnce { watchSpool() }
+    if self.config.courier.isOnce { noticeSuppression() } else { watchSpool() }
   }
 
   deinit {

@@ -48,6 +48,7 @@ public struct FeedbackPull: ~Copyable {
   private var progress = ProgressBar(isWanted: true)
   /// Tokens of other sizes for which there was no room.
   private var othersLeft = 0
+  private var wasListDamaged = false
   /// Something of what was received before cannot be read any more.
   private var hasUnreadable = false
 
@@ -76,6 +77,7 @@ public struct FeedbackPull: ~Copyable {
     progress.clear()
     if sums.bytes == 0 { received.remove() }
     merged = merge(sums.bytes > 0 ? received : nil, body)
+    warnOfRest()
     return merged == .ok ? status : merged
   }
 
@@ -173,7 +175,8 @@ public struct FeedbackPull: ~Copyable {
     }
     defer { extendLifetime(lock) }
     var own = received
-    while true {
+    // A file that cannot be removed is not merged again and again.
+    for _ in 0..<ReceivedFile.filesMax {
       var merge = SuppressionMerge(directory)
       // They stay locked until they are merged.
       var files: [ReceivedFile] = []
@@ -195,6 +198,7 @@ public struct FeedbackPull: ~Copyable {
       let status = finish(&merge, files, body)
       guard status == .ok else { return status }
     }
+    return .ok
   }
 
   private mutating func finish(
@@ -206,7 +210,10 @@ public struct FeedbackPull: ~Copyable {
       let device = Device(time: record.time, outcome: outcome)
       body(record.token.bytes.span, device)
     }
-    if merge.wasDamaged { warnOfDamage(isDone) }
+    if merge.wasDamaged, !wasListDamaged {
+      wasListDamaged = true
+      warnOfDamage(isDone)
+    }
     guard isDone else {
       return failToKeep(
         merge.error, "; what was received is kept there, and merged by the next one")
@@ -221,7 +228,6 @@ public struct FeedbackPull: ~Copyable {
         files[index].remove()
       }
     }
-    warnOfRest()
     return .ok
   }
 
@@ -311,7 +317,7 @@ public struct FeedbackPull: ~Copyable {
 
   private mutating func warnOfRest() {
     guard othersLeft > 0 || hasUnreadable else { return }
-    warning.clear()
+    if warning.count > 0 { warning.append("; ") }
     if othersLeft > 0 {
       warning.append(othersLeft)
       warning.append(" tokens of other sizes than 32 bytes have no room in the list")

@@ -46,9 +46,10 @@ struct MappedFile: ~Copyable {
     }
     let size = Int(information.st_size)
     guard size > 0 else {
-      // A file that was cut to nothing is not the same as none.
-      let stub = UnsafeRawBufferPointer(start: ("" as StaticString).utf8Start, count: 1)
-      return MappedFile(stub, isMapped: false, &information)
+      // A file that was cut to nothing is not the same as none: less than a page of it is left. Nothing can be mapped of it, so
+      // the NUL of a literal stands for that.
+      let remnant = UnsafeRawBufferPointer(start: ("" as StaticString).utf8Start, count: 1)
+      return MappedFile(remnant, isMapped: false, &information)
     }
     guard let start = mmap(nil, size, PROT_READ, MAP_SHARED, file.number, 0),
       start != UnsafeMutableRawPointer(bitPattern: -1)

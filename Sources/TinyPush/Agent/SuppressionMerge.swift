@@ -128,20 +128,19 @@ public struct SuppressionMerge: ~Copyable {
     isRecentDamaged = recent?.isDamaged ?? false
     recent = nil
     guard open(SuppressionDirectory.recentName, &recent) else { return false }
-    lookForDamage()
     let fits = spilled == 0 && recentCount + runCount <= SuppressionDirectory.recentMax
     let isSmall =
       !isWhole && fits && forgottenCount == 0 && !hasNewOthers && !isRecentDamaged
-      && !isListDamaged
-    return isSmall
+    if isSmall { lookForDamage() }
+    return isSmall && !isListDamaged
       ? write(SuppressionDirectory.recentName, recent, nil, body)
       : writeList(recent, body)
   }
 
-  /// Looks the changes up in the list, as far as that is soon done: damage that is come upon is mended.
+  /// Looks the changes up in the list, which is not read otherwise: damage that is come upon is mended.
   private mutating func lookForDamage() {
     var ignored: Int32 = 0
-    guard spilled == 0,
+    guard
       let mapped = MappedFile.open(directory, SuppressionDirectory.listName, error: &ignored)
     else { return }
     var list = SuppressionList(mapped.bytes)

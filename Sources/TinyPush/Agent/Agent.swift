@@ -29,9 +29,8 @@ public struct Agent: ~Copyable {
   var isMemoryReturned = true
   /// How long the machine has been suspended since it started.
   var asleep = Clock.asleep()
-  var dialFailures = 0
+  var outage = Outage()
   var isConfigBroken = false
-  var wasUp = false
 
   static let stepsBetweenPolls: UInt32 = 128
   /// After so many connections in a row that could not be made, or that settled nothing, `--once` leaves what is left for
@@ -145,6 +144,7 @@ public struct Agent: ~Copyable {
         page.change(.down, words: gateway.span)
       case .wait(let until):
         takeReports()
+        log.catchUp()
         page.update(courier.counters, inFlight: courier.inFlight, held: courier.heldFlags)
         progress.show(courier.counters, inFlight: courier.inFlight)
         if let status = shouldGiveUp() { return finish(status) }
@@ -161,7 +161,7 @@ public struct Agent: ~Copyable {
     guard config.courier.isOnce else { return nil }
     if isConfigBroken { return .config }
     if courier.isScanBroken { return .inputOutput }
-    let isHopeless = dialFailures >= Self.dialFailuresMax || courier.failures >= Self.failuresMax
+    let isHopeless = outage.tries >= Self.dialFailuresMax || courier.failures >= Self.failuresMax
     return isHopeless ? .tryLater : nil
   }
 

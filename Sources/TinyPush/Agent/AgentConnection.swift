@@ -14,14 +14,13 @@ extension Agent {
     case .failed: dialFailed()
     case .done:
       guard connection.phase == .up else { return }
-      dialFailures = 0
       courier.connected()
       sayConnected()
     }
   }
 
   mutating func dialFailed() {
-    dialFailures += 1
+    outage.failed(at: Clock.now())
     isConfigBroken = connection.isOurFault
     var text = Text()
     text.append("cannot connect to ")
@@ -32,7 +31,7 @@ extension Agent {
       text.append(" (this machine's clock seems not to be set)")
     }
     tell(.down, text.bytes)
-    log.write(connection.isOurFault ? .error : .warning, text)
+    log.write(connection.isOurFault ? .error : .warning, text, about: .connection)
     connection.hangUp(epoll: epoll, sayGoodbye: false)
     courier.disconnected(at: Clock.now(), byPeer: false)
   }
@@ -63,7 +62,8 @@ extension Agent {
     courier.disconnected(at: Clock.now(), byPeer: isByPeer)
     guard isNews, !courier.isAwaitingEnd else { return }
     tell(.down, text.bytes)
-    log.write(.notice, text)
+    log.write(.notice, text, about: .connection)
+    outage.ended()
   }
 
   mutating func write() {

@@ -42,17 +42,16 @@ extension Agent {
     text.append(cString: connection.suite)
     text.append(connection.isResumed ? ", resumed)" : ")")
     tell(.up, text.bytes)
-    // A reconnect that only an answer brought about is no news.
-    if !wasUp { log.write(.info, text) }
-    wasUp = true
+    guard outage.connected(at: Clock.now(), in: &text) else { return }
+    log.write(.info, text, about: .connection)
   }
 
   mutating func takeReports() {
     while let report = courier.takeReport() {
       var text = Text()
       let priority = report.describe(in: &text)
-      log.write(priority, text)
-      if case .cut = report { wasUp = false }
+      log.write(priority, text, about: report.topic)
+      if report.topic == .connection { outage.ended() }
     }
   }
 

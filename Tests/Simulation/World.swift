@@ -129,6 +129,7 @@ final class World {
       let step = courier.next(timeline.time)
       steps += 1
       account()
+      takeReports()
       let word = Word(step)
       trace.note(word.text, at: timeline.elapsed)
       defer { lastWord = word }
@@ -165,13 +166,11 @@ final class World {
       case .sample: sample()
       case .disconnect: hangUp()
       case .wait(let deadline):
-        takeReports()
         onNews(.rest)
         weigh()
         busy = 0
         guard rest(until: deadline, end: end) else { return }
       case .finish:
-        takeReports()
         isFinished = true
         if openFile != nil { complain("a file is still open at the end") }
       }

@@ -111,7 +111,9 @@ public struct Agent: ~Copyable {
       // However much there is to do, signals and answers are heard.
       steps &+= 1
       if steps % Self.stepsBetweenPolls == 0 { poll(.zero) }
-      switch courier.next(Clock.time()) {
+      let step = courier.next(Clock.time())
+      takeReports()
+      switch step {
       case .scan:
         noticeSuppression()
         progress.found(spool.scan(&courier))
@@ -143,7 +145,6 @@ public struct Agent: ~Copyable {
         connection.hangUp(epoll: epoll, sayGoodbye: true)
         page.change(.down, words: gateway.span)
       case .wait(let until):
-        takeReports()
         log.catchUp()
         page.update(courier.counters, inFlight: courier.inFlight, held: courier.heldFlags)
         progress.show(courier.counters, inFlight: courier.inFlight)
@@ -166,7 +167,6 @@ public struct Agent: ~Copyable {
   }
 
   private mutating func finish(_ status: ExitStatus) -> ExitStatus {
-    takeReports()
     log.flush()
     connection.hangUp(epoll: epoll, sayGoodbye: true)
     page.update(courier.counters, inFlight: courier.inFlight, held: courier.heldFlags)

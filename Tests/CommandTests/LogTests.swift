@@ -21,6 +21,7 @@ import Testing
       agent.line("refused", in: .errors).hasPrefix(
         "<4>the gateway refused a notification: invalid token (status 8)"))
     try gateway.accepts("sound")
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     gateway.child.kill()
     try #expect(agent.line("ended", in: .errors).hasPrefix("<5>connection to \(address) ended: "))
     try #expect(

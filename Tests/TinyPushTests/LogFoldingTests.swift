@@ -40,6 +40,10 @@ import Testing
         "4060 up; after 59 s and 3 tries (after 1 more change in 60 s)",
       ]),
     Row(
+      testDescription: "that it is over is said at once, however often it was tried",
+      lines: [(0, "up"), (100, "down"), (110, "down"), (120, "down"), (130, "up"), (9999, nil)],
+      said: ["0 up", "100 down", "130 up (after 2 more changes in 30 s)"]),
+    Row(
       testDescription: "a change that comes and goes is said by its last state",
       lines: [
         (0, "up"), (1, "down"), (2, "up"), (3, "down"), (4, "up"), (5, "down"), (6, "up"),

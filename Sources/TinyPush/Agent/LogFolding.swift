@@ -30,6 +30,8 @@ struct LogFolding: ~Copyable {
     var wait: UInt8 = 0
     /// The kind of the last line.
     var kind: UInt32 = 0
+    /// It was another than that of the line before.
+    var isChange = true
     /// When the last line came, and up to when its quiet has taken steps back.
     var heardAt = Instant(milliseconds: 0)
     var restedAt = Instant(milliseconds: 0)
@@ -74,18 +76,17 @@ struct LogFolding: ~Copyable {
     let kind = Self.kind(of: message, topic)
     let isNew = remember(kind, at: now)
     rest(index, at: now)
-    let isChange = kind != states[index].kind
-    if !isChange { states[index].wait = max(states[index].wait, Self.waitsOfChange) }
+    states[index].isChange = kind != states[index].kind
     states[index].kind = kind
     states[index].heardAt = now
     states[index].restedAt = now
     guard isNew || now >= dueAt(index) else {
-      keep(index, priority, message, isChange: isChange)
+      keep(index, priority, message)
       return false
     }
     line.clear()
     line.append(bytes: message)
-    appendFolded(index, topic, at: now, isChange: isChange)
+    appendFolded(index, topic, at: now)
     said(index, at: now, isNew: isNew)
     return true
   }
@@ -111,8 +112,12 @@ struct LogFolding: ~Copyable {
 
   // MARK: - Parts
 
+  private func wait(_ index: Int) -> UInt8 {
+    states[index].isChange ? states[index].wait : max(states[index].wait, Self.waitsOfChange)
+  }
+
   private func dueAt(_ index: Int) -> Instant {
-    states[index].saidAt + Self.waits[Int(states[index].wait)]
+    states[index].saidAt + Self.waits[Int(wait(index))]
   }
 
   private mutating func rest(_ index: Int, at now: Instant) {
@@ -122,11 +127,9 @@ struct LogFolding: ~Copyable {
     states[index].wait -= UInt8(min(UInt64(states[index].wait), steps))
   }
 
-  private mutating func keep(
-    _ index: Int, _ priority: Log.Priority, _ message: Span<UInt8>, isChange: Bool
-  ) {
+  private mutating func keep(_ index: Int, _ priority: Log.Priority, _ message: Span<UInt8>) {
     if states[index].folded == 0 { keptCount += 1 }
-    if isChange { states[index].isUniform = false }
+    if states[index].isChange { states[index].isUniform = false }
     states[index].folded += 1
     states[index].priority = priority
     let count = min(message.count, Self.keptBytesMax)
@@ -140,7 +143,7 @@ struct LogFolding: ~Copyable {
     states[index].isUniform = true
     states[index].saidAt = now
     guard !isNew else { return }
-    states[index].wait = min(states[index].wait + 1, UInt8(Self.waits.count - 1))
+    states[index].wait = min(wait(index) + 1, UInt8(Self.waits.count - 1))
   }
 
   /// Whether it has not been heard of for a day. Where there is no room for one more it counts as known.
@@ -174,13 +177,11 @@ struct LogFolding: ~Copyable {
   // MARK: - Words
 
   /// What was left out before a line that comes now.
-  private mutating func appendFolded(
-    _ index: Int, _ topic: Log.Topic, at now: Instant, isChange: Bool
-  ) {
+  private mutating func appendFolded(_ index: Int, _ topic: Log.Topic, at now: Instant) {
     let state = states[index]
     guard state.folded > 0 else { return }
     line.append(" (")
-    if state.isUniform && !isChange {
+    if state.isUniform && !state.isChange {
       // This one counts, too.
       appendTimes(state.folded + 1)
     } else {

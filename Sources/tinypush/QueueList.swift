@@ -250,18 +250,18 @@ struct AgentState: ~Copyable {
           : "an agent is at work; what it does it says with the setting status")
       return
     }
-    switch StatusPage.Link(rawValue: page.link) {
+    switch page.link {
     case .up:
       code = page.held == 0 ? "delivering" : "held"
       words.append("it is its turn, or soon")
     case .connecting:
       code = "gateway"
       words.append("waits for the gateway: connecting to ")
-      words.append(bytes: StatusCommand.words(page))
+      page.appendWords(to: &words)
     case .down, nil:
       code = "gateway"
       words.append("waits for the gateway: ")
-      words.append(bytes: StatusCommand.words(page))
+      page.appendWords(to: &words)
     }
     if page.held & 1 != 0 {
       words.append("; or is held, since what was delivered cannot be removed from new/")
@@ -270,7 +270,7 @@ struct AgentState: ~Copyable {
   }
 
   private static func read(_ path: UnsafePointer<CChar>) -> StatusPage? {
-    do throws(StatusPage.Problem) {
+    do throws(StatusPage.Unreadable) {
       return try StatusPage.read(path)
     } catch {
       return nil

@@ -18,6 +18,10 @@ public struct Agent: ~Copyable {
   /// Wakes it when the wall clock is set, so that what waits for its time is looked at anew.
   let clock: Int32
   var watch = SpoolWatch()
+  /// Files in `new/`, as the last scan found them and by what happened since.
+  var filesFound = 0
+  /// Files that came into the spool before, in UNIX nanoseconds, came by another clock.
+  var clockSetAt = Clock.plausibleSince * 1_000_000_000
   let gateway: CString
   var events: InlineArray<8, epoll_event>
   let scratch = FixedBuffer<UInt8>(capacity: 4096)
@@ -115,7 +119,8 @@ public struct Agent: ~Copyable {
       switch courier.next(Clock.time()) {
       case .scan:
         noticeSuppression()
-        progress.found(spool.scan(&courier))
+        filesFound = spool.scan(&courier)
+        progress.found(filesFound)
       case .open: spool.open(&courier)
       case .read: spool.read(&courier)
       case .readRecipients: recipients.read(&courier)
@@ -134,6 +139,7 @@ public struct Agent: ~Copyable {
       case .sync: courier.synced(spool.sync())
       case .remove:
         courier.removed(spool.remove(&courier, limit: config.failedLimit))
+        filesFound -= 1
         progress.settled()
       case .dial: dial()
       case .keepProgress: courier.keptProgress(spool.keep(courier.progress))
@@ -145,7 +151,7 @@ public struct Agent: ~Copyable {
         page.change(.down, words: gateway.span)
       case .wait(let until):
         takeReports()
-        page.update(courier.counters, inFlight: courier.inFlight, held: courier.heldFlags)
+        page.update(courier, filesFound: filesFound)
         progress.show(courier.counters, inFlight: courier.inFlight)
         if let status = shouldGiveUp() { return finish(status) }
         returnMemory()
@@ -169,7 +175,7 @@ public struct Agent: ~Copyable {
     takeReports()
     log.flush()
     connection.hangUp(epoll: epoll, sayGoodbye: true)
-    page.update(courier.counters, inFlight: courier.inFlight, held: courier.heldFlags)
+    page.update(courier, filesFound: filesFound)
     page.change(.down, words: ("stopped" as StaticString).span)
     progress.finish(courier.counters)
     if config.courier.isOnce || stopBy != nil && next == nil { saySum(status) }
@@ -216,7 +222,9 @@ public struct Agent: ~Copyable {
       if descriptor == signals {
         takeSignals()
       } else if descriptor == clock {
-        _ = clinux_clock_was_set(clock)
+        if clinux_clock_was_set(clock) != 0 {
+          clockSetAt = max(Clock.plausibleSince, Clock.wallSeconds()) * 1_000_000_000
+        }
       } else if descriptor == watch.descriptor {
         takeSpoolEvents()
       } else if descriptor == connection.descriptor {

@@ -14,7 +14,7 @@ extension Agent {
     var config = config
     var former: Config?
     var counters = Counters()
-    let startedAt = Clock.wallSeconds()
+    var history: MappedStatusPage.History?
     while true {
       message.clear()
       var agent: Agent
@@ -27,12 +27,13 @@ extension Agent {
         agent.sayNotTaken(message)
       }
       agent.courier.counters = counters
-      agent.page.start(at: startedAt)
+      if let history { agent.page.goOn(from: history) }
       let status = agent.run(readConfig)
       guard let next = agent.next.take() else { return status }
       config = next
       former = agent.takeConfig()
       counters = agent.courier.counters
+      history = agent.page.history
     }
   }
 
@@ -64,6 +65,6 @@ extension Agent {
     var text = Text(capacity: 2048)
     text.append("the configuration stays as it was: ")
     text.append(message)
-    log.write(.error, text)
+    say(.error, text)
   }
 }

@@ -243,13 +243,24 @@ struct AgentState: ~Copyable {
       words.append("no agent is at work here: start tinypush run")
       return
     }
-    guard status.pointee != 0, let page = Self.read(status), page.isAlive else {
-      words.append(
-        isServed == nil
-          ? "this user may not know whether an agent is at work"
-          : "an agent is at work; what it does it says with the setting status")
-      return
+    if status.pointee != 0 {
+      do throws(StatusReading.Problem) {
+        let reading = try StatusReading(status)
+        if reading.page.isAlive {
+          say(reading.page)
+          return
+        }
+      } catch {
+        // As if it said nothing.
+      }
     }
+    words.append(
+      isServed == nil
+        ? "this user may not know whether an agent is at work"
+        : "an agent is at work; what it does it says with the setting status")
+  }
+
+  private mutating func say(_ page: borrowing StatusPage) {
     switch page.link {
     case .up:
       code = page.held == 0 ? "delivering" : "held"
@@ -267,13 +278,5 @@ struct AgentState: ~Copyable {
       words.append("; or is held, since what was delivered cannot be removed from new/")
     }
     if page.held & 2 != 0 { words.append("; or is held, since failed/ cannot be written to") }
-  }
-
-  private static func read(_ path: UnsafePointer<CChar>) -> StatusPage? {
-    do throws(StatusPage.Unreadable) {
-      return try StatusPage.read(path)
-    } catch {
-      return nil
-    }
   }
 }

@@ -53,9 +53,9 @@ enum StatusCommand {
       }
       if form == .watch { return try watch(config, arguments).rawValue }
       var text = Text(capacity: 16384)
-      let page: StatusPage
-      do throws(StatusPage.Unreadable) {
-        page = try StatusPage.read(config.status.pointer)
+      let reading: StatusReading
+      do throws(StatusReading.Problem) {
+        reading = try StatusReading(config.status.pointer)
       } catch {
         if form == .prometheus {
           StatusMetrics.writeDown(in: &text)
@@ -66,16 +66,16 @@ enum StatusCommand {
         throw arguments.fail(.unavailable, text)
       }
       switch form {
-      case .json: StatusJSON.write(page, in: &text)
-      case .prometheus: StatusMetrics.write(page, in: &text)
+      case .json: StatusJSON.write(reading.page, in: &text)
+      case .prometheus: StatusMetrics.write(reading.page, in: &text)
       case .watch, nil:
         var screen = StatusScreen(to: STDOUT_FILENO)
-        screen.show(page, in: &text)
+        screen.show(reading.page, in: &text)
       }
       text.write(to: STDOUT_FILENO)
       if form == .prometheus { return 0 }
-      guard page.isAlive else { return ExitStatus.unavailable.rawValue }
-      return page.link == .up ? 0 : ExitStatus.tryLater.rawValue
+      guard reading.page.isAlive else { return ExitStatus.unavailable.rawValue }
+      return reading.page.link == .up ? 0 : ExitStatus.tryLater.rawValue
     } catch {
       return error.rawValue
     }
@@ -95,7 +95,7 @@ enum StatusCommand {
 
   /// Why there is no page.
   static func explain(
-    _ reason: StatusPage.Unreadable, _ config: borrowing Config, in text: inout Text
+    _ reason: StatusReading.Problem, _ config: borrowing Config, in text: inout Text
   ) {
     text.append(printable: config.status.span)
     switch reason {

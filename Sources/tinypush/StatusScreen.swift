@@ -36,7 +36,7 @@ struct StatusScreen: ~Copyable {
 
   /// Why there is no page.
   mutating func explain(
-    _ reason: StatusPage.Unreadable, _ config: borrowing Config, in text: inout Text
+    _ reason: StatusReading.Problem, _ config: borrowing Config, in text: inout Text
   ) {
     columns = terminal.columns
     say("not running", .red)

@@ -42,8 +42,9 @@ enum StatusWatch {
   ) {
     text.append("\u{1B}[?2026h\u{1B}[H")
     var body = Text(capacity: 24_576)
-    do throws(StatusPage.Unreadable) {
-      screen.show(try StatusPage.read(config.status.pointer), in: &body)
+    do throws(StatusReading.Problem) {
+      let reading = try StatusReading(config.status.pointer)
+      screen.show(reading.page, in: &body)
     } catch {
       screen.explain(error, config, in: &body)
     }

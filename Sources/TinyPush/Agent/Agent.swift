@@ -45,14 +45,17 @@ public struct Agent: ~Copyable {
   /// How long a stop may take besides `settle`.
   static let stopPatience = Duration.seconds(5)
 
-  /// - Parameter message: on failure, what is wrong, where, and what to do.
-  public init(_ config: consuming Config, message: inout Text) throws(ExitStatus) {
+  /// - Parameters:
+  ///   - goesOn: whether it goes on where another agent of this process has stopped.
+  ///   - message: on failure, what is wrong, where, and what to do.
+  @inline(never)
+  init(_ config: consuming Config, goesOn: Bool, message: inout Text) throws(ExitStatus) {
     var address = Text(capacity: 300)
     config.gatewayAddress(in: &address)
     try Self.checkFiles(config, message: &message)
     // The lock comes before the page: a second agent must not write over the first one's.
     spool = try SpoolDirectory(config.spool.pointer, message: &message)
-    page = MappedStatusPage(config.status.pointer)
+    page = MappedStatusPage(config.status.pointer, goesOn: goesOn)
     var seed: UInt64 = 0
     _ = getrandom(&seed, 8, 0)
     courier = Courier(config.courier, seed: seed)

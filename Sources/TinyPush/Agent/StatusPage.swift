@@ -1,6 +1,7 @@
 import CLinux
 
-/// What the agent lets others see of it: a page that it keeps mapped, and that `tinypush status` reads without waking it.
+/// What the agent lets others see of it: a page that it keeps mapped, and that `tinypush status` reads without waking it. It is
+/// never made, nor copied, but by way of its bytes, and begins with all of them 0.
 public struct StatusPage {
   public enum Link: UInt32 {
     case down
@@ -23,8 +24,8 @@ public struct StatusPage {
   /// "TPS3": changes with the layout.
   static let layout: UInt32 = 0x5450_5333
 
-  var magic: UInt32 = Self.layout
-  /// Odd while the agent is changing the page.
+  var magic: UInt32 = 0
+  /// Odd while the agent is changing the page. Stands behind the first number, wherever the rest does.
   fileprivate var sequence: UInt32 = 0
   public var processID: Int32 = 0
   /// Whether an agent still keeps it: found out by whoever reads it.
@@ -55,7 +56,7 @@ public struct StatusPage {
   fileprivate var version = Words<16>()
   fileprivate var suite = Words<80>()
 
-  public init() {}
+  private init() {}
 
   /// What the link is; nil when no agent keeps the page any more.
   public var link: Link? { isAlive ? Link(rawValue: linkValue) ?? .down : nil }
@@ -98,22 +99,30 @@ struct MappedStatusPage: ~Copyable {
   /// Open as long as the page is kept: its lock shows that it is. -1: it is not mapped.
   private let descriptor: Int32
 
-  init(_ path: UnsafePointer<CChar>) {
+  /// - Parameter goesOn: whether it goes on where another agent of this process has stopped.
+  @inline(never)
+  init(_ path: UnsafePointer<CChar>, goesOn: Bool) {
     let size = MemoryLayout<StatusPage>.size
     let mapping = Self.map(path, size)
     descriptor = mapping.descriptor
     page =
       mapping.address?.assumingMemoryBound(to: StatusPage.self)
       ?? UnsafeMutablePointer<StatusPage>.allocate(capacity: 1)
-    // What went wrong before a restart may be why there was one.
-    var problems = StatusPage().problems
-    if descriptor >= 0, page.pointee.magic == StatusPage.layout { problems = page.pointee.problems }
-    page.initialize(to: StatusPage())
-    page.pointee.problems = problems
+    let isKnown = descriptor >= 0 && page.pointee.magic == StatusPage.layout
+    if !isKnown {
+      memset(page, 0, size)
+    } else if !goesOn {
+      // What went wrong before a restart may be why there was one.
+      var problems = page.pointee.problems
+      memset(page, 0, size)
+      memcpy(&page.pointee.problems, &problems, MemoryLayout.size(ofValue: problems))
+    }
+    page.pointee.magic = StatusPage.layout
     page.pointee.processID = getpid()
+    page.pointee.changedAt = Clock.wallSeconds()
+    guard !isKnown || !goesOn else { return }
     page.pointee.startedAt = Clock.wallSeconds()
     page.pointee.startedInstant = Clock.now().milliseconds
-    page.pointee.changedAt = page.pointee.startedAt
   }
 
   private static func map(_ path: UnsafePointer<CChar>, _ size: Int)
@@ -144,48 +153,22 @@ struct MappedStatusPage: ~Copyable {
     close(descriptor)
   }
 
-  /// Changes the page so that whoever reads it sees all of the change or nothing.
-  private func change(_ body: (inout StatusPage) -> Void) {
+  /// - Parameter filesFound: in `new/`, where the courier does not know all of them.
+  @inline(never)
+  func update(_ courier: borrowing Courier, filesFound: Int) {
+    let isExact = courier.areFilesKnown
     clinux_begin_change(&page.pointee.sequence)
-    body(&page.pointee)
+    page.pointee.counters = courier.counters
+    page.pointee.held = courier.heldFlags
+    page.pointee.inFlight = UInt64(courier.inFlight)
+    page.pointee.files = UInt64(isExact ? courier.files : max(filesFound, courier.files))
+    page.pointee.isFilesExact = isExact ? 1 : 0
+    page.pointee.later = UInt64(courier.laterFiles)
+    page.pointee.dialInstant = courier.nextDialAt?.milliseconds ?? 0
     clinux_end_change(&page.pointee.sequence)
   }
 
-  /// What an agent hands on to the next one in the same process.
-  struct History {
-    var startedAt: Int64
-    var startedInstant: UInt64
-    var traffic: Traffic
-  }
-
-  var history: History {
-    History(
-      startedAt: page.pointee.startedAt, startedInstant: page.pointee.startedInstant,
-      traffic: page.pointee.traffic)
-  }
-
-  func goOn(from history: History) {
-    change {
-      $0.startedAt = history.startedAt
-      $0.startedInstant = history.startedInstant
-      $0.traffic = history.traffic
-    }
-  }
-
-  /// - Parameter filesFound: in `new/`, where the courier does not know all of them.
-  func update(_ courier: borrowing Courier, filesFound: Int) {
-    let isExact = courier.areFilesKnown
-    change {
-      $0.counters = courier.counters
-      $0.held = courier.heldFlags
-      $0.inFlight = UInt64(courier.inFlight)
-      $0.files = UInt64(isExact ? courier.files : max(filesFound, courier.files))
-      $0.isFilesExact = isExact ? 1 : 0
-      $0.later = UInt64(courier.laterFiles)
-      $0.dialInstant = courier.nextDialAt?.milliseconds ?? 0
-    }
-  }
-
+  @inline(never)
   func change(_ link: StatusPage.Link, words: Span<UInt8>) {
     clinux_begin_change(&page.pointee.sequence)
     page.pointee.linkValue = link.rawValue
@@ -194,21 +177,26 @@ struct MappedStatusPage: ~Copyable {
     clinux_end_change(&page.pointee.sequence)
   }
 
+  @inline(never)
   func know(_ version: UnsafePointer<CChar>, _ suite: UnsafePointer<CChar>) {
-    change {
-      $0.version.set(CString.span(version))
-      $0.suite.set(CString.span(suite))
-    }
+    clinux_begin_change(&page.pointee.sequence)
+    page.pointee.version.set(CString.span(version))
+    page.pointee.suite.set(CString.span(suite))
+    clinux_end_change(&page.pointee.sequence)
   }
 
   /// - Parameter certificateEnd: UNIX seconds, when our certificate expires.
+  @inline(never)
   func know(certificateEnd: Int64) {
-    change { $0.certificateEnd = certificateEnd }
+    clinux_begin_change(&page.pointee.sequence)
+    page.pointee.certificateEnd = certificateEnd
+    clinux_end_change(&page.pointee.sequence)
   }
 
   /// What the batch of a courier holds for the first time is written.
   ///
   /// - Parameter since: files that came before, in UNIX nanoseconds, came by another clock.
+  @inline(never)
   func count(_ courier: borrowing Courier, since: Int64) {
     var now = timespec()
     // The clock that file systems use.
@@ -227,6 +215,7 @@ struct MappedStatusPage: ~Copyable {
   }
 
   /// Notes what the log says is wrong.
+  @inline(never)
   func note(_ priority: Log.Priority, _ text: Span<UInt8>) {
     guard priority.rawValue <= Log.Priority.warning.rawValue else { return }
     clinux_begin_change(&page.pointee.sequence)
@@ -234,7 +223,7 @@ struct MappedStatusPage: ~Copyable {
       for index in 1..<5 {
         page.pointee.problems[5 - index] = page.pointee.problems[4 - index]
       }
-      page.pointee.problems[0] = StatusPage.Problem()
+      page.pointee.problems[0].count = 0
       page.pointee.problems[0].text.set(text)
     }
     page.pointee.problems[0].time = Clock.wallSeconds()
@@ -246,40 +235,53 @@ struct MappedStatusPage: ~Copyable {
 
 // MARK: - The reader's side
 
-extension StatusPage {
+/// A copy of the page that an agent keeps.
+public final class StatusReading {
   /// Why there is no page to read.
-  public enum Unreadable: Error {
+  public enum Problem: Error {
     case cannotOpen(Int32)
     case notAPage
   }
 
-  private static let readTries = 20
+  private static let tries = 20
+  private let memory: UnsafeMutablePointer<StatusPage>
 
-  /// The page that an agent keeps at `path`.
-  public static func read(_ path: UnsafePointer<CChar>) throws(Unreadable) -> StatusPage {
+  /// - Parameter path: where the page is kept.
+  @inline(never)
+  public init(_ path: UnsafePointer<CChar>) throws(Problem) {
     let descriptor = clinux_open(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
     guard descriptor >= 0 else { throw .cannotOpen(-descriptor) }
     defer { CLinux.close(descriptor) }
-    var page = StatusPage()
-    for attempt in 1...readTries {
-      guard let before = sequence(descriptor) else { throw .notAPage }
-      let count = withUnsafeMutableBytes(of: &page) {
-        pread(descriptor, $0.baseAddress, $0.count, 0)
-      }
-      guard Int(count) == MemoryLayout<StatusPage>.size, page.magic == layout else {
-        throw .notAPage
-      }
+    let size = MemoryLayout<StatusPage>.size
+    let copy = UnsafeMutablePointer<StatusPage>.allocate(capacity: 1)
+    var isWhole = false
+    for attempt in 1...Self.tries {
+      let before = Self.sequence(descriptor)
+      isWhole =
+        pread(descriptor, copy, size, 0) == size && copy.pointee.magic == StatusPage.layout
       // It was not changed meanwhile; or the agent was killed in the middle of a change.
-      if before & 1 == 0, sequence(descriptor) == before || attempt == readTries { break }
+      let isSteady = before & 1 == 0 && Self.sequence(descriptor) == before
+      if !isWhole || isSteady || attempt == Self.tries { break }
       poll(nil, 0, 1)
     }
-    page.aliveness = clinux_is_locked(descriptor) == 0 ? 0 : 1
-    return page
+    guard isWhole else {
+      copy.deallocate()
+      throw .notAPage
+    }
+    copy.pointee.aliveness = clinux_is_locked(descriptor) == 0 ? 0 : 1
+    memory = copy
   }
 
-  private static func sequence(_ descriptor: Int32) -> UInt32? {
+  deinit { memory.deallocate() }
+
+  public var page: StatusPage {
+    unsafeAddress { UnsafePointer(memory) }
+  }
+
+  /// The number behind the page's first.
+  private static func sequence(_ descriptor: Int32) -> UInt32 {
     var value: UInt32 = 0
-    let offset = off_t(MemoryLayout<StatusPage>.offset(of: \.sequence)!)
-    return pread(descriptor, &value, 4, offset) == 4 ? value : nil
+    let size = MemoryLayout<UInt32>.size
+    return pread(descriptor, &value, size, off_t(size)) == size ? value : 0
   }
 }

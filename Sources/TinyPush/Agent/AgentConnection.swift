@@ -31,7 +31,7 @@ extension Agent {
       text.append(" (this machine's clock seems not to be set)")
     }
     tell(.down, text.bytes)
-    log.write(connection.isOurFault ? .error : .warning, text, about: .connection)
+    say(connection.isOurFault ? .error : .warning, text, about: .connection)
     connection.hangUp(epoll: epoll, sayGoodbye: false)
     courier.disconnected(at: Clock.now(), byPeer: false)
   }
@@ -62,7 +62,7 @@ extension Agent {
     courier.disconnected(at: Clock.now(), byPeer: isByPeer)
     guard isNews, !courier.isAwaitingEnd else { return }
     tell(.down, text.bytes)
-    log.write(.notice, text, about: .connection)
+    say(.notice, text, about: .connection)
     outage.ended()
   }
 
@@ -70,6 +70,7 @@ extension Agent {
     guard courier.isUp, connection.phase == .up else { return }
     let result = connection.write(courier.batchContents())
     if result >= 0 {
+      page.count(courier, since: clockSetAt)
       courier.wrote(wireEnd: connection.wireEnd)
     } else if result == CMBED_WANT_WRITE || result == CMBED_WANT_READ {
       courier.blocked()

@@ -1,7 +1,14 @@
 import CLinux
+import CMbed
 
 /// What the agent says: in the log, to the service manager, and on its page.
 extension Agent {
+  /// Says something of a topic in the log, and on the page if it is wrong.
+  mutating func say(_ priority: Log.Priority, _ text: borrowing Text, about topic: Log.Topic) {
+    page.note(priority, text.bytes)
+    log.write(priority, text, about: topic)
+  }
+
   mutating func sayStarted() {
     var text = Text()
     text.append("delivering ")
@@ -9,6 +16,7 @@ extension Agent {
     text.append(" to ")
     text.append(printable: gateway.span)
     if !config.courier.isOnce { log.write(.info, text) }
+    page.know(certificateEnd: certificateEnd())
     clinux_notify("READY=1\nSTATUS=looking through the spool")
   }
 
@@ -41,16 +49,28 @@ extension Agent {
     text.append(", ")
     text.append(cString: connection.suite)
     text.append(connection.isResumed ? ", resumed)" : ")")
+    if let version = connection.version, let suite = connection.suite { page.know(version, suite) }
+    page.know(certificateEnd: certificateEnd())
     tell(.up, text.bytes)
     guard outage.connected(at: Clock.now(), in: &text) else { return }
     log.write(.info, text, about: .connection)
+  }
+
+  /// UNIX seconds: when our certificate expires; 0: nobody knows.
+  func certificateEnd() -> Int64 {
+    let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
+    defer { text.deallocate() }
+    var certificate = cmbed_certificate()
+    let result = cmbed_certificate_read(
+      &certificate, config.certificate.pointer, nil, nil, text)
+    return result == CMBED_OK ? certificate.not_after : 0
   }
 
   mutating func takeReports() {
     while let report = courier.takeReport() {
       var text = Text()
       let priority = report.describe(in: &text)
-      log.write(priority, text, about: report.topic)
+      say(priority, text, about: report.topic)
       if report.topic == .connection { outage.ended() }
     }
   }

@@ -20,7 +20,7 @@ SWIFT_MINIMUM := 6.2
 # Debian packages: what the product needs, the machine that builds it, and what tests and measures it.
 LIBRARIES := libc6-dev libinih-dev libmbedtls-dev
 BUILD_NEEDS := $(LIBRARIES) g++
-TEST_NEEDS := binutils lintian mandoc openssl procps python3 qemu-user-static systemd zsh
+TEST_NEEDS := binutils lintian mandoc openssl procps python3 qemu-user-static systemd tmux zsh
 BENCH_NEEDS := gcc libc6-dev libssl-dev python3 valgrind
 
 MAKEFLAGS += --no-builtin-rules
@@ -61,7 +61,7 @@ demo: build/$(HOST)/tinypush ## send notifications to a sandbox on this machine,
 	@board/demo $<
 
 .PHONY: test
-test: lint ordinary $(TESTED:%=build/%/tinypush) ## build everything, run all tests and lint
+test: lint ordinary $(TESTED:%=build/%/tinypush) build/promtool ## build everything, run all tests and lint
 	@board/need $(TEST_NEEDS)
 	$(SWIFT) build --build-tests
 	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 900 $(SWIFT) test --skip-build --disable-xctest
@@ -164,6 +164,13 @@ build/debian13-%/root:
 	@board/root trixie $* $@ $(LIBRARIES)
 build/%/root:
 	@board/root bookworm $* $@ $(LIBRARIES)
+
+# Prometheus' own judge of metrics, without the rest of its package.
+build/promtool: | deps
+	@echo 'Fetching promtool'
+	@rm -rf $@.part && mkdir -p $@.part && cd $@.part && apt-get -qq -o APT::Sandbox::User= download prometheus && \
+	  dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool
+	@mv $@.part/usr/bin/promtool $@ && rm -r $@.part
 
 .PHONY: always
 always:

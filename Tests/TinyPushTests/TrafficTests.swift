@@ -15,29 +15,27 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 2, 3, 4, 7, 100, 999, 1000, 60_000, 86_400_000, 1 << 31])
-  func `one alone is found again to within a fifth`(latency: UInt64) {
+  func `one alone is found again to within a quarter`(latency: UInt64) {
     let latencies = latencies([latency])
     for percent: UInt64 in [1, 50, 99, 100] {
       let found = latencies.percentile(percent)!.milliseconds
-      #expect(found <= latency)
-      // A class is half as wide as the power of two below it, or a third as its middle.
-      #expect(latency - found <= latency / 3)
+      #expect(max(found, latency) - min(found, latency) <= latency / 4)
     }
   }
 
   @Test func `however long one took, it counts`() {
     let latencies = latencies([.max, 1 << 40, 5])
     #expect(latencies.count == 3)
-    #expect(latencies.percentile(99)!.milliseconds >= 1 << 32)
+    #expect(latencies.percentile(99)!.milliseconds >= 1 << 31)
   }
 
-  @Test func `percentiles are those of the list in order, to within a fifth`() {
+  @Test func `percentiles are those of the list in order, to within a quarter`() {
     let times = (0..<1000).map { UInt64($0 * $0) / 7 }
     let latencies = latencies(times.shuffled())
     for percent in [1, 10, 50, 90, 99, 100] {
       let exact = times[times.count * percent / 100 - 1]
       let found = latencies.percentile(UInt64(percent))!.milliseconds
-      #expect(abs(Double(found) - Double(exact)) <= Double(exact) / 5 + 1, "\(percent) %")
+      #expect(abs(Double(found) - Double(exact)) <= Double(exact) / 4 + 1, "\(percent) %")
     }
   }
 

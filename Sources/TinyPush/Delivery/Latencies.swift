@@ -1,5 +1,5 @@
 /// How long things took, counted in classes of latency: two to each power of two of milliseconds, so that a percentile is
-/// right to within a fifth, in memory of a fixed size. Whatever the counts, looking at them ends nobody: they may come from a file.
+/// right to within a quarter, in memory of a fixed size. Whatever the counts, looking at them ends nobody: they may come from a file.
 public struct Latencies: BitwiseCopyable {
   static let classCount = 64
   private var counts: InlineArray<64, UInt64> = .init(repeating: 0)
@@ -45,11 +45,11 @@ public struct Latencies: BitwiseCopyable {
     var before: UInt64 = 0
     for index in 0..<Self.classCount {
       let here = counts[index]
-      if before &+ here >= rank {
+      if here > 0, before &+ here >= rank {
         // Within a class they are taken to lie evenly.
         let start = Self.start(of: index)
         let width = Self.start(of: index + 1) - start
-        return .milliseconds(start &+ width &* (rank &- before &- 1) / here)
+        return .milliseconds(start &+ width &* (2 &* (rank &- before) &- 1) / (2 &* here))
       }
       before &+= here
     }

@@ -97,14 +97,14 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let files = try list(package("tinypush-sandbox", Build.host, in: box), in: box)
-    #expect(
-      files.filter { !$0.hasSuffix("/") } == [
-        "./usr/bin/tinypush-sandbox", "./usr/share/doc/tinypush-sandbox/changelog.gz",
-        "./usr/share/doc/tinypush-sandbox/copyright",
-        "./usr/share/man/man1/tinypush-sandbox.1.gz",
-      ])
-    let own = try list(package("tinypush", Build.host, in: box), in: box)
-    #expect(own.isDisjoint(with: files.filter { !$0.hasSuffix("/") }))
+      .filter { !$0.hasSuffix("/") }
+    let expected: Set = [
+      "./usr/bin/tinypush-sandbox", "./usr/share/doc/tinypush-sandbox/changelog.gz",
+      "./usr/share/doc/tinypush-sandbox/copyright", "./usr/share/man/man1/tinypush-sandbox.1.gz",
+    ]
+    #expect(Set(files) == expected)
+    let others = try list(package("tinypush", Build.host, in: box), in: box)
+    #expect(others.isDisjoint(with: expected))
   }
 
   // MARK: - Units

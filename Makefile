@@ -12,7 +12,7 @@ ARCH ?= $(HOST)
 BOARDS := amd64 arm64 armhf
 BUILDS := $(BOARDS) $(BOARDS:%=debian13-%) $(BOARDS:%=static-%)
 FOREIGN := $(filter-out $(HOST),$(BUILDS))
-TESTED := ordinary $(BOARDS) debian13-$(HOST)
+TESTED := armhf arm64 amd64 debian13-$(HOST) ordinary
 # The programs of some of the builds.
 programs = $(foreach name,$1,build/$(name)/tinypush build/$(name)/tinypush-sandbox)
 
@@ -65,10 +65,15 @@ demo: $(call programs,$(HOST)) ## send notifications to a sandbox on this machin
 	@board/demo $<
 
 .PHONY: test
-test: lint $(call programs,$(TESTED)) ## build everything, run all tests and lint
+test: lint ## build everything, run all tests and lint
 	@board/need $(TEST_NEEDS)
-	$(SWIFT) build --build-tests
+	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target $(call programs,$(TESTED)) tests
 	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 900 $(SWIFT) test --skip-build --disable-xctest
+
+# The compiler optimises with one thread, so several builds go on at a time; the last one uses all that there are.
+.PHONY: tests
+tests: deps
+	$(SWIFT) build --build-tests
 
 .PHONY: debtest
 debtest: deb ## install, use and remove the package in a clean Debian 12, and in one that systemd runs (as root)

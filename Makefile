@@ -92,6 +92,11 @@ bench: build/$(HOST)/tinypush build/$(HOST)/passes ## measure, against a C progr
 	@board/need $(BENCH_NEEDS)
 	Tests/Benchmarks/bench $<
 
+.PHONY: flash
+flash: build/$(HOST)/tinypush ## measure what a delivered alert writes to an ext4 on a loop device (as root; a quarter of an hour)
+	@board/need e2fsprogs mount openssl python3
+	Tests/Benchmarks/flash $<
+
 .PHONY: faults
 faults: $(call programs,$(HOST)) ## let gateways fail in every way, and show what is lost (nothing), repeated and waited for
 	@board/need openssl python3

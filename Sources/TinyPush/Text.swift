@@ -90,6 +90,25 @@ public struct Text: ~Copyable {
     for index in 0..<length { append(byte: reversed[length - 1 - index]) }
   }
 
+  /// A length of time, in whole seconds, minutes, hours or days: `40 s`, `12 min`, `6 h`, `3 days`.
+  @inline(never)
+  public mutating func append(rounded duration: Duration) {
+    let seconds = duration.milliseconds / 1000
+    if seconds < 120 {
+      append(seconds)
+      append(" s")
+    } else if seconds < 7200 {
+      append(seconds / 60)
+      append(" min")
+    } else if seconds < 172_800 {
+      append(seconds / 3600)
+      append(" h")
+    } else {
+      append(seconds / 86_400)
+      append(" days")
+    }
+  }
+
   /// In hexadecimal, two lower-case digits a byte.
   public mutating func append(hex bytes: Span<UInt8>) {
     for index in bytes.indices {

@@ -56,6 +56,54 @@ const char *clinux_group_name(gid_t group) {
   return entry ? entry->gr_name : NULL;
 }
 
+const char *clinux_user_name(uid_t user, gid_t *group) {
+  FILE *file = fopen("/etc/passwd", "re");
+  const struct passwd *entry = NULL;
+  do {
+    entry = file ? fgetpwent(file) : NULL;
+  } while (entry && entry->pw_uid != user);
+  if (file) fclose(file);
+  if (entry && group) *group = entry->pw_gid;
+  return entry ? entry->pw_name : NULL;
+}
+
+enum { groups_max = 64 };
+
+static int find_groups(const char *name, gid_t *groups) {
+  int count = 0;
+  FILE *file = name ? fopen("/etc/group", "re") : NULL;
+  const struct group *entry;
+  while (file && count < groups_max && (entry = fgetgrent(file)))
+    for (char **member = entry->gr_mem; *member; member++)
+      if (count < groups_max && strcmp(*member, name) == 0) groups[count++] = entry->gr_gid;
+  if (file) fclose(file);
+  return count;
+}
+
+static gid_t own_groups[groups_max];
+static int own_group_count = -1;
+
+int clinux_act_as(uid_t user, gid_t group) {
+  gid_t groups[groups_max];
+  int count = find_groups(clinux_user_name(user, &group), groups);
+  own_group_count = getgroups(groups_max, own_groups);
+  if (setgroups((size_t)count, groups) == 0 && setegid(group) == 0 && seteuid(user) == 0) return 0;
+  int error = errno;
+  clinux_act_as_oneself();
+  return -error;
+}
+
+void clinux_act_as_oneself(void) {
+  if (seteuid(getuid()) != 0 || setegid(getgid()) != 0) return;
+  if (own_group_count >= 0) setgroups((size_t)own_group_count, own_groups);
+}
+
+int clinux_is_clock_kept(void) {
+  struct timex state = {.modes = 0};
+  int result = adjtimex(&state);
+  return result < 0 ? -1 : result != TIME_ERROR && (state.status & STA_UNSYNC) == 0;
+}
+
 int clinux_rename_new(int from, const char *name, int to, const char *new_name) {
   if (renameat2(from, name, to, new_name, RENAME_NOREPLACE) == 0) return 0;
   // Not every file system can tell; there, two that do so at once may both find that nobody has it.

@@ -98,6 +98,29 @@ void clinux_act_as_oneself(void) {
   if (own_group_count >= 0) setgroups((size_t)own_group_count, own_groups);
 }
 
+const char *clinux_file_system(int descriptor, int *trait) {
+  static const struct {
+    uint32_t number; // statfs(2)
+    char name[8];
+    uint8_t trait;
+  } known[] = {
+    {0x01021994, "tmpfs", CLINUX_VOLATILE}, {0x858458F6, "ramfs", CLINUX_VOLATILE}, {0xEF53, "ext4", CLINUX_PLAIN},
+    {0x9123683E, "btrfs", CLINUX_PLAIN},    {0x58465342, "xfs", CLINUX_PLAIN},      {0xF2F52010, "f2fs", CLINUX_PLAIN},
+    {0x24051905, "ubifs", CLINUX_PLAIN},    {0x72B6, "jffs2", CLINUX_PLAIN},        {0x794C7630, "overlay", CLINUX_LAYERED},
+    {0x6969, "nfs", CLINUX_REMOTE},         {0xFF534D42, "cifs", CLINUX_REMOTE},    {0xFE534D42, "smb2", CLINUX_REMOTE},
+    {0x4D44, "vfat", CLINUX_FOREIGN},       {0x2011BAB0, "exfat", CLINUX_FOREIGN},
+  };
+  struct statfs status;
+  *trait = CLINUX_PLAIN;
+  if (fstatfs(descriptor, &status) != 0) return NULL;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (known[i].number != (uint32_t)status.f_type) continue;
+    *trait = known[i].trait;
+    return known[i].name;
+  }
+  return NULL;
+}
+
 int clinux_is_clock_kept(void) {
   struct timex state = {.modes = 0};
   int result = adjtimex(&state);

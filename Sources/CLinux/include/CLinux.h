@@ -66,6 +66,18 @@ const char *clinux_user_name(uid_t user, gid_t *group);
 int clinux_act_as(uid_t user, gid_t group);
 void clinux_act_as_oneself(void);
 
+/* What is to be known of a file system, besides its name. */
+enum {
+  CLINUX_PLAIN,
+  CLINUX_VOLATILE, /* in memory */
+  CLINUX_LAYERED,  /* over another one */
+  CLINUX_REMOTE,   /* shared with other machines, of which inotify says nothing */
+  CLINUX_FOREIGN,  /* without owners, modes and a journal */
+};
+
+/* The name of the file system that a descriptor's file lies on, or null. */
+const char *clinux_file_system(int descriptor, int *trait);
+
 /* Whether something keeps the clock right, as the kernel was told: 1, or 0; -1 when it does not say. */
 int clinux_is_clock_kept(void);
 

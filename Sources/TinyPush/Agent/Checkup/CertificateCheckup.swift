@@ -7,6 +7,7 @@ extension Checkup {
   static var daySeconds: Int64 { 86_400 }
 
   /// Our certificate and its key, and the authorities that the gateway's is held against.
+  @inline(never)
   mutating func checkCertificate() {
     report.begin("certificate")
     let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
@@ -57,6 +58,7 @@ extension Checkup {
     report.say(item, .wrong(status))
   }
 
+  @inline(never)
   private mutating func sayTopic(_ certificate: UnsafePointer<cmbed_certificate>) {
     let topic = CString.span(cmbed_certificate_topic(certificate))
     let topics = CString.span(cmbed_certificate_topics(certificate))
@@ -78,6 +80,7 @@ extension Checkup {
   }
 
   /// Held against where we connect to: a token of the one environment is an invalid token in the other.
+  @inline(never)
   private mutating func sayEnvironment(_ certificate: UnsafePointer<cmbed_certificate>) {
     let isProduction = certificate.pointee.production != 0
     let isSandbox = certificate.pointee.sandbox != 0
@@ -99,18 +102,22 @@ extension Checkup {
       isForSandbox ? .sandbox : isForProduction ? .production : config.pointee.environment
     guard wanted == .sandbox ? isSandbox : isProduction else {
       report.message.append(" alone, but ")
-      report.message.append(printable: address)
-      report.message.append(wanted == .sandbox ? " is of the sandbox" : " is of production")
+      if isForSandbox || isForProduction {
+        report.message.append(printable: address)
+        report.message.append(" is of ")
+      } else {
+        report.message.append("environment = ")
+      }
+      report.message.append(wanted == .sandbox ? "sandbox" : "production")
       report.advice.append(
-        wanted == .sandbox
-          ? "set environment = production" : "set environment = sandbox")
-      report.advice.append(
-        ", or take the app's other certificate: else each token is an invalid token")
+        "connect to the other one, or take the app's other certificate: so each token is an invalid token"
+      )
       return report.say("environment", .wrong(.config))
     }
     report.say("environment")
   }
 
+  @inline(never)
   private mutating func sayDates(_ certificate: UnsafePointer<cmbed_certificate>) {
     let leaf = cmbed_chain_link(cmbed_certificate_chain(certificate), 0)!
     let now = Clock.wallSeconds()
@@ -141,6 +148,7 @@ extension Checkup {
   }
 
   /// What is behind it in its file: those that have issued it and each other, in order.
+  @inline(never)
   private mutating func sayChain(_ certificate: UnsafePointer<cmbed_certificate>) {
     let chain = cmbed_certificate_chain(certificate)!
     let count = min(Int(chain.pointee.count), Int(CMBED_CHAIN_MAX))
@@ -191,6 +199,7 @@ extension Checkup {
     report.message.append(printable: issuer)
   }
 
+  @inline(never)
   private mutating func sayKey(
     _ certificate: UnsafeMutablePointer<cmbed_certificate>, _ reason: UnsafeMutablePointer<CChar>
   ) {
@@ -225,6 +234,7 @@ extension Checkup {
   }
 
   /// Whether the agent may not read what the superuser could; what is in `credentials/` it is given.
+  @inline(never)
   private func isClosedToAgent(_ path: UnsafePointer<CChar>) -> Bool {
     let parts = CString.span(path)
     for start in parts.indices where parts.extracting(start...).starts(with: "/credentials/") {
@@ -235,6 +245,7 @@ extension Checkup {
     return isClosed
   }
 
+  @inline(never)
   private mutating func sayAuthorities(_ reason: UnsafeMutablePointer<CChar>) {
     let path = config.pointee.ca.pointer
     let count = cmbed_authorities_count(path, reason)

@@ -8,6 +8,8 @@ public struct Checkup: ~Copyable {
   /// Whether what comes later can build on it.
   var isClockSet = true
   var hasCertificate = true
+  /// The device of the spool: its room is said once.
+  var spoolDevice: dev_t?
   /// Whose rights it is about.
   let user: ActingUser
 

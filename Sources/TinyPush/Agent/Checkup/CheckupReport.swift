@@ -69,9 +69,23 @@ struct CheckupReport: ~Copyable {
     }
   }
 
-  /// Says ``message``, and ``advice`` unless it is well.
-  @inline(never)
+  /// Says ``message``, and ``advice``.
+  @inline(__always)
   mutating func say(_ item: StaticString, _ state: State = .well) {
+    say(literal: item.utf8Start, state, ("" as StaticString).utf8Start)
+  }
+
+  /// The same with these words behind those of ``message``.
+  @inline(__always)
+  mutating func say(_ item: StaticString, _ state: State, _ words: StaticString) {
+    say(literal: item.utf8Start, state, words.utf8Start)
+  }
+
+  @inline(never)
+  private mutating func say(
+    literal item: UnsafePointer<UInt8>, _ state: State, _ words: UnsafePointer<UInt8>
+  ) {
+    message.append(literal: words)
     switch state {
     case .warning: warnings += 1
     case .wrong(let status):
@@ -83,13 +97,6 @@ struct CheckupReport: ~Copyable {
     message.clear()
     advice.clear()
     flush()
-  }
-
-  /// The same with these words behind those of ``message``.
-  @inline(never)
-  mutating func say(_ item: StaticString, _ state: State, _ words: StaticString) {
-    message.append(words)
-    say(item, state)
   }
 
   /// What it came to.
@@ -113,7 +120,7 @@ struct CheckupReport: ~Copyable {
 
   // MARK: - For people
 
-  private mutating func sayLine(_ item: StaticString, _ state: State) {
+  private mutating func sayLine(_ item: UnsafePointer<UInt8>, _ state: State) {
     if isCapable { output.append("\r\u{1B}[K") }
     heading()
     output.append("  ")
@@ -124,14 +131,17 @@ struct CheckupReport: ~Copyable {
     case .skipped: output.append("-")
     }
     output.append(" ")
-    output.append(item)
-    column = 4 + item.utf8CodeUnitCount
+    let start = output.count
+    output.append(literal: item)
+    column = 4 + output.count - start
     pad()
     wrap(message.looseBytes)
     output.append("\n")
     guard advice.count > 0 else { return }
     column = 0
     pad()
+    output.append("→ ")
+    column += 2
     wrap(advice.looseBytes)
     output.append("\n")
   }
@@ -187,11 +197,11 @@ struct CheckupReport: ~Copyable {
 
   // MARK: - For programs
 
-  private mutating func sayJSON(_ item: StaticString, _ state: State) {
+  private mutating func sayJSON(_ item: UnsafePointer<UInt8>, _ state: State) {
     output.append("{\"name\":\"")
     output.append(step)
     output.append(".")
-    output.append(item)
+    output.append(literal: item)
     output.append("\",\"state\":\"")
     switch state {
     case .well: output.append("ok")
@@ -210,7 +220,8 @@ struct CheckupReport: ~Copyable {
 }
 
 extension Text {
-  /// `HOST` and the like of C's, whatever they hold.
+  /// A string of C's, whatever it holds.
+  @inline(never)
   mutating func append(printable cString: UnsafePointer<CChar>) {
     append(printable: CString.span(cString))
   }
@@ -236,12 +247,12 @@ extension Text {
     append(days == 1 ? " day" : " days")
   }
 
-  /// Thousandths of a second, to a tenth: `0.4 ms`.
+  /// In thousandths of a second, to a hundredth: `0.43 ms`.
   @inline(never)
   mutating func append(microseconds: UInt32) {
     append(microseconds / 1000)
     append(".")
-    append(microseconds % 1000 / 100)
+    append(microseconds % 1000 / 10, digits: 2)
     append(" ms")
   }
 

@@ -2,6 +2,7 @@ import CLinux
 
 extension Checkup {
   /// Whether this machine knows what time it is. Whether it is right only the gateway's certificate can tell, and that roughly.
+  @inline(never)
   mutating func checkClock() {
     report.begin("clock")
     let now = Clock.wallSeconds()

@@ -2,6 +2,7 @@ import CLinux
 
 extension Checkup {
   /// The configuration, as it was read.
+  @inline(never)
   mutating func checkConfig(_ path: UnsafePointer<CChar>) {
     report.begin("config")
     sayFile(path)
@@ -9,6 +10,7 @@ extension Checkup {
     sayCredentials()
   }
 
+  @inline(never)
   private mutating func sayFile(_ path: UnsafePointer<CChar>) {
     var file = stat()
     report.message.append(printable: path)
@@ -33,6 +35,7 @@ extension Checkup {
     report.say("file")
   }
 
+  @inline(never)
   private mutating func saySettings() {
     switch config.pointee.environment {
     case .production: report.message.append("production")
@@ -51,6 +54,7 @@ extension Checkup {
   }
 
   /// Which of the files are the service manager's credentials.
+  @inline(never)
   private mutating func sayCredentials() {
     guard let directory = getenv(("CREDENTIALS_DIRECTORY" as StaticString).cString) else { return }
     let from = CString.span(directory)
@@ -67,6 +71,7 @@ extension Checkup {
     report.say("credentials", count == 0 ? .warning : .well)
   }
 
+  @inline(never)
   private mutating func note(
     _ key: StaticString, _ path: UnsafePointer<CChar>, _ directory: Span<UInt8>,
     _ count: inout Int

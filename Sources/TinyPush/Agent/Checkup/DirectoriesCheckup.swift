@@ -2,6 +2,7 @@ import CLinux
 
 extension Checkup {
   /// What else the agent reads and writes: its state, its page, and the recipients files.
+  @inline(never)
   mutating func checkDirectories() {
     report.begin("state")
     sayState()
@@ -12,6 +13,7 @@ extension Checkup {
 
   // MARK: - The suppression list
 
+  @inline(never)
   private mutating func sayState() {
     let path = config.pointee.state.pointer
     var error: Int32 = 0
@@ -32,10 +34,14 @@ extension Checkup {
     if let failure { return sayStateError(failure) }
     report.message.append(printable: path)
     report.say("directory")
-    sayFileSystem(directory.number, "room")
+    var file = stat()
+    if fstat(directory.number, &file) == 0, spoolDevice != file.st_dev {
+      sayFileSystem(directory.number)
+    }
     sayList(path)
   }
 
+  @inline(never)
   private mutating func sayStateError(_ error: Int32) {
     let path = config.pointee.state.pointer
     report.message.append(printable: path)
@@ -52,36 +58,33 @@ extension Checkup {
     report.say("directory", .wrong(Self.status(of: error)))
   }
 
+  @inline(never)
   private mutating func sayList(_ path: UnsafePointer<CChar>) {
-    var ignored = Text(capacity: 256)
-    var suppressed = 0
-    var listing = SuppressionDirectory.Listing.failed(0)
+    var message = Text(capacity: 256)
+    var error: Int32 = 0
     do throws(ExitStatus) {
-      listing = try SuppressionDirectory(path, message: &ignored).list { _, reason, _ in
-        if reason != .registered { suppressed += 1 }
+      let store = try SuppressionDirectory(path, message: &message)
+      if let (recent, list) = store.sources(error: &error) {
+        while list?.nextRecord() != nil {}
+        while recent?.nextRecord() != nil {}
+        if list?.isDamaged == true || recent?.isDamaged == true {
+          report.advice.append(
+            "the agent makes it anew when it comes upon the damage; or tinypush token forget does")
+          return report.say("list", .wrong(.inputOutput), "it is damaged")
+        }
+        return report.say(
+          "list", .well, list == nil ? "nothing is suppressed yet" : "it can be read to its end")
       }
     } catch {}
-    switch listing {
-    case .whole:
-      report.message.append(suppressed)
-      report.message.append(
-        suppressed == 1 ? " token is not sent to" : " tokens are not sent to")
-      report.say("suppressed")
-    case .damaged:
-      report.advice.append(
-        "the agent makes the list anew when it comes upon the damage; or tinypush token forget does"
-      )
-      report.say("suppressed", .wrong(.inputOutput), "the list is damaged")
-    case .failed(let error):
-      report.message.append("the list cannot be read: ")
-      report.message.append(cString: clinux_error_text(error))
-      report.advice.append("give the agent's user the right to read it")
-      report.say("suppressed", .wrong(Self.status(of: error)))
-    }
+    report.message.append("it cannot be read: ")
+    report.message.append(cString: clinux_error_text(error))
+    report.advice.append("give the agent's user the right to read it")
+    report.say("list", .wrong(Self.status(of: error)))
   }
 
   // MARK: - The page
 
+  @inline(never)
   private mutating func sayPage() {
     let path = config.pointee.status.pointer
     guard !config.pointee.status.isEmpty else {
@@ -107,6 +110,7 @@ extension Checkup {
   }
 
   /// Whether something can be made in the directory that the path names.
+  @inline(never)
   private func canMake(_ path: UnsafePointer<CChar>) -> Bool {
     let bytes = CString.span(path)
     var end = bytes.count
@@ -120,11 +124,12 @@ extension Checkup {
 
   // MARK: - Recipients files
 
+  @inline(never)
   private mutating func sayRecipients() {
     let path = config.pointee.recipients.pointer
     var files = 0
     var error: Int32 = 0
-    var closed = Text(capacity: 256)
+    var closed = 0
     user.act {
       guard let directory = Descriptor(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, error: &error)
       else { return }
@@ -132,10 +137,7 @@ extension Checkup {
       DirectoryEntry.forEach(in: directory.number, room.room()) { entry in
         guard entry.mayBeFile, !entry.isHidden else { return }
         files += 1
-        guard closed.count == 0,
-          faccessat(directory.number, entry.name, R_OK, AT_EACCESS) != 0
-        else { return }
-        closed.append(printable: entry.name)
+        if faccessat(directory.number, entry.name, R_OK, AT_EACCESS) != 0 { closed += 1 }
       }
     }
     report.message.append(printable: path)
@@ -148,12 +150,12 @@ extension Checkup {
     report.message.append(", ")
     report.message.append(files)
     report.message.append(files == 1 ? " file" : " files")
-    guard closed.count == 0 else {
-      report.message.append("; ")
+    guard closed == 0 else {
+      report.message.append(", of which ")
       report.message.append(user: user.id)
       report.message.append(" may not read ")
       report.message.append(closed)
-      report.advice.append("let the agent's user read it")
+      report.advice.append("let the agent's user read them: chmod go+r")
       return report.say("directory", .warning)
     }
     report.say("directory")

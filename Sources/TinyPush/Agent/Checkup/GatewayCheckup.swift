@@ -10,14 +10,15 @@ extension Checkup {
   private static var peerWarningDays: Int64 { 7 }
 
   /// The way to the gateway, from its name to its answer.
+  @inline(never)
   mutating func checkGateway() {
     var address = Text(capacity: 300)
     config.pointee.gatewayAddress(in: &address)
     report.begin("gateway")
     var connection = TLSConnection(
       address: address.bytes, port: Config.gatewayPort, timeout: config.pointee.connectTimeout)
-    var addresses = resolve(connection, isGateway: true)
-    guard let first = sayAddresses(&addresses, isGateway: true) else {
+    let addresses = resolve(connection, isGateway: true)
+    guard let first = sayAddresses(addresses, isGateway: true) else {
       return skip("there is no connection")
     }
     guard hasCertificate else {
@@ -37,7 +38,7 @@ extension Checkup {
       epoll: epoll, config: config.pointee, over: addresses.takeSocket(first))
     connection.peer = nil
     guard isUp else {
-      sayFailure(connection, "TLS")
+      sayFailure(connection, "handshake")
       sayPeer(chain)
       report.say("answer", .skipped, "not asked for: there is no connection")
       return
@@ -50,30 +51,33 @@ extension Checkup {
     report.message.append(" in ")
     report.message.append(since.until(Clock.now()).milliseconds)
     report.message.append(" ms")
-    report.say("TLS")
+    report.say("handshake")
     sayPeer(chain)
     sayAnswer(&connection, epoll)
     connection.hangUp(epoll: epoll, sayGoodbye: true)
   }
 
   /// The feedback service is dialled, and no more: it forgets what it has told, and a connection is told at once.
+  @inline(never)
   mutating func checkFeedback() {
     var address = Text(capacity: 300)
     config.pointee.feedbackAddress(in: &address)
     report.begin("feedback")
     let connection = TLSConnection(
       address: address.bytes, port: Config.feedbackPort, timeout: config.pointee.connectTimeout)
-    var addresses = resolve(connection, isGateway: false)
-    _ = sayAddresses(&addresses, isGateway: false)
+    let addresses = resolve(connection, isGateway: false)
+    _ = sayAddresses(addresses, isGateway: false)
   }
 
+  @inline(never)
   private mutating func skip(_ why: StaticString) {
-    report.say("TLS", .skipped, why)
+    report.say("handshake", .skipped, why)
     report.say("answer", .skipped, why)
   }
 
   // MARK: - Names and addresses
 
+  @inline(never)
   private mutating func resolve(
     _ connection: borrowing TLSConnection, isGateway: Bool
   ) -> HostAddresses {
@@ -104,8 +108,9 @@ extension Checkup {
   }
 
   /// Which of them can be reached. Returns the first that can.
+  @inline(never)
   private mutating func sayAddresses(
-    _ addresses: inout HostAddresses, isGateway: Bool
+    _ addresses: HostAddresses, isGateway: Bool
   ) -> Int? {
     guard addresses.failure == 0 else { return nil }
     report.wait(for: "connecting", Span())
@@ -143,6 +148,7 @@ extension Checkup {
 
   // MARK: - TLS
 
+  @inline(never)
   private mutating func sayFailure(_ connection: borrowing TLSConnection, _ item: StaticString) {
     take(connection.problem.bytes)
     switch connection.failure {
@@ -167,6 +173,7 @@ extension Checkup {
   }
 
   /// The gateway's certificates, as far as they came to be verified.
+  @inline(never)
   private mutating func sayPeer(_ chain: UnsafePointer<cmbed_chain>) {
     let count = min(Int(chain.pointee.count), Int(CMBED_CHAIN_MAX))
     guard count > 0 else { return }
@@ -194,16 +201,17 @@ extension Checkup {
   // MARK: - The answer
 
   /// Has the gateway refuse a frame, which shows that it is one, and delivers nothing.
+  @inline(never)
   private mutating func sayAnswer(_ connection: inout TLSConnection, _ epoll: Int32) {
     let room = FixedBuffer<UInt8>(capacity: 256)
     var reader = ErrorResponseReader()
     let early = hear(&connection, epoll, room, &reader, Self.refusalMs)
-    if case .ended = early { return sayFailure(connection, "ours") }
+    if case .ended = early { return sayFailure(connection, "client") }
     if connection.isCertificateShown {
-      report.say("ours", .well, "shown, and not refused")
+      report.say("client", .well, "shown, and not refused")
     } else {
       report.advice.append("a push gateway does: are the host and the port right?")
-      report.say("ours", .warning, "it did not ask for our certificate")
+      report.say("client", .warning, "it did not ask for our certificate")
     }
     if case .answered = early { return sayHeard(early, 0, asked: 0) }
     if config.pointee.courier.confirm == .settle {
@@ -261,20 +269,19 @@ extension Checkup {
     }
   }
 
+  @inline(never)
   private mutating func sayHeard(_ heard: Heard, _ milliseconds: UInt64, asked identifier: UInt32) {
     let unproved: StaticString =
       "it cannot prove what has arrived: if it stays so, set confirm = settle"
     switch heard {
     case .nothing:
-      report.message.append("none within ")
-      report.message.append(milliseconds / 1000)
-      report.message.append(" s to a frame that it must refuse")
+      report.message.append("none to a frame that it must refuse, within ")
+      report.message.append(milliseconds)
+      report.message.append(" ms")
       report.advice.append(unproved)
       report.say("answer", .warning)
     case .ended:
-      report.message.append("it closed after ")
-      report.message.append(milliseconds)
-      report.message.append(" ms without an answer to a frame that it must refuse")
+      report.message.append("none to a frame that it must refuse: it closed")
       report.advice.append(unproved)
       report.say("answer", .warning)
     case .garbage(let byte):
@@ -284,17 +291,17 @@ extension Checkup {
       report.advice.append("are the host and the port right?")
       report.say("answer", .wrong(.config))
     case .answered(let response):
-      report.message.append("status ")
+      report.message.append("within ")
+      report.message.append(milliseconds + 1)
+      report.message.append(" ms: status ")
       report.message.append(response.status.rawValue)
       report.message.append(", ")
       report.message.append(response.status.text)
-      report.message.append(", in ")
-      report.message.append(milliseconds)
-      report.message.append(" ms")
       sayAnswered(response, asked: identifier)
     }
   }
 
+  @inline(never)
   private mutating func sayAnswered(_ response: ErrorResponse, asked identifier: UInt32) {
     switch response.status {
     case .missingTopic, .invalidTopicSize:

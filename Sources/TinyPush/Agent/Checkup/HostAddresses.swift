@@ -1,7 +1,7 @@
 import CLinux
 
 /// The addresses of a host, each dialled at the same time as the others.
-struct HostAddresses: ~Copyable {
+final class HostAddresses {
   /// Of more the agent might use one that is not looked at here.
   static let countMax = 8
 
@@ -36,7 +36,7 @@ struct HostAddresses: ~Copyable {
   }
 
   /// Connects to each, and waits until it is known of every one whether it could be, for so long at most.
-  mutating func connect(within limit: Duration) {
+  func connect(within limit: Duration) {
     var next = found
     while let address = next, count < Self.countMax {
       next = address.pointee.ai_next
@@ -72,7 +72,7 @@ struct HostAddresses: ~Copyable {
     return false
   }
 
-  private mutating func wait(_ milliseconds: Int32) {
+  private func wait(_ milliseconds: Int32) {
     var polled: InlineArray<8, pollfd> = .init(repeating: pollfd(fd: -1, events: 0, revents: 0))
     for index in 0..<count where list[index].isPending {
       polled[index] = pollfd(fd: list[index].socket, events: Int16(POLLOUT), revents: 0)
@@ -92,7 +92,7 @@ struct HostAddresses: ~Copyable {
     }
   }
 
-  private mutating func fail(_ index: Int, _ error: Int32) {
+  private func fail(_ index: Int, _ error: Int32) {
     close(list[index].socket)
     list[index] = Address(error: error)
   }
@@ -104,7 +104,7 @@ struct HostAddresses: ~Copyable {
   }
 
   /// Its socket, which is the caller's now.
-  mutating func takeSocket(_ index: Int) -> Int32 {
+  func takeSocket(_ index: Int) -> Int32 {
     let socket = list[index].socket
     list[index].socket = -1
     return socket

@@ -2,6 +2,7 @@ import CLinux
 
 extension Checkup {
   /// The spool: its directories, who may do what there, and what room there is.
+  @inline(never)
   mutating func checkSpool() {
     report.begin("spool")
     let path = config.pointee.spool.pointer
@@ -20,13 +21,15 @@ extension Checkup {
       }
       return report.say("directory", .wrong(Self.status(of: error)))
     }
+    spoolDevice = information.st_dev
     sayDirectory(path, information)
     guard sayParts(root.number, path, information) else { return }
-    sayFileSystem(root.number, "room")
+    sayFileSystem(root.number)
     sayRights(root.number, path)
     sayAgent(root.number)
   }
 
+  @inline(never)
   private mutating func adviseSpool(_ path: UnsafePointer<CChar>) {
     let parts: InlineArray<4, StaticString> = ["", "/tmp ", "/new ", "/failed"]
     for index in parts.indices {
@@ -35,6 +38,7 @@ extension Checkup {
     }
   }
 
+  @inline(never)
   private mutating func sayDirectory(_ path: UnsafePointer<CChar>, _ file: borrowing stat) {
     report.message.append(printable: path)
     report.message.append(", ")
@@ -42,6 +46,7 @@ extension Checkup {
     report.say("directory")
   }
 
+  @inline(never)
   private mutating func appendRights(_ file: borrowing stat) {
     report.message.append("mode ")
     report.message.append(mode: UInt32(file.st_mode))
@@ -54,6 +59,7 @@ extension Checkup {
   // MARK: - Its directories
 
   /// Whether all of them are there.
+  @inline(never)
   private mutating func sayParts(
     _ root: Int32, _ path: UnsafePointer<CChar>, _ rootFile: borrowing stat
   ) -> Bool {
@@ -84,6 +90,7 @@ extension Checkup {
     return isComplete
   }
 
+  @inline(never)
   private mutating func sayMissing(
     _ name: StaticString, _ path: UnsafePointer<CChar>, _ error: Int32,
     _ rootFile: borrowing stat
@@ -103,6 +110,7 @@ extension Checkup {
     report.say(name, .wrong(Self.status(of: error)))
   }
 
+  @inline(never)
   private mutating func sayMode(
     _ name: StaticString, _ path: UnsafePointer<CChar>, _ file: borrowing stat, isDropBox: Bool
   ) {
@@ -129,9 +137,11 @@ extension Checkup {
 
   // MARK: - The file system
 
-  mutating func sayFileSystem(_ directory: Int32, _ item: StaticString) {
+  @inline(never)
+  mutating func sayFileSystem(_ directory: Int32) {
+    let item: StaticString = "room"
     guard let disk = FileSystem(directory) else { return }
-    report.message.append(disk.kind.name)
+    report.message.append(cString: disk.name ?? ("an unknown file system" as StaticString).cString)
     if disk.isReadOnly {
       report.advice.append("mount it writable (mount -o remount,rw), or keep this elsewhere")
       return report.say(item, .wrong(.inputOutput), ", mounted read-only")
@@ -146,15 +156,15 @@ extension Checkup {
       report.advice.append("make room")
       return report.say(item, .warning, ": that is little")
     }
-    guard disk.kind.remark.utf8CodeUnitCount > 0 else { return report.say(item) }
-    report.message.append("; ")
-    report.say(item, .warning, disk.kind.remark)
+    guard let remark = disk.remark else { return report.say(item) }
+    report.say(item, .warning, remark)
   }
 
   // MARK: - Rights
 
   /// Does what writers and the agent do: makes a file in `tmp/`, renames it into `new/`, removes it there, and likewise in
   /// `failed/`. Its name begins with a dot, so that nobody takes it up.
+  @inline(never)
   private mutating func sayRights(_ root: Int32, _ path: UnsafePointer<CChar>) {
     var failure: (error: Int32, what: StaticString)?
     let isActing = user.act { failure = Self.probe(root, path) }
@@ -245,6 +255,7 @@ extension Checkup {
 
   // MARK: - The agent
 
+  @inline(never)
   private mutating func sayAgent(_ root: Int32) {
     switch SpoolDirectory.isServed(root) {
     case true?: report.message.append("one is at work here")

@@ -171,6 +171,8 @@ int cmbed_certificate_read(cmbed_certificate *certificate, const char *path, con
   int result = cmbed_chain_read(&chain, path, text);
   if (result == CMBED_OK && key != NULL) result = check_key(&chain, path, key, key_password, text);
   if (result == CMBED_OK) {
+    certificate->not_before = cmbed_seconds(&chain.valid_from);
+    certificate->not_after = cmbed_seconds(&chain.valid_to);
     cmbed_name_topic(certificate->topic, &chain.subject);
     read_topics(certificate->topics, sizeof certificate->topics, &chain);
     certificate->sandbox = has_extension(&chain, OID(CMBED_OID_APPLE_SANDBOX));

@@ -25,9 +25,10 @@ struct CheckReport: ~Copyable {
   init(isJSON: Bool = false, to descriptor: Int32 = STDOUT_FILENO) {
     self.isJSON = isJSON
     self.descriptor = descriptor
-    isColoured = Terminal.isColoured(descriptor)
+    let terminal = Terminal(descriptor)
+    isColoured = terminal.isColoured
     // Text is indented by two.
-    width = min(Terminal.columns(descriptor) ?? 80, 400) - 2
+    width = min(terminal.columns ?? 80, 400) - 2
     progress = ProgressBar(isWanted: true)
   }
 

@@ -162,6 +162,7 @@ const char *cmbed_peer_topic(const cmbed_session *session);
 /* --- certificates -------------------------------------------------------------------------------------------- */
 
 typedef struct {
+  int64_t not_before, not_after; /* of the first certificate: UNIX seconds, UTC */
   cmbed_chain chain;       /* what the file holds, in its order */
   int broken;              /* the first in the chain that the one behind it has not issued, from 1; 0: there is none */
   char topic[128];         /* as in cmbed_peer_topic */

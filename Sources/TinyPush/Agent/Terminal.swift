@@ -1,27 +1,54 @@
 import CLinux
 
-/// What a descriptor that may be a terminal can show.
-public enum Terminal {
-  public static func isOne(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
-
-  /// Whether it understands sequences that move the cursor.
-  public static func isCapable(_ descriptor: Int32) -> Bool {
-    guard isOne(descriptor), let kind = getenv(("TERM" as StaticString).cString) else {
-      return false
-    }
-    return !CString.span(kind).equals("dumb")
+/// What can be shown where a descriptor leads.
+public struct Terminal {
+  /// ECMA-48 section 8.3.117 (SGR).
+  public enum Colour: UInt8 {
+    case strong = 1
+    case dim = 2
+    case red = 31
+    case green = 32
+    case yellow = 33
   }
 
-  /// Whether colours are wanted there: not with NO_COLOR.
-  public static func isColoured(_ descriptor: Int32) -> Bool {
-    guard isCapable(descriptor) else { return false }
-    guard let unwanted = getenv(("NO_COLOR" as StaticString).cString) else { return true }
-    return unwanted[0] == 0
+  private let descriptor: Int32
+  private let isTerminal: Bool
+  /// Whether it can take back what it shows.
+  public let isCapable: Bool
+  public let isColoured: Bool
+
+  @inline(never)
+  public init(_ descriptor: Int32) {
+    self.descriptor = descriptor
+    isTerminal = isatty(descriptor) == 1
+    isCapable = isTerminal && !Self.isDumb
+    isColoured = isCapable && Self.isUnset("NO_COLOR")
   }
 
-  /// Its columns; nil where it is none, or does not say.
-  public static func columns(_ descriptor: Int32) -> Int? {
-    let columns = isOne(descriptor) ? Int(clinux_terminal_columns(descriptor)) : 0
+  private static func isUnset(_ name: StaticString) -> Bool {
+    guard let value = getenv(name.cString) else { return true }
+    return value[0] == 0
+  }
+
+  private static var isDumb: Bool {
+    guard let value = getenv(("TERM" as StaticString).cString) else { return true }
+    return CString.span(value).equals("dumb")
+  }
+
+  /// How wide a line may be; nil: as wide as it is.
+  public var columns: Int? {
+    let columns = isTerminal ? Int(clinux_terminal_columns(descriptor)) : 0
     return columns > 0 ? columns : nil
+  }
+
+  public func begin(_ colour: Colour, in text: inout Text) {
+    guard isColoured else { return }
+    text.append("\u{1B}[")
+    text.append(colour.rawValue)
+    text.append("m")
+  }
+
+  public func end(in text: inout Text) {
+    if isColoured { text.append("\u{1B}[0m") }
   }
 }

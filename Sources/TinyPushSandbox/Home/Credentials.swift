@@ -85,12 +85,11 @@ struct Credentials {
       why.append(cString: words.room(from: 0).baseAddress!)
       return false
     }
-    let leaf = cmbed_chain_link(&facts.chain, 0).pointee
-    if now > leaf.not_after {
+    if now > facts.not_after {
       why.append("it has expired")
       return false
     }
-    if now < leaf.not_before {
+    if now < facts.not_before {
       why.append("it is of the future, so this machine's clock has gone back")
       return false
     }

@@ -119,25 +119,24 @@ extension Checkup {
 
   @inline(never)
   private mutating func sayDates(_ certificate: UnsafePointer<cmbed_certificate>) {
-    let leaf = cmbed_chain_link(cmbed_certificate_chain(certificate), 0)!
     let now = Clock.wallSeconds()
-    report.message.append(day: leaf.pointee.not_before)
+    report.message.append(day: certificate.pointee.not_before)
     report.message.append(" to ")
-    report.message.append(day: leaf.pointee.not_after)
+    report.message.append(day: certificate.pointee.not_after)
     guard isClockSet else { return report.say("dates", .skipped, "; the clock is not set") }
     report.message.append(", ")
-    if now < leaf.pointee.not_before {
+    if now < certificate.pointee.not_before {
       report.advice.append("is this machine's clock right? If it is, wait, or take another one")
       return report.say("dates", .wrong(.config), "not valid yet")
     }
     let renew: StaticString = "renew it, and put the new one in its place: no restart is needed"
-    if now > leaf.pointee.not_after {
+    if now > certificate.pointee.not_after {
       report.message.append("expired ")
-      report.message.append(days: (now - leaf.pointee.not_after) / Self.daySeconds)
+      report.message.append(days: (now - certificate.pointee.not_after) / Self.daySeconds)
       report.advice.append(renew)
       return report.say("dates", .wrong(.config), " ago")
     }
-    let left = (leaf.pointee.not_after - now) / Self.daySeconds
+    let left = (certificate.pointee.not_after - now) / Self.daySeconds
     report.message.append(days: left)
     report.message.append(" left")
     guard left > Self.warningDays else {

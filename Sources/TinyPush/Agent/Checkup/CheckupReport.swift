@@ -13,8 +13,7 @@ struct CheckupReport: ~Copyable {
 
   private static let indent = 17
   private let isJSON: Bool
-  private let isColoured: Bool
-  private let isCapable: Bool
+  private let terminal = Terminal(STDOUT_FILENO)
   /// Lines are broken at this column; nil: not at all, as for whoever reads them by a program.
   private let width: Int?
   private var step: StaticString = ""
@@ -31,9 +30,7 @@ struct CheckupReport: ~Copyable {
 
   init(isJSON: Bool) {
     self.isJSON = isJSON
-    isCapable = !isJSON && Terminal.isCapable(STDOUT_FILENO)
-    isColoured = !isJSON && Terminal.isColoured(STDOUT_FILENO)
-    width = Terminal.columns(STDOUT_FILENO).map { max($0, 40) }
+    width = terminal.columns.map { max($0, 40) }
   }
 
   deinit {}
@@ -47,7 +44,7 @@ struct CheckupReport: ~Copyable {
   /// What is being waited for, on a terminal.
   @inline(never)
   mutating func wait(for what: StaticString, _ name: Span<UInt8>) {
-    guard isCapable else { return }
+    guard !isJSON, terminal.isCapable else { return }
     heading()
     output.append("    ")
     output.append(what)
@@ -121,13 +118,13 @@ struct CheckupReport: ~Copyable {
   // MARK: - For people
 
   private mutating func sayLine(_ item: UnsafePointer<UInt8>, _ state: State) {
-    if isCapable { output.append("\r\u{1B}[K") }
+    if terminal.isCapable { output.append("\r\u{1B}[K") }
     heading()
     output.append("  ")
     switch state {
-    case .well: paint("\u{1B}[32m", "✓")
-    case .warning: paint("\u{1B}[33m", "!")
-    case .wrong: paint("\u{1B}[31m", "✗")
+    case .well: paint(.green, "✓")
+    case .warning: paint(.yellow, "!")
+    case .wrong: paint(.red, "✗")
     case .skipped: output.append("-")
     }
     output.append(" ")
@@ -149,7 +146,7 @@ struct CheckupReport: ~Copyable {
   private mutating func heading() {
     guard isHeadingDue else { return }
     isHeadingDue = false
-    paint("\u{1B}[1m", step)
+    paint(.strong, step)
     output.append("\n")
   }
 
@@ -184,10 +181,10 @@ struct CheckupReport: ~Copyable {
     }
   }
 
-  private mutating func paint(_ style: StaticString, _ words: StaticString) {
-    if isColoured { output.append(style) }
+  private mutating func paint(_ colour: Terminal.Colour, _ words: StaticString) {
+    terminal.begin(colour, in: &output)
     output.append(words)
-    if isColoured { output.append("\u{1B}[0m") }
+    terminal.end(in: &output)
   }
 
   private mutating func flush() {

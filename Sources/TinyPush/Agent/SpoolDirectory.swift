@@ -3,7 +3,7 @@ import CLinux
 /// The spool on disk: `new/`, `failed/` and `tmp/`, the lock that makes this the only agent there, and the progress in a
 /// large file.
 public struct SpoolDirectory: ~Copyable {
-  private static let lockName: StaticString = ".lock"
+  static let lockName: StaticString = ".lock"
   private static let lockTries = 10
   private static let newName: StaticString = "new"
 

@@ -243,37 +243,40 @@ struct AgentState: ~Copyable {
       words.append("no agent is at work here: start tinypush run")
       return
     }
-    guard status.pointee != 0, let page = Self.read(status), page.isAlive else {
-      words.append(
-        isServed == nil
-          ? "this user may not know whether an agent is at work"
-          : "an agent is at work; what it does it says with the setting status")
-      return
+    if status.pointee != 0 {
+      do throws(StatusReading.Problem) {
+        let reading = try StatusReading(status)
+        if reading.page.isAlive {
+          say(reading.page)
+          return
+        }
+      } catch {
+        // As if it said nothing.
+      }
     }
-    switch StatusPage.Link(rawValue: page.link) {
+    words.append(
+      isServed == nil
+        ? "this user may not know whether an agent is at work"
+        : "an agent is at work; what it does it says with the setting status")
+  }
+
+  private mutating func say(_ page: borrowing StatusPage) {
+    switch page.link {
     case .up:
       code = page.held == 0 ? "delivering" : "held"
       words.append("it is its turn, or soon")
     case .connecting:
       code = "gateway"
       words.append("waits for the gateway: connecting to ")
-      words.append(bytes: StatusCommand.words(page))
+      page.appendWords(to: &words)
     case .down, nil:
       code = "gateway"
       words.append("waits for the gateway: ")
-      words.append(bytes: StatusCommand.words(page))
+      page.appendWords(to: &words)
     }
     if page.held & 1 != 0 {
       words.append("; or is held, since what was delivered cannot be removed from new/")
     }
     if page.held & 2 != 0 { words.append("; or is held, since failed/ cannot be written to") }
-  }
-
-  private static func read(_ path: UnsafePointer<CChar>) -> StatusPage? {
-    do throws(StatusPage.Problem) {
-      return try StatusPage.read(path)
-    } catch {
-      return nil
-    }
   }
 }

@@ -4,133 +4,116 @@ import TinyPush
 /// `tinypush status`: what the agent says of itself.
 enum StatusCommand {
   static let usage: StaticString = """
-    Usage: tinypush status [--json] [OPTION]...
-    Says whether the agent runs, to whom it is connected, and what became of the notifications
-    since it started. It reads a page that the agent keeps up to date, and does not wake it.
+    Usage: tinypush status [--watch|--json|--prometheus] [OPTION]...
+    Says whether the agent runs, to whom it is connected or why it is not, what became of the
+    notifications since it started, how fast they are sent, and what went wrong last. It reads a
+    page that the agent keeps up to date, and does not wake it.
 
+      --watch               on a terminal, once a second until q is pressed
       --json                as a line of JSON
+      --prometheus          as metrics for a textfile collector of Prometheus
       -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
       -o KEY=VALUE          a setting over it
       -h, --help            print this
 
     Ends with 0 when the agent is connected, with 75 when it is not, and with 69 when it does
-    not run.
+    not run; --watch, and --prometheus, which has a metric for each of these, with 0.
 
     """
+
+  private enum Form: Int {
+    case watch
+    case json
+    case prometheus
+  }
 
   static func run(
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
-    let options: InlineArray<1, Option> = [Option("json")]
+    let options: InlineArray<3, Option> = [Option("watch"), Option("json"), Option("prometheus")]
     var arguments = Arguments("status", count, values, options: options.span, usage: usage)
     do throws(ExitStatus) {
       var config = Config()
-      var isJSON = false
-      while try arguments.next() != nil { isJSON = true }
-      try arguments.readConfig(into: &config)
-      let page: StatusPage
-      do throws(StatusPage.Problem) {
-        page = try StatusPage.read(config.status.pointer)
-      } catch {
-        var text = Text()
-        text.append(printable: config.status.span)
-        switch error {
-        case .cannotOpen(let number):
-          text.append(": ")
-          text.append(cString: clinux_error_text(number))
-          text.append(": has the agent been started with this configuration?")
-        case .notAPage: text.append(": is not the status page of this version: restart the agent")
+      var form: Form?
+      while let option = try arguments.next() {
+        guard form == nil || form?.rawValue == option else {
+          throw arguments.fail(
+            .usage, "takes one of --watch, --json and --prometheus", ("" as StaticString).span)
         }
+        form = Form(rawValue: option)
+      }
+      if let operand = arguments.operand(0) {
+        throw arguments.fail(.usage, "takes no operands, but was given ", CString.span(operand))
+      }
+      try arguments.readConfig(into: &config)
+      guard !config.status.isEmpty else {
+        throw arguments.fail(
+          .config, "needs the setting status, the file of the agent's page: ",
+          ("set it for the agent and for this command" as StaticString).span)
+      }
+      if form == .watch { return try watch(config, arguments).rawValue }
+      var text = Text(capacity: 16384)
+      let reading: StatusReading
+      do throws(StatusReading.Problem) {
+        reading = try StatusReading(config.status.pointer)
+      } catch {
+        if form == .prometheus {
+          StatusMetrics.writeDown(in: &text)
+          text.write(to: STDOUT_FILENO)
+          return 0
+        }
+        explain(error, config, in: &text)
         throw arguments.fail(.unavailable, text)
       }
-      var text = Text(capacity: 4096)
-      if isJSON { writeJSON(page, in: &text) } else { write(page, in: &text) }
+      switch form {
+      case .json: StatusJSON.write(reading.page, in: &text)
+      case .prometheus: StatusMetrics.write(reading.page, in: &text)
+      case .watch, nil:
+        var screen = StatusScreen(to: STDOUT_FILENO)
+        screen.show(reading.page, in: &text)
+      }
       text.write(to: STDOUT_FILENO)
-      guard page.isAlive else { return ExitStatus.unavailable.rawValue }
-      return page.link == StatusPage.Link.up.rawValue ? 0 : ExitStatus.tryLater.rawValue
+      if form == .prometheus { return 0 }
+      guard reading.page.isAlive else { return ExitStatus.unavailable.rawValue }
+      return reading.page.link == .up ? 0 : ExitStatus.tryLater.rawValue
     } catch {
       return error.rawValue
     }
   }
 
-  private static func state(_ page: StatusPage) -> StaticString {
-    guard page.isAlive else { return "not running" }
-    switch StatusPage.Link(rawValue: page.link) {
-    case .up: return "connected"
-    case .connecting: return "connecting"
-    case .down, nil: return "not connected"
+  private static func watch(
+    _ config: borrowing Config, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> ExitStatus {
+    guard isatty(STDIN_FILENO) == 1, isatty(STDOUT_FILENO) == 1 else {
+      throw arguments.fail(
+        .usage, "--watch is for a terminal, ",
+        ("and this is none: leave it out, or use --json" as StaticString).span)
+    }
+    StatusWatch.run(config)
+    return .ok
+  }
+
+  /// Why there is no page.
+  static func explain(
+    _ reason: StatusReading.Problem, _ config: borrowing Config, in text: inout Text
+  ) {
+    text.append(printable: config.status.span)
+    switch reason {
+    case .cannotOpen(let number):
+      text.append(": ")
+      text.append(cString: clinux_error_text(number))
+      text.append(": has the agent been started with this configuration?")
+    case .notAPage: text.append(": is not the status page of this version: restart the agent")
     }
   }
 
-  private static func counters(_ page: StatusPage) -> InlineArray<
-    13, (StaticString, StaticString, UInt64)
-  > {
-    let counters = page.counters
-    return [
-      ("in flight", "in_flight", page.inFlight),
-      ("sent", "sent", counters.sent),
-      ("delivered, proved", "settled_by_proof", counters.settledByProof),
-      ("delivered, by time", "settled_by_time", counters.settledByTime),
-      ("refused by the gateway", "refused", counters.refused),
-      ("failed the check", "failed_check", counters.failedCheck),
-      ("repeated", "repeated", counters.repeated),
-      ("uncertain", "uncertain", counters.uncertain),
-      ("expired", "expired", counters.expired),
-      ("suppressed", "suppressed", counters.suppressed),
-      ("superseded", "superseded", counters.superseded),
-      ("put aside", "postponed", counters.postponed),
-      ("connections", "connections", counters.connections),
-    ]
-  }
-
-  private static func write(_ page: StatusPage, in text: inout Text) {
-    text.append(state(page))
-    if page.isAlive {
-      text.append(" for ")
-      duration(Clock.wallSeconds() - page.changedAt, in: &text)
-      text.append(", running for ")
-      duration(Clock.wallSeconds() - page.startedAt, in: &text)
+  static func state(_ page: borrowing StatusPage) -> StaticString {
+    switch page.link {
+    case .up: "connected"
+    case .connecting: "connecting"
+    case .down: "not connected"
+    case nil: "not running"
     }
-    text.append("\n  ")
-    text.append(bytes: words(page))
-    text.append("\n\n")
-    let rows = counters(page)
-    for index in rows.indices {
-      let (label, _, number) = rows[index]
-      text.append("  ")
-      text.append(label)
-      for _ in label.utf8CodeUnitCount..<26 { text.append(" ") }
-      text.append(number)
-      text.append("\n")
-    }
-  }
-
-  private static func writeJSON(_ page: StatusPage, in text: inout Text) {
-    text.append("{\"state\":\"")
-    text.append(state(page))
-    text.append("\",\"pid\":")
-    text.append(page.processID)
-    text.append(",\"started_at\":")
-    text.append(page.startedAt)
-    text.append(",\"changed_at\":")
-    text.append(page.changedAt)
-    text.append(",\"detail\":")
-    text.append(json: words(page))
-    let rows = counters(page)
-    for index in rows.indices {
-      text.append(",\"")
-      text.append(rows[index].1)
-      text.append("\":")
-      text.append(rows[index].2)
-    }
-    text.append("}\n")
-  }
-
-  @_lifetime(borrow page)
-  static func words(_ page: borrowing StatusPage) -> Span<UInt8> {
-    var count = 0
-    while count < page.words.count, page.words[count] != 0 { count += 1 }
-    return page.words.span.extracting(0..<count)
   }
 
   static func duration(_ seconds: Int64, in text: inout Text) {

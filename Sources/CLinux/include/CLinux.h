@@ -33,6 +33,7 @@
 #include <sys/statvfs.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -80,6 +81,20 @@ int clinux_is_being_written(int descriptor);
 int clinux_guard_mapping(const void *start, size_t size);
 void clinux_unguard_mapping(const void *start);
 
+/* Locks the file behind a descriptor for as long as that is open: 0, or -1 when somebody has. And whether somebody has: 1, 0, or
+   -1 when that cannot be known; asking disturbs nobody. */
+int clinux_lock_file(int descriptor);
+int clinux_is_locked(int descriptor);
+
+/* Around a change of memory that other processes read: the number is odd while it lasts, and another one after it. */
+static inline void clinux_begin_change(uint32_t *sequence) {
+  __atomic_store_n(sequence, *sequence | 1, __ATOMIC_RELAXED);
+  __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+static inline void clinux_end_change(uint32_t *sequence) {
+  __atomic_store_n(sequence, *sequence + 1, __ATOMIC_RELEASE);
+}
+
 /* The bytes written to a TCP socket that the peer has not acknowledged (SIOCOUTQ), or -1. */
 int clinux_unacknowledged(int socket);
 
@@ -93,8 +108,17 @@ int clinux_set_option(int socket, int level, int option, int value);
 /* The pending error of a socket (SO_ERROR): 0 or a positive errno. */
 int clinux_socket_error(int socket);
 
-/* Columns of the terminal behind a descriptor; 0 when it is none. */
+/* Columns and rows of the terminal behind a descriptor; 0 when it is none. */
 int clinux_terminal_columns(int descriptor);
+int clinux_terminal_rows(int descriptor);
+
+/* Has the terminal behind a descriptor hand over each key at once and show none, until the second is called. */
+void clinux_terminal_take(int descriptor);
+void clinux_terminal_give_back(int descriptor);
+
+/* A signalfd for what happens to a program that has taken its terminal: SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGWINCH, which are
+   blocked. Or -errno. */
+int clinux_terminal_signals(void);
 
 /* One word to the service manager behind $NOTIFY_SOCKET ("READY=1"), if there is one. */
 void clinux_notify(const char *state);

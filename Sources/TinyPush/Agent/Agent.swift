@@ -18,6 +18,10 @@ public struct Agent: ~Copyable {
   /// Wakes it when the wall clock is set, so that what waits for its time is looked at anew.
   let clock: Int32
   var watch = SpoolWatch()
+  /// Files in `new/`, as the last scan found them and by what happened since.
+  var filesFound = 0
+  /// Files that came into the spool before, in UNIX nanoseconds, came by another clock.
+  var clockSetAt = Clock.plausibleSince * 1_000_000_000
   let gateway: CString
   var events: InlineArray<8, epoll_event>
   let scratch = FixedBuffer<UInt8>(capacity: 4096)
@@ -41,14 +45,17 @@ public struct Agent: ~Copyable {
   /// How long a stop may take besides `settle`.
   static let stopPatience = Duration.seconds(5)
 
-  /// - Parameter message: on failure, what is wrong, where, and what to do.
-  public init(_ config: consuming Config, message: inout Text) throws(ExitStatus) {
+  /// - Parameters:
+  ///   - goesOn: whether it goes on where another agent of this process has stopped.
+  ///   - message: on failure, what is wrong, where, and what to do.
+  @inline(never)
+  init(_ config: consuming Config, goesOn: Bool, message: inout Text) throws(ExitStatus) {
     var address = Text(capacity: 300)
     config.gatewayAddress(in: &address)
     try Self.checkFiles(config, message: &message)
     // The lock comes before the page: a second agent must not write over the first one's.
     spool = try SpoolDirectory(config.spool.pointer, message: &message)
-    page = MappedStatusPage(config.status.pointer)
+    page = MappedStatusPage(config.status.pointer, goesOn: goesOn)
     var seed: UInt64 = 0
     _ = getrandom(&seed, 8, 0)
     courier = Courier(config.courier, seed: seed)
@@ -115,7 +122,8 @@ public struct Agent: ~Copyable {
       switch courier.next(Clock.time()) {
       case .scan:
         noticeSuppression()
-        progress.found(spool.scan(&courier))
+        filesFound = spool.scan(&courier)
+        progress.found(filesFound)
       case .open: spool.open(&courier)
       case .read: spool.read(&courier)
       case .readRecipients: recipients.read(&courier)
@@ -134,6 +142,7 @@ public struct Agent: ~Copyable {
       case .sync: courier.synced(spool.sync())
       case .remove:
         courier.removed(spool.remove(&courier, limit: config.failedLimit))
+        filesFound -= 1
         progress.settled()
       case .dial: dial()
       case .keepProgress: courier.keptProgress(spool.keep(courier.progress))
@@ -145,7 +154,7 @@ public struct Agent: ~Copyable {
         page.change(.down, words: gateway.span)
       case .wait(let until):
         takeReports()
-        page.update(courier.counters, inFlight: courier.inFlight, held: courier.heldFlags)
+        page.update(courier, filesFound: filesFound)
         progress.show(courier.counters, inFlight: courier.inFlight)
         if let status = shouldGiveUp() { return finish(status) }
         returnMemory()
@@ -169,7 +178,7 @@ public struct Agent: ~Copyable {
     takeReports()
     log.flush()
     connection.hangUp(epoll: epoll, sayGoodbye: true)
-    page.update(courier.counters, inFlight: courier.inFlight, held: courier.heldFlags)
+    page.update(courier, filesFound: filesFound)
     page.change(.down, words: ("stopped" as StaticString).span)
     progress.finish(courier.counters)
     if config.courier.isOnce || stopBy != nil && next == nil { saySum(status) }
@@ -216,7 +225,9 @@ public struct Agent: ~Copyable {
       if descriptor == signals {
         takeSignals()
       } else if descriptor == clock {
-        _ = clinux_clock_was_set(clock)
+        if clinux_clock_was_set(clock) != 0 {
+          clockSetAt = max(Clock.plausibleSince, Clock.wallSeconds()) * 1_000_000_000
+        }
       } else if descriptor == watch.descriptor {
         takeSpoolEvents()
       } else if descriptor == connection.descriptor {

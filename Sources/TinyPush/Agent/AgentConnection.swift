@@ -32,7 +32,7 @@ extension Agent {
       text.append(" (this machine's clock seems not to be set)")
     }
     tell(.down, text.bytes)
-    log.write(connection.isOurFault ? .error : .warning, text)
+    say(connection.isOurFault ? .error : .warning, text)
     connection.hangUp(epoll: epoll, sayGoodbye: false)
     courier.disconnected(at: Clock.now(), byPeer: false)
   }
@@ -63,13 +63,14 @@ extension Agent {
     courier.disconnected(at: Clock.now(), byPeer: isByPeer)
     guard isNews, !courier.isAwaitingEnd else { return }
     tell(.down, text.bytes)
-    log.write(.notice, text)
+    say(.notice, text)
   }
 
   mutating func write() {
     guard courier.isUp, connection.phase == .up else { return }
     let result = connection.write(courier.batchContents())
     if result >= 0 {
+      page.count(courier, since: clockSetAt)
       courier.wrote(wireEnd: connection.wireEnd)
     } else if result == CMBED_WANT_WRITE || result == CMBED_WANT_READ {
       courier.blocked()

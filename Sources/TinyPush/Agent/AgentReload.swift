@@ -14,20 +14,18 @@ extension Agent {
     var config = config
     var former: Config?
     var counters = Counters()
-    let startedAt = Clock.wallSeconds()
     while true {
       message.clear()
       var agent: Agent
       do throws(ExitStatus) {
-        agent = try Agent(config, message: &message)
+        agent = try Agent(config, goesOn: former != nil, message: &message)
       } catch {
         guard let known = former.take() else { throw error }
         var text = Text()
-        agent = try Agent(known, message: &text)
+        agent = try Agent(known, goesOn: true, message: &text)
         agent.sayNotTaken(message)
       }
       agent.courier.counters = counters
-      agent.page.start(at: startedAt)
       let status = agent.run(readConfig)
       guard let next = agent.next.take() else { return status }
       config = next
@@ -64,6 +62,6 @@ extension Agent {
     var text = Text(capacity: 2048)
     text.append("the configuration stays as it was: ")
     text.append(message)
-    log.write(.error, text)
+    say(.error, text)
   }
 }

@@ -1,7 +1,14 @@
 import CLinux
+import CMbed
 
 /// What the agent says: in the log, to the service manager, and on its page.
 extension Agent {
+  /// Says something in the log, and on the page if it is wrong.
+  mutating func say(_ priority: Log.Priority, _ text: borrowing Text) {
+    page.note(priority, text.bytes)
+    log.write(priority, text)
+  }
+
   mutating func sayStarted() {
     var text = Text()
     text.append("delivering ")
@@ -9,6 +16,7 @@ extension Agent {
     text.append(" to ")
     text.append(printable: gateway.span)
     if !config.courier.isOnce { log.write(.info, text) }
+    page.know(certificateEnd: certificateEnd())
     clinux_notify("READY=1\nSTATUS=looking through the spool")
   }
 
@@ -41,17 +49,29 @@ extension Agent {
     text.append(", ")
     text.append(cString: connection.suite)
     text.append(connection.isResumed ? ", resumed)" : ")")
+    if let version = connection.version, let suite = connection.suite { page.know(version, suite) }
+    page.know(certificateEnd: certificateEnd())
     tell(.up, text.bytes)
     // A reconnect that only an answer brought about is no news.
     if !wasUp { log.write(.info, text) }
     wasUp = true
   }
 
+  /// UNIX seconds: when our certificate expires; 0: nobody knows.
+  func certificateEnd() -> Int64 {
+    let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
+    defer { text.deallocate() }
+    var certificate = cmbed_certificate()
+    let result = cmbed_certificate_read(
+      &certificate, config.certificate.pointer, nil, nil, text)
+    return result == CMBED_OK ? certificate.not_after : 0
+  }
+
   mutating func takeReports() {
     while let report = courier.takeReport() {
       var text = Text()
       let priority = report.describe(in: &text)
-      log.write(priority, text)
+      say(priority, text)
       if case .cut = report { wasUp = false }
     }
   }

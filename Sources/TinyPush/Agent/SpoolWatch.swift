@@ -108,7 +108,7 @@ extension Agent {
         text.append(": raise fs.inotify.max_user_watches or max_user_instances")
       }
     }
-    log.write(wasBroken ? .notice : .warning, text)
+    say(wasBroken ? .notice : .warning, text)
   }
 
   mutating func takeSpoolEvents() {
@@ -128,7 +128,9 @@ extension Agent {
             courier.writingEnded(CString.span(name))
           }
         case .suppressed: noticeSuppression()
-        case .ended(let name): courier.writingEnded(CString.span(name))
+        case .ended(let name):
+          filesFound += 1
+          courier.writingEnded(CString.span(name))
         case .other: break
         }
       }

@@ -1,6 +1,7 @@
 import CLinux
 
-/// What the agent lets others see of it: a page that it keeps mapped, and that `tinypush status` reads without waking it.
+/// What the agent lets others see of it: a page that it keeps mapped, and that `tinypush status` reads without waking it. It is
+/// never made, nor copied, but by way of its bytes, and begins with all of them 0.
 public struct StatusPage {
   public enum Link: UInt32 {
     case down
@@ -8,104 +9,279 @@ public struct StatusPage {
     case up
   }
 
-  /// "TPS2": changes with the layout.
-  static let layout: UInt32 = 0x5450_5332
+  /// Something that the log said was wrong.
+  public struct Problem: BitwiseCopyable {
+    /// UNIX seconds: when it was last said.
+    public var time: Int64 = 0
+    /// How often in a row; 0: there is none.
+    public var count: UInt32 = 0
+    public fileprivate(set) var isError: UInt32 = 0
+    fileprivate var text = Words<240>()
 
-  public var magic: UInt32 = Self.layout
+    public func append(to text: inout Text) { self.text.append(to: &text) }
+  }
+
+  /// "TPS3": changes with the layout.
+  static let layout: UInt32 = 0x5450_5333
+
+  var magic: UInt32 = 0
+  /// Odd while the agent is changing the page. Stands behind the first number, wherever the rest does.
+  fileprivate var sequence: UInt32 = 0
   public var processID: Int32 = 0
-  public var link: UInt32 = 0
+  /// Whether an agent still keeps it: found out by whoever reads it.
+  fileprivate var aliveness: UInt32 = 0
+  fileprivate var linkValue: UInt32 = 0
   /// What keeps files in `new/`: 1: what was delivered cannot be removed; 2: `failed/` cannot be written to.
   public var held: UInt32 = 0
   /// UNIX seconds: when the agent started, and when the link's state last changed.
   public var startedAt: Int64 = 0
   public var changedAt: Int64 = 0
+  /// When the agent started, and when it will try to connect again, in milliseconds since this machine started; 0: not at all.
+  public var startedInstant: UInt64 = 0
+  public var dialInstant: UInt64 = 0
+  /// UNIX seconds: when our certificate expires; 0: not known.
+  public var certificateEnd: Int64 = 0
+  /// Files in `new/`, and in `later/`. Not exact where there are more than the agent keeps in mind.
+  public var files: UInt64 = 0
+  public var isFilesExact: UInt32 = 0
+  public var later: UInt64 = 0
+  /// Notifications sent and not settled.
   public var inFlight: UInt64 = 0
   public var counters = Counters()
-  /// NUL-terminated: to whom it is connected, or why it is not.
-  public var words: InlineArray<256, UInt8> = .init(repeating: 0)
+  public var traffic = Traffic()
+  /// The newest one first.
+  public var problems: InlineArray<5, Problem> = .init(repeating: Problem())
+  /// To whom it is connected, or why it is not; then the version and the cipher suite of TLS.
+  fileprivate var words = Words<256>()
+  fileprivate var version = Words<16>()
+  fileprivate var suite = Words<80>()
 
-  public init() {}
+  private init() {}
 
-  public mutating func say(_ text: Span<UInt8>) {
-    let count = min(text.count, 255)
-    for index in 0..<count { words[index] = text[index] }
-    words[count] = 0
+  /// What the link is; nil when no agent keeps the page any more.
+  public var link: Link? { isAlive ? Link(rawValue: linkValue) ?? .down : nil }
+
+  /// Whether an agent still keeps it.
+  public var isAlive: Bool { aliveness != 0 }
+
+  public func appendWords(to text: inout Text) { words.append(to: &text) }
+  public func appendVersion(to text: inout Text) { version.append(to: &text) }
+  public func appendSuite(to text: inout Text) { suite.append(to: &text) }
+}
+
+/// A short text in place; what does not fit is cut.
+private struct Words<let capacity: Int>: BitwiseCopyable {
+  private var count: UInt32 = 0
+  private var bytes: InlineArray<capacity, UInt8> = .init(repeating: 0)
+
+  mutating func set(_ text: Span<UInt8>) {
+    count = UInt32(min(text.count, capacity))
+    for index in 0..<Int(count) { bytes[index] = text[index] }
+  }
+
+  func equals(_ text: Span<UInt8>) -> Bool {
+    guard min(text.count, capacity) == Int(count) else { return false }
+    for index in 0..<Int(count) where bytes[index] != text[index] { return false }
+    return true
+  }
+
+  /// Whoever may write to the page may have put anything there.
+  func append(to text: inout Text) {
+    text.append(printable: bytes.span.extracting(0..<min(Int(count), capacity)))
   }
 }
+
+// MARK: - The agent's side
 
 /// The page mapped into memory; nobody's when the file could not be made, so that status never hinders delivery.
 struct MappedStatusPage: ~Copyable {
   private let page: UnsafeMutablePointer<StatusPage>
-  private let isMapped: Bool
+  /// Open as long as the page is kept: its lock shows that it is. -1: it is not mapped.
+  private let descriptor: Int32
 
-  init(_ path: UnsafePointer<CChar>) {
+  /// - Parameter goesOn: whether it goes on where another agent of this process has stopped.
+  @inline(never)
+  init(_ path: UnsafePointer<CChar>, goesOn: Bool) {
     let size = MemoryLayout<StatusPage>.size
-    let descriptor =
-      path.pointee == 0 ? -1 : clinux_open(AT_FDCWD, path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o644)
-    var mapping: UnsafeMutableRawPointer?
-    if descriptor >= 0 {
-      // Room is taken now: a page without it is death by SIGBUS when it is written to.
-      // It is for everybody, whatever else this process makes.
-      _ = fchmod(descriptor, 0o644)
-      if posix_fallocate(descriptor, 0, off_t(size)) == 0 {
-        mapping = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
-        if mapping == UnsafeMutableRawPointer(bitPattern: -1) { mapping = nil }
-      }
-      CLinux.close(descriptor)
+    let mapping = Self.map(path, size)
+    descriptor = mapping.descriptor
+    page =
+      mapping.address?.assumingMemoryBound(to: StatusPage.self)
+      ?? UnsafeMutablePointer<StatusPage>.allocate(capacity: 1)
+    let isKnown = descriptor >= 0 && page.pointee.magic == StatusPage.layout
+    if !isKnown {
+      memset(page, 0, size)
+    } else if !goesOn {
+      // What went wrong before a restart may be why there was one.
+      var problems = page.pointee.problems
+      memset(page, 0, size)
+      memcpy(&page.pointee.problems, &problems, MemoryLayout.size(ofValue: problems))
     }
-    isMapped = mapping != nil
-    if let mapping {
-      page = mapping.bindMemory(to: StatusPage.self, capacity: 1)
-    } else {
-      page = UnsafeMutablePointer<StatusPage>.allocate(capacity: 1)
-    }
-    page.initialize(to: StatusPage())
+    page.pointee.magic = StatusPage.layout
     page.pointee.processID = getpid()
+    page.pointee.changedAt = Clock.wallSeconds()
+    guard !isKnown || !goesOn else { return }
     page.pointee.startedAt = Clock.wallSeconds()
-    page.pointee.changedAt = page.pointee.startedAt
+    page.pointee.startedInstant = Clock.now().milliseconds
+  }
+
+  private static func map(_ path: UnsafePointer<CChar>, _ size: Int)
+    -> (address: UnsafeMutableRawPointer?, descriptor: Int32)
+  {
+    guard path.pointee != 0 else { return (nil, -1) }
+    let descriptor = clinux_open(AT_FDCWD, path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o644)
+    guard descriptor >= 0 else { return (nil, -1) }
+    // It is for everybody, whatever else this process makes.
+    _ = fchmod(descriptor, 0o644)
+    // Room is taken now: a page without it is death by SIGBUS when it is written to.
+    if clinux_lock_file(descriptor) == 0, posix_fallocate(descriptor, 0, off_t(size)) == 0,
+      let address = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
+      address != UnsafeMutableRawPointer(bitPattern: -1)
+    {
+      return (address, descriptor)
+    }
+    close(descriptor)
+    return (nil, -1)
   }
 
   deinit {
-    if isMapped { munmap(page, MemoryLayout<StatusPage>.size) } else { page.deallocate() }
+    guard descriptor >= 0 else {
+      page.deallocate()
+      return
+    }
+    munmap(page, MemoryLayout<StatusPage>.size)
+    close(descriptor)
   }
 
-  /// - Parameter time: UNIX seconds.
-  func start(at time: Int64) { page.pointee.startedAt = time }
-
-  func update(_ counters: Counters, inFlight: Int, held: UInt32) {
-    page.pointee.counters = counters
-    page.pointee.held = held
-    page.pointee.inFlight = UInt64(inFlight)
+  /// - Parameter filesFound: in `new/`, where the courier does not know all of them.
+  @inline(never)
+  func update(_ courier: borrowing Courier, filesFound: Int) {
+    let isExact = courier.areFilesKnown
+    clinux_begin_change(&page.pointee.sequence)
+    page.pointee.counters = courier.counters
+    page.pointee.held = courier.heldFlags
+    page.pointee.inFlight = UInt64(courier.inFlight)
+    page.pointee.files = UInt64(isExact ? courier.files : max(filesFound, courier.files))
+    page.pointee.isFilesExact = isExact ? 1 : 0
+    page.pointee.later = UInt64(courier.laterFiles)
+    page.pointee.dialInstant = courier.nextDialAt?.milliseconds ?? 0
+    clinux_end_change(&page.pointee.sequence)
   }
 
+  @inline(never)
   func change(_ link: StatusPage.Link, words: Span<UInt8>) {
-    page.pointee.link = link.rawValue
+    clinux_begin_change(&page.pointee.sequence)
+    page.pointee.linkValue = link.rawValue
     page.pointee.changedAt = Clock.wallSeconds()
-    page.pointee.say(words)
+    page.pointee.words.set(words)
+    clinux_end_change(&page.pointee.sequence)
+  }
+
+  @inline(never)
+  func know(_ version: UnsafePointer<CChar>, _ suite: UnsafePointer<CChar>) {
+    clinux_begin_change(&page.pointee.sequence)
+    page.pointee.version.set(CString.span(version))
+    page.pointee.suite.set(CString.span(suite))
+    clinux_end_change(&page.pointee.sequence)
+  }
+
+  /// - Parameter certificateEnd: UNIX seconds, when our certificate expires.
+  @inline(never)
+  func know(certificateEnd: Int64) {
+    clinux_begin_change(&page.pointee.sequence)
+    page.pointee.certificateEnd = certificateEnd
+    clinux_end_change(&page.pointee.sequence)
+  }
+
+  /// What the batch of a courier holds for the first time is written.
+  ///
+  /// - Parameter since: files that came before, in UNIX nanoseconds, came by another clock.
+  @inline(never)
+  func count(_ courier: borrowing Courier, since: Int64) {
+    var now = timespec()
+    // The clock that file systems use.
+    clock_gettime(CLOCK_REALTIME_COARSE, &now)
+    let wall = Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec)
+    let instant = Clock.now()
+    clinux_begin_change(&page.pointee.sequence)
+    courier.forEachFirst { file, count in
+      let came = file.changeTimeNs
+      let latency: Duration? =
+        came >= since && came <= wall
+        ? .milliseconds(UInt64(wall - came) / 1_000_000) : nil
+      page.pointee.traffic.add(UInt64(count), latency: latency, at: instant)
+    }
+    clinux_end_change(&page.pointee.sequence)
+  }
+
+  /// Notes what the log says is wrong.
+  @inline(never)
+  func note(_ priority: Log.Priority, _ text: Span<UInt8>) {
+    guard priority.rawValue <= Log.Priority.warning.rawValue else { return }
+    clinux_begin_change(&page.pointee.sequence)
+    if page.pointee.problems[0].count == 0 || !page.pointee.problems[0].text.equals(text) {
+      for index in 1..<5 {
+        page.pointee.problems[5 - index] = page.pointee.problems[4 - index]
+      }
+      page.pointee.problems[0].count = 0
+      page.pointee.problems[0].text.set(text)
+    }
+    page.pointee.problems[0].time = Clock.wallSeconds()
+    page.pointee.problems[0].isError = priority == .error ? 1 : 0
+    page.pointee.problems[0].count &+= 1
+    clinux_end_change(&page.pointee.sequence)
   }
 }
 
-extension StatusPage {
+// MARK: - The reader's side
+
+/// A copy of the page that an agent keeps.
+public final class StatusReading {
   /// Why there is no page to read.
   public enum Problem: Error {
     case cannotOpen(Int32)
     case notAPage
   }
 
-  /// The page that an agent keeps at `path`.
-  public static func read(_ path: UnsafePointer<CChar>) throws(Problem) -> StatusPage {
+  private static let tries = 20
+  private let memory: UnsafeMutablePointer<StatusPage>
+
+  /// - Parameter path: where the page is kept.
+  @inline(never)
+  public init(_ path: UnsafePointer<CChar>) throws(Problem) {
     let descriptor = clinux_open(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
     guard descriptor >= 0 else { throw .cannotOpen(-descriptor) }
     defer { CLinux.close(descriptor) }
-    var page = StatusPage()
-    let count = withUnsafeMutableBytes(of: &page) {
-      CLinux.read(descriptor, $0.baseAddress, $0.count)
+    let size = MemoryLayout<StatusPage>.size
+    let copy = UnsafeMutablePointer<StatusPage>.allocate(capacity: 1)
+    var isWhole = false
+    for attempt in 1...Self.tries {
+      let before = Self.sequence(descriptor)
+      isWhole =
+        pread(descriptor, copy, size, 0) == size && copy.pointee.magic == StatusPage.layout
+      // It was not changed meanwhile; or the agent was killed in the middle of a change.
+      let isSteady = before & 1 == 0 && Self.sequence(descriptor) == before
+      if !isWhole || isSteady || attempt == Self.tries { break }
+      poll(nil, 0, 1)
     }
-    guard Int(count) == MemoryLayout<StatusPage>.size, page.magic == layout else { throw .notAPage }
-    page.words[255] = 0
-    return page
+    guard isWhole else {
+      copy.deallocate()
+      throw .notAPage
+    }
+    copy.pointee.aliveness = clinux_is_locked(descriptor) == 0 ? 0 : 1
+    memory = copy
   }
 
-  /// Whether the process that kept it still runs.
-  public var isAlive: Bool { kill(processID, 0) == 0 || clinux_errno() == EPERM }
+  deinit { memory.deallocate() }
+
+  public var page: StatusPage {
+    unsafeAddress { UnsafePointer(memory) }
+  }
+
+  /// The number behind the page's first.
+  private static func sequence(_ descriptor: Int32) -> UInt32 {
+    var value: UInt32 = 0
+    let size = MemoryLayout<UInt32>.size
+    return pread(descriptor, &value, size, off_t(size)) == size ? value : 0
+  }
 }

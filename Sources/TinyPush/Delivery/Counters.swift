@@ -8,6 +8,8 @@ public struct Counters: BitwiseCopyable {
   /// Refused by the gateway, and by the check before sending.
   public var refused: UInt64 = 0
   public var failedCheck: UInt64 = 0
+  /// Of those refused by the gateway: by status, from 1 to 8; under 0 all others.
+  public private(set) var refusedByStatus: InlineArray<9, UInt64> = .init(repeating: 0)
   /// Frames written again after they, or what came before them, got no answer or were discarded.
   public var repeated: UInt64 = 0
   /// Notifications of which a cut connection left unknown whether they arrived.
@@ -23,4 +25,9 @@ public struct Counters: BitwiseCopyable {
   public init() {}
 
   public var settled: UInt64 { settledByProof + settledByTime }
+
+  mutating func noteRefusal(_ status: Status) {
+    refused += 1
+    refusedByStatus[status.rawValue <= 8 ? Int(status.rawValue) : 0] += 1
+  }
 }

@@ -410,6 +410,15 @@ public struct Courier: ~Copyable {
   /// Notifications sent and not settled.
   public var inFlight: Int { sent.notifications + again.notifications }
 
+  /// Files in `new/` that are known and not done with; more may be there unless ``areFilesKnown``.
+  public var files: Int { claims.count + backlog.count }
+
+  /// Files in `later/`, as far as they are known.
+  public var laterFiles: Int { later.count }
+
+  /// Whether all of `new/` is known.
+  public var areFilesKnown: Bool { backlog.isComplete && !isScanWanted }
+
   /// Whether everything has been settled and nothing waits.
   public var isIdle: Bool { claims.isEmpty && backlog.isEmpty && batchBytes == 0 }
 
@@ -418,6 +427,12 @@ public struct Courier: ~Copyable {
 
   /// Whether there are files that the disk does not let go. One that could not even be opened has no identity to be known by.
   public var isHolding: Bool { !held.isEmpty || isRecordBroken }
+
+  /// When it will connect; nil while it is connected, or has nothing to send.
+  public var nextDialAt: Instant? {
+    if case .down(let instant) = link, wantsLink { return instant }
+    return nil
+  }
 
   /// Whether there is a connection that may be written to.
   public var isUp: Bool { link == .up }

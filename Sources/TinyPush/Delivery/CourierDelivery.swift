@@ -49,6 +49,20 @@ extension Courier {
     acknowledgements.sent(upTo: lastWrittenID, wireEnd: wireEnd, at: time.now)
   }
 
+  /// What the batch holds that is sent for the first time: the files that it is from, as they are when nobody has touched them
+  /// since, and how many notifications of each.
+  public func forEachFirst(_ body: (FileIdentity, Int) -> Void) {
+    var index = sent.count - 1
+    while index >= 0 {
+      let stretch = sent[index]
+      if stretch.count > 0 {
+        guard stretch.firstID > lastWrittenID else { break }
+        if !stretch.wasSent { body(claims[stretch.claim].identity, Int(stretch.count)) }
+      }
+      index -= 1
+    }
+  }
+
   /// The socket takes no more for now: the same batch is written when it does. A gateway that does not keep up takes longer
   /// to answer, too.
   public mutating func blocked() {
@@ -208,7 +222,7 @@ extension Courier {
       settlePart(through: id, status: nil)
       reports.add(.shutdown(resent: cutAfterAnswer()))
     } else if id >= firstUnsettled {
-      counters.refused += 1
+      counters.noteRefusal(response.status)
       settlePart(through: id, status: response.status)
       reports.add(.refused(response.status, resent: cutAfterAnswer()))
     } else {

@@ -118,7 +118,7 @@ extension Courier {
     // A gateway that refuses barriers and dies at whatever else it is sent must not empty the spool so.
     if !isGatewayUnproven { backoff.reset() }
     isGatewayUnproven = true
-    counters.refused += 1
+    counters.noteRefusal(.none)
     reports.add(.deadly)
   }
 }

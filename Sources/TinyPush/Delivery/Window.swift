@@ -48,6 +48,12 @@ struct Window: ~Copyable {
   var first: Stretch? { count > 0 ? ring[head] : nil }
   var last: Stretch? { count > 0 ? ring[index(count - 1)] : nil }
 
+  /// The one behind so many.
+  subscript(offset: Int) -> Stretch {
+    precondition(offset >= 0 && offset < count)
+    return ring[index(offset)]
+  }
+
   mutating func append(_ stretch: Stretch) {
     precondition(count < ring.capacity)
     ring[index(count)] = stretch

@@ -37,6 +37,8 @@ struct Backlog: ~Copyable {
   }
 
   var isEmpty: Bool { first == end }
+  /// Names in it, of which some may be there twice.
+  var count: Int { end - first }
 
   /// Lets all names go; a scan finds them again.
   mutating func forget() {

@@ -1,0 +1,131 @@
+import CLinux
+import TinyPush
+
+/// The agent's page as metrics in Prometheus' text format.
+enum StatusMetrics {
+  /// That there is no agent.
+  static func writeDown(in text: inout Text) {
+    head("up", "gauge", "Whether the agent runs.", &text)
+    value("up", 0, &text)
+  }
+
+  @inline(never)
+  static func write(_ page: borrowing StatusPage, in text: inout Text) {
+    guard page.isAlive else {
+      // What an agent counted that is gone says nothing of now.
+      writeDown(in: &text)
+      return
+    }
+    gauge("up", "Whether the agent runs.", 1, &text)
+    gauge("connected", "Whether it is connected to the gateway.", page.link == .up ? 1 : 0, &text)
+    gauge(
+      "start_time_seconds", "When the agent started, in UNIX seconds.", UInt64(page.startedAt),
+      &text)
+    if page.certificateEnd > 0 {
+      gauge(
+        "certificate_expiry_time_seconds", "When the push certificate expires, in UNIX seconds.",
+        UInt64(page.certificateEnd), &text)
+    }
+    gauge("spool_files", "Files in the spool that are not done with.", page.files, &text)
+    gauge("later_files", "Files in the spool whose time has not come.", page.later, &text)
+    gauge(
+      "in_flight_notifications", "Notifications sent and not settled.", page.inFlight, &text)
+    gauge(
+      "held", "Whether the disk keeps files in the spool that are done with.",
+      page.held == 0 ? 0 : 1, &text)
+    let counters = StatusCounter.all(of: page)
+    for index in counters.indices where !counters[index].name.span.equals("refused") {
+      counter(counters[index].name, counters[index].help, &text)
+      text.append("tinypush_")
+      text.append(counters[index].name)
+      text.append("_total ")
+      end(counters[index].value, &text)
+    }
+    writeRefusals(page, &text)
+    writeLatencies(page, &text)
+  }
+
+  private static func writeRefusals(_ page: borrowing StatusPage, _ text: inout Text) {
+    counter("refused", "Notifications refused by the gateway, by the status of its answer.", &text)
+    for status in 1...9 {
+      text.append("tinypush_refused_total{status=\"")
+      if status == 9 { text.append("other") } else { text.append(status) }
+      text.append("\"} ")
+      end(page.counters.refusedByStatus[status % 9], &text)
+    }
+  }
+
+  /// A histogram whose bounds are powers of four, from 4 ms to 18 hours.
+  private static func writeLatencies(_ page: borrowing StatusPage, _ text: inout Text) {
+    head(
+      "send_latency_seconds", "histogram",
+      "From a file's coming into the spool to the first writing of its notifications.", &text)
+    let latencies = page.traffic.latencies(in: .start, at: Clock.now())
+    var bound: UInt64 = 4
+    while bound <= 67_108_864 {
+      text.append("tinypush_send_latency_seconds_bucket{le=\"")
+      seconds(bound, &text)
+      text.append("\"} ")
+      end(latencies.count(below: .milliseconds(bound)), &text)
+      bound *= 4
+    }
+    text.append("tinypush_send_latency_seconds_bucket{le=\"+Inf\"} ")
+    end(latencies.count, &text)
+    text.append("tinypush_send_latency_seconds_sum ")
+    seconds(page.traffic.latencySum, &text)
+    text.append("\ntinypush_send_latency_seconds_count ")
+    end(latencies.count, &text)
+  }
+
+  // MARK: - Lines
+
+  private static func gauge(
+    _ name: StaticString, _ help: StaticString, _ number: UInt64, _ text: inout Text
+  ) {
+    head(name, "gauge", help, &text)
+    value(name, number, &text)
+  }
+
+  private static func counter(
+    _ name: StaticString, _ help: StaticString, _ text: inout Text
+  ) {
+    head(name, "counter", help, isTotal: true, &text)
+  }
+
+  @inline(never)
+  private static func head(
+    _ name: StaticString, _ type: StaticString, _ help: StaticString, isTotal: Bool = false,
+    _ text: inout Text
+  ) {
+    for isType in 0...1 {
+      text.append(isType == 0 ? "# HELP tinypush_" : "# TYPE tinypush_")
+      text.append(name)
+      if isTotal { text.append("_total") }
+      text.append(" ")
+      text.append(isType == 0 ? help : type)
+      text.append("\n")
+    }
+  }
+
+  @inline(never)
+  private static func value(_ name: StaticString, _ number: UInt64, _ text: inout Text) {
+    text.append("tinypush_")
+    text.append(name)
+    text.append(" ")
+    end(number, &text)
+  }
+
+  private static func end(_ number: UInt64, _ text: inout Text) {
+    text.append(number)
+    text.append("\n")
+  }
+
+  /// Milliseconds as seconds.
+  @inline(never)
+  private static func seconds(_ milliseconds: UInt64, _ text: inout Text) {
+    text.append(milliseconds / 1000)
+    guard milliseconds % 1000 > 0 else { return }
+    text.append(".")
+    text.append(milliseconds % 1000, digits: 3)
+  }
+}

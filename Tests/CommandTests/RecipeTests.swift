@@ -389,17 +389,26 @@ import Testing
     try board.start("tinypush")
     try board.run(["tinypush", "send", "--wait", "counted"])
     try board.write(Recipe.text("prometheus"), to: "etc/cron.d/tinypush-metrics")
-    let done = try board.run([
-      "python3", Build.tools + "/cronjob.py", "/etc/cron.d/tinypush-metrics", "1",
-    ])
-    #expect(done.status == 0)
-    #expect(done.output + done.errors == "")
-    let names = try FileManager.default.contentsOfDirectory(atPath: "\(board.root)/\(directory)")
-    #expect(names == ["tp.prom"])
-    let read = try box.run([
-      Build.tools + "/exposition.py", "\(board.root)/\(directory)/tp.prom",
-    ])
-    #expect(read.status == 0, "\(read.errors)")
-    #expect(read.output.contains("tinypush_sent_total 1.0\n"), "\(read.output)")
+    func collected() throws -> String {
+      let done = try board.run([
+        "python3", Build.tools + "/cronjob.py", "/etc/cron.d/tinypush-metrics", "1",
+      ])
+      #expect(done.status == 0)
+      // Nothing is mailed.
+      #expect(done.output + done.errors == "")
+      let names = try FileManager.default.contentsOfDirectory(
+        atPath: "\(board.root)/\(directory)")
+      #expect(names == ["tp.prom"])
+      let read = try box.run([
+        Build.tools + "/exposition.py", "\(board.root)/\(directory)/tp.prom",
+      ])
+      #expect(read.status == 0, "\(read.errors)")
+      return read.output
+    }
+    let running = try collected()
+    #expect(running.contains("tinypush_up 1.0\n"))
+    #expect(running.contains("tinypush_sent_total 1.0\n"), "\(running)")
+    try board.run(["systemctl", "stop", "tinypush"])
+    #expect(try collected() == "tinypush_up 0.0\n")
   }
 }

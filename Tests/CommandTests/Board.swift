@@ -9,28 +9,33 @@ final class Board {
   let root: String
   private let box: Box
 
+  /// The package for this machine.
+  private static let package = Result {
+    let box = try Box()
+    defer { box.end() }
+    _ = try Build.command(Build.host)
+    let made = try box.run(
+      [Build.package + "/board/deb", Build.host, Shared.directory() + "/packages"])
+    guard made.status == 0 else { throw Failure(made.errors) }
+    return made.output.trimmingCharacters(in: .newlines)
+  }
+
   /// - Parameter certificate: whether one is set.
   init(in box: Box, certificate: Bool = true) throws {
     self.box = box
     sandbox = try Sandbox(in: box, hasDevices: true)
     root = box.path + "/board"
-    _ = try Build.command(Build.host)
-    for directory in [
-      "usr/bin", "usr/lib/systemd", "usr/lib/tmpfiles.d", "usr/share/doc/tinypush", "etc/cron.d",
-      "etc/systemd/system", "etc/udev/rules.d",
-    ] {
+    let extracted = try box.run(["dpkg-deb", "--extract", Self.package.get(), root])
+    guard extracted.status == 0 else { throw Failure(extracted.errors) }
+    let systemctl = try String(contentsOfFile: Build.tools + "/systemctl", encoding: .utf8)
+    try write(systemctl, to: "usr/bin/systemctl")
+    chmod(root + "/usr/bin/systemctl", 0o755)
+    // What is written to; else it would be this machine's.
+    for directory in ["cron.d", "systemd/system", "udev/rules.d"] {
       try FileManager.default.createDirectory(
-        atPath: "\(root)/\(directory)", withIntermediateDirectories: true)
+        atPath: "\(root)/etc/\(directory)", withIntermediateDirectories: true)
     }
-    for (source, target) in [
-      ("\(Build.directory)/\(Build.host)/tinypush", "usr/bin/tinypush"),
-      (Build.tools + "/systemctl", "usr/bin/systemctl"),
-      (Build.package + "/board/systemd", "usr/lib/systemd/system"),
-      (Build.package + "/board/debian/tmpfiles.conf", "usr/lib/tmpfiles.d/tinypush.conf"),
-      (Build.package + "/board/examples", "usr/share/doc/tinypush/examples"),
-    ] {
-      try FileManager.default.copyItem(atPath: source, toPath: "\(root)/\(target)")
-    }
+    try write("", to: "etc/fstab")
     try configure(certificate)
     let made = try run(["systemd-tmpfiles", "--create", "tinypush.conf"])
     guard made.status == 0 else { throw Failure(made.errors) }
@@ -49,8 +54,7 @@ final class Board {
 
       """, to: "users/passwd")
     try write("tinypush:x:\(agent):pi\npi:x:\(member):\n", to: "users/group")
-    let packaged = try String(
-      contentsOfFile: Build.package + "/board/tinypush.conf", encoding: .utf8)
+    let packaged = text("etc/tinypush/tinypush.conf")
     try write(
       """
       \(packaged)
@@ -63,7 +67,6 @@ final class Board {
 
       """, to: "etc/tinypush/tinypush.conf")
     try write(box.text("sandbox/ca.pem"), to: "etc/tinypush/ca.pem")
-    try write("", to: "etc/fstab")
     let phone = try sandbox.token(box, "token", "phone")
     for name in ["default", "family"] {
       try write(phone + "\n", to: "etc/tinypush/recipients/\(name)")

@@ -46,9 +46,10 @@ def main(path, number):
     if user.pw_uid != os.getuid():
         groups = os.getgrouplist(name, user.pw_gid)
         identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": groups}
-    known = {"SHELL": "/bin/sh", "PATH": "/usr/bin:/bin", "HOME": user.pw_dir, "LOGNAME": name}
+    home = user.pw_dir if os.access(user.pw_dir, os.X_OK) else "/"
+    known = {"SHELL": "/bin/sh", "PATH": "/usr/bin:/bin", "HOME": home, "LOGNAME": name}
     done = subprocess.run(
-        ["/bin/sh", "-c", command.replace(r"\%", "%")], env=known | environment, cwd=user.pw_dir,
+        ["/bin/sh", "-c", command.replace(r"\%", "%")], env=known | environment, cwd=home,
         input="\n".join(lines).replace(r"\%", "%"), text=True, start_new_session=True, **identity)
     sys.exit(done.returncode)
 

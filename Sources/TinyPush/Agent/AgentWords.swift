@@ -10,7 +10,7 @@ extension Agent {
   }
 
   /// The same about something that may come and go, see ``LogFolding``.
-  mutating func say(_ priority: Log.Priority, _ text: borrowing Text, about topic: Topic) {
+  mutating func say(_ priority: Log.Priority, _ text: borrowing Text, about topic: Log.Topic) {
     page.note(priority, text.bytes)
     log.write(priority, text, about: topic)
   }

@@ -96,7 +96,7 @@ public struct Agent: ~Copyable {
       config.key.isEmpty ? config.certificate.pointer : config.key.pointer,
       config.keyPassword.isEmpty ? nil : config.keyPassword.pointer, text)
     if result == CMBED_OK {
-      result = cmbed_certificate_read(&certificate, config.ca.pointer, nil, nil, text)
+      result = min(cmbed_authorities_count(config.ca.pointer, text), Int32(CMBED_OK))
     }
     guard result != CMBED_OK else { return }
     message.append(cString: text)

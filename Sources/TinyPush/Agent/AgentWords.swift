@@ -9,6 +9,12 @@ extension Agent {
     log.write(priority, text, about: topic)
   }
 
+  /// The same about something that may come and go, see ``LogFolding``.
+  mutating func say(_ priority: Log.Priority, _ text: borrowing Text, about topic: Log.Topic) {
+    page.note(priority, text.bytes)
+    log.write(priority, text, about: topic)
+  }
+
   mutating func sayStarted() {
     var text = Text()
     text.append("delivering ")

@@ -39,7 +39,7 @@ extension Agent {
 
   /// While there is no connection nothing is scanned; but whoever looks wants to know what waits. A great many are counted once.
   private mutating func countFiles() {
-    guard !courier.areFilesKnown, dialFailures == 1 || filesFound < Self.recountedMax else {
+    guard !courier.areFilesKnown, outage.tries == 1 || filesFound < Self.recountedMax else {
       return
     }
     filesFound = spool.count(scratch.room())

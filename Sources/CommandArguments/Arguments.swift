@@ -91,7 +91,7 @@ public struct Arguments: ~Copyable {
   }
 
   /// The path of the configuration's file.
-  var configPath: UnsafePointer<CChar> { configFile ?? Config.defaultFile.cString }
+  public var configPath: UnsafePointer<CChar> { configFile ?? Config.defaultFile.cString }
 
   /// The configuration: the file, and what was said over it. What is wrong is said, and thrown.
   ///

@@ -33,6 +33,7 @@ struct CheckReport: ~Copyable {
     progress = ProgressBar(isWanted: true)
   }
 
+  @inline(never)
   deinit {}
 
   private static func isUnset(_ name: StaticString) -> Bool {

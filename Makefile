@@ -22,7 +22,7 @@ SWIFT_MINIMUM := 6.2
 # Debian packages: what the product needs, the machine that builds it, and what tests and measures it.
 LIBRARIES := libc6-dev libinih-dev libmbedtls-dev
 BUILD_NEEDS := $(LIBRARIES) g++
-TEST_NEEDS := binutils lintian mandoc openssl procps python3 qemu-user-static systemd zsh
+TEST_NEEDS := binutils lintian mandoc openssl procps python3 qemu-user-static systemd tmux zsh
 BENCH_NEEDS := gcc libc6-dev libssl-dev python3 valgrind
 
 MAKEFLAGS += --no-builtin-rules
@@ -65,7 +65,7 @@ demo: $(call programs,$(HOST)) ## send notifications to a sandbox on this machin
 	@board/demo $<
 
 .PHONY: test
-test: lint ## build everything, run all tests and lint
+test: lint build/promtool ## build everything, run all tests and lint
 	@board/need $(TEST_NEEDS)
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target $(call programs,$(TESTED)) tests
 	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 900 $(SWIFT) test --skip-build --disable-xctest
@@ -175,6 +175,13 @@ build/debian13-%/root:
 	@board/root trixie $* $@ $(LIBRARIES)
 build/%/root:
 	@board/root bookworm $* $@ $(LIBRARIES)
+
+# Prometheus' own judge of metrics, without the rest of its package.
+build/promtool: | deps
+	@echo 'Fetching promtool'
+	@rm -rf $@.part && mkdir -p $@.part && cd $@.part && apt-get -qq -o APT::Sandbox::User= download prometheus && \
+	  dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool
+	@mv $@.part/usr/bin/promtool $@ && rm -r $@.part
 
 .PHONY: always
 always:

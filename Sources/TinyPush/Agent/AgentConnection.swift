@@ -31,11 +31,22 @@ extension Agent {
     if connection.isClockWrong {
       text.append(" (this machine's clock seems not to be set)")
     }
+    countFiles()
     tell(.down, text.bytes)
     say(connection.isOurFault ? .error : .warning, text)
     connection.hangUp(epoll: epoll, sayGoodbye: false)
     courier.disconnected(at: Clock.now(), byPeer: false)
   }
+
+  /// While there is no connection nothing is scanned; but whoever looks wants to know what waits. A great many are counted once.
+  private mutating func countFiles() {
+    guard !courier.areFilesKnown, dialFailures == 1 || filesFound < Self.recountedMax else {
+      return
+    }
+    filesFound = spool.count(scratch.room())
+  }
+
+  private static let recountedMax = 100_000
 
   /// Reads all there is before anything else is written: an answer may lie behind a reset.
   mutating func receive() {

@@ -97,9 +97,18 @@ public struct SpoolDirectory: ~Copyable {
     let isComplete = DirectoryEntry.forEach(in: new.number, room) { entry in
       guard entry.mayBeFile else { return }
       courier.offer(CString.span(entry.name), inode: entry.inode)
-      names += 1
+      if Courier.isFileName(CString.span(entry.name)) { names += 1 }
     }
     if !isComplete { courier.couldNotScan() }
+    return names
+  }
+
+  /// How many files there are in `new/`.
+  func count(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int {
+    var names = 0
+    DirectoryEntry.forEach(in: new.number, room) { entry in
+      if entry.mayBeFile, Courier.isFileName(CString.span(entry.name)) { names += 1 }
+    }
     return names
   }
 

@@ -22,7 +22,8 @@ SWIFT_MINIMUM := 6.2
 # Debian packages: what the product needs, the machine that builds it, and what tests and measures it.
 LIBRARIES := libc6-dev libinih-dev libmbedtls-dev
 BUILD_NEEDS := $(LIBRARIES) g++
-TEST_NEEDS := binutils lintian mandoc openssl procps python3 qemu-user-static systemd tmux zsh
+TEST_NEEDS := binutils inotify-tools jq lintian mandoc nodejs openssl procps python3 python3-jinja2 python3-prometheus-client \
+  python3-yaml qemu-user-static systemd tmux zsh
 BENCH_NEEDS := gcc libc6-dev libssl-dev python3 valgrind
 
 MAKEFLAGS += --no-builtin-rules
@@ -65,9 +66,9 @@ demo: $(call programs,$(HOST)) ## send notifications to a sandbox on this machin
 	@board/demo $<
 
 .PHONY: test
-test: lint build/promtool ## build everything, run all tests and lint
+test: lint ## build everything, run all tests and lint
 	@board/need $(TEST_NEEDS)
-	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target $(call programs,$(TESTED)) tests
+	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target $(call programs,$(TESTED)) build/promtool tests
 	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 900 $(SWIFT) test --skip-build --disable-xctest
 
 # The compiler optimises with one thread, so several builds go on at a time; the last one uses all that there are.
@@ -91,6 +92,11 @@ lint: deps build/debian13-$(HOST)/root ## check the formatting, and compile the 
 bench: build/$(HOST)/tinypush build/$(HOST)/passes ## measure, against a C program that does only what cannot be avoided
 	@board/need $(BENCH_NEEDS)
 	Tests/Benchmarks/bench $<
+
+.PHONY: flash
+flash: build/$(HOST)/tinypush ## measure what a delivered alert writes to an ext4 on a loop device (as root; a quarter of an hour)
+	@board/need e2fsprogs mount openssl python3
+	Tests/Benchmarks/flash $<
 
 .PHONY: faults
 faults: $(call programs,$(HOST)) ## let gateways fail in every way, and show what is lost (nothing), repeated and waited for

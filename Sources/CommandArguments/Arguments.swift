@@ -91,6 +91,9 @@ public struct Arguments: ~Copyable {
     return place < Int(count) ? UnsafePointer(arguments[place]) : nil
   }
 
+  /// The path of the configuration's file.
+  var configPath: UnsafePointer<CChar> { configFile ?? Config.defaultFile.cString }
+
   /// The configuration: the file, and what was said over it. What is wrong is said, and thrown.
   ///
   /// - Parameter mayBeClosed: whether a default file that this user may not read is passed over.
@@ -109,8 +112,7 @@ public struct Arguments: ~Copyable {
   ) throws(ExitStatus) {
     do throws(ExitStatus) {
       try ConfigFile.read(
-        configFile ?? Config.defaultFile.cString, into: &config, isRequired: configFile != nil,
-        message: &message)
+        configPath, into: &config, isRequired: configFile != nil, message: &message)
     } catch {
       guard error == .noPermission, mayBeClosed, configFile == nil else {
         throw error

@@ -53,6 +53,7 @@ public struct Text: ~Copyable {
     count += taken
   }
 
+  @inline(never)
   public mutating func append(_ text: borrowing Text) {
     append(bytes: text.bytes)
   }
@@ -77,6 +78,7 @@ public struct Text: ~Copyable {
   }
 
   /// In decimal, with at least `digits` digits.
+  @inline(never)
   public mutating func append<Number: FixedWidthInteger>(_ number: Number, digits: Int = 1) {
     if number < 0 { append(byte: 0x2D) }
     append(magnitude: UInt64(number.magnitude), digits: digits)
@@ -93,6 +95,25 @@ public struct Text: ~Copyable {
       length += 1
     }
     for index in 0..<length { append(byte: reversed[length - 1 - index]) }
+  }
+
+  /// A length of time, in whole seconds, minutes, hours or days: `40 s`, `12 min`, `6 h`, `3 days`.
+  @inline(never)
+  public mutating func append(rounded duration: Duration) {
+    let seconds = duration.milliseconds / 1000
+    if seconds < 120 {
+      append(seconds)
+      append(" s")
+    } else if seconds < 7200 {
+      append(seconds / 60)
+      append(" min")
+    } else if seconds < 172_800 {
+      append(seconds / 3600)
+      append(" h")
+    } else {
+      append(seconds / 86_400)
+      append(" days")
+    }
   }
 
   /// In hexadecimal, two lower-case digits a byte.
@@ -127,6 +148,7 @@ public struct Text: ~Copyable {
     }
   }
 
+  @inline(never)
   public mutating func append(printable text: borrowing Text) {
     append(printable: text.bytes)
   }
@@ -163,6 +185,7 @@ public struct Text: ~Copyable {
   }
 
   /// As a JSON string.
+  @inline(never)
   public mutating func append(json text: borrowing Text) {
     append(json: text.bytes)
   }

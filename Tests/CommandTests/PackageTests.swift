@@ -81,7 +81,8 @@ import Testing
       "usr/share/bash-completion/completions/tinypush", "usr/share/doc/tinypush/README.md.gz",
       "usr/share/doc/tinypush/copyright", "usr/share/man/man1/tinypush.1.gz",
       "usr/share/man/man5/tinypush-notification.5.gz", "usr/share/man/man5/tinypush.conf.5.gz",
-      "usr/share/man/man7/tinypush-protocol.7.gz", "usr/share/man/man8/tinypush.service.8.gz",
+      "usr/share/man/man7/tinypush-protocol.7.gz", "usr/share/man/man7/tinypush-recipes.7.gz",
+      "usr/share/man/man8/tinypush.service.8.gz", "usr/share/doc/tinypush/examples/node-red.json",
       "usr/share/zsh/vendor-completions/_tinypush",
     ] + Self.units.map({ "usr/lib/systemd/system/" + $0 }) {
       #expect(files.contains("./" + name), "\(name)")

@@ -3,7 +3,7 @@ import CLinux
 /// The spool on disk: `new/`, `failed/` and `tmp/`, the lock that makes this the only agent there, and the progress in a
 /// large file.
 public struct SpoolDirectory: ~Copyable {
-  private static let lockName: StaticString = ".lock"
+  static let lockName: StaticString = ".lock"
   private static let lockTries = 10
   private static let newName: StaticString = "new"
 
@@ -22,9 +22,7 @@ public struct SpoolDirectory: ~Copyable {
       throw Self.explain(
         error, path, "", "make it with new/, failed/ and tmp/ in it, or set spool", &message)
     }
-    let flags = O_RDWR | O_CREAT | O_NOFOLLOW
-    guard let lock = Descriptor(root.number, Self.lockName.cString, flags, 0o640, error: &error)
-    else {
+    guard let lock = Self.openLock(root.number, error: &error) else {
       throw Self.explain(
         error, path, "/.lock", "give the agent's user the right to write there", &message)
     }
@@ -59,6 +57,13 @@ public struct SpoolDirectory: ~Copyable {
   }
 
   deinit { if file >= 0 { close(file) } }
+
+  /// The file that is locked. It is the agent's also where root was here first.
+  private static func openLock(_ root: Int32, error: inout Int32) -> Descriptor? {
+    if let made = Descriptor.make(root, lockName.cString, error: &error) { return made }
+    guard error == EEXIST else { return nil }
+    return Descriptor(root, lockName.cString, O_RDWR | O_NOFOLLOW, error: &error)
+  }
 
   /// Whether an agent works in the spool `root`; nil when this user may not know.
   static func isServed(_ root: Int32) -> Bool? {

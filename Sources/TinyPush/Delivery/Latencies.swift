@@ -49,7 +49,7 @@ public struct Latencies: BitwiseCopyable {
         // Within a class they are taken to lie evenly.
         let start = Self.start(of: index)
         let width = Self.start(of: index + 1) - start
-        return .milliseconds(start &+ width &* (2 &* (rank &- before) &- 1) / (2 &* here))
+        return .milliseconds(start &+ width &* (2 &* (rank &- before) &- 1) / here / 2)
       }
       before &+= here
     }

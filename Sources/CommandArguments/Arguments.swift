@@ -50,6 +50,7 @@ public struct Arguments: ~Copyable {
     }
   }
 
+  @inline(never)
   deinit { table.deallocate() }
 
   /// The next option's number; nil when there are only operands left. What is wrong is said, and thrown.

@@ -90,6 +90,23 @@ import Testing
     #expect(agent.errors.contains(" (39 more times in "))
   }
 
+  @Test func `that new/ is gone is an error, until there is one again`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["rescan=1s"])
+    try agent.line("connected", in: .errors)
+    rmdir(box.spool + "/new")
+    try #expect(
+      agent.line("new/ cannot", in: .errors)
+        == "<3>new/ cannot be read: is it a directory of the agent's user, and is the disk sound?")
+    mkdir(box.spool + "/new", 0o755)
+    try #expect(agent.line("new/ can be", in: .errors) == "<5>new/ can be read again")
+    try box.drop(line(1, "found"), as: "1")
+    try gateway.accepts("found")
+    #expect(try agent.terminate() == 0)
+  }
+
   @Test func `a key that is gone while it runs is an error, until it is back`() throws {
     let box = try Box()
     defer { box.end() }

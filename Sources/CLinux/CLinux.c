@@ -56,6 +56,77 @@ const char *clinux_group_name(gid_t group) {
   return entry ? entry->gr_name : NULL;
 }
 
+const char *clinux_user_name(uid_t user, gid_t *group) {
+  FILE *file = fopen("/etc/passwd", "re");
+  const struct passwd *entry = NULL;
+  do {
+    entry = file ? fgetpwent(file) : NULL;
+  } while (entry && entry->pw_uid != user);
+  if (file) fclose(file);
+  if (entry && group) *group = entry->pw_gid;
+  return entry ? entry->pw_name : NULL;
+}
+
+enum { groups_max = 64 };
+
+static int find_groups(const char *name, gid_t *groups) {
+  int count = 0;
+  FILE *file = name ? fopen("/etc/group", "re") : NULL;
+  const struct group *entry;
+  while (file && count < groups_max && (entry = fgetgrent(file)))
+    for (char **member = entry->gr_mem; *member; member++)
+      if (count < groups_max && strcmp(*member, name) == 0) groups[count++] = entry->gr_gid;
+  if (file) fclose(file);
+  return count;
+}
+
+static gid_t own_groups[groups_max];
+static int own_group_count = -1;
+
+int clinux_act_as(uid_t user, gid_t group) {
+  gid_t groups[groups_max];
+  int count = find_groups(clinux_user_name(user, &group), groups);
+  own_group_count = getgroups(groups_max, own_groups);
+  if (setgroups((size_t)count, groups) == 0 && setegid(group) == 0 && seteuid(user) == 0) return 0;
+  int error = errno;
+  clinux_act_as_oneself();
+  return -error;
+}
+
+void clinux_act_as_oneself(void) {
+  if (seteuid(getuid()) != 0 || setegid(getgid()) != 0) return;
+  if (own_group_count >= 0) setgroups((size_t)own_group_count, own_groups);
+}
+
+const char *clinux_file_system(int descriptor, int *trait) {
+  static const struct {
+    uint32_t number; // statfs(2)
+    char name[8];
+    uint8_t trait;
+  } known[] = {
+    {0x01021994, "tmpfs", CLINUX_VOLATILE}, {0x858458F6, "ramfs", CLINUX_VOLATILE}, {0xEF53, "ext4", CLINUX_PLAIN},
+    {0x9123683E, "btrfs", CLINUX_PLAIN},    {0x58465342, "xfs", CLINUX_PLAIN},      {0xF2F52010, "f2fs", CLINUX_PLAIN},
+    {0x24051905, "ubifs", CLINUX_PLAIN},    {0x72B6, "jffs2", CLINUX_PLAIN},        {0x794C7630, "overlay", CLINUX_LAYERED},
+    {0x6969, "nfs", CLINUX_REMOTE},         {0xFF534D42, "cifs", CLINUX_REMOTE},    {0xFE534D42, "smb2", CLINUX_REMOTE},
+    {0x4D44, "vfat", CLINUX_FOREIGN},       {0x2011BAB0, "exfat", CLINUX_FOREIGN},
+  };
+  struct statfs status;
+  *trait = CLINUX_PLAIN;
+  if (fstatfs(descriptor, &status) != 0) return NULL;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (known[i].number != (uint32_t)status.f_type) continue;
+    *trait = known[i].trait;
+    return known[i].name;
+  }
+  return NULL;
+}
+
+int clinux_is_clock_kept(void) {
+  struct timex state = {.modes = 0};
+  int result = adjtimex(&state);
+  return result < 0 ? -1 : result != TIME_ERROR && (state.status & STA_UNSYNC) == 0;
+}
+
 int clinux_rename_new(int from, const char *name, int to, const char *new_name) {
   if (renameat2(from, name, to, new_name, RENAME_NOREPLACE) == 0) return 0;
   // Not every file system can tell; there, two that do so at once may both find that nobody has it.

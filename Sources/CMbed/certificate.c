@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <mbedtls/asn1.h>
+#include <mbedtls/md.h>
 #include <mbedtls/oid.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,20 +85,71 @@ int cmbed_certificate_bears_address(const mbedtls_x509_crt *certificate, const c
   return 0;
 }
 
-static int has_extension(const mbedtls_x509_crt *certificate, const char *oid, size_t oid_count) {
+void cmbed_chain_note(cmbed_chain *chain, int index, const mbedtls_x509_crt *certificate) {
+  if (index >= chain->count) chain->count = index + 1;
+  if (index >= CMBED_CHAIN_MAX) return;
+  cmbed_link *link = &chain->links[index];
+  link->not_before = cmbed_seconds(&certificate->valid_from);
+  link->not_after = cmbed_seconds(&certificate->valid_to);
+  cmbed_name_common(link->name, sizeof link->name, &certificate->subject);
+  cmbed_name_common(link->issuer, sizeof link->issuer, &certificate->issuer);
+}
+
+/* What follows the name of an extension, up to `*end`; NULL where it is not there. */
+static unsigned char *find_extension(const mbedtls_x509_crt *certificate, const char *oid, size_t oid_count,
+                                     const unsigned char **end) {
   unsigned char *at = certificate->v3_ext.p;
-  if (at == NULL) return 0;
-  const unsigned char *end = at + certificate->v3_ext.len;
+  if (at == NULL) return NULL;
+  const unsigned char *last = at + certificate->v3_ext.len;
   size_t count;
-  if (mbedtls_asn1_get_tag(&at, end, &count, MBEDTLS_ASN1_CONSTRUCTED | MBEDTLS_ASN1_SEQUENCE) != 0) return 0;
-  while (at < end) {
-    if (mbedtls_asn1_get_tag(&at, end, &count, MBEDTLS_ASN1_CONSTRUCTED | MBEDTLS_ASN1_SEQUENCE) != 0) return 0;
+  if (mbedtls_asn1_get_tag(&at, last, &count, MBEDTLS_ASN1_CONSTRUCTED | MBEDTLS_ASN1_SEQUENCE) != 0) return NULL;
+  while (at < last) {
+    if (mbedtls_asn1_get_tag(&at, last, &count, MBEDTLS_ASN1_CONSTRUCTED | MBEDTLS_ASN1_SEQUENCE) != 0) return NULL;
     unsigned char *next = at + count;
-    if (mbedtls_asn1_get_tag(&at, next, &count, MBEDTLS_ASN1_OID) != 0) return 0;
-    if (count == oid_count && memcmp(at, oid, count) == 0) return 1;
+    if (mbedtls_asn1_get_tag(&at, next, &count, MBEDTLS_ASN1_OID) != 0) return NULL;
+    *end = next;
+    if (count == oid_count && memcmp(at, oid, count) == 0) return at + count;
     at = next;
   }
-  return 0;
+  return NULL;
+}
+
+static int has_extension(const mbedtls_x509_crt *certificate, const char *oid, size_t oid_count) {
+  const unsigned char *end;
+  return find_extension(certificate, oid, oid_count, &end) != NULL;
+}
+
+/* An OCTET STRING that holds a SEQUENCE, in which each topic (a UTF8String) has a SEQUENCE of its uses behind it. No
+   document of Apple's tells; so it is in the certificates. */
+static void read_topics(char *to, size_t room, const mbedtls_x509_crt *certificate) {
+  const unsigned char *end;
+  size_t count;
+  unsigned char *at = find_extension(certificate, OID(CMBED_OID_APPLE_TOPICS), &end);
+  if (at == NULL || mbedtls_asn1_get_tag(&at, end, &count, MBEDTLS_ASN1_OCTET_STRING) != 0) return;
+  if (mbedtls_asn1_get_tag(&at, end, &count, MBEDTLS_ASN1_CONSTRUCTED | MBEDTLS_ASN1_SEQUENCE) != 0) return;
+  while (at < end) {
+    int tag = *at++;
+    if (mbedtls_asn1_get_len(&at, end, &count) != 0) return;
+    if (tag == MBEDTLS_ASN1_UTF8_STRING) {
+      char topic[CMBED_NAME_MAX];
+      cmbed_copy_clean(topic, sizeof topic, at, count);
+      cmbed_append(to, room, "%s%s", to[0] == '\0' ? "" : ", ", topic);
+    }
+    at += count;
+  }
+}
+
+/* Whether `issuer` has signed `certificate`, and not only bears its issuer's name. */
+static int has_issued(mbedtls_x509_crt *issuer, const mbedtls_x509_crt *certificate) {
+  const mbedtls_x509_buf *named = &certificate->issuer_raw, *name = &issuer->subject_raw;
+  if (named->len != name->len || memcmp(named->p, name->p, name->len) != 0) return 0;
+  unsigned char hash[MBEDTLS_MD_MAX_SIZE];
+  mbedtls_md_type_t kind = certificate->MBEDTLS_PRIVATE(sig_md);
+  const mbedtls_md_info_t *digest = mbedtls_md_info_from_type(kind);
+  if (digest == NULL || mbedtls_md(digest, certificate->tbs.p, certificate->tbs.len, hash) != 0) return 0;
+  const mbedtls_x509_buf *signature = &certificate->MBEDTLS_PRIVATE(sig);
+  return mbedtls_pk_verify_ext(certificate->MBEDTLS_PRIVATE(sig_pk), certificate->MBEDTLS_PRIVATE(sig_opts), &issuer->pk,
+                               kind, hash, mbedtls_md_get_size(digest), signature->p, signature->len) == 0;
 }
 
 static int check_key(const mbedtls_x509_crt *chain, const char *path, const char *key_path, const char *password,
@@ -121,12 +173,17 @@ int cmbed_certificate_read(cmbed_certificate *certificate, const char *path, con
   if (result == CMBED_OK) {
     certificate->not_before = cmbed_seconds(&chain.valid_from);
     certificate->not_after = cmbed_seconds(&chain.valid_to);
-    cmbed_name_common(certificate->name, sizeof certificate->name, &chain.subject);
-    cmbed_name_common(certificate->issuer, sizeof certificate->issuer, &chain.issuer);
     cmbed_name_topic(certificate->topic, &chain.subject);
+    read_topics(certificate->topics, sizeof certificate->topics, &chain);
     certificate->sandbox = has_extension(&chain, OID(CMBED_OID_APPLE_SANDBOX));
     certificate->production = has_extension(&chain, OID(CMBED_OID_APPLE_PRODUCTION));
-    for (const mbedtls_x509_crt *each = &chain; each != NULL; each = each->next) certificate->certificates++;
+    snprintf(certificate->key, sizeof certificate->key, "%s, %u bits", mbedtls_pk_get_name(&chain.pk),
+             (unsigned)mbedtls_pk_get_bitlen(&chain.pk));
+    int index = 0;
+    for (const mbedtls_x509_crt *each = &chain; each != NULL; each = each->next, index++) {
+      cmbed_chain_note(&certificate->chain, index, each);
+      if (certificate->broken == 0 && each->next != NULL && !has_issued(each->next, each)) certificate->broken = index + 1;
+    }
   }
   mbedtls_x509_crt_free(&chain);
   return result;

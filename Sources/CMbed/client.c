@@ -23,6 +23,8 @@ static int prepare(cmbed_session *session, const cmbed_client_options *options, 
     return cmbed_say(text, CMBED_MEMORY, "There is not enough memory for a connection.");
   int result = read_identity(session->identity, options, text);
   if (result != CMBED_OK) return result;
+  for (const mbedtls_x509_crt *each = &session->identity->chain; each != NULL; each = each->next)
+    session->identity_bytes += each->raw.len;
   int error = cmbed_session_identity(session, session->identity);
   if (error == 0) error = mbedtls_ssl_set_hostname(&session->ssl, options->host);
   if (error == 0) error = cmbed_resumption_offer(session);
@@ -42,6 +44,7 @@ int cmbed_client_new(cmbed_session **session, int descriptor, const cmbed_client
   int result = cmbed_session_new(&made, descriptor, MBEDTLS_SSL_IS_CLIENT, options->alpn, text);
   if (result != CMBED_OK) return result;
   made->resumption = resumption;
+  made->peer = options->peer;
   result = prepare(made, options, text);
   if (result == CMBED_OK) *session = made;
   else cmbed_session_free(made);

@@ -73,6 +73,7 @@ int cmbed_witness(void *context, mbedtls_x509_crt *certificate, int depth, uint3
     cmbed_name_common(evidence->early, sizeof evidence->early, &certificate->subject);
     evidence->early_date = from;
   }
+  if (session->peer != NULL) cmbed_chain_note(session->peer, depth, certificate);
   if (depth == 0) {
     cmbed_certificate_names(evidence->names, sizeof evidence->names, certificate);
     if (session->server != NULL) cmbed_name_topic(session->topic, &certificate->subject);

@@ -169,6 +169,17 @@ int cmbed_trust_read(cmbed_file *trust, const char *path, char *text) {
   return result;
 }
 
+int cmbed_authorities_count(const char *path, char text[CMBED_TEXT_MAX]) {
+  cmbed_file trust;
+  text[0] = '\0';
+  int result = cmbed_trust_read(&trust, path, text);
+  if (result != CMBED_OK) return result;
+  int certificates = 0;
+  for (size_t at = 0; at < trust.count; at += cmbed_der_count(trust.bytes + at, trust.count - at)) certificates++;
+  cmbed_file_clear(&trust);
+  return certificates;
+}
+
 static int parse_key(mbedtls_pk_context *key, const cmbed_file *file, const char *password) {
   const unsigned char *bytes = (const unsigned char *)password;
   size_t count = password == NULL ? 0 : strlen(password);

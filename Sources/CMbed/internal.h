@@ -100,12 +100,16 @@ int cmbed_pbes2_open(mbedtls_pk_context *key, const cmbed_file *file, const char
 #define CMBED_OID_UID "\x09\x92\x26\x89\x93\xf2\x2c\x64\x01\x01"
 #define CMBED_OID_APPLE_SANDBOX "\x2a\x86\x48\x86\xf7\x63\x64\x06\x03\x01"
 #define CMBED_OID_APPLE_PRODUCTION "\x2a\x86\x48\x86\xf7\x63\x64\x06\x03\x02"
+#define CMBED_OID_APPLE_TOPICS "\x2a\x86\x48\x86\xf7\x63\x64\x06\x03\x06"
 
 /* The common name, for people; else the first attribute that there is; else "". */
 void cmbed_name_common(char *to, size_t room, const mbedtls_x509_name *name);
 
 /* The topic, to the letter, or "". */
 void cmbed_name_topic(char to[CMBED_NAME_MAX], const mbedtls_x509_name *name);
+
+/* Puts a certificate at its place in a chain. */
+void cmbed_chain_note(cmbed_chain *chain, int index, const mbedtls_x509_crt *certificate);
 
 /* Every host name and address that a certificate is made out to, with commas between. */
 void cmbed_certificate_names(char *to, size_t room, const mbedtls_x509_crt *certificate);
@@ -151,7 +155,10 @@ struct cmbed_session {
   cmbed_resumption *resumption;
   char *host, *authorities; /* a client's host name; the path of the CA file */
   char *alpn[2];
+  cmbed_chain *peer;
+  size_t identity_bytes; /* of our certificates */
   uint64_t written;
+  uint64_t greeting, shown; /* what was written before the first answer came, and by the end of the handshake */
   size_t recorded; /* of what is being written: how much of it records have already carried */
   int64_t not_before, not_after; /* within which the peer's whole chain is valid */
   int64_t since;                 /* when it was verified, however often it has been resumed */

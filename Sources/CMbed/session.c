@@ -42,6 +42,7 @@ static int wire_receive(void *context, unsigned char *bytes, size_t count) {
   while (got < 0 && errno == EINTR);
   if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && session->broken == 0) session->broken = errno;
   if (got > 0) {
+    if (session->heard == 0) session->greeting = session->written;
     for (ssize_t index = 0; index < got && session->heard < sizeof session->opening; index++)
       session->opening[session->heard++] = bytes[index];
     return (int)got;
@@ -282,6 +283,7 @@ int cmbed_handshake(cmbed_session *session) {
   if (!session->verified && !session->offered)
     return cmbed_fail(session, CMBED_INTERNAL, "The handshake ended without a certificate of the peer's.");
   session->complete = 1;
+  session->shown = session->written;
   cmbed_resumption_keep(session);
   shed(session);
   return CMBED_OK;
@@ -390,6 +392,11 @@ const char *cmbed_alpn(const cmbed_session *session) {
 
 int cmbed_resumed(const cmbed_session *session) {
   return session->complete && !session->verified;
+}
+
+/* Without the certificate what goes out after the first answer, a key and two checks, is smaller than any certificate. */
+int cmbed_shown(const cmbed_session *session) {
+  return session->complete && session->shows && session->shown - session->greeting > session->identity_bytes;
 }
 
 const char *cmbed_peer_topic(const cmbed_session *session) {

@@ -38,9 +38,17 @@ public struct Text: ~Copyable {
     count += 1
   }
 
-  @inline(never)
+  @inline(__always)
   public mutating func append(_ text: StaticString) {
-    append(bytes: text.span)
+    append(literal: text.utf8Start)
+  }
+
+  /// A literal by its address alone, which makes the many calls small: a NUL is behind each.
+  @inline(never)
+  public mutating func append(literal: UnsafePointer<UInt8>) {
+    var count = 0
+    while literal[count] != 0 { count += 1 }
+    append(bytes: Span(_unsafeStart: literal, count: count))
   }
 
   @inline(never)
@@ -52,6 +60,7 @@ public struct Text: ~Copyable {
     count += taken
   }
 
+  @inline(never)
   public mutating func append(_ text: borrowing Text) {
     append(bytes: text.bytes)
   }
@@ -72,6 +81,7 @@ public struct Text: ~Copyable {
   }
 
   /// In decimal, with at least `digits` digits.
+  @inline(never)
   public mutating func append<Number: FixedWidthInteger>(_ number: Number, digits: Int = 1) {
     if number < 0 { append(byte: 0x2D) }
     append(magnitude: UInt64(number.magnitude), digits: digits)
@@ -88,6 +98,25 @@ public struct Text: ~Copyable {
       length += 1
     }
     for index in 0..<length { append(byte: reversed[length - 1 - index]) }
+  }
+
+  /// A length of time, in whole seconds, minutes, hours or days: `40 s`, `12 min`, `6 h`, `3 days`.
+  @inline(never)
+  public mutating func append(rounded duration: Duration) {
+    let seconds = duration.milliseconds / 1000
+    if seconds < 120 {
+      append(seconds)
+      append(" s")
+    } else if seconds < 7200 {
+      append(seconds / 60)
+      append(" min")
+    } else if seconds < 172_800 {
+      append(seconds / 3600)
+      append(" h")
+    } else {
+      append(seconds / 86_400)
+      append(" days")
+    }
   }
 
   /// In hexadecimal, two lower-case digits a byte.
@@ -122,6 +151,7 @@ public struct Text: ~Copyable {
     }
   }
 
+  @inline(never)
   public mutating func append(printable text: borrowing Text) {
     append(printable: text.bytes)
   }
@@ -158,6 +188,7 @@ public struct Text: ~Copyable {
   }
 
   /// As a JSON string.
+  @inline(never)
   public mutating func append(json text: borrowing Text) {
     append(json: text.bytes)
   }

@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 
 /// `tinypush check`: look at notification files as the agent would, or at everything that the agent needs.
@@ -7,16 +8,24 @@ enum CheckCommand {
     Usage: tinypush check [OPTION]... [FILE|-]...
     Checks notification files, and the recipients files that they name: says where they are
     wrong and how to mend them, and what they waste. Without a file: checks the configuration,
-    the certificate, the spool and the gateway.
+    the clock, the certificate, the spool and the other directories, and the way to the gateway
+    and the feedback service, and says what to do where something is wrong.
 
       --json                a line of JSON for each problem: file, line, column, end_column,
-                            offset, severity (error or warning), code, message
+                            offset, severity (error or warning), code, message; without a file
+                            for each thing that was looked at: name, state (ok, warning, error
+                            or skipped), message, advice
       --recipients          the files are recipients files, as those in their directory are
       -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
       -o KEY=VALUE          a setting over it
       -h, --help            print this
 
-    Ends with 0 when all is well but for warnings, with 65 when anything would be refused.
+    With files, ends with 0 when all is well but for warnings, with 65 when anything would be
+    refused. Without, it ends with 0 likewise, or by what is worst: 78 the configuration or the
+    certificate is wrong, 77 a right is missing, 66 a file is missing, 74 the disk is full or
+    read-only, 69 the gateway cannot be reached, 75 the clock is not set.
+    Root tries the spool with the rights of whom it belongs to. A frame that the gateway must
+    refuse shows that it answers, and delivers nothing; with confirm = settle none is sent.
 
     """
 
@@ -32,14 +41,14 @@ enum CheckCommand {
       while let option = try arguments.next() {
         if option == 0 { isJSON = true } else { isRecipients = true }
       }
-      try arguments.readConfig(into: &config)
+      try readConfig(arguments, into: &config, isJSON: isJSON)
       guard arguments.operand(0) != nil else {
         guard !isRecipients else {
           var text = Text()
           text.append("--recipients says what the files are, and none is named")
           throw arguments.fail(.usage, text)
         }
-        return Checkup.run(config).rawValue
+        return Checkup.run(config, file: arguments.configPath, isJSON: isJSON).rawValue
       }
       var report = CheckReport(isJSON: isJSON)
       var lists = CheckedLists(config.recipients.pointer)
@@ -64,6 +73,18 @@ enum CheckCommand {
       return (failure ?? (report.hasErrors ? .dataRefused : .ok)).rawValue
     } catch {
       return error.rawValue
+    }
+  }
+
+  private static func readConfig(
+    _ arguments: borrowing Arguments, into config: inout Config, isJSON: Bool
+  ) throws(ExitStatus) {
+    var message = Text()
+    do throws(ExitStatus) {
+      try arguments.readConfig(into: &config, message: &message)
+    } catch {
+      if isJSON, arguments.operand(0) == nil { Checkup.refuse(message, error) }
+      throw arguments.fail(error, message)
     }
   }
 }

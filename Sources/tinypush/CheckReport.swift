@@ -25,25 +25,14 @@ struct CheckReport: ~Copyable {
   init(isJSON: Bool = false, to descriptor: Int32 = STDOUT_FILENO) {
     self.isJSON = isJSON
     self.descriptor = descriptor
-    let isTerminal = isatty(descriptor) == 1
-    isColoured = isTerminal && Self.isUnset("NO_COLOR") && !Self.isDumb
+    let terminal = Terminal(descriptor)
+    isColoured = terminal.isColoured
     // Text is indented by two.
-    let columns = isTerminal ? Int(clinux_terminal_columns(descriptor)) : 0
-    width = min(columns > 0 ? columns : 80, 400) - 2
+    width = min(terminal.columns ?? 80, 400) - 2
     progress = ProgressBar(isWanted: true)
   }
 
   deinit {}
-
-  private static func isUnset(_ name: StaticString) -> Bool {
-    guard let value = getenv(name.cString) else { return true }
-    return value[0] == 0
-  }
-
-  private static var isDumb: Bool {
-    guard let value = getenv(("TERM" as StaticString).cString) else { return true }
-    return CString.span(value).equals("dumb")
-  }
 
   @inline(never)
   mutating func take(_ finding: Finding) {

@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 
 /// `tinypush queue drop`: files leave the spool.

@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 
 /// `tinypush queue list`: a line for each file in the spool.

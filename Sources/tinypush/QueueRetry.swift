@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 
 /// `tinypush queue retry`: what was refused is sent again.

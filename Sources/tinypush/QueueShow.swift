@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 
 /// `tinypush queue show`: what is in files of the spool, such that a terminal takes it for nothing else.

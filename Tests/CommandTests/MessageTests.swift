@@ -1,30 +1,8 @@
 import Foundation
 import Testing
 
-/// The commands that people and scripts meet: check and status.
+/// What people and scripts meet: status, and the help.
 @Suite struct MessageTests {
-  // MARK: - check, of what the agent needs
-
-  @Test func `check looks at everything that the agent needs`() throws {
-    let box = try Box()
-    defer { box.end() }
-    let gateway = try Gateway(in: box)
-    let well = try box.run(Build.command(Build.host) + ["check"] + box.settings(gateway.port))
-    #expect(well.status == 0, "\(well.output)")
-    #expect(well.output.contains("✓ certificate: com.example.tinypush, expires in "))
-    #expect(well.output.contains("✓ gateway: localhost:\(gateway.port), TLS 1.2, "))
-    #expect(!well.output.contains("✗"))
-    gateway.child.kill()
-    let ill = try box.run(
-      Build.command(Build.host) + ["check"]
-        + box.settings(gateway.port, certificate: "client-expired", ["spool=/nowhere"]))
-    #expect(ill.status == 78)
-    #expect(ill.output.contains("✗ certificate: com.example.tinypush, expired "))
-    #expect(ill.output.contains("✗ spool /nowhere: No such file or directory"))
-    #expect(ill.output.contains("✗ gateway: localhost:\(gateway.port): "))
-    #expect(ill.output.contains("nothing listens there"))
-  }
-
   // MARK: - status
 
   @Test func `status tells how it goes, and by its exit status`() throws {

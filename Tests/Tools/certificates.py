@@ -7,8 +7,14 @@
     server, client              right: localhost and 127.0.0.1; topic com.example.tinypush
     *-rsa                       the same with RSA keys
     *-unknown-ca *-expired *-not-yet *-self-signed *-chain (with the intermediate behind it)
+    *-soon                      good for a few days more
     server-wrong-host           for elsewhere.example
     client-sandbox              bears the development extension, client the production one
+    client-universal            bears both, and that of several topics
+    client-plain                bears none of Apple's extensions
+    client-no-topic             says of no app that it is its own
+    client-old-chain            with an intermediate that has expired
+    client-broken-chain.pem     the client's, with a stranger behind it
     client-both.pem             certificate and key in one file
     client-encrypted.key        the client's key; the password is "secret"
     client-mismatch.key         somebody else's
@@ -18,6 +24,7 @@ Each is NAME.pem and NAME.key.
 import shutil
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -48,10 +55,22 @@ SERVER = "basicConstraints = CA:false\nextendedKeyUsage = serverAuth\nsubjectAlt
 CLIENT = "basicConstraints = CA:false\nextendedKeyUsage = clientAuth\n"
 PRODUCTION = "1.2.840.113635.100.6.3.2 = DER:0500\n"
 SANDBOX = "1.2.840.113635.100.6.3.1 = DER:0500\n"
+UNIVERSAL = PRODUCTION + SANDBOX + """1.2.840.113635.100.6.3.6 = ASN1:SEQUENCE:topics
+[topics]
+1.topic = UTF8:com.example.tinypush
+1.uses = SEQUENCE:app
+2.topic = UTF8:com.example.tinypush.voip
+2.uses = SEQUENCE:voip
+[app]
+use = UTF8:app
+[voip]
+use = UTF8:voip
+"""
 HERE = SERVER + "DNS:localhost, IP:127.0.0.1, IP:::1\n"
 TOPIC = "/UID=com.example.tinypush/CN=Push Services: com.example.tinypush"
 ALWAYS = ("20200101000000Z", "20991231235959Z")
 EXPIRED = ("20200101000000Z", "20210101000000Z")
+SOON = (ALWAYS[0], time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + 5.5 * 86400)))
 NOT_YET = ("20900101000000Z", "20991231235959Z")
 
 #         name                issuer        subject        extensions           dates
@@ -64,8 +83,14 @@ LEAVES = [
     ("server-not-yet",    "ca",           "/CN=localhost", HERE,                NOT_YET),
     ("server-self-signed", None,          "/CN=localhost", HERE,                ALWAYS),
     ("server-chain",      "intermediate", "/CN=localhost", HERE,                ALWAYS),
+    ("server-soon",       "ca",           "/CN=localhost", HERE,                SOON),
     ("client",            "ca",           TOPIC,           CLIENT + PRODUCTION, ALWAYS),
     ("client-sandbox",    "ca",           TOPIC,           CLIENT + SANDBOX,    ALWAYS),
+    ("client-soon",       "ca",           TOPIC,           CLIENT + PRODUCTION, SOON),
+    ("client-universal",  "ca",           TOPIC,           CLIENT + UNIVERSAL,  ALWAYS),
+    ("client-plain",      "ca",           TOPIC,           CLIENT,              ALWAYS),
+    ("client-no-topic",   "ca",           "/CN=nobody",    CLIENT + PRODUCTION, ALWAYS),
+    ("client-old-chain",  "old-intermediate", TOPIC,       CLIENT + PRODUCTION, ALWAYS),
     ("client-rsa",        "ca",           TOPIC,           CLIENT + PRODUCTION, ALWAYS),
     ("client-unknown-ca", "other-ca",     TOPIC,           CLIENT + PRODUCTION, ALWAYS),
     ("client-expired",    "ca",           TOPIC,           CLIENT + PRODUCTION, EXPIRED),
@@ -94,8 +119,8 @@ def issue(directory, name, issuer, subject, extensions, dates):
         "-cert", directory / f"{issuer}.pem", "-keyfile", directory / f"{issuer}.key"]
     openssl("ca", "-batch", "-notext", "-config", home / "config", "-extensions", "extensions", "-in", home / "request",
             "-startdate", dates[0], "-enddate", dates[1], "-out", certificate, *by)
-    if issuer == "intermediate":
-        certificate.write_text(certificate.read_text() + (directory / "intermediate.pem").read_text())
+    if issuer and issuer.endswith("intermediate"):
+        certificate.write_text(certificate.read_text() + (directory / f"{issuer}.pem").read_text())
 
 
 def make(directory):
@@ -105,8 +130,11 @@ def make(directory):
     issue(directory, "ca", None, "/CN=TinyPush test authority", AUTHORITY, ALWAYS)
     issue(directory, "other-ca", None, "/CN=Somebody else's authority", AUTHORITY, ALWAYS)
     issue(directory, "intermediate", "ca", "/CN=TinyPush test intermediate", AUTHORITY, ALWAYS)
+    issue(directory, "old-intermediate", "ca", "/CN=TinyPush former intermediate", AUTHORITY, EXPIRED)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda leaf: issue(directory, *leaf), LEAVES))
+    broken = directory / "client-broken-chain.pem"
+    broken.write_text((directory / "client.pem").read_text() + (directory / "other-ca.pem").read_text())
     both = directory / "client-both.pem"
     both.write_text((directory / "client.pem").read_text() + (directory / "client.key").read_text())
     both.chmod(0o600)

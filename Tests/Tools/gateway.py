@@ -73,7 +73,11 @@ class Conversation:
         notifications = self.decoder.feed(piece)
         for at, notification in enumerate(notifications):
             rest = b"".join(later.raw for later in notifications[at + 1:]) + self.decoder.held
-            if (status := self.status(notification)) is not None:
+            status = self.status(notification)
+            if status is not None and self.given.mute and self.scripted:
+                self.keep("discarded", notification.raw)
+                continue
+            if status is not None:
                 self.keep("refused", notification.raw)
                 self.answer(status, notification, rest)
                 return True
@@ -115,10 +119,12 @@ class Conversation:
             self.read_for(self.given.delay_answer)
         self.gateway.note(self.number, "answer", status=status, identifier=notification.identifier,
                           accepted=self.accepted)
-        if notification.command != 0:  # the simple format has no identifier: the close says it all
+        if notification.command != 0 and not (self.given.wordless and self.scripted):  # the simple format has no identifier: the close says it all
             identifier = notification.identifier or 0
             if self.given.answer_identifier is not None and self.scripted:
                 identifier = self.given.answer_identifier
+            if self.given.answer_status is not None and self.scripted:
+                status = self.given.answer_status
             self.gateway.send(self.stream, struct.pack(">BBI", 8, status, identifier))
         if self.given.reset and self.scripted:
             self.gateway.reset(self.stream)
@@ -158,6 +164,9 @@ def arguments():
     script.add_argument("--answer-bytes", type=int, default=0, metavar="N", help="answers come N bytes at a time")
     script.add_argument("--answer-gap", type=float, default=0.05, metavar="SECONDS", help="between them")
     script.add_argument("--answer-identifier", type=int, metavar="N", help="instead of the right one")
+    script.add_argument("--answer-status", type=int, metavar="N", help="likewise")
+    script.add_argument("--wordless", action="store_true", help="closes without the answer")
+    script.add_argument("--mute", action="store_true", help="passes over what it should refuse")
     script.add_argument("--abrupt", action="store_true", help="closes without goodbye or reading on")
     script.add_argument("--reset", action="store_true", help="closes by a TCP reset")
     return parser.parse_args()

@@ -33,7 +33,7 @@ class Peer:
             self.tls.set_ciphers(given.ciphers)
         self.tls.load_cert_chain(given.certificate, given.key)
         self.tls.load_verify_locations(given.ca)
-        self.tls.verify_mode = ssl.CERT_REQUIRED
+        self.tls.verify_mode = ssl.CERT_NONE if given.trusting else ssl.CERT_REQUIRED
         if given.alpn:
             self.tls.set_alpn_protocols([given.alpn])
 
@@ -68,7 +68,7 @@ class Peer:
                 self.note(number, "slam")
                 return
             with self.tls.wrap_socket(raw, server_side=True) as stream:
-                subject = dict(pair for part in stream.getpeercert()["subject"] for pair in part)
+                subject = dict(pair for part in (stream.getpeercert() or {}).get("subject", ()) for pair in part)
                 self.note(number, "open", version=stream.version(), suite=stream.cipher()[0], subject=subject,
                           alpn=stream.selected_alpn_protocol(), resumed=stream.session_reused)
                 self.attend(number, stream)
@@ -118,6 +118,7 @@ def parser(description):
     made.add_argument("--ciphers", help="OpenSSL's list, for TLS 1.2")
     made.add_argument("--alpn", metavar="NAME", help="the protocol it speaks")
     made.add_argument("--first", type=int, default=0, metavar="K", help="the script is for the first K connections only")
+    made.add_argument("--trusting", action="store_true", help="wants no client certificate")
     made.add_argument("--hang", action="store_true", help="accepts, and never shakes hands")
     made.add_argument("--slam", action="store_true", help="accepts, and closes at once")
     return made

@@ -17,6 +17,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,9 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/timerfd.h>
+#include <sys/timex.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -55,6 +58,29 @@ void clinux_remove_when_ended(int directory, const char *path);
 
 /* The name of a group as /etc/group has it, good until the next call; null when it is not there. */
 const char *clinux_group_name(gid_t group);
+
+/* The same of a user; with its group, if there is room for that. */
+const char *clinux_user_name(uid_t user, gid_t *group);
+
+/* Has the superuser do with files what this user may do, in the groups that /etc/passwd and /etc/group have him in; `group`
+   where they know nothing of him. Returns 0 or -errno. And back. */
+int clinux_act_as(uid_t user, gid_t group);
+void clinux_act_as_oneself(void);
+
+/* What is to be known of a file system, besides its name. */
+enum {
+  CLINUX_PLAIN,
+  CLINUX_VOLATILE, /* in memory */
+  CLINUX_LAYERED,  /* over another one */
+  CLINUX_REMOTE,   /* shared with other machines, of which inotify says nothing */
+  CLINUX_FOREIGN,  /* without owners, modes and a journal */
+};
+
+/* The name of the file system that a descriptor's file lies on, or null. */
+const char *clinux_file_system(int descriptor, int *trait);
+
+/* Whether something keeps the clock right, as the kernel was told: 1, or 0; -1 when it does not say. */
+int clinux_is_clock_kept(void);
 
 /* File times and kinds, which are macros and unions in glibc. */
 static inline int64_t clinux_change_time_ns(const struct stat *file) {

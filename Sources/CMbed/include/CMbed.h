@@ -58,6 +58,25 @@ typedef struct cmbed_resumption cmbed_resumption;
 /* The files, keys and tickets of a server. Free with cmbed_server_free, after its sessions. */
 typedef struct cmbed_server cmbed_server;
 
+/* One certificate of a chain. */
+typedef struct {
+  int64_t not_before, not_after; /* UNIX seconds, UTC */
+  char name[128];                /* the subject's common name */
+  char issuer[128];              /* the issuer's common name */
+} cmbed_link;
+
+#define CMBED_CHAIN_MAX 6
+
+/* A chain of certificates, the leaf first. */
+typedef struct {
+  int count; /* of all of them; those from CMBED_CHAIN_MAX on are left out */
+  cmbed_link links[CMBED_CHAIN_MAX];
+} cmbed_chain;
+
+static inline const cmbed_link *cmbed_chain_link(const cmbed_chain *chain, int index) { return &chain->links[index]; }
+static inline const char *cmbed_link_name(const cmbed_link *link) { return link->name; }
+static inline const char *cmbed_link_issuer(const cmbed_link *link) { return link->issuer; }
+
 typedef struct {
   const char *ca;           /* PEM file of one or more trusted certificates; required */
   const char *certificate;  /* PEM file: ours, then its chain; NULL: none is shown */
@@ -65,6 +84,7 @@ typedef struct {
   const char *key_password; /* NULL: none */
   const char *host;         /* the name that the server's certificate must bear; required */
   const char *alpn;         /* the one protocol to offer; NULL: no ALPN */
+  cmbed_chain *peer;        /* filled with the server's certificates, as they are verified; outlives the handshake; NULL: not */
 } cmbed_client_options;
 
 typedef struct {
@@ -131,6 +151,10 @@ const char *cmbed_suite(const cmbed_session *session);
 const char *cmbed_alpn(const cmbed_session *session);
 int cmbed_resumed(const cmbed_session *session);
 
+/* Whether the server asked for our certificate and was shown it, judged by how much was sent: 1, or 0; a session that is
+   resumed shows none. */
+int cmbed_shown(const cmbed_session *session);
+
 /* The topic that the peer's certificate bears (the subject's UID, else a common name with "Services: " before it).
    Kept from the handshake on the server's side; "" for none. */
 const char *cmbed_peer_topic(const cmbed_session *session);
@@ -138,16 +162,25 @@ const char *cmbed_peer_topic(const cmbed_session *session);
 /* --- certificates -------------------------------------------------------------------------------------------- */
 
 typedef struct {
-  int64_t not_before, not_after; /* UNIX seconds, UTC */
-  char name[128];                /* the subject's common name */
-  char issuer[128];              /* the issuer's common name */
-  char topic[128];               /* as in cmbed_peer_topic */
-  int production, sandbox;       /* Apple's extensions 1.2.840.113635.100.6.3.2 and .1 are there */
-  int certificates;              /* how many the file holds */
+  int64_t not_before, not_after; /* of the first certificate: UNIX seconds, UTC */
+  cmbed_chain chain;       /* what the file holds, in its order */
+  int broken;              /* the first in the chain that the one behind it has not issued, from 1; 0: there is none */
+  char topic[128];         /* as in cmbed_peer_topic */
+  char topics[256];        /* those in Apple's extension 1.2.840.113635.100.6.3.6, with commas between; "" without it */
+  int production, sandbox; /* Apple's extensions 1.2.840.113635.100.6.3.2 and .1 are there */
+  char key[32];            /* the public key's kind and bits: "EC, 256 bits" */
 } cmbed_certificate;
 
-/* Reads what a PEM file's first certificate says; with `key` not NULL (the certificate's own file for a key inside it)
-   also that the key can be read and belongs to it. */
+static inline const cmbed_chain *cmbed_certificate_chain(const cmbed_certificate *it) { return &it->chain; }
+static inline const char *cmbed_certificate_topic(const cmbed_certificate *it) { return it->topic; }
+static inline const char *cmbed_certificate_topics(const cmbed_certificate *it) { return it->topics; }
+static inline const char *cmbed_certificate_key(const cmbed_certificate *it) { return it->key; }
+
+/* How many certificates a CA file holds that can be read, or a negative code. */
+int cmbed_authorities_count(const char *path, char text[CMBED_TEXT_MAX]);
+
+/* Reads what a PEM file says of its first certificate and of those behind it; with `key` not NULL (the certificate's own
+   file for a key inside it) also that the key can be read and belongs to it. */
 int cmbed_certificate_read(cmbed_certificate *certificate, const char *path, const char *key, const char *key_password,
                            char text[CMBED_TEXT_MAX]);
 

@@ -9,6 +9,12 @@ extension Agent {
     log.write(priority, text)
   }
 
+  /// The same about something that may come and go, see ``LogFolding``.
+  mutating func say(_ priority: Log.Priority, _ text: borrowing Text, about topic: Log.Topic) {
+    page.note(priority, text.bytes)
+    log.write(priority, text, about: topic)
+  }
+
   mutating func sayStarted() {
     var text = Text()
     text.append("delivering ")
@@ -52,9 +58,8 @@ extension Agent {
     if let version = connection.version, let suite = connection.suite { page.know(version, suite) }
     page.know(certificateEnd: certificateEnd())
     tell(.up, text.bytes)
-    // A reconnect that only an answer brought about is no news.
-    if !wasUp { log.write(.info, text) }
-    wasUp = true
+    guard outage.connected(at: Clock.now(), in: &text) else { return }
+    log.write(.info, text, about: .connection)
   }
 
   /// UNIX seconds: when our certificate expires; 0: nobody knows.
@@ -71,8 +76,8 @@ extension Agent {
     while let report = courier.takeReport() {
       var text = Text()
       let priority = report.describe(in: &text)
-      say(priority, text)
-      if case .cut = report { wasUp = false }
+      say(priority, text, about: report.topic)
+      if report.topic == .connection { outage.ended() }
     }
   }
 

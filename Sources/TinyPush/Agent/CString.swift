@@ -30,6 +30,7 @@ public struct CString: ~Copyable {
   public var isEmpty: Bool { pointer.pointee == 0 }
 
   /// The bytes of a C string that outlives their use.
+  @inline(never)
   @_lifetime(immortal)
   public static func span(_ pointer: UnsafePointer<CChar>) -> Span<UInt8> {
     let count = strlen(pointer)

@@ -3,7 +3,7 @@ import CLinux
 /// The spool on disk: `new/`, `failed/` and `tmp/`, the lock that makes this the only agent there, and the progress in a
 /// large file.
 public struct SpoolDirectory: ~Copyable {
-  private static let lockName: StaticString = ".lock"
+  static let lockName: StaticString = ".lock"
   private static let lockTries = 10
   private static let newName: StaticString = "new"
 
@@ -102,9 +102,18 @@ public struct SpoolDirectory: ~Copyable {
     let isComplete = DirectoryEntry.forEach(in: new.number, room) { entry in
       guard entry.mayBeFile else { return }
       courier.offer(CString.span(entry.name), inode: entry.inode)
-      names += 1
+      if Courier.isFileName(CString.span(entry.name)) { names += 1 }
     }
     if !isComplete { courier.couldNotScan() }
+    return names
+  }
+
+  /// How many files there are in `new/`.
+  func count(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int {
+    var names = 0
+    DirectoryEntry.forEach(in: new.number, room) { entry in
+      if entry.mayBeFile, Courier.isFileName(CString.span(entry.name)) { names += 1 }
+    }
     return names
   }
 

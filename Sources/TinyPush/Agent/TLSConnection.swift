@@ -22,18 +22,22 @@ struct TLSConnection: ~Copyable {
   private(set) var deadline: Instant?
   /// Why the last connection failed or ended, for a person.
   private(set) var problem = Text(capacity: Int(CMBED_TEXT_MAX))
+  /// The same as one of CMbed's codes; CMBED_OK while there is none, or one of the network's.
+  private(set) var failure = Int32(CMBED_OK)
   /// The failure is one of ours: a file is missing or wrong.
-  private(set) var isOurFault = false
+  var isOurFault: Bool { failure <= CMBED_FILE_MISSING && failure >= CMBED_FILE_WRITE }
   /// The gateway's certificate is not valid yet: most likely this machine's clock is not set.
-  private(set) var isClockWrong = false
+  var isClockWrong: Bool { failure == CMBED_PEER_NOT_YET_VALID }
+  /// Where the gateway's certificates are to be noted, if anybody wants to know them; it must outlive the handshake.
+  var peer: UnsafeMutablePointer<cmbed_chain>?
 
   private var session: OpaquePointer?
   private let resumption = cmbed_resumption_new()
   private var addresses: UnsafeMutablePointer<addrinfo>?
   private var nextAddress: UnsafeMutablePointer<addrinfo>?
   private let timeout: Duration
-  private let host: CString
-  private let port: CString
+  let host: CString
+  let port: CString
 
   /// - Parameters:
   ///   - address: `HOST` or `HOST:PORT`, the latter with brackets where the host has colons.
@@ -60,6 +64,7 @@ struct TLSConnection: ~Copyable {
 
   var version: UnsafePointer<CChar>? { session.map { cmbed_version($0) } }
   var suite: UnsafePointer<CChar>? { session.map { cmbed_suite($0) } }
+  var isCertificateShown: Bool { session.map { cmbed_shown($0) != 0 } ?? false }
   var isResumed: Bool { session.map { cmbed_resumed($0) != 0 } ?? false }
   var wireEnd: UInt64 { session.map { cmbed_wire_written($0) } ?? 0 }
 
@@ -67,8 +72,9 @@ struct TLSConnection: ~Copyable {
 
   /// Connects, however long it takes; whether it did.
   @inline(never)
-  mutating func connect(epoll: Int32, config: borrowing Config) -> Bool {
-    var outcome = dial(epoll: epoll, at: Clock.now())
+  mutating func connect(epoll: Int32, config: borrowing Config, over socket: Int32? = nil) -> Bool {
+    var outcome =
+      socket.map { adopt($0, epoll: epoll, at: Clock.now()) } ?? dial(epoll: epoll, at: Clock.now())
     while case .wants = outcome {
       let wait = deadline.map { Clock.now().until($0).milliseconds } ?? 0
       var event = epoll_event()
@@ -82,8 +88,7 @@ struct TLSConnection: ~Copyable {
   @inline(never)
   mutating func dial(epoll: Int32, at now: Instant) -> Outcome {
     hangUp(epoll: epoll, sayGoodbye: false)
-    isOurFault = false
-    isClockWrong = false
+    failure = Int32(CMBED_OK)
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     hints.ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV
@@ -104,6 +109,17 @@ struct TLSConnection: ~Copyable {
     addresses = found
     nextAddress = found
     return connectNext(epoll: epoll, at: now)
+  }
+
+  /// Takes a socket that is connected, or about to be, instead of looking anything up.
+  private mutating func adopt(_ socket: Int32, epoll: Int32, at now: Instant) -> Outcome {
+    hangUp(epoll: epoll, sayGoodbye: false)
+    failure = Int32(CMBED_OK)
+    descriptor = socket
+    phase = .connecting
+    deadline = now + timeout
+    _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, socket, EPOLLOUT.rawValue)
+    return .wants(read: false)
   }
 
   private mutating func connectNext(epoll: Int32, at now: Instant) -> Outcome {
@@ -197,6 +213,7 @@ struct TLSConnection: ~Copyable {
     options.key_password = config.keyPassword.isEmpty ? nil : config.keyPassword.pointer
     options.host = host.pointer
     options.alpn = config.alpn.isEmpty ? nil : config.alpn.pointer
+    options.peer = peer
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     defer { text.deallocate() }
     text[0] = 0
@@ -204,7 +221,7 @@ struct TLSConnection: ~Copyable {
     guard result == CMBED_OK else {
       problem.clear()
       problem.append(cString: text)
-      isOurFault = result <= CMBED_FILE_MISSING && result >= CMBED_FILE_WRITE
+      failure = result
       return false
     }
     return true
@@ -271,8 +288,7 @@ struct TLSConnection: ~Copyable {
   }
 
   private mutating func note(_ result: Int32) {
-    isClockWrong = result == CMBED_PEER_NOT_YET_VALID
-    isOurFault = result <= CMBED_FILE_MISSING && result >= CMBED_FILE_WRITE
+    failure = result
     problem.clear()
     if let session { problem.append(cString: cmbed_session_text(session)) }
   }

@@ -167,14 +167,9 @@ extension Courier {
     return isAllSent || intakeState == .windowFull
   }
 
-  /// Puts a frame into the batch that every gateway must refuse, for the size of its token. One byte: gateways have
-  /// answered a token of no bytes with identifier 0, which proves nothing.
+  /// Puts a frame into the batch that every gateway must refuse.
   private mutating func frameBarrier() {
-    let token: InlineArray<1, UInt8> = [0]
-    let payload: StaticString = "{\"aps\":{}}"
-    batchBytes = Frame(identifier: nextID, expiration: 0, priority: 5).write(
-      settings.format, token: token.span, payload: payload.span,
-      payloadBytes: payload.utf8CodeUnitCount, to: batch, at: 0)
+    batchBytes = Frame.writeRefusable(settings.format, identifier: nextID, to: batch)
     barrierID = nextID
     acknowledgements.waitsForAll = true
     barrierAt = time.now

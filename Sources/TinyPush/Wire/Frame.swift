@@ -78,6 +78,19 @@ public struct Frame {
     }
   }
 
+  /// Writes a frame that every gateway must refuse, for the size of its token, and returns its length. One byte: gateways
+  /// have answered a token of no bytes with identifier 0, which proves nothing.
+  @inline(never)
+  static func writeRefusable(
+    _ format: FrameFormat, identifier: UInt32, to buffer: borrowing FixedBuffer<UInt8>
+  ) -> Int {
+    let token: InlineArray<1, UInt8> = [0]
+    let payload: StaticString = "{\"aps\":{}}"
+    return Frame(identifier: identifier, expiration: 0, priority: 5).write(
+      format, token: token.span, payload: payload.span, payloadBytes: payload.utf8CodeUnitCount,
+      to: buffer, at: 0)
+  }
+
   @inline(__always)
   private func write(
     _ format: FrameFormat, token: Span<UInt8>, payloadBytes: Int,

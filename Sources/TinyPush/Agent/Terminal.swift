@@ -1,10 +1,10 @@
 import CLinux
-import TinyPush
 
 /// What can be shown where a descriptor leads.
-struct Terminal {
+public struct Terminal {
   /// ECMA-48 section 8.3.117 (SGR).
-  enum Colour: UInt8 {
+  public enum Colour: UInt8 {
+    case strong = 1
     case dim = 2
     case red = 31
     case green = 32
@@ -13,13 +13,16 @@ struct Terminal {
 
   private let descriptor: Int32
   private let isTerminal: Bool
-  private let isColoured: Bool
+  /// Whether it can take back what it shows.
+  public let isCapable: Bool
+  public let isColoured: Bool
 
   @inline(never)
-  init(_ descriptor: Int32) {
+  public init(_ descriptor: Int32) {
     self.descriptor = descriptor
     isTerminal = isatty(descriptor) == 1
-    isColoured = isTerminal && Self.isUnset("NO_COLOR") && !Self.isDumb
+    isCapable = isTerminal && !Self.isDumb
+    isColoured = isCapable && Self.isUnset("NO_COLOR")
   }
 
   private static func isUnset(_ name: StaticString) -> Bool {
@@ -33,19 +36,19 @@ struct Terminal {
   }
 
   /// How wide a line may be; nil: as wide as it is.
-  var columns: Int? {
+  public var columns: Int? {
     let columns = isTerminal ? Int(clinux_terminal_columns(descriptor)) : 0
     return columns > 0 ? columns : nil
   }
 
-  func begin(_ colour: Colour, in text: inout Text) {
+  public func begin(_ colour: Colour, in text: inout Text) {
     guard isColoured else { return }
     text.append("\u{1B}[")
     text.append(colour.rawValue)
     text.append("m")
   }
 
-  func end(in text: inout Text) {
+  public func end(in text: inout Text) {
     if isColoured { text.append("\u{1B}[0m") }
   }
 }

@@ -1,0 +1,68 @@
+import CLinux
+
+/// With whose rights the agent's files are tried: one's own; but nothing is closed to the superuser, so that he tries it with those
+/// of whom the spool belongs to, who is the agent most likely.
+struct ActingUser {
+  /// Whom the spool belongs to; nil when it is not there.
+  private let owner: (user: uid_t, group: gid_t)?
+
+  init(ownerOf spool: UnsafePointer<CChar>) {
+    var file = stat()
+    owner = stat(spool, &file) == 0 ? (file.st_uid, file.st_gid) : nil
+  }
+
+  /// Whether this is the superuser, in the place of another.
+  var isAnother: Bool { geteuid() == 0 && owner.map { $0.user != 0 } ?? false }
+
+  /// Whether somebody else seems to be the agent, whose rights cannot be tried.
+  var isStranger: Bool { geteuid() != 0 && owner.map { $0.user != geteuid() } ?? false }
+
+  /// Whose rights they are.
+  var id: uid_t { isAnother ? owner!.user : geteuid() }
+
+  /// Calls `body` with these rights; whether they could be had, as in a container they may not.
+  @discardableResult
+  func act(_ body: () -> Void) -> Bool {
+    guard isAnother, let owner else {
+      body()
+      return true
+    }
+    let isActing = clinux_act_as(owner.user, owner.group) == 0
+    body()
+    if isActing { clinux_act_as_oneself() }
+    return isActing
+  }
+}
+
+extension Text {
+  /// A user by his name, or by his number where he has none.
+  @inline(never)
+  mutating func append(user: uid_t) {
+    if let name = clinux_user_name(user, nil) {
+      append(printable: name)
+    } else {
+      append("uid ")
+      append(user)
+    }
+  }
+
+  /// A group likewise.
+  @inline(never)
+  mutating func append(group: gid_t) {
+    if let name = clinux_group_name(group) {
+      append(printable: name)
+    } else {
+      append("gid ")
+      append(group)
+    }
+  }
+
+  /// As chmod has it: `2770`.
+  @inline(never)
+  mutating func append(mode: UInt32) {
+    for shift in 0..<4 {
+      let digit = UInt8(truncatingIfNeeded: mode >> UInt32(9 - 3 * shift)) & 7
+      if shift > 0 || digit > 0 { append(byte: 0x30 + digit) }
+    }
+  }
+}

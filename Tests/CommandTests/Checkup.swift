@@ -1,0 +1,65 @@
+import Foundation
+
+/// What `tinypush check` says of the set-up, without a file.
+struct Checkup {
+  struct Item {
+    var state = "unsaid"
+    var message = ""
+    var advice = ""
+  }
+
+  let status: Int32?
+  /// By their names: `gateway.handshake`.
+  private let items: [String: [Item]]
+
+  init(_ child: Child) throws {
+    status = child.status
+    var items: [String: [Item]] = [:]
+    for line in try objects(child.output) {
+      guard let name = line["name"] as? String, let state = line["state"] as? String,
+        let message = line["message"] as? String
+      else { throw Failure("no item: \(line)") }
+      items[name, default: []].append(
+        Item(state: state, message: message, advice: line["advice"] as? String ?? ""))
+    }
+    self.items = items
+  }
+
+  /// What is said of one thing, the last of several.
+  subscript(name: String) -> Item { items[name]?.last ?? Item() }
+
+  func all(_ name: String) -> [Item] { items[name] ?? [] }
+
+  /// The names of what is in this state.
+  func names(_ state: String) -> Set<String> {
+    Set(items.filter { $0.value.contains { $0.state == state } }.keys)
+  }
+}
+
+extension Box {
+  /// The settings of a box in which all is well, as far as this machine lets it: also the feedback service is where the
+  /// gateway is, for it is only dialled.
+  func wellSettings(
+    _ port: Int, certificate: String = "client", key: String? = nil, _ more: [String] = []
+  ) throws -> [String] {
+    try? FileManager.default.createDirectory(
+      atPath: path + "/recipients", withIntermediateDirectories: true)
+    return try settings(
+      port, certificate: certificate, key: key,
+      [
+        "feedback=localhost:\(port)", "status=\(path)/status", "recipients=\(path)/recipients",
+      ] + more)
+  }
+
+  /// Runs `tinypush check --json` over them.
+  func checkup(
+    _ port: Int, build: String = Build.host, certificate: String = "client", key: String? = nil,
+    environment: [String: String] = [:], asNobody: Bool = false, _ more: [String] = []
+  ) throws -> Checkup {
+    let other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    return try Checkup(
+      run(
+        (asNobody ? other : []) + Build.command(build) + ["check", "--json"]
+          + wellSettings(port, certificate: certificate, key: key, more), environment: environment))
+  }
+}

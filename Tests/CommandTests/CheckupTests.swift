@@ -1,0 +1,703 @@
+import Foundation
+import Testing
+
+/// What `tinypush check` says of the set-up, and what it says is to be done.
+@Suite struct CheckupTests {
+  /// One thing that is wrong, and what is said of it.
+  struct Row: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var name: String
+    var state: String
+    var message: String
+    var advice: String
+    /// How the command ends.
+    var status: Int32
+    var certificate = "client"
+    var key: String?
+    var settings: [String] = []
+    var server = "server"
+    var ca = "ca"
+    var script: [String] = []
+
+    init(
+      _ description: String, _ name: String, _ state: String, _ message: String,
+      _ advice: String = "", status: Int32 = 0, certificate: String = "client",
+      key: String? = nil, settings: [String] = [], server: String = "server", ca: String = "ca",
+      script: [String] = []
+    ) {
+      testDescription = description
+      (self.name, self.state, self.message, self.advice) = (name, state, message, advice)
+      (self.status, self.certificate, self.key) = (status, certificate, key)
+      (self.settings, self.server, self.ca, self.script) = (settings, server, ca, script)
+    }
+  }
+
+  /// What depends on this machine alone.
+  private static let ofMachine: Set = ["clock.time", "spool.room", "state.room"]
+
+  // MARK: - All of it
+
+  @Test(arguments: TLSTests.versions)
+  func `where all is well, each thing is said to be`(version: (build: String, tls: String)) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box, tls: version.tls)
+    let agent = try box.start(
+      Build.command(version.build) + ["run"] + box.wellSettings(gateway.port))
+    try agent.line("connected to", in: .errors)
+    let checkup = try box.checkup(gateway.port, build: version.build)
+    #expect(checkup.status == 0)
+    #expect(
+      checkup.names("ok").union(Self.ofMachine) == [
+        "config.environment", "clock.time", "certificate.file", "certificate.topic",
+        "certificate.environment", "certificate.dates", "certificate.chain", "certificate.key",
+        "certificate.authorities", "spool.directory", "spool.tmp", "spool.new", "spool.failed",
+        "spool.room", "spool.rights", "spool.agent", "state.directory", "state.list", "state.page",
+        "state.room", "recipients.directory", "gateway.name", "gateway.address",
+        "gateway.handshake", "gateway.certificate", "gateway.client", "gateway.answer",
+        "feedback.name", "feedback.address",
+      ])
+    #expect(checkup.names("warning").subtracting(Self.ofMachine) == ["config.file"])
+    #expect(checkup.names("error") == [])
+    #expect(
+      checkup["config.environment"].message
+        == "production, gateway localhost:\(gateway.port), feedback localhost:\(gateway.port)")
+    #expect(checkup["certificate.topic"].message == "com.example.tinypush")
+    #expect(checkup["certificate.environment"].message == "production")
+    #expect(checkup["certificate.dates"].message.hasPrefix("2020-01-01 to 2099-12-31, "))
+    #expect(
+      checkup["certificate.chain"].message
+        == "Push Services: com.example.tinypush, issued by TinyPush test authority")
+    #expect(checkup["certificate.key"].message.hasSuffix("/client.key, EC, 256 bits"))
+    #expect(checkup["certificate.authorities"].message.hasSuffix("/ca.pem, 1 certificate"))
+    #expect(checkup["spool.agent"].message == "one is at work here")
+    #expect(checkup["gateway.name"].message == "localhost, port \(gateway.port)")
+    #expect(
+      checkup.all("gateway.address").contains {
+        $0.message.hasPrefix("127.0.0.1, connected, round trip ")
+      })
+    #expect(checkup["gateway.handshake"].message.hasPrefix("TLS \(version.tls), TLS"))
+    #expect(checkup["gateway.handshake"].message.contains(", with 127.0.0.1 in "))
+    #expect(
+      checkup["gateway.certificate"].message.hasPrefix(
+        "localhost, issued by TinyPush test authority; 2020-01-01 to 2099-12-31, "))
+    #expect(checkup["gateway.client"].message == "shown, and not refused")
+    #expect(
+      checkup["gateway.answer"].message.wholeMatch(
+        of: #/within \d+ ms: status 5, invalid token size, to a frame that it must refuse/#) != nil)
+    // It left nothing behind, delivered nothing, and the agent took no notice.
+    for name in ["tmp", "new", "failed"] { #expect(box.names(in: name) == []) }
+    #expect(gateway.recorded(.accepted) == [])
+    #expect(gateway.recorded(.refused).count == 1)
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `people get it under headings, with what to do below`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let path = try box.write("# all by -o\n", to: "tinypush.conf")
+    let settings = try box.wellSettings(gateway.port)
+    let said = try box.run(
+      Build.command(Build.host) + ["check", "--config", path] + settings)
+    #expect(said.status == 0)
+    let lines = said.output.split(separator: "\n").map(String.init)
+    #expect(
+      lines.filter { !$0.hasPrefix(" ") && !$0.contains("warning") } == [
+        "config", "clock", "certificate", "spool", "state", "recipients", "gateway", "feedback",
+      ])
+    #expect(lines[1] == "  ✓ file         \(path)")
+    let agent = try #require(lines.firstIndex { $0.contains("! agent") })
+    #expect(lines[agent] == "  ! agent        none is at work here: nothing is delivered")
+    #expect(lines[agent + 1] == "                 → systemctl start tinypush, or tinypush run")
+    #expect(said.output.hasSuffix(" warnings\n") || said.output.hasSuffix("\n1 warning\n"))
+    #expect(!said.output.contains("\u{1B}"))
+    // On a terminal with colours, and lines that fit it.
+    let narrow = [
+      "python3", "-c",
+      """
+      import fcntl, os, pty, struct, sys, termios
+      child, terminal = pty.fork()
+      if child == 0:
+          fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+          os.execvp(sys.argv[1], sys.argv[1:])
+      try:
+          while piece := os.read(terminal, 65536):
+              sys.stdout.buffer.write(piece)
+      except OSError:
+          pass
+      sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+      """,
+    ]
+    let command = try narrow + Build.command(Build.host) + ["check", "--config", path] + settings
+    let shown = try box.run(command, environment: ["TERM": "xterm", "NO_COLOR": ""])
+    #expect(shown.status == 0)
+    #expect(shown.output.contains("\u{1B}[1mconfig\u{1B}[0m"))
+    #expect(shown.output.contains("\u{1B}[32m✓\u{1B}[0m file"))
+    #expect(shown.output.contains("\u{1B}[33m!\u{1B}[0m agent"))
+    #expect(shown.output.contains("shaking hands with localhost:\(gateway.port) ..."))
+    let plain = try box.run(command, environment: ["TERM": "xterm", "NO_COLOR": "1"])
+    let dumb = try box.run(command, environment: ["TERM": "dumb", "NO_COLOR": ""])
+    #expect(!plain.output.contains("\u{1B}[3"))
+    #expect(!dumb.output.contains("\u{1B}"))
+    let long = dumb.output.split(separator: "\r\n").filter { $0.count > 60 }
+    #expect(long.allSatisfy { !$0.drop { $0 == " " }.contains(" ") || $0.contains(box.path) })
+  }
+
+  @Test func `it ends by the worst, whatever comes first`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    gateway.child.kill()
+    #expect(try box.checkup(gateway.port).status == 69)
+    #expect(try box.checkup(gateway.port, ["spool=/nowhere"]).status == 66)
+    let both = try box.checkup(
+      gateway.port, certificate: "client-expired", ["spool=/nowhere", "ca=/nowhere.pem"])
+    #expect(both.status == 78)
+    #expect(
+      both.names("error") == [
+        "certificate.dates", "certificate.authorities", "spool.directory", "gateway.address",
+      ])
+    // What builds on it is not said to be well.
+    #expect(both.names("skipped") == ["gateway.handshake", "gateway.answer"])
+    #expect(both["spool.rights"].state == "unsaid")
+  }
+
+  // MARK: - The configuration
+
+  @Test func `a configuration that cannot be used is told as JSON too`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let path = try box.write("settle = 5s\nwindow = many\n", to: "tinypush.conf")
+    let ended = try box.tinypush("check", "--json", "--config", path)
+    let checkup = try Checkup(ended)
+    #expect(checkup.status == 78)
+    #expect(checkup["config.file"].state == "error")
+    #expect(
+      checkup["config.file"].message == "\(path):2: window must be a number from 16 to 65536")
+    #expect(ended.errors.contains("\(path):2: window must be"))
+  }
+
+  @Test func `relative paths begin from the file, or are credentials of the service`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    for name in ["client.pem", "client.key"] {
+      let target = box.path + "/etc/credentials/" + name
+      try FileManager.default.createDirectory(
+        atPath: box.path + "/etc/credentials", withIntermediateDirectories: true)
+      try FileManager.default.copyItem(atPath: Certificates.path(name), toPath: target)
+    }
+    let path = try box.write(
+      """
+      certificate = credentials/client.pem
+      key = credentials/client.key
+      ca = \(Certificates.path("ca.pem"))
+      spool = \(box.spool)
+      state = \(box.state)
+      gateway = localhost:\(gateway.port)
+      feedback = localhost:\(gateway.port)
+
+      """, to: "etc/tinypush.conf")
+    func check(_ environment: [String: String]) throws -> Checkup {
+      try Checkup(
+        box.run(
+          Build.command(Build.host) + ["check", "--json", "--config", path],
+          environment: environment))
+    }
+    let beside = try check([:])
+    #expect(beside["config.file"].message == path)
+    #expect(beside["config.credentials"].state == "unsaid")
+    #expect(beside["certificate.file"].message == box.path + "/etc/credentials/client.pem")
+    let given = box.path + "/run"
+    mkdir(given, 0o700)
+    try FileManager.default.copyItem(
+      atPath: box.path + "/etc/credentials/client.key", toPath: given + "/credentials_client.key")
+    let service = try check(["CREDENTIALS_DIRECTORY": given])
+    #expect(service["config.credentials"].message == "key from \(given)")
+    #expect(service["certificate.key"].message.hasPrefix("\(given)/credentials_client.key, "))
+    let none = try check(["CREDENTIALS_DIRECTORY": box.path + "/empty"])
+    #expect(none["config.credentials"].state == "warning")
+    #expect(none["config.credentials"].message == "nothing is taken from \(box.path)/empty")
+    chmod(path, 0o666)
+    #expect(try check([:])["config.file"].message == "\(path), which anybody may change")
+    chmod(path, 0o644)
+    try writeFile(box.text("etc/tinypush.conf") + "key-password = x\n", to: path)
+    let open = try check([:])["config.file"]
+    #expect(open.message == "\(path), in which anybody may read the key's password")
+    #expect(open.advice == "chmod o-r \(path)")
+  }
+
+  // MARK: - The certificate
+
+  @Test(arguments: [
+    Row(
+      "expired", "certificate.dates", "error", "2020-01-01 to 2021-01-01, expired ",
+      "renew it, and put the new one in its place: no restart is needed", status: 78,
+      certificate: "client-expired"),
+    Row(
+      "not yet valid", "certificate.dates", "error", "2090-01-01 to 2099-12-31, not valid yet",
+      "is this machine's clock right? If it is, wait, or take another one", status: 78,
+      certificate: "client-not-yet"),
+    Row(
+      "about to expire", "certificate.dates", "warning", ", 5 days left",
+      "renew it, and put the new one in its place: no restart is needed",
+      certificate: "client-soon"),
+    Row(
+      "of the sandbox", "certificate.environment", "error",
+      "sandbox alone, but environment = production",
+      "connect to the other one, or take the app's other certificate: so each token is an invalid token",
+      status: 78, certificate: "client-sandbox"),
+    Row(
+      "of production", "certificate.environment", "error",
+      "production alone, but environment = sandbox",
+      "connect to the other one, or take the app's other certificate: so each token is an invalid token",
+      status: 78, settings: ["environment=sandbox"]),
+    Row(
+      "of the sandbox, as it should", "certificate.environment", "ok", "sandbox",
+      certificate: "client-sandbox", settings: ["environment=sandbox"]),
+    Row(
+      "for trying", "certificate.environment", "ok", "sandbox", certificate: "client-sandbox",
+      settings: ["environment=local"]),
+    Row(
+      "universal", "certificate.environment", "ok", "production and sandbox",
+      certificate: "client-universal", settings: ["environment=sandbox"]),
+    Row(
+      "universal, its topics", "certificate.topic", "ok",
+      "com.example.tinypush, and good for com.example.tinypush, com.example.tinypush.voip",
+      certificate: "client-universal"),
+    Row(
+      "not Apple's", "certificate.environment", "warning",
+      "it does not say for which it is, as Apple's do", "is it the push certificate of an app?",
+      certificate: "client-plain"),
+    Row(
+      "of no app", "certificate.topic", "error", "there is none: nobody has no UID in its subject",
+      "is it the push certificate of an app? Make one in Apple's Member Center", status: 78,
+      certificate: "client-no-topic"),
+    Row(
+      "with its intermediate", "certificate.chain", "ok",
+      "Push Services: com.example.tinypush, issued by TinyPush test intermediate, issued by TinyPush test authority",
+      certificate: "client-chain"),
+    Row(
+      "with an intermediate that expired", "certificate.chain", "warning",
+      "; but TinyPush former intermediate expired on 2021-01-01",
+      "put its issuer's present certificate in its place", status: 78,
+      certificate: "client-old-chain"),
+    Row(
+      "with a stranger's", "certificate.chain", "warning",
+      "; but Somebody else's authority has not issued Push Services: com.example.tinypush",
+      "put behind each certificate the one that issued it; others are of no use",
+      certificate: "client-broken-chain", key: "client.key"),
+    Row(
+      "RSA", "certificate.key", "ok", "/client-rsa.key, RSA, 2048 bits", certificate: "client-rsa"),
+    Row(
+      "another's key", "certificate.key", "error", "does not belong to the first certificate in ",
+      "Give the two that belong together.", status: 78, key: "client-mismatch.key"),
+    Row(
+      "a key without its password", "certificate.key", "error",
+      "client-encrypted.key is encrypted",
+      "Give its password, or decrypt it with \"openssl pkey\".", status: 78,
+      key: "client-encrypted.key"),
+    Row(
+      "a key with a wrong password", "certificate.key", "error",
+      "The password does not open the key in ", "Correct the password.", status: 78,
+      key: "client-encrypted.key", settings: ["key-password=sesame"]),
+    Row(
+      "a key with its password", "certificate.key", "ok", "/client-encrypted.key, EC, 256 bits",
+      key: "client-encrypted.key", settings: ["key-password=secret"]),
+    Row(
+      "none", "certificate.file", "error", "/nowhere.pem does not exist",
+      "Put it there, or correct the path.", status: 66, settings: ["certificate=/nowhere.pem"]),
+    Row(
+      "no authorities", "certificate.authorities", "error",
+      "The CA file /nowhere.pem does not exist", "Put it there, or correct the path.", status: 66,
+      settings: ["ca=/nowhere.pem"]),
+    Row(
+      "authorities that are none", "certificate.authorities", "error",
+      "/server.key is PEM, but holds no certificate", "Is it the right file?", status: 78,
+      settings: ["ca=@/server.key"]),
+  ])
+  func `what is wrong with the certificate or its key is told`(row: Row) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    try expect(row, of: gateway, in: box)
+  }
+
+  private func expect(_ row: Row, of gateway: Gateway, in box: Box) throws {
+    let checkup = try box.checkup(
+      gateway.port, certificate: row.certificate, key: row.key,
+      row.settings.map { setting in
+        let parts = setting.components(separatedBy: "@/")
+        return try parts.count == 2 ? parts[0] + Certificates.path(parts[1]) : setting
+      })
+    let item = checkup[row.name]
+    #expect(item.state == row.state, "\(item)")
+    #expect(item.message.contains(row.message), "\(item)")
+    #expect(item.advice == row.advice)
+    #expect(checkup.status == row.status)
+    #expect(gateway.recorded(.accepted) == [])
+  }
+
+  @Test func `a key that others may read, or that the agent may not, is warned of`() throws {
+    try #require(geteuid() == 0, "who else could be closed out")
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let key = box.path + "/client.key"
+    try FileManager.default.copyItem(atPath: Certificates.path("client.key"), toPath: key)
+    chmod(key, 0o644)
+    let open = try box.checkup(gateway.port, ["key=" + key])["certificate.key"]
+    #expect(open.state == "warning")
+    #expect(open.message == "\(key), EC, 256 bits, which anybody may read (mode 644)")
+    #expect(open.advice == "chmod o= \(key)")
+    chmod(key, 0o600)
+    try box.giveAway()
+    let closed = try box.checkup(gateway.port, ["key=" + key])["certificate.key"]
+    #expect(closed.state == "warning")
+    #expect(closed.message == "\(key), EC, 256 bits, which nobody may not read")
+  }
+
+  // MARK: - The gateway
+
+  @Test(
+    arguments: [
+      Row(
+        "another host", "gateway.handshake", "error",
+        "The server was asked for as localhost, but its certificate is made out to elsewhere.example",
+        "Correct the host name, or the certificate there.", status: 78, server: "server-wrong-host"),
+      Row(
+        "an unknown authority", "gateway.handshake", "error",
+        "was issued by \"Somebody else's authority\", which is not in the CA file ",
+        "If that issuer is to be trusted, add its certificate there.", status: 78,
+        server: "server-unknown-ca"),
+      Row(
+        "self-signed", "gateway.handshake", "error", "is self-signed, and not in the CA file ",
+        "If it is to be trusted, add it there.", status: 78, server: "server-self-signed"),
+      Row(
+        "expired", "gateway.handshake", "error", "expired on 2021-01-01 00:00 UTC",
+        "It must be renewed there, unless this machine's clock, which says ", status: 69,
+        server: "server-expired"),
+      Row(
+        "not yet valid", "gateway.handshake", "error", "is valid only from 2090-01-01 00:00 UTC",
+        "Is this machine's clock set? It says ", status: 69, server: "server-not-yet"),
+      Row(
+        "about to expire", "gateway.certificate", "warning", ", 5 days left",
+        "whoever runs the gateway must renew it", server: "server-soon"),
+      Row(
+        "a chain", "gateway.certificate", "ok",
+        "localhost, issued by TinyPush test intermediate, issued by TinyPush test authority; ",
+        server: "server-chain"),
+      Row(
+        "it does not trust ours", "gateway.client", "error",
+        "refuses our certificate: it does not trust the certificate's issuer",
+        "take the push certificate of this app, with its key, that is valid now", status: 78,
+        ca: "other-ca"),
+      Row(
+        "it wants none", "gateway.client", "warning", "it did not ask for our certificate",
+        "a push gateway does: are the host and the port right?", script: ["--trusting"]),
+      Row(
+        "it hangs up", "gateway.handshake", "error",
+        "closed the connection during the handshake without saying why",
+        "are the host and the port those of a push gateway?", status: 69, script: ["--slam"]),
+      Row(
+        "it says nothing", "gateway.handshake", "error", ": Connection timed out",
+        "are the host and the port those of a push gateway?", status: 69,
+        settings: ["connect-timeout=1s"], script: ["--hang"]),
+      Row(
+        "it does not answer", "gateway.answer", "warning",
+        "none to a frame that it must refuse, within 1000 ms",
+        "it cannot prove what has arrived: if it stays so, set confirm = settle",
+        settings: ["connect-timeout=1s"], script: ["--mute"]),
+      Row(
+        "it closes without an answer", "gateway.answer", "warning",
+        "none to a frame that it must refuse: it closed",
+        "it cannot prove what has arrived: if it stays so, set confirm = settle",
+        script: ["--wordless"]),
+      Row(
+        "it knows no topic", "gateway.answer", "error", "status 3, missing topic",
+        "check that the certificate is a push certificate of this app", status: 78,
+        script: ["--answer-status", "3"]),
+      Row(
+        "it goes out of service", "gateway.answer", "ok",
+        "status 10, shutdown: it goes out of service, and another takes its place",
+        script: ["--answer-status", "10"]),
+      Row(
+        "it names another", "gateway.answer", "warning",
+        "status 5, invalid token size, but of notification 0 instead of 1",
+        "it cannot say which one it refuses: what it refuses is sent again",
+        script: ["--answer-identifier", "0"]),
+      Row(
+        "not to be asked", "gateway.answer", "skipped", "not asked for: confirm = settle",
+        settings: ["confirm=settle"]),
+      Row(
+        "a format without answers", "gateway.answer", "skipped",
+        "not asked for: with format = 0 there is none", settings: ["format=0"]),
+      Row(
+        "the older format", "gateway.answer", "ok", "status 5, invalid token size, to a frame",
+        settings: ["format=1"]),
+      Row(
+        "no such port", "gateway.name", "error", ": 70000x", "a port is a number up to 65535",
+        status: 78, settings: ["gateway=localhost:70000x"]),
+      Row(
+        "no such name", "gateway.name", "error", "gateway.invalid: ", "", status: 69,
+        settings: ["gateway=gateway.invalid:2195", "feedback=feedback.invalid"]),
+    ], TLSTests.versions)
+  func `the way to the gateway is told step by step`(
+    row: Row, version: (build: String, tls: String)
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(
+      in: box, certificate: row.server, ca: row.ca, tls: version.tls, row.script)
+    let checkup = try box.checkup(gateway.port, build: version.build, row.settings)
+    // In TLS 1.2 it refuses ours within the handshake, and not behind it.
+    let refused = checkup["gateway.client"].state == "unsaid" && row.name == "gateway.client"
+    let item = checkup[refused ? "gateway.handshake" : row.name]
+    #expect(item.state == row.state, "\(item)")
+    #expect(item.message.contains(row.message), "\(item)")
+    #expect(item.advice.hasPrefix(row.advice), "\(item)")
+    #expect(checkup.status == row.status)
+    #expect(gateway.recorded(.accepted) == [])
+    if item.state == "error", row.name != "gateway.answer" {
+      #expect(["skipped", "unsaid"].contains(checkup["gateway.answer"].state))
+    }
+    if row.message.hasPrefix("not asked for") { #expect(gateway.recorded(.stream) == []) }
+  }
+
+  @Test func `each address is told, and the first that answers is taken`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    gateway.child.kill()
+    let none = try box.checkup(gateway.port)
+    #expect(none.status == 69)
+    #expect(none["gateway.address"].state == "error")
+    #expect(none["gateway.address"].message == "127.0.0.1: Connection refused")
+    #expect(none["gateway.address"].advice == "nothing listens there: is the port right?")
+    #expect(none["gateway.handshake"].state == "skipped")
+    #expect(none["feedback.address"].state == "warning")
+  }
+
+  @Test func `a gateway whose TLS is too old is told as such`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let server = try box.start([
+      "openssl", "s_server", "-accept", "127.0.0.1:0", "-tls1_1", "-cipher", "ALL:@SECLEVEL=0",
+      "-cert", Certificates.path("server.pem"), "-key", Certificates.path("server.key"),
+    ])
+    let line = try server.line("ACCEPT 127.0.0.1:")
+    let port = try #require(line.split(separator: ":").last.flatMap { Int($0) })
+    let checkup = try box.checkup(port)
+    #expect(checkup.status == 69)
+    #expect(checkup["gateway.handshake"].state == "error")
+    #expect(
+      checkup["gateway.handshake"].message.contains("it does not speak TLS 1.2 or later")
+        || checkup["gateway.handshake"].message.contains("speaks only a TLS older than 1.2"),
+      "\(checkup["gateway.handshake"])")
+  }
+
+  // MARK: - The spool
+
+  @Test func `what is missing of the spool is told, with the command that makes it`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let missing = try box.checkup(gateway.port, ["spool=/nowhere"])
+    #expect(missing.status == 66)
+    #expect(missing["spool.directory"].message == "/nowhere: No such file or directory")
+    #expect(
+      missing["spool.directory"].advice
+        == "install -d -m 2770 -o tinypush -g tinypush /nowhere /nowhere/tmp /nowhere/new /nowhere/failed"
+    )
+    rmdir(box.spool + "/new")
+    try writeFile("x", to: box.spool + "/later")
+    rmdir(box.spool + "/tmp")
+    chmod(box.spool, 0o2750)
+    let parts = try box.checkup(gateway.port)
+    #expect(parts.status == 66)
+    #expect(parts["spool.new"].message == "No such file or directory")
+    #expect(parts["spool.new"].advice.hasPrefix("install -d -m 2750 -o "))
+    #expect(parts["spool.new"].advice.hasSuffix(" \(box.spool)/new"))
+    #expect(parts["spool.tmp"].state == "error")
+    #expect(parts["spool.later"].message == "Not a directory")
+    #expect(parts["spool.rights"].state == "unsaid")
+  }
+
+  @Test func `modes that let anybody send, or keep the agent from reading, are warned of`() throws {
+    try #require(geteuid() == 0, "who else could give them away")
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    try box.giveAway()
+    chmod(box.spool + "/new", 0o2777)
+    chmod(box.spool + "/tmp", 0o770)
+    let checkup = try box.checkup(gateway.port)
+    #expect(checkup["spool.new"].state == "warning")
+    #expect(
+      checkup["spool.new"].message
+        == "mode 2777, nobody:nogroup: anybody on this machine may write there")
+    #expect(checkup["spool.new"].advice == "chmod o-w \(box.spool)/new")
+    #expect(checkup["spool.tmp"].state == "warning")
+    #expect(
+      checkup["spool.tmp"].message
+        == "mode 770, nobody:nogroup: what members of the group put there, the agent may not be able to read"
+    )
+    #expect(checkup["spool.tmp"].advice == "chmod g+s \(box.spool)/tmp")
+    // Root tries it as whom it belongs to.
+    #expect(
+      checkup["spool.rights"].message
+        == "nobody, whose it is, may write, rename and remove files")
+    chown(box.spool + "/failed", 0, 0)
+    let closed = try box.checkup(gateway.port)
+    #expect(closed.status == 77)
+    #expect(
+      closed["spool.rights"].message
+        == "nobody, whose it is, cannot make a file in failed/: Permission denied")
+    #expect(
+      closed["spool.rights"].advice
+        == "give that user the right to write to the spool and all its directories")
+  }
+
+  @Test func `somebody else than the agent's user is told that it is not he`() throws {
+    try #require(geteuid() == 0, "who else could be somebody else")
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    for name in ["", "/new", "/tmp", "/failed"] { chmod(box.spool + name, 0o777) }
+    let key = box.path + "/client.key"
+    try FileManager.default.copyItem(atPath: Certificates.path("client.key"), toPath: key)
+    chmod(key, 0o644)
+    let stranger = try box.checkup(gateway.port, asNobody: true, ["key=" + key])
+    #expect(stranger["spool.rights"].state == "warning")
+    #expect(
+      stranger["spool.rights"].message
+        == "nobody may write, rename and remove files; it belongs to another, who is the agent most likely"
+    )
+    for name in ["", "/new", "/tmp", "/failed"] { chmod(box.spool + name, 0o755) }
+    chmod(key, 0o600)
+    let closed = try box.checkup(gateway.port, asNobody: true, ["key=" + key])
+    #expect(closed.status == 77)
+    #expect(
+      closed["spool.rights"].message == "nobody cannot make a file in tmp/: Permission denied")
+    #expect(closed["certificate.key"].message.contains("may not be read by this user (uid 65534)"))
+    #expect(
+      closed["certificate.key"].advice.hasSuffix(
+        "What the service manager reads for the agent, root may check."))
+  }
+
+  @Test(arguments: Disk.Resource.allCases)
+  func `a disk that is full, in memory or read-only is told`(resource: Disk.Resource) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let disk = try Disk(under: box, "size=4m,nr_inodes=500")
+    defer { disk.end() }
+    let memory = try box.checkup(gateway.port)
+    #expect(memory.status == 0)
+    #expect(memory["spool.room"].state == "warning")
+    #expect(
+      memory["spool.room"].message.wholeMatch(
+        of:
+          #/tmpfs, 4\.\d MB and \d+ inodes free; what is there does not survive a power cut or a restart/#
+      ) != nil, "\(memory["spool.room"])")
+    try disk.fill(resource)
+    let full = try box.checkup(gateway.port)
+    #expect(full.status == 74)
+    #expect(full["spool.room"].state == "error")
+    #expect(full["spool.room"].message.hasSuffix(" free: it is full"))
+    #expect(full["spool.room"].advice == "make room: until then nothing new can be put there")
+    #expect(
+      full["spool.rights"].message.hasSuffix(
+        "cannot make a file in tmp/: No space left on device"))
+    disk.makeRoom()
+    disk.isReadOnly = true
+    let closed = try box.checkup(gateway.port)
+    #expect(closed.status == 74)
+    #expect(closed["spool.room"].message == "tmpfs, mounted read-only")
+    #expect(closed["spool.rights"].message.hasSuffix("Read-only file system"))
+    #expect(closed["spool.rights"].advice == "mount it writable")
+  }
+
+  @Test func `little room is warned of, and so is a part on another disk`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let disk = try Disk(under: box, at: "/new", "size=4m")
+    let apart = try box.checkup(gateway.port)
+    disk.end()
+    #expect(apart.status == 78)
+    #expect(
+      apart["spool.new"].message
+        == "it is another file system than tmp/ is: nothing can be renamed into it")
+    let small = try Disk(under: box, "size=4m,nr_inodes=100")
+    defer { small.end() }
+    let low = try box.checkup(gateway.port)
+    #expect(low.status == 0)
+    #expect(low["spool.room"].state == "warning")
+    #expect(low["spool.room"].message.hasSuffix(" inodes free: that is little"))
+  }
+
+  // MARK: - The other directories
+
+  @Test func `what the agent cannot keep or show is told`() throws {
+    try #require(geteuid() == 0, "who else could be closed out")
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    try box.giveAway()
+    mkdir(box.state, 0o700)
+    let closed = try box.checkup(gateway.port)
+    #expect(closed.status == 77)
+    #expect(
+      closed["state.directory"].message
+        == "\(box.state): nobody cannot write there: Permission denied")
+    #expect(
+      closed["state.directory"].advice
+        == "make it a directory that this user may write to, or set state")
+    #expect(closed["state.page"].state == "warning")
+    #expect(closed["state.page"].message.contains("/status: nobody cannot write it: "))
+    chown(box.state, 65534, 65534)
+    try writeFile("no list", to: box.state + "/suppressed")
+    let damaged = try box.checkup(gateway.port, ["recipients=/nowhere"])
+    #expect(damaged.status == 74)
+    #expect(damaged["state.list"].message == "it is damaged")
+    #expect(damaged["recipients.directory"].state == "warning")
+    #expect(damaged["recipients.directory"].message == "/nowhere: No such file or directory")
+    try box.write("# nobody\n", to: "recipients/family")
+    chmod(box.path + "/recipients/family", 0o600)
+    let unread = try box.checkup(gateway.port)["recipients.directory"]
+    #expect(unread.state == "warning")
+    #expect(unread.message.hasSuffix("/recipients, 1 file, of which nobody may not read 1"))
+  }
+
+  // MARK: - The clock
+
+  @Test func `a clock that is not set is told, and nothing is made of dates`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    try box.run([
+      "cc", "-shared", "-fPIC", Build.tools + "/clock.c", "-o", box.path + "/clock.so",
+    ])
+    let environment = ["LD_PRELOAD": box.path + "/clock.so", "CLOCK": "1000000"]
+    let checkup = try box.checkup(gateway.port, environment: environment)
+    #expect(checkup.status == 75)
+    #expect(checkup["clock.time"].state == "error")
+    #expect(
+      checkup["clock.time"].message
+        == "1970-01-12T13:46:40Z is before this program was made: the clock is not set, and every certificate looks too new"
+    )
+    #expect(
+      checkup["clock.time"].advice
+        == "set it (date -s), and have a time service do so: systemctl enable --now systemd-timesyncd"
+    )
+    #expect(checkup["certificate.dates"].state == "skipped")
+    #expect(
+      checkup["certificate.dates"].message == "2020-01-01 to 2099-12-31; the clock is not set")
+    #expect(checkup["gateway.handshake"].state == "error")
+    #expect(checkup["gateway.handshake"].message.contains("is valid only from 2020-01-01"))
+    #expect(
+      checkup["gateway.handshake"].advice.hasPrefix("Is this machine's clock set? It says 1970"))
+  }
+}

@@ -50,6 +50,7 @@ public struct Arguments: ~Copyable {
     }
   }
 
+  @inline(never)
   deinit { table.deallocate() }
 
   /// The next option's number; nil when there are only operands left. What is wrong is said, and thrown.
@@ -91,7 +92,7 @@ public struct Arguments: ~Copyable {
   }
 
   /// The path of the configuration's file.
-  var configPath: UnsafePointer<CChar> { configFile ?? Config.defaultFile.cString }
+  public var configPath: UnsafePointer<CChar> { configFile ?? Config.defaultFile.cString }
 
   /// The configuration: the file, and what was said over it. What is wrong is said, and thrown.
   ///

@@ -12,6 +12,7 @@ struct QueueDrop: ~Copyable {
 
   private init(isJSON: Bool) { self.isJSON = isJSON }
 
+  @inline(never)
   deinit { text.write(to: STDOUT_FILENO) }
 
   @inline(never)

@@ -22,6 +22,7 @@ struct QueueList: ~Copyable {
     self.isJSON = isJSON
   }
 
+  @inline(never)
   deinit { text.write(to: STDOUT_FILENO) }
 
   @inline(never)

@@ -17,6 +17,7 @@ struct QueueRetry: ~Copyable {
     self.isJSON = isJSON
   }
 
+  @inline(never)
   deinit { text.write(to: STDOUT_FILENO) }
 
   @inline(never)

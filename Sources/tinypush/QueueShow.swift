@@ -8,6 +8,7 @@ struct QueueShow: ~Copyable {
   private var text = Text(capacity: 65_536)
   private var shown = 0
 
+  @inline(never)
   deinit { text.write(to: STDOUT_FILENO) }
 
   @inline(never)

@@ -73,7 +73,7 @@ import Testing
   }
 
   /// The keys of the configuration, as the source has them.
-  private static func settings() throws -> Set<String> {
+  static func settings() throws -> Set<String> {
     let source = try String(
       contentsOfFile: Build.package + "/Sources/TinyPush/Agent/Config.swift", encoding: .utf8)
     let names = try #require(source.firstMatch(of: #/static var names:[^{]*\{([^}]*)\}/#)).1

@@ -85,6 +85,86 @@ import Testing
     }
   }
 
+  /// A key with a value that cannot be, and what is said it must be.
+  private static let settings: [(key: String, values: [String], expected: String)] = [
+    (
+      "environment", ["Production", "development", ""], "production, sandbox or local"
+    ),
+    (
+      "gateway", ["", "host:", "host:0", "host:65536", "host:x", "::1", ":2195"],
+      "HOST or HOST:PORT, the port from 1 to 65535, an IPv6 address in brackets"
+    ),
+    (
+      "feedback", ["", "host:apns", "[::1]:", "a:b:1"],
+      "HOST or HOST:PORT, the port from 1 to 65535, an IPv6 address in brackets"
+    ),
+    ("certificate", [""], "a path"), ("key", [""], "a path"), ("ca", [""], "a path"),
+    ("spool", [""], "a path"), ("state", [""], "a path"), ("status", [""], "a path"),
+    ("recipients", [""], "a path"),
+    ("default-language", ["", "french language", "-"], "a language, such as en or fr-CA"),
+    ("format", ["3", "-1", "two", "02x", ""], "2, 1 or 0"),
+    (
+      "payload-limit", ["15", "4097", "5K", "1M", "2048 bytes", ""],
+      "a size from 16 to 4096 bytes (256, 2048 or 4096 by the age of the gateway)"
+    ),
+    ("linger", ["20", "61s", "2m", "-1ms", ""], time),
+    ("settle", ["10", "61m", "1d", "soon"], time), ("settle", ["0ms", "99ms"], "at least 100ms"),
+    ("ttl", ["3600", "1w", "999999d", ""], time),
+    ("confirm", ["never", "yes", ""], "drain, barrier or settle"),
+    ("barrier-interval", ["60", "25h", "2d"], time),
+    ("uncertain", ["repeat", ""], "resend or drop"),
+    ("window", ["15", "65537", "8K", "-1", "many", ""], "a number from 16 to 65536"),
+    ("rescan", ["15", "25h"], time), ("rescan", ["0s", "999ms"], "at least 1s"),
+    ("connect-timeout", ["10", "11m"], time), ("connect-timeout", ["0s"], "at least 1s"),
+    ("feedback-timeout", ["60", "61m"], time), ("feedback-timeout", ["99ms"], "at least 100ms"),
+    (
+      "failed-limit", ["0", "1000001", "-5", "all", ""],
+      "a number of files from 1 to 1000000"
+    ),
+  ]
+  private static let time =
+    "a time with its unit, such as 20ms, 10s, 5m, 2h or 1d, and not too long"
+  /// Whatever stands there may be meant.
+  private static let free: Set = ["key-password", "alpn"]
+
+  @Test func `each key is told where it is wrong: line, key, type and range`() throws {
+    let box = try Box()
+    defer { box.end() }
+    #expect(try Set(Self.settings.map(\.key)).union(Self.free) == ManualTests.settings())
+    for (key, values, expected) in Self.settings {
+      for value in values {
+        let path = try box.write("# one\n\n\(key) = \(value)\n", to: "tinypush.conf")
+        let ended = try box.tinypush("check", "--config", path)
+        #expect(ended.status == 78)
+        #expect(
+          ended.errors == "tinypush check: \(path):3: \(key) must be \(expected)\n", "\(value)")
+        #expect(ended.output == "")
+      }
+    }
+  }
+
+  @Test func `each key is the one that was meant by a slip of it`() throws {
+    let box = try Box()
+    defer { box.end() }
+    for key in try ManualTests.settings().sorted() {
+      let second = key.index(after: key.startIndex)
+      let slips = [
+        key + "s", key.capitalized, key.replacingOccurrences(of: "-", with: "_"),
+        String(key.suffix(from: second).prefix(1)) + key.prefix(1) + key.dropFirst(2),
+      ]
+      for slip in slips where slip != key {
+        // Of a short one little is left.
+        if key.count < 4, slip != key + "s" { continue }
+        let path = try box.write("\(slip) = 1\n", to: "tinypush.conf")
+        let ended = try box.tinypush("check", "--config", path)
+        #expect(ended.status == 78)
+        #expect(
+          ended.errors
+            == "tinypush check: \(path):1: no such key: \(slip); did you mean \(key)?\n")
+      }
+    }
+  }
+
   @Test func `the command line goes over the config file`() throws {
     let box = try Box()
     defer { box.end() }

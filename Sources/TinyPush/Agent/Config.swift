@@ -32,7 +32,12 @@ public struct Config: ~Copyable {
 
   public static let defaultFile: StaticString = "/etc/tinypush/tinypush.conf"
 
+  @inline(never)
   public init() {}
+
+  // Commands that fail for many reasons destroy it in many places.
+  @inline(never)
+  deinit {}
 
   public enum Key: Int {
     case environment, gateway, feedback, certificate, key, keyPassword, ca, alpn, spool, state,
@@ -210,8 +215,22 @@ public struct Config: ~Copyable {
     return path.cString()
   }
 
+  /// `HOST` or `HOST:PORT`, an address with colons in brackets.
   private static func address(_ value: Span<UInt8>) throws(Problem) -> CString {
-    guard value.count > 0, value.count < 260 else { throw .value("HOST or HOST:PORT") }
+    var host = value.count
+    var colons = 0
+    for index in value.indices {
+      if value[index] == 0x5D { colons = 0 }
+      guard value[index] == 0x3A else { continue }
+      colons += 1
+      host = index
+    }
+    let isBare = colons == 0
+    if isBare { host = value.count }
+    let port = isBare ? 1 : number(value.extracting(host + 1..<value.count)) ?? 0
+    guard host > 0, value.count < 260, colons < 2, port > 0, port < 65_536 else {
+      throw .value("HOST or HOST:PORT, the port from 1 to 65535, an IPv6 address in brackets")
+    }
     return CString(value)
   }
 

@@ -51,6 +51,7 @@ public struct SuppressionMerge: ~Copyable {
     run = FixedBuffer(capacity: runMax)
   }
 
+  @inline(never)
   deinit {}
 
   // MARK: - Changes

@@ -5,7 +5,9 @@ extension Checkup {
   /// A gateway that refuses our certificate in TLS 1.3 does so after the handshake: so long its first words are waited for.
   private static var refusalMs: UInt64 { 300 }
   /// The gateway's answer is waited for so long.
-  private static var answerMs: UInt64 { 5000 }
+  private static func answerSeconds(_ timeout: Duration) -> UInt64 {
+    min(timeout.milliseconds / 1000, 5)
+  }
   /// Servers renew their certificates at the last moment, but not at the very last.
   private static var peerWarningDays: Int64 { 7 }
 
@@ -93,17 +95,11 @@ extension Checkup {
     }
     report.message.append(": ")
     report.message.append(cString: gai_strerror(failure))
-    switch failure {
-    case EAI_AGAIN:
-      report.advice.append("is there a network, and a name server? See /etc/resolv.conf")
-    case EAI_SERVICE:
-      report.message.append(": ")
-      report.message.append(printable: connection.port.span)
-      report.advice.append("a port is a number up to 65535")
-    default: report.advice.append("is the name right, and is there a network?")
-    }
-    let status: ExitStatus = failure == EAI_SERVICE ? .config : .unavailable
-    report.say("name", isGateway ? .wrong(status) : .warning)
+    report.advice.append(
+      failure == EAI_AGAIN
+        ? "is there a network, and a name server? See /etc/resolv.conf"
+        : "is the name right, and is there a network?")
+    report.say("name", isGateway ? .wrong(.unavailable) : .warning)
     return addresses
   }
 
@@ -226,8 +222,9 @@ extension Checkup {
     let since = Clock.now()
     let written = connection.write(room.looseSpan(0..<end))
     guard written >= 0 else { return sayFailure(connection, "answer") }
-    let limit = min(Self.answerMs, config.pointee.connectTimeout.milliseconds)
-    let heard = hear(&connection, epoll, room, &reader, limit)
+    let heard = hear(
+      &connection, epoll, room, &reader,
+      Self.answerSeconds(config.pointee.connectTimeout) * 1000)
     sayHeard(heard, since.until(Clock.now()).milliseconds, asked: Self.identifier)
   }
 
@@ -276,8 +273,8 @@ extension Checkup {
     switch heard {
     case .nothing:
       report.message.append("none to a frame that it must refuse, within ")
-      report.message.append(milliseconds)
-      report.message.append(" ms")
+      report.message.append(Self.answerSeconds(config.pointee.connectTimeout))
+      report.message.append(" s")
       report.advice.append(unproved)
       report.say("answer", .warning)
     case .ended:
@@ -318,7 +315,7 @@ extension Checkup {
         report.advice.append("it cannot say which one it refuses: what it refuses is sent again")
         return report.say("answer", .warning)
       }
-      report.say("answer", .well, " to a frame that it must refuse")
+      report.say("answer", .well, ", to a frame that it must refuse")
     }
   }
 }

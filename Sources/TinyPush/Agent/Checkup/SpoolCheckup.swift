@@ -124,6 +124,9 @@ extension Checkup {
       report.message.append(
         ": what members of the group put there, the agent may not be able to read")
       change = "g+s"
+    } else if isDropBox, mode & 0o1000 != 0, file.st_uid != user.id {
+      report.message.append(": the agent cannot remove what others put there")
+      change = "-t"
     }
     guard let change else { return report.say(name) }
     report.advice.append("chmod ")

@@ -1,6 +1,6 @@
 # TinyPush's build. `make` alone says what there is to make.
 #
-# Builds of the product, each at build/NAME/tinypush:
+# Builds of the product, each at build/NAME/tinypush, and beside it tinypush-sandbox:
 #   amd64 arm64 armhf              Embedded Swift; this machine's own Debian, or Debian 12 for another architecture
 #   debian13-amd64 and so on       Embedded Swift, for Debian 13 (mbedTLS 3.6, TLS 1.3)
 #   static-amd64 and so on         as the first, but with mbedTLS and inih in it: one file that needs nothing but glibc 2.34
@@ -12,7 +12,9 @@ ARCH ?= $(HOST)
 BOARDS := amd64 arm64 armhf
 BUILDS := $(BOARDS) $(BOARDS:%=debian13-%) $(BOARDS:%=static-%)
 FOREIGN := $(filter-out $(HOST),$(BUILDS))
-TESTED := $(BOARDS) debian13-$(HOST)
+TESTED := armhf arm64 amd64 debian13-$(HOST) ordinary
+# The programs of some of the builds.
+programs = $(foreach name,$1,build/$(name)/tinypush build/$(name)/tinypush-sandbox)
 
 SWIFT := swift
 SWIFT_MINIMUM := 6.2
@@ -20,7 +22,8 @@ SWIFT_MINIMUM := 6.2
 # Debian packages: what the product needs, the machine that builds it, and what tests and measures it.
 LIBRARIES := libc6-dev libinih-dev libmbedtls-dev
 BUILD_NEEDS := $(LIBRARIES) g++
-TEST_NEEDS := binutils lintian mandoc openssl procps python3 qemu-user-static systemd zsh
+TEST_NEEDS := binutils inotify-tools jq lintian mandoc nodejs openssl procps python3 python3-jinja2 python3-prometheus-client \
+  python3-yaml qemu-user-static systemd tmux zsh
 BENCH_NEEDS := gcc libc6-dev libssl-dev python3 valgrind
 
 MAKEFLAGS += --no-builtin-rules
@@ -41,35 +44,42 @@ deps: ## install the Debian packages that a build on this machine lacks
 	@board/need $(BUILD_NEEDS)
 
 .PHONY: build
-build: build/$(ARCH)/tinypush ## build tinypush for this machine, or for ARCH=amd64|arm64|armhf
-	@ls -l $<
+build: $(call programs,$(ARCH)) ## build tinypush for this machine, or for ARCH=amd64|arm64|armhf
+	@ls -l $^
 
 .PHONY: board
-board: $(BOARDS:%=build/%/tinypush) ## build tinypush for all boards: amd64, arm64 and armhf
+board: $(call programs,$(BOARDS)) ## build tinypush for all boards: amd64, arm64 and armhf
 	@ls -l $^
 
 .PHONY: deb
-deb: $(BOARDS:%=build/%/tinypush) ## build Debian packages for all boards, in build/packages
-	@for architecture in $(BOARDS); do board/deb $$architecture build/packages || exit; done
+deb: $(call programs,$(BOARDS)) ## build Debian packages for all boards, in build/packages
+	@for architecture in $(BOARDS); do for package in tinypush tinypush-sandbox; do \
+	  board/deb $$package $$architecture build/packages || exit; \
+	done; done
 
 .PHONY: static
 static: $(BOARDS:%=build/static-%/tinypush) ## build one file for each board that needs no libraries but glibc, for scp
 	@ls -l $^
 
 .PHONY: demo
-demo: build/$(HOST)/tinypush ## send notifications to a sandbox on this machine, and show them arrive
+demo: $(call programs,$(HOST)) ## send notifications to a sandbox on this machine, and show them arrive
 	@board/demo $<
 
 .PHONY: test
-test: lint ordinary $(TESTED:%=build/%/tinypush) ## build everything, run all tests and lint
+test: lint ## build everything, run all tests and lint
 	@board/need $(TEST_NEEDS)
-	$(SWIFT) build --build-tests
+	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target $(call programs,$(TESTED)) build/promtool tests
 	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 900 $(SWIFT) test --skip-build --disable-xctest
+
+# The compiler optimises with one thread, so several builds go on at a time; the last one uses all that there are.
+.PHONY: tests
+tests: deps
+	$(SWIFT) build --build-tests
 
 .PHONY: debtest
 debtest: deb ## install, use and remove the package in a clean Debian 12, and in one that systemd runs (as root)
 	@board/need mmdebstrap systemd-container
-	Tests/Packages/test build/packages/tinypush_*_$(HOST).deb
+	Tests/Packages/test build/packages/tinypush_*_$(HOST).deb build/packages/tinypush-sandbox_*_$(HOST).deb
 
 .PHONY: lint
 lint: deps build/debian13-$(HOST)/root ## check the formatting, and compile the C with all warnings
@@ -83,8 +93,13 @@ bench: build/$(HOST)/tinypush build/$(HOST)/passes ## measure, against a C progr
 	@board/need $(BENCH_NEEDS)
 	Tests/Benchmarks/bench $<
 
+.PHONY: flash
+flash: build/$(HOST)/tinypush ## measure what a delivered alert writes to an ext4 on a loop device (as root; a quarter of an hour)
+	@board/need e2fsprogs mount openssl python3
+	Tests/Benchmarks/flash $<
+
 .PHONY: faults
-faults: build/$(HOST)/tinypush ## let gateways fail in every way, and show what is lost (nothing), repeated and waited for
+faults: $(call programs,$(HOST)) ## let gateways fail in every way, and show what is lost (nothing), repeated and waited for
 	@board/need openssl python3
 	Tests/Benchmarks/faults
 
@@ -107,12 +122,12 @@ clean: ## remove everything that was built
 
 # --- the builds ---
 
-.PHONY: ordinary
-ordinary: deps
-	@echo 'Building build/ordinary/tinypush'
-	@$(SWIFT) build --configuration release --product tinypush --scratch-path .build-ordinary
+build/ordinary/%: always | deps
+	@echo 'Building $@'
+	@$(SWIFT) build --configuration release --product $* --scratch-path .build-ordinary
 	@mkdir -p build/ordinary
-	@install -C .build-ordinary/release/tinypush build/ordinary/tinypush
+	@install -C .build-ordinary/release/$* $@
+build/ordinary/tinypush-sandbox: | build/ordinary/tinypush
 
 # The triples are those that have an Embedded standard library; the toolsets turn them into Debian's. All code is
 # optimised together when it is linked, which makes the product a quarter smaller. No path of this machine goes into it.
@@ -146,6 +161,8 @@ define embedded
 endef
 $(BUILDS:%=build/%/tinypush): build/%/tinypush: always | deps
 	$(embedded)
+$(BUILDS:%=build/%/tinypush-sandbox): build/%/tinypush-sandbox: always | build/%/tinypush
+	$(embedded)
 build/%/passes: always | deps
 	$(embedded)
 build/%/judge: always | deps
@@ -164,6 +181,13 @@ build/debian13-%/root:
 	@board/root trixie $* $@ $(LIBRARIES)
 build/%/root:
 	@board/root bookworm $* $@ $(LIBRARIES)
+
+# Prometheus' own judge of metrics, without the rest of its package.
+build/promtool: | deps
+	@echo 'Fetching promtool'
+	@rm -rf $@.part && mkdir -p $@.part && cd $@.part && apt-get -qq -o APT::Sandbox::User= download prometheus && \
+	  dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool
+	@mv $@.part/usr/bin/promtool $@ && rm -r $@.part
 
 .PHONY: always
 always:

@@ -12,6 +12,7 @@ let package = Package(
   name: "TinyPush",
   products: [
     .executable(name: "tinypush", targets: ["tinypush"]),
+    .executable(name: "tinypush-sandbox", targets: ["tinypush-sandbox"]),
     .library(name: "TinyPush", targets: ["TinyPush"]),
   ],
   targets: [
@@ -25,8 +26,14 @@ let package = Package(
     .target(
       name: "TinyPushSandbox", dependencies: ["TinyPush", "CMbed", "CLinux"],
       swiftSettings: lifetimes),
+    .target(
+      name: "CommandArguments", dependencies: ["TinyPush", "CLinux"], swiftSettings: lifetimes),
     .executableTarget(
-      name: "tinypush", dependencies: ["TinyPush", "TinyPushSandbox", "CMbed", "CLinux"],
+      name: "tinypush", dependencies: ["TinyPush", "CommandArguments", "CMbed", "CLinux"],
+      swiftSettings: lifetimes),
+    .executableTarget(
+      name: "tinypush-sandbox",
+      dependencies: ["TinyPush", "TinyPushSandbox", "CommandArguments", "CLinux"],
       swiftSettings: lifetimes),
     .target(
       name: "Simulation", dependencies: ["TinyPush"], path: "Tests/Simulation",

@@ -38,17 +38,10 @@ public struct Text: ~Copyable {
     count += 1
   }
 
+  /// A literal ends with a NUL, and so its place is enough to pass: the program has hundreds of such calls.
   @inline(__always)
   public mutating func append(_ text: StaticString) {
-    append(literal: text.utf8Start)
-  }
-
-  /// A literal by its address alone, which makes the many calls small: a NUL is behind each.
-  @inline(never)
-  public mutating func append(literal: UnsafePointer<UInt8>) {
-    var count = 0
-    while literal[count] != 0 { count += 1 }
-    append(bytes: Span(_unsafeStart: literal, count: count))
+    append(terminated: text.utf8Start)
   }
 
   @inline(never)
@@ -71,13 +64,17 @@ public struct Text: ~Copyable {
   }
 
   /// A NUL-terminated string of C's; nothing for nil.
-  @inline(never)
   public mutating func append(cString: UnsafePointer<CChar>?) {
-    guard var next = cString else { return }
-    while next.pointee != 0 {
-      append(byte: UInt8(bitPattern: next.pointee))
-      next += 1
-    }
+    guard let cString else { return }
+    append(terminated: UnsafeRawPointer(cString).assumingMemoryBound(to: UInt8.self))
+  }
+
+  /// The bytes up to a NUL.
+  @inline(never)
+  mutating func append(terminated bytes: UnsafePointer<UInt8>) {
+    var length = 0
+    while bytes[length] != 0 { length += 1 }
+    append(bytes: Span(_unsafeStart: bytes, count: length))
   }
 
   /// In decimal, with at least `digits` digits.
@@ -98,6 +95,25 @@ public struct Text: ~Copyable {
       length += 1
     }
     for index in 0..<length { append(byte: reversed[length - 1 - index]) }
+  }
+
+  /// A length of time, in whole seconds, minutes, hours or days: `40 s`, `12 min`, `6 h`, `3 days`.
+  @inline(never)
+  public mutating func append(rounded duration: Duration) {
+    let seconds = duration.milliseconds / 1000
+    if seconds < 120 {
+      append(seconds)
+      append(" s")
+    } else if seconds < 7200 {
+      append(seconds / 60)
+      append(" min")
+    } else if seconds < 172_800 {
+      append(seconds / 3600)
+      append(" h")
+    } else {
+      append(seconds / 86_400)
+      append(" days")
+    }
   }
 
   /// In hexadecimal, two lower-case digits a byte.

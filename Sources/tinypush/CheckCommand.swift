@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 
 /// `tinypush check`: look at notification files as the agent would, or at everything that the agent needs.

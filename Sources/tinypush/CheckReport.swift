@@ -32,6 +32,7 @@ struct CheckReport: ~Copyable {
     progress = ProgressBar(isWanted: true)
   }
 
+  @inline(never)
   deinit {}
 
   @inline(never)

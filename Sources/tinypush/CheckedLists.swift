@@ -27,6 +27,7 @@ struct CheckedLists: ~Copyable {
     self.directory = directory
   }
 
+  @inline(never)
   deinit {}
 
   /// Whether a path leads to a file in the directory.

@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 
 /// `tinypush queue drop`: files leave the spool.
@@ -11,6 +12,7 @@ struct QueueDrop: ~Copyable {
 
   private init(isJSON: Bool) { self.isJSON = isJSON }
 
+  @inline(never)
   deinit { text.write(to: STDOUT_FILENO) }
 
   @inline(never)

@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 
 /// `tinypush queue list`: a line for each file in the spool.
@@ -21,6 +22,7 @@ struct QueueList: ~Copyable {
     self.isJSON = isJSON
   }
 
+  @inline(never)
   deinit { text.write(to: STDOUT_FILENO) }
 
   @inline(never)

@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 
 /// `tinypush queue retry`: what was refused is sent again.
@@ -16,6 +17,7 @@ struct QueueRetry: ~Copyable {
     self.isJSON = isJSON
   }
 
+  @inline(never)
   deinit { text.write(to: STDOUT_FILENO) }
 
   @inline(never)

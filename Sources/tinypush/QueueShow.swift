@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 
 /// `tinypush queue show`: what is in files of the spool, such that a terminal takes it for nothing else.
@@ -7,6 +8,7 @@ struct QueueShow: ~Copyable {
   private var text = Text(capacity: 65_536)
   private var shown = 0
 
+  @inline(never)
   deinit { text.write(to: STDOUT_FILENO) }
 
   @inline(never)

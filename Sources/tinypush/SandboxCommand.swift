@@ -1,129 +1,43 @@
 import CLinux
 import TinyPush
-import TinyPushSandbox
 
-/// `tinypush sandbox`: a gateway and a feedback service on this machine.
+/// `tinypush sandbox`: a program of its own beside this one, which a board that only delivers does without.
 enum SandboxCommand {
-  static let usage: StaticString = """
-    Usage: tinypush sandbox [OPTION]...
-           tinypush sandbox device VERB [NAME] [OPTION]...
-    Runs a push gateway and a feedback service on this machine, for trying and testing, and
-    devices that they know; `tinypush sandbox device --help` tells of those.
-
-      --dir DIR             where its certificates, config and spool are kept, and made
-                            at the first start (tinypush-sandbox)
-      --port N              the gateway's port (2195); 0: any that is free
-      --feedback-port N     the feedback service's port (one above the gateway's)
-      --json                say what happens as JSON Lines
-      --quiet               say only the sums at the end
-      --payload-limit N     refuse larger payloads with status 7 (2048 bytes)
-      --invalid TOKEN       refuse this device token with status 8, as is done with 64
-                            zeros; may be given up to 64 times
-      --any-token           take every other token for that of a device that is there
-      --fault WHAT@WHEN     do something wrong on purpose; may be given up to 64 times
-      --seed N              what the faults by chance depend on
-      --help                print this
-
-    The first start makes DIR/tinypush.conf for `tinypush run --config`, and a device, phone,
-    to which goes what names nobody. Lines of UNIXSECONDS HEXTOKEN in DIR/feedback are what
-    the feedback service tells next.
-
-    WHAT goes wrong is one of these. +TIME behind it, such as +5s, puts it off.
-      status=N              refuse the notification with this status (0 to 255), close
-      shutdown              name it as the last one accepted, with status 10, and close
-      close                 close without a word
-      reset                 break off by a TCP reset
-      stall                 neither read nor say anything more, and do not close
-      garbage[=SIZE]        send bytes that are no answer (64; 100K, 4M), and close
-    All but status=N accept the notification. What comes behind it is discarded.
-    WHEN is one of these:
-      N                     at the Nth notification since the start, once
-      TOKEN                 at each notification to this device token
-      N%                    at any notification, by chance (0.0001% to 100%)
-      TIME                  so long after the start (500ms, 30s), once, on all connections
-                            there are, or on the next one; status=N at the next notification
-
-    """
-
+  /// Becomes that program, with the same process ID and arguments; returns only if it cannot.
   static func run(
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
-    if count > 1, let word = values[1], CString.span(word).equals("device") {
-      return DeviceCommand.run(count - 1, values + 1)
-    }
-    let options: InlineArray<10, Option> = [
-      Option("dir", .required), Option("port", .required), Option("feedback-port", .required),
-      Option("json"), Option("quiet"), Option("payload-limit", .required),
-      Option("invalid", .required), Option("fault", .required), Option("seed", .required),
-      Option("any-token"),
-    ]
-    var arguments = Arguments("sandbox", count, values, options: options.span, usage: usage)
-    var sandbox = SandboxOptions(directory: ("tinypush-sandbox" as StaticString).cString)
-    var feedbackPort: UInt16?
-    do throws(ExitStatus) {
-      while let option = try arguments.next() {
-        switch option {
-        case 0: sandbox.directory = clinux_option_argument()
-        case 1: sandbox.port = UInt16(try number("--port", 0...65_535, arguments))
-        case 2: feedbackPort = UInt16(try number("--feedback-port", 0...65_535, arguments))
-        case 3: sandbox.isJSON = true
-        case 4: sandbox.isQuiet = true
-        case 5:
-          sandbox.payloadLimit = try number(
-            "--payload-limit", 1...SandboxOptions.payloadLimitMax, arguments)
-        case 6:
-          guard let token = DeviceToken(hex: arguments.value()) else {
-            throw arguments.fail(
-              .usage, "--invalid needs a device token of 64 hex digits, not ", arguments.value())
-          }
-          guard sandbox.invalidTokens.add(token) else {
-            throw arguments.fail(
-              .usage, "--invalid is given too often: one too many is ", arguments.value())
-          }
-        case 7:
-          guard sandbox.faults.add(try fault(arguments)) else {
-            throw arguments.fail(
-              .usage, "--fault is given too often: one too many is ", arguments.value())
-          }
-        case 8: sandbox.seed = UInt64(try number("--seed", 0...999_999_999, arguments))
-        default: sandbox.isAnyToken = true
-        }
-      }
-      if let operand = arguments.operand(0) {
-        throw arguments.fail(.usage, "takes no operands, but was given ", CString.span(operand))
-      }
-    } catch {
-      return error.rawValue
-    }
-    sandbox.feedbackPort =
-      feedbackPort ?? (sandbox.port == 0 || sandbox.port == 65_535 ? 0 : sandbox.port + 1)
-    return Sandbox.run(sandbox)
+    let link: StaticString = "/proc/self/exe"
+    let own = FixedBuffer<UInt8>(capacity: Int(PATH_MAX))
+    var end = readlink(link.cString, own.room().baseAddress!, own.capacity)
+    guard end > 0 else { return fail(link.span, clinux_errno()) }
+    while own[end - 1] != 0x2F { end -= 1 }
+    var path = Text(capacity: own.capacity + 32)
+    path.append(own, count: end)
+    path.append("tinypush-sandbox")
+    // From how this one was called it can tell how an agent is.
+    var name = Text(capacity: own.capacity)
+    name.append(cString: clinux_arguments()[0])
+    name.append("-sandbox")
+    let program = path.cString()
+    let called = name.cString()
+    values[0] = UnsafeMutablePointer(mutating: called.pointer)
+    execv(program.pointer, values)
+    return fail(program.span, clinux_errno())
   }
 
-  private static func fault(_ arguments: borrowing Arguments) throws(ExitStatus) -> Fault {
-    do throws(Fault.Problem) {
-      return try Fault(arguments.value())
-    } catch {
-      var text = Text()
-      text.append("--fault ")
-      error.describe(arguments.value(), in: &text)
-      throw arguments.fail(.usage, text)
+  private static func fail(_ path: Span<UInt8>, _ error: Int32) -> Int32 {
+    var text = Text(capacity: 8192)
+    text.append("tinypush sandbox: ")
+    text.append(printable: path)
+    text.append(": ")
+    text.append(cString: clinux_error_text(error))
+    if error == ENOENT {
+      text.append(
+        "\nIt is a program of its own: install the package tinypush-sandbox, or put it there.")
     }
-  }
-
-  private static func number(
-    _ option: StaticString, _ range: ClosedRange<Int>, _ arguments: borrowing Arguments
-  ) throws(ExitStatus) -> Int {
-    let number = Config.number(arguments.value())
-    guard let number, number <= UInt64(range.upperBound), range.contains(Int(number)) else {
-      var text = Text()
-      text.append(option)
-      text.append(" needs a number from ")
-      text.append(range.lowerBound)
-      text.append(" to ")
-      text.append(range.upperBound)
-      throw arguments.fail(.usage, text)
-    }
-    return Int(number)
+    text.append("\n")
+    text.write(to: STDERR_FILENO)
+    return ExitStatus.unavailable.rawValue
   }
 }

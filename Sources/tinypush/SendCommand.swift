@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 
 /// `tinypush send`: put notifications into the spool, whether the agent runs or not.

@@ -50,6 +50,7 @@ struct SourceText: ~Copyable {
     isWhole = true
   }
 
+  @inline(never)
   deinit { close(descriptor) }
 
   var text: Span<UInt8> {

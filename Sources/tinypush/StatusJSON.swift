@@ -7,11 +7,11 @@ enum StatusJSON {
   static func write(_ page: borrowing StatusPage, in text: inout Text) {
     let now = Clock.now()
     var members = JSONMembers()
-    var word = Text(capacity: 1024)
+    var word = Text(capacity: 1280)
     members.add("state", string: StatusCommand.state(page).span)
-    members.add("pid", number: UInt64(page.processID))
-    members.add("started_at", number: UInt64(page.startedAt))
-    members.add("changed_at", number: UInt64(page.changedAt))
+    members.add("pid", number: UInt64(clamping: page.processID))
+    members.add("started_at", number: UInt64(clamping: page.startedAt))
+    members.add("changed_at", number: UInt64(clamping: page.changedAt))
     page.appendWords(to: &word)
     members.add("detail", string: word.bytes)
     if page.dialInstant > 0, page.link == .down {
@@ -27,7 +27,7 @@ enum StatusJSON {
       members.add("cipher_suite", string: word.bytes)
     }
     if page.certificateEnd > 0 {
-      members.add("certificate_expires_at", number: UInt64(page.certificateEnd))
+      members.add("certificate_expires_at", number: UInt64(clamping: page.certificateEnd))
     }
     members.add("files", number: page.files)
     let isExact: StaticString = page.isFilesExact == 1 ? "true" : "false"
@@ -79,13 +79,13 @@ enum StatusJSON {
   private static func addProblems(
     _ page: borrowing StatusPage, _ members: inout JSONMembers
   ) {
-    var list = Text(capacity: 4096)
+    var list = Text(capacity: 8192)
     for index in page.problems.indices where page.problems[index].count > 0 {
       let problem = page.problems[index]
       var facts = JSONMembers()
-      var message = Text()
+      var message = Text(capacity: 1280)
       problem.append(to: &message)
-      facts.add("time", number: UInt64(problem.time))
+      facts.add("time", number: UInt64(clamping: problem.time))
       facts.add("count", number: UInt64(problem.count))
       let severity: StaticString = problem.isError == 1 ? "error" : "warning"
       facts.add("severity", string: severity.span)

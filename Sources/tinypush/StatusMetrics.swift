@@ -19,12 +19,13 @@ enum StatusMetrics {
     gauge("up", "Whether the agent runs.", 1, &text)
     gauge("connected", "Whether it is connected to the gateway.", page.link == .up ? 1 : 0, &text)
     gauge(
-      "start_time_seconds", "When the agent started, in UNIX seconds.", UInt64(page.startedAt),
+      "start_time_seconds", "When the agent started, in UNIX seconds.",
+      UInt64(clamping: page.startedAt),
       &text)
     if page.certificateEnd > 0 {
       gauge(
         "certificate_expiry_time_seconds", "When the push certificate expires, in UNIX seconds.",
-        UInt64(page.certificateEnd), &text)
+        UInt64(clamping: page.certificateEnd), &text)
     }
     gauge("spool_files", "Files in the spool that are not done with.", page.files, &text)
     gauge("later_files", "Files in the spool whose time has not come.", page.later, &text)

@@ -4,26 +4,27 @@ import TinyPush
 /// The agent's page for a person: once, or over and over on a screen.
 struct StatusScreen: ~Copyable {
   private let terminal: Terminal
+  private let isWatched: Bool
   /// Ends each line.
   private let lineEnd: StaticString
   private var columns: Int?
-  private var line = Text(capacity: 1024)
-  /// The most there has been while it was watched; nil: it is not.
-  private var peaks: (files: UInt64, inFlight: UInt64)?
+  private var line = Text(capacity: 2048)
+  /// The most there has been while it was watched.
+  private var peaks: (files: UInt64, inFlight: UInt64) = (0, 0)
 
   init(to descriptor: Int32, isWatched: Bool = false) {
     terminal = Terminal(descriptor)
+    self.isWatched = isWatched
     // What stood there before is wiped out at the end of each line, and not all of it at once: nothing flickers.
     lineEnd = isWatched ? "\u{1B}[K\r\n" : "\n"
-    if isWatched { peaks = (0, 0) }
   }
 
   deinit {}
 
   @inline(never)
   mutating func show(_ page: borrowing StatusPage, in text: inout Text) {
-    columns = terminal.columns
     let now = Clock.now()
+    if isWatched { columns = terminal.columns }
     showState(page, now, &text)
     end(&text)
     showQueue(page, &text)
@@ -32,18 +33,20 @@ struct StatusScreen: ~Copyable {
     end(&text)
     showTraffic(page, now, &text)
     showProblems(page, &text)
+    showKeys(&text)
   }
 
   /// Why there is no page.
   mutating func explain(
     _ reason: StatusReading.Problem, _ config: borrowing Config, in text: inout Text
   ) {
-    columns = terminal.columns
+    if isWatched { columns = terminal.columns }
     say("not running", .red)
     end(&text)
     line.append("  ")
     StatusCommand.explain(reason, config, in: &line)
-    end(&text)
+    wrap(indent: 2, &text)
+    showKeys(&text)
   }
 
   // MARK: - Parts
@@ -57,14 +60,14 @@ struct StatusScreen: ~Copyable {
       page.link == .up ? .green : page.isAlive ? .yellow : .red)
     if page.isAlive {
       line.append(" for ")
-      StatusCommand.duration(wall - page.changedAt, in: &line)
+      StatusCommand.duration(wall &- page.changedAt, in: &line)
       line.append(", running for ")
-      StatusCommand.duration(wall - page.startedAt, in: &line)
+      StatusCommand.duration(wall &- page.startedAt, in: &line)
     }
     end(&text)
     line.append("  ")
     page.appendWords(to: &line)
-    end(&text)
+    wrap(indent: 2, &text)
     if page.dialInstant > 0, page.link == .down {
       line.append("  next try in ")
       let wait = now.until(Instant(milliseconds: page.dialInstant))
@@ -72,10 +75,10 @@ struct StatusScreen: ~Copyable {
       end(&text)
     }
     if page.certificateEnd > 0 {
-      let days = (page.certificateEnd - wall) / 86_400
+      let days = (page.certificateEnd &- wall) / 86_400
       if days < 30 { terminal.begin(days < 0 ? .red : .yellow, in: &line) }
       line.append(page.certificateEnd < wall ? "  certificate expired " : "  certificate: ")
-      StatusCommand.duration(abs(page.certificateEnd - wall), in: &line)
+      StatusCommand.duration(Int64(clamping: (page.certificateEnd &- wall).magnitude), in: &line)
       line.append(page.certificateEnd < wall ? " ago: renew it" : " left")
       if days >= 0, days < 30 { line.append(": renew it") }
       terminal.end(in: &line)
@@ -86,10 +89,8 @@ struct StatusScreen: ~Copyable {
   }
 
   private mutating func showQueue(_ page: borrowing StatusPage, _ text: inout Text) {
-    if peaks != nil {
-      peaks!.files = max(peaks!.files, page.files)
-      peaks!.inFlight = max(peaks!.inFlight, page.inFlight)
-    }
+    peaks.files = max(peaks.files, page.files)
+    peaks.inFlight = max(peaks.inFlight, page.inFlight)
     label("in the spool")
     number(page.files, 9)
     line.append(page.files == 1 ? " file" : " files")
@@ -99,11 +100,11 @@ struct StatusScreen: ~Copyable {
       line.append(page.later)
       line.append(" for later")
     }
-    bar(page.files, of: peaks?.files)
+    bar(page.files, of: peaks.files)
     end(&text)
     label("in flight")
     number(page.inFlight, 9)
-    bar(page.inFlight, of: peaks?.inFlight)
+    bar(page.inFlight, of: peaks.inFlight)
     end(&text)
   }
 
@@ -163,18 +164,27 @@ struct StatusScreen: ~Copyable {
     for index in page.problems.indices where page.problems[index].count > 0 {
       let problem = page.problems[index]
       line.append("  ")
-      StatusCommand.duration(wall - problem.time, in: &line)
+      StatusCommand.duration(wall &- problem.time, in: &line)
       line.append(" ago")
       pad(to: 16)
       if problem.count > 1 {
         line.append(problem.count)
-        line.append(" times ")
+        line.append(" times: ")
       }
       terminal.begin(problem.isError == 1 ? .red : .yellow, in: &line)
       problem.append(to: &line)
       terminal.end(in: &line)
-      end(&text)
+      wrap(indent: 16, &text)
     }
+  }
+
+  private mutating func showKeys(_ text: inout Text) {
+    guard isWatched else { return }
+    end(&text)
+    terminal.begin(.dim, in: &line)
+    line.append("  q ends it")
+    terminal.end(in: &line)
+    end(&text)
   }
 
   // MARK: - Pieces
@@ -226,7 +236,7 @@ struct StatusScreen: ~Copyable {
   @inline(never)
   private mutating func rate(_ count: UInt64, in seconds: UInt64) {
     var text = Text(capacity: 24)
-    let perHour = count * 36_000 / seconds
+    let perHour = count &* 36_000 / seconds
     let scale: (UInt64, StaticString) =
       perHour >= 36_000 ? (3600, "/s  ") : perHour >= 600 ? (60, "/min") : (1, "/h  ")
     let tenths = perHour / scale.0
@@ -270,10 +280,10 @@ struct StatusScreen: ~Copyable {
   }
 
   /// How much of the most there has been.
-  private mutating func bar(_ value: UInt64, of peak: UInt64?) {
-    guard let peak, peak > 0 else { return }
+  private mutating func bar(_ value: UInt64, of peak: UInt64) {
+    guard isWatched, peak > 0 else { return }
     let width: UInt64 = 30
-    let filled = min((value * width + peak - 1) / peak, width)
+    let filled = min((value &* width &+ peak &- 1) / peak, width)
     pad(to: 46)
     terminal.begin(.green, in: &line)
     for _ in 0..<filled { line.append("█") }
@@ -298,7 +308,7 @@ struct StatusScreen: ~Copyable {
         ? page.traffic.sent(minutesAgo: ago, at: now) : page.traffic.sent(secondsAgo: ago, at: now)
       most = max(most, counts[index])
     }
-    line.append("   ")
+    line.append("  ")
     terminal.begin(.green, in: &line)
     for index in 0..<shown {
       let level = counts[index] == 0 ? 0 : 1 + UInt64(counts[index]) * 6 / UInt64(most)
@@ -308,6 +318,52 @@ struct StatusScreen: ~Copyable {
   }
 
   // MARK: - Lines
+
+  /// Ends the line, and puts what it has no room for on others.
+  @inline(never)
+  private mutating func wrap(indent: Int, _ text: inout Text) {
+    while let columns, indent < columns, Self.width(of: line.bytes) > columns {
+      let place = Self.lineBreak(in: line.bytes, columns: columns, from: indent)
+      var rest = Text(capacity: 2048)
+      for _ in 0..<indent { rest.append(" ") }
+      rest.append(bytes: line.bytes.extracting(place..<line.count))
+      Self.append(line.bytes.extracting(0..<place), columns: columns, to: &text)
+      text.append(lineEnd)
+      swap(&line, &rest)
+    }
+    end(&text)
+  }
+
+  /// Behind the last space within so many columns; or where they end.
+  private static func lineBreak(in line: Span<UInt8>, columns: Int, from indent: Int) -> Int {
+    var width = 0
+    var place = 0
+    var isColour = false
+    for index in line.indices {
+      let byte = line[index]
+      if byte == 0x1B { isColour = true }
+      if !isColour {
+        if width == columns { return place > 0 ? place : index }
+        width += 1
+        if byte == 0x20, width > indent { place = index + 1 }
+      } else if byte == 0x6D {
+        isColour = false
+      }
+    }
+    return line.count
+  }
+
+  /// The columns that a line takes, less its colours.
+  private static func width(of line: Span<UInt8>) -> Int {
+    var width = 0
+    var isColour = false
+    for index in line.indices {
+      if line[index] == 0x1B { isColour = true }
+      if !isColour { width += 1 }
+      if line[index] == 0x6D { isColour = false }
+    }
+    return width
+  }
 
   /// Ends the line.
   private mutating func end(_ text: inout Text) {

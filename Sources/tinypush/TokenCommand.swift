@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 
 /// `tinypush token`: who is not sent to any more, and what is to be changed of that.

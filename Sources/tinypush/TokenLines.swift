@@ -13,6 +13,7 @@ struct TokenLines: ~Copyable {
     self.isJSON = isJSON
   }
 
+  @inline(never)
   deinit { text.write(to: STDOUT_FILENO) }
 
   /// `TIME TOKEN WORDS`, or an object with `token`, `time` (UNIX seconds) and `state`.

@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 
 /// Device tokens as a command is given them: one, or `-` for those on standard input, a line each.

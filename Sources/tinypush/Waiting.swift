@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 
 /// What `tinypush send --wait` says of a file's outcome.

@@ -24,8 +24,10 @@ enum Build {
 
   /// What runs a build, whatever it was built for. One that is missing is an error: nothing is skipped.
   static func command(_ name: String) throws -> [String] {
-    guard FileManager.default.isExecutableFile(atPath: "\(directory)/\(name)/tinypush") else {
-      throw Failure("there is no build/\(name)/tinypush: make test builds it")
+    for program in ["tinypush", "tinypush-sandbox"] {
+      guard FileManager.default.isExecutableFile(atPath: "\(directory)/\(name)/\(program)") else {
+        throw Failure("there is no build/\(name)/\(program): make test builds it")
+      }
     }
     return [package + "/board/run", name]
   }

@@ -42,17 +42,17 @@ import Testing
 
   // MARK: - Manual pages
 
-  /// The part of tinypush(1) that has this title.
-  private func section(_ title: String) throws -> String {
-    let page = try String(contentsOfFile: Build.package + "/board/man/tinypush.1", encoding: .utf8)
-    let parts = page.components(separatedBy: "\n.S")
-    let part = parts.first { $0.hasPrefix("s \(title)\n") || $0.hasPrefix("h \(title)\n") }
-    return try #require(part, "there is no \(title) in tinypush(1)")
+  /// The part of a page that has this title.
+  private func section(_ title: String, of page: String = "tinypush.1") throws -> String {
+    let text = try String(contentsOfFile: "\(Build.package)/board/man/\(page)", encoding: .utf8)
+    let part = text.split(separator: #/\n\.S[hs] /#).first { $0.hasPrefix(title + "\n") }
+    return String(try #require(part, "there is no \(title) in \(page)"))
   }
 
   @Test func `the manual has each command with all of its options, and no other`() throws {
     for command in try Self.commands.get() {
-      let text = try section("tinypush " + command.name)
+      let page = command.words[0] == "sandbox" ? "tinypush-sandbox.1" : "tinypush.1"
+      let text = try section("tinypush " + command.name, of: page)
       let items = text.split(separator: "\n").filter { $0.hasPrefix(".It") }.joined(separator: "\n")
       let found = items.matches(of: #/Fl Fl ([a-z-]+)/#).map { "--" + $0.1 }
       #expect(Set(found) == command.options.subtracting(Self.common), "\(command.name)")

@@ -1,36 +1,37 @@
 import Foundation
 import Testing
 
-/// The Debian packages and what is in them; `make debtest` installs and uses one.
+/// The Debian packages and what is in them; `make debtest` installs and uses them.
 @Suite struct PackageTests {
+  private static let names = ["tinypush", "tinypush-sandbox"]
   private static let boards = ["amd64", "arm64", "armhf"]
 
-  /// Packages whatever is in the box's directory.
-  private func package(_ architecture: String, in box: Box, as name: String = "packages") throws
-    -> String
-  {
+  /// Makes a package, in the box's directory of this name.
+  private func package(
+    _ name: String, _ architecture: String, in box: Box, as directory: String = "packages"
+  ) throws -> String {
     let made = try box.run(
-      [Build.package + "/board/deb", architecture, box.path + "/" + name])
+      [Build.package + "/board/deb", name, architecture, "\(box.path)/\(directory)"])
     guard made.status == 0 else { throw Failure(made.errors) }
     return made.output.trimmingCharacters(in: .newlines)
   }
 
-  @Test(arguments: boards)
-  func `the same input makes the same package`(architecture: String) throws {
+  @Test(arguments: names, boards)
+  func `the same input makes the same package`(name: String, architecture: String) throws {
     let box = try Box()
     defer { box.end() }
-    let first = try package(architecture, in: box)
-    let second = try package(architecture, in: box, as: "again")
+    let first = try package(name, architecture, in: box)
+    let second = try package(name, architecture, in: box, as: "again")
     #expect(FileManager.default.contentsEqual(atPath: first, andPath: second))
   }
 
-  @Test(arguments: boards)
-  func `lintian has nothing to say of a package`(architecture: String) throws {
+  @Test(arguments: names, boards)
+  func `lintian has nothing to say of a package`(name: String, architecture: String) throws {
     let box = try Box()
     defer { box.end() }
+    let file = try package(name, architecture, in: box)
     let lintian = try box.run(
-      ["lintian", "--fail-on", "error,warning", "--allow-root", package(architecture, in: box)],
-      within: 120)
+      ["lintian", "--fail-on", "error,warning", "--allow-root", file], within: 120)
     #expect(lintian.status == 0)
     #expect(lintian.output == "")
   }
@@ -41,13 +42,15 @@ import Testing
     "libmbedtls.so.14": "libmbedtls14", "libmbedx509.so.1": "libmbedx509-1",
   ]
 
-  @Test(arguments: boards)
-  func `a package depends on the libraries that its program needs`(architecture: String) throws {
+  @Test(arguments: names, boards)
+  func `a package depends on the libraries that its program needs`(
+    name: String, architecture: String
+  ) throws {
     let box = try Box()
     defer { box.end() }
-    let file = try package(architecture, in: box)
+    let file = try package(name, architecture, in: box)
     try box.run(["dpkg-deb", "--extract", file, box.path + "/tree"])
-    let program = box.path + "/tree/usr/bin/tinypush"
+    let program = "\(box.path)/tree/usr/bin/\(name)"
     let needed = try box.run(["readelf", "--dynamic", program]).output
       .matches(of: #/\(NEEDED\).*\[(.*)\]/#).map { String($0.1) }
       .filter { !$0.hasPrefix("ld-linux") }
@@ -61,19 +64,25 @@ import Testing
     #expect(versions.max() ?? 0 <= 36)
   }
 
+  /// What is in a package.
+  private func list(_ file: String, in box: Box) throws -> Set<String> {
+    let listed = try box.run(["dpkg-deb", "--contents", file]).output
+    return Set(listed.split(separator: "\n").map { String($0.split(separator: " ").last!) })
+  }
+
   @Test func `a package has what belongs to the program`() throws {
     let box = try Box()
     defer { box.end() }
-    let file = try package(Build.host, in: box)
-    let listed = try box.run(["dpkg-deb", "--contents", file]).output
-    let files = Set(listed.split(separator: "\n").map { String($0.split(separator: " ").last!) })
+    let file = try package("tinypush", Build.host, in: box)
+    let files = try list(file, in: box)
     for name in [
       "etc/tinypush/tinypush.conf", "etc/tinypush/recipients/", "usr/bin/tinypush",
       "usr/lib/sysusers.d/tinypush.conf", "usr/lib/tmpfiles.d/tinypush.conf",
       "usr/share/bash-completion/completions/tinypush", "usr/share/doc/tinypush/README.md.gz",
       "usr/share/doc/tinypush/copyright", "usr/share/man/man1/tinypush.1.gz",
       "usr/share/man/man5/tinypush-notification.5.gz", "usr/share/man/man5/tinypush.conf.5.gz",
-      "usr/share/man/man7/tinypush-protocol.7.gz", "usr/share/man/man8/tinypush.service.8.gz",
+      "usr/share/man/man7/tinypush-protocol.7.gz", "usr/share/man/man7/tinypush-recipes.7.gz",
+      "usr/share/man/man8/tinypush.service.8.gz", "usr/share/doc/tinypush/examples/node-red.json",
       "usr/share/zsh/vendor-completions/_tinypush",
     ] + Self.units.map({ "usr/lib/systemd/system/" + $0 }) {
       #expect(files.contains("./" + name), "\(name)")
@@ -83,6 +92,20 @@ import Testing
     let version = try box.run(["dpkg-deb", "--field", file, "Version"]).output
     let program = try box.tinypush("--version").output
     #expect("tinypush " + version == program)
+  }
+
+  @Test func `the sandbox, which a board can do without, is in a package of its own`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let files = try list(package("tinypush-sandbox", Build.host, in: box), in: box)
+      .filter { !$0.hasSuffix("/") }
+    let expected: Set = [
+      "./usr/bin/tinypush-sandbox", "./usr/share/doc/tinypush-sandbox/changelog.gz",
+      "./usr/share/doc/tinypush-sandbox/copyright", "./usr/share/man/man1/tinypush-sandbox.1.gz",
+    ]
+    #expect(Set(files) == expected)
+    let others = try list(package("tinypush", Build.host, in: box), in: box)
+    #expect(others.isDisjoint(with: expected))
   }
 
   // MARK: - Units

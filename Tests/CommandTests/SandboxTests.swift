@@ -210,6 +210,27 @@ import Testing
     try #expect(!sandbox.events("handshakeRefused").isEmpty)
   }
 
+  // MARK: - A program of its own
+
+  @Test func `where the sandbox is not installed, the command says what to do`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let program = box.path + "/tinypush"
+    try FileManager.default.copyItem(
+      atPath: "\(Build.directory)/\(Build.host)/tinypush", toPath: program)
+    let missing = try box.run([program, "sandbox", "--help"])
+    #expect(missing.status == 69)
+    #expect(missing.output == "")
+    #expect(missing.errors.contains("\(program)-sandbox: No such file or directory"))
+    #expect(missing.errors.contains("install the package tinypush-sandbox"))
+    // Beside it, it is found, and gets all the arguments.
+    try FileManager.default.createSymbolicLink(
+      atPath: program + "-sandbox", withDestinationPath: "/bin/echo")
+    let found = try box.run(
+      [program, "sandbox", "device", "list"], environment: ["PATH": "/nowhere"])
+    #expect(found.output == "device list\n")
+  }
+
   // MARK: - With an agent
 
   @Test func `what send queues is shown as it arrives`() throws {

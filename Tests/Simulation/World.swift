@@ -37,6 +37,15 @@ final class World {
     case overflow
   }
 
+  /// What happens that is worth a line in the log, and when there is time to write what was left out.
+  enum News {
+    case connected
+    case notConnected
+    case ended
+    case report(Report)
+    case rest
+  }
+
   /// The files of the suppression list that the courier has.
   var held: (list: ListFile?, recent: ListFile?)?
 
@@ -63,6 +72,8 @@ final class World {
   var beforeStep: (Word) -> Void = { _ in }
   /// Done as soon as a failure is recorded.
   var onRecord: () -> Void = {}
+  /// Told what the agent would say.
+  var onNews: (News) -> Void = { _ in }
   /// Reorders the names that a scan finds.
   var shuffle: ([String]) -> [String] = { $0 }
   /// The step before.
@@ -118,6 +129,7 @@ final class World {
       let step = courier.next(timeline.time)
       steps += 1
       account()
+      takeReports()
       let word = Word(step)
       trace.note(word.text, at: timeline.elapsed)
       defer { lastWord = word }
@@ -154,12 +166,11 @@ final class World {
       case .sample: sample()
       case .disconnect: hangUp()
       case .wait(let deadline):
-        takeReports()
+        onNews(.rest)
         weigh()
         busy = 0
         guard rest(until: deadline, end: end) else { return }
       case .finish:
-        takeReports()
         isFinished = true
         if openFile != nil { complain("a file is still open at the end") }
       }
@@ -185,6 +196,7 @@ final class World {
     while let report = courier.takeReport() {
       trace.say("  \(report)")
       reports.append(report)
+      onNews(.report(report))
     }
   }
 
@@ -229,7 +241,9 @@ final class World {
       if isUp {
         ledger.connected()
         courier.connected()
+        onNews(.connected)
       } else {
+        onNews(.notConnected)
         courier.disconnected(at: timeline.now, byPeer: false)
       }
     }
@@ -247,6 +261,7 @@ final class World {
     }
     if let end = connection.end {
       hangUp()
+      if courier.isUp { onNews(.ended) }
       trace.note("ended", at: timeline.elapsed)
       ledger.ended(byPeer: end != .timedOut)
       courier.disconnected(at: timeline.now, byPeer: end != .timedOut)

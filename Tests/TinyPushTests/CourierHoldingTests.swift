@@ -137,6 +137,7 @@ func `delivered files that somebody removes or changes make room for others`(isR
   world.canScan = true
   world.run(.seconds(60))
   #expect(world.accepted == [1])
+  #expect(world.counts(.scannable) == 1)
 }
 
 @Test func `that failures can be recorded again is said even when their file is gone by then`() {

@@ -33,9 +33,8 @@ public struct Agent: ~Copyable {
   var isMemoryReturned = true
   /// How long the machine has been suspended since it started.
   var asleep = Clock.asleep()
-  var dialFailures = 0
+  var outage = Outage()
   var isConfigBroken = false
-  var wasUp = false
 
   static let stepsBetweenPolls: UInt32 = 128
   /// After so many connections in a row that could not be made, or that settled nothing, `--once` leaves what is left for
@@ -119,7 +118,9 @@ public struct Agent: ~Copyable {
       // However much there is to do, signals and answers are heard.
       steps &+= 1
       if steps % Self.stepsBetweenPolls == 0 { poll(.zero) }
-      switch courier.next(Clock.time()) {
+      let step = courier.next(Clock.time())
+      takeReports()
+      switch step {
       case .scan:
         noticeSuppression()
         filesFound = spool.scan(&courier)
@@ -153,7 +154,7 @@ public struct Agent: ~Copyable {
         connection.hangUp(epoll: epoll, sayGoodbye: true)
         page.change(.down, words: gateway.span)
       case .wait(let until):
-        takeReports()
+        log.catchUp()
         page.update(courier, filesFound: filesFound)
         progress.show(courier.counters, inFlight: courier.inFlight)
         if let status = shouldGiveUp() { return finish(status) }
@@ -170,12 +171,11 @@ public struct Agent: ~Copyable {
     guard config.courier.isOnce else { return nil }
     if isConfigBroken { return .config }
     if courier.isScanBroken { return .inputOutput }
-    let isHopeless = dialFailures >= Self.dialFailuresMax || courier.failures >= Self.failuresMax
+    let isHopeless = outage.tries >= Self.dialFailuresMax || courier.failures >= Self.failuresMax
     return isHopeless ? .tryLater : nil
   }
 
   private mutating func finish(_ status: ExitStatus) -> ExitStatus {
-    takeReports()
     log.flush()
     connection.hangUp(epoll: epoll, sayGoodbye: true)
     page.update(courier, filesFound: filesFound)

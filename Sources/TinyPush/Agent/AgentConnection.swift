@@ -14,14 +14,13 @@ extension Agent {
     case .failed: dialFailed()
     case .done:
       guard connection.phase == .up else { return }
-      dialFailures = 0
       courier.connected()
       sayConnected()
     }
   }
 
   mutating func dialFailed() {
-    dialFailures += 1
+    outage.failed(at: Clock.now())
     isConfigBroken = connection.isOurFault
     var text = Text()
     text.append("cannot connect to ")
@@ -31,11 +30,22 @@ extension Agent {
     if connection.isClockWrong {
       text.append(" (this machine's clock seems not to be set)")
     }
+    countFiles()
     tell(.down, text.bytes)
-    say(connection.isOurFault ? .error : .warning, text)
+    say(connection.isOurFault ? .error : .warning, text, about: .connection)
     connection.hangUp(epoll: epoll, sayGoodbye: false)
     courier.disconnected(at: Clock.now(), byPeer: false)
   }
+
+  /// While there is no connection nothing is scanned; but whoever looks wants to know what waits. A great many are counted once.
+  private mutating func countFiles() {
+    guard !courier.areFilesKnown, outage.tries == 1 || filesFound < Self.recountedMax else {
+      return
+    }
+    filesFound = spool.count(scratch.room())
+  }
+
+  private static let recountedMax = 100_000
 
   /// Reads all there is before anything else is written: an answer may lie behind a reset.
   mutating func receive() {
@@ -63,7 +73,8 @@ extension Agent {
     courier.disconnected(at: Clock.now(), byPeer: isByPeer)
     guard isNews, !courier.isAwaitingEnd else { return }
     tell(.down, text.bytes)
-    say(.notice, text)
+    say(.notice, text, about: .connection)
+    outage.ended()
   }
 
   mutating func write() {

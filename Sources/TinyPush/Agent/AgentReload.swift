@@ -62,6 +62,7 @@ extension Agent {
     var text = Text(capacity: 2048)
     text.append("the configuration stays as it was: ")
     text.append(message)
-    say(.error, text)
+    page.note(.error, text.bytes)
+    log.write(.error, text)
   }
 }

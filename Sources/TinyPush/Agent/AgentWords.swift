@@ -3,10 +3,16 @@ import CMbed
 
 /// What the agent says: in the log, to the service manager, and on its page.
 extension Agent {
-  /// Says something in the log, and on the page if it is wrong.
-  mutating func say(_ priority: Log.Priority, _ text: borrowing Text) {
+  /// Says something of a topic in the log, and on the page if it is wrong.
+  mutating func say(_ priority: Log.Priority, _ text: borrowing Text, about topic: Log.Topic) {
     page.note(priority, text.bytes)
-    log.write(priority, text)
+    log.write(priority, text, about: topic)
+  }
+
+  /// The same about something that may come and go, see ``LogFolding``.
+  mutating func say(_ priority: Log.Priority, _ text: borrowing Text, about topic: Log.Topic) {
+    page.note(priority, text.bytes)
+    log.write(priority, text, about: topic)
   }
 
   mutating func sayStarted() {
@@ -52,9 +58,8 @@ extension Agent {
     if let version = connection.version, let suite = connection.suite { page.know(version, suite) }
     page.know(certificateEnd: certificateEnd())
     tell(.up, text.bytes)
-    // A reconnect that only an answer brought about is no news.
-    if !wasUp { log.write(.info, text) }
-    wasUp = true
+    guard outage.connected(at: Clock.now(), in: &text) else { return }
+    log.write(.info, text, about: .connection)
   }
 
   /// UNIX seconds: when our certificate expires; 0: nobody knows.
@@ -71,8 +76,8 @@ extension Agent {
     while let report = courier.takeReport() {
       var text = Text()
       let priority = report.describe(in: &text)
-      say(priority, text)
-      if case .cut = report { wasUp = false }
+      say(priority, text, about: report.topic)
+      if report.topic == .connection { outage.ended() }
     }
   }
 

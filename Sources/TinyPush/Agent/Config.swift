@@ -32,7 +32,12 @@ public struct Config: ~Copyable {
 
   public static let defaultFile: StaticString = "/etc/tinypush/tinypush.conf"
 
+  @inline(never)
   public init() {}
+
+  // Commands that fail for many reasons destroy it in many places.
+  @inline(never)
+  deinit {}
 
   public enum Key: Int {
     case environment, gateway, feedback, certificate, key, keyPassword, ca, alpn, spool, state,

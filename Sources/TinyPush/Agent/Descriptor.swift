@@ -30,6 +30,24 @@ struct Descriptor: ~Copyable {
       directory, name.cString, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, error: &error)
   }
 
+  /// A new file. It belongs to whom the directory belongs to, also when root makes it.
+  ///
+  /// - Parameter error: on failure, the errno.
+  static func make(_ directory: Int32, _ name: UnsafePointer<CChar>, error: inout Int32)
+    -> Descriptor?
+  {
+    let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
+    guard let file = Descriptor(directory, name, flags, 0o640, error: &error) else { return nil }
+    file.belong(to: directory)
+    return file
+  }
+
+  /// Makes it, which is new, the directory's owner's, as far as this user can.
+  func belong(to directory: Int32) {
+    var owner = stat()
+    if fstat(directory, &owner) == 0 { _ = fchown(number, owner.st_uid, owner.st_gid) }
+  }
+
   /// Reads from `offset` on as much as there is room for. Returns the bytes read, or -errno.
   static func read(
     _ descriptor: Int32, _ room: UnsafeMutableBufferPointer<UInt8>, at offset: Int64

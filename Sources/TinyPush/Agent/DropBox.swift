@@ -98,6 +98,7 @@ public struct DropBox: ~Copyable {
     self.temporary = temporary
   }
 
+  @inline(never)
   deinit {
     if hasName { unlinkat(root.number, temporary.pointer, 0) }
     clinux_remove_when_ended(-1, nil)

@@ -60,6 +60,7 @@ public struct FeedbackPull: ~Copyable {
     self.config = config
   }
 
+  @inline(never)
   deinit {}
 
   private var directory: Int32 { store.directory.number }

@@ -22,7 +22,9 @@ struct LaterDirectory: ~Copyable {
   private func open(isMade: Bool, error: inout Int32) -> Descriptor? {
     if let directory = Descriptor(root, directory: Self.name, error: &error) { return directory }
     guard isMade, error == ENOENT, mkdirat(root, Self.name.cString, 0o750) == 0 else { return nil }
-    return Descriptor(root, directory: Self.name, error: &error)
+    guard let made = Descriptor(root, directory: Self.name, error: &error) else { return nil }
+    made.belong(to: root)
+    return made
   }
 
   /// Puts a file there, whole or not at all. Its bytes and its name outlive a power cut once the file system is synced.

@@ -1,7 +1,7 @@
 import CLinux
 
 /// The log: a line for a change of state, on standard error. When that is no terminal each line bears its priority
-/// (`<N>`, as the journal reads it), and a line that repeats is counted instead.
+/// (`<N>`, as the journal reads it).
 public struct Log: ~Copyable {
   public enum Priority: UInt8 {
     case error = 3
@@ -11,9 +11,8 @@ public struct Log: ~Copyable {
   }
 
   private let isTerminal: Bool
-  private var last = Text(capacity: 1024)
-  private var repeats: UInt64 = 0
-  private var line = Text(capacity: 1200)
+  private var folding = LogFolding()
+  private var line = Text(capacity: 1300)
 
   public init() {
     isTerminal = isatty(STDERR_FILENO) == 1
@@ -21,35 +20,37 @@ public struct Log: ~Copyable {
 
   deinit {}
 
+  /// Says a line.
   public mutating func write(_ priority: Priority, _ message: borrowing Text) {
-    if last.bytes.equals(message.bytes) {
-      repeats += 1
-      return
-    }
-    flush()
-    emit(priority, message)
-    last.clear()
-    last.append(bytes: message.bytes)
+    emit(priority, message.bytes)
   }
 
   public mutating func write(_ priority: Priority, _ message: StaticString) {
-    var text = Text(capacity: message.utf8CodeUnitCount)
-    text.append(message)
-    write(priority, text)
+    emit(priority, message.span)
   }
 
-  /// Says how often the last line was repeated, if it was.
+  /// Says a line about something that may come and go, or counts it: see ``LogFolding``.
+  public mutating func write(_ priority: Priority, _ message: borrowing Text, about topic: Topic) {
+    guard folding.take(priority, message.bytes, about: topic, at: Clock.now()) else { return }
+    emit(priority, folding.line.looseBytes)
+  }
+
+  /// Says what was only counted and is due, when the agent is awake anyway.
+  public mutating func catchUp() {
+    guard folding.hasKept else { return }
+    while let priority = folding.takeKept(at: Clock.now()) {
+      emit(priority, folding.line.looseBytes)
+    }
+  }
+
+  /// Says everything that was only counted.
   public mutating func flush() {
-    guard repeats > 0 else { return }
-    var text = Text(capacity: 64)
-    text.append("(the same ")
-    text.append(repeats)
-    text.append(repeats == 1 ? " more time)" : " more times)")
-    repeats = 0
-    emit(.info, text)
+    while let priority = folding.takeKept(at: Clock.now(), isLast: true) {
+      emit(priority, folding.line.looseBytes)
+    }
   }
 
-  private mutating func emit(_ priority: Priority, _ message: borrowing Text) {
+  private mutating func emit(_ priority: Priority, _ message: Span<UInt8>) {
     line.clear()
     if isTerminal {
       line.append("\r\u{1B}[Ktinypush: ")
@@ -58,7 +59,7 @@ public struct Log: ~Copyable {
       line.append(priority.rawValue)
       line.append(">")
     }
-    line.append(bytes: message.bytes)
+    line.append(bytes: message)
     line.append("\n")
     line.write(to: STDERR_FILENO)
   }

@@ -40,6 +40,7 @@ public struct OutcomeWatch: ~Copyable {
     inotify = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
   }
 
+  @inline(never)
   deinit { if inotify >= 0 { close(inotify) } }
 
   /// Waits until the file's outcome is known, or the time is over.

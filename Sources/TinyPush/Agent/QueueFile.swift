@@ -36,6 +36,7 @@ public struct QueueFile: ~Copyable {
     error = isRegular && descriptor < 0 ? -descriptor : 0
   }
 
+  @inline(never)
   deinit { if descriptor >= 0 { close(descriptor) } }
 
   public var name: Span<UInt8> {
@@ -110,6 +111,7 @@ public struct NotificationCount: ~Copyable {
 
   public init() {}
 
+  @inline(never)
   deinit {}
 
   @inline(never)

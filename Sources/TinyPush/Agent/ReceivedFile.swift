@@ -23,7 +23,7 @@ final class ReceivedFile {
     for number in 0..<filesMax {
       let name = fileName(number)
       error = 0
-      guard let file = SuppressionDirectory.make(directory, name.pointer, error: &error) else {
+      guard let file = Descriptor.make(directory, name.pointer, error: &error) else {
         if error == EEXIST { continue }
         return nil
       }

@@ -69,6 +69,9 @@ extension Report {
       text.append(
         "new/ cannot be read: is it a directory of the agent's user, and is the disk sound?")
       return .error
+    case .scannable:
+      text.append("new/ can be read again")
+      return .notice
     case .notReleased:
       text.append(
         "a notification whose time has come cannot be moved from later/ to new/: is something else there of its name, or the disk full or read-only?"
@@ -90,6 +93,19 @@ extension Report {
     case .recordable:
       text.append("failed/ can be written to again")
       return .notice
+    }
+  }
+
+  /// What it is about.
+  var topic: Log.Topic {
+    switch self {
+    case .shutdown, .strangeAnswer, .garbage, .cut, .unanswered, .narrowed: .connection
+    case .refused, .deadly, .lateAnswer: .refusals
+    case .failedCheck, .unreadable: .mistakes
+    case .fileChanged, .recipientsChanged: .files
+    case .notScanned, .scannable, .notReleased: .spool
+    case .notRemoved, .removable: .removals
+    case .notRecorded, .recordable: .failures
     }
   }
 

@@ -66,6 +66,7 @@ public struct Retry: ~Copyable {
     suppressed = SuppressedTokens(config.pointee.state.pointer)
   }
 
+  @inline(never)
   deinit {}
 
   /// A file that is read line by line, and what has come of it.

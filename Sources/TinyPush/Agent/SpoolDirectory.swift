@@ -22,9 +22,7 @@ public struct SpoolDirectory: ~Copyable {
       throw Self.explain(
         error, path, "", "make it with new/, failed/ and tmp/ in it, or set spool", &message)
     }
-    let flags = O_RDWR | O_CREAT | O_NOFOLLOW
-    guard let lock = Descriptor(root.number, Self.lockName.cString, flags, 0o640, error: &error)
-    else {
+    guard let lock = Self.openLock(root.number, error: &error) else {
       throw Self.explain(
         error, path, "/.lock", "give the agent's user the right to write there", &message)
     }
@@ -59,6 +57,13 @@ public struct SpoolDirectory: ~Copyable {
   }
 
   deinit { if file >= 0 { close(file) } }
+
+  /// The file that is locked. It is the agent's also where root was here first.
+  private static func openLock(_ root: Int32, error: inout Int32) -> Descriptor? {
+    if let made = Descriptor.make(root, lockName.cString, error: &error) { return made }
+    guard error == EEXIST else { return nil }
+    return Descriptor(root, lockName.cString, O_RDWR | O_NOFOLLOW, error: &error)
+  }
 
   /// Whether an agent works in the spool `root`; nil when this user may not know.
   static func isServed(_ root: Int32) -> Bool? {
@@ -97,9 +102,18 @@ public struct SpoolDirectory: ~Copyable {
     let isComplete = DirectoryEntry.forEach(in: new.number, room) { entry in
       guard entry.mayBeFile else { return }
       courier.offer(CString.span(entry.name), inode: entry.inode)
-      names += 1
+      if Courier.isFileName(CString.span(entry.name)) { names += 1 }
     }
     if !isComplete { courier.couldNotScan() }
+    return names
+  }
+
+  /// How many files there are in `new/`.
+  func count(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int {
+    var names = 0
+    DirectoryEntry.forEach(in: new.number, room) { entry in
+      if entry.mayBeFile, Courier.isFileName(CString.span(entry.name)) { names += 1 }
+    }
     return names
   }
 

@@ -108,7 +108,7 @@ extension Agent {
         text.append(": raise fs.inotify.max_user_watches or max_user_instances")
       }
     }
-    say(wasBroken ? .notice : .warning, text)
+    say(wasBroken ? .notice : .warning, text, about: .spool)
   }
 
   mutating func takeSpoolEvents() {

@@ -29,6 +29,7 @@ struct SuppressedTokens: ~Copyable {
     recent = SuppressionList(recentFile.bytes)
   }
 
+  @inline(never)
   deinit {}
 
   /// Whether a token is not sent to.

@@ -56,19 +56,6 @@ public struct SuppressionDirectory: ~Copyable {
       && known.st_ino == present.st_ino && known.st_dev == present.st_dev
   }
 
-  /// A new file in it. It belongs to whom the directory belongs to, also when root makes it.
-  ///
-  /// - Parameter error: on failure, the errno.
-  static func make(_ directory: Int32, _ name: UnsafePointer<CChar>, error: inout Int32)
-    -> Descriptor?
-  {
-    let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
-    guard let file = Descriptor(directory, name, flags, 0o640, error: &error) else { return nil }
-    var owner = stat()
-    if fstat(directory, &owner) == 0 { _ = fchown(file.number, owner.st_uid, owner.st_gid) }
-    return file
-  }
-
   /// Keeps others from changing anything, as long as the descriptor is open; nil when somebody else does.
   @inline(never)
   static func lock(_ directory: Int32, isPatient: Bool) -> Descriptor? {

@@ -85,7 +85,7 @@ extension Agent {
     text.append(printable: config.state.span)
     text.append(
       isKept ? SuppressionDirectory.mended : " is damaged, and cannot be made anew")
-    log.write(.error, text)
+    say(.error, text, about: .suppression)
   }
 
   private mutating func saySuppression(_ before: Int32) {
@@ -97,6 +97,6 @@ extension Agent {
       SuppressionDirectory.explain(suppression.error, config.state.pointer, in: &text)
       text.append("; until then what is learned of device tokens lasts only as long as this agent")
     }
-    log.write(suppression.error == 0 ? .notice : .warning, text)
+    say(suppression.error == 0 ? .notice : .warning, text, about: .suppression)
   }
 }

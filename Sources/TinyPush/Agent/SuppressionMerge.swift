@@ -51,6 +51,7 @@ public struct SuppressionMerge: ~Copyable {
     run = FixedBuffer(capacity: runMax)
   }
 
+  @inline(never)
   deinit {}
 
   // MARK: - Changes
@@ -98,7 +99,7 @@ public struct SuppressionMerge: ~Copyable {
     if spill == nil {
       let name: StaticString = ".run"
       unlinkat(directory, name.cString, 0)
-      spill = SuppressionDirectory.make(directory, name.cString, error: &error)
+      spill = Descriptor.make(directory, name.cString, error: &error)
       unlinkat(directory, name.cString, 0)
     }
     Self.sort(run, runCount)
@@ -197,7 +198,7 @@ public struct SuppressionMerge: ~Copyable {
     let draft = SuppressionDirectory.draftName
     unlinkat(directory, draft.cString, 0)
     guard
-      let file = SuppressionDirectory.make(directory, draft.cString, error: &error)
+      let file = Descriptor.make(directory, draft.cString, error: &error)
     else { return false }
     // Where the list itself stays, what it says of the changed tokens is looked up.
     var mapped = MappedFile()

@@ -12,6 +12,7 @@ public struct TokenChanges: ~Copyable {
     merge = SuppressionMerge(store.directory.number)
   }
 
+  @inline(never)
   deinit {}
 
   public mutating func add(_ record: SuppressionRecord) { merge.add(record) }

@@ -44,6 +44,7 @@ extension Courier {
   /// A scan is over: what was held and has not been found is gone.
   mutating func scanned() {
     isScanning = false
+    if isScanBroken { reports.add(.scannable) }
     isScanBroken = false
     let wasFull = held.isFull
     held.removeUnmarked()

@@ -1,5 +1,5 @@
 /// How long things took, counted in classes of latency: two to each power of two of milliseconds, so that a percentile is
-/// right to within a fifth, in memory of a fixed size.
+/// right to within a quarter, in memory of a fixed size. Whatever the counts, looking at them ends nobody: they may come from a file.
 public struct Latencies: BitwiseCopyable {
   static let classCount = 64
   private var counts: InlineArray<64, UInt64> = .init(repeating: 0)
@@ -22,36 +22,36 @@ public struct Latencies: BitwiseCopyable {
   }
 
   mutating func add(_ latency: Duration, count: UInt64) {
-    counts[Self.index(of: latency)] += count
-    self.count += count
+    counts[Self.index(of: latency)] &+= count
+    self.count &+= count
   }
 
   mutating func add(_ other: Latencies) {
-    for index in 0..<Self.classCount { counts[index] += other.counts[index] }
-    count += other.count
+    for index in 0..<Self.classCount { counts[index] &+= other.counts[index] }
+    count &+= other.count
   }
 
   /// How many took less than `latency`, which must be a power of two of milliseconds.
   public func count(below latency: Duration) -> UInt64 {
     var sum: UInt64 = 0
-    for index in 0..<Self.index(of: latency) { sum += counts[index] }
+    for index in 0..<Self.index(of: latency) { sum &+= counts[index] }
     return sum
   }
 
   /// What so many of a hundred did not exceed; nil when there are none.
   public func percentile(_ percent: UInt64) -> Duration? {
     guard count > 0 else { return nil }
-    let rank = max((count * percent + 99) / 100, 1)
+    let rank = max((count &* percent &+ 99) / 100, 1)
     var before: UInt64 = 0
     for index in 0..<Self.classCount {
       let here = counts[index]
-      if before + here >= rank {
+      if here > 0, before &+ here >= rank {
         // Within a class they are taken to lie evenly.
         let start = Self.start(of: index)
         let width = Self.start(of: index + 1) - start
-        return .milliseconds(start + width * (rank - before - 1) / here)
+        return .milliseconds(start &+ width &* (2 &* (rank &- before) &- 1) / here / 2)
       }
-      before += here
+      before &+= here
     }
     return nil
   }

@@ -26,8 +26,9 @@ public enum Report {
   case fileChanged
   /// A recipients file was changed while what goes to it was under way: that goes again, to all.
   case recipientsChanged
-  /// `new/` cannot be read.
+  /// `new/` cannot be read; and it can again.
   case notScanned
+  case scannable
   /// A notification whose time has come cannot be moved from `later/` to `new/`.
   case notReleased
   /// Delivered files cannot be removed; and they can again.

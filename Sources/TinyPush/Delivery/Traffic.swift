@@ -43,7 +43,7 @@ public struct Traffic: BitwiseCopyable {
   ///
   /// - Parameter latency: how long after they came into the spool; nil where that is not known.
   mutating func add(_ count: UInt64, latency: Duration?, at now: Instant) {
-    sent += count
+    sent &+= count
     Self.add(count, to: &seconds, Self.number(now, 1))
     Self.add(count, to: &minutes, Self.number(now, 60))
     guard let latency else { return }
@@ -58,7 +58,7 @@ public struct Traffic: BitwiseCopyable {
   ) {
     let index = Int(number % UInt32(slotCount))
     if slots[index].number != number { slots[index] = Slot(number: number) }
-    slots[index].count += UInt32(clamping: count)
+    slots[index].count &+= UInt32(clamping: count)
   }
 
   private static func add(

@@ -18,7 +18,7 @@ enum Greeting {
       text.append("  config        ")
       home.write(ConfigFile.name, in: &text)
       text.append("\n  an agent      ")
-      text.append(cString: clinux_arguments()[0])
+      text.append(bytes: agent)
       text.append(" run --config ")
       write(quoted: home, ConfigFile.name, in: &text)
       text.append("\n  from sh       cd ")
@@ -36,6 +36,19 @@ enum Greeting {
       write(faults, in: &text)
     }
     text.append("ready; Ctrl-C ends it\n")
+  }
+
+  /// How the agent's program, which lies beside this one, is called.
+  private static var agent: Span<UInt8> {
+    @_lifetime(immortal) get {
+      let name = CString.span(clinux_arguments()![0]!)
+      let ending: StaticString = "-sandbox"
+      let end = max(name.count - ending.utf8CodeUnitCount, 0)
+      guard name.extracting(end..<name.count).equals(ending) else {
+        return ("tinypush" as StaticString).span
+      }
+      return name.extracting(0..<end)
+    }
   }
 
   private static func write(_ devices: Devices, in text: inout Text) {

@@ -1,25 +1,8 @@
 import CLinux
 import TinyPush
 
-/// An option of a command.
-struct Option {
-  enum Value: Int32 {
-    case none = 0
-    case required = 1
-    case optional = 2
-  }
-
-  let name: StaticString
-  let value: Value
-
-  init(_ name: StaticString, _ value: Value = .none) {
-    self.name = name
-    self.value = value
-  }
-}
-
 /// A command's arguments, read by getopt_long; and the options that every command has.
-struct Arguments: ~Copyable {
+public struct Arguments: ~Copyable {
   private static var settingsMax: Int { 32 }
   private static var common: InlineArray<3, Option> {
     [Option("config", .required), Option("option", .required), Option("help")]
@@ -37,7 +20,7 @@ struct Arguments: ~Copyable {
   private var settingCount = 0
 
   @inline(never)
-  init(
+  public init(
     _ command: StaticString, _ count: Int32,
     _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>,
     options: Span<Option>, usage: StaticString
@@ -67,10 +50,11 @@ struct Arguments: ~Copyable {
     }
   }
 
+  @inline(never)
   deinit { table.deallocate() }
 
   /// The next option's number; nil when there are only operands left. What is wrong is said, and thrown.
-  mutating func next() throws(ExitStatus) -> Int? {
+  public mutating func next() throws(ExitStatus) -> Int? {
     while true {
       var found: Int32 = -1
       let result = clinux_option(
@@ -94,26 +78,26 @@ struct Arguments: ~Copyable {
 
   /// The value of the option just found, if it has one.
   @_lifetime(immortal)
-  func value() -> Span<UInt8> {
+  public func value() -> Span<UInt8> {
     guard let value = clinux_option_argument() else { return ("" as StaticString).span }
     return CString.span(value)
   }
 
-  var hasValue: Bool { clinux_option_argument() != nil }
+  public var hasValue: Bool { clinux_option_argument() != nil }
 
   /// The operands, by number.
-  func operand(_ index: Int) -> UnsafePointer<CChar>? {
+  public func operand(_ index: Int) -> UnsafePointer<CChar>? {
     let place = Int(clinux_option_index()) + index
     return place < Int(count) ? UnsafePointer(arguments[place]) : nil
   }
 
   /// The path of the configuration's file.
-  var configPath: UnsafePointer<CChar> { configFile ?? Config.defaultFile.cString }
+  public var configPath: UnsafePointer<CChar> { configFile ?? Config.defaultFile.cString }
 
   /// The configuration: the file, and what was said over it. What is wrong is said, and thrown.
   ///
   /// - Parameter mayBeClosed: whether a default file that this user may not read is passed over.
-  func readConfig(into config: inout Config, mayBeClosed: Bool = false) throws(ExitStatus) {
+  public func readConfig(into config: inout Config, mayBeClosed: Bool = false) throws(ExitStatus) {
     var message = Text()
     do throws(ExitStatus) {
       try readConfig(into: &config, mayBeClosed: mayBeClosed, message: &message)
@@ -123,7 +107,7 @@ struct Arguments: ~Copyable {
   }
 
   /// - Parameter message: on failure, what is wrong.
-  func readConfig(
+  public func readConfig(
     into config: inout Config, mayBeClosed: Bool = false, message: inout Text
   ) throws(ExitStatus) {
     do throws(ExitStatus) {
@@ -156,7 +140,7 @@ struct Arguments: ~Copyable {
   }
 
   /// Says why the command fails.
-  func fail(_ status: ExitStatus, _ message: borrowing Text) -> ExitStatus {
+  public func fail(_ status: ExitStatus, _ message: borrowing Text) -> ExitStatus {
     var text = Text(capacity: 2048)
     text.append("tinypush ")
     text.append(command)
@@ -167,7 +151,9 @@ struct Arguments: ~Copyable {
     return status
   }
 
-  func fail(_ status: ExitStatus, _ message: StaticString, _ value: Span<UInt8>?) -> ExitStatus {
+  public func fail(_ status: ExitStatus, _ message: StaticString, _ value: Span<UInt8>?)
+    -> ExitStatus
+  {
     var text = Text()
     text.append(message)
     if let value { text.append(printable: value) }

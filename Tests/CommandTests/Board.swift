@@ -1,0 +1,146 @@
+import Foundation
+
+/// This machine as if it were a board on which the package is installed and set up for a sandbox: `/usr/bin/tinypush`,
+/// `/etc/tinypush` and the spool are those of the test, for each command that is run on it. `end()`, in a `defer`, ends what
+/// was started.
+final class Board {
+  let sandbox: Sandbox
+  /// Its own files: see `Tests/Tools/asinstalled`.
+  let root: String
+  private let box: Box
+
+  /// The package for this machine.
+  private static let package = Result {
+    let box = try Box()
+    defer { box.end() }
+    _ = try Build.command(Build.host)
+    let made = try box.run(
+      [Build.package + "/board/deb", Build.host, Shared.directory() + "/packages"])
+    guard made.status == 0 else { throw Failure(made.errors) }
+    return made.output.trimmingCharacters(in: .newlines)
+  }
+
+  /// - Parameter certificate: whether one is set.
+  init(in box: Box, certificate: Bool = true) throws {
+    self.box = box
+    sandbox = try Sandbox(in: box, hasDevices: true)
+    root = box.path + "/board"
+    let extracted = try box.run(["dpkg-deb", "--extract", Self.package.get(), root])
+    guard extracted.status == 0 else { throw Failure(extracted.errors) }
+    let systemctl = try String(contentsOfFile: Build.tools + "/systemctl", encoding: .utf8)
+    try write(systemctl, to: "usr/bin/systemctl")
+    chmod(root + "/usr/bin/systemctl", 0o755)
+    // What is written to; else it would be this machine's.
+    for directory in ["cron.d", "systemd/system", "udev/rules.d"] {
+      try FileManager.default.createDirectory(
+        atPath: "\(root)/etc/\(directory)", withIntermediateDirectories: true)
+    }
+    try write("", to: "etc/fstab")
+    try configure(certificate)
+    let made = try run(["systemd-tmpfiles", "--create", "tinypush.conf"])
+    guard made.status == 0 else { throw Failure(made.errors) }
+    if certificate {
+      try write(credential("client"), to: "etc/tinypush/credentials/push.pem")
+    }
+  }
+
+  private func configure(_ certificate: Bool) throws {
+    // A member of the group, and the agent. Who has no right to be several is all of them.
+    let (agent, member) = geteuid() == 0 ? (64000, 64001) : (0, 0)
+    try write(
+      """
+      tinypush:x:\(agent):\(agent)::/var/spool/tinypush:/usr/sbin/nologin
+      pi:x:\(member):\(member)::/:/bin/sh
+
+      """, to: "users/passwd")
+    try write("tinypush:x:\(agent):pi\npi:x:\(member):\n", to: "users/group")
+    let packaged = text("etc/tinypush/tinypush.conf")
+    try write(
+      """
+      \(packaged)
+      environment = local
+      gateway = localhost:\(sandbox.gateway)
+      feedback = localhost:\(sandbox.feedback)
+      ca = ca.pem
+      settle = 300ms
+      \(certificate ? "certificate = credentials/push.pem" : "")
+
+      """, to: "etc/tinypush/tinypush.conf")
+    try write(box.text("sandbox/ca.pem"), to: "etc/tinypush/ca.pem")
+    let phone = try sandbox.token(box, "token", "phone")
+    for name in ["default", "family"] {
+      try write(phone + "\n", to: "etc/tinypush/recipients/\(name)")
+    }
+  }
+
+  /// A certificate of the sandbox's with its key.
+  func credential(_ name: String) -> String {
+    box.text("sandbox/\(name).pem") + box.text("sandbox/client-key.pem")
+  }
+
+  func end() {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: root + "/run")) ?? []
+    for name in names where name.hasSuffix(".pid") {
+      let number = text("run/" + name).trimmingCharacters(in: .newlines)
+      // A process group of its own.
+      if let id = pid_t(number) { kill(-id, SIGKILL) }
+    }
+  }
+
+  // MARK: - Files
+
+  func write(_ text: String, to name: String) throws {
+    try box.write(text, to: "board/" + name)
+  }
+
+  func text(_ name: String) -> String { box.text("board/" + name) }
+
+  /// A program to be found as /usr/local/bin/NAME.
+  func install(_ script: String, as name: String) throws {
+    let path = "usr/local/bin/" + name
+    try write(script, to: path)
+    chmod("\(root)/\(path)", 0o755)
+  }
+
+  // MARK: - Commands
+
+  /// Runs a command on it to its end.
+  ///
+  /// - Parameter user: `pi`, who may send, or otherwise root.
+  @discardableResult
+  func run(
+    _ command: [String], as user: String? = nil, environment: [String: String] = [:],
+    input: String? = nil
+  ) throws -> Child {
+    var identity: [String] = []
+    if let user, geteuid() == 0 {
+      identity = ["setpriv", "--reuid=\(user)", "--regid=\(user)", "--init-groups"]
+    }
+    return try box.run(
+      [Build.tools + "/asinstalled", root] + identity + command, environment: environment,
+      input: input)
+  }
+
+  /// Starts services and awaits that they are there.
+  func start(_ units: String..., environment: [String: String] = [:]) throws {
+    let started = try run(["systemctl", "start"] + units, environment: environment)
+    guard started.status == 0 else { throw Failure(started.errors) }
+  }
+
+  /// Waits until the device shows an alert with this text, and returns what there is of it.
+  @discardableResult
+  func shows(_ text: String) throws -> [String: Any] {
+    var found: [String: Any]?
+    try wait(for: "\"\(text)\"; \(log)") {
+      found = try sandbox.events("delivered").first { $0["text"] as? String == text }
+      return found != nil
+    }
+    return found!
+  }
+
+  /// What the services say.
+  var log: String {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: root + "/run")) ?? []
+    return names.filter { $0.hasSuffix(".log") }.sorted().map { text("run/" + $0) }.joined()
+  }
+}

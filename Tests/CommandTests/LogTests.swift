@@ -1,0 +1,131 @@
+import Foundation
+import Testing
+
+/// What the log of a running agent says, with its priorities, and what it only counts.
+@Suite(.serialized) struct LogTests {
+  @Test func `each line bears its priority`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box, ["--reject", token(2)])
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    let address = "localhost:\(gateway.port)"
+    try #expect(
+      agent.line("delivering", in: .errors) == "<6>delivering \(box.spool) to \(address)")
+    try #expect(agent.line("connected", in: .errors).hasPrefix("<6>connected to \(address) (TLS"))
+    try box.drop("{\"tokn\": 1}\n", as: "wrong")
+    try #expect(
+      agent.line("wrong", in: .errors)
+        == "<4>a notification is wrong and was not sent: failed/ says why")
+    try box.drop(line(2) + line(3, "sound"), as: "refused")
+    try #expect(
+      agent.line("refused", in: .errors).hasPrefix(
+        "<4>the gateway refused a notification: invalid token (status 8)"))
+    try gateway.accepts("sound")
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    gateway.child.kill()
+    try #expect(agent.line("ended", in: .errors).hasPrefix("<5>connection to \(address) ended: "))
+    try #expect(
+      agent.line("cannot connect", in: .errors)
+        == "<4>cannot connect to \(address): \(address): Connection refused: nothing listens there")
+    #expect(try agent.terminate() == 0)
+    #expect(agent.errors.contains("\n<6>stopping: "))
+    #expect(agent.errors.contains("\n<6>1 delivered "))
+  }
+
+  @Test(arguments: [
+    ("127.0.0.1:2195", "127.0.0.1:2195: Network is unreachable"),
+    ("gateway.invalid", "gateway.invalid: "),
+    ("gateway.invalid:2195", ": is the name right, and is there a network?"),
+  ])
+  func `without a network it says so`(gateway: String, words: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let agent = try box.start(
+      ["unshare", "--user", "--map-root-user", "--net"]
+        + Build.command(Build.host) + ["run"] + box.settings(1, ["gateway=" + gateway]))
+    let line = try agent.line("cannot connect", in: .errors)
+    #expect(line.hasPrefix("<4>cannot connect to \(gateway)"), "\(line)")
+    #expect(line.contains(words), "\(line)")
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `tries in vain are one line, and how many they were comes with the next`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let manager = try NotifySocket(in: box)
+    let agent = try box.agent(gateway, environment: manager.environment)
+    try manager.hears("STATUS=connected")
+    gateway.child.kill()
+    for _ in 1...3 { try manager.hears("STATUS=cannot connect") }
+    #expect(agent.errors.count(of: "cannot connect") == 1)
+    let back = try Gateway(in: box, ["--port", "\(gateway.port)"], name: "back")
+    try manager.hears("STATUS=connected")
+    #expect(try agent.terminate() == 0)
+    withExtendedLifetime(back) {}
+    let again = try agent.line(" tries in vain", in: .errors)
+    #expect(again.hasPrefix("<6>connected to localhost:\(gateway.port) (TLS"), "\(again)")
+    #expect(
+      again.contains(
+        /; after \d+ s and [3-9] tries in vain \(after [2-9] more changes in \d+ s\)$/),
+      "\(again)")
+    #expect(agent.errors.count(of: "cannot connect") == 1)
+  }
+
+  @Test func `a hundred mistakes and refusals are a few lines, with their number`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let refused = 1...40
+    let gateway = try Gateway(
+      in: box, refused.flatMap { ["--reject", token($0) + "=5"] })
+    for number in 1...100 { try box.drop("{\"tokn\": \(number)}\n", as: "b\(number)") }
+    try box.drop(refused.map { line($0) }.joined() + line(99, "last"), as: "c")
+    let agent = try box.deliver(gateway)
+    #expect(agent.status == 65, "\(agent.errors)")
+    let mistakes = "a notification is wrong and was not sent: failed/ says why"
+    #expect(agent.errors.count(of: mistakes) == 2, "\(agent.errors)")
+    #expect(agent.errors.contains(mistakes + " (99 more times in "))
+    let refusal = "the gateway refused a notification: invalid token size (status 5)"
+    #expect(agent.errors.count(of: refusal) == 2, "\(agent.errors)")
+    #expect(agent.errors.contains(" (39 more times in "))
+  }
+
+  @Test func `that new/ is gone is an error, until there is one again`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["rescan=1s"])
+    try agent.line("connected", in: .errors)
+    rmdir(box.spool + "/new")
+    try #expect(
+      agent.line("new/ cannot", in: .errors)
+        == "<3>new/ cannot be read: is it a directory of the agent's user, and is the disk sound?")
+    mkdir(box.spool + "/new", 0o755)
+    try #expect(agent.line("new/ can be", in: .errors) == "<5>new/ can be read again")
+    try box.drop(line(1, "found"), as: "1")
+    try gateway.accepts("found")
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `a key that is gone while it runs is an error, until it is back`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let key = try box.write(
+      String(contentsOfFile: Certificates.path("client.key"), encoding: .utf8), to: "push.key")
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["key=" + key])
+    try agent.line("connected", in: .errors)
+    rename(key, key + ".old")
+    gateway.child.kill()
+    try agent.line("nothing listens there", in: .errors)
+    let back = try Gateway(in: box, ["--port", "\(gateway.port)"], name: "back")
+    let missing = try agent.line("push.key", in: .errors)
+    #expect(missing.hasPrefix("<3>cannot connect to localhost:\(gateway.port): "), "\(missing)")
+    #expect(missing.contains("does not exist. Put it there"), "\(missing)")
+    rename(key + ".old", key)
+    try box.drop(line(1, "found"), as: "1")
+    try back.accepts("found")
+    #expect(try agent.terminate() == 0)
+    #expect(agent.errors.contains(" in vain"))
+  }
+}

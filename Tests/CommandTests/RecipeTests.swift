@@ -1,0 +1,414 @@
+import Foundation
+import Testing
+
+/// The recipes of the manual, each run as it stands there, up to what the device shows or what has come of it.
+@Suite struct RecipeTests {
+  /// Texts that a shell, cron, udev or a template would make something else of.
+  static let hostile = [
+    #"it's "quoted" $(touch /run/touched) `touch /run/touched` ; touch /run/touched # \"#,
+    "--to nobody", "-x", "100 % {{ 7 * 7 }} $env{x} 'a'\"b\"", "two\nlines  and\ttabs",
+  ]
+
+  // MARK: - All of them
+
+  @Test func `each recipe is tested here, and shown as it is meant`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let source = try String(contentsOfFile: #filePath, encoding: .utf8)
+    let shown = try box.run(["mandoc", "-Tutf8", "-Owidth=200", Recipe.page]).output
+    for (name, text) in try Recipe.all.get() {
+      #expect(source.contains("Recipe.text(\"\(name)\")"), "\(name)")
+      for line in text.split(separator: "\n") {
+        #expect(shown.contains("     \(line)\n"), "\(name): \(line)")
+      }
+    }
+  }
+
+  @Test func `the recipes that the README shows are those of the manual`() throws {
+    let readme = try String(contentsOfFile: Build.package + "/README.md", encoding: .utf8)
+    let section = try #require(
+      readme.components(separatedBy: "\n## ").first { $0.hasPrefix("Recipes\n") })
+    let blocks = section.components(separatedBy: "\n```\n")
+    let shown = stride(from: 1, to: blocks.count, by: 2).map { blocks[$0] + "\n" }
+    #expect(shown.count >= 2)
+    let recipes = try Recipe.all.get()
+    for text in shown { #expect(recipes.values.contains(text), "\(text)") }
+    let listed = section.contains("man tinypush-recipes")
+    #expect(listed)
+  }
+
+  // MARK: - Sending
+
+  @Test func `a shell script`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box)
+    defer { board.end() }
+    try board.start("tinypush")
+    try board.install(Recipe.text("shell"), as: "started")
+    let started = try board.run(["started"], as: "pi")
+    #expect(started.status == 0)
+    #expect(started.output + started.errors == "")
+    try wait(for: "the alert") { try !board.sandbox.events("delivered").isEmpty }
+    let first = try #require(board.sandbox.events("delivered").first)
+    #expect((first["text"] as? String ?? "").hasPrefix("up since 20"))
+    #expect(first["title"] as? String == ProcessInfo.processInfo.hostName)
+
+    let call = ["sh", "-c", #". /usr/local/bin/started >/dev/null 2>&1; alert "$1""#, "sh"]
+    for text in Self.hostile {
+      let sent = try board.run(call + [text], as: "pi")
+      #expect(sent.status == 0, "\(sent.errors)")
+      try board.shows(text)
+    }
+    #expect(try board.run(call + [String(repeating: "x", count: 3000)], as: "pi").status == 65)
+  }
+
+  @Test func `JSON by jq`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box)
+    defer { board.end() }
+    try board.start("tinypush")
+    try board.install(Recipe.text("jq"), as: "level")
+    for (number, text) in Self.hostile.enumerated() {
+      let sent = try board.run(["level", "tank \(number)", text], as: "pi")
+      #expect(sent.status == 0, "\(sent.errors)")
+      try board.shows("tank \(number): \(text) l")
+    }
+  }
+
+  @Test func `a file that is written and renamed`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box)
+    defer { board.end() }
+    try board.start("tinypush")
+    try board.install(Recipe.text("drop"), as: "lines")
+    let lines = Self.hostile.filter { !$0.contains("\n") }
+    let sent = try board.run(
+      ["lines"], as: "pi", input: lines.map { $0 + "\n" }.joined())
+    #expect(sent.status == 0)
+    #expect(sent.errors == "")
+    for line in lines { try board.shows(line) }
+  }
+
+  @Test func `cron`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box)
+    defer { board.end() }
+    try board.start("tinypush")
+    try board.write(Recipe.text("cron"), to: "etc/cron.d/alerts")
+    let cron = ["python3", Build.tools + "/cronjob.py", "/etc/cron.d/alerts"]
+    let alive = try board.run(cron + ["1"])
+    #expect(alive.status == 0)
+    // Nothing is mailed.
+    #expect(alive.output + alive.errors == "")
+    let today = try box.run(["date", "+%F"]).output.trimmingCharacters(in: .newlines)
+    try board.shows("Alive on \(today)")
+    // There is no such program here.
+    #expect(try board.run(cron + ["2"]).status == 0)
+    try board.shows("Backup: error 127")
+  }
+
+  @Test func `udev`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box)
+    defer { board.end() }
+    try board.start("tinypush")
+    let path = "/etc/udev/rules.d/90-alerts.rules"
+    try board.write(Recipe.text("udev"), to: String(path.dropFirst()))
+    let udev = ["python3", Build.tools + "/udevrule.py", path]
+    let power = ["ACTION=change", "SUBSYSTEM=power_supply"]
+    let disk = ["SUBSYSTEM=block", "DEVTYPE=disk", "ID_BUS=usb", "ID_MODEL=Flash_Disk"]
+    for properties in [
+      power + ["POWER_SUPPLY_ONLINE=1"], ["ACTION=remove"] + disk,
+      power + ["POWER_SUPPLY_ONLINE=0"], ["ACTION=add"] + disk,
+    ] {
+      let done = try board.run(udev + properties)
+      #expect(done.status == 0, "\(done.errors)")
+    }
+    try board.shows("On battery")
+    try board.shows("Plugged in: Flash_Disk")
+    #expect(try board.sandbox.events("delivered").count == 2)
+  }
+
+  @Test func `a camera's directory`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box)
+    defer { board.end() }
+    try board.start("tinypush")
+    try board.install(Recipe.text("watch"), as: "watch-camera")
+    try board.write(
+      Recipe.text("watch.service"), to: "etc/systemd/system/watch-camera.service")
+    try board.write("", to: "srv/camera/before.jpg")
+    let started = try board.run(["systemctl", "enable", "--now", "watch-camera"])
+    #expect(started.status == 0, "\(started.errors)")
+    try wait(for: "the watch") {
+      board.text("run/watch-camera.service.log").contains("Watches established.")
+    }
+    for name in ["1 & 2.jpg", "$(touch x) \\n 'a'.jpg", "-.jpg"] {
+      try board.write("picture", to: "srv/camera/\(name)")
+      try board.shows("Camera: \(name)")
+    }
+    #expect(try board.sandbox.events("delivered").count == 3)
+  }
+
+  @Test func `Node-RED`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box)
+    defer { board.end() }
+    try board.start("tinypush")
+    let path = "/usr/share/doc/tinypush/examples/node-red.json"
+    let flows = try JSONSerialization.jsonObject(
+      with: Data(board.text(String(path.dropFirst())).utf8))
+    let functions = try #require(flows as? [[String: Any]])
+      .compactMap { $0["func"] as? String }.map { $0 + "\n" }
+    try #expect(
+      functions == [Recipe.text("node-red-quote"), Recipe.text("node-red-note")])
+    for (way, node) in ["tinypush-quote", "tinypush-note"].enumerated() {
+      for text in Self.hostile.map({ "\($0) \(way)" }) {
+        let payload = String(decoding: try JSONEncoder().encode(text), as: UTF8.self)
+        let sent = try board.run(
+          ["node", Build.tools + "/nodered.js", path, node, payload], as: "pi")
+        #expect(sent.status == 0, "\(sent.errors)")
+        #expect(sent.output == "")
+        try board.shows(text)
+      }
+    }
+    // What is refused is said at the node for errors.
+    let long = "\"" + String(repeating: "x", count: 3000) + "\""
+    let refused = try board.run(
+      ["node", Build.tools + "/nodered.js", path, "tinypush-quote", long], as: "pi")
+    #expect(refused.output.contains("at most 2048 may be sent"))
+    #expect(!FileManager.default.fileExists(atPath: board.root + "/run/touched"))
+  }
+
+  @Test func `Home Assistant`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box)
+    defer { board.end() }
+    try board.start("tinypush")
+    for recipe in try [
+      Recipe.text("home-assistant"), Recipe.text("home-assistant-container"),
+    ] {
+      try board.write(recipe, to: "etc/configuration.yaml")
+      let way = recipe.count
+      for text in Self.hostile.map({ "\($0) \(way)" }) {
+        let sent = try board.run(
+          [
+            Build.tools + "/shellcommand.py", "/etc/configuration.yaml", "alert",
+            "message=\(text)",
+          ], as: "pi")
+        #expect(sent.status == 0, "\(sent.errors)")
+        try board.shows(text)
+      }
+    }
+    #expect(!FileManager.default.fileExists(atPath: board.root + "/run/touched"))
+  }
+
+  // MARK: - Setting up
+
+  @Test func `a .p12 file becomes a certificate that the agent runs with`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box, certificate: false)
+    defer { board.end() }
+    // As the Keychain makes them: with RC2 and 3DES.
+    let exported = try box.run([
+      "openssl", "pkcs12", "-export", "-legacy", "-in", "sandbox/client.pem", "-inkey",
+      "sandbox/client-key.pem", "-name", "Apple Push Services: com.example.tinypush",
+      "-passout", "pass:secret", "-out", "push.p12",
+    ])
+    #expect(exported.status == 0, "\(exported.errors)")
+    try board.start("tinypush")
+    #expect(board.log == "")
+    try box.write(Recipe.text("p12"), to: "recipe")
+    // Without a terminal the password is read from standard input.
+    let done = try board.run(
+      ["sh", "-c", "umask 0; cd \"$1\" && exec setsid --wait sh -e recipe", "sh", box.path],
+      input: "secret\n")
+    #expect(done.status == 0, "\(done.output)\(done.errors)")
+    #expect(done.output.contains("com.example.tinypush"))
+    let credentials = board.root + "/etc/tinypush/credentials"
+    #expect(try mode(credentials) == 0o700)
+    #expect(try mode(credentials + "/push.pem") == 0o600)
+    let sent = try board.run(["tinypush", "send", "by the new certificate"], as: "pi")
+    #expect(sent.status == 0)
+    try board.shows("by the new certificate")
+  }
+
+  @Test func `what root does before the agent's first start does not hinder it`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box)
+    defer { board.end() }
+    let checked = try board.run(["tinypush", "check"])
+    #expect(checked.status == 0, "\(checked.output)\(checked.errors)")
+    try board.run(["tinypush", "send", "later", "--not-before", "1d"])
+    #expect(try board.run(["tinypush", "run", "--once"]).status == 0)
+    try board.start("tinypush")
+    try board.run(["tinypush", "send", "later still", "--not-before", "2d"], as: "pi")
+    try board.run(["tinypush", "send", "now"], as: "pi")
+    try board.shows("now")
+    let spool = board.root + "/var/spool/tinypush/"
+    try wait(for: "both in later/") {
+      try FileManager.default.contentsOfDirectory(atPath: spool + "later").count == 2
+    }
+  }
+
+  private func mode(_ path: String) throws -> Int {
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    return try #require(attributes[.posixPermissions] as? Int)
+  }
+
+  @Test func `several apps have an agent each, with their own certificates`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box)
+    defer { board.end() }
+    let apps = [("doors", "Door open"), ("pumps", "Pump on")]
+    for (app, _) in apps {
+      try box.makeCertificate(app, topic: "com.example.\(app)", in: board.sandbox)
+      try board.write(
+        board.credential(app), to: "etc/tinypush/credentials/\(app).pem")
+    }
+    try board.write(
+      "# app by app\n"
+        + apps.map { app, _ in
+          try board.sandbox.token(box, "add", "phone", "--topic", "com.example.\(app)") + "\n"
+        }.joined(), to: "etc/tinypush/recipients/default")
+    try box.write(Recipe.text("apps"), to: "recipe")
+    let options =
+      "-o gateway=localhost:\(board.sandbox.gateway) -o ca=/etc/tinypush/ca.pem -o settle=300ms"
+    let done = try board.run(
+      ["sh", "-e", box.path + "/recipe"], environment: ["TINYPUSH_OPTIONS": options])
+    #expect(done.status == 0, "\(done.errors)")
+    for (app, text) in apps {
+      let shown = try board.shows(text)
+      #expect(shown["topic"] as? String == "com.example.\(app)")
+      // The other app's token is an invalid one, which this app's state knows alone.
+      try wait(for: "the state of \(app)") {
+        FileManager.default.fileExists(atPath: board.root + "/var/lib/tinypush/\(app)/recent")
+      }
+    }
+    #expect(!FileManager.default.fileExists(atPath: board.root + "/var/lib/tinypush/recent"))
+  }
+
+  @Test func `a spool on tmpfs`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box)
+    defer { board.end() }
+    try board.start("tinypush")
+    try board.write(Recipe.text("tmpfs-fstab"), to: "etc/fstab")
+    try box.write(Recipe.text("tmpfs"), to: "recipe")
+    let done = try board.run([
+      "sh", "-euc",
+      """
+      sh -e "$1"
+      findmnt --noheadings --output FSTYPE,SIZE /var/spool/tinypush
+      stat --format '%a %U %G' /var/spool/tinypush /var/spool/tinypush/new
+      tinypush send 'by way of memory'
+      head --bytes=17M /dev/zero >/var/spool/tinypush/tmp/filler || true
+      tinypush send 'no room' || echo "$?"
+      rm /var/spool/tinypush/tmp/filler
+      tinypush send 'room again'
+      """, "sh", box.path + "/recipe",
+    ])
+    #expect(done.status == 0, "\(done.errors)")
+    let lines = done.output.split(separator: "\n")
+    #expect(lines.first?.split(separator: " ") == ["tmpfs", "16M"])
+    if geteuid() == 0 {
+      #expect(lines[1...2] == ["2770 tinypush tinypush", "2770 tinypush tinypush"])
+    }
+    #expect(lines.contains("74"))
+    #expect(done.errors.contains("No space left on device"))
+    try board.shows("by way of memory")
+    try board.shows("room again")
+    // The unit waits for the mount.
+    let unit = board.text("usr/lib/systemd/system/tinypush.service")
+    #expect(unit.contains("\nRequiresMountsFor=/var/spool/tinypush\n"))
+  }
+
+  @Test func `a read-only root`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box)
+    defer { board.end() }
+    try board.start("tinypush")
+    // The partition is a tmpfs here.
+    let fstab = try Recipe.text("read-only-root-fstab")
+    let partition = "/dev/mmcblk0p3 /data ext4 "
+    #expect(fstab.contains(partition))
+    #expect(fstab.contains(" / ext4 ro,"))
+    try board.write(
+      fstab.replacing(partition, with: "tmpfs /data tmpfs "), to: "etc/fstab")
+    try box.write(Recipe.text("read-only-root"), to: "recipe")
+    let done = try board.run([
+      "sh", "-euc",
+      """
+      sh -e "$1"
+      systemctl stop tinypush
+      for directory in / /etc /usr /var /srv; do mount -o remount,bind,ro $directory; done
+      for directory in / /etc /var /var/lib /var/spool; do
+        ! touch $directory/file 2>/dev/null || exit 1
+      done
+      systemctl start tinypush
+      printf '{"token":"%064d","payload":{"aps":{"alert":"to nobody"}}}' 0 |
+        tinypush send - --wait || test $? = 65
+      tinypush send --wait 'from a read-only root'
+      ls /data/state
+      systemctl stop tinypush
+      umount /var/lib/tinypush
+      systemctl start tinypush
+      printf '{"token":"%064d","payload":{"aps":{"alert":"to nobody"}}}' 0 |
+        tinypush send - --wait || test $? = 65
+      tinypush send --wait 'without a state'
+      """, "sh", box.path + "/recipe",
+    ])
+    #expect(done.status == 0, "\(done.output)\(done.errors)\(board.log)")
+    #expect(done.output.contains("\nrecent\n"))
+    try board.shows("from a read-only root")
+    try board.shows("without a state")
+    #expect(board.log.contains("Read-only file system"), "\(board.log)")
+  }
+
+  @Test func `Prometheus`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box)
+    defer { board.end() }
+    let directory = "var/lib/prometheus/node-exporter"
+    try FileManager.default.createDirectory(
+      atPath: "\(board.root)/\(directory)", withIntermediateDirectories: true)
+    try board.start("tinypush")
+    try board.run(["tinypush", "send", "--wait", "counted"])
+    try board.write(Recipe.text("prometheus"), to: "etc/cron.d/tinypush-metrics")
+    func collected() throws -> String {
+      let done = try board.run([
+        "python3", Build.tools + "/cronjob.py", "/etc/cron.d/tinypush-metrics", "1",
+      ])
+      #expect(done.status == 0)
+      // Nothing is mailed.
+      #expect(done.output + done.errors == "")
+      let names = try FileManager.default.contentsOfDirectory(
+        atPath: "\(board.root)/\(directory)")
+      #expect(names == ["tp.prom"])
+      let read = try box.run([
+        Build.tools + "/exposition.py", "\(board.root)/\(directory)/tp.prom",
+      ])
+      #expect(read.status == 0, "\(read.errors)")
+      return read.output
+    }
+    let running = try collected()
+    #expect(running.contains("tinypush_up 1.0\n"))
+    #expect(running.contains("tinypush_sent_total 1.0\n"), "\(running)")
+    try board.run(["systemctl", "stop", "tinypush"])
+    #expect(try collected() == "tinypush_up 0.0\n")
+  }
+}

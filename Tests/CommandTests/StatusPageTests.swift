@@ -1,0 +1,373 @@
+import Foundation
+import Testing
+
+/// What `tinypush status` shows of the agent's page: to people, to programs, and on a terminal as it changes.
+@Suite struct StatusPageTests {
+  private func status(_ box: Box, _ arguments: String...) throws -> Child {
+    try box.run(
+      Build.command(Build.host) + ["status", "-o", "status=\(box.path)/page"] + arguments)
+  }
+
+  private func object(_ box: Box) throws -> [String: Any] {
+    try objects(status(box, "--json").output).first ?? [:]
+  }
+
+  private func settings(_ box: Box, _ more: String...) -> [String] {
+    ["status=\(box.path)/page", "settle=300ms"] + more
+  }
+
+  // MARK: - What it tells
+
+  @Test(arguments: Build.all)
+  func `every build's page tells of the connection, what was sent and how fast`(build: String)
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, build: build, settings(box, "settle=60s"))
+    for number in 1...20 { try box.drop(line(number), as: "\(number)") }
+    try wait(for: "twenty to be sent") { try object(box)["sent"] as? Int == 20 }
+    let page = try object(box)
+    #expect(page["state"] as? String == "connected")
+    #expect(page["tls_version"] as? String == (build == Build.recent ? "TLS 1.3" : "TLS 1.2"))
+    #expect((page["cipher_suite"] as? String)?.hasPrefix("TLS") == true)
+    #expect(page["in_flight"] as? Int == 20)
+    #expect(page["files"] as? Int == 20)
+    #expect(page["files_exact"] as? Bool == true)
+    #expect(page["next_try_in_ms"] == nil)
+    let end = try box.run([
+      "openssl", "x509", "-in", Certificates.path("client.pem"), "-noout", "-enddate", "-dateopt",
+      "iso_8601",
+    ]).output
+    let shown = Date(timeIntervalSince1970: Double(page["certificate_expires_at"] as! Int))
+    #expect(
+      end.trimmingCharacters(in: .newlines) == "notAfter="
+        + shown.formatted(.iso8601.dateTimeSeparator(.space)), "\(end)")
+    let traffic = page["traffic"] as? [String: [String: Int]]
+    for period in ["minute", "hour", "start"] {
+      #expect(traffic?[period]?["sent"] == 20)
+      let median = try #require(traffic?[period]?["p50_ms"])
+      let tail = try #require(traffic?[period]?["p99_ms"])
+      #expect(median <= tail)
+      #expect(tail < 60_000)
+    }
+    agent.kill()
+  }
+
+  @Test func `while there is no gateway it says why and when the next try is`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    gateway.child.kill()
+    for number in 1...3 { try box.drop(line(number), as: "\(number)") }
+    try box.drop(line(4), as: ".hidden")
+    let agent = try box.agent(gateway, settings(box))
+    let problems = {
+      try (object(box)["problems"] as? [[String: Any]] ?? []).first?["count"] as? Int ?? 0
+    }
+    try wait(for: "two tries") { try problems() >= 2 }
+    try wait(for: "a wait") { try object(box)["next_try_in_ms"] != nil }
+    try wait(for: "the next try to be told") {
+      let said = try status(box)
+      #expect(said.status == 75)
+      return said.output.contains(/\n  next try in \d+ s\n/)
+    }
+    let page = try object(box)
+    #expect(page["state"] as? String == "not connected" || page["state"] as? String == "connecting")
+    #expect(page["files"] as? Int == 3)
+    let problem = try #require((page["problems"] as? [[String: Any]])?.first)
+    #expect(problem["severity"] as? String == "warning")
+    #expect((problem["message"] as? String)?.contains("Connection refused") == true)
+    #expect(abs(problem["time"] as! Int - Int(time(nil))) < 300)
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `refusals are counted by status`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(
+      in: box,
+      [2, 3, 4].flatMap { ["--reject", "\(token($0))=\($0 == 4 ? 255 : $0 == 3 ? 7 : 8)"] })
+    let agent = try box.agent(gateway, settings(box))
+    for number in 1...5 { try box.drop(line(number), as: "\(number)") }
+    try wait(for: "all to be settled") { box.names(in: "new").isEmpty }
+    #expect(try agent.terminate() == 0)
+    let page = try object(box)
+    #expect(page["refused"] as? Int == 3)
+    #expect(page["refused_by_status"] as? [String: Int] == ["7": 1, "8": 1, "other": 1])
+  }
+
+  @Test func `the last five problems are kept, also through a restart`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(
+      in: box, (1...6).flatMap { ["--reject", "\(token($0))=\($0)"] })
+    let agent = try box.agent(gateway, settings(box))
+    for number in 1...6 { try box.drop(line(number), as: "\(number)") }
+    try wait(for: "all to be refused") { box.names(in: "new").isEmpty }
+    #expect(try agent.terminate() == 0)
+    let messages = {
+      try (object(box)["problems"] as! [[String: Any]]).map { $0["message"] as! String }
+    }
+    let before = try messages()
+    #expect(before.count == 5)
+    #expect(before[0].contains("(status 6)"), "\(before)")
+    #expect(before[4].contains("(status 2)"), "\(before)")
+    let second = try box.agent(gateway, settings(box))
+    try wait(for: "the second agent") { try object(box)["pid"] as? Int == Int(second.id) }
+    #expect(try messages() == before)
+    #expect(try object(box)["refused"] as? Int == 0)
+    #expect(try second.terminate() == 0)
+  }
+
+  @Test func `a reload goes on counting`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, settings(box))
+    try box.drop(line(1, "first"), as: "1")
+    try gateway.accepts("first")
+    let before = try object(box)
+    agent.signal(SIGHUP)
+    try box.drop(line(2, "second"), as: "2")
+    try gateway.accepts("second")
+    try wait(for: "two connections") { try object(box)["connections"] as? Int == 2 }
+    let after = try object(box)
+    #expect(after["started_at"] as? Int == before["started_at"] as? Int)
+    #expect(after["sent"] as? Int ?? 0 >= 2)
+    let start = (after["traffic"] as? [String: [String: Int]])?["start"]
+    #expect(start?["sent"] == 2)
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `an agent that was killed does not run, whoever has its number by now`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, settings(box))
+    try wait(for: "the page") { try status(box).status == 0 }
+    agent.kill()
+    // The number of a process that lives.
+    let page = try FileHandle(forUpdating: URL(filePath: box.path + "/page"))
+    try page.seek(toOffset: 8)
+    try page.write(contentsOf: withUnsafeBytes(of: getpid()) { Data($0) })
+    try page.close()
+    let said = try status(box)
+    #expect(said.status == 69)
+    #expect(said.output.hasPrefix("not running\n"))
+    #expect(try object(box)["pid"] as? Int == Int(getpid()))
+  }
+
+  // MARK: - What it is given
+
+  enum Harm: CaseIterable, Sendable { case empty, short, random, words, directory, pipe, link }
+
+  @Test(arguments: Harm.allCases)
+  func `whatever is in the place of the page, it is told in words and harms nobody`(harm: Harm)
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, settings(box))
+    try wait(for: "the page") { try status(box).status == 0 }
+    #expect(try agent.terminate() == 0)
+    let path = box.path + "/page"
+    var page = FileManager.default.contents(atPath: path)!
+    try FileManager.default.removeItem(atPath: path)
+    switch harm {
+    case .empty: page = Data()
+    case .short: page.removeLast()
+    case .random:
+      for index in 4..<page.count { page[index] = UInt8.random(in: 0...255) }
+    case .words:
+      let text = try #require(page.range(of: Data("stopped".utf8)))
+      page.replaceSubrange(text, with: Data("\u{1B}[2J\u{7}\n!".utf8))
+    default: break
+    }
+    switch harm {
+    case .directory: mkdir(path, 0o755)
+    case .pipe: mkfifo(path, 0o644)
+    case .link: symlink("/etc/passwd", path)
+    default: try page.write(to: URL(filePath: path))
+    }
+    for form in [[], ["--json"], ["--prometheus"]] {
+      let said = try box.run(
+        Build.command(Build.host) + ["status", "-o", "status=\(path)"] + form, within: 20)
+      #expect(said.status == (form == ["--prometheus"] ? 0 : 69), "\(said.errors)")
+      #expect(!(said.output + said.errors).contains { $0 == "\u{1B}" || $0 == "\u{7}" })
+      if form == ["--json"], !said.output.isEmpty { _ = try objects(said.output) }
+    }
+    if harm == .words { #expect(try status(box).output.contains(#"\x1b[2J\x07\x0a!"#)) }
+    if harm == .short || harm == .empty {
+      #expect(try status(box).errors.contains("is not the status page of this version"))
+    }
+  }
+
+  @Test func `what cannot be shown is said before anything is`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let unset = try box.tinypush("status", "-o", "spool=\(box.spool)", "--config", "/dev/null")
+    #expect(unset.status == 78)
+    #expect(unset.errors.contains("needs the setting status"), "\(unset.errors)")
+    for (arguments, words) in [
+      (["--json", "--prometheus"], "takes one of --watch, --json and --prometheus"),
+      (["--watch"], "--watch is for a terminal"), (["page"], "takes no operands"),
+    ] {
+      let wrong = try box.run(
+        Build.command(Build.host) + ["status", "-o", "status=\(box.path)/page"] + arguments)
+      #expect(wrong.status == 64)
+      #expect(wrong.errors.contains(words), "\(wrong.errors)")
+    }
+  }
+
+  // MARK: - Prometheus
+
+  @Test func `promtool accepts the metrics, and they are those of the page`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box, ["--reject", "\(token(2))=8"])
+    let agent = try box.agent(gateway, settings(box))
+    for number in 1...9 { try box.drop(line(number), as: "\(number)") }
+    try wait(for: "all to be settled") { box.names(in: "new").isEmpty }
+    try wait(for: "all to be counted") { try object(box)["in_flight"] as? Int == 0 }
+    let metrics = try status(box, "--prometheus")
+    #expect(metrics.status == 0)
+    try check(metrics.output, box)
+    var values: [String: Double] = [:]
+    for line in metrics.output.split(separator: "\n") where !line.hasPrefix("#") {
+      let parts = line.split(separator: " ")
+      values[String(parts[0])] = Double(parts[1])
+    }
+    let page = try object(box)
+    for name in [
+      "sent", "settled_by_proof", "settled_by_time", "failed_check", "repeated", "uncertain",
+      "expired", "suppressed", "superseded", "postponed", "connections", "records",
+    ] {
+      #expect(values["tinypush_\(name)_total"] == Double(page[name] as! Int), "\(name)")
+    }
+    #expect(values["tinypush_up"] == 1)
+    #expect(values["tinypush_connected"] == 1)
+    #expect(values[#"tinypush_refused_total{status="8"}"#] == 1)
+    #expect(
+      values["tinypush_certificate_expiry_time_seconds"]
+        == Double(page["certificate_expires_at"] as! Int))
+    #expect(values["tinypush_send_latency_seconds_count"] == 9)
+    #expect(values[#"tinypush_send_latency_seconds_bucket{le="+Inf"}"#] == 9)
+    #expect(try agent.terminate() == 0)
+    let down = try status(box, "--prometheus")
+    #expect(down.status == 0)
+    #expect(down.output.hasSuffix("\ntinypush_up 0\n"))
+    try check(down.output, box)
+  }
+
+  private func check(_ metrics: String, _ box: Box) throws {
+    let verdict = try box.run([Build.directory + "/promtool", "check", "metrics"], input: metrics)
+    #expect(verdict.status == 0 && verdict.errors == "", "\(verdict.errors)")
+  }
+
+  // MARK: - On a terminal
+
+  /// A terminal of tmux's, and a shell in it.
+  private struct Screen {
+    let box: Box
+    private var socket: String { box.path + "/tmux" }
+
+    init(_ box: Box) throws {
+      self.box = box
+      try tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "sh")
+      try tmux("set-option", "-g", "window-size", "manual")
+    }
+
+    func end() { _ = try? tmux("kill-server") }
+
+    @discardableResult
+    func tmux(_ words: String...) throws -> String {
+      let child = try box.run(
+        ["tmux", "-S", socket] + words, environment: ["TERM": "screen-256color", "ENV": ""])
+      guard child.status == 0 else { throw Failure("tmux: \(child.errors)") }
+      return child.output
+    }
+
+    func type(_ text: String) throws { try tmux("send-keys", text, "Enter") }
+
+    /// The lines that are there.
+    var lines: [String] {
+      get throws {
+        try tmux("capture-pane", "-p").split(separator: "\n", omittingEmptySubsequences: false)
+          .map(String.init)
+      }
+    }
+
+    func shows(_ words: String, line number: Int? = nil) throws {
+      try wait(for: "\"\(words)\" on the screen") {
+        let lines = try lines
+        return (number.map { [lines[$0]] } ?? lines).contains { $0.contains(words) }
+      }
+    }
+  }
+
+  @Test
+  func `the view follows the agent, fits, survives resizing, and leaves the terminal as it was`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, settings(box, "settle=60s"))
+    let screen = try Screen(box)
+    defer { screen.end() }
+    let watch = try Build.command(Build.host).joined(separator: " ") + " status --watch"
+    try screen.type("stty -g >before; echo ready")
+    try screen.shows("ready")
+    try screen.type("\(watch) -o status=\(box.path)/page; stty -g >after; echo over")
+    try screen.shows("connected for ", line: 0)
+    #expect(try screen.tmux("display-message", "-p", "#{alternate_on}#{cursor_flag}") == "10\n")
+    for number in 1...40 { try box.drop(line(number), as: "\(number)") }
+    try box.drop("{}", as: "wrong")
+    try screen.shows("41 files")
+    try screen.shows("██████████████████████████████")
+    try screen.shows("a notification is wrong and was not sent")
+    try screen.shows("q ends it")
+    let lines = try screen.lines
+    #expect(lines.filter { !$0.isEmpty }.count > 15)
+    #expect(lines.contains { $0.hasPrefix("  last minute") && $0.contains("█") })
+    for (columns, rows) in [(40, 10), (20, 3), (120, 40), (80, 24)] {
+      try screen.tmux("resize-window", "-x", "\(columns)", "-y", "\(rows)")
+      // Nothing of the former size is left, and nothing has pushed the first line away.
+      try wait(for: "a screen of \(columns) by \(rows)") {
+        let lines = try screen.lines
+        return lines[0].hasPrefix("connected for ")
+          && lines.filter { $0.hasPrefix("connected for ") }.count == 1
+          && lines.contains { $0.contains("q ends it") } == (rows > 20)
+      }
+    }
+    agent.kill()
+    try screen.shows("not running", line: 0)
+    try screen.tmux("send-keys", "q")
+    try screen.shows("over")
+    #expect(try screen.tmux("display-message", "-p", "#{alternate_on}#{cursor_flag}") == "01\n")
+    #expect(box.text("before") == box.text("after"))
+    #expect(box.text("before") != "")
+  }
+
+  @Test func `the view can be interrupted, and waits for an agent that is not there yet`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let screen = try Screen(box)
+    defer { screen.end() }
+    let watch = try Build.command(Build.host).joined(separator: " ") + " status --watch"
+    try screen.type(
+      "stty -g >before; \(watch) -o status=\(box.path)/page; stty -g >after; echo over")
+    try screen.shows("not running", line: 0)
+    try screen.shows("configuration?")
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, settings(box))
+    try screen.shows("connected for ", line: 0)
+    try screen.tmux("send-keys", "C-c")
+    try screen.shows("over")
+    #expect(box.text("before") == box.text("after"))
+    #expect(try agent.terminate() == 0)
+  }
+}

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Runs a job of a file as those in /etc/cron.d are, at once, as Debian's cron runs it.
+
+    cronjob.py FILE NUMBER        the jobs are counted from 1
+
+It is run as its user by /bin/sh, in that one's home, with a PATH of /usr/bin:/bin, no terminal, and what stands behind an
+unescaped % as its standard input.
+"""
+import os
+import pwd
+import re
+import subprocess
+import sys
+
+FIELD = re.compile(r"(\*|\d+(-\d+)?)(/\d+)?(,(\*|\d+(-\d+)?)(/\d+)?)*$")
+LIMITS = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 7)]
+
+
+def read(text):
+    """The jobs: what they are run with, by whom, and how."""
+    if not text.endswith("\n"):
+        sys.exit("cron: missing newline before EOF")
+    environment = {}
+    for line in text.splitlines():
+        line = line.lstrip()
+        if not line or line.startswith("#"):
+            continue
+        setting = re.match(r"([A-Za-z_]\w*)\s*=\s*(.*?)\s*$", line)
+        if setting:
+            environment[setting[1]] = setting[2].strip("'\"")
+            continue
+        *fields, user, command = line.split(None, 6)
+        for field, (least, most) in zip(fields, LIMITS, strict=True):
+            numbers = map(int, re.findall(r"\d+", field))
+            if not FIELD.match(field) or not all(least <= number <= most for number in numbers):
+                sys.exit(f"cron: bad time: {line}")
+        yield dict(environment), user, command
+
+
+def main(path, number):
+    with open(path) as file:
+        environment, name, command = list(read(file.read()))[int(number) - 1]
+    command, *lines = re.split(r"(?<!\\)%", command)
+    user = pwd.getpwnam(name)
+    identity = {}
+    if user.pw_uid != os.getuid():
+        groups = os.getgrouplist(name, user.pw_gid)
+        identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": groups}
+    home = user.pw_dir if os.access(user.pw_dir, os.X_OK) else "/"
+    known = {"SHELL": "/bin/sh", "PATH": "/usr/bin:/bin", "HOME": home, "LOGNAME": name}
+    done = subprocess.run(
+        ["/bin/sh", "-c", command.replace(r"\%", "%")], env=known | environment, cwd=home,
+        input="\n".join(lines).replace(r"\%", "%"), text=True, start_new_session=True, **identity)
+    sys.exit(done.returncode)
+
+
+main(*sys.argv[1:])

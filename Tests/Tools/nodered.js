@@ -1,0 +1,52 @@
+// nodered.js FLOWS NODE PAYLOAD
+//
+// Hands a message with this payload (JSON) to a node of exported flows, and follows it as Node-RED does, through those kinds
+// of nodes that are needed here. What a debug node gets is printed, a line of JSON for each.
+'use strict';
+const { exec } = require('child_process');
+const fs = require('fs');
+
+const [, , path, start, payload] = process.argv;
+const nodes = new Map(JSON.parse(fs.readFileSync(path, 'utf8')).map((node) => [node.id, node]));
+
+const kinds = {
+  function(node, msg, send) {
+    send([new Function('msg', node.func)(msg)]);
+  },
+  // All of it is one line for the shell, and each of what is printed goes its own way.
+  exec(node, msg, send) {
+    if (node.useSpawn !== 'false') throw new Error('spawn is not known here');
+    let command = node.command;
+    if (node.addpay === true && msg.payload !== undefined) command += ' ' + msg.payload;
+    if (node.append.trim() !== '') command += ' ' + node.append;
+    const options = { encoding: 'binary', shell: fs.existsSync('/bin/bash') ? '/bin/bash' : '/bin/sh' };
+    exec(command, options, (error, output, errors) => {
+      const rc = { code: error ? error.code : 0 };
+      send([{ ...msg, payload: output, rc }, errors ? { ...msg, payload: errors, rc } : null, { ...msg, payload: rc }]);
+    });
+  },
+  file(node, msg, send) {
+    const wanted = { filename: 'filename', filenameType: 'msg', overwriteFile: 'true', createDir: false, encoding: 'none' };
+    for (const key in wanted) if (node[key] !== wanted[key]) throw new Error(`${key} is not known here`);
+    let data = typeof msg.payload === 'object' ? JSON.stringify(msg.payload) : String(msg.payload);
+    if (node.appendNewline) data += '\n';
+    fs.writeFile(msg.filename, data, (error) => {
+      if (error) throw error;
+      send([msg]);
+    });
+  },
+  debug(node, msg) {
+    console.log(JSON.stringify(msg[node.complete]));
+  },
+};
+
+function take(id, msg) {
+  const node = nodes.get(id);
+  kinds[node.type](node, msg, (outputs) => {
+    outputs.forEach((output, index) => {
+      for (const next of output ? node.wires[index] : []) take(next, output);
+    });
+  });
+}
+
+take(start, { _msgid: process.pid.toString(16).padStart(16, '0'), payload: JSON.parse(payload) });

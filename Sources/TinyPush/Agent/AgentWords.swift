@@ -3,13 +3,7 @@ import CMbed
 
 /// What the agent says: in the log, to the service manager, and on its page.
 extension Agent {
-  /// Says something of a topic in the log, and on the page if it is wrong.
-  mutating func say(_ priority: Log.Priority, _ text: borrowing Text, about topic: Log.Topic) {
-    page.note(priority, text.bytes)
-    log.write(priority, text, about: topic)
-  }
-
-  /// The same about something that may come and go, see ``LogFolding``.
+  /// Says in the log something that may come and go, see ``LogFolding``; and on the page if it is wrong.
   mutating func say(_ priority: Log.Priority, _ text: borrowing Text, about topic: Log.Topic) {
     page.note(priority, text.bytes)
     log.write(priority, text, about: topic)

@@ -82,7 +82,7 @@ struct CheckupReport: ~Copyable {
   private mutating func say(
     literal item: UnsafePointer<UInt8>, _ state: State, _ words: UnsafePointer<UInt8>
   ) {
-    message.append(literal: words)
+    message.append(terminated: words)
     switch state {
     case .warning: warnings += 1
     case .wrong(let status):
@@ -129,7 +129,7 @@ struct CheckupReport: ~Copyable {
     }
     output.append(" ")
     let start = output.count
-    output.append(literal: item)
+    output.append(terminated: item)
     column = 4 + output.count - start
     pad()
     wrap(message.looseBytes)
@@ -198,7 +198,7 @@ struct CheckupReport: ~Copyable {
     output.append("{\"name\":\"")
     output.append(step)
     output.append(".")
-    output.append(literal: item)
+    output.append(terminated: item)
     output.append("\",\"state\":\"")
     switch state {
     case .well: output.append("ok")

@@ -98,11 +98,14 @@ public struct Text: ~Copyable {
   }
 
   /// A length of time, in whole seconds, minutes, hours or days: `40 s`, `12 min`, `6 h`, `3 days`.
+  mutating func append(rounded duration: Duration) {
+    append(roundedSeconds: Int64(clamping: duration.milliseconds / 1000))
+  }
+
   @inline(never)
-  public mutating func append(rounded duration: Duration) {
-    let seconds = duration.milliseconds / 1000
+  public mutating func append(roundedSeconds seconds: Int64) {
     if seconds < 120 {
-      append(seconds)
+      append(max(seconds, 0))
       append(" s")
     } else if seconds < 7200 {
       append(seconds / 60)

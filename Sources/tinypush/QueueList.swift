@@ -119,7 +119,7 @@ struct QueueList: ~Copyable {
     why.append("not before ")
     why.append(utc: UInt32(clamping: due))
     why.append(", in ")
-    StatusCommand.duration(due - now, in: &why)
+    why.append(roundedSeconds: due - now)
     return "later"
   }
 
@@ -150,7 +150,7 @@ struct QueueList: ~Copyable {
     var field = Text(capacity: 64)
     let age = now - file.changedAt
     // By a clock that has been set back, or was not set then.
-    if age < 0 { field.append("?") } else { StatusCommand.duration(age, in: &field) }
+    if age < 0 { field.append("?") } else { field.append(roundedSeconds: age) }
     pad(field, to: 8)
     field.clear()
     Self.append(size: file.size, to: &field)

@@ -116,20 +116,4 @@ enum StatusCommand {
     case nil: "not running"
     }
   }
-
-  static func duration(_ seconds: Int64, in text: inout Text) {
-    if seconds < 120 {
-      text.append(max(seconds, 0))
-      text.append(" s")
-    } else if seconds < 7200 {
-      text.append(seconds / 60)
-      text.append(" min")
-    } else if seconds < 172_800 {
-      text.append(seconds / 3600)
-      text.append(" h")
-    } else {
-      text.append(seconds / 86_400)
-      text.append(" days")
-    }
-  }
 }

@@ -60,9 +60,9 @@ struct StatusScreen: ~Copyable {
       page.link == .up ? .green : page.isAlive ? .yellow : .red)
     if page.isAlive {
       line.append(" for ")
-      StatusCommand.duration(wall &- page.changedAt, in: &line)
+      line.append(roundedSeconds: wall &- page.changedAt)
       line.append(", running for ")
-      StatusCommand.duration(wall &- page.startedAt, in: &line)
+      line.append(roundedSeconds: wall &- page.startedAt)
     }
     end(&text)
     line.append("  ")
@@ -71,14 +71,14 @@ struct StatusScreen: ~Copyable {
     if page.dialInstant > 0, page.link == .down {
       line.append("  next try in ")
       let wait = now.until(Instant(milliseconds: page.dialInstant))
-      StatusCommand.duration(Int64(wait.milliseconds / 1000), in: &line)
+      line.append(roundedSeconds: Int64(wait.milliseconds / 1000))
       end(&text)
     }
     if page.certificateEnd > 0 {
       let days = (page.certificateEnd &- wall) / 86_400
       if days < 30 { terminal.begin(days < 0 ? .red : .yellow, in: &line) }
       line.append(page.certificateEnd < wall ? "  certificate expired " : "  certificate: ")
-      StatusCommand.duration(Int64(clamping: (page.certificateEnd &- wall).magnitude), in: &line)
+      line.append(roundedSeconds: Int64(clamping: (page.certificateEnd &- wall).magnitude))
       line.append(page.certificateEnd < wall ? " ago: renew it" : " left")
       if days >= 0, days < 30 { line.append(": renew it") }
       terminal.end(in: &line)
@@ -164,7 +164,7 @@ struct StatusScreen: ~Copyable {
     for index in page.problems.indices where page.problems[index].count > 0 {
       let problem = page.problems[index]
       line.append("  ")
-      StatusCommand.duration(wall &- problem.time, in: &line)
+      line.append(roundedSeconds: wall &- problem.time)
       line.append(" ago")
       pad(to: 16)
       if problem.count > 1 {
@@ -271,7 +271,7 @@ struct StatusScreen: ~Copyable {
         text.append(milliseconds / 100 % 10)
         text.append(" s")
       } else {
-        StatusCommand.duration(Int64(milliseconds / 1000), in: &text)
+        text.append(roundedSeconds: Int64(milliseconds / 1000))
       }
     } else {
       text.append("-")

@@ -28,7 +28,7 @@ enum Waiting {
         return arguments.fail(.dataRefused, text)
       case .later(let date):
         text.append("not yet: it waits for its time, which comes in ")
-        StatusCommand.duration(date - Clock.wallSeconds(), in: &text)
+        text.append(roundedSeconds: date - Clock.wallSeconds())
       case .pending:
         text.append("not yet: it is still in the spool, and is delivered when that can be done")
         if watch.isServed() == false { text.append("; no agent is at work there now") }

@@ -79,10 +79,13 @@ private struct Words<let capacity: Int>: BitwiseCopyable {
     for index in 0..<Int(count) { bytes[index] = text[index] }
   }
 
-  func equals(_ text: Span<UInt8>) -> Bool {
-    guard min(text.count, capacity) == Int(count) else { return false }
-    for index in 0..<Int(count) where bytes[index] != text[index] { return false }
-    return true
+  /// Whether both say the same up to the first semicolon, behind which the particulars come.
+  func begins(as text: Span<UInt8>) -> Bool {
+    for index in 0..<min(Int(count), text.count) {
+      guard bytes[index] == text[index] else { return false }
+      if text[index] == UInt8(ascii: ";") { return true }
+    }
+    return min(text.count, capacity) == Int(count)
   }
 
   /// Whoever may write to the page may have put anything there.
@@ -219,13 +222,13 @@ struct MappedStatusPage: ~Copyable {
   func note(_ priority: Log.Priority, _ text: Span<UInt8>) {
     guard priority.rawValue <= Log.Priority.warning.rawValue else { return }
     clinux_begin_change(&page.pointee.sequence)
-    if page.pointee.problems[0].count == 0 || !page.pointee.problems[0].text.equals(text) {
+    if page.pointee.problems[0].count == 0 || !page.pointee.problems[0].text.begins(as: text) {
       for index in 1..<5 {
         page.pointee.problems[5 - index] = page.pointee.problems[4 - index]
       }
       page.pointee.problems[0].count = 0
-      page.pointee.problems[0].text.set(text)
     }
+    page.pointee.problems[0].text.set(text)
     page.pointee.problems[0].time = Clock.wallSeconds()
     page.pointee.problems[0].isError = priority == .error ? 1 : 0
     page.pointee.problems[0].count &+= 1

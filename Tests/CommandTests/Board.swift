@@ -15,7 +15,7 @@ final class Board {
     defer { box.end() }
     _ = try Build.command(Build.host)
     let made = try box.run(
-      [Build.package + "/board/deb", Build.host, Shared.directory() + "/packages"])
+      [Build.package + "/board/deb", "tinypush", Build.host, Shared.directory() + "/packages"])
     guard made.status == 0 else { throw Failure(made.errors) }
     return made.output.trimmingCharacters(in: .newlines)
   }

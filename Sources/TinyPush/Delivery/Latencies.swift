@@ -1,5 +1,5 @@
 /// How long things took, counted in classes of latency: two to each power of two of milliseconds, so that a percentile is
-/// right to within a quarter, in memory of a fixed size. Whatever the counts, looking at them ends nobody: they may come from a file.
+/// right to within a third, in memory of a fixed size. Whatever the counts, looking at them ends nobody: they may come from a file.
 public struct Latencies: BitwiseCopyable {
   static let classCount = 64
   private var counts: InlineArray<64, UInt64> = .init(repeating: 0)

@@ -33,36 +33,3 @@ struct ActingUser {
     return isActing
   }
 }
-
-extension Text {
-  /// A user by his name, or by his number where he has none.
-  @inline(never)
-  mutating func append(user: uid_t) {
-    if let name = clinux_user_name(user, nil) {
-      append(printable: name)
-    } else {
-      append("uid ")
-      append(user)
-    }
-  }
-
-  /// A group likewise.
-  @inline(never)
-  mutating func append(group: gid_t) {
-    if let name = clinux_group_name(group) {
-      append(printable: name)
-    } else {
-      append("gid ")
-      append(group)
-    }
-  }
-
-  /// As chmod has it: `2770`.
-  @inline(never)
-  mutating func append(mode: UInt32) {
-    for shift in 0..<4 {
-      let digit = UInt8(truncatingIfNeeded: mode >> UInt32(9 - 3 * shift)) & 7
-      if shift > 0 || digit > 0 { append(byte: 0x30 + digit) }
-    }
-  }
-}

@@ -129,7 +129,8 @@ extension Checkup {
       report.advice.append("is this machine's clock right? If it is, wait, or take another one")
       return report.say("dates", .wrong(.config), "not valid yet")
     }
-    let renew: StaticString = "renew it, and put the new one in its place: no restart is needed"
+    let renew: StaticString =
+      "renew it, and put the new one in its place; if it is a credential, restart the service"
     if now > certificate.pointee.not_after {
       report.message.append("expired ")
       report.message.append(days: (now - certificate.pointee.not_after) / Self.daySeconds)

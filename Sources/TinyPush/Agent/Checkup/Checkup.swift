@@ -56,8 +56,10 @@ public struct Checkup: ~Copyable {
     while end < text.count, text[end] != 0x2E || end + 1 < text.count && text[end + 1] != 0x20 {
       end += 1
     }
-    report.message.append(bytes: text.extracting(0..<end))
-    if end + 2 < text.count { report.advice.append(bytes: text.extracting(end + 2..<text.count)) }
+    report.message.append(printable: text.extracting(0..<end))
+    if end + 2 < text.count {
+      report.advice.append(printable: text.extracting(end + 2..<text.count))
+    }
   }
 
   /// What an errno means for how the command ends.

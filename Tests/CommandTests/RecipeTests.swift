@@ -364,7 +364,7 @@ import Testing
       tinypush send --wait 'from a read-only root'
       ls /data/state
       systemctl stop tinypush
-      umount /var/lib/tinypush
+      umount --lazy /var/lib/tinypush
       systemctl start tinypush
       printf '{"token":"%064d","payload":{"aps":{"alert":"to nobody"}}}' 0 |
         tinypush send - --wait || test $? = 65

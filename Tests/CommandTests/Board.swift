@@ -114,7 +114,10 @@ final class Board {
   ) throws -> Child {
     var identity: [String] = []
     if let user, geteuid() == 0 {
-      identity = ["setpriv", "--reuid=\(user)", "--regid=\(user)", "--init-groups"]
+      // Shells read what is in the home of whoever runs the test, if they are let to.
+      identity = [
+        "env", "HOME=/", "setpriv", "--reuid=\(user)", "--regid=\(user)", "--init-groups",
+      ]
     }
     return try box.run(
       [Build.tools + "/asinstalled", root] + identity + command, environment: environment,

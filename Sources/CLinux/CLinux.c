@@ -217,7 +217,7 @@ int clinux_lock_file(int descriptor) {
 
 int clinux_is_locked(int descriptor) {
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-  return fcntl(descriptor, F_OFD_GETLK, &lock) != 0 ? -1 : lock.l_type != F_UNLCK;
+  return fcntl(descriptor, F_OFD_GETLK, &lock) != 0 ? -1 : lock.l_type == F_WRLCK;
 }
 
 int clinux_terminal_columns(int descriptor) {
@@ -244,7 +244,7 @@ void clinux_terminal_give_back(int descriptor) {
 }
 
 int clinux_terminal_signals(void) {
-  static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH};
+  static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
   sigset_t signals;
   sigemptyset(&signals);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) sigaddset(&signals, numbers[i]);

@@ -98,6 +98,11 @@ extension Span<UInt8> {
     return true
   }
 
+  /// Whether the first of these are those of `other`.
+  func begins(with other: Span<UInt8>) -> Bool {
+    count >= other.count && extracting(0..<other.count).equals(other)
+  }
+
   /// Whether these sort before `other`, byte by byte.
   public func sorts(before other: Span<UInt8>) -> Bool {
     let shared = count < other.count ? count : other.count

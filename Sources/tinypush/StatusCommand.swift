@@ -61,6 +61,11 @@ enum StatusCommand {
         if form == .prometheus {
           StatusMetrics.writeDown(in: &text)
           text.write(to: STDOUT_FILENO)
+          text.clear()
+          explain(error, config, in: &text)
+          // Before its first start, that is all there is to say.
+          if case .cannotOpen(ENOENT) = error { return 0 }
+          _ = arguments.fail(.ok, text)
           return 0
         }
         explain(error, config, in: &text)

@@ -65,7 +65,7 @@ struct StatusScreen: ~Copyable {
       line.append(roundedSeconds: wall &- page.startedAt)
     }
     end(&text)
-    line.append("  ")
+    line.append(page.isAlive ? "  " : "  when it ended: ")
     page.appendWords(to: &line)
     wrap(indent: 2, &text)
     if page.dialInstant > 0, page.link == .down {
@@ -76,11 +76,11 @@ struct StatusScreen: ~Copyable {
     }
     if page.certificateEnd > 0 {
       let days = (page.certificateEnd &- wall) / 86_400
-      if days < 30 { terminal.begin(days < 0 ? .red : .yellow, in: &line) }
+      if days <= 30 { terminal.begin(days < 0 ? .red : .yellow, in: &line) }
       line.append(page.certificateEnd < wall ? "  certificate expired " : "  certificate: ")
       line.append(roundedSeconds: Int64(clamping: (page.certificateEnd &- wall).magnitude))
       line.append(page.certificateEnd < wall ? " ago: renew it" : " left")
-      if days >= 0, days < 30 { line.append(": renew it") }
+      if days >= 0, days <= 30 { line.append(": renew it") }
       terminal.end(in: &line)
       end(&text)
     }

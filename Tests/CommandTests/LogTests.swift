@@ -26,7 +26,7 @@ import Testing
     try #expect(agent.line("ended", in: .errors).hasPrefix("<5>connection to \(address) ended: "))
     try #expect(
       agent.line("cannot connect", in: .errors)
-        == "<4>cannot connect to \(address): \(address): Connection refused: nothing listens there")
+        == "<4>cannot connect to \(address): Connection refused: nothing listens there")
     #expect(try agent.terminate() == 0)
     #expect(agent.errors.contains("\n<6>stopping: "))
     #expect(agent.errors.contains("\n<6>1 delivered "))

@@ -135,6 +135,7 @@ import Testing
     try wait(for: "two connections") { try object(box)["connections"] as? Int == 2 }
     let after = try object(box)
     #expect(after["started_at"] as? Int == before["started_at"] as? Int)
+    #expect(after["pid"] as? Int == Int(agent.id))
     #expect(after["sent"] as? Int ?? 0 >= 2)
     let start = (after["traffic"] as? [String: [String: Int]])?["start"]
     #expect(start?["sent"] == 2)
@@ -155,8 +156,138 @@ import Testing
     try page.close()
     let said = try status(box)
     #expect(said.status == 69)
-    #expect(said.output.hasPrefix("not running\n"))
+    #expect(said.output.hasPrefix("not running\n  when it ended: connected to "))
     #expect(try object(box)["pid"] as? Int == Int(getpid()))
+  }
+
+  // MARK: - Where it is kept
+
+  @Test func `a page that is removed or replaced is made anew, with all that was on it`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, settings(box, "rescan=1s"))
+    try box.drop(line(1, "first"), as: "1")
+    try gateway.accepts("first")
+    try wait(for: "the page") { try object(box)["sent"] as? Int == 1 }
+    let before = try object(box)
+    try FileManager.default.removeItem(atPath: box.path + "/page")
+    try wait(for: "another page") { try status(box).status == 0 }
+    let after = try object(box)
+    #expect(after["started_at"] as? Int == before["started_at"] as? Int)
+    #expect((after["traffic"] as? [String: [String: Int]])?["start"]?["sent"] == 1)
+    #expect(try agent.terminate() == 0)
+    #expect(!agent.errors.contains("status page"), "\(agent.errors)")
+  }
+
+  @Test func `at another place a reload goes on with its own figures`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let other = try box.agent(gateway, settings(box) + ["status=\(box.path)/other"])
+    try box.drop(line(1, "of another agent"), as: "1")
+    try gateway.accepts("of another agent")
+    #expect(try other.terminate() == 0)
+
+    let config = try box.write(
+      settings(box).joined(separator: "\n") + "\n", to: "tinypush.conf")
+    let agent = try box.start(
+      Build.command(Build.host) + ["run", "--config", config] + box.settings(gateway.port))
+    try wait(for: "the page") { try object(box)["state"] as? String == "connected" }
+    for number in 2...4 { try box.drop(line(number, "own \(number)"), as: "\(number)") }
+    try gateway.accepts("own 4")
+    try box.write(
+      settings(box).joined(separator: "\n").replacing("/page", with: "/other") + "\n",
+      to: "tinypush.conf")
+    agent.signal(SIGHUP)
+    func there() throws -> [String: Any] {
+      try objects(box.tinypush("status", "--json", "-o", "status=\(box.path)/other").output).first
+        ?? [:]
+    }
+    try wait(for: "the other page") { try there()["pid"] as? Int == Int(agent.id) }
+    let start = (try there()["traffic"] as? [String: [String: Int]])?["start"]
+    #expect(start?["sent"] == 3)
+    #expect(try status(box).status == 69)
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `what is no page is left as it is, and that is said`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let path = try box.write("a key, perhaps", to: "page")
+    chmod(path, 0o600)
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, settings(box))
+    try agent.line("/page cannot be kept: something else is there, which stays", in: .errors)
+    try box.drop(line(1, "all the same"), as: "1")
+    try gateway.accepts("all the same")
+    #expect(try agent.terminate() == 0)
+    #expect(box.text("page") == "a key, perhaps")
+    let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+  }
+
+  @Test func `of two agents with one page the second says so`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, settings(box))
+    try wait(for: "the page") { try object(box)["pid"] as? Int == Int(agent.id) }
+    for name in ["new", "failed", "tmp"] {
+      try FileManager.default.createDirectory(
+        atPath: "\(box.path)/second/\(name)", withIntermediateDirectories: true)
+    }
+    let second = try box.agent(gateway, settings(box) + ["spool=\(box.path)/second"])
+    try second.line("/page is another agent's: set status to another file", in: .errors)
+    #expect(try object(box)["pid"] as? Int == Int(agent.id))
+    #expect(try second.terminate() == 0)
+    #expect(try status(box).status == 0)
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `whoever may only read the page cannot make an agent of it, nor keep one from it`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, settings(box))
+    try wait(for: "the page") { try status(box).status == 0 }
+    agent.kill()
+    // A lock of this process's for reading: F_OFD_SETLK.
+    let lock = try box.start([
+      "python3", "-c",
+      """
+      import fcntl, signal, struct
+      page = open("page")
+      fcntl.fcntl(page, 37, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0))
+      print("locked", flush=True)
+      signal.pause()
+      """,
+    ])
+    try lock.line("locked")
+    #expect(try status(box).status == 69)
+    let next = try box.agent(gateway, settings(box))
+    try wait(for: "its page") { try object(box)["pid"] as? Int == Int(next.id) }
+    #expect(try next.terminate() == 0)
+    lock.kill()
+  }
+
+  @Test func `a connection that the agent gives up is told with its reason`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, ["--fault", "garbage@100%"])
+    let agent = try box.start(
+      Build.command(Build.host) + [
+        "run", "--config", sandbox.config, "-o", "status=\(box.path)/page",
+      ])
+    try box.write(line(1), to: "sandbox/spool/tmp/1")
+    #expect(rename(box.path + "/sandbox/spool/tmp/1", box.path + "/sandbox/spool/new/1") == 0)
+    try wait(for: "the reason") {
+      (try object(box)["detail"] as? String)?.hasPrefix("the gateway sent what is no answer")
+        == true
+    }
+    #expect(try agent.terminate() == 0)
   }
 
   // MARK: - What it is given

@@ -107,8 +107,8 @@ int clinux_is_being_written(int descriptor);
 int clinux_guard_mapping(const void *start, size_t size);
 void clinux_unguard_mapping(const void *start);
 
-/* Locks the file behind a descriptor for as long as that is open: 0, or -1 when somebody has. And whether somebody has: 1, 0, or
-   -1 when that cannot be known; asking disturbs nobody. */
+/* Locks the file behind a descriptor for as long as that is open: 0, or -1 when somebody has. And whether somebody who may write
+   to it has: 1, 0, or -1 when that cannot be known; asking disturbs nobody. */
 int clinux_lock_file(int descriptor);
 int clinux_is_locked(int descriptor);
 
@@ -142,8 +142,8 @@ int clinux_terminal_rows(int descriptor);
 void clinux_terminal_take(int descriptor);
 void clinux_terminal_give_back(int descriptor);
 
-/* A signalfd for what happens to a program that has taken its terminal: SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGWINCH, which are
-   blocked. Or -errno. */
+/* A signalfd for what happens to a program that has taken its terminal: SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP and
+   SIGWINCH, which are blocked. Or -errno. */
 int clinux_terminal_signals(void);
 
 /* One word to the service manager behind $NOTIFY_SOCKET ("READY=1"), if there is one. */

@@ -34,6 +34,10 @@ public struct Agent: ~Copyable {
   /// How long the machine has been suspended since it started.
   var asleep = Clock.asleep()
   var outage = Outage()
+  /// What was last said of the connection that is there; empty: nothing.
+  var whyDown = Text(capacity: 256)
+  /// Why the page is not kept; 0: it is.
+  var pageProblem: Int32 = 0
   var isConfigBroken = false
 
   static let stepsBetweenPolls: UInt32 = 128
@@ -44,17 +48,14 @@ public struct Agent: ~Copyable {
   /// How long a stop may take besides `settle`.
   static let stopPatience = Duration.seconds(5)
 
-  /// - Parameters:
-  ///   - goesOn: whether it goes on where another agent of this process has stopped.
-  ///   - message: on failure, what is wrong, where, and what to do.
+  /// - Parameter message: on failure, what is wrong, where, and what to do.
   @inline(never)
-  init(_ config: consuming Config, goesOn: Bool, message: inout Text) throws(ExitStatus) {
+  init(_ config: consuming Config, message: inout Text) throws(ExitStatus) {
     var address = Text(capacity: 300)
     config.gatewayAddress(in: &address)
     try Self.checkFiles(config, message: &message)
-    // The lock comes before the page: a second agent must not write over the first one's.
     spool = try SpoolDirectory(config.spool.pointer, message: &message)
-    page = MappedStatusPage(config.status.pointer, goesOn: goesOn)
+    page = MappedStatusPage()
     var seed: UInt64 = 0
     _ = getrandom(&seed, 8, 0)
     courier = Courier(config.courier, seed: seed)
@@ -117,12 +118,16 @@ public struct Agent: ~Copyable {
       if isReloadWanted { reload(readConfig) }
       // However much there is to do, signals and answers are heard.
       steps &+= 1
-      if steps % Self.stepsBetweenPolls == 0 { poll(.zero) }
+      if steps % Self.stepsBetweenPolls == 0 {
+        poll(.zero)
+        page.update(courier, filesFound: filesFound)
+      }
       let step = courier.next(Clock.time())
       takeReports()
       switch step {
       case .scan:
         noticeSuppression()
+        keepPage()
         filesFound = spool.scan(&courier)
         progress.found(filesFound)
       case .open: spool.open(&courier)
@@ -152,7 +157,7 @@ public struct Agent: ~Copyable {
       case .sample: sample()
       case .disconnect:
         connection.hangUp(epoll: epoll, sayGoodbye: true)
-        page.change(.down, words: gateway.span)
+        if whyDown.count > 0 { tell(.down, whyDown.bytes) } else { tell(.down, gateway.span) }
       case .wait(let until):
         log.catchUp()
         page.update(courier, filesFound: filesFound)
@@ -226,6 +231,7 @@ public struct Agent: ~Copyable {
         takeSignals()
       } else if descriptor == clock {
         if clinux_clock_was_set(clock) != 0 {
+          page.clockWasSet()
           clockSetAt = max(Clock.plausibleSince, Clock.wallSeconds()) * 1_000_000_000
         }
       } else if descriptor == watch.descriptor {
@@ -300,11 +306,12 @@ public struct Agent: ~Copyable {
     } else if !isMemoryReturned {
       isMemoryReturned = true
       courier.forEachBuffer { buffer in
-        let page = Int(sysconf(Int32(_SC_PAGESIZE)))
-        let start = (Int(bitPattern: buffer.baseAddress) + page - 1) / page * page
-        let end = (Int(bitPattern: buffer.baseAddress) + buffer.count) / page * page
+        let page = UInt(sysconf(Int32(_SC_PAGESIZE)))
+        let base = UInt(bitPattern: buffer.baseAddress)
+        let start = (base + page - 1) / page * page
+        let end = (base + UInt(buffer.count)) / page * page
         if end > start {
-          madvise(UnsafeMutableRawPointer(bitPattern: start), end - start, MADV_DONTNEED)
+          madvise(UnsafeMutableRawPointer(bitPattern: start), Int(end - start), MADV_DONTNEED)
         }
       }
       malloc_trim(0)

@@ -24,8 +24,11 @@ extension Agent {
     isConfigBroken = connection.isOurFault
     var text = Text()
     text.append("cannot connect to ")
-    text.append(cString: gateway.pointer)
-    text.append(": ")
+    // Where it is about an address, it begins with that.
+    if !connection.problem.bytes.begins(with: gateway.span) {
+      text.append(cString: gateway.pointer)
+      text.append(": ")
+    }
     text.append(bytes: connection.problem.bytes)
     if connection.isClockWrong {
       text.append(" (this machine's clock seems not to be set)")

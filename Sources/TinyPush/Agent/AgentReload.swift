@@ -14,23 +14,26 @@ extension Agent {
     var config = config
     var former: Config?
     var counters = Counters()
+    var page = MappedStatusPage()
     while true {
       message.clear()
       var agent: Agent
       do throws(ExitStatus) {
-        agent = try Agent(config, goesOn: former != nil, message: &message)
+        agent = try Agent(config, message: &message)
       } catch {
         guard let known = former.take() else { throw error }
         var text = Text()
-        agent = try Agent(known, goesOn: true, message: &text)
+        agent = try Agent(known, message: &text)
         agent.sayNotTaken(message)
       }
       agent.courier.counters = counters
+      swap(&agent.page, &page)
       let status = agent.run(readConfig)
       guard let next = agent.next.take() else { return status }
       config = next
       former = agent.takeConfig()
       counters = agent.courier.counters
+      swap(&agent.page, &page)
     }
   }
 

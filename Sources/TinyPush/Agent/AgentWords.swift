@@ -9,7 +9,29 @@ extension Agent {
     log.write(priority, text, about: topic)
   }
 
+  /// Keeps the page where the configuration says, and says once that it cannot be.
+  mutating func keepPage() {
+    let problem = page.keep(at: config.status.pointer)
+    guard problem != pageProblem else { return }
+    pageProblem = problem
+    var text = Text()
+    text.append("the status page ")
+    text.append(printable: config.status.span)
+    switch problem {
+    case 0: text.append(" can be kept again")
+    case MappedStatusPage.isAnotherAgents:
+      text.append(" is another agent's: set status to another file for each agent")
+    case MappedStatusPage.isSomethingElse:
+      text.append(" cannot be kept: something else is there, which stays as it is")
+    default:
+      text.append(" cannot be kept: ")
+      text.append(cString: clinux_error_text(problem))
+    }
+    say(problem == 0 ? .notice : .warning, text, about: .page)
+  }
+
   mutating func sayStarted() {
+    keepPage()
     var text = Text()
     text.append("delivering ")
     text.append(printable: config.spool.span)
@@ -51,6 +73,7 @@ extension Agent {
     text.append(connection.isResumed ? ", resumed)" : ")")
     if let version = connection.version, let suite = connection.suite { page.know(version, suite) }
     page.know(certificateEnd: certificateEnd())
+    whyDown.clear()
     tell(.up, text.bytes)
     guard outage.connected(at: Clock.now(), in: &text) else { return }
     log.write(.info, text, about: .connection)
@@ -71,7 +94,10 @@ extension Agent {
       var text = Text()
       let priority = report.describe(in: &text)
       say(priority, text, about: report.topic)
-      if report.topic == .connection { outage.ended() }
+      guard report.topic == .connection else { continue }
+      outage.ended()
+      whyDown.clear()
+      whyDown.append(text)
     }
   }
 

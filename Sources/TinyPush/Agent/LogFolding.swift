@@ -52,9 +52,9 @@ struct LogFolding: ~Copyable {
     var heardAt: Instant?
   }
 
-  private var states: InlineArray<8, State> = .init(repeating: State())
+  private var states: InlineArray<9, State> = .init(repeating: State())
   private var kinds: InlineArray<32, Kind> = .init(repeating: Kind())
-  private let kept = FixedBuffer<UInt8>(capacity: 8 * keptBytesMax)
+  private let kept = FixedBuffer<UInt8>(capacity: 9 * keptBytesMax)
   /// Topics of which something is kept.
   private var keptCount = 0
   /// What is to be said, when there is something.
@@ -239,12 +239,14 @@ extension Log {
     case removals
     case spool
     case suppression
+    /// Whether the status page can be kept.
+    case page
 
     var noun: StaticString {
       switch self {
       case .refusals: "refusal"
       case .mistakes: "mistake"
-      case .connection, .files, .failures, .removals, .spool, .suppression: "change"
+      case .connection, .files, .failures, .removals, .spool, .suppression, .page: "change"
       }
     }
   }

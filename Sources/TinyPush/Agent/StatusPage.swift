@@ -36,8 +36,9 @@ public struct StatusPage {
   /// UNIX seconds: when the agent started, and when the link's state last changed.
   public var startedAt: Int64 = 0
   public var changedAt: Int64 = 0
-  /// When the agent started, and when it will try to connect again, in milliseconds since this machine started; 0: not at all.
+  /// The same, and when it will try to connect again, in milliseconds since this machine started; 0: not at all.
   public var startedInstant: UInt64 = 0
+  fileprivate var changedInstant: UInt64 = 0
   public var dialInstant: UInt64 = 0
   /// UNIX seconds: when our certificate expires; 0: not known.
   public var certificateEnd: Int64 = 0
@@ -79,14 +80,23 @@ private struct Words<let capacity: Int>: BitwiseCopyable {
     for index in 0..<Int(count) { bytes[index] = text[index] }
   }
 
-  /// Whether both say the same up to the first semicolon, behind which the particulars come.
+  /// Whether both say the same, but for numbers, up to the first semicolon, behind which the particulars come.
   func begins(as text: Span<UInt8>) -> Bool {
-    for index in 0..<min(Int(count), text.count) {
-      guard bytes[index] == text[index] else { return false }
-      if text[index] == UInt8(ascii: ";") { return true }
+    var (own, other) = (0, 0)
+    while true {
+      while own < min(Int(count), capacity), Self.isDigit(bytes[own]) { own += 1 }
+      while other < min(text.count, capacity), Self.isDigit(text[other]) { other += 1 }
+      let isOwnOver = own >= min(Int(count), capacity)
+      let isOtherOver = other >= min(text.count, capacity)
+      if isOwnOver || isOtherOver { return isOwnOver && isOtherOver }
+      guard bytes[own] == text[other] else { return false }
+      if text[other] == UInt8(ascii: ";") { return true }
+      own += 1
+      other += 1
     }
-    return min(text.count, capacity) == Int(count)
   }
+
+  private static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 
   /// Whoever may write to the page may have put anything there.
   func append(to text: inout Text) {
@@ -96,64 +106,134 @@ private struct Words<let capacity: Int>: BitwiseCopyable {
 
 // MARK: - The agent's side
 
-/// The page mapped into memory; nobody's when the file could not be made, so that status never hinders delivery.
+/// The page, in memory of its own or, once it is kept, in that of a file, for others to read. Where it cannot be kept, delivery
+/// goes on all the same.
 struct MappedStatusPage: ~Copyable {
-  private let page: UnsafeMutablePointer<StatusPage>
-  /// Open as long as the page is kept: its lock shows that it is. -1: it is not mapped.
-  private let descriptor: Int32
+  /// Why it is not kept, besides the system's error numbers.
+  static let isAnotherAgents: Int32 = -1
+  static let isSomethingElse: Int32 = -2
 
-  /// - Parameter goesOn: whether it goes on where another agent of this process has stopped.
+  private var page: UnsafeMutablePointer<StatusPage>
+  /// Open as long as the page is kept: its lock shows that it is. -1: it is not.
+  private var descriptor: Int32 = -1
+
   @inline(never)
-  init(_ path: UnsafePointer<CChar>, goesOn: Bool) {
-    let size = MemoryLayout<StatusPage>.size
-    let mapping = Self.map(path, size)
-    descriptor = mapping.descriptor
-    page =
-      mapping.address?.assumingMemoryBound(to: StatusPage.self)
-      ?? UnsafeMutablePointer<StatusPage>.allocate(capacity: 1)
-    let isKnown = descriptor >= 0 && page.pointee.magic == StatusPage.layout
-    if !isKnown {
-      memset(page, 0, size)
-    } else if !goesOn {
-      // What went wrong before a restart may be why there was one.
-      var problems = page.pointee.problems
-      memset(page, 0, size)
-      memcpy(&page.pointee.problems, &problems, MemoryLayout.size(ofValue: problems))
-    }
+  init() {
+    page = UnsafeMutablePointer<StatusPage>.allocate(capacity: 1)
+    memset(page, 0, MemoryLayout<StatusPage>.size)
     page.pointee.magic = StatusPage.layout
     page.pointee.processID = getpid()
-    page.pointee.changedAt = Clock.wallSeconds()
-    guard !isKnown || !goesOn else { return }
-    page.pointee.startedAt = Clock.wallSeconds()
     page.pointee.startedInstant = Clock.now().milliseconds
+    page.pointee.changedInstant = page.pointee.startedInstant
+    clockWasSet()
   }
 
-  private static func map(_ path: UnsafePointer<CChar>, _ size: Int)
-    -> (address: UnsafeMutableRawPointer?, descriptor: Int32)
-  {
-    guard path.pointee != 0 else { return (nil, -1) }
-    let descriptor = clinux_open(AT_FDCWD, path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o644)
-    guard descriptor >= 0 else { return (nil, -1) }
-    // It is for everybody, whatever else this process makes.
-    _ = fchmod(descriptor, 0o644)
-    // Room is taken now: a page without it is death by SIGBUS when it is written to.
-    if clinux_lock_file(descriptor) == 0, posix_fallocate(descriptor, 0, off_t(size)) == 0,
-      let address = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
-      address != UnsafeMutableRawPointer(bitPattern: -1)
-    {
-      return (address, descriptor)
-    }
-    close(descriptor)
-    return (nil, -1)
-  }
+  deinit { Self.release(page, descriptor) }
 
-  deinit {
+  private static func release(_ page: UnsafeMutablePointer<StatusPage>, _ descriptor: Int32) {
     guard descriptor >= 0 else {
       page.deallocate()
       return
     }
     munmap(page, MemoryLayout<StatusPage>.size)
     close(descriptor)
+  }
+
+  /// Keeps it in the file at `path`, with all that is on it by now; where it is kept there already, nothing is done. Returns 0, or
+  /// why it cannot be.
+  @inline(never)
+  mutating func keep(at path: UnsafePointer<CChar>) -> Int32 {
+    if isKept(at: path) { return 0 }
+    var error: Int32 = 0
+    var fresh = -1 as Int32
+    guard
+      let place = path.pointee == 0
+        ? UnsafeMutablePointer<StatusPage>.allocate(capacity: 1)
+        : Self.map(path, &fresh, &error)
+    else { return error }
+    clinux_begin_change(&page.pointee.sequence)
+    // What went wrong before a restart may be why there was one.
+    if fresh >= 0, place.pointee.magic == StatusPage.layout, page.pointee.problems[0].count == 0 {
+      page.pointee.problems = place.pointee.problems
+    }
+    memcpy(place, page, MemoryLayout<StatusPage>.size)
+    clinux_end_change(&place.pointee.sequence)
+    Self.release(page, descriptor)
+    page = place
+    descriptor = fresh
+    return 0
+  }
+
+  private func isKept(at path: UnsafePointer<CChar>) -> Bool {
+    guard path.pointee != 0, descriptor >= 0 else { return path.pointee == 0 && descriptor < 0 }
+    var own = stat()
+    var there = stat()
+    return fstat(descriptor, &own) == 0 && lstat(path, &there) == 0
+      && own.st_ino == there.st_ino && own.st_dev == there.st_dev
+  }
+
+  /// The file at `path`, locked and in memory. One that is neither empty nor a page is left as it is.
+  private static func map(
+    _ path: UnsafePointer<CChar>, _ descriptor: inout Int32, _ error: inout Int32
+  ) -> UnsafeMutablePointer<StatusPage>? {
+    let size = MemoryLayout<StatusPage>.size
+    for attempt in 0...1 {
+      let file = clinux_open(
+        AT_FDCWD, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o644)
+      guard file >= 0 else {
+        error = -file
+        return nil
+      }
+      var information = stat()
+      let isFile = fstat(file, &information) == 0 && clinux_is_regular(&information) != 0
+      let isEmpty = isFile && information.st_size == 0
+      if !isFile || !isEmpty && !isPage(file) {
+        error = isSomethingElse
+      } else if clinux_lock_file(file) != 0 {
+        error = isAnotherAgents
+        // Who may only read it can lock it against a writer, but is no agent: it keeps what it has, and here comes another.
+        if attempt == 0, !isEmpty, clinux_is_locked(file) == 0, unlink(path) == 0 {
+          close(file)
+          continue
+        }
+      } else {
+        // It is for everybody, whatever else this process makes.
+        _ = fchmod(file, 0o644)
+        // Room is taken now: a page without it is death by SIGBUS when it is written to.
+        error = posix_fallocate(file, 0, off_t(size))
+        if error == 0 {
+          let address = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+          if let address, address != UnsafeMutableRawPointer(bitPattern: -1) {
+            descriptor = file
+            return address.assumingMemoryBound(to: StatusPage.self)
+          }
+          error = clinux_errno()
+        }
+        if isEmpty { unlink(path) }
+      }
+      close(file)
+      return nil
+    }
+    return nil
+  }
+
+  /// Whether a file is a status page, of whatever version.
+  private static func isPage(_ file: Int32) -> Bool {
+    var magic: UInt32 = 0
+    return pread(file, &magic, 4, 0) == 4 && magic >> 8 == StatusPage.layout >> 8
+  }
+
+  /// By which it is told when something was: after the clock was set, by the new time.
+  @inline(never)
+  func clockWasSet() {
+    let (wall, now) = (Clock.wallSeconds(), Clock.now())
+    func date(_ instant: UInt64) -> Int64 {
+      wall - Int64(Instant(milliseconds: instant).until(now).milliseconds / 1000)
+    }
+    clinux_begin_change(&page.pointee.sequence)
+    page.pointee.startedAt = date(page.pointee.startedInstant)
+    page.pointee.changedAt = date(page.pointee.changedInstant)
+    clinux_end_change(&page.pointee.sequence)
   }
 
   /// - Parameter filesFound: in `new/`, where the courier does not know all of them.
@@ -176,6 +256,7 @@ struct MappedStatusPage: ~Copyable {
     clinux_begin_change(&page.pointee.sequence)
     page.pointee.linkValue = link.rawValue
     page.pointee.changedAt = Clock.wallSeconds()
+    page.pointee.changedInstant = Clock.now().milliseconds
     page.pointee.words.set(words)
     clinux_end_change(&page.pointee.sequence)
   }
@@ -196,6 +277,9 @@ struct MappedStatusPage: ~Copyable {
     clinux_end_change(&page.pointee.sequence)
   }
 
+  /// That clock is a tick of the kernel's late at most, in nanoseconds; and newer kernels know some times exactly.
+  private static let tick: Int64 = 10_000_000
+
   /// What the batch of a courier holds for the first time is written.
   ///
   /// - Parameter since: files that came before, in UNIX nanoseconds, came by another clock.
@@ -210,8 +294,8 @@ struct MappedStatusPage: ~Copyable {
     courier.forEachFirst { file, count in
       let came = file.changeTimeNs
       let latency: Duration? =
-        came >= since && came <= wall
-        ? .milliseconds(UInt64(wall - came) / 1_000_000) : nil
+        came >= since && came <= wall + Self.tick
+        ? .milliseconds(UInt64(max(wall - came, 0)) / 1_000_000) : nil
       page.pointee.traffic.add(UInt64(count), latency: latency, at: instant)
     }
     clinux_end_change(&page.pointee.sequence)
@@ -262,9 +346,9 @@ public final class StatusReading {
       let before = Self.sequence(descriptor)
       isWhole =
         pread(descriptor, copy, size, 0) == size && copy.pointee.magic == StatusPage.layout
-      // It was not changed meanwhile; or the agent was killed in the middle of a change.
+      // It was not changed meanwhile; or the agent was killed in the middle of a change. An agent that starts takes a moment.
       let isSteady = before & 1 == 0 && Self.sequence(descriptor) == before
-      if !isWhole || isSteady || attempt == Self.tries { break }
+      if isWhole && isSteady || attempt == Self.tries { break }
       poll(nil, 0, 1)
     }
     guard isWhole else {

@@ -341,7 +341,8 @@ import Testing
     #expect(gateway.recorded(.accepted) == [])
   }
 
-  @Test func `a key that others may read, or that the agent may not, is warned of`() throws {
+  @Test func `a key that others may read is warned of; one that the agent may not is wrong`() throws
+  {
     try #require(geteuid() == 0, "who else could be closed out")
     let box = try Box()
     defer { box.end() }
@@ -355,9 +356,87 @@ import Testing
     #expect(open.advice == "chmod o= \(key)")
     chmod(key, 0o600)
     try box.giveAway()
-    let closed = try box.checkup(gateway.port, ["key=" + key])["certificate.key"]
-    #expect(closed.state == "warning")
-    #expect(closed.message == "\(key), EC, 256 bits, which nobody may not read")
+    mkdir(box.state, 0o700)
+    chown(box.state, 65534, 65534)
+    let closed = try box.checkup(gateway.port, ["key=" + key])
+    #expect(closed.status == 77)
+    #expect(closed["certificate.key"].state == "error")
+    #expect(
+      closed["certificate.key"].message == "\(key), EC, 256 bits, which nobody may not read")
+    #expect(
+      closed["certificate.key"].advice
+        == "keep it beside the configuration in credentials/, which the service manager reads for the agent"
+    )
+    // Root could shake hands with it.
+    #expect(closed["gateway.handshake"].state == "ok")
+    // What is handed over need not be open to it.
+    let given = try box.checkup(
+      gateway.port, environment: ["CREDENTIALS_DIRECTORY": box.path], ["key=" + key])
+    #expect(given.status == 0)
+    #expect(given["certificate.key"].state == "ok")
+    // Neither does the name of a directory alone make a credential.
+    mkdir(box.path + "/credentials", 0o755)
+    let namesake = box.path + "/credentials/client.key"
+    try FileManager.default.copyItem(atPath: key, toPath: namesake)
+    chmod(namesake, 0o600)
+    #expect(try box.checkup(gateway.port, ["key=" + namesake]).status == 77)
+  }
+
+  @Test func `a certificate, authorities or a configuration closed to the agent are wrong`() throws
+  {
+    try #require(geteuid() == 0, "who else could be closed out")
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    try box.giveAway()
+    mkdir(box.state, 0o700)
+    chown(box.state, 65534, 65534)
+    let key = try box.openKey()
+    var copies: [String] = []
+    for name in ["client.pem", "ca.pem"] {
+      copies.append(box.path + "/" + name)
+      try FileManager.default.copyItem(atPath: Certificates.path(name), toPath: copies.last!)
+    }
+    let path = try box.write("# all by -o\n", to: "tinypush.conf")
+    let settings = [key, "certificate=" + copies[0], "ca=" + copies[1]]
+    func check() throws -> Checkup {
+      try Checkup(
+        box.run(
+          Build.command(Build.host) + ["check", "--json", "--config", path]
+            + box.wellSettings(gateway.port, settings)))
+    }
+    for file in copies + [path] { chmod(file, 0o644) }
+    let open = try check()
+    #expect(open.status == 0)
+    #expect(open.names("error") == [])
+    for (file, name) in zip(
+      copies + [path], ["certificate.file", "certificate.authorities", "config.file"])
+    {
+      chmod(file, 0o600)
+      let closed = try check()
+      chmod(file, 0o644)
+      #expect(closed.status == 77)
+      #expect(closed.names("error") == [name])
+      #expect(closed[name].message.hasPrefix(file))
+      #expect(closed[name].message.hasSuffix(", which nobody may not read"))
+    }
+    #expect(try check().status == 0)
+  }
+
+  @Test func `a certificate that is known to be wrong is not to be replaced twice`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let checkup = try box.checkup(gateway.port, certificate: "client-expired")
+    #expect(checkup.status == 78)
+    #expect(checkup["certificate.dates"].advice.hasPrefix("renew it"))
+    // In TLS 1.2 it is refused within the handshake, and not behind it.
+    let refusal =
+      checkup["gateway.handshake"].state == "error"
+      ? checkup["gateway.handshake"] : checkup["gateway.client"]
+    #expect(refusal.state == "error")
+    #expect(refusal.message.contains("refuses our certificate"))
+    #expect(!refusal.advice.contains("take the push certificate"))
   }
 
   // MARK: - The gateway
@@ -657,8 +736,17 @@ import Testing
     #expect(closed["state.page"].state == "warning")
     #expect(closed["state.page"].message.contains("/status: nobody cannot write it: "))
     chown(box.state, 65534, 65534)
+    let key = try box.openKey()
     try writeFile("no list", to: box.state + "/suppressed")
-    let damaged = try box.checkup(gateway.port, ["recipients=/nowhere"])
+    chmod(box.state + "/suppressed", 0o600)
+    let unreadable = try box.checkup(gateway.port, [key])
+    #expect(unreadable.status == 0)
+    #expect(unreadable["state.list"].state == "warning")
+    #expect(unreadable["state.list"].message == "nobody cannot read it: Permission denied")
+    #expect(
+      unreadable["state.list"].advice.hasPrefix("give it to the agent's user (chown nobody): "))
+    chmod(box.state + "/suppressed", 0o644)
+    let damaged = try box.checkup(gateway.port, [key, "recipients=/nowhere"])
     #expect(damaged.status == 74)
     #expect(damaged["state.list"].message == "it is damaged")
     #expect(damaged["recipients.directory"].state == "warning")
@@ -668,6 +756,64 @@ import Testing
     let unread = try box.checkup(gateway.port)["recipients.directory"]
     #expect(unread.state == "warning")
     #expect(unread.message.hasSuffix("/recipients, 1 file, of which nobody may not read 1"))
+  }
+
+  // MARK: - The page
+
+  @Test func `what the agent does not take for its page is told`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let page = box.path + "/page"
+    func check() throws -> Checkup { try box.checkup(gateway.port, ["status=" + page]) }
+    func expect(_ words: String) throws {
+      let checkup = try check()
+      #expect(checkup.status == 0)
+      #expect(checkup["state.page"].state == "warning")
+      #expect(checkup["state.page"].message == page + words)
+      #expect(
+        checkup["state.page"].advice
+          == "remove it, and restart the agent, which makes a page there; or set status to another file"
+      )
+    }
+    #expect(try check()["state.page"].state == "ok")
+    mkdir(page, 0o755)
+    try expect(": it is a directory")
+    rmdir(page)
+    symlink("/nowhere", page)
+    try expect(": it is a symbolic link, which the agent does not follow")
+    unlink(page)
+    mkfifo(page, 0o644)
+    try expect(": it is no regular file")
+    unlink(page)
+    let words = "my notes\n"
+    try writeFile(words, to: page)
+    try expect(": it is no status page, and the agent does not write over it")
+    #expect(try box.text("page") == words)
+    try writeFile("", to: page)
+    #expect(try check()["state.page"].state == "ok")
+  }
+
+  @Test func `a page that an agent at work does not keep is told`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.start(
+      Build.command(Build.host) + ["run"] + box.wellSettings(gateway.port))
+    try agent.line("connected to", in: .errors)
+    #expect(try box.checkup(gateway.port)["state.page"].state == "ok")
+    let other = box.path + "/other"
+    func expect(_ words: String) throws {
+      let item = try box.checkup(gateway.port, ["status=" + other])["state.page"]
+      #expect(item.state == "warning")
+      #expect(item.message == other + words)
+      #expect(item.advice == "restart the agent: systemctl restart tinypush")
+    }
+    try expect(" is not there: an agent is at work, but does not keep it")
+    try FileManager.default.copyItem(atPath: box.path + "/status", toPath: other)
+    try expect(": an agent is at work, but does not keep it")
+    #expect(try agent.terminate() == 0)
+    #expect(try box.checkup(gateway.port, ["status=" + other])["state.page"].state == "ok")
   }
 
   // MARK: - The clock
@@ -698,5 +844,15 @@ import Testing
     #expect(checkup["gateway.handshake"].message.contains("is valid only from 2020-01-01"))
     #expect(
       checkup["gateway.handshake"].advice.hasPrefix("Is this machine's clock set? It says 1970"))
+  }
+}
+
+extension Box {
+  /// The setting of a key that any user may read.
+  fileprivate func openKey() throws -> String {
+    let key = path + "/open.key"
+    try FileManager.default.copyItem(atPath: Certificates.path("client.key"), toPath: key)
+    chmod(key, 0o644)
+    return "key=" + key
   }
 }

@@ -26,7 +26,11 @@ extension Checkup {
       let result = cmbed_certificate_read(certificate, path, nil, nil, reason)
       if result == CMBED_OK {
         report.message.append(printable: path)
-        report.say("file")
+        if isClosedToAgent(path) {
+          sayClosed("file", isCredential: true)
+        } else {
+          report.say("file")
+        }
         sayTopic(certificate)
         sayEnvironment(certificate)
         sayDates(certificate)
@@ -69,6 +73,7 @@ extension Checkup {
       report.message.append(" has no UID in its subject")
       report.advice.append(
         "is it the push certificate of an app? Make one in Apple's Member Center")
+      isCertificateWrong = true
       return report.say("topic", .wrong(.config))
     }
     report.message.append(printable: topic)
@@ -101,6 +106,7 @@ extension Checkup {
     let wanted: Config.Environment =
       isForSandbox ? .sandbox : isForProduction ? .production : config.pointee.environment
     guard wanted == .sandbox ? isSandbox : isProduction else {
+      isCertificateWrong = true
       report.message.append(" alone, but ")
       if isForSandbox || isForProduction {
         report.message.append(printable: address)
@@ -126,12 +132,14 @@ extension Checkup {
     guard isClockSet else { return report.say("dates", .skipped, "; the clock is not set") }
     report.message.append(", ")
     if now < certificate.pointee.not_before {
+      isCertificateWrong = true
       report.advice.append("is this machine's clock right? If it is, wait, or take another one")
       return report.say("dates", .wrong(.config), "not valid yet")
     }
     let renew: StaticString =
       "renew it, and put the new one in its place; if it is a credential, restart the service"
     if now > certificate.pointee.not_after {
+      isCertificateWrong = true
       report.message.append("expired ")
       report.message.append(days: (now - certificate.pointee.not_after) / Self.daySeconds)
       report.advice.append(renew)
@@ -212,6 +220,7 @@ extension Checkup {
     report.message.append(printable: path)
     report.message.append(", ")
     report.message.append(cString: cmbed_certificate_key(certificate))
+    guard !isClosedToAgent(path) else { return sayClosed("key", isCredential: true) }
     var file = stat()
     if stat(path, &file) == 0, UInt32(file.st_mode) & 0o007 != 0 {
       report.message.append(", which anybody may read (mode ")
@@ -221,28 +230,7 @@ extension Checkup {
       report.advice.append(printable: path)
       return report.say("key", .warning)
     }
-    guard !isClosedToAgent(path) else {
-      report.message.append(", which ")
-      report.message.append(user: user.id)
-      report.message.append(" may not read")
-      report.advice.append(
-        "keep it beside the configuration in credentials/, which the service manager reads for the agent"
-      )
-      return report.say("key", .warning)
-    }
     report.say("key")
-  }
-
-  /// Whether the agent may not read what the superuser could; what is in `credentials/` it is given.
-  @inline(never)
-  private func isClosedToAgent(_ path: UnsafePointer<CChar>) -> Bool {
-    let parts = CString.span(path)
-    for start in parts.indices where parts.extracting(start...).starts(with: "/credentials/") {
-      return false
-    }
-    var isClosed = false
-    user.act { isClosed = faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0 }
-    return isClosed
   }
 
   @inline(never)
@@ -254,6 +242,7 @@ extension Checkup {
     report.message.append(", ")
     report.message.append(count)
     report.message.append(count == 1 ? " certificate" : " certificates")
+    guard !isClosedToAgent(path) else { return sayClosed("authorities", isCredential: false) }
     report.say("authorities")
   }
 }

@@ -8,6 +8,10 @@ public struct Checkup: ~Copyable {
   /// Whether what comes later can build on it.
   var isClockSet = true
   var hasCertificate = true
+  /// Whether ours has been found to be none that the gateway takes.
+  var isCertificateWrong = false
+  /// Whether an agent is at work on the spool.
+  var isServed = false
   /// The device of the spool: its room is said once.
   var spoolDevice: dev_t?
   /// Whose rights it is about.
@@ -60,6 +64,43 @@ public struct Checkup: ~Copyable {
     if end + 2 < text.count {
       report.advice.append(printable: text.extracting(end + 2..<text.count))
     }
+  }
+
+  /// Whether the agent may not read a file that the superuser could; a credential it is given.
+  @inline(never)
+  func isClosedToAgent(_ path: UnsafePointer<CChar>) -> Bool {
+    let bytes = CString.span(path)
+    guard !bytes.starts(with: "/etc/tinypush/credentials/"), !Self.isCredential(bytes) else {
+      return false
+    }
+    var isClosed = false
+    user.act { isClosed = faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0 }
+    return isClosed
+  }
+
+  /// Whether the service manager has put the file of this path where this process finds its credentials.
+  static func isCredential(_ path: Span<UInt8>) -> Bool {
+    guard let directory = getenv(("CREDENTIALS_DIRECTORY" as StaticString).cString) else {
+      return false
+    }
+    let from = CString.span(directory)
+    return path.count > from.count && path[from.count] == 0x2F
+      && path.extracting(0..<from.count).equals(from)
+  }
+
+  /// Says of a file that the agent may not read it: without it, it does not start.
+  ///
+  /// - Parameter isCredential: whether it may be one.
+  @inline(never)
+  mutating func sayClosed(_ item: StaticString, isCredential: Bool) {
+    report.message.append(", which ")
+    report.message.append(user: user.id)
+    report.message.append(" may not read")
+    report.advice.append(
+      isCredential
+        ? "keep it beside the configuration in credentials/, which the service manager reads for the agent"
+        : "let that user read it (chgrp, chmod g+r), and pass the directories above it (chmod g+x)")
+    report.say(item, .wrong(.noPermission))
   }
 
   /// What an errno means for how the command ends.

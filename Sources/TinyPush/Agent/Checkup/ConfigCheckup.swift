@@ -19,6 +19,7 @@ extension Checkup {
       report.advice.append("write it (man tinypush.conf), or name another with --config FILE")
       return report.say("file", .warning)
     }
+    guard !isClosedToAgent(path) else { return sayClosed("file", isCredential: false) }
     let mode = UInt32(file.st_mode)
     if mode & 0o002 != 0 {
       report.message.append(", which anybody may change")
@@ -59,9 +60,9 @@ extension Checkup {
     guard let directory = getenv(("CREDENTIALS_DIRECTORY" as StaticString).cString) else { return }
     let from = CString.span(directory)
     var count = 0
-    note("certificate", config.pointee.certificate.pointer, from, &count)
-    note("key", config.pointee.key.pointer, from, &count)
-    note("ca", config.pointee.ca.pointer, from, &count)
+    note("certificate", config.pointee.certificate.pointer, &count)
+    note("key", config.pointee.key.pointer, &count)
+    note("ca", config.pointee.ca.pointer, &count)
     report.message.append(count == 0 ? "nothing is taken from " : " from ")
     report.message.append(printable: from)
     if count == 0 {
@@ -73,13 +74,9 @@ extension Checkup {
 
   @inline(never)
   private mutating func note(
-    _ key: StaticString, _ path: UnsafePointer<CChar>, _ directory: Span<UInt8>,
-    _ count: inout Int
+    _ key: StaticString, _ path: UnsafePointer<CChar>, _ count: inout Int
   ) {
-    let path = CString.span(path)
-    guard path.count > directory.count, path[directory.count] == 0x2F,
-      path.extracting(0..<directory.count).equals(directory)
-    else { return }
+    guard Self.isCredential(CString.span(path)) else { return }
     if count > 0 { report.message.append(", ") }
     report.message.append(key)
     count += 1

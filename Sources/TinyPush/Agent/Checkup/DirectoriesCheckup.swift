@@ -22,15 +22,17 @@ extension Checkup {
       report.message.append(printable: path)
       return report.say("directory", .well, " is not there yet: the agent makes it")
     }
+    let name = Self.probeName()
     var failure: Int32?
     user.act {
       guard faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS) == 0 else {
         failure = clinux_errno()
         return
       }
-      failure = Self.make(".check", in: directory.number)
-      if failure == nil { unlinkat(directory.number, (".check" as StaticString).cString, 0) }
+      failure = Self.make(name.pointer, in: directory.number)
+      if failure == nil { unlinkat(directory.number, name.pointer, 0) }
     }
+    extendLifetime(name)
     if let failure { return sayStateError(failure) }
     report.message.append(printable: path)
     report.say("directory")
@@ -64,6 +66,8 @@ extension Checkup {
     var error: Int32 = 0
     do throws(ExitStatus) {
       let store = try SuppressionDirectory(path, message: &message)
+      error = errorOfReading(store.directory.number)
+      guard error == 0 else { return sayClosedList(error) }
       if let (recent, list) = store.sources(error: &error) {
         while list?.nextRecord() != nil {}
         while recent?.nextRecord() != nil {}
@@ -82,6 +86,36 @@ extension Checkup {
     report.say("list", .wrong(Self.status(of: error)))
   }
 
+  /// Why the agent may not read what stands in the directory of the list; 0: it may.
+  @inline(never)
+  private func errorOfReading(_ directory: Int32) -> Int32 {
+    let names: InlineArray<2, StaticString> = [
+      SuppressionDirectory.listName, SuppressionDirectory.recentName,
+    ]
+    var error: Int32 = 0
+    user.act {
+      for index in names.indices {
+        let result = faccessat(directory, names[index].cString, R_OK, AT_EACCESS)
+        if result != 0, clinux_errno() != ENOENT { error = clinux_errno() }
+      }
+    }
+    return error
+  }
+
+  /// The agent goes on without it.
+  @inline(never)
+  private mutating func sayClosedList(_ error: Int32) {
+    report.message.append(user: user.id)
+    report.message.append(" cannot read it: ")
+    report.message.append(cString: clinux_error_text(error))
+    report.advice.append("give it to the agent's user (chown ")
+    report.advice.append(user: user.id)
+    report.advice.append(
+      "): until then nothing is suppressed, and what is learned of device tokens lasts only as long as the agent"
+    )
+    report.say("list", .warning)
+  }
+
   // MARK: - The page
 
   @inline(never)
@@ -92,13 +126,28 @@ extension Checkup {
       return report.say("page", .warning, "none is set: tinypush status has nothing to read")
     }
     report.message.append(printable: path)
+    let found = findPage(path)
+    switch found {
+    case .other(let what):
+      report.message.append(what)
+      report.advice.append(
+        "remove it, and restart the agent, which makes a page there; or set status to another file")
+      return report.say("page", .warning)
+    case .none, .left, .kept: break
+    }
     var isWritable = false
     var error: Int32 = 0
     user.act {
       isWritable = faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0
       if !isWritable { error = clinux_errno() }
     }
-    guard !isWritable, error != ENOENT || !canMake(path) else { return report.say("page") }
+    guard !isWritable, error != ENOENT || !canMake(path) else {
+      if case .kept = found { return report.say("page") }
+      guard isServed else { return report.say("page") }
+      if case .none = found { report.message.append(" is not there") }
+      report.advice.append("restart the agent: systemctl restart tinypush")
+      return report.say("page", .warning, ": an agent is at work, but does not keep it")
+    }
     report.message.append(": ")
     report.message.append(user: user.id)
     report.message.append(" cannot write it: ")
@@ -107,6 +156,42 @@ extension Checkup {
       "tinypush status will have nothing to read; in /run it is the service that makes the directory"
     )
     report.say("page", .warning)
+  }
+
+  /// What stands where the page is to be.
+  private enum FoundPage {
+    case none
+    /// Something that the agent does not take for a page, and why.
+    case other(StaticString)
+    /// A page, or an empty file that can become one, which nobody keeps.
+    case left
+    case kept
+  }
+
+  @inline(never)
+  private func findPage(_ path: UnsafePointer<CChar>) -> FoundPage {
+    var error: Int32 = 0
+    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
+    guard let file = Descriptor(AT_FDCWD, path, flags, error: &error) else {
+      switch error {
+      case ELOOP: return .other(": it is a symbolic link, which the agent does not follow")
+      case ENXIO: return .other(": it is no regular file")
+      default: return .none
+      }
+    }
+    var information = stat()
+    guard fstat(file.number, &information) == 0, clinux_is_directory(&information) == 0 else {
+      return .other(": it is a directory")
+    }
+    guard clinux_is_regular(&information) != 0 else { return .other(": it is no regular file") }
+    if information.st_size > 0 {
+      var layout: UInt32 = 0
+      // The last of its bytes tells versions apart.
+      guard pread(file.number, &layout, 4, 0) == 4, layout >> 8 == StatusPage.layout >> 8 else {
+        return .other(": it is no status page, and the agent does not write over it")
+      }
+    }
+    return clinux_is_locked(file.number) == 1 ? .kept : .left
   }
 
   /// Whether something can be made in the directory that the path names.

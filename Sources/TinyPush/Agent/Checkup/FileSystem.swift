@@ -19,7 +19,9 @@ struct FileSystem {
     guard fstatvfs(directory, &room) == 0 else { return nil }
     self.trait = trait
     isReadOnly = UInt(room.f_flag) & UInt(ST_RDONLY) != 0
-    freeBytes = UInt64(room.f_bavail) * UInt64(room.f_frsize)
+    // One that does not know its room may say all ones.
+    let bytes = UInt64(room.f_bavail).multipliedReportingOverflow(by: UInt64(room.f_frsize))
+    freeBytes = bytes.overflow ? .max : bytes.partialValue
     freeFiles = room.f_files == 0 ? nil : UInt64(room.f_favail)
   }
 

@@ -149,7 +149,8 @@ extension Checkup {
     take(connection.problem.bytes)
     switch connection.failure {
     case Int32(CMBED_REFUSED_CERTIFICATE):
-      if report.advice.count == 0 {
+      // What to do with one that is wrong has been said of the certificate.
+      if report.advice.count == 0, !isCertificateWrong {
         report.advice.append(
           "take the push certificate of this app, with its key, that is valid now")
       }

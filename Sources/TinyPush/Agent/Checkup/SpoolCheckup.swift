@@ -203,7 +203,8 @@ extension Checkup {
   private static func probe(
     _ root: Int32, _ path: UnsafePointer<CChar>
   ) -> (Int32, StaticString)? {
-    let name: StaticString = ".check"
+    let file = probeName()
+    let name = file.pointer
     // Root may have opened it by way of a directory that is closed to others.
     guard faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS) == 0 else {
       return (clinux_errno(), "open it")
@@ -219,18 +220,19 @@ extension Checkup {
       return (error, "read failed/")
     }
     if let error = make(name, in: tmp.number) { return (error, "make a file in tmp/") }
-    guard renameat(tmp.number, name.cString, new.number, name.cString) == 0 else {
+    guard renameat(tmp.number, name, new.number, name) == 0 else {
       let error = clinux_errno()
-      unlinkat(tmp.number, name.cString, 0)
+      unlinkat(tmp.number, name, 0)
       return (error, "rename a file from tmp/ into new/")
     }
-    guard unlinkat(new.number, name.cString, 0) == 0 else {
+    guard unlinkat(new.number, name, 0) == 0 else {
       return (clinux_errno(), "remove a file from new/")
     }
     if let error = make(name, in: failed.number) { return (error, "make a file in failed/") }
-    guard unlinkat(failed.number, name.cString, 0) == 0 else {
+    guard unlinkat(failed.number, name, 0) == 0 else {
       return (clinux_errno(), "remove a file from failed/")
     }
+    extendLifetime(file)
     // Not made here: it must be the agent's.
     if faccessat(root, SpoolDirectory.lockName.cString, W_OK, AT_EACCESS) != 0,
       clinux_errno() != ENOENT
@@ -240,19 +242,27 @@ extension Checkup {
     return nil
   }
 
+  /// The name of a file that this process makes to try whether it can, and nobody else does.
+  static func probeName() -> CString {
+    var name = Text(capacity: 24)
+    name.append(".check-")
+    name.append(getpid())
+    return name.cString()
+  }
+
   /// Makes a file, and puts a block into it; why it could not.
   @inline(never)
-  static func make(_ name: StaticString, in directory: Int32) -> Int32? {
-    // One that was left by a check that was cut short.
-    unlinkat(directory, name.cString, 0)
+  static func make(_ name: UnsafePointer<CChar>, in directory: Int32) -> Int32? {
+    // One that was left by a check that was cut short, whose process had the same id.
+    unlinkat(directory, name, 0)
     let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
     var error: Int32 = 0
-    guard let file = Descriptor(directory, name.cString, flags, 0o600, error: &error) else {
+    guard let file = Descriptor(directory, name, flags, 0o600, error: &error) else {
       return error
     }
     error = posix_fallocate(file.number, 0, 4096)
     if error == EOPNOTSUPP || error == EINVAL { error = 0 }
-    if error != 0 { unlinkat(directory, name.cString, 0) }
+    if error != 0 { unlinkat(directory, name, 0) }
     return error == 0 ? nil : error
   }
 
@@ -261,7 +271,9 @@ extension Checkup {
   @inline(never)
   private mutating func sayAgent(_ root: Int32) {
     switch SpoolDirectory.isServed(root) {
-    case true?: report.message.append("one is at work here")
+    case true?:
+      isServed = true
+      report.message.append("one is at work here")
     case false?:
       report.advice.append("systemctl start tinypush, or tinypush run")
       return report.say("agent", .warning, "none is at work here: nothing is delivered")

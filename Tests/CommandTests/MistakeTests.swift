@@ -177,6 +177,7 @@ import Testing
       certificate=\(Certificates.path("client.pem"))
       key:\(Certificates.path("client.key"))
       spool = \(box.spool)   ; where it is
+      state = \(box.state)
       settle = 2s
 
       """, to: "tinypush.conf")

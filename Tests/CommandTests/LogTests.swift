@@ -24,9 +24,9 @@ import Testing
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     gateway.child.kill()
     try #expect(agent.line("ended", in: .errors).hasPrefix("<5>connection to \(address) ended: "))
-    try #expect(
-      agent.line("cannot connect", in: .errors)
-        == "<4>cannot connect to \(address): Connection refused: nothing listens there")
+    // It may meet the gateway while that is going: then it is no refusal yet.
+    let failure = try agent.line("cannot connect", in: .errors)
+    #expect(failure.hasPrefix("<4>cannot connect to \(address): "), "\(failure)")
     #expect(try agent.terminate() == 0)
     #expect(agent.errors.contains("\n<6>stopping: "))
     #expect(agent.errors.contains("\n<6>1 delivered "))

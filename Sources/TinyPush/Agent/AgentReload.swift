@@ -17,6 +17,7 @@ extension Agent {
     var page = MappedStatusPage()
     while true {
       message.clear()
+      var isTaken = true
       var agent: Agent
       do throws(ExitStatus) {
         agent = try Agent(config, message: &message)
@@ -24,10 +25,11 @@ extension Agent {
         guard let known = former.take() else { throw error }
         var text = Text()
         agent = try Agent(known, message: &text)
-        agent.sayNotTaken(message)
+        isTaken = false
       }
       agent.courier.counters = counters
       swap(&agent.page, &page)
+      if !isTaken { agent.sayNotTaken(message) }
       let status = agent.run(readConfig)
       guard let next = agent.next.take() else { return status }
       config = next

@@ -31,6 +31,21 @@ public enum Clock {
 }
 
 extension Text {
+  /// A day as RFC 3339 has it, in UTC: `2026-11-21`.
+  ///
+  /// - Parameter seconds: UNIX seconds.
+  @inline(never)
+  mutating func append(day seconds: Int64) {
+    var seconds = time_t(seconds)
+    var time = tm()
+    guard gmtime_r(&seconds, &time) != nil else { return }
+    append(time.tm_year + 1900, digits: 4)
+    append("-")
+    append(time.tm_mon + 1, digits: 2)
+    append("-")
+    append(time.tm_mday, digits: 2)
+  }
+
   /// A time as RFC 3339 has it, in UTC: `2026-11-21T18:00:00Z`.
   ///
   /// - Parameter seconds: UNIX seconds.
@@ -38,12 +53,8 @@ extension Text {
   public mutating func append(utc seconds: UInt32) {
     var seconds = time_t(seconds)
     var time = tm()
+    append(day: Int64(seconds))
     gmtime_r(&seconds, &time)
-    append(time.tm_year + 1900, digits: 4)
-    append("-")
-    append(time.tm_mon + 1, digits: 2)
-    append("-")
-    append(time.tm_mday, digits: 2)
     append("T")
     append(time.tm_hour, digits: 2)
     append(":")

@@ -248,13 +248,9 @@ extension Checkup {
 }
 
 extension Span<UInt8> {
-  func starts(with text: StaticString) -> Bool {
-    count >= text.utf8CodeUnitCount && extracting(0..<text.utf8CodeUnitCount).equals(text)
-  }
-
   /// Whether this is the address of a host, with or without a port.
   fileprivate func startsHost(_ host: StaticString) -> Bool {
-    starts(with: host)
+    begins(with: host.span)
       && (count == host.utf8CodeUnitCount || self[host.utf8CodeUnitCount] == 0x3A)
   }
 }

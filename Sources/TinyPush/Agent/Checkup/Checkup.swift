@@ -70,7 +70,9 @@ public struct Checkup: ~Copyable {
   @inline(never)
   func isClosedToAgent(_ path: UnsafePointer<CChar>) -> Bool {
     let bytes = CString.span(path)
-    guard !bytes.starts(with: "/etc/tinypush/credentials/"), !Self.isCredential(bytes) else {
+    guard !bytes.begins(with: ("/etc/tinypush/credentials/" as StaticString).span),
+      !Self.isCredential(bytes)
+    else {
       return false
     }
     var isClosed = false

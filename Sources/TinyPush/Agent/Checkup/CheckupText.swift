@@ -8,21 +8,6 @@ extension Text {
     append(printable: CString.span(cString))
   }
 
-  /// A day as RFC 3339 has it, in UTC: `2026-11-21`.
-  ///
-  /// - Parameter seconds: UNIX seconds.
-  @inline(never)
-  mutating func append(day seconds: Int64) {
-    var seconds = time_t(seconds)
-    var time = tm()
-    guard gmtime_r(&seconds, &time) != nil else { return }
-    append(time.tm_year + 1900, digits: 4)
-    append("-")
-    append(time.tm_mon + 1, digits: 2)
-    append("-")
-    append(time.tm_mday, digits: 2)
-  }
-
   @inline(never)
   mutating func append(days: Int64) {
     append(days)

@@ -69,7 +69,7 @@ demo: $(call programs,$(HOST)) ## send notifications to a sandbox on this machin
 test: lint ## build everything, run all tests and lint
 	@board/need $(TEST_NEEDS)
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target $(call programs,$(TESTED)) build/promtool tests
-	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 900 $(SWIFT) test --skip-build --disable-xctest
+	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 2700 $(SWIFT) test --skip-build --disable-xctest
 
 # The compiler optimises with one thread, so several builds go on at a time; the last one uses all that there are.
 .PHONY: tests

@@ -93,6 +93,14 @@ int clinux_act_as(uid_t user, gid_t group) {
   return -error;
 }
 
+int clinux_become(uid_t user, gid_t group) {
+  gid_t groups[groups_max];
+  int count = find_groups(clinux_user_name(user, &group), groups);
+  if (setgroups((size_t)count, groups) != 0) return -errno;
+  if (setresgid(group, group, group) != 0) return -errno;
+  return setresuid(user, user, user) == 0 ? 0 : -errno;
+}
+
 void clinux_act_as_oneself(void) {
   if (seteuid(getuid()) != 0 || setegid(getgid()) != 0) return;
   if (own_group_count >= 0) setgroups((size_t)own_group_count, own_groups);

@@ -586,8 +586,10 @@ import Testing
     #expect(missing["spool.directory"].message == "/nowhere: No such file or directory")
     #expect(
       missing["spool.directory"].advice
-        == "install -d -m 2770 -o tinypush -g tinypush /nowhere /nowhere/tmp /nowhere/new /nowhere/failed"
-    )
+        == """
+        install -d -m 2750 -o tinypush -g tinypush /nowhere /nowhere/failed \
+        && install -d -m 3770 -o tinypush -g tinypush /nowhere/tmp /nowhere/new
+        """)
     rmdir(box.spool + "/new")
     try writeFile("x", to: box.spool + "/later")
     rmdir(box.spool + "/tmp")
@@ -595,7 +597,7 @@ import Testing
     let parts = try box.checkup(gateway.port)
     #expect(parts.status == 66)
     #expect(parts["spool.new"].message == "No such file or directory")
-    #expect(parts["spool.new"].advice.hasPrefix("install -d -m 2750 -o "))
+    #expect(parts["spool.new"].advice.hasPrefix("install -d -m 3770 -o "))
     #expect(parts["spool.new"].advice.hasSuffix(" \(box.spool)/new"))
     #expect(parts["spool.tmp"].state == "error")
     #expect(parts["spool.later"].message == "Not a directory")

@@ -67,6 +67,9 @@ const char *clinux_user_name(uid_t user, gid_t *group);
 int clinux_act_as(uid_t user, gid_t group);
 void clinux_act_as_oneself(void);
 
+/* Has the superuser be this user, in the same groups, with no way back. Returns 0 or -errno. */
+int clinux_become(uid_t user, gid_t group);
+
 /* What is to be known of a file system, besides its name. */
 enum {
   CLINUX_PLAIN,

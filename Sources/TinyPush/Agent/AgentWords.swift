@@ -38,6 +38,15 @@ extension Agent {
     text.append(" to ")
     text.append(printable: gateway.span)
     if !config.courier.isOnce { log.write(.info, text) }
+    if spool.wasOpen {
+      text.clear()
+      text.append("spool ")
+      text.append(printable: config.spool.span)
+      text.append(
+        ": other users could replace its directories, or files of each other; they cannot any more (modes 2750, 3770 for new/ and tmp/)"
+      )
+      log.write(.notice, text)
+    }
     page.know(certificateEnd: certificateEnd())
     clinux_notify("READY=1\nSTATUS=looking through the spool")
   }

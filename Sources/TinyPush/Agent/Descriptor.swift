@@ -30,6 +30,43 @@ struct Descriptor: ~Copyable {
       directory, name.cString, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, error: &error)
   }
 
+  /// The spool's directory. Root acts as its owner from then on: a member of the spool's group could otherwise have root
+  /// read or write what the member may not.
+  ///
+  /// - Parameter error: on failure, the errno.
+  static func spool(_ path: UnsafePointer<CChar>, error: inout Int32) -> Descriptor? {
+    guard let root = Descriptor(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, error: &error) else {
+      return nil
+    }
+    var owner = stat()
+    guard fstat(root.number, &owner) == 0 else {
+      error = clinux_errno()
+      return nil
+    }
+    guard geteuid() == 0, owner.st_uid != 0 else { return root }
+    error = -clinux_become(owner.st_uid, owner.st_gid)
+    guard error == 0 else { return nil }
+    return root
+  }
+
+  /// A directory of the spool `root`: no link, and owned by the spool's owner, by root or by this user. EPERM where another
+  /// user owns the directory, who could change what is in it at any time.
+  init?(_ root: Int32, part name: StaticString, error: inout Int32) {
+    guard let part = Descriptor(root, directory: name, error: &error) else { return nil }
+    var owner = stat()
+    var information = stat()
+    guard fstat(root, &owner) == 0, fstat(part.number, &information) == 0 else {
+      error = clinux_errno()
+      return nil
+    }
+    let user = information.st_uid
+    guard user == owner.st_uid || user == 0 || user == geteuid() else {
+      error = EPERM
+      return nil
+    }
+    self = part
+  }
+
   /// A new file. It belongs to whom the directory belongs to, also when root makes it.
   ///
   /// - Parameter error: on failure, the errno.
@@ -46,6 +83,18 @@ struct Descriptor: ~Copyable {
   func belong(to directory: Int32) {
     var owner = stat()
     if fstat(directory, &owner) == 0 { _ = fchown(number, owner.st_uid, owner.st_gid) }
+  }
+
+  /// Takes rights from all but the owner of a directory which others may write to, and adds `restriction` to its mode, as far
+  /// as this user can; whether that changed anything.
+  func withhold(_ rights: UInt32, _ restriction: UInt32) -> Bool {
+    var information = stat()
+    guard fstat(number, &information) == 0, information.st_mode & 0o022 != 0,
+      information.st_uid == geteuid() || geteuid() == 0
+    else { return false }
+    let mode = information.st_mode & 0o7777
+    let wanted = mode & ~mode_t(rights) | mode_t(restriction)
+    return wanted != mode && fchmod(number, wanted) == 0
   }
 
   /// Reads from `offset` on as much as there is room for. Returns the bytes read, or -errno.

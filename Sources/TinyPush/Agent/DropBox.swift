@@ -3,9 +3,10 @@ import CLinux
 /// The writers' side of the spool: a file is written in `tmp/` and renamed into `new/`, so that the agent never sees half
 /// of one. Until then it has no name where the file system can do that, and nothing is left of it however the program ends.
 public struct DropBox: ~Copyable {
-  private let root: Descriptor
+  private let tmp: Descriptor
+  private let new: Descriptor
   private let file: Descriptor
-  /// Where it is, or is to be, in `tmp/`.
+  /// Its name in `tmp/`, now or later.
   private let temporary: CString
   private var hasName: Bool
 
@@ -66,22 +67,28 @@ public struct DropBox: ~Copyable {
     }
   }
 
-  /// Begins a file. The spool's group may read it whatever the umask says: the agent belongs to it.
+  /// Begins a file. The spool's group may read the file whatever the umask says: the agent belongs to the group.
   public init(_ spool: UnsafePointer<CChar>) throws(Problem) {
     var error: Int32 = 0
-    guard let root = Descriptor(AT_FDCWD, spool, O_RDONLY | O_DIRECTORY, error: &error) else {
-      throw .noSpool(error)
-    }
-    let temporary = Self.newName(in: "tmp/")
-    let unnamed = clinux_open_unnamed(root.number, "tmp", 0o640)
+    guard let root = Descriptor.spool(spool, error: &error) else { throw .noSpool(error) }
+    try self.init(in: root.number)
+  }
+
+  /// - Parameter root: the spool.
+  init(in root: Int32) throws(Problem) {
+    var error: Int32 = 0
+    guard let tmp = Descriptor(root, part: "tmp", error: &error),
+      let new = Descriptor(root, part: "new", error: &error)
+    else { throw .cannotWrite(error) }
+    let temporary = Self.newName()
+    let unnamed = clinux_open_unnamed(tmp.number, ".", 0o640)
     if unnamed >= 0 {
       file = Descriptor(number: unnamed)
       hasName = false
     } else {
-      clinux_remove_when_ended(root.number, temporary.pointer)
+      clinux_remove_when_ended(tmp.number, temporary.pointer)
       let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
-      guard
-        let named = Descriptor(root.number, temporary.pointer, flags, 0o640, error: &error)
+      guard let named = Descriptor(tmp.number, temporary.pointer, flags, 0o640, error: &error)
       else {
         clinux_remove_when_ended(-1, nil)
         throw .cannotWrite(error)
@@ -90,17 +97,16 @@ public struct DropBox: ~Copyable {
       hasName = true
     }
     var information = stat()
-    if fstat(root.number, &information) == 0 {
-      fchown(file.number, uid_t.max, information.st_gid)
-    }
+    if fstat(root, &information) == 0 { fchown(file.number, uid_t.max, information.st_gid) }
     fchmod(file.number, 0o640)
-    self.root = root
+    self.tmp = tmp
+    self.new = new
     self.temporary = temporary
   }
 
   @inline(never)
   deinit {
-    if hasName { unlinkat(root.number, temporary.pointer, 0) }
+    if hasName { unlinkat(tmp.number, temporary.pointer, 0) }
     clinux_remove_when_ended(-1, nil)
   }
 
@@ -132,30 +138,31 @@ public struct DropBox: ~Copyable {
   /// they are unique.
   public mutating func drop(isSynced: Bool) throws(Problem) -> CString {
     try name(isSynced: isSynced)
-    let final = Self.newName(in: "new/")
-    guard renameat(root.number, temporary.pointer, root.number, final.pointer) == 0 else {
+    let final = Self.newName()
+    guard renameat(tmp.number, temporary.pointer, new.number, final.pointer) == 0 else {
       throw .cannotWrite(clinux_errno())
     }
     hasName = false
-    if isSynced { try sync("new") }
-    return CString(final.span.extracting(4..<final.span.count))
+    if isSynced { try Self.sync(new.number) }
+    return final
   }
 
-  /// Puts the file, on disk, into a directory of the spool under a name of its own.
+  /// Puts the file, on disk, into `new/` under a name of its own.
   ///
-  /// - Returns: whether it is there; else another one has the name, and this one is gone.
-  mutating func drop(in directory: StaticString, as name: Span<UInt8>) throws(Problem) -> Bool {
+  /// - Returns: whether the file is there; else another one has the name, and this one is gone.
+  mutating func drop(as name: Span<UInt8>) throws(Problem) -> Bool {
+    try drop(in: new.number, as: name)
+  }
+
+  /// The same, into another directory of the spool.
+  mutating func drop(in directory: Int32, as name: Span<UInt8>) throws(Problem) -> Bool {
     try self.name(isSynced: true)
-    var text = Text(capacity: 300)
-    text.append(directory)
-    text.append("/")
-    text.append(bytes: name)
-    let target = text.cString()
-    let error = -clinux_rename_new(root.number, temporary.pointer, root.number, target.pointer)
+    let target = CString(name)
+    let error = -clinux_rename_new(tmp.number, temporary.pointer, directory, target.pointer)
     guard error != EEXIST else { return false }
     guard error == 0 else { throw .cannotWrite(error) }
     hasName = false
-    try sync(directory)
+    try Self.sync(directory)
     return true
   }
 
@@ -167,29 +174,23 @@ public struct DropBox: ~Copyable {
     path.append("/proc/self/fd/")
     path.append(file.number)
     let source = path.cString()
-    guard
-      linkat(AT_FDCWD, source.pointer, root.number, temporary.pointer, AT_SYMLINK_FOLLOW) == 0
+    guard linkat(AT_FDCWD, source.pointer, tmp.number, temporary.pointer, AT_SYMLINK_FOLLOW) == 0
     else { throw .cannotWrite(clinux_errno()) }
     hasName = true
   }
 
   /// What is in a directory is on disk once the directory is, or the whole file system where a directory cannot be synced.
-  private func sync(_ name: StaticString) throws(Problem) {
-    var error: Int32 = 0
-    if let directory = Descriptor(root.number, directory: name, error: &error) {
-      if fsync(directory.number) == 0 { return }
-      error = clinux_errno()
-      guard error == EINVAL else { throw .cannotSync(error) }
-    }
-    error = -clinux_sync(root.number)
+  private static func sync(_ directory: Int32) throws(Problem) {
+    if fsync(directory) == 0 { return }
+    var error = clinux_errno()
+    if error == EINVAL { error = -clinux_sync(directory) }
     guard error == 0 else { throw .cannotSync(error) }
   }
 
-  private static func newName(in directory: StaticString) -> CString {
+  private static func newName() -> CString {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
     var name = Text(capacity: 64)
-    name.append(directory)
     name.append(Int64(time.tv_sec), digits: 10)
     name.append(".")
     name.append(Int64(time.tv_nsec), digits: 9)

@@ -12,12 +12,15 @@ struct FailedDirectory: ~Copyable {
   ///   - root: the spool, which stays open as long as this is used.
   ///   - error: on failure, the errno.
   init?(in root: Int32, error: inout Int32) {
-    guard let descriptor = Descriptor(root, directory: Self.name, error: &error) else { return nil }
+    guard let descriptor = Descriptor(root, part: Self.name, error: &error) else { return nil }
     self.descriptor = descriptor
     self.root = root
   }
 
   private var directory: Int32 { descriptor.number }
+
+  /// Leaves the right to write here to the owner alone; whether others had it.
+  func closeToOthers() -> Bool { descriptor.withhold(0o022, 0) }
 
   /// Whether everything in it is on disk.
   func sync() -> Bool { clinux_sync(directory) == 0 }
@@ -95,9 +98,9 @@ struct FailedDirectory: ~Copyable {
   }
 
   private mutating func reopen() -> Bool {
-    mkdirat(root, Self.name.cString, 0o770)
+    mkdirat(root, Self.name.cString, 0o750)
     var error: Int32 = 0
-    guard let other = Descriptor(root, directory: Self.name, error: &error) else { return false }
+    guard let other = Descriptor(root, part: Self.name, error: &error) else { return false }
     descriptor = other
     return true
   }

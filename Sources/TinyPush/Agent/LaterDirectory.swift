@@ -20,9 +20,9 @@ struct LaterDirectory: ~Copyable {
   }
 
   private func open(isMade: Bool, error: inout Int32) -> Descriptor? {
-    if let directory = Descriptor(root, directory: Self.name, error: &error) { return directory }
+    if let directory = Descriptor(root, part: Self.name, error: &error) { return directory }
     guard isMade, error == ENOENT, mkdirat(root, Self.name.cString, 0o750) == 0 else { return nil }
-    guard let made = Descriptor(root, directory: Self.name, error: &error) else { return nil }
+    guard let made = Descriptor(root, part: Self.name, error: &error) else { return nil }
     made.belong(to: root)
     return made
   }

@@ -27,7 +27,7 @@ public struct OutcomeWatch: ~Copyable {
   /// - Parameter name: of the file in `new/`.
   public init(_ spool: UnsafePointer<CChar>, name: Span<UInt8>) throws(DropBox.Problem) {
     var error: Int32 = 0
-    guard let root = Descriptor(AT_FDCWD, spool, O_RDONLY | O_DIRECTORY, error: &error) else {
+    guard let root = Descriptor.spool(spool, error: &error) else {
       throw .noSpool(error)
     }
     self.root = root
@@ -92,7 +92,7 @@ public struct OutcomeWatch: ~Copyable {
     _ body: (Int32, UnsafePointer<CChar>) -> Void
   ) -> Int32 {
     var error: Int32 = 0
-    guard let descriptor = Descriptor(root.number, directory: directory, error: &error) else {
+    guard let descriptor = Descriptor(root.number, part: directory, error: &error) else {
       return error
     }
     let number = descriptor.number

@@ -30,7 +30,7 @@ public struct Queue: ~Copyable {
   /// - Parameter message: on failure, what is wrong, where, and what to do.
   public init(_ spool: UnsafePointer<CChar>, message: inout Text) throws(ExitStatus) {
     var error: Int32 = 0
-    guard let root = Descriptor(AT_FDCWD, spool, O_RDONLY | O_DIRECTORY, error: &error) else {
+    guard let root = Descriptor.spool(spool, error: &error) else {
       let problem = DropBox.Problem.noSpool(error)
       message.append(problem.text(spool))
       throw problem.status
@@ -53,7 +53,7 @@ public struct Queue: ~Copyable {
     in place: QueuePlace, _ body: (borrowing QueueFile) -> Void
   ) -> Int32 {
     var error: Int32 = 0
-    guard let directory = Descriptor(root.number, directory: place.name, error: &error) else {
+    guard let directory = Descriptor(root.number, part: place.name, error: &error) else {
       // It is made when something comes that waits.
       return place == .later && error == ENOENT ? 0 : error
     }
@@ -82,7 +82,7 @@ public struct Queue: ~Copyable {
   public func file(named name: Span<UInt8>, in place: QueuePlace) -> QueueFile? {
     var error: Int32 = 0
     guard Self.isName(name),
-      let directory = Descriptor(root.number, directory: place.name, error: &error)
+      let directory = Descriptor(root.number, part: place.name, error: &error)
     else { return nil }
     return QueueFile(directory.number, name, in: place)
   }
@@ -98,7 +98,7 @@ public struct Queue: ~Copyable {
   @inline(never)
   public func remove(_ file: borrowing QueueFile) -> Int32 {
     var error: Int32 = 0
-    guard let directory = Descriptor(root.number, directory: file.place.name, error: &error) else {
+    guard let directory = Descriptor(root.number, part: file.place.name, error: &error) else {
       return error
     }
     return unlinkat(directory.number, file.pointer, 0) == 0 ? 0 : clinux_errno()
@@ -107,7 +107,7 @@ public struct Queue: ~Copyable {
   /// Has what was removed gone from the disk. Returns 0 or the errno.
   public func sync(_ place: QueuePlace) -> Int32 {
     var error: Int32 = 0
-    guard let directory = Descriptor(root.number, directory: place.name, error: &error) else {
+    guard let directory = Descriptor(root.number, part: place.name, error: &error) else {
       return error == ENOENT ? 0 : error
     }
     if fsync(directory.number) == 0 { return 0 }

@@ -21,6 +21,10 @@ struct RecipientsDirectory: ~Copyable {
 
   /// Reads on in the courier's recipients file.
   func read(_ courier: inout Courier) {
+    guard RecipientsFile.isName(courier.recipientsName()) else {
+      courier.couldNotReadRecipients(.notRegular)
+      return
+    }
     setName(courier.recipientsName())
     let descriptor = path.room().withMemoryRebound(to: CChar.self) {
       clinux_open(AT_FDCWD, $0.baseAddress, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)

@@ -26,6 +26,10 @@ struct RecipientsLookup: ~Copyable {
   @inline(never)
   func look(into name: Span<UInt8>, for token: DeviceToken?) -> Found {
     var found = Found()
+    guard RecipientsFile.isName(name) else {
+      found.error = EINVAL
+      return found
+    }
     var path = Text(capacity: 4200)
     path.append(cString: directory)
     path.append("/")

@@ -39,7 +39,7 @@ public struct Retry: ~Copyable {
   /// How often, every 10 ms, somebody who still writes to the renamed file is waited for: the agent writes a line at once.
   private static let writerTries = 100
 
-  private let spool: UnsafePointer<CChar>
+  private let root: Descriptor
   private let failed: Descriptor
   private let rules: Rules
   private let lists: RecipientsLookup
@@ -52,14 +52,14 @@ public struct Retry: ~Copyable {
   public private(set) var sentName = Text(capacity: 300)
 
   /// - Parameters:
-  ///   - spool: it and the configuration's other paths outlive this.
+  ///   - config: outlives this, with the paths in it.
   ///   - error: on failure, the errno.
   @inline(never)
   public init?(_ config: UnsafePointer<Config>, error: inout Int32) {
-    spool = config.pointee.spool.pointer
-    guard let root = Descriptor(AT_FDCWD, spool, O_RDONLY | O_DIRECTORY, error: &error),
-      let failed = Descriptor(root.number, directory: "failed", error: &error)
+    guard let root = Descriptor.spool(config.pointee.spool.pointer, error: &error),
+      let failed = Descriptor(root.number, part: "failed", error: &error)
     else { return nil }
+    self.root = root
     self.failed = failed
     rules = config.pointee.courier.rules
     lists = RecipientsLookup(config.pointee.recipients.pointer)
@@ -168,12 +168,11 @@ public struct Retry: ~Copyable {
       guard fstat(reasons, &information) == 0, information.st_nlink > 0 else { throw .gone }
     }
     let unreadName = Self.name(base, Self.unreadSuffix)
-    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
-    let unread = clinux_open(failed.number, unreadName.pointer, flags, 0)
+    let unread = openRegular(unreadName)
     defer { if unread >= 0 { close(unread) } }
 
-    var sent = try Self.makeBox(spool)
-    var left = try Self.makeBox(spool)
+    var sent = try Self.makeBox(root.number)
+    var left = try Self.makeBox(root.number)
     var reading = Reading(file: reasons, hasUnread: unread >= 0)
     if reasons >= 0 { try readOn(&reading, sent, left, body) }
     guard reading.result.sent > 0 || unread >= 0 else { return reading.result }
@@ -190,13 +189,13 @@ public struct Retry: ~Copyable {
     sentName.append(bytes: LaterName.source(of: base))
     sentName.append(".")
     sentName.append(hex: reading.hash.value)
-    _ = try Self.drop(&sent, in: "new", as: sentName.bytes)
+    _ = try Self.drop(&sent, in: nil, as: sentName.bytes)
     if unread >= 0 { unlinkat(failed.number, unreadName.pointer, 0) }
     guard reasons >= 0 else { return reading.result }
 
     if reading.result.left > 0 {
       left.belong(to: information)
-      if try !Self.drop(&left, in: "failed", as: base) { try append(left, to: CString(base)) }
+      if try !Self.drop(&left, in: failed.number, as: base) { try append(left, to: CString(base)) }
     }
     guard unlinkat(failed.number, claimed.pointer, 0) == 0 else {
       throw .failed(clinux_errno())
@@ -208,6 +207,18 @@ public struct Retry: ~Copyable {
     }
     fsync(failed.number)
     return reading.result
+  }
+
+  /// Opens a regular file in `failed/`; -errno where there is none.
+  private func openRegular(_ name: borrowing CString) -> Int32 {
+    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+    let file = clinux_open(failed.number, name.pointer, flags, 0)
+    var information = stat()
+    guard file >= 0, fstat(file, &information) != 0 || clinux_is_regular(&information) == 0 else {
+      return file
+    }
+    close(file)
+    return -EINVAL
   }
 
   /// What tells the file from others, and stays when it is renamed: the same refusal, met once more, is another one.
@@ -466,9 +477,9 @@ public struct Retry: ~Copyable {
   // MARK: - What is written
 
   @inline(never)
-  private static func makeBox(_ spool: UnsafePointer<CChar>) throws(Problem) -> DropBox {
+  private static func makeBox(_ root: Int32) throws(Problem) -> DropBox {
     do throws(DropBox.Problem) {
-      return try DropBox(spool)
+      return try DropBox(in: root)
     } catch {
       throw .cannotWrite(error)
     }
@@ -483,11 +494,13 @@ public struct Retry: ~Copyable {
     }
   }
 
+  /// - Parameter directory: nil: `new/`.
   @inline(never)
   private static func drop(
-    _ box: inout DropBox, in directory: StaticString, as name: Span<UInt8>
+    _ box: inout DropBox, in directory: Int32?, as name: Span<UInt8>
   ) throws(Problem) -> Bool {
     do throws(DropBox.Problem) {
+      guard let directory else { return try box.drop(as: name) }
       return try box.drop(in: directory, as: name)
     } catch {
       throw .cannotWrite(error)

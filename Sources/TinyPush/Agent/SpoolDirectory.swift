@@ -3,15 +3,21 @@ import CLinux
 /// The spool on disk: `new/`, `failed/` and `tmp/`, the lock that makes this the only agent there, and the progress in a
 /// large file.
 public struct SpoolDirectory: ~Copyable {
-  static let lockName: StaticString = ".lock"
-  private static let lockTries = 10
+  /// Locked by the agent, and closed to all others: a lock on a file that others may read, others can hold, too.
+  static let lockName: StaticString = ".agent"
+  /// Locked by the agent as far as others let it, so that members of the group can find out whether an agent is at work.
+  private static let signName: StaticString = ".lock"
+  private static let signTries = 10
   private static let newName: StaticString = "new"
 
   let root: Descriptor
   private let lock: Descriptor
+  private let sign: Descriptor?
   private var new: Descriptor
   private var failed: FailedDirectory
   let later: LaterDirectory
+  /// Others could replace the spool's directories or each other's files until now.
+  let wasOpen: Bool
   /// The file that is being read, while it does not fit the buffer.
   private var file: Int32 = -1
 
@@ -22,23 +28,18 @@ public struct SpoolDirectory: ~Copyable {
       throw Self.explain(
         error, path, "", "make it with new/, failed/ and tmp/ in it, or set spool", &message)
     }
+    var wasOpen = root.withhold(0o022, 0)
     guard let lock = Self.openLock(root.number, error: &error) else {
       throw Self.explain(
-        error, path, "/.lock", "give the agent's user the right to write there", &message)
+        error, path, "/.agent", "give the agent's user the right to write there", &message)
     }
-    var tries = 0
-    while flock(lock.number, LOCK_EX | LOCK_NB) != 0, tries < Self.lockTries {
-      // `send --wait` and `queue` take it for a moment, to see whether there is an agent.
-      tries += 1
-      poll(nil, 0, 20)
-    }
-    guard tries < Self.lockTries else {
+    guard flock(lock.number, LOCK_EX | LOCK_NB) == 0 else {
       message.append(cString: path)
       message.append(": another agent works here already: stop it, or use another spool")
       throw .tryLater
     }
     let advice: StaticString = "make it a directory that the agent's user may write to"
-    guard let new = Descriptor(root.number, directory: Self.newName, error: &error) else {
+    guard let new = Descriptor(root.number, part: Self.newName, error: &error) else {
       throw Self.explain(error, path, "/new", advice, &message)
     }
     guard let failed = FailedDirectory(in: root.number, error: &error) else {
@@ -49,10 +50,17 @@ public struct SpoolDirectory: ~Copyable {
         clinux_errno(), path, "/new", "the agent's user must be able to remove files there",
         &message)
     }
+    if new.withhold(0, 0o1000) { wasOpen = true }
+    if let tmp = Descriptor(root.number, part: "tmp", error: &error), tmp.withhold(0, 0o1000) {
+      wasOpen = true
+    }
+    if failed.closeToOthers() { wasOpen = true }
     self.root = root
     self.lock = lock
     self.new = new
     self.failed = failed
+    self.wasOpen = wasOpen
+    sign = Self.makeSign(self.root.number)
     later = LaterDirectory(in: self.root.number)
   }
 
@@ -60,17 +68,35 @@ public struct SpoolDirectory: ~Copyable {
 
   /// The file that is locked. It is the agent's also where root was here first.
   private static func openLock(_ root: Int32, error: inout Int32) -> Descriptor? {
-    if let made = Descriptor.make(root, lockName.cString, error: &error) { return made }
+    if let made = Descriptor.make(root, lockName.cString, error: &error) {
+      fchmod(made.number, 0o600)
+      return made
+    }
     guard error == EEXIST else { return nil }
     return Descriptor(root, lockName.cString, O_RDWR | O_NOFOLLOW, error: &error)
   }
 
+  /// Shows that an agent is at work here. Nil where others do not let it.
+  private static func makeSign(_ root: Int32) -> Descriptor? {
+    var error: Int32 = 0
+    let made = Descriptor.make(root, signName.cString, error: &error)
+    guard
+      let sign = made ?? Descriptor(root, signName.cString, O_RDWR | O_NOFOLLOW, error: &error)
+    else { return nil }
+    // `send --wait` and `queue` lock it for a moment, to see whether there is an agent.
+    for _ in 0..<signTries {
+      if flock(sign.number, LOCK_EX | LOCK_NB) == 0 { return sign }
+      poll(nil, 0, 20)
+    }
+    return nil
+  }
+
   /// Whether an agent works in the spool `root`; nil when this user may not know.
   static func isServed(_ root: Int32) -> Bool? {
-    let lock = clinux_open(root, lockName.cString, O_RDONLY | O_NOFOLLOW, 0)
-    guard lock >= 0 else { return lock == -ENOENT ? false : nil }
-    defer { CLinux.close(lock) }
-    if flock(lock, LOCK_SH | LOCK_NB) == 0 { return false }
+    let sign = clinux_open(root, signName.cString, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
+    guard sign >= 0 else { return sign == -ENOENT ? false : nil }
+    defer { CLinux.close(sign) }
+    if flock(sign, LOCK_SH | LOCK_NB) == 0 { return false }
     return clinux_errno() == EWOULDBLOCK ? true : nil
   }
 
@@ -84,7 +110,11 @@ public struct SpoolDirectory: ~Copyable {
     message.append(": ")
     message.append(cString: clinux_error_text(error))
     message.append(": ")
-    message.append(advice)
+    if error == EPERM {
+      message.append("it belongs to another user than the spool: give it to the spool's owner")
+    } else {
+      message.append(advice)
+    }
     switch error {
     case EACCES, EPERM: return .noPermission
     case ENOENT, ENOTDIR: return .noInput
@@ -125,7 +155,7 @@ public struct SpoolDirectory: ~Copyable {
     guard fstat(new.number, &known) == 0,
       fstatat(root.number, Self.newName.cString, &present, AT_SYMLINK_NOFOLLOW) == 0,
       known.st_ino != present.st_ino || known.st_dev != present.st_dev,
-      let other = Descriptor(root.number, directory: Self.newName, error: &error)
+      let other = Descriptor(root.number, part: Self.newName, error: &error)
     else { return }
     new = other
   }

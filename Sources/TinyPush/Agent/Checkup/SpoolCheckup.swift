@@ -14,7 +14,6 @@ extension Checkup {
       report.message.append(": ")
       report.message.append(cString: clinux_error_text(error))
       if error == ENOENT {
-        report.advice.append("install -d -m 2770 -o tinypush -g tinypush ")
         adviseSpool(path)
       } else {
         report.advice.append("make it a directory that the agent's user may write to, or set spool")
@@ -29,12 +28,19 @@ extension Checkup {
     sayAgent(root.number)
   }
 
+  /// The commands that make a spool.
   @inline(never)
   private mutating func adviseSpool(_ path: UnsafePointer<CChar>) {
-    let parts: InlineArray<4, StaticString> = ["", "/tmp ", "/new ", "/failed"]
+    let parts: InlineArray<4, StaticString> = ["", "/failed", "/tmp", "/new"]
     for index in parts.indices {
+      switch index {
+      case 0: report.advice.append("install -d -m 2750 -o tinypush -g tinypush")
+      case 2: report.advice.append(" && install -d -m 3770 -o tinypush -g tinypush")
+      default: break
+      }
+      report.advice.append(" ")
       report.advice.append(printable: path)
-      report.advice.append(index == 0 ? " " : parts[index])
+      report.advice.append(parts[index])
     }
   }
 
@@ -43,7 +49,11 @@ extension Checkup {
     report.message.append(printable: path)
     report.message.append(", ")
     appendRights(file)
-    report.say("directory")
+    guard UInt32(file.st_mode) & 0o022 != 0 else { return report.say("directory") }
+    report.message.append(": others may put another directory in the place of new/, tmp/ or failed/")
+    report.advice.append("chmod go-w ")
+    report.advice.append(printable: path)
+    report.say("directory", .warning)
   }
 
   @inline(never)
@@ -74,7 +84,8 @@ extension Checkup {
       if index == 3, result != 0 { continue }
       guard result == 0, clinux_is_directory(&file) != 0 else {
         isComplete = false
-        sayMissing(name, path, result == 0 ? ENOTDIR : clinux_errno(), rootFile)
+        let error = result == 0 ? ENOTDIR : clinux_errno()
+        sayMissing(name, path, error, rootFile, isDropBox: index < 2)
         continue
       }
       if index == 0 { device = file.st_dev }
@@ -85,6 +96,18 @@ extension Checkup {
         report.say(name, .wrong(.config))
         continue
       }
+      if file.st_uid != rootFile.st_uid, file.st_uid != 0, file.st_uid != user.id {
+        isComplete = false
+        appendRights(file)
+        report.advice.append("give it to the spool's owner: chown --reference=")
+        report.advice.append(printable: path)
+        report.advice.append(" ")
+        report.advice.append(printable: path)
+        report.advice.append("/")
+        report.advice.append(name)
+        report.say(name, .wrong(.noPermission), ": it belongs to another user than the spool does")
+        continue
+      }
       sayMode(name, path, file, isDropBox: index < 2)
     }
     return isComplete
@@ -93,12 +116,12 @@ extension Checkup {
   @inline(never)
   private mutating func sayMissing(
     _ name: StaticString, _ path: UnsafePointer<CChar>, _ error: Int32,
-    _ rootFile: borrowing stat
+    _ rootFile: borrowing stat, isDropBox: Bool
   ) {
     report.message.append(cString: clinux_error_text(error))
     report.advice.append(error == ENOTDIR ? "put a directory in its place: install" : "install")
     report.advice.append(" -d -m ")
-    report.advice.append(mode: UInt32(rootFile.st_mode))
+    report.advice.append(isDropBox ? "3770" : "2750")
     report.advice.append(" -o ")
     report.advice.append(user: rootFile.st_uid)
     report.advice.append(" -g ")
@@ -127,6 +150,12 @@ extension Checkup {
     } else if isDropBox, mode & 0o1000 != 0, file.st_uid != user.id {
       report.message.append(": the agent cannot remove what others put there")
       change = "-t"
+    } else if isDropBox, mode & 0o1020 == 0o020 {
+      report.message.append(": members of the group may remove each other's files")
+      change = "+t"
+    } else if !isDropBox, mode & 0o020 != 0 {
+      report.message.append(": members of the group may change what the agent keeps there")
+      change = "g-w"
     }
     guard let change else { return report.say(name) }
     report.advice.append("chmod ")
@@ -210,13 +239,13 @@ extension Checkup {
       return (clinux_errno(), "open it")
     }
     var error: Int32 = 0
-    guard let tmp = Descriptor(root, directory: "tmp", error: &error) else {
+    guard let tmp = Descriptor(root, part: "tmp", error: &error) else {
       return (error, "read tmp/")
     }
-    guard let new = Descriptor(root, directory: "new", error: &error) else {
+    guard let new = Descriptor(root, part: "new", error: &error) else {
       return (error, "read new/")
     }
-    guard let failed = Descriptor(root, directory: "failed", error: &error) else {
+    guard let failed = Descriptor(root, part: "failed", error: &error) else {
       return (error, "read failed/")
     }
     if let error = make(name, in: tmp.number) { return (error, "make a file in tmp/") }
@@ -237,7 +266,7 @@ extension Checkup {
     if faccessat(root, SpoolDirectory.lockName.cString, W_OK, AT_EACCESS) != 0,
       clinux_errno() != ENOENT
     {
-      return (clinux_errno(), "write to .lock")
+      return (clinux_errno(), "write to .agent")
     }
     return nil
   }

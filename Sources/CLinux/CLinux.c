@@ -183,12 +183,19 @@ void clinux_unguard_mapping(const void *start) {
 }
 
 // A read lease is granted only on a file that nobody has open for writing (fcntl(2)).
+int clinux_hold_writers(int descriptor) {
+  // A writer who opens the file while the lease is held makes the kernel send SIGIO, which would end the process.
+  static int is_ignored;
+  if (!is_ignored) signal(SIGIO, SIG_IGN);
+  is_ignored = 1;
+  if (fcntl(descriptor, F_SETLEASE, F_RDLCK) == 0) return 0;
+  return errno == EAGAIN ? 1 : -1;
+}
+
 int clinux_is_being_written(int descriptor) {
-  // Whoever opens it for writing while we have the lease has us told so, which by nature would end us.
-  signal(SIGIO, SIG_IGN);
-  if (fcntl(descriptor, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN ? 1 : -1;
-  fcntl(descriptor, F_SETLEASE, F_UNLCK);
-  return 0;
+  int answer = clinux_hold_writers(descriptor);
+  if (answer == 0) fcntl(descriptor, F_SETLEASE, F_UNLCK);
+  return answer;
 }
 
 int clinux_unacknowledged(int socket) {

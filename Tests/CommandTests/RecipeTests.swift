@@ -324,7 +324,7 @@ import Testing
     let lines = done.output.split(separator: "\n")
     #expect(lines.first?.split(separator: " ") == ["tmpfs", "16M"])
     if geteuid() == 0 {
-      #expect(lines[1...2] == ["2770 tinypush tinypush", "2770 tinypush tinypush"])
+      #expect(lines[1...2] == ["2750 tinypush tinypush", "3770 tinypush tinypush"])
     }
     #expect(lines.contains("74"))
     #expect(done.errors.contains("No space left on device"))

@@ -128,6 +128,7 @@ public struct Agent: ~Copyable {
       case .scan:
         noticeSuppression()
         keepPage()
+        spool.sweep(&courier)
         filesFound = spool.scan(&courier)
         progress.found(filesFound)
       case .open: spool.open(&courier)
@@ -295,7 +296,7 @@ public struct Agent: ~Copyable {
     let counters = courier.counters
     let progress =
       counters.sent &+ counters.settled &+ counters.failedCheck &+ counters.expired
-      &+ counters.suppressed &+ counters.superseded &+ counters.postponed
+      &+ counters.suppressed &+ counters.superseded &+ counters.postponed &+ courier.bytesRead
     if watchdog.isDue(at: now, progress: progress) { clinux_notify("WATCHDOG=1") }
   }
 

@@ -16,6 +16,9 @@ public struct SpoolDirectory: ~Copyable {
   private var new: Descriptor
   private var failed: FailedDirectory
   let later: LaterDirectory
+  private var leaving: LeavingDirectory
+  /// For what is read of a file to compare it.
+  private let room = FixedBuffer<UInt8>(capacity: 16_384)
   /// Others could replace the spool's directories or each other's files until now.
   let wasOpen: Bool
   /// The file that is being read, while it does not fit the buffer.
@@ -62,6 +65,7 @@ public struct SpoolDirectory: ~Copyable {
     self.wasOpen = wasOpen
     sign = Self.makeSign(self.root.number)
     later = LaterDirectory(in: self.root.number)
+    leaving = LeavingDirectory(in: self.root.number)
   }
 
   deinit { if file >= 0 { close(file) } }
@@ -160,19 +164,24 @@ public struct SpoolDirectory: ~Copyable {
     new = other
   }
 
-  /// Whether a file that has just appeared in `new/` was not linked there whole, but is being written there, as far as
-  /// can be known.
-  func isBeingWritten(_ name: UnsafePointer<CChar>) -> Bool {
+  /// Who writes to a file that has just appeared in `new/`. Where this user may not ask, a file with more than one name was
+  /// linked there whole.
+  func writer(of name: UnsafePointer<CChar>) -> LeavingDirectory.Writer {
     let descriptor = clinux_open(new.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
-    guard descriptor >= 0 else { return true }
+    guard descriptor >= 0 else { return .unknown }
     defer { CLinux.close(descriptor) }
-    switch clinux_is_being_written(descriptor) {
-    case 0: return false
-    case 1: return true
-    default:
-      var information = stat()
-      return fstat(descriptor, &information) != 0 || information.st_nlink == 1
-    }
+    let writer = LeavingDirectory.Writer(of: descriptor)
+    guard case .unknown = writer else { return writer }
+    var information = stat()
+    return fstat(descriptor, &information) == 0 && information.st_nlink > 1 ? .nobody : .unknown
+  }
+
+  /// Whether it was the agent who renamed the file of this name into `new/`.
+  func hasPutBack(_ name: Span<UInt8>) -> Bool { leaving.hasPutBack(name) }
+
+  /// Looks through `leaving/`.
+  mutating func sweep(_ courier: inout Courier) {
+    leaving.sweep(to: new.number, &courier, room.room())
   }
 
   /// Opens the courier's file and reads the first of it.
@@ -181,18 +190,28 @@ public struct SpoolDirectory: ~Copyable {
     let descriptor = courier.fileName().withCPath {
       clinux_open(new.number, $0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
     }
-    guard descriptor >= 0 else {
-      courier.couldNotOpen(OpenFailure(errno: -descriptor))
-      return
-    }
+    guard descriptor >= 0 else { return couldNotOpen(-descriptor, &courier) }
     var information = stat()
     guard fstat(descriptor, &information) == 0, clinux_is_regular(&information) != 0 else {
       CLinux.close(descriptor)
       courier.couldNotOpen(.notRegular)
       return
     }
-    let identity = FileIdentity(&information)
-    let size = Int64(information.st_size)
+    if courier.mayBeUnfinished, clinux_is_being_written(descriptor) == 1 {
+      CLinux.close(descriptor)
+      courier.couldNotOpen(.beingWritten)
+      return
+    }
+    var identity = FileIdentity(&information)
+    var delivered: Int64 = 0
+    let size = identity.size
+    if let known = courier.known(inode: identity.inode) {
+      let comparison = LeavingDirectory.compare(
+        descriptor, &information, known.identity, known.content, courier.inputRoom)
+      if comparison != .other {
+        if courier.isNewFile { delivered = known.content.bytes } else { identity = known.identity }
+      }
+    }
     let offset = courier.readOffset
     let room = courier.inputRoom
     let count = Descriptor.read(descriptor, room, at: offset)
@@ -208,7 +227,21 @@ public struct SpoolDirectory: ~Copyable {
       file = descriptor
     }
     let lastByte = isWhole || offset > 0 ? 0x7D : Self.lastByte(descriptor, size)
-    courier.opened(identity, bytes: count, isWhole: isWhole, lastByte: lastByte)
+    courier.opened(
+      identity, bytes: count, isWhole: isWhole, lastByte: lastByte, delivered: delivered)
+  }
+
+  private func couldNotOpen(_ error: Int32, _ courier: inout Courier) {
+    var information = stat()
+    let isKnown =
+      courier.fileName().withCPath {
+        fstatat(new.number, $0, &information, AT_SYMLINK_NOFOLLOW)
+      } == 0
+    if error == EACCES, isKnown, clinux_is_regular(&information) != 0 {
+      courier.couldNotRead(FileIdentity(&information), error)
+    } else {
+      courier.couldNotOpen(OpenFailure(errno: error))
+    }
   }
 
   /// The last byte that is not white space, of the last few.
@@ -238,23 +271,36 @@ public struct SpoolDirectory: ~Copyable {
     file = -1
   }
 
-  /// Unlinks the settled file, unless it is another one by now. Where it may wait under another name, too, it counts as
-  /// replaced, so that it is looked for.
+  /// Takes the settled file out of the spool, unless it is another one by now or somebody writes to it. Where it may wait
+  /// under another name, too, that is said, so that it is looked for.
   mutating func remove(_ courier: inout Courier, limit: Int) -> Removal {
     let identity = courier.settledIdentity
+    let content = courier.settledContent
+    let isSetAside = courier.isSettledSetAside
+    let isCertain = courier.settledCameWhole
     return courier.settledName().withCPath { path in
+      guard isCertain || isSetAside else {
+        return leaving.remove(path, from: new.number, identity, content, room.room())
+      }
       var information = stat()
       guard fstatat(new.number, path, &information, AT_SYMLINK_NOFOLLOW) == 0 else {
-        return clinux_errno() == ENOENT ? .replaced : .failed
+        return clinux_errno() == ENOENT ? .moved : .failed
       }
-      guard FileIdentity(&information) == identity else { return .replaced }
-      if courier.isSettledSetAside {
+      if isSetAside {
+        // The file stays whole, and whoever has it open writes on.
+        guard UInt64(information.st_ino) == identity.inode,
+          Int64(information.st_size) == identity.size,
+          clinux_modify_time_ns(&information) <= identity.changeTimeNs
+        else { return .replaced }
         return failed.moveOriginal(path, from: new.number, limit: limit) ? .removed : .failed
       }
-      guard unlinkat(new.number, path, 0) == 0 else {
-        return clinux_errno() == ENOENT ? .replaced : .failed
+      guard FileIdentity(&information) == identity, content.bytes == identity.size else {
+        return leaving.remove(path, from: new.number, identity, content, room.room())
       }
-      return information.st_nlink > 1 ? .replaced : .removed
+      guard unlinkat(new.number, path, 0) == 0 else {
+        return clinux_errno() == ENOENT ? .moved : .failed
+      }
+      return information.st_nlink > 1 ? .moved : .removed
     }
   }
 

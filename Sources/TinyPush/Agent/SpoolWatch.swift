@@ -10,6 +10,7 @@ struct SpoolWatch: ~Copyable {
   private(set) var descriptor: Int32 = -1
   private var root: Int32 = -1
   private var new: Int32 = -1
+  private var leaving: Int32 = -1
   private var state: Int32 = -1
   /// The system's error number while the spool cannot be watched.
   private(set) var error: Int32 = 0
@@ -37,9 +38,14 @@ struct SpoolWatch: ~Copyable {
       _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, descriptor, EPOLLIN.rawValue)
     }
     if new >= 0 { inotify_rm_watch(descriptor, new) }
+    if leaving >= 0 { inotify_rm_watch(descriptor, leaving) }
     root = add(path, "", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR)
     new = add(path, "/new", IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR)
     retryAt = error == 0 ? nil : Clock.now() + Self.pause
+    // It is there once a file had to be kept; then what happens there may be told later, too, by a scan.
+    let wasWrong = error
+    leaving = add(path, "/leaving", IN_CLOSE_WRITE | IN_ONLYDIR)
+    error = wasWrong
   }
 
   private mutating func add(_ path: UnsafePointer<CChar>, _ part: StaticString, _ mask: Int32)
@@ -60,8 +66,11 @@ struct SpoolWatch: ~Copyable {
     case replaced
     /// A file of this name was made in `new/`.
     case created(UnsafePointer<CChar>)
-    /// A file of this name in `new/` was closed by its writer, or moved there.
-    case ended(UnsafePointer<CChar>)
+    /// A file of this name in `new/` was closed by its writer; or a file was moved there under this name.
+    case closed(UnsafePointer<CChar>)
+    case renamed(UnsafePointer<CChar>)
+    /// A file that is about to leave was closed by its writer.
+    case leavingClosed
     /// The suppression list is another by now.
     case suppressed
     case other
@@ -82,7 +91,11 @@ struct SpoolWatch: ~Copyable {
     if mask & IN_Q_OVERFLOW != 0 { return .missed }
     guard length > 0 else { return .other }
     let name = (event + 16).assumingMemoryBound(to: CChar.self)
-    if watch == new { return mask & IN_CREATE != 0 ? .created(name) : .ended(name) }
+    if watch == new {
+      if mask & IN_CREATE != 0 { return .created(name) }
+      return mask & IN_MOVED_TO != 0 ? .renamed(name) : .closed(name)
+    }
+    if watch == leaving { return .leavingClosed }
     if watch == root, mask & IN_DELETE == 0, CString.span(name).equals("new") { return .replaced }
     return watch == state ? .suppressed : .other
   }
@@ -122,15 +135,21 @@ extension Agent {
         case .missed: courier.missedEvents()
         case .replaced: watchSpool()
         case .created(let name):
-          if spool.isBeingWritten(name) {
-            courier.writingBegan(CString.span(name))
-          } else {
-            courier.writingEnded(CString.span(name))
+          switch spool.writer(of: name) {
+          case .nobody: courier.writingEnded(CString.span(name))
+          // When it is closed, that is told.
+          case .somebody: break
+          case .unknown: courier.writingBegan(CString.span(name))
           }
         case .suppressed: noticeSuppression()
-        case .ended(let name):
+        case .closed(let name):
           filesFound += 1
           courier.writingEnded(CString.span(name))
+        case .renamed(let name):
+          filesFound += 1
+          let name = CString.span(name)
+          courier.writingEnded(name, cameWhole: !spool.hasPutBack(name))
+        case .leavingClosed: courier.rescan()
         case .other: break
         }
       }

@@ -126,6 +126,7 @@ public struct Courier: ~Copyable {
   var beingWritten = BeingWritten()
   /// Files that the disk does not let go, and when to see whether it does by now.
   var held = HeldFiles()
+  var delivered = DeliveredFiles()
   var heldRetryAt: Instant?
   var heldPause = Self.heldPauseMin
   /// When to try again to remove the file that is next, where no more can be held.
@@ -170,6 +171,8 @@ public struct Courier: ~Copyable {
   var trim = Trim()
 
   // The file being read.
+  /// Of files in `new/`, in all.
+  public internal(set) var bytesRead: UInt64 = 0
   var reading: Reading?
   var interrupted: Reading?
   let input = FixedBuffer<UInt8>(capacity: 2 * NotificationReader.objectBytesMax)

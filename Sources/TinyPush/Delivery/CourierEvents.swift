@@ -1,13 +1,16 @@
 /// What happens by itself, and the shell tells.
 extension Courier {
   /// A file named `name` is in `new/`. Its inode, where it is known, tells whether it is already under way.
-  public mutating func offer(_ name: Span<UInt8>, inode: UInt64 = 0) {
+  ///
+  /// - Parameter cameWhole: whether it was seen to be renamed there.
+  public mutating func offer(_ name: Span<UInt8>, inode: UInt64 = 0, cameWhole: Bool = false) {
     held.mark(inode)
+    delivered.mark(inode)
     if inode != 0, inode == keptProgress?.file.inode { isProgressFileSeen = true }
     guard Self.isFileName(name), !claims.contains(inode: inode), isTaken(inode),
       !beingWritten.contains(name, at: time.now)
     else { return }
-    backlog.offer(name, isFromScan: inode != 0)
+    backlog.offer(name, isFromScan: inode != 0, cameWhole: cameWhole)
     if inode == 0 { survey.appeared(name) }
   }
 
@@ -17,9 +20,9 @@ extension Courier {
   }
 
   /// The file named `name` is closed, or another one was moved to its place.
-  public mutating func writingEnded(_ name: Span<UInt8>) {
+  public mutating func writingEnded(_ name: Span<UInt8>, cameWhole: Bool = false) {
     beingWritten.end(name)
-    offer(name)
+    offer(name, cameWhole: cameWhole)
   }
 
   /// Some of what happened in `new/` was missed.
@@ -53,6 +56,15 @@ extension Courier {
     acknowledgements.restart(at: now)
     movedAt = now
     if upSince != nil { upSince = now }
+  }
+
+  /// Whether a name is one that `tinypush send` gives: SECONDS.NANOSECONDS.PROCESS. Its files come whole.
+  static func isSendName(_ name: Span<UInt8>) -> Bool {
+    guard name.count > 21, name[10] == 0x2E, name[20] == 0x2E else { return false }
+    for index in name.indices where index != 10 && index != 20 {
+      guard name[index] >= 0x30, name[index] <= 0x39 else { return false }
+    }
+    return true
   }
 
   /// Names that writers use for what is not finished are left alone.

@@ -8,6 +8,8 @@ public enum OpenFailure: Error {
   case unreadable(Int32)
   /// This machine is short of something; it may work later.
   case later
+  /// Somebody has it open for writing: it is not finished.
+  case beingWritten
 }
 
 /// What came of removing a settled file.
@@ -15,8 +17,14 @@ public enum Removal {
   case removed
   /// It must stay, and was not touched.
   case kept
-  /// It is another file by now, or was written on: it stays, and is delivered.
+  /// It is another file by now: it stays, and is delivered.
   case replaced
+  /// It is not there under this name, or also under another one.
+  case moved
+  /// Somebody has written on: what is new is delivered.
+  case grown
+  /// Somebody has it open for writing: it stays until it is closed.
+  case beingWritten
   /// It could not be removed.
   case failed
 }
@@ -50,6 +58,12 @@ extension Courier {
 
   public var settledIdentity: FileIdentity { claims[claims.first].identity }
 
+  /// What was delivered of the settled file.
+  public var settledContent: FileContent { claims[claims.first].content }
+
+  /// Whether the settled file was renamed into `new/`, so that nobody writes to it there.
+  public var settledCameWhole: Bool { claims[claims.first].cameWhole }
+
   /// Whether the settled file is to be moved to `failed/`, and not removed.
   public var isSettledSetAside: Bool { claims[claims.first].isSetAside }
 
@@ -63,11 +77,38 @@ extension Courier {
   /// Whether the file itself is to be moved to `failed/` as well.
   public var failureMovesFile: Bool { pending?.movesFile ?? false }
 
+  /// Whether nothing of the file to open is under way.
+  public var isNewFile: Bool { reading.map { $0.isFresh && $0.isAtStart } ?? false }
+
+  /// Whether the file to open may be one that its writer has not finished: it was not seen to come whole.
+  public var mayBeUnfinished: Bool { isNewFile && !claims[reading!.claim].cameWhole }
+
+  /// What the file that is to be opened must begin with to be the one of which something was delivered or read before, if it
+  /// has this inode; and as what file it is known. Nil: nothing is known of it.
+  public func known(inode: UInt64) -> (identity: FileIdentity, content: FileContent)? {
+    guard let reading else { return nil }
+    if reading.isFresh && reading.isAtStart {
+      return delivered.find(inode: inode).map { ($0.identity, $0.content) }
+    }
+    let claim = claims[reading.claim]
+    guard claim.identity.inode == inode else { return nil }
+    if claim.content.bytes > 0 { return (claim.identity, claim.content) }
+    if reading.isFresh { return (claim.identity, FileContent(reading.content)) }
+    if let interrupted, interrupted.claim == reading.claim {
+      return (claim.identity, FileContent(interrupted.content))
+    }
+    return nil
+  }
+
   /// The file is open, and its first bytes are there; with `isWhole` they are all, and it is closed again.
   ///
-  /// - Parameter lastByte: of a file that is not whole, the last byte that is not white space.
+  /// - Parameters:
+  ///   - identity: where the file begins with what is ``known(inode:)``, that one's where something of it is under way.
+  ///   - lastByte: of a file that is not whole, the last byte that is not white space.
+  ///   - delivered: so many bytes at its start are known as delivered.
   public mutating func opened(
-    _ identity: FileIdentity, bytes: Int, isWhole: Bool, lastByte: UInt8 = 0x7D
+    _ identity: FileIdentity, bytes: Int, isWhole: Bool, lastByte: UInt8 = 0x7D,
+    delivered deliveredBytes: Int64 = 0
   ) {
     guard var now = reading else { return }
     now.isOpen = !isWhole
@@ -78,6 +119,14 @@ extension Courier {
         return
       }
       if held.want(of: identity) == nil { letGo(identity) }
+      if deliveredBytes == identity.size, let file = delivered.find(inode: identity.inode) {
+        claims.identify(now.claim, as: identity)
+        claims.noteContent(now.claim, file.content)
+        release(now)
+        finishFile(now.claim)
+        return
+      }
+      if deliveredBytes == 0 { delivered.remove(inode: identity.inode) }
       switch held.want(of: identity) {
       case .removal:
         // It was delivered, and could not be removed: that is all there is to do.
@@ -95,7 +144,9 @@ extension Courier {
         }
       }
       claims.identify(now.claim, as: identity)
-      if let progress = settledBefore(identity) {
+      if deliveredBytes > 0 {
+        now.passUntil = deliveredBytes
+      } else if let progress = settledBefore(identity) {
         now.passUntil = progress.offset
         now.recipient = progress.recipient
       }
@@ -104,7 +155,7 @@ extension Courier {
       giveUp(now)
       return
     }
-    now.inputBytes += bytes
+    take(bytes, &now)
     now.isWhole = isWhole
     now.state = .ready
     // Whoever is still writing it has most likely not come to the end of an object. Were its first ones sent now, they
@@ -114,6 +165,18 @@ extension Courier {
     } else {
       reading = now
     }
+  }
+
+  /// Takes what was read into the room behind the input.
+  private mutating func take(_ bytes: Int, _ now: inout Reading) {
+    bytesRead &+= UInt64(bytes)
+    let start = now.inputBytes
+    now.inputBytes += bytes
+    guard now.isFresh else { return }
+    // After an interruption some of it is read once more.
+    let known = Int(clamping: now.content.bytes - now.inputOffset - Int64(start))
+    guard known >= 0, known < bytes else { return }
+    now.content.add(input.looseSpan(start + known..<start + bytes))
   }
 
   /// Whether a file that looks unfinished, and of which nothing is sent, is to be waited for.
@@ -143,14 +206,22 @@ extension Courier {
     }
     switch failure {
     case .unreadable(let error): setAside(now, error)
-    case .vanished, .notRegular, .later: takeBack()
+    case .vanished, .notRegular, .later, .beingWritten: takeBack()
     }
+  }
+
+  /// The same of a file that may not be read, which is known all the same: its writer may be about to let others read it.
+  public mutating func couldNotRead(_ identity: FileIdentity, _ error: Int32) {
+    guard let now = reading, now.isFresh, now.isAtStart,
+      unfinished.waits(for: identity, at: time.now)
+    else { return couldNotOpen(.unreadable(error)) }
+    putOff(now)
   }
 
   /// More of the open file is there; with `isWhole` it was all, and the file is closed.
   public mutating func filled(bytes: Int, isWhole: Bool) {
     guard var now = reading else { return }
-    now.inputBytes += bytes
+    take(bytes, &now)
     now.isWhole = isWhole
     if isWhole { now.isOpen = false }
     now.state = .ready
@@ -215,17 +286,32 @@ extension Courier {
     if claims.isEmpty { suspicion = Suspicion() }
     switch removal {
     case .removed:
+      delivered.remove(inode: claim.identity.inode)
       letGo(claim.identity)
       noteGone(claim.identity)
     case .kept:
       if claim.isUnrecorded { hold(claim.identity, .record) }
       if claim.isChanged { isScanWanted = true }
     case .replaced:
+      delivered.remove(inode: claim.identity.inode)
       letGo(claim.identity)
       noteGone(claim.identity)
       isScanWanted = true
-    case .failed: hold(claim.identity, .removal)
+    case .moved, .grown, .beingWritten:
+      delivered.insert(claim.identity, claim.content)
+      letGo(claim.identity)
+      noteGone(claim.identity)
+      // What is being written is offered when it is closed.
+      if removal != .beingWritten { isScanWanted = true }
+    case .failed:
+      delivered.insert(claim.identity, claim.content)
+      hold(claim.identity, .removal)
     }
+  }
+
+  /// So much of a file that is in `new/` again was delivered before.
+  public mutating func wasDelivered(_ identity: FileIdentity, _ content: FileContent) {
+    delivered.insert(identity, content)
   }
 
   // MARK: - Ends

@@ -48,6 +48,7 @@ extension Courier {
     isScanBroken = false
     let wasFull = held.isFull
     held.removeUnmarked()
+    delivered.removeUnmarked()
     noteRoom(wasFull: wasFull)
     if let kept = keptProgress, !isProgressFileSeen, !claims.contains(inode: kept.file.inode) {
       isProgressStale = true

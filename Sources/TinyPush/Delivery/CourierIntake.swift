@@ -90,7 +90,9 @@ extension Courier {
     if let step = scanIfWanted() { return step }
     guard !backlog.isEmpty else { return nil }
     backlog.putInOrder()
-    let claim = claims.append(backlog.smallest(), seenAt: time.now.milliseconds)
+    let cameWhole = backlog.smallestCameWhole || Self.isSendName(backlog.smallest())
+    let claim = claims.append(
+      backlog.smallest(), seenAt: time.now.milliseconds, cameWhole: cameWhole)
     backlog.removeSmallest()
     reading = Reading(
       claim: claim, isFresh: true, isAtStart: true, inputOffset: 0,
@@ -121,6 +123,7 @@ extension Courier {
     suppression.retry()
     isProgressFileSeen = false
     held.unmark()
+    delivered.unmark()
     rescanAt = time.now + settings.rescan
     return .scan
   }
@@ -225,7 +228,7 @@ extension Courier {
           putOff(now)
           return .goOn
         }
-        if now.isFresh && now.isAtStart {
+        if now.isFresh && now.isAtStart && now.passUntil == 0 {
           record(
             Finding(.notAnObject, at: 0), object: 0..<0, of: &now)
         }
@@ -235,6 +238,7 @@ extension Courier {
           return .goOn
         }
         release(now)
+        if now.isFresh { claims.noteContent(now.claim, FileContent(now.content)) }
         finishFile(now.claim)
         return .goOn
       }
@@ -252,7 +256,6 @@ extension Courier {
     input.move(from: settled, to: 0, count: now.inputBytes - settled)
     now.inputOffset += Int64(settled)
     now.inputBytes -= settled
-    now.isAtStart = false
     guard now.inputBytes == 0 else { return }
     // Whoever cuts a file short under our hands takes what was cut off.
     if now.isWhole { now.passUntil = now.inputOffset } else { now.state = .wantsInput }

@@ -126,7 +126,7 @@ extension Courier {
     appendReleasedName(to: &name)
     later.removeSmallest()
     isLaterChanged = true
-    offer(name.looseBytes)
+    offer(name.looseBytes, cameWhole: true)
   }
 
   /// It could not be moved: it is gone; or something is in its way, and it is tried again later, behind all others.

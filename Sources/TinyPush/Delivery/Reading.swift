@@ -21,6 +21,10 @@ struct Reading {
   var inputBytes = 0
   var isWhole = false
   var reader: NotificationReader
+  /// Of what was read of a fresh file.
+  var content = ContentHash()
+  /// Where in the file the last object ended that was one.
+  var objectEnd: Int64 = 0
   /// Recipients of the next notification that have been passed.
   var recipient: UInt32
   /// What was wrong with its recipients files and is on record.

@@ -4,15 +4,16 @@
 /// forgotten and ``isComplete`` turns false: once what is left is taken, a new scan finds the next smallest. So a million
 /// files cost some two hundred scans and no memory.
 struct Backlog: ~Copyable {
-  /// What is kept where nothing else is said: names, and the bytes of them, each with a byte for its length.
+  /// What is kept where nothing else is said: names, and the bytes of them, each with two bytes before it.
   static let namesMax = 8192
   static let nameBytesMax = 262_144
   /// What the first byte of a name becomes when nobody wants it any more: no file's name has it.
   private static let tombstone = UInt8(ascii: "/")
+  private static let headBytes = 2
 
   private let names: FixedBuffer<UInt8>
   private var nameBytes = 0
-  /// Where each name's length byte stands; sorted by name from `first` on when `isSorted`.
+  /// Where each name's head stands: its length, and whether the file came whole; sorted by name from `first` on when `isSorted`.
   private let places: FixedBuffer<UInt32>
   private var first = 0
   private var end = 0
@@ -59,10 +60,12 @@ struct Backlog: ~Copyable {
   }
 
   /// Puts a name among the others, unless it lies beyond what is kept. Offering a name twice is harmless.
-  mutating func offer(_ name: Span<UInt8>, isFromScan: Bool = true) {
+  ///
+  /// - Parameter cameWhole: whether the file was seen to be renamed here.
+  mutating func offer(_ name: Span<UInt8>, isFromScan: Bool = true, cameWhole: Bool = false) {
     guard name.count > 0, name.count <= 255, isWanted(name) else { return }
     if isFromScan, floorBytes > 0, name.sorts(before: floor.span(0..<floorBytes)) { return }
-    if end == places.capacity || nameBytes + 1 + name.count > names.capacity {
+    if end == places.capacity || nameBytes + Self.headBytes + name.count > names.capacity {
       makeRoom()
       guard isWanted(name) else { return }
     }
@@ -70,8 +73,9 @@ struct Backlog: ~Copyable {
     places[end] = UInt32(nameBytes)
     end += 1
     names[nameBytes] = UInt8(name.count)
-    names.store(name, at: nameBytes + 1)
-    nameBytes += 1 + name.count
+    names[nameBytes + 1] = cameWhole ? 1 : 0
+    names.store(name, at: nameBytes + Self.headBytes)
+    nameBytes += Self.headBytes + name.count
   }
 
   /// Makes ready for ``smallest()``.
@@ -84,6 +88,16 @@ struct Backlog: ~Copyable {
   /// The smallest name; there must be one, and the names be in order. Good until the next offer.
   @_lifetime(immortal)
   func smallest() -> Span<UInt8> { name(at: first) }
+
+  /// Whether the file of the smallest name was seen to be renamed here, each time that its name was offered.
+  var smallestCameWhole: Bool {
+    var index = first
+    while index < end, index == first || name(at: index).equals(name(at: first)) {
+      if names[Int(places[index]) + 1] == 0 { return false }
+      index += 1
+    }
+    return true
+  }
 
   /// The smallest name that comes behind `name`; nil: there is none. The names must be in order.
   @_lifetime(immortal)
@@ -128,14 +142,15 @@ struct Backlog: ~Copyable {
   @_lifetime(immortal)
   private func name(at index: Int) -> Span<UInt8> {
     let place = Int(places[index])
-    return names.looseSpan(place + 1..<place + 1 + Int(names[place]))
+    let start = place + Self.headBytes
+    return names.looseSpan(start..<start + Int(names[place]))
   }
 
   private func isWanted(_ name: Span<UInt8>) -> Bool {
     isComplete || name.sorts(before: ceiling.span(0..<ceilingBytes))
   }
 
-  private func bury(_ index: Int) { names[Int(places[index]) + 1] = Self.tombstone }
+  private func bury(_ index: Int) { names[Int(places[index]) + Self.headBytes] = Self.tombstone }
 
   /// Drops what was taken, and if that is less than half, the larger half of the rest; then closes the gaps.
   private mutating func makeRoom() {
@@ -156,8 +171,8 @@ struct Backlog: ~Copyable {
     first = 0
     end = 0
     while from < nameBytes {
-      let count = 1 + Int(names[from])
-      if names[from + 1] != Self.tombstone {
+      let count = Self.headBytes + Int(names[from])
+      if names[from + Self.headBytes] != Self.tombstone {
         names.move(from: from, to: to, count: count)
         places[end] = UInt32(to)
         end += 1

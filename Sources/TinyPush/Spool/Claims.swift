@@ -19,6 +19,10 @@ struct Claim: BitwiseCopyable {
   var seenAt: UInt64
   var nameAt: UInt32
   var nameBytes: UInt8
+  /// What was read of it, once that was all.
+  var content = FileContent(bytes: 0, hash: 0)
+  /// It was renamed into `new/`, so that nobody writes to it there.
+  var cameWhole: Bool
   /// It must stay in `new/`.
   var isKept = false
   /// A failure of it could not be recorded.
@@ -81,13 +85,13 @@ struct Claims: ~Copyable {
   func contains(inode: UInt64) -> Bool { inodes.contains(inode) }
 
   /// Takes a file on; `hasRoom` must hold. Returns its number.
-  mutating func append(_ name: Span<UInt8>, seenAt: UInt64) -> UInt32 {
+  mutating func append(_ name: Span<UInt8>, seenAt: UInt64, cameWhole: Bool = false) -> UInt32 {
     if isEmpty { nameEnd = 0 }
     if nameEnd + name.count + 1 > names.capacity { nameEnd = 0 }
     let number = end
     ring[index(number)] = Claim(
       identity: FileIdentity(inode: 0, changeTimeNs: 0), seenAt: seenAt, nameAt: UInt32(nameEnd),
-      nameBytes: UInt8(name.count))
+      nameBytes: UInt8(name.count), cameWhole: cameWhole)
     names.store(name, at: nameEnd)
     names[nameEnd + name.count] = 0
     nameEnd += name.count + 1
@@ -110,6 +114,13 @@ struct Claims: ~Copyable {
       inodes.insert(self[known].identity.inode)
       known &+= 1
     }
+  }
+
+  /// It was read to its end.
+  func noteContent(_ number: UInt32, _ content: FileContent) {
+    var claim = self[number]
+    claim.content = content
+    ring[index(number)] = claim
   }
 
   /// It stays in `new/`. When it is another file by now, that one is looked for once this claim is gone.

@@ -20,10 +20,10 @@ final class Home {
     self.directory = directory
     self.descriptor = descriptor
     try lock()
-    try make("/spool", mode: 0o2770)
-    try make("/spool/tmp", mode: 0o2770)
-    try make("/spool/new", mode: 0o2770)
-    try make("/spool/failed", mode: 0o2770)
+    try make("/spool", mode: 0o2750)
+    try make("/spool/tmp", mode: 0o3770)
+    try make("/spool/new", mode: 0o3770)
+    try make("/spool/failed", mode: 0o2750)
     try make("/state", mode: 0o750)
     try make("/recipients", mode: 0o755)
   }

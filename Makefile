@@ -22,8 +22,8 @@ SWIFT_MINIMUM := 6.2
 # Debian packages: what the product needs, the machine that builds it, and what tests and measures it.
 LIBRARIES := libc6-dev libinih-dev libmbedtls-dev
 BUILD_NEEDS := $(LIBRARIES) g++
-TEST_NEEDS := binutils inotify-tools jq lintian mandoc nodejs openssl procps python3 python3-jinja2 \
-  python3-yaml qemu-user-static systemd tmux zsh
+TEST_NEEDS := binutils curl inotify-tools jq lintian mandoc nodejs openssl procps python3 python3-jinja2 \
+  python3-yaml qemu-user-static rsync strace systemd tmux zsh
 BENCH_NEEDS := gcc libc6-dev libssl-dev python3 valgrind
 
 MAKEFLAGS += --no-builtin-rules

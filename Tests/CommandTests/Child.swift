@@ -87,7 +87,7 @@ final class Child {
 
   // MARK: - Its end
 
-  private var hasEnded: Bool {
+  var hasEnded: Bool {
     if ended != nil { return true }
     var status: Int32 = 0
     guard waitpid(id, &status, WNOHANG) == id else { return false }

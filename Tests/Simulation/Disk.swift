@@ -80,6 +80,12 @@ final class SpoolFile {
 
   func holds(_ item: Item) -> Bool { items.contains { $0.identity == item.identity } }
 
+  /// Whether it is the file that was known, and begins with what was known of it.
+  func begins(as known: FileIdentity, _ content: FileContent) -> Bool {
+    inode == known.inode && bytes.count >= content.bytes
+      && FileContent(of: Array(bytes.prefix(Int(content.bytes))).span) == content
+  }
+
   var identity: FileIdentity {
     FileIdentity(inode: inode, changeTimeNs: changeTimeNs, size: Int64(bytes.count))
   }
@@ -229,9 +235,12 @@ final class Disk {
     return canSync
   }
 
-  func remove(_ name: String, _ identity: FileIdentity) -> Removal {
-    guard let file = new[name] else { return .removed }
-    guard file.identity == identity else { return .replaced }
+  func remove(_ name: String, _ identity: FileIdentity, _ content: FileContent) -> Removal {
+    guard let file = new[name] else { return .moved }
+    guard file.identity == identity else {
+      guard file.begins(as: identity, content) else { return .replaced }
+      return file.bytes.count > content.bytes ? .grown : .replaced
+    }
     guard canRemove else { return .failed }
     unlink(name)
     return .removed

@@ -17,9 +17,15 @@ extension World {
     let count = fill(file)
     let isWhole = offset + count >= file.bytes.count
     openFile = isWhole ? nil : file
+    var identity = file.identity
+    var delivered: Int64 = 0
+    if let known = courier.known(inode: file.inode), file.begins(as: known.identity, known.content)
+    {
+      if courier.isNewFile { delivered = known.content.bytes } else { identity = known.identity }
+    }
     courier.opened(
-      file.identity, bytes: count, isWhole: isWhole,
-      lastByte: file.bytes.last { $0 > 0x20 } ?? 0)
+      identity, bytes: count, isWhole: isWhole, lastByte: file.bytes.last { $0 > 0x20 } ?? 0,
+      delivered: delivered)
   }
 
   func read() {
@@ -156,7 +162,7 @@ extension World {
   func remove() {
     let name = String(courier.settledName())
     let file = disk.new[name]
-    let removal = disk.remove(name, courier.settledIdentity)
+    let removal = disk.remove(name, courier.settledIdentity, courier.settledContent)
     if courier.isSettledSetAside { file?.isOriginalKept = true }
     trace.note("removal", at: timeline.elapsed, Int(file?.inode ?? 0))
     if let file, case .removed = removal {

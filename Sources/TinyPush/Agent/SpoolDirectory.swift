@@ -7,7 +7,7 @@ public struct SpoolDirectory: ~Copyable {
   static let lockName: StaticString = ".agent"
   /// Locked by the agent as far as others let it, so that members of the group can find out whether an agent is at work.
   private static let signName: StaticString = ".lock"
-  private static let signTries = 10
+  private static let lockTries = 10
   private static let newName: StaticString = "new"
 
   let root: Descriptor
@@ -36,7 +36,7 @@ public struct SpoolDirectory: ~Copyable {
       throw Self.explain(
         error, path, "/.agent", "give the agent's user the right to write there", &message)
     }
-    guard flock(lock.number, LOCK_EX | LOCK_NB) == 0 else {
+    guard Self.lock(lock.number) else {
       message.append(cString: path)
       message.append(": another agent works here already: stop it, or use another spool")
       throw .tryLater
@@ -88,11 +88,17 @@ public struct SpoolDirectory: ~Copyable {
       let sign = made ?? Descriptor(root, signName.cString, O_RDWR | O_NOFOLLOW, error: &error)
     else { return nil }
     // `send --wait` and `queue` lock it for a moment, to see whether there is an agent.
-    for _ in 0..<signTries {
-      if flock(sign.number, LOCK_EX | LOCK_NB) == 0 { return sign }
+    guard Self.lock(sign.number) else { return nil }
+    return sign
+  }
+
+  /// Locks a file, which somebody may be about to let go.
+  private static func lock(_ file: Int32) -> Bool {
+    for _ in 0..<lockTries {
+      if flock(file, LOCK_EX | LOCK_NB) == 0 { return true }
       poll(nil, 0, 20)
     }
-    return nil
+    return false
   }
 
   /// Whether an agent works in the spool `root`; nil when this user may not know.

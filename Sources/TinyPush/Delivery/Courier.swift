@@ -146,7 +146,6 @@ public struct Courier: ~Copyable {
   var cancelName = Text(capacity: 256)
   /// What waits with a `collapse-id`.
   var survey = Survey()
-  var isSurveyingWaiting = false
   var collapsing: Collapsing?
   var collapsingKey: UInt64 = 0
   /// A scan of everything was asked for, and tells which held files are gone.

@@ -1,14 +1,17 @@
 /// Notifications with a `collapse-id`: one of the same id and the same recipients that waits behind it in the spool replaces
-/// it. Before the first is sent, what waits is looked through; and before one is passed over, the one that replaces it
+/// it. Before the first is sent, what waits is looked through, as far as ``Survey/budget`` goes; and before one is passed over, the one that replaces it
 /// is seen to be there still. So the last of them is always sent.
 extension Courier {
   /// How far it is known of the notification that is being read whether it is replaced.
   struct Collapsing {
     enum Stage {
-      /// The rest of its own file, and then what waits, is looked through.
+      /// What was found before may replace it.
+      case known
+      /// The rest of its own file, and then what waits, is looked through, as far as the budget goes.
       case own, waiting
-      /// The one that replaces it is looked at once more; and whether it was there.
-      case verifying
+      /// What was found may replace it.
+      case found
+      /// The one that replaces it was looked at once more: whether it was there.
       case verified(Bool)
       /// Nothing that waits replaces it: what it replaces itself is removed from `later/`.
       case cancelling
@@ -16,7 +19,9 @@ extension Courier {
     }
 
     var place: FilePlace
-    var stage = Stage.own
+    var stage = Stage.known
+    /// All was looked through that is to be.
+    var hasLooked = false
   }
 
   enum Collapse {
@@ -33,51 +38,48 @@ extension Courier {
     var state = collapsing ?? Collapsing(place: place)
     if state.place != place || collapsing == nil {
       state = Collapsing(place: place)
-      survey.abandon()
-      isSurveyingWaiting = false
+      survey.start()
     }
     defer { collapsing = state }
     while true {
       switch state.stage {
+      case .known, .found:
+        if let entry = survey.entry(key) {
+          if entry.file == claims[now.claim].identity, entry.offset > offset { return .replaced }
+          if isToCome(entry, behind: now) {
+            collapsingKey = key
+            return .wants(.verify)
+          }
+        }
+        state.stage = state.hasLooked ? .cancelling : .own
       case .own:
         if survey.isReading { return .wants(.survey) }
+        if survey.target == .own { now.surveyedTo = survey.isCut ? survey.offset : .max }
         state.stage = .waiting
         // Is anything behind it?
-        guard !now.isSurveyed, !isLast(notification, now) else { continue }
-        now.isSurveyed = true
-        survey.begin(claims.name(now.claim), at: offset)
+        guard survey.target == nil, now.surveyedTo < .max, !isLast(notification, now) else {
+          continue
+        }
+        state.stage = .own
+        survey.begin(claims.name(now.claim), at: max(offset, now.surveyedTo), .own)
         return .wants(.survey)
       case .waiting:
         if survey.isReading { return .wants(.survey) }
-        if isSurveyingWaiting {
-          survey.passed()
-          isSurveyingWaiting = false
+        if survey.budget > 0 {
+          if survey.beginLate() { return .wants(.survey) }
+          backlog.putInOrder()
+          if let next = backlog.next(after: survey.through()) {
+            survey.beginWaiting(next)
+            return .wants(.survey)
+          }
+          survey.passEnded()
         }
-        backlog.putInOrder()
-        guard let next = backlog.next(after: survey.through()) else {
-          state.stage = .verifying
-          continue
-        }
-        survey.begin(next)
-        isSurveyingWaiting = true
-        return .wants(.survey)
-      case .verifying:
-        guard let entry = survey.entry(key) else {
-          state.stage = .cancelling
-          continue
-        }
-        if entry.file == claims[now.claim].identity, entry.offset > offset { return .replaced }
-        guard isToCome(entry, behind: now) else {
-          survey.remove(key)
-          state.stage = .cancelling
-          continue
-        }
-        collapsingKey = key
-        return .wants(.verify)
+        state.hasLooked = true
+        state.stage = .found
       case .verified(true): return .replaced
       case .verified(false):
         survey.remove(key)
-        state.stage = .cancelling
+        state.stage = state.hasLooked ? .cancelling : .own
       case .cancelling:
         state.stage = .settled
         guard isInLater(key) else { continue }

@@ -73,6 +73,20 @@ extension Courier {
     pending = PendingFailure(claim: claim, isOurCheck: true)
   }
 
+  /// A long stretch of a file holds no notification.
+  mutating func recordGarbage(_ now: Reading) {
+    var reason = Text(capacity: 256)
+    reason.append(
+      "no notification was found in 1 MB of the file, so the rest of it was not read: the file is here itself, as NAME.original"
+    )
+    begin(reason, claim: now.claim)
+    failure.append(",\"offset\":")
+    failure.append(max(now.objectEnd, now.passUntil))
+    failure.append("}\n")
+    claims.setAside(now.claim)
+    pending = PendingFailure(claim: now.claim, isOurCheck: true)
+  }
+
   /// A notification was sent and is not sent again: the gateway refused it, or dies at it.
   mutating func refuse(
     _ notification: Notification, _ token: DeviceToken, _ verdict: Verdict, of now: Reading

@@ -117,7 +117,7 @@ extension Courier {
     }
     guard isScanWanted || backlog.isEmpty && !backlog.isComplete else { return nil }
     backlog.startScan(isFromStart: isScanWanted)
-    if isScanWanted { survey.forget() }
+    if isScanWanted { survey.begunAnew() }
     isScanWanted = false
     isScanning = true
     suppression.retry()
@@ -150,6 +150,7 @@ extension Courier {
         in: input.looseSpan(0..<now.inputBytes), isWhole: now.isWhole, settings.rules, &findings)
       switch result {
       case .notification(let notification):
+        now.objectEnd = now.inputOffset + Int64(notification.object.upperBound)
         // Behind text that is not JSON it begins at its brace: read from further up, it would not be found again.
         let start = before.isSkipping ? notification.object.lowerBound : before.index
         if now.isFresh, now.recipient == 0 {
@@ -204,6 +205,7 @@ extension Courier {
           return .goOn
         }
         now.isAtStart = false
+        if refusal.isOfObject { now.objectEnd = now.inputOffset + Int64(object.upperBound) }
         guard now.isFresh else {
           // A stretch holds only what was sent: the file was written over.
           release(now)
@@ -221,7 +223,11 @@ extension Courier {
         now.inputBytes = kept
         now.reader.resume(at: 0)
         now.state = .wantsInput
-        reading = now
+        if isGarbage(now) {
+          abandon(now)
+        } else {
+          reading = now
+        }
         return .goOn
       case .end:
         if isUnfinished(&now) {
@@ -246,6 +252,22 @@ extension Courier {
     release(now)
     if now.endsFile { finishFile(now.claim) }
     return .goOn
+  }
+
+  /// So many bytes without an object, and a file is taken for something else.
+  static let garbageBytesMax: Int64 = 1 << 20
+
+  private func isGarbage(_ now: Reading) -> Bool {
+    now.isFresh
+      && now.inputOffset - max(now.objectEnd, now.passUntil) >= Self.garbageBytesMax
+  }
+
+  /// The rest of a file that holds no more notifications is not read: the file goes to `failed/`, whole.
+  private mutating func abandon(_ now: Reading) {
+    recordGarbage(now)
+    release(now)
+    claims.noteContent(now.claim, FileContent(now.content))
+    finishFile(now.claim)
   }
 
   /// Passes over what was settled before the agent started; its lines count.

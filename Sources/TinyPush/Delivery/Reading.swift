@@ -35,8 +35,8 @@ struct Reading {
   var wasSent = false
   /// Up to here it was settled before the agent started.
   var passUntil: Int64 = 0
-  /// The rest of it has been looked through for `collapse-id`s.
-  var isSurveyed = false
+  /// It has been looked through for `collapse-id`s up to here; `.max`: to its end.
+  var surveyedTo: Int64 = 0
   /// Which recipients files hold for the present notification; 0: none has been looked at.
   var rosterEpoch: UInt32 = 0
   /// They are others by now, so that nobody can tell to whom it was sent.

@@ -159,3 +159,13 @@ public struct Findings: ~Copyable {
     add(finding)
   }
 }
+
+extension Finding {
+  /// Whether it is about an object that was read to its end, and not about text that is none.
+  var isOfObject: Bool {
+    switch reason {
+    case .json, .notAnObject, .objectTooLarge: false
+    default: true
+    }
+  }
+}

@@ -379,6 +379,32 @@ public struct JSONScanner {
     }
   }
 
+  /// Finds where to go on after text that is not JSON: at the next line that begins with a brace, which is how both
+  /// NDJSON and indented JSON begin an object. A machine word at a time.
+  @_noAllocation
+  mutating func skipToObject(_ bytes: Bytes) {
+    if index > 0, index < bytes.count, bytes[index] == 0x7B, bytes[index - 1] == 0x0A { return }
+    let ones = UInt.max / 0xFF
+    var next = index
+    while next < bytes.count {
+      if let word: UInt = Self.load(bytes, at: next) {
+        // The high bit of each byte that is a line end, as above.
+        let ends = word ^ ones &* 0x0A
+        if (ends &- ones) & ~ends & ones << 7 == 0 {
+          next += MemoryLayout<UInt>.size
+          continue
+        }
+      }
+      let isLineEnd = bytes[next] == 0x0A
+      next += 1
+      guard isLineEnd else { continue }
+      lineEnds += 1
+      lineStart = next
+      if next < bytes.count, bytes[next] == 0x7B { break }
+    }
+    index = next
+  }
+
   /// Passes over what stands for itself in a string, a machine word of it at a time.
   private mutating func skipPlain(_ bytes: Bytes) {
     let ones = UInt.max / 0xFF

@@ -46,7 +46,7 @@ public struct NotificationReader {
   ) -> Reading {
     findings.clear()
     if isSkipping {
-      skipToNextObject(text)
+      scanner.skipToObject(text)
       isSkipping = scanner.index == text.count
       // A byte is kept, since an object is known by the line end before it.
       if isSkipping { return isWhole ? .end : .more(from: max(text.count - 1, 0)) }
@@ -89,19 +89,8 @@ public struct NotificationReader {
     _ findings: inout Findings
   ) -> Reading {
     findings.decide(finding)
-    skipToNextObject(text)
+    scanner.skipToObject(text)
     isSkipping = scanner.index == text.count && !isWhole
     return .refused(finding, object: start..<scanner.index)
-  }
-
-  /// Finds where to go on after text that is not JSON: at the next line that begins with a brace, which is how both
-  /// NDJSON and indented JSON begin an object.
-  private mutating func skipToNextObject(_ text: Span<UInt8>) {
-    while scanner.index < text.count {
-      if scanner.index > 0, text[scanner.index] == 0x7B, text[scanner.index - 1] == 0x0A { return }
-      let index = scanner.index
-      scanner.skipSpace(text)
-      if scanner.index == index { scanner.index += 1 }
-    }
   }
 }

@@ -76,5 +76,12 @@ public struct FileContent: Equatable, BitwiseCopyable {
     self.hash = hash
   }
 
+  /// The content that these bytes are.
+  public init(of text: Span<UInt8>) {
+    var hash = ContentHash()
+    hash.add(text)
+    self.init(hash)
+  }
+
   init(_ hash: ContentHash) { self.init(bytes: hash.bytes, hash: hash.value) }
 }

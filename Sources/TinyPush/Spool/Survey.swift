@@ -1,5 +1,8 @@
 /// What waits in the spool with a `collapse-id`: for each key the file that was found to hold it last. It is looked for only
-/// when a notification with a `collapse-id` is about to be sent, and each file once.
+/// when a notification with a `collapse-id` is about to be sent.
+///
+/// Files are looked through in the order of their names, each once in a pass over all that wait. For one notification only
+/// ``budget`` is spent, so that none is held up for long; the next one goes on where that ended, whatever comes meanwhile.
 struct Survey: ~Copyable {
   struct Entry: BitwiseCopyable {
     var key: UInt64
@@ -9,67 +12,126 @@ struct Survey: ~Copyable {
     var nameBytes: UInt8
   }
 
-  /// Keys beyond are not known: what they would replace is sent all the same.
+  /// What a file is looked through for.
+  enum Target {
+    /// It holds the notification that is about to be sent.
+    case own
+    /// It is the next of those that wait.
+    case waiting
+    /// It came when the pass was already beyond its name.
+    case late
+  }
+
+  /// Of more keys some are forgotten: what they would replace is sent all the same.
   static let capacity = 512
+  /// Bytes that are read for one notification; and what a file counts besides.
+  static let budget = 4 << 20
+  private static let fileCost = 4096
   private static let slotBytes = 256
   private let entries = FixedBuffer<Entry>(capacity: capacity)
   private let names = FixedBuffer<UInt8>(capacity: capacity * slotBytes)
   private var count = 0
+  private var nextForgotten = 0
 
   // The file that is being looked through.
   private let name = FixedBuffer<UInt8>(capacity: slotBytes)
   private var nameBytes = 0
   private let input = FixedBuffer<UInt8>(capacity: 2 * NotificationReader.objectBytesMax)
-  private var offset: Int64 = 0
+  private(set) var offset: Int64 = 0
   private var bytes = 0
   private var reader = NotificationReader()
   private(set) var isReading = false
+  private(set) var target: Target?
   private var file: FileIdentity?
+  /// What may still be spent; and whether it ran out within the file.
+  private(set) var budget = 0
+  private(set) var isCut = false
 
-  // All that waits has been looked through up to this name.
+  // The pass.
+  /// All that waits has been looked through up to this name.
   private let last = FixedBuffer<UInt8>(capacity: slotBytes)
   private var lastBytes = 0
-  /// Something came meanwhile that may have to be looked through before.
-  private var wasReset = false
+  /// The file in which the budget ran out, and where to go on.
+  private let cut = FixedBuffer<UInt8>(capacity: slotBytes)
+  private var cutBytes = 0
+  private var cutOffset: Int64 = 0
+  /// Names that came when the pass was beyond them.
+  private var late = Backlog(namesMax: lateMax, nameBytesMax: lateMax * slotBytes)
+  private static let lateMax = 32
+  /// When it is over, the next one begins: there may be more than it has met.
+  private var isAnotherWanted = false
 
-  init() {}
+  init() { late.startScan() }
 
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     body(names.bytes)
     body(input.bytes)
   }
 
+  // MARK: - The pass
+
   /// Up to which name everything has been looked through.
   @_lifetime(immortal)
   func through() -> Span<UInt8> { last.looseSpan(0..<lastBytes) }
 
-  /// A file has come: one that comes before those that were looked through is looked for.
+  /// A file has come: when the pass is beyond its name, it is looked through by itself.
   mutating func appeared(_ name: Span<UInt8>) {
-    if !through().sorts(before: name) || isReading { forgetOrder() }
+    let isToCome = through().sorts(before: name)
+    let isPassed = isReading && target == .waiting && name.sorts(before: fileName())
+    guard !isToCome || isPassed else { return }
+    late.offer(name)
+    // Too many: a pass from the start finds them.
+    if !late.isComplete { isAnotherWanted = true }
   }
 
-  /// Everything that waits is looked through anew: what was found may be gone.
-  mutating func forget() {
-    forgetOrder()
-    count = 0
-  }
+  /// Everything that waits may be other files by now: when this pass is over, another one begins.
+  mutating func begunAnew() { isAnotherWanted = true }
 
-  private mutating func forgetOrder() {
+  /// Nothing is left to look through.
+  mutating func passEnded() {
+    guard isAnotherWanted else { return }
+    isAnotherWanted = false
     lastBytes = 0
-    wasReset = isReading
+    cutBytes = 0
+    late.startScan()
+  }
+
+  /// Begins to look for one notification.
+  mutating func start() {
+    isReading = false
+    target = nil
+    budget = Self.budget
+  }
+
+  /// Looks through the next of those that came late; whether there is one.
+  mutating func beginLate() -> Bool {
+    guard !late.isEmpty else { return false }
+    late.putInOrder()
+    begin(late.smallest(), .late)
+    late.removeSmallest()
+    return true
+  }
+
+  /// Looks through one of those that wait, from where it was left.
+  mutating func beginWaiting(_ name: Span<UInt8>) {
+    let isCutOne = cutBytes > 0 && name.equals(cut.span(0..<cutBytes))
+    begin(name, at: isCutOne ? cutOffset : 0, .waiting)
   }
 
   // MARK: - Looking through a file
 
-  mutating func begin(_ name: Span<UInt8>, at offset: Int64 = 0) {
+  mutating func begin(_ name: Span<UInt8>, at offset: Int64 = 0, _ target: Target) {
     self.name.store(name, at: 0)
     nameBytes = name.count
     self.name[nameBytes] = 0
     self.offset = offset
+    self.target = target
     bytes = 0
     reader = NotificationReader()
     file = nil
     isReading = true
+    isCut = false
+    budget -= Self.fileCost
   }
 
   /// Its name, of which a NUL follows; where to read on, and to where.
@@ -83,12 +145,10 @@ struct Survey: ~Copyable {
     _ identity: FileIdentity, bytes count: Int, isWhole: Bool, _ rules: Rules,
     _ findings: inout Findings
   ) {
-    guard file == nil || file == identity else {
-      isReading = false
-      return
-    }
+    guard file == nil || file == identity else { return end() }
     file = identity
     bytes += count
+    budget -= count
     while true {
       switch reader.next(in: input.looseSpan(0..<bytes), isWhole: isWhole, rules, &findings) {
       case .notification(let notification):
@@ -100,32 +160,42 @@ struct Survey: ~Copyable {
         input.move(from: from, to: 0, count: bytes)
         offset += Int64(from)
         reader.resume(at: 0)
-        return
-      case .end:
-        isReading = false
-        return
+        guard budget <= 0 else { return }
+        isCut = true
+        return end()
+      case .end: return end()
       }
     }
   }
 
   /// It cannot be looked through.
-  mutating func abandon() { isReading = false }
+  mutating func abandon() { if isReading { end() } }
 
-  /// Of what waits, the file is done.
-  mutating func passed() {
-    if !wasReset {
+  private mutating func end() {
+    isReading = false
+    guard target == .waiting else { return }
+    if isCut {
+      cut.store(fileName(), at: 0)
+      cutBytes = nameBytes
+      cutOffset = offset
+    } else {
       last.store(fileName(), at: 0)
       lastBytes = nameBytes
     }
-    wasReset = false
   }
 
   // MARK: - What was found
 
   private mutating func note(_ key: UInt64, _ file: FileIdentity, _ offset: Int64) {
-    let index = index(of: key) ?? count
-    guard index < Self.capacity else { return }
-    if index == count { count += 1 }
+    var index = index(of: key) ?? count
+    // What was found behind it stays.
+    if index < count, fileName().sorts(before: name(at: index)) { return }
+    if index == Self.capacity {
+      index = nextForgotten
+      nextForgotten = (nextForgotten + 1) % Self.capacity
+    } else if index == count {
+      count += 1
+    }
     entries[index] = Entry(key: key, file: file, offset: offset, nameBytes: UInt8(nameBytes))
     names.store(fileName(), at: index * Self.slotBytes)
     names[index * Self.slotBytes + nameBytes] = 0
@@ -136,7 +206,11 @@ struct Survey: ~Copyable {
   /// The name of the file that holds it, of which a NUL follows.
   @_lifetime(immortal)
   func name(of key: UInt64) -> Span<UInt8> {
-    let index = index(of: key)!
+    name(at: index(of: key)!)
+  }
+
+  @_lifetime(immortal)
+  private func name(at index: Int) -> Span<UInt8> {
     let start = index * Self.slotBytes
     return names.looseSpan(start..<start + Int(entries[index].nameBytes))
   }

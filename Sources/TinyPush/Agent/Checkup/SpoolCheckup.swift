@@ -50,7 +50,8 @@ extension Checkup {
     report.message.append(", ")
     appendRights(file)
     guard UInt32(file.st_mode) & 0o022 != 0 else { return report.say("directory") }
-    report.message.append(": others may put another directory in the place of new/, tmp/ or failed/")
+    report.message.append(
+      ": others may put another directory in the place of new/, tmp/ or failed/")
     report.advice.append("chmod go-w ")
     report.advice.append(printable: path)
     report.say("directory", .warning)

@@ -1,0 +1,226 @@
+import Foundation
+import Testing
+
+/// What a member of the spool's group, who may do nothing but send, tries to do to the agent, to root and to others.
+@Suite struct AttackTests {
+  /// Runs a script as a member of the group.
+  private func attack(_ box: Box, _ script: String) throws -> Child {
+    try box.run(box.asMember + ["sh", "-c", script, "sh", box.spool])
+  }
+
+  @Test func `a member cannot replace the spool's directories`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.giveAwayAsPackaged()
+    for name in ["new", "tmp", "failed"] {
+      let moved = try attack(box, "mv \"$1/\(name)\" \"$1/other\"")
+      #expect(moved.status != 0)
+    }
+    #expect(try attack(box, "ln -s /etc \"$1/later\"").status != 0)
+    #expect(try attack(box, "echo x >\"$1/failed/evil.unread\"").status != 0)
+    #expect(try attack(box, "echo x >\"$1/new/fine\"").status == 0)
+  }
+
+  /// The spool of 0.1.0 was writable to the group, and so may one be that somebody made by hand.
+  @Test(arguments: ["queue", "send", "agent"])
+  func `root does not follow a link in the place of new`(way: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.giveAway()
+    for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
+    let target = box.path + "/logrotate.d"
+    try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true)
+    let planted = try attack(
+      box,
+      """
+      cd "$1" && echo 'postrotate' >failed/evil.unread && mv new old && ln -s \(target) new
+      """)
+    #expect(planted.status == 0, "\(planted.errors)")
+    let gateway = try Gateway(in: box)
+    let command: [String] =
+      switch way {
+      case "queue": ["queue", "retry", "--all"] + (try box.settings(gateway.port))
+      case "send": ["send", "hello", "--token", token(1)] + (try box.settings(gateway.port))
+      default: ["run", "--once"] + (try box.settings(gateway.port))
+      }
+    let done = try box.run(Build.command(Build.host) + command)
+    #expect(done.status != 0, "\(done.output)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: target) == [])
+  }
+
+  @Test func `what root retries belongs to the agent, whatever becomes of the directories`() throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    try box.giveAway()
+    for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
+    try box.write("secret", to: "secret")
+    chmod(box.path + "/secret", 0o600)
+    let planted = try attack(
+      box, "cd \"$1/failed\" && printf '%s' '\(line(1))' >one.unread && chmod 644 one.unread")
+    #expect(planted.status == 0, "\(planted.errors)")
+    // Another file, to which root would have access and the agent has not.
+    symlink(box.path + "/secret", box.spool + "/failed/two.unread")
+    link(box.path + "/secret", box.spool + "/failed/three.unread")
+    let gateway = try Gateway(in: box)
+    let retried = try box.run(
+      Build.command(Build.host) + ["queue", "retry", "--all"] + box.settings(gateway.port))
+    #expect(retried.output.contains("one.unread"), "\(retried.output)\(retried.errors)")
+    let names = box.names(in: "new")
+    #expect(names.count == 1)
+    for name in names {
+      let file = try FileManager.default.attributesOfItem(atPath: "\(box.spool)/new/\(name)")
+      #expect(file[.ownerAccountID] as? Int == 65534)
+      #expect(try String(contentsOfFile: "\(box.spool)/new/\(name)", encoding: .utf8) == line(1))
+    }
+  }
+
+  @Test func `a recipients file is only looked for among the recipients files`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let pipe = box.path + "/pipe"
+    guard mkfifo(pipe, 0o666) == 0 else { throw Failure("mkfifo: errno \(errno)") }
+    try box.write("", to: "recipients/family")
+    let list = "../pipe"
+    try box.write(
+      #"{"reason":"x","file":"one","offset":0,"line":1,"list":"\#(list)","notification":{"to":"a","payload":{"aps":{"alert":"x"}}}}"#
+        + "\n", to: "spool/failed/one")
+    let gateway = try Gateway(in: box)
+    let trace = box.path + "/trace"
+    let retried = try box.run(
+      ["strace", "-f", "-o", trace, "-e", "trace=open,openat"] + Build.command(Build.host) + [
+        "queue", "retry", "one", "-o", "recipients=\(box.path)/recipients",
+      ] + box.settings(gateway.port))
+    #expect(retried.status == 65)
+    #expect(retried.output.contains("recipients file ../pipe: "), "\(retried.output)")
+    #expect(!box.text("trace").contains("../pipe"))
+  }
+
+  @Test func `a member cannot keep the agent from starting`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let first = try box.startAsPackaged(gateway)
+    try first.line("connected to", in: .errors)
+    #expect(try first.terminate() == 0)
+    let holder = try box.start(
+      box.asMember + [
+        "sh", "-c",
+        """
+        exec 3<"$1/.lock" && flock --shared 3 || exit 1
+        flock --shared "$1/.agent" true && exit 2
+        rm -f "$1/.lock" "$1/.agent"; echo holding; exec sleep 100
+        """, "sh", box.spool,
+      ])
+    try holder.line("holding")
+    let second = try box.startAsPackaged(gateway)
+    try second.line("connected to", in: .errors)
+    try box.drop(line(1, "all the same"), as: "one")
+    try gateway.accepts("all the same")
+    #expect(try second.terminate() == 0)
+  }
+
+  @Test func `members cannot remove or change what others have queued`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.giveAwayAsPackaged()
+    let sent = try box.run(
+      ["setpriv", "--reuid=12346", "--regid=12346", "--groups=65534"]
+        + Build.command(Build.host) + [
+          "send", "Fire", "--token", token(1), "-o", "spool=" + box.spool,
+        ])
+    #expect(sent.status == 0, "\(sent.errors)")
+    let name = sent.output.trimmingCharacters(in: .newlines)
+    for script in [
+      "rm -f \"$1/new/\(name)\"", "mv \"$1/new/\(name)\" \"$1/new/x\"",
+      "echo x >>\"$1/new/\(name)\"",
+      "echo x >\"$1/tmp/x\" && mv -f \"$1/tmp/x\" \"$1/new/\(name)\"",
+    ] {
+      #expect(try attack(box, script).status != 0, "\(script)")
+    }
+    #expect(box.names(in: "new") == [name])
+  }
+
+  @Test func `a spool that others could change is closed when the agent starts`() throws {
+    let box = try Box()
+    defer { box.end() }
+    for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway)
+    try agent.line("other users could replace its directories", in: .errors)
+    try agent.line("connected to", in: .errors)
+    #expect(try agent.terminate() == 0)
+    func mode(_ name: String) throws -> Int? {
+      try FileManager.default.attributesOfItem(atPath: box.spool + name)[.posixPermissions] as? Int
+    }
+    try #expect(["", "/failed", "/new", "/tmp"].map(mode) == [0o2750, 0o2750, 0o3770, 0o3770])
+    try #expect(mode("/.agent") == 0o600)
+  }
+
+  // MARK: - Files
+
+  @Test func `a file of forty gigabytes of nothing holds up nothing`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let path = try box.write("", to: "spool/new/a-giant")
+    guard truncate(path, 40 << 30) == 0 else { throw Failure("truncate: errno \(errno)") }
+    try box.drop(line(1, "behind"), as: "z")
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    try gateway.accepts("behind")
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    let failures = try box.failures("a-giant")
+    #expect(failures.count == 2)
+    #expect(
+      (failures.last?["reason"] as? String)?.hasPrefix("no notification was found in 1 MB") == true)
+    #expect(box.names(in: "failed") == ["a-giant", "a-giant.original"])
+    #expect(try agent.terminate() == 0)
+    let again = try box.deliver(gateway)
+    #expect(again.status == 0)
+  }
+
+  @Test func `names that are taken in failed hold up nothing else`() throws {
+    let box = try Box()
+    defer { box.end() }
+    for number in 0..<300 {
+      for suffix in ["", ".other"] {
+        try box.write("x", to: "spool/failed/n\(number)\(suffix)/within")
+      }
+      try box.write("no JSON\n", to: "spool/new/n\(number)")
+    }
+    try box.drop(line(1, "behind"), as: "z")
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    try gateway.accepts("behind")
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    #expect(try agent.terminate() == 0)
+    #expect(!agent.errors.contains("disk"))
+  }
+
+  @Test func `a large file behind a notification with a collapse-id does not keep it waiting`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let many = (2..<400_000).map { line($0, "bulk") }.joined()
+    try box.write(many, to: "spool/new/m")
+    func collapsing(_ number: Int, _ alert: String) -> String {
+      #"{"token":"\#(token(number))","payload":{"aps":{"alert":"\#(alert)"}},"collapse-id":"x"}"#
+        + "\n"
+    }
+    try box.drop(collapsing(1, "first"), as: "a")
+    let gateway = try Gateway(in: box)
+    let busy = try box.start([
+      "sh", "-c",
+      """
+      i=0; while [ $i -lt 100000 ]; do i=$((i+1))
+      printf '%s' '\(line(1, "small"))' >"$1/tmp/s$i"; mv "$1/tmp/s$i" "$1/new/l$i"; done
+      """, "sh", box.spool,
+    ])
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    try gateway.accepts("first")
+    try gateway.accepts("small")
+    busy.kill()
+    #expect(try agent.terminate() == 0)
+  }
+}

@@ -4,7 +4,8 @@ import CLinux
 /// so that nobody begins to write to it while it is looked at for the last time; and there a file stays of which this user
 /// may not ask whether somebody has it open, until it has been left alone for long enough.
 ///
-/// A file's name says what was delivered of it: `BYTES.HASH.INODE.NAME`, the first three in 16 hex digits each. So a file
+/// A file's name says what was delivered of it: `BYTES.HASH.INODE.NAME`, the first three in 16 hex digits each; the highest
+/// bit of BYTES is set where that ended with text that is no object. So a file
 /// that a crash leaves here is known for what it is, and only what was written later is sent.
 struct LeavingDirectory: ~Copyable {
   private static let name: StaticString = "leaving"
@@ -109,7 +110,7 @@ struct LeavingDirectory: ~Copyable {
   /// - Parameter room: for what is read of it.
   mutating func remove(
     _ path: UnsafePointer<CChar>, from new: Int32, _ identity: FileIdentity,
-    _ content: FileContent, _ room: UnsafeMutableBufferPointer<UInt8>
+    _ content: FileContent, endsWithinText: Bool, _ room: UnsafeMutableBufferPointer<UInt8>
   ) -> Removal {
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
     let file = clinux_open(new, path, flags, 0)
@@ -123,7 +124,8 @@ struct LeavingDirectory: ~Copyable {
     if directory == nil { directory = Self.open(root, &error) }
     guard let leaving = directory?.number else { return .failed }
 
-    let hidden = Self.leavingName(CString.span(path), identity, content)
+    let hidden = Self.leavingName(
+      CString.span(path), identity, content, endsWithinText: endsWithinText)
     guard renameat(new, path, leaving, hidden.pointer) == 0 else {
       return clinux_errno() == ENOENT ? .moved : .failed
     }
@@ -167,10 +169,10 @@ struct LeavingDirectory: ~Copyable {
   }
 
   private static func leavingName(
-    _ name: Span<UInt8>, _ identity: FileIdentity, _ content: FileContent
+    _ name: Span<UInt8>, _ identity: FileIdentity, _ content: FileContent, endsWithinText: Bool
   ) -> CString {
     var text = Text(capacity: 300)
-    text.append(hex: UInt64(bitPattern: content.bytes))
+    text.append(hex: UInt64(bitPattern: content.bytes) | (endsWithinText ? 1 << 63 : 0))
     text.append(".")
     text.append(hex: content.hash)
     text.append(".")
@@ -180,13 +182,21 @@ struct LeavingDirectory: ~Copyable {
     return text.cString()
   }
 
-  /// The head of a name here; nil: it is none of ours.
-  private static func read(_ name: Span<UInt8>) -> (content: FileContent, inode: UInt64)? {
+  /// What the head of a name here says.
+  private struct Head {
+    var content: FileContent
+    var endsWithinText: Bool
+    var inode: UInt64
+  }
+
+  /// Nil: the name is none of ours.
+  private static func read(_ name: Span<UInt8>) -> Head? {
     guard name.count > headBytes, name[16] == 0x2E, name[33] == 0x2E, name[50] == 0x2E,
       let bytes = number(name.extracting(0..<16)), let hash = number(name.extracting(17..<33)),
-      let inode = number(name.extracting(34..<50)), bytes <= UInt64(Int64.max)
+      let inode = number(name.extracting(34..<50))
     else { return nil }
-    return (FileContent(bytes: Int64(bytes), hash: hash), inode)
+    let content = FileContent(bytes: Int64(bytes & UInt64(Int64.max)), hash: hash)
+    return Head(content: content, endsWithinText: bytes >> 63 == 1, inode: inode)
   }
 
   private static func number(_ digits: Span<UInt8>) -> UInt64? {
@@ -260,15 +270,15 @@ struct LeavingDirectory: ~Copyable {
   ) -> Bool {
     var error: Int32 = 0
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
-    guard let (content, inode) = Self.read(name.span),
+    guard let head = Self.read(name.span),
       let file = Descriptor(leaving, name.pointer, flags, error: &error)
     else { return true }
     var information = stat()
     guard fstat(file.number, &information) == 0 else { return true }
     let writer = Writer(of: file.number)
     // Only the content tells, whatever was done to the file before it came here.
-    let identity = FileIdentity(inode: inode, changeTimeNs: .max, size: -1)
-    switch Self.compare(file.number, &information, identity, content, room) {
+    let identity = FileIdentity(inode: head.inode, changeTimeNs: .max, size: -1)
+    switch Self.compare(file.number, &information, identity, head.content, room) {
     case .same:
       switch writer {
       case .somebody: return true
@@ -279,7 +289,8 @@ struct LeavingDirectory: ~Copyable {
       }
       unlinkat(leaving, name.pointer, 0)
     case .grown:
-      courier.wasDelivered(FileIdentity(&information), content)
+      courier.wasDelivered(
+        FileIdentity(&information), head.content, endsWithinText: head.endsWithinText)
       putBack(name, to: new)
     case .other: putBack(name, to: new)
     }

@@ -284,9 +284,11 @@ public struct SpoolDirectory: ~Copyable {
     let content = courier.settledContent
     let isSetAside = courier.isSettledSetAside
     let isCertain = courier.settledCameWhole
+    let endsWithinText = courier.settledEndsWithinText
     return courier.settledName().withCPath { path in
       guard isCertain || isSetAside else {
-        return leaving.remove(path, from: new.number, identity, content, room.room())
+        return leaving.remove(
+          path, from: new.number, identity, content, endsWithinText: endsWithinText, room.room())
       }
       var information = stat()
       guard fstatat(new.number, path, &information, AT_SYMLINK_NOFOLLOW) == 0 else {
@@ -301,7 +303,8 @@ public struct SpoolDirectory: ~Copyable {
         return failed.moveOriginal(path, from: new.number, limit: limit) ? .removed : .failed
       }
       guard FileIdentity(&information) == identity, content.bytes == identity.size else {
-        return leaving.remove(path, from: new.number, identity, content, room.room())
+        return leaving.remove(
+          path, from: new.number, identity, content, endsWithinText: endsWithinText, room.room())
       }
       guard unlinkat(new.number, path, 0) == 0 else {
         return clinux_errno() == ENOENT ? .moved : .failed

@@ -61,6 +61,9 @@ extension Courier {
   /// What was delivered of the settled file.
   public var settledContent: FileContent { claims[claims.first].content }
 
+  /// Whether the settled file ended with text that is no object.
+  public var settledEndsWithinText: Bool { claims[claims.first].endsWithinText }
+
   /// Whether the settled file was renamed into `new/`, so that nobody writes to it there.
   public var settledCameWhole: Bool { claims[claims.first].cameWhole }
 
@@ -111,6 +114,7 @@ extension Courier {
     delivered deliveredBytes: Int64 = 0
   ) {
     guard var now = reading else { return }
+    var deliveredBytes = deliveredBytes
     now.isOpen = !isWhole
     if now.isFresh && now.isAtStart {
       if claims.contains(inode: identity.inode) {
@@ -119,12 +123,16 @@ extension Courier {
         return
       }
       if held.want(of: identity) == nil { letGo(identity) }
-      if deliveredBytes == identity.size, let file = delivered.find(inode: identity.inode) {
-        claims.identify(now.claim, as: identity)
-        claims.noteContent(now.claim, file.content)
-        release(now)
-        finishFile(now.claim)
-        return
+      if let file = delivered.find(inode: identity.inode) {
+        if deliveredBytes == identity.size {
+          claims.identify(now.claim, as: identity)
+          claims.noteContent(now.claim, file.content, endsWithinText: file.endsWithinText)
+          release(now)
+          finishFile(now.claim)
+          return
+        }
+        // The rest of what was cut off has come: that is read from its start.
+        if file.endsWithinText { deliveredBytes = 0 }
       }
       if deliveredBytes == 0 { delivered.remove(inode: identity.inode) }
       switch held.want(of: identity) {
@@ -298,20 +306,22 @@ extension Courier {
       noteGone(claim.identity)
       isScanWanted = true
     case .moved, .grown, .beingWritten:
-      delivered.insert(claim.identity, claim.content)
+      delivered.insert(claim.identity, claim.content, endsWithinText: claim.endsWithinText)
       letGo(claim.identity)
       noteGone(claim.identity)
       // What is being written is offered when it is closed.
       if removal != .beingWritten { isScanWanted = true }
     case .failed:
-      delivered.insert(claim.identity, claim.content)
+      delivered.insert(claim.identity, claim.content, endsWithinText: claim.endsWithinText)
       hold(claim.identity, .removal)
     }
   }
 
   /// So much of a file that is in `new/` again was delivered before.
-  public mutating func wasDelivered(_ identity: FileIdentity, _ content: FileContent) {
-    delivered.insert(identity, content)
+  public mutating func wasDelivered(
+    _ identity: FileIdentity, _ content: FileContent, endsWithinText: Bool
+  ) {
+    delivered.insert(identity, content, endsWithinText: endsWithinText)
   }
 
   // MARK: - Ends

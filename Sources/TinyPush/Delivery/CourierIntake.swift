@@ -151,6 +151,7 @@ extension Courier {
       switch result {
       case .notification(let notification):
         now.objectEnd = now.inputOffset + Int64(notification.object.upperBound)
+        now.isWithinText = false
         // Behind text that is not JSON it begins at its brace: read from further up, it would not be found again.
         let start = before.isSkipping ? notification.object.lowerBound : before.index
         if now.isFresh, now.recipient == 0 {
@@ -205,6 +206,7 @@ extension Courier {
           return .goOn
         }
         now.isAtStart = false
+        now.isWithinText = !refusal.isOfObject
         if refusal.isOfObject { now.objectEnd = now.inputOffset + Int64(object.upperBound) }
         guard now.isFresh else {
           // A stretch holds only what was sent: the file was written over.
@@ -244,7 +246,7 @@ extension Courier {
           return .goOn
         }
         release(now)
-        if now.isFresh { claims.noteContent(now.claim, FileContent(now.content)) }
+        if now.isFresh { noteContent(of: now) }
         finishFile(now.claim)
         return .goOn
       }
@@ -266,8 +268,12 @@ extension Courier {
   private mutating func abandon(_ now: Reading) {
     recordGarbage(now)
     release(now)
-    claims.noteContent(now.claim, FileContent(now.content))
+    noteContent(of: now)
     finishFile(now.claim)
+  }
+
+  private func noteContent(of now: Reading) {
+    claims.noteContent(now.claim, FileContent(now.content), endsWithinText: now.isWithinText)
   }
 
   /// Passes over what was settled before the agent started; its lines count.

@@ -23,8 +23,9 @@ struct Reading {
   var reader: NotificationReader
   /// Of what was read of a fresh file.
   var content = ContentHash()
-  /// Where in the file the last object ended that was one.
+  /// Where in the file the last object ended that was one; and whether text that is none was met behind it.
   var objectEnd: Int64 = 0
+  var isWithinText = false
   /// Recipients of the next notification that have been passed.
   var recipient: UInt32
   /// What was wrong with its recipients files and is on record.

@@ -21,6 +21,8 @@ struct Claim: BitwiseCopyable {
   var nameBytes: UInt8
   /// What was read of it, once that was all.
   var content = FileContent(bytes: 0, hash: 0)
+  /// It ended with text that is no object: what is written on belongs to that, perhaps.
+  var endsWithinText = false
   /// It was renamed into `new/`, so that nobody writes to it there.
   var cameWhole: Bool
   /// It must stay in `new/`.
@@ -117,9 +119,10 @@ struct Claims: ~Copyable {
   }
 
   /// It was read to its end.
-  func noteContent(_ number: UInt32, _ content: FileContent) {
+  func noteContent(_ number: UInt32, _ content: FileContent, endsWithinText: Bool) {
     var claim = self[number]
     claim.content = content
+    claim.endsWithinText = endsWithinText
     ring[index(number)] = claim
   }
 

@@ -8,6 +8,8 @@ struct DeliveredFiles: ~Copyable {
     var identity: FileIdentity
     /// What was delivered of it.
     var content: FileContent
+    /// It ended with text that is no object.
+    var endsWithinText: Bool
     /// Found since the last scan began.
     var isMarked = true
   }
@@ -20,10 +22,13 @@ struct DeliveredFiles: ~Copyable {
 
   var isEmpty: Bool { count == 0 }
 
-  mutating func insert(_ identity: FileIdentity, _ content: FileContent) {
+  mutating func insert(
+    _ identity: FileIdentity, _ content: FileContent, endsWithinText: Bool = false
+  ) {
     remove(inode: identity.inode)
     if count == Self.capacity { remove(at: 0) }
-    files[count] = File(identity: identity, content: content)
+    files[count] = File(
+      identity: identity, content: content, endsWithinText: endsWithinText)
     count += 1
   }
 

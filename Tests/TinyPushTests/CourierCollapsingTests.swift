@@ -209,3 +209,38 @@ func `a cut changes nothing of it`(cutAt: String) {
   world.run(.seconds(300))
   #expect(world.pushes.contains { $0.expiration == 1_700_009_999 })
 }
+
+/// Notifications 10 to 109, each with so much space in it that they make six megabytes.
+private let bulk = (10..<110).map {
+  World.notification($0).dropLast() + String(repeating: " ", count: 60_000) + "}\n"
+}.joined()
+
+@Test func `files that keep coming do not keep what may be replaced waiting`() {
+  let world = World()
+  world.put("a", 1, collapsing: "tank")
+  // It takes many reads to look through.
+  world.put("m", text: bulk, numbers: Array(10..<110))
+  var surveys = 0
+  world.beforeStep = { [unowned world] word in
+    guard word == .survey, surveys < 2000 else { return }
+    surveys += 1
+    world.put("b\(surveys)", 1000 + surveys)
+  }
+  world.run(.seconds(2))
+  #expect(world.accepted.first == 1)
+  #expect(surveys < 1000)
+}
+
+@Test func `a file that is too large to be looked through at once is gone on with`() {
+  let world = World(once: true)
+  world.put("a", 1, collapsing: "tank")
+  world.put("b", 1, collapsing: "tank")
+  // What replaces both stands behind more than is read for one notification.
+  #expect(bulk.utf8.count > Survey.budget && bulk.utf8.count < 2 * Survey.budget)
+  world.put(
+    "m", text: bulk + World.notification(1, with: #", "collapse-id": "tank""#),
+    numbers: Array(10..<110) + [1])
+  world.runToEnd()
+  #expect(world.accepted == Array(10..<110) + [1])
+  #expect(world.courier.counters.superseded == 2)
+}

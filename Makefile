@@ -70,6 +70,7 @@ test: lint ## build everything, run all tests and lint
 	@board/need $(TEST_NEEDS)
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target $(call programs,$(TESTED)) build/promtool \
 	  build/$(HOST)/shim build/debian13-$(HOST)/shim tests
+	@Tests/Fuzz/fuzz 20 certificates
 	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 2700 $(SWIFT) test --skip-build --disable-xctest
 
 # The compiler optimises with one thread, so several builds go on at a time; the last one uses all that there are.

@@ -100,10 +100,10 @@ public struct Agent: ~Copyable {
     defer { text.deallocate() }
     text[0] = 0
     var certificate = cmbed_certificate()
-    var result = cmbed_certificate_read(
-      &certificate, config.certificate.pointer,
-      config.key.isEmpty ? config.certificate.pointer : config.key.pointer,
-      config.keyPassword.isEmpty ? nil : config.keyPassword.pointer, text)
+    let key = config.key.isEmpty ? config.certificate.pointer : config.key.pointer
+    var result = config.withKeyPassword {
+      cmbed_certificate_read(&certificate, config.certificate.pointer, key, $0, text)
+    }
     if result == CMBED_OK {
       result = min(cmbed_authorities_count(config.ca.pointer, text), Int32(CMBED_OK))
     }

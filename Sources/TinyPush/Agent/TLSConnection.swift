@@ -219,8 +219,10 @@ struct TLSConnection: ~Copyable {
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     defer { text.deallocate() }
     text[0] = 0
-    options.key_password = config.keyPassword.isEmpty ? nil : config.keyPassword.pointer
-    let result = cmbed_client_new(&session, descriptor, &options, resumption, text)
+    let result = config.withKeyPassword {
+      options.key_password = $0
+      return cmbed_client_new(&session, descriptor, &options, resumption, text)
+    }
     guard result == CMBED_OK else {
       problem.clear()
       problem.append(cString: text)

@@ -68,7 +68,9 @@ demo: $(call programs,$(HOST)) ## send notifications to a sandbox on this machin
 .PHONY: test
 test: lint ## build everything, run all tests and lint
 	@board/need $(TEST_NEEDS)
-	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target $(call programs,$(TESTED)) build/promtool tests
+	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target $(call programs,$(TESTED)) build/promtool \
+	  build/$(HOST)/shim build/debian13-$(HOST)/shim tests
+	@Tests/Fuzz/fuzz 20 certificates
 	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 2700 $(SWIFT) test --skip-build --disable-xctest
 
 # The compiler optimises with one thread, so several builds go on at a time; the last one uses all that there are.
@@ -168,6 +170,14 @@ build/%/passes: always | deps
 build/%/judge: always | deps
 	$(embedded)
 $(filter-out build/static-%,$(FOREIGN:%=build/%/tinypush)): build/%/tinypush: | build/%/root
+
+# The C alone, and what drives it. Swift's clang brings the sanitizers along.
+build/%/shim: Tests/Shim/shim.c $(wildcard Sources/C*/*.[ch] Sources/C*/include/*.h) | deps
+	@echo 'Building $@'
+	@mkdir -p $(@D)
+	@clang --sysroot=$(root) -fuse-ld=lld -std=gnu11 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
+	  -I Sources/CMbed/include -I Sources/CLinux/include -o $@ $(filter %.c,$^) -lmbedtls -lmbedx509 -lmbedcrypto -linih
+$(filter-out build/static-%,$(FOREIGN:%=build/%/shim)): build/%/shim: | build/%/root
 $(BOARDS:%=build/static-%/tinypush): build/%/tinypush: | build/%/lib
 
 build/static-%/lib: | deps

@@ -447,3 +447,46 @@ int clinux_option_index(void) { return optind; }
 
 int clinux_option_letter(void) { return optopt < 256 ? optopt : 0; }
 
+/* --- secrets ------------------------------------------------------------------------------------------------- */
+
+void clinux_wipe(void *bytes, size_t count) { explicit_bzero(bytes, count); }
+
+__attribute__((noinline)) void clinux_wipe_stack(void) {
+  char left[64 * 1024];
+  explicit_bzero(left, sizeof left);
+}
+
+/* The C library's own buffer would be freed as it is. */
+__attribute__((noinline)) static int parse(FILE *file, ini_handler handler, void *user) {
+  char buffer[4096];
+  setvbuf(file, buffer, _IOFBF, sizeof buffer);
+  int result = ini_parse_file(file, handler, user);
+  fclose(file);
+  return result;
+}
+
+int clinux_ini_parse(FILE *file, ini_handler handler, void *user) {
+  int result = parse(file, handler, user);
+  clinux_wipe_stack();
+  return result;
+}
+
+typedef struct {
+  const char *key;
+  char *value;
+  size_t room;
+} wanted;
+
+static int take_value(void *user, const char *section, const char *name, const char *value) {
+  wanted *wanted = user;
+  if (section[0] == '\0' && strcmp(name, wanted->key) == 0)
+    snprintf(wanted->value, wanted->room, "%s", value == NULL ? "" : value);
+  return 1;
+}
+
+void clinux_ini_value(const char *path, const char *key, char *value, size_t room) {
+  value[0] = '\0';
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return;
+  clinux_ini_parse(file, take_value, &(wanted){key, value, room});
+}

@@ -10,6 +10,10 @@
 /* 2025-01-01. A clock before it has not been set since the machine was started. */
 #define CLOCK_UNSET 1735689600
 
+#define PURPOSE (MBEDTLS_X509_BADCERT_KEY_USAGE | MBEDTLS_X509_BADCERT_EXT_KEY_USAGE | MBEDTLS_X509_BADCERT_NS_CERT_TYPE)
+#define WEAK (MBEDTLS_X509_BADCERT_BAD_KEY | MBEDTLS_X509_BADCERT_BAD_PK)
+#define UNSUITABLE (PURPOSE | WEAK | MBEDTLS_X509_BADCERT_BAD_MD | MBEDTLS_X509_BADCERT_REVOKED)
+
 int cmbed_fail(cmbed_session *session, int code, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -73,6 +77,8 @@ int cmbed_witness(void *context, mbedtls_x509_crt *certificate, int depth, uint3
     cmbed_name_common(evidence->early, sizeof evidence->early, &certificate->subject);
     evidence->early_date = from;
   }
+  if ((*flags & UNSUITABLE) != 0)
+    cmbed_name_common(evidence->unsuitable, sizeof evidence->unsuitable, &certificate->subject);
   if (session->peer != NULL) cmbed_chain_note(session->peer, depth, certificate);
   if (depth == 0) {
     cmbed_certificate_names(evidence->names, sizeof evidence->names, certificate);
@@ -129,7 +135,7 @@ static int explain_untrusted(cmbed_session *session) {
   char name[CMBED_NAME_MAX];
   if (evidence->unknown)
     return cmbed_fail(session, CMBED_PEER_UNSUITABLE, "The certificate of %s is signed in a way that is not known "
-                      "here.", cmbed_peer(session, name));
+                      "here. It must be renewed there, signed with SHA-256.", cmbed_peer(session, name));
   if (evidence->self_signed == 1)
     return cmbed_fail(session, CMBED_PEER_SELF_SIGNED,
                       "The certificate \"%s\" of %s is self-signed, and not in the CA file %s. If it is to be trusted, "
@@ -144,13 +150,15 @@ static int explain_untrusted(cmbed_session *session) {
                     evidence->issuer, session->authorities);
 }
 
+/* What is the matter, and what whoever issues it must do. */
 static const char *unsuitable(uint32_t flags) {
-  if (flags & MBEDTLS_X509_BADCERT_REVOKED) return "it is revoked";
-  if (flags & (MBEDTLS_X509_BADCERT_BAD_KEY | MBEDTLS_X509_BADCERT_BAD_PK)) return "its key is too weak";
-  if (flags & MBEDTLS_X509_BADCERT_BAD_MD) return "its signature is made with an outdated hash";
-  if (flags & (MBEDTLS_X509_BADCERT_KEY_USAGE | MBEDTLS_X509_BADCERT_EXT_KEY_USAGE | MBEDTLS_X509_BADCERT_NS_CERT_TYPE))
-    return "it is not made for this purpose";
-  return "it does not hold what it should";
+  if (flags & MBEDTLS_X509_BADCERT_REVOKED) return "it is revoked. It must be renewed there.";
+  if (flags & WEAK)
+    return "its key is too weak. It must be renewed there, with an RSA key of 2048 bits or more, or an EC key.";
+  if (flags & MBEDTLS_X509_BADCERT_BAD_MD)
+    return "it is signed with an outdated hash, such as SHA-1. It must be renewed there, signed with SHA-256.";
+  if (flags & PURPOSE) return "it is not made for this purpose. It must be renewed there.";
+  return "it does not hold what it should. It must be renewed there.";
 }
 
 /* Several things may be wrong; the one is told that explains the others, or that has to be mended first. An unset clock
@@ -169,49 +177,60 @@ static int explain_certificate(cmbed_session *session, uint32_t flags, int error
   if ((flags & MBEDTLS_X509_BADCERT_FUTURE) != 0) return explain_early(session);
   if ((flags & MBEDTLS_X509_BADCERT_EXPIRED) != 0) return explain_late(session);
   if (flags != 0)
-    return cmbed_fail(session, CMBED_PEER_UNSUITABLE, "The certificate \"%s\" of %s cannot be accepted: %s.",
-                      session->evidence->names, cmbed_peer(session, name), unsuitable(flags));
+    return cmbed_fail(session, CMBED_PEER_UNSUITABLE, "The certificate \"%s\" of %s cannot be accepted: %s",
+                      session->evidence->unsuitable[0] != '\0' ? session->evidence->unsuitable : session->evidence->names,
+                      cmbed_peer(session, name), unsuitable(flags));
   char words[CMBED_NAME_MAX];
   cmbed_library_error(words, error);
-  return cmbed_fail(session, CMBED_PEER_UNSUITABLE, "The certificate of %s cannot be accepted: %s.",
-                    cmbed_peer(session, name), words);
+  return cmbed_fail(session, CMBED_PEER_UNSUITABLE, "The certificate of %s cannot be accepted: %s. It must be "
+                    "renewed there.", cmbed_peer(session, name), words);
 }
 
 /* --- the peer's alerts --------------------------------------------------------------------------------------- */
 
+/* What a build offers, and so what a server says by refusing the version. */
+#if defined(MBEDTLS_SSL_PROTO_TLS1_3)
+#define WRONG_VERSION "it speaks neither TLS 1.2 nor TLS 1.3"
+#define OTHER_VERSION "Its TLS must be brought up to date."
+#else
+#define WRONG_VERSION "it does not speak TLS 1.2, most likely TLS 1.3 alone, which mbed TLS 2 lacks"
+#define OTHER_VERSION "Allow TLS 1.2 there, or run the build for Debian 13, which has TLS 1.3."
+#endif
+#define ANOTHER "Set the push certificate of this app, with its key, that is valid now."
+
 typedef struct {
   unsigned char number;
   unsigned char about_certificate;
-  const char *name, *words;
+  const char *name, *words, *advice; /* the advice is for a client; NULL: there is none */
 } alert;
 
 static const alert alerts[] = {
-  {10, 0, "unexpected_message", "it did not expect what it was sent"},
-  {20, 0, "bad_record_mac", "what it was sent was damaged on the way"},
-  {22, 0, "record_overflow", "it was sent too large a record"},
-  {40, 0, "handshake_failure", "there is no TLS version, cipher suite or key that both sides have"},
-  {41, 1, "no_certificate", "it wants a certificate, and none was shown"},
-  {42, 1, "bad_certificate", "it says that the certificate is damaged or not acceptable"},
-  {43, 1, "unsupported_certificate", "it does not accept certificates of this kind"},
-  {44, 1, "certificate_revoked", "the certificate was revoked; a new one is needed"},
-  {45, 1, "certificate_expired", "the certificate has expired, or the clock there is wrong; renew the certificate"},
-  {46, 1, "certificate_unknown", "it does not accept the certificate, and does not say why"},
-  {47, 0, "illegal_parameter", "it finds a mistake in the handshake"},
-  {48, 1, "unknown_ca", "it does not trust the certificate's issuer"},
-  {49, 1, "access_denied", "the certificate is valid, but may not do this"},
-  {50, 0, "decode_error", "it cannot read what it was sent"},
-  {51, 0, "decrypt_error", "a signature or check of the handshake is wrong"},
-  {70, 0, "protocol_version", "it does not speak TLS 1.2 or later"},
-  {71, 0, "insufficient_security", "it demands stronger cipher suites"},
-  {80, 0, "internal_error", "it has a fault of its own; try again later"},
-  {86, 0, "inappropriate_fallback", "it knows a later TLS version"},
-  {90, 0, "user_canceled", "it was cancelled there"},
-  {109, 0, "missing_extension", "it misses something in the handshake"},
-  {110, 0, "unsupported_extension", "it was sent something that it did not offer"},
-  {112, 0, "unrecognized_name", "it does not know the host name that it was asked for"},
-  {115, 0, "unknown_psk_identity", "it does not know the session that was to be resumed"},
-  {116, 1, "certificate_required", "it wants a certificate, and none was shown"},
-  {120, 0, "no_application_protocol", "it does not speak the application protocol that was offered"},
+  {10, 0, "unexpected_message", "it did not expect what it was sent", NULL},
+  {20, 0, "bad_record_mac", "what it was sent was damaged on the way", NULL},
+  {22, 0, "record_overflow", "it was sent too large a record", NULL},
+  {40, 0, "handshake_failure", "there is no TLS version, cipher suite or key that both sides have", NULL},
+  {41, 1, "no_certificate", "it wants a certificate, and none was shown", ANOTHER},
+  {42, 1, "bad_certificate", "it says that the certificate is damaged or not acceptable", ANOTHER},
+  {43, 1, "unsupported_certificate", "it does not accept certificates of this kind", ANOTHER},
+  {44, 1, "certificate_revoked", "the certificate was revoked", ANOTHER},
+  {45, 1, "certificate_expired", "the certificate has expired, or the clock there is wrong", "Renew the certificate."},
+  {46, 1, "certificate_unknown", "it does not accept the certificate, and does not say why", ANOTHER},
+  {47, 0, "illegal_parameter", "it finds a mistake in the handshake", NULL},
+  {48, 1, "unknown_ca", "it does not trust the certificate's issuer", ANOTHER},
+  {49, 1, "access_denied", "the certificate is valid, but may not do this", ANOTHER},
+  {50, 0, "decode_error", "it cannot read what it was sent", NULL},
+  {51, 0, "decrypt_error", "a signature or check of the handshake is wrong", NULL},
+  {70, 0, "protocol_version", WRONG_VERSION, OTHER_VERSION},
+  {71, 0, "insufficient_security", "it demands stronger cipher suites", NULL},
+  {80, 0, "internal_error", "it has a fault of its own; try again later", NULL},
+  {86, 0, "inappropriate_fallback", "it knows a later TLS version", NULL},
+  {90, 0, "user_canceled", "it was cancelled there", NULL},
+  {109, 0, "missing_extension", "it misses something in the handshake", NULL},
+  {110, 0, "unsupported_extension", "it was sent something that it did not offer", NULL},
+  {112, 0, "unrecognized_name", "it does not know the host name that it was asked for", NULL},
+  {115, 0, "unknown_psk_identity", "it does not know the session that was to be resumed", NULL},
+  {116, 1, "certificate_required", "it wants a certificate, and none was shown", ANOTHER},
+  {120, 0, "no_application_protocol", "it does not speak the application protocol that was offered", NULL},
 };
 
 static const alert *find_alert(int number) {
@@ -238,15 +257,18 @@ static int explain_alert(cmbed_session *session, int number) {
   /* Before TLS 1.3 there was no alert for a missing certificate. Once the server's own certificate has come, version
      and cipher suite are agreed upon, so that it is about ours. */
   int late = number == 40 && client && session->verified;
+  const char *advice = late ? ANOTHER : found->advice;
+  const char *space = advice != NULL && client ? " " : "";
+  if (advice == NULL || !client) advice = "";
   if (!found->about_certificate && !late)
-    return cmbed_fail(session, CMBED_REFUSED, "%s refuses the connection: %s (alert %s).", who, found->words,
-                      found->name);
+    return cmbed_fail(session, CMBED_REFUSED, "%s refuses the connection: %s (alert %s).%s%s", who, found->words,
+                      found->name, space, advice);
   if (client && !session->shows)
     return cmbed_fail(session, CMBED_REFUSED_CERTIFICATE, "%s wants a certificate, and none was shown (alert %s). Set "
                       "one.", who, found->name);
-  return cmbed_fail(session, CMBED_REFUSED_CERTIFICATE, "%s refuses %s certificate: %s (alert %s).", who,
+  return cmbed_fail(session, CMBED_REFUSED_CERTIFICATE, "%s refuses %s certificate: %s (alert %s).%s%s", who,
                     client ? "our" : "the server's",
-                    late ? "it is missing, or not one that it accepts" : found->words, found->name);
+                    late ? "it is missing, or not one that it accepts" : found->words, found->name, space, advice);
 }
 
 /* --- everything else ----------------------------------------------------------------------------------------- */
@@ -355,9 +377,11 @@ int cmbed_explain(cmbed_session *session, int error) {
     return explain_certificate(session, flags | session->evidence->flags, error);
   }
   if (is_about_version(error))
-    return cmbed_fail(session, CMBED_PROTOCOL, "%s speaks only a TLS older than 1.2.", peer_first(session, name));
+    return cmbed_fail(session, CMBED_PROTOCOL, "%s speaks only a TLS older than 1.2. Its TLS must be brought up to date.",
+                      peer_first(session, name));
   if (!session->complete && is_about_suites(error))
-    return cmbed_fail(session, CMBED_PROTOCOL, "%s offers no cipher suite that is accepted here.",
+    return cmbed_fail(session, CMBED_PROTOCOL, "%s offers no cipher suite that is accepted here. Allow one there with "
+                      "ECDHE and AES-GCM.",
                       peer_first(session, name));
   cmbed_library_error(words, error);
   return cmbed_fail(session, CMBED_PROTOCOL, "The TLS of %s is broken: %s.", cmbed_peer(session, name), words);

@@ -140,11 +140,14 @@ typedef struct {
   char names[192];
   char subject[CMBED_NAME_MAX], issuer[CMBED_NAME_MAX]; /* of the certificate whose issuer is not trusted */
   char late[CMBED_NAME_MAX], early[CMBED_NAME_MAX];
+  char unsuitable[CMBED_NAME_MAX]; /* of a certificate that is weak, revoked or made for something else */
   int64_t late_date, early_date;
   int self_signed; /* at which depth, from 1 */
   int unknown;
   uint32_t flags;
 } cmbed_evidence;
+
+typedef struct cmbed_queue cmbed_queue;
 
 struct cmbed_session {
   mbedtls_ssl_context ssl;
@@ -160,13 +163,16 @@ struct cmbed_session {
   uint64_t written;
   uint64_t greeting, shown; /* what was written before the first answer came, and by the end of the handshake */
   size_t recorded; /* of what is being written: how much of it records have already carried */
+  cmbed_queue *queue; /* what waits to be sent; NULL: nothing */
+  size_t allowance; /* how much more this call may take from the socket */
   int64_t not_before, not_after; /* within which the peer's whole chain is valid */
   int64_t since;                 /* when it was verified, however often it has been resumed */
   unsigned char binding[32];
   int descriptor;
   int failure;      /* once set, the answer to every call */
   int broken;       /* the system's error number, once the connection is broken */
-  int starved;      /* the last read found the socket empty */
+  int starved;      /* the last read found the socket empty, or was not to take more */
+  int finished;     /* the socket has come to its end: mbedTLS says 0 of that, and of an empty record as well */
   int shows;        /* we show a certificate */
   int verified;     /* the peer's certificate was verified in this handshake */
   int offered;      /* a session was offered for resumption, or a ticket taken */

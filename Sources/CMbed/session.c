@@ -15,33 +15,83 @@
 #endif
 
 #define RECORD_MAX 16384
+#define READ_MAX (4 * RECORD_MAX) /* what one reading takes from the socket, however little of it is for the reader */
+#define QUEUE_MAX (RECORD_MAX + 1024) /* a batch, its records' heads and ends, and some alerts */
 #define RECORD_HEAD 64 /* more than mbedTLS puts before what a record holds */
 
 /* --- the socket ---------------------------------------------------------------------------------------------- */
+
+/* How many of the bytes the socket takes by now. */
+static size_t put(cmbed_session *session, const unsigned char *bytes, size_t count) {
+  while (session->broken == 0) {
+    ssize_t sent = send(session->descriptor, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent >= 0) {
+      session->written += (uint64_t)sent;
+      return (size_t)sent;
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+    if (errno != EINTR) session->broken = errno;
+  }
+  return 0;
+}
+
+/* What the socket did not take. mbedTLS has one buffer for all that it sends, and while that is not empty, whatever it is
+   to send next is forgotten: a batch behind an alert, or an alert behind a batch; and it does not say whose bytes it
+   sent. So after the handshake its buffer is always emptied, if need be into this queue. */
+struct cmbed_queue {
+  size_t start, end;
+  unsigned char bytes[QUEUE_MAX];
+};
+
+/* Sends what is queued. The queue is gone when it is empty. */
+static void drain(cmbed_session *session) {
+  cmbed_queue *queue = session->queue;
+  if (queue == NULL) return;
+  queue->start += put(session, queue->bytes + queue->start, queue->end - queue->start);
+  if (queue->start < queue->end && session->broken == 0) return;
+  free(queue);
+  session->queue = NULL;
+}
+
+static int enqueue(cmbed_session *session, const unsigned char *bytes, size_t count) {
+  cmbed_queue *queue = session->queue;
+  if (queue == NULL) {
+    queue = session->queue = malloc(sizeof *queue);
+    if (queue == NULL) return ENOMEM;
+    queue->start = queue->end = 0;
+  }
+  if (count > sizeof queue->bytes - queue->end) return ENOBUFS;
+  memcpy(queue->bytes + queue->end, bytes, count);
+  queue->end += count;
+  return 0;
+}
 
 /* On a broken connection it pretends to write: the peer's last words, an alert most likely, may still wait to be read,
    and they tell more than the system's error does. Reading then ends in that error, if there are none. */
 static int wire_send(void *context, const unsigned char *bytes, size_t count) {
   cmbed_session *session = context;
-  while (session->broken == 0) {
-    ssize_t put = send(session->descriptor, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (put >= 0) {
-      session->written += (uint64_t)put;
-      return (int)put;
-    }
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return MBEDTLS_ERR_SSL_WANT_WRITE;
-    if (errno != EINTR) session->broken = errno;
-  }
+  drain(session);
+  size_t sent = session->queue == NULL ? put(session, bytes, count) : 0;
+  if (session->broken != 0 || sent == count) return (int)count;
+  if (!session->complete) return sent > 0 ? (int)sent : MBEDTLS_ERR_SSL_WANT_WRITE;
+  session->broken = enqueue(session, bytes + sent, count - sent);
   return (int)count;
 }
 
+/* A peer that sends faster than it is read must not hold up everything else: what is left over waits in the socket. */
 static int wire_receive(void *context, unsigned char *bytes, size_t count) {
   cmbed_session *session = context;
   ssize_t got;
+  if (session->allowance == 0) {
+    session->starved = 1;
+    return MBEDTLS_ERR_SSL_WANT_READ;
+  }
+  if (count > session->allowance) count = session->allowance;
   do got = recv(session->descriptor, bytes, count, MSG_DONTWAIT);
   while (got < 0 && errno == EINTR);
   if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && session->broken == 0) session->broken = errno;
   if (got > 0) {
+    session->allowance -= (size_t)got;
     if (session->heard == 0) session->greeting = session->written;
     for (ssize_t index = 0; index < got && session->heard < sizeof session->opening; index++)
       session->opening[session->heard++] = bytes[index];
@@ -49,6 +99,7 @@ static int wire_receive(void *context, unsigned char *bytes, size_t count) {
   }
   if (session->broken != 0) return MBEDTLS_ERR_NET_CONN_RESET;
   session->starved = got < 0;
+  session->finished = got == 0;
   return got < 0 ? MBEDTLS_ERR_SSL_WANT_READ : 0;
 }
 
@@ -169,6 +220,7 @@ void cmbed_session_free(cmbed_session *session) {
   mbedtls_ssl_free(&session->ssl);
   mbedtls_ssl_config_free(&session->conf);
   free_identity(session);
+  free(session->queue);
   free(session->evidence);
   free(session->host);
   free(session->authorities);
@@ -269,6 +321,7 @@ int cmbed_handshake(cmbed_session *session) {
   if (session->complete) return CMBED_OK;
   session->text[0] = '\0';
   int error;
+  session->allowance = READ_MAX;
   do {
     session->starved = 0;
     error = step(session);
@@ -294,11 +347,13 @@ int cmbed_handshake(cmbed_session *session) {
 /* 0: something is there to be read. */
 static int read_some(cmbed_session *session, void *bytes, size_t count, int *got) {
   int result;
+  drain(session);
+  session->allowance = READ_MAX;
   do {
     session->starved = 0;
     result = mbedtls_ssl_read(&session->ssl, bytes, count);
     if (is_ticket(result)) cmbed_resumption_keep(session);
-  } while (is_ticket(result) || is_busy(result) || (result == MBEDTLS_ERR_SSL_WANT_READ && !session->starved));
+  } while ((result == 0 && count > 0 && !session->finished) || is_ticket(result) || is_busy(result) || (result == MBEDTLS_ERR_SSL_WANT_READ && !session->starved));
   *got = result > 0 ? result : 0;
   return result > 0 ? 0 : result == 0 && count > 0 ? MBEDTLS_ERR_SSL_CONN_EOF : result;
 }
@@ -315,8 +370,6 @@ int cmbed_read(cmbed_session *session, void *bytes, size_t count) {
     return got;
   case MBEDTLS_ERR_SSL_WANT_READ:
     return CMBED_WANT_READ;
-  case MBEDTLS_ERR_SSL_WANT_WRITE:
-    return CMBED_WANT_WRITE;
   default:
     return cmbed_explain(session, error);
   }
@@ -324,7 +377,8 @@ int cmbed_read(cmbed_session *session, void *bytes, size_t count) {
 
 int cmbed_pending(const cmbed_session *session) {
   if (session->failure != 0 || session->ended || !session->complete) return 0;
-  return mbedtls_ssl_get_bytes_avail(&session->ssl) > 0 || mbedtls_ssl_check_pending(&session->ssl);
+  return session->allowance == 0 || mbedtls_ssl_get_bytes_avail(&session->ssl) > 0 ||
+    mbedtls_ssl_check_pending(&session->ssl);
 }
 
 int cmbed_error(const cmbed_session *session) { return session->broken; }
@@ -346,16 +400,17 @@ int cmbed_write(cmbed_session *session, const void *bytes, size_t count) {
   if (count == 0) return 0;
   if (count > RECORD_MAX)
     return cmbed_say(session->text, CMBED_INTERNAL, "A record holds %d bytes at most.", RECORD_MAX);
+  drain(session);
   /* In TLS 1.3 mbedTLS puts a byte less into a record than the protocol would let it. */
-  while (session->recorded < count) {
+  while (session->broken == 0 && session->queue == NULL && session->recorded < count) {
     int result = mbedtls_ssl_write(&session->ssl, (const unsigned char *)bytes + session->recorded,
                                    count - session->recorded);
     if (is_busy(result)) continue;
-    if (session->broken != 0) return explain_broken(session);
-    if (result == MBEDTLS_ERR_SSL_WANT_WRITE) return CMBED_WANT_WRITE;
     if (result < 0) return cmbed_explain(session, result);
     session->recorded += (size_t)result;
   }
+  if (session->broken != 0) return explain_broken(session);
+  if (session->queue != NULL) return CMBED_WANT_WRITE;
   session->recorded = 0;
   return (int)count;
 }

@@ -2,6 +2,7 @@
 
 #include <mbedtls/asn1.h>
 #include <mbedtls/bignum.h>
+#include <mbedtls/cipher.h>
 #include <mbedtls/ecp.h>
 #include <mbedtls/error.h>
 #include <mbedtls/md.h>
@@ -57,6 +58,8 @@ int cmbed_is_memory(int error) {
   case MBEDTLS_ERR_PK_ALLOC_FAILED:
   case MBEDTLS_ERR_PEM_ALLOC_FAILED:
   case MBEDTLS_ERR_MD_ALLOC_FAILED:
+  case MBEDTLS_ERR_CIPHER_ALLOC_FAILED:
+  case MBEDTLS_ERR_ECP_ALLOC_FAILED:
     return 1;
   }
   /* The low-level modules' codes come added to a high-level one. */

@@ -436,7 +436,7 @@ import Testing
       ? checkup["gateway.handshake"] : checkup["gateway.client"]
     #expect(refusal.state == "error")
     #expect(refusal.message.contains("refuses our certificate"))
-    #expect(!refusal.advice.contains("take the push certificate"))
+    #expect(!refusal.advice.contains("the push certificate"))
   }
 
   // MARK: - The gateway
@@ -463,6 +463,15 @@ import Testing
         "not yet valid", "gateway.handshake", "error", "is valid only from 2090-01-01 00:00 UTC",
         "Is this machine's clock set? It says ", status: 69, server: "server-not-yet"),
       Row(
+        "a weak key", "gateway.handshake", "error", "cannot be accepted: its key is too weak",
+        "It must be renewed there, with an RSA key of 2048 bits or more, or an EC key.",
+        status: 69, server: "server-weak", script: ["--ciphers", "DEFAULT:@SECLEVEL=0"]),
+      Row(
+        "an outdated hash", "gateway.handshake", "error",
+        "cannot be accepted: it is signed with an outdated hash, such as SHA-1",
+        "It must be renewed there, signed with SHA-256.",
+        status: 69, server: "server-sha1", script: ["--ciphers", "DEFAULT:@SECLEVEL=0"]),
+      Row(
         "about to expire", "gateway.certificate", "warning", ", 5 days left",
         "whoever runs the gateway must renew it", server: "server-soon"),
       Row(
@@ -472,7 +481,7 @@ import Testing
       Row(
         "it does not trust ours", "gateway.client", "error",
         "refuses our certificate: it does not trust the certificate's issuer",
-        "take the push certificate of this app, with its key, that is valid now", status: 78,
+        "Set the push certificate of this app, with its key, that is valid now.", status: 78,
         ca: "other-ca"),
       Row(
         "it wants none", "gateway.client", "warning", "it did not ask for our certificate",

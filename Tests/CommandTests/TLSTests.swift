@@ -14,17 +14,20 @@ import Testing
     /// Of the gateway, instead of localhost.
     var host: String?
     var words: [String]
+    /// Of the gateway.
+    var script: [String]
     /// When it ends at once, as for files that are wrong: its exit status.
     var status: Int32?
 
     init(
       _ name: String, server: String = "server", ca: String = "ca", client: String = "client",
-      key: String? = nil, password: String? = nil, host: String? = nil, status: Int32? = nil,
-      says words: String...
+      key: String? = nil, password: String? = nil, host: String? = nil, script: [String] = [],
+      status: Int32? = nil, says words: String...
     ) {
       testDescription = name
       (self.server, self.ca, self.client, self.key) = (server, ca, client, key)
       (self.password, self.host, self.status, self.words) = (password, host, status, words)
+      self.script = script
     }
   }
 
@@ -42,6 +45,12 @@ import Testing
       "Is this machine's clock set?", "(this machine's clock seems not to be set)"),
     Row(
       "self-signed", server: "server-self-signed", says: "is self-signed, and not in the CA file"),
+    Row(
+      "signed with SHA-1", server: "server-sha1", script: ["--ciphers", "DEFAULT:@SECLEVEL=0"],
+      says: "it is signed with an outdated hash, such as SHA-1. It must be renewed there"),
+    Row(
+      "a weak key", server: "server-weak", script: ["--ciphers", "DEFAULT:@SECLEVEL=0"],
+      says: "its key is too weak. It must be renewed there, with an RSA key of 2048 bits"),
     Row(
       "our authority is unknown there", client: "client-unknown-ca",
       says: "refuses our certificate: it does not trust the certificate's issuer",
@@ -67,7 +76,8 @@ import Testing
   private func start(_ row: Row, _ build: String, _ tls: String, in box: Box) throws -> (
     Gateway, Child
   ) {
-    let gateway = try Gateway(in: box, certificate: row.server, ca: row.ca, tls: tls)
+    let gateway = try Gateway(
+      in: box, certificate: row.server, ca: row.ca, tls: tls, row.script)
     var settings = try box.settings(
       gateway.port, certificate: row.client, key: row.key,
       row.password.map { ["key-password=" + $0] } ?? [])
@@ -144,6 +154,160 @@ import Testing
     let port = Int(try server.line("listening ").dropFirst("listening ".count))!
     let agent = try box.start(Build.command(Build.host) + ["run"] + box.settings(port))
     try agent.line("does not speak TLS: its first bytes are \"220 m\"", in: .errors)
+    #expect(try agent.terminate() == 0)
+  }
+
+  // MARK: - After the handshake
+
+  /// The last thing that an agent says.
+  private func lastLine(_ agent: Child) -> Substring {
+    agent.errors.split(separator: "\n").last ?? ""
+  }
+
+  @Test(arguments: versions)
+  func `a certificate that is refused ends --once, as a wrong configuration does`(
+    version: (build: String, tls: String)
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box, ca: "other-ca", tls: version.tls)
+    try box.drop(line(1, "hello"), as: "one")
+    let agent = try box.deliver(gateway, build: version.build)
+    #expect(agent.status == 78, "\(agent.errors)")
+    let reason =
+      "The server localhost refuses our certificate: it does not trust the certificate's issuer (alert unknown_ca). "
+      + "Set the push certificate of this app, with its key, that is valid now."
+    // In TLS 1.2 there is no connection, and in TLS 1.3 there is one that ends.
+    #expect(
+      agent.errors.contains("<3>cannot connect to localhost:\(gateway.port): \(reason)")
+        || agent.errors.contains("<3>connection to localhost:\(gateway.port) ended: \(reason)"),
+      "\(agent.errors)")
+    #expect(
+      lastLine(agent).hasSuffix("; the rest stays in the spool. The last connection: \(reason)"))
+    #expect(box.names(in: "new") == ["one"])
+  }
+
+  @Test(arguments: versions)
+  func `a gateway that closes after each handshake ends --once, which says so`(
+    version: (build: String, tls: String)
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box, tls: version.tls, ["--leave"])
+    try box.drop(line(1, "hello"), as: "one")
+    let agent = try box.deliver(gateway, build: version.build)
+    #expect(agent.status == 75, "\(agent.errors)")
+    #expect(agent.errors.contains(" ended: The server localhost closed the connection."))
+    #expect(agent.errors.contains("It did so right after the handshake"))
+    #expect(
+      lastLine(agent).hasSuffix(
+        "try again later. The last connection: The server localhost closed the connection."))
+    // After the first one, three that are given up.
+    try #expect(gateway.events("open").count == 4)
+    #expect(box.names(in: "new") == ["one"])
+  }
+
+  @Test(arguments: versions)
+  func `a gateway that closed after two handshakes gets everything on the third connection`(
+    version: (build: String, tls: String)
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box, tls: version.tls, ["--leave", "--first", "2"])
+    try box.drop(line(1, "hello"), as: "one")
+    let agent = try box.deliver(gateway, build: version.build)
+    #expect(agent.status == 0, "\(agent.errors)")
+    try gateway.accepts("hello")
+    #expect(box.names(in: "new") == [])
+  }
+
+  @Test func `a gateway that speaks TLS 1.3 alone is told as such`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box, tls: "1.3")
+    let agent = try box.agent(gateway)
+    try agent.line(
+      "it does not speak TLS 1.2, most likely TLS 1.3 alone, which mbed TLS 2 lacks "
+        + "(alert protocol_version). Allow TLS 1.2 there, or run the build for Debian 13",
+      in: .errors)
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test(arguments: versions)
+  func `an agent reads only so much at a time before it goes on`(
+    version: (build: String, tls: String)
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box, tls: version.tls, ["--babble", "250000", "--first", "1"])
+    let agent = try box.agent(gateway, build: version.build)
+    try agent.line("connected to", in: .errors)
+    agent.signal(SIGSTOP)
+    gateway.child.signal(SIGUSR1)
+    try wait(for: "the gateway to send") { try !gateway.events("babbled").isEmpty }
+    agent.signal(SIGCONT)
+    // The first byte shows that it is no answer; the rest must not hold the agent up.
+    try agent.line("the gateway sent what is no answer", in: .errors)
+    try wait(for: "the gateway to see the end") { try !gateway.events("closed").isEmpty }
+    try #expect(gateway.events("unread").count == 1)
+    #expect(try agent.terminate() == 0)
+  }
+
+  // MARK: - The password of the key
+
+  /// Where these bytes are in the memory of a process.
+  private func places(of bytes: Data, in process: pid_t) throws -> [String] {
+    let maps = try String(contentsOfFile: "/proc/\(process)/maps", encoding: .utf8)
+    let memory = try FileHandle(forReadingFrom: URL(filePath: "/proc/\(process)/mem"))
+    var found: [String] = []
+    for map in maps.split(separator: "\n") {
+      guard let range = map.firstMatch(of: /^([0-9a-f]+)-([0-9a-f]+) r/),
+        let start = UInt64(range.1, radix: 16), let end = UInt64(range.2, radix: 16),
+        start < Int64.max
+      else { continue }
+      try memory.seek(toOffset: start)
+      // Some of what the kernel maps cannot be read.
+      guard let read = try? memory.read(upToCount: Int(end - start)) else { continue }
+      if read.range(of: bytes) != nil { found.append(String(map)) }
+    }
+    return found
+  }
+
+  @Test(arguments: versions)
+  func `the password of a key does not stay in memory`(
+    version: (build: String, tls: String)
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let password = "Quetzalcoatlus-\(version.build)"
+    let made = try box.run([
+      "openssl", "pkey", "-in", Certificates.path("client.key"), "-aes256", "-passout",
+      "pass:" + password, "-out", box.path + "/client.key",
+    ])
+    #expect(made.status == 0, "\(made.errors)")
+    let gateway = try Gateway(in: box, tls: version.tls, ["--close-after", "1", "--first", "1"])
+    let config = try box.write(
+      """
+      gateway = localhost:\(gateway.port)
+      certificate = \(Certificates.path("client.pem"))
+      key = client.key
+      key-password = \(password)
+      ca = \(Certificates.path("ca.pem"))
+      spool = \(box.spool)
+      state = \(box.state)
+      """, to: "tinypush.conf")
+    let agent = try box.start(Build.command(version.build) + ["run", "--config", config])
+    try agent.line("connected to", in: .errors)
+    #expect(try places(of: Data(box.spool.utf8), in: agent.id) != [])
+    #expect(try places(of: Data(password.utf8), in: agent.id) == [])
+    // A second connection reads the key again, and so does another configuration.
+    for number in 1...2 { try box.drop(line(number, "hello \(number)"), as: "\(number)") }
+    try gateway.accepts("hello 2")
+    agent.signal(SIGHUP)
+    try wait(for: "the next agent") { agent.errors.components(separatedBy: "delivering").count > 2 }
+    try box.drop(line(3, "hello 3"), as: "3")
+    try gateway.accepts("hello 3")
+    #expect(try places(of: Data(password.utf8), in: agent.id) == [])
     #expect(try agent.terminate() == 0)
   }
 }

@@ -9,6 +9,7 @@
     *-unknown-ca *-expired *-not-yet *-self-signed *-chain (with the intermediate behind it)
     *-soon                      good for a few days more
     server-wrong-host           for elsewhere.example
+    server-sha1, server-weak    signed with SHA-1; with an RSA key of 1024 bits
     client-sandbox              bears the development extension, client the production one
     client-universal            bears both, and that of several topics
     client-plain                bears none of Apple's extensions
@@ -31,6 +32,7 @@ from pathlib import Path
 PASSWORD = "secret"
 EC = ["EC", "-pkeyopt", "ec_paramgen_curve:P-256"]
 RSA = ["RSA", "-pkeyopt", "rsa_keygen_bits:2048"]
+WEAK = ["RSA", "-pkeyopt", "rsa_keygen_bits:1024"]
 CONFIG = """
 [ca]
 default_ca = authority
@@ -84,6 +86,8 @@ LEAVES = [
     ("server-self-signed", None,          "/CN=localhost", HERE,                ALWAYS),
     ("server-chain",      "intermediate", "/CN=localhost", HERE,                ALWAYS),
     ("server-soon",       "ca",           "/CN=localhost", HERE,                SOON),
+    ("server-sha1",       "ca",           "/CN=localhost", HERE,                ALWAYS),
+    ("server-weak",       "ca",           "/CN=localhost", HERE,                ALWAYS),
     ("client",            "ca",           TOPIC,           CLIENT + PRODUCTION, ALWAYS),
     ("client-sandbox",    "ca",           TOPIC,           CLIENT + SANDBOX,    ALWAYS),
     ("client-soon",       "ca",           TOPIC,           CLIENT + PRODUCTION, SOON),
@@ -112,13 +116,15 @@ def issue(directory, name, issuer, subject, extensions, dates):
     (home / "index").touch()
     (home / "config").write_text(CONFIG.format(home=home, extensions=extensions))
     certificate, key = directory / f"{name}.pem", directory / f"{name}.key"
-    openssl("genpkey", "-algorithm", *(RSA if name.endswith("-rsa") else EC), "-out", key)
+    kind = WEAK if name.endswith("-weak") else RSA if name.endswith("-rsa") else EC
+    digest = "sha1" if name.endswith("-sha1") else "sha256"
+    openssl("genpkey", "-algorithm", *kind, "-out", key)
     key.chmod(0o600)
     openssl("req", "-new", "-config", home / "config", "-key", key, "-subj", subject, "-out", home / "request")
     by = ["-selfsign", "-keyfile", key] if issuer is None else [
         "-cert", directory / f"{issuer}.pem", "-keyfile", directory / f"{issuer}.key"]
     openssl("ca", "-batch", "-notext", "-config", home / "config", "-extensions", "extensions", "-in", home / "request",
-            "-startdate", dates[0], "-enddate", dates[1], "-out", certificate, *by)
+            "-startdate", dates[0], "-enddate", dates[1], "-md", digest, "-out", certificate, *by)
     if issuer and issuer.endswith("intermediate"):
         certificate.write_text(certificate.read_text() + (directory / f"{issuer}.pem").read_text())
 

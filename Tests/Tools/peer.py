@@ -71,12 +71,33 @@ class Peer:
                 subject = dict(pair for part in (stream.getpeercert() or {}).get("subject", ()) for pair in part)
                 self.note(number, "open", version=stream.version(), suite=stream.cipher()[0], subject=subject,
                           alpn=stream.selected_alpn_protocol(), resumed=stream.session_reused)
+                if given.leave and self.is_scripted(number):
+                    self.note(number, "leave")
+                    self.part(stream)
+                    return
+                if given.babble and self.is_scripted(number):
+                    self.babble(number, stream)
+                    return
                 self.attend(number, stream)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
             self.note(number, "broken", error=str(error))
         finally:
             raw.close()
             self.note(number, "closed")
+
+    def babble(self, number, stream):
+        """Sends zeros at SIGUSR1, and notes whether the peer left some of them unread, which makes its end a reset."""
+        stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 200_000)
+        signal.sigwait([signal.SIGUSR1])
+        stream.sendall(bytes(self.given.babble))
+        self.note(number, "babbled")
+        try:
+            while stream.recv(65536):
+                pass
+            socket.socket.recv(stream, 1)  # behind its goodbye
+            self.note(number, "read")
+        except ConnectionResetError:
+            self.note(number, "unread")
 
     def part(self, stream, keep=None):
         """Closes in order: says so, then reads what is under way, lest a reset overtake the answer."""
@@ -120,6 +141,8 @@ def parser(description):
     made.add_argument("--first", type=int, default=0, metavar="K", help="the script is for the first K connections only")
     made.add_argument("--trusting", action="store_true", help="wants no client certificate")
     made.add_argument("--hang", action="store_true", help="accepts, and never shakes hands")
+    made.add_argument("--leave", action="store_true", help="shakes hands, and closes at once")
+    made.add_argument("--babble", type=int, metavar="BYTES", help="shakes hands, and sends so many zeros at SIGUSR1")
     made.add_argument("--slam", action="store_true", help="accepts, and closes at once")
     return made
 
@@ -129,7 +152,7 @@ def run(make, name):
     try:
         peer = make()
         ends = {signal.SIGTERM, signal.SIGINT}
-        signal.pthread_sigmask(signal.SIG_BLOCK, ends)  # in every thread, so that none takes the signal from this one
+        signal.pthread_sigmask(signal.SIG_BLOCK, ends | {signal.SIGUSR1})  # in every thread, so that none takes the signal from this one
         listener = socket.create_server(("127.0.0.1", peer.given.port), backlog=64)
         print(f"listening {listener.getsockname()[1]}", flush=True)
         threading.Thread(target=peer.serve, args=(listener,), daemon=True).start()

@@ -152,6 +152,17 @@ void clinux_terminal_give_back(int descriptor);
    SIGWINCH, which are blocked. Or -errno. */
 int clinux_terminal_signals(void);
 
+/* Reads a file as ini_parse_file does, and closes it. Of what it holds, such as a password, nothing stays in memory that the handler
+   has not put there. */
+int clinux_ini_parse(FILE *file, ini_handler handler, void *user);
+
+/* The last value of a key in such a file, or "" where there is none or the file cannot be read. */
+void clinux_ini_value(const char *path, const char *key, char *value, size_t room);
+
+/* Overwrites memory that held a secret; and so much of the stack as calls have left behind that worked with one. */
+void clinux_wipe(void *bytes, size_t count);
+void clinux_wipe_stack(void);
+
 /* One word to the service manager behind $NOTIFY_SOCKET ("READY=1"), if there is one. */
 void clinux_notify(const char *state);
 

@@ -119,10 +119,12 @@ int cmbed_server_accept(cmbed_session **session, cmbed_server *server, int descr
    certificate, key) is freed. */
 int cmbed_handshake(cmbed_session *session);
 
-/* Up to `count` bytes into `bytes`. A readable socket need not hold application data: CMBED_WANT_READ. */
+/* Up to `count` bytes into `bytes`. A readable socket need not hold application data: CMBED_WANT_READ. So much is taken from
+   the socket in one call, and no more: see cmbed_pending. */
 int cmbed_read(cmbed_session *session, void *bytes, size_t count);
 
-/* Whether bytes are waiting inside the session, of which epoll knows nothing. */
+/* Whether to read on at once: bytes are waiting inside the session, of which epoll knows nothing, or the last call left some in
+   the socket. */
 int cmbed_pending(const cmbed_session *session);
 
 /* Writes `count` bytes, 16384 at most, as one record; in TLS 1.3 the last byte of 16384 makes another. Returns `count`,

@@ -39,6 +39,14 @@ public struct Agent: ~Copyable {
   /// Why the page is not kept; 0: it is.
   var pageProblem: Int32 = 0
   var isConfigBroken = false
+  /// More has come than was read at once.
+  var isUnread = false
+  /// Bytes of the gateway's have come on this connection.
+  var isHeard = false
+  /// The last connection was ended by the gateway, which had neither said nor taken anything.
+  var wasCutOff = false
+  /// When the connection, which follows on such a one, has lasted long enough to be written to.
+  var provenAt: Instant?
 
   static let stepsBetweenPolls: UInt32 = 128
   /// After so many connections in a row that could not be made, or that settled nothing, `--once` leaves what is left for
@@ -92,10 +100,10 @@ public struct Agent: ~Copyable {
     defer { text.deallocate() }
     text[0] = 0
     var certificate = cmbed_certificate()
-    var result = cmbed_certificate_read(
-      &certificate, config.certificate.pointer,
-      config.key.isEmpty ? config.certificate.pointer : config.key.pointer,
-      config.keyPassword.isEmpty ? nil : config.keyPassword.pointer, text)
+    let key = config.key.isEmpty ? config.certificate.pointer : config.key.pointer
+    var result = config.withKeyPassword {
+      cmbed_certificate_read(&certificate, config.certificate.pointer, key, $0, text)
+    }
     if result == CMBED_OK {
       result = min(cmbed_authorities_count(config.ca.pointer, text), Int32(CMBED_OK))
     }
@@ -154,7 +162,9 @@ public struct Agent: ~Copyable {
       case .dial: dial()
       case .keepProgress: courier.keptProgress(spool.keep(courier.progress))
       case .write: write()
-      case .listen: listen()
+      case .listen:
+        listen()
+        if isUnread, let status = shouldGiveUp() { return finish(status) }
       case .sample: sample()
       case .disconnect:
         connection.hangUp(epoll: epoll, sayGoodbye: true)
@@ -200,6 +210,8 @@ public struct Agent: ~Copyable {
 
   /// Takes in what has happened, waiting for it if there is nothing.
   private mutating func poll(_ wait: Wait) {
+    // Nothing of a connection that is closed can be read any more.
+    if connection.phase != .up { isUnread = false }
     var timeout: Int32 = 0
     var restsSince: Instant?
     if case .until(let instant) = wait {
@@ -207,6 +219,7 @@ public struct Agent: ~Copyable {
       if let deadline = connection.deadline, earliest.map({ deadline < $0 }) ?? true {
         earliest = deadline
       }
+      if let provenAt, earliest.map({ provenAt < $0 }) ?? true { earliest = provenAt }
       if let stopBy, earliest.map({ stopBy < $0 }) ?? true { earliest = stopBy }
       if let retryAt = watch.retryAt, earliest.map({ retryAt < $0 }) ?? true { earliest = retryAt }
       let now = Clock.now()
@@ -214,7 +227,7 @@ public struct Agent: ~Copyable {
       if let until = watchdog.restUntil(at: now), earliest.map({ until < $0 }) ?? true {
         earliest = until
       }
-      timeout = earliest.map { Int32(clamping: now.until($0).milliseconds) } ?? -1
+      timeout = isUnread ? 0 : earliest.map { Int32(clamping: now.until($0).milliseconds) } ?? -1
     }
     var span = events.mutableSpan
     let count = span.withUnsafeMutableBufferPointer {
@@ -243,7 +256,8 @@ public struct Agent: ~Copyable {
       }
     }
     if connection.phase == .up {
-      if isConnectionReady { receive() }
+      if isConnectionReady || isUnread { receive() }
+      endProbation()
       if isWritable, connection.phase == .up {
         connection.watch(epoll: epoll, writable: false)
         courier.writable()
@@ -265,7 +279,7 @@ public struct Agent: ~Copyable {
     let now = Clock.now()
     poll(.zero)
     noticeSleep()
-    courier.heard(until: now)
+    if !isUnread { courier.heard(until: now) }
   }
 
   private mutating func takeSignals() {

@@ -125,7 +125,14 @@ extension Agent {
     text.append(" expired, ")
     text.append(counters.suppressed)
     text.append(" suppressed")
-    if status == .tryLater { text.append("; the rest stays in the spool: try again later") }
+    if status == .tryLater || status == .config {
+      text.append("; the rest stays in the spool")
+      if status == .tryLater { text.append(": try again later") }
+      if connection.problem.count > 0 {
+        text.append(". The last connection: ")
+        text.append(bytes: connection.problem.bytes)
+      }
+    }
     log.write(.info, text)
   }
 }

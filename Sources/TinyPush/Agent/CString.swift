@@ -27,6 +27,9 @@ public struct CString: ~Copyable {
     }
   }
 
+  /// Overwrites a secret; it is empty from now on.
+  func wipe() { clinux_wipe(UnsafeMutablePointer(mutating: pointer), Int(strlen(pointer))) }
+
   public var isEmpty: Bool { pointer.pointee == 0 }
 
   /// The bytes of a C string that outlives their use.

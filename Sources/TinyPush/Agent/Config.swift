@@ -15,7 +15,10 @@ public struct Config: ~Copyable {
   public var feedback = CString("")
   public var certificate = CString("")
   public var key = CString("")
-  public var keyPassword = CString("")
+  /// The password of the key, where it is not in a file that can be read again.
+  var keyPassword = CString("")
+  /// The file that has it: there it is looked up whenever the key is read, and not kept.
+  var keyPasswordFile = CString("")
   public var ca = CString("/etc/ssl/certs/ca-certificates.crt")
   public var alpn = CString("")
   public var spool = CString("/var/spool/tinypush")
@@ -29,6 +32,8 @@ public struct Config: ~Copyable {
 
   /// Where the file that is being read lies: what its relative paths begin from. Empty: the working directory.
   var directory = CString("")
+  /// The file that is being read; empty: none, or one that cannot be read again.
+  var file = CString("")
 
   public static let defaultFile: StaticString = "/etc/tinypush/tinypush.conf"
 
@@ -37,7 +42,7 @@ public struct Config: ~Copyable {
 
   // Commands that fail for many reasons destroy it in many places.
   @inline(never)
-  deinit {}
+  deinit { keyPassword.wipe() }
 
   public enum Key: Int {
     case environment, gateway, feedback, certificate, key, keyPassword, ca, alpn, spool, state,
@@ -120,7 +125,10 @@ public struct Config: ~Copyable {
     case .feedback: feedback = try Self.address(value)
     case .certificate: certificate = try credential(value)
     case .key: key = try credential(value)
-    case .keyPassword: keyPassword = CString(value)
+    case .keyPassword:
+      keyPassword.wipe()
+      keyPassword = file.isEmpty ? CString(value) : CString("")
+      keyPasswordFile = value.isEmpty ? CString("") : CString(file.span)
     case .ca: ca = try credential(value)
     case .alpn: alpn = CString(value)
     case .spool: spool = try Self.path(value)
@@ -188,6 +196,29 @@ public struct Config: ~Copyable {
       }
       failedLimit = Int(number)
     }
+  }
+
+  // MARK: - The password
+
+  var hasKeyPassword: Bool { !keyPassword.isEmpty || !keyPasswordFile.isEmpty }
+
+  private static let passwordMax = 1024
+
+  /// Calls `body`, which reads the key, with its password or nil, and leaves none in memory.
+  @inline(never)
+  borrowing func withKeyPassword<Result>(
+    _ body: (UnsafePointer<CChar>?) -> Result
+  ) -> Result {
+    guard !keyPasswordFile.isEmpty else {
+      return body(keyPassword.isEmpty ? nil : keyPassword.pointer)
+    }
+    let password = UnsafeMutablePointer<CChar>.allocate(capacity: Self.passwordMax)
+    clinux_ini_value(keyPasswordFile.pointer, "key-password", password, Self.passwordMax)
+    let result = body(password[0] == 0 ? nil : UnsafePointer(password))
+    clinux_wipe(password, Self.passwordMax)
+    clinux_wipe_stack()
+    password.deallocate()
+    return result
   }
 
   // MARK: - Values

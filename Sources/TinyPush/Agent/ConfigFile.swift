@@ -25,17 +25,24 @@ public enum ConfigFile {
           : ": write it, or name another with --config FILE")
       throw error == EACCES ? .noPermission : error == ENOENT ? .noInput : .config
     }
-    defer { fclose(file) }
     let name = CString.span(path)
+    var status = stat()
+    // What comes by a pipe comes once.
+    if fstat(fileno(file), &status) == 0, clinux_is_regular(&status) != 0 {
+      config.file = CString(name)
+    }
     var end = name.count
     while end > 0, name[end - 1] != 0x2F { end -= 1 }
     config.directory = CString(name.extracting(0..<end))
-    defer { config.directory = CString("") }
+    defer {
+      config.directory = CString("")
+      config.file = CString("")
+    }
     var problem = Text(capacity: 512)
     let (badLine, isBad) = withUnsafeMutablePointer(to: &config) { config in
       var state = State(config: config)
       let badLine = withUnsafeMutablePointer(to: &state) { state in
-        ini_parse_file(
+        clinux_ini_parse(
           file,
           { user, section, name, value in
             guard let user, let section, let name else { return 0 }

@@ -120,11 +120,11 @@ public struct FeedbackPull: ~Copyable {
         if error == 0, sums.bytes >= Self.bytesMax {
           status = giveUp(address, "has sent 256 MB and does not end")
         }
-      case Int32(CMBED_WANT_READ), Int32(CMBED_WANT_WRITE):
+      case Int32(CMBED_WANT_READ):
         // On disk, before more is asked for.
         error = received.sync()
         unsynced = 0
-        if error == 0, !wait(epoll, until: end) {
+        if error == 0, !(connection.hasMore ? Clock.now() < end : wait(epoll, until: end)) {
           status = giveUp(address, "does not close the connection")
         }
       case Int32(CMBED_CLOSED):

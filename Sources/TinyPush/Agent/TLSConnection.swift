@@ -24,8 +24,11 @@ struct TLSConnection: ~Copyable {
   private(set) var problem = Text(capacity: Int(CMBED_TEXT_MAX))
   /// The same as one of CMbed's codes; CMBED_OK while there is none, or one of the network's.
   private(set) var failure = Int32(CMBED_OK)
-  /// The failure is one of ours: a file is missing or wrong.
-  var isOurFault: Bool { failure <= CMBED_FILE_MISSING && failure >= CMBED_FILE_WRITE }
+  /// Somebody has to mend the configuration: a file is missing or wrong, or our certificate is refused.
+  var isOurFault: Bool {
+    failure <= CMBED_FILE_MISSING && failure >= CMBED_FILE_WRITE
+      || failure == CMBED_REFUSED_CERTIFICATE
+  }
   /// The gateway's certificate is not valid yet: most likely this machine's clock is not set.
   var isClockWrong: Bool { failure == CMBED_PEER_NOT_YET_VALID }
   /// Where the gateway's certificates are to be noted, if anybody wants to know them; it must outlive the handshake.
@@ -210,14 +213,16 @@ struct TLSConnection: ~Copyable {
     options.ca = config.ca.pointer
     options.certificate = config.certificate.isEmpty ? nil : config.certificate.pointer
     options.key = config.key.isEmpty ? nil : config.key.pointer
-    options.key_password = config.keyPassword.isEmpty ? nil : config.keyPassword.pointer
     options.host = host.pointer
     options.alpn = config.alpn.isEmpty ? nil : config.alpn.pointer
     options.peer = peer
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     defer { text.deallocate() }
     text[0] = 0
-    let result = cmbed_client_new(&session, descriptor, &options, resumption, text)
+    let result = config.withKeyPassword {
+      options.key_password = $0
+      return cmbed_client_new(&session, descriptor, &options, resumption, text)
+    }
     guard result == CMBED_OK else {
       problem.clear()
       problem.append(cString: text)
@@ -240,15 +245,18 @@ struct TLSConnection: ~Copyable {
   mutating func read(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int32 {
     guard let session else { return Int32(CMBED_CLOSED) }
     let result = cmbed_read(session, room.baseAddress, room.count)
-    if result < 0 && result != CMBED_WANT_READ && result != CMBED_WANT_WRITE { note(result) }
+    if result < 0 && result != CMBED_WANT_READ { note(result) }
     return result
   }
+
+  /// Whether more can be read than epoll tells of, or than was read at once.
+  var hasMore: Bool { session.map { cmbed_pending($0) != 0 } ?? false }
 
   /// Bytes written, or one of CMbed's codes.
   mutating func write(_ bytes: Span<UInt8>) -> Int32 {
     guard let session else { return Int32(CMBED_CLOSED) }
     let result = bytes.withUnsafeBytes { cmbed_write(session, $0.baseAddress, $0.count) }
-    if result < 0 && result != CMBED_WANT_READ && result != CMBED_WANT_WRITE { note(result) }
+    if result < 0 && result != CMBED_WANT_WRITE { note(result) }
     return result
   }
 

@@ -443,7 +443,9 @@ public struct Courier: ~Copyable {
   public var failures: Int { backoff.failures }
 
   /// Whether nothing but the end of the connection was waited for.
-  public var isAwaitingEnd: Bool { sent.isEmpty && (isStopping || settings.isOnce) }
+  public var isAwaitingEnd: Bool {
+    sent.isEmpty && (isStopping || settings.isOnce) && isAllSent
+  }
 
   /// The large memories, whose pages may be given back to the system while ``isIdle``.
   public func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {

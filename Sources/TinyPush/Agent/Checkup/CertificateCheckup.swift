@@ -213,9 +213,9 @@ extension Checkup {
   ) {
     let path =
       config.pointee.key.isEmpty ? config.pointee.certificate.pointer : config.pointee.key.pointer
-    let password = config.pointee.keyPassword.isEmpty ? nil : config.pointee.keyPassword.pointer
-    let result = cmbed_certificate_read(
-      certificate, config.pointee.certificate.pointer, path, password, reason)
+    let result = config.pointee.withKeyPassword {
+      cmbed_certificate_read(certificate, config.pointee.certificate.pointer, path, $0, reason)
+    }
     guard result == CMBED_OK else { return refuse("key", result, reason) }
     report.message.append(printable: path)
     report.message.append(", ")

@@ -27,7 +27,7 @@ extension Checkup {
       report.advice.append(printable: path)
       return report.say("file", .warning)
     }
-    if !config.pointee.keyPassword.isEmpty, mode & 0o004 != 0 {
+    if config.pointee.hasKeyPassword, mode & 0o004 != 0 {
       report.message.append(", in which anybody may read the key's password")
       report.advice.append("chmod o-r ")
       report.advice.append(printable: path)

@@ -150,10 +150,7 @@ extension Checkup {
     switch connection.failure {
     case Int32(CMBED_REFUSED_CERTIFICATE):
       // What to do with one that is wrong has been said of the certificate.
-      if report.advice.count == 0, !isCertificateWrong {
-        report.advice.append(
-          "take the push certificate of this app, with its key, that is valid now")
-      }
+      if isCertificateWrong { report.advice.clear() }
     case Int32(CMBED_PEER_EXPIRED), Int32(CMBED_PEER_NOT_YET_VALID): break
     default:
       if report.advice.count == 0 {
@@ -161,7 +158,7 @@ extension Checkup {
       }
     }
     let isOurs =
-      connection.isOurFault || connection.failure == CMBED_REFUSED_CERTIFICATE
+      connection.isOurFault
       || connection.failure <= CMBED_PEER_HOST && connection.failure >= CMBED_PEER_SELF_SIGNED
     report.say(
       item,
@@ -247,7 +244,7 @@ extension Checkup {
     let deadline = Clock.now() + .milliseconds(milliseconds)
     while true {
       let count = connection.read(room.room())
-      if count == CMBED_WANT_READ || count == CMBED_WANT_WRITE {
+      if count == CMBED_WANT_READ {
         let now = Clock.now()
         guard now < deadline else { return .nothing }
         var event = epoll_event()

@@ -1,0 +1,483 @@
+/* The C of Sources/CMbed and Sources/CLinux at work, by itself and with the sanitizers in it: two sessions of the same
+   process at the two ends of a socket pair, and a `send` that takes no more than it is told.
+
+     shim DIRECTORY [SEED]     makes its certificates in DIRECTORY
+
+   Says the name of each test, and ends with 1 at the first that fails. */
+
+#include "../../Sources/CMbed/internal.h"
+
+#include <mbedtls/platform_util.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "CLinux.h"
+
+#define CHECK(condition) \
+  do { \
+    if (!(condition)) fail(__LINE__, #condition); \
+  } while (0)
+
+static void fail(int line, const char *condition) {
+  printf("shim.c:%d: not so: %s\n", line, condition);
+  exit(1);
+}
+
+static char directory[256], text[CMBED_TEXT_MAX];
+static uint64_t seed = 1;
+
+static unsigned random_below(unsigned limit) {
+  seed = seed * 6364136223846793005u + 1442695040888963407u;
+  return (unsigned)(seed >> 33) % limit;
+}
+
+/* --- the wire ------------------------------------------------------------------------------------------------ */
+
+/* How many bytes this socket takes before it is full. */
+static int narrow = -1;
+static size_t room;
+
+ssize_t send(int descriptor, const void *bytes, size_t count, int flags) {
+  if (descriptor == narrow) {
+    if (room == 0) {
+      errno = EAGAIN;
+      return -1;
+    }
+    if (count > room) count = room;
+    room -= count;
+  }
+  return syscall(SYS_sendto, descriptor, bytes, count, flags, NULL, 0);
+}
+
+typedef struct {
+  int ends[2];
+  cmbed_server *authority;
+  cmbed_session *client, *server;
+} pair;
+
+static char *path(const char *name) {
+  static char paths[4][512];
+  static unsigned next;
+  char *made = paths[next++ % 4];
+  snprintf(made, sizeof *paths, "%s/%s", directory, name);
+  return made;
+}
+
+static void issue(const char *name, const char *issuer, const char *host) {
+  char certificate[512], key[512], issuer_certificate[512], issuer_key[512];
+  snprintf(certificate, sizeof certificate, "%s/%s.pem", directory, name);
+  snprintf(key, sizeof key, "%s/%s.key", directory, name);
+  cmbed_issue_options options = {.certificate = certificate, .key = key, .name = name, .host = host,
+                                 .authority = issuer == NULL, .not_before = 1577836800, .not_after = 4102444799};
+  if (issuer != NULL) {
+    snprintf(issuer_certificate, sizeof issuer_certificate, "%s/%s.pem", directory, issuer);
+    snprintf(issuer_key, sizeof issuer_key, "%s/%s.key", directory, issuer);
+    options.issuer = issuer_certificate;
+    options.issuer_key = issuer_key;
+    if (host == NULL) options.topic = "com.example.tinypush";
+  }
+  int result = cmbed_issue(&options, text);
+  if (result != CMBED_OK) fail(__LINE__, text);
+}
+
+/* How many bytes the client's socket takes at a time while hands are shaken. */
+static size_t share = SIZE_MAX;
+
+/* A client and a server that have shaken hands. `version` is the latest that the client speaks. */
+static void connect_pair(pair *pair, int version, cmbed_resumption *resumption) {
+  char ca[512], certificate[512], key[512];
+  snprintf(ca, sizeof ca, "%s/ca.pem", directory);
+  if (pair->authority == NULL) {
+    cmbed_server_options server = {ca, path("server.pem"), path("server.key"), NULL};
+    CHECK(cmbed_server_new(&pair->authority, &server, text) == CMBED_OK);
+  }
+  CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair->ends) == 0);
+  snprintf(certificate, sizeof certificate, "%s/client.pem", directory);
+  snprintf(key, sizeof key, "%s/client.key", directory);
+  cmbed_client_options client = {.ca = ca, .certificate = certificate, .key = key, .host = "localhost"};
+  CHECK(cmbed_client_new(&pair->client, pair->ends[0], &client, resumption, text) == CMBED_OK);
+  CHECK(cmbed_server_accept(&pair->server, pair->authority, pair->ends[1], text) == CMBED_OK);
+#if MBEDTLS_VERSION_NUMBER >= 0x03000000
+  if (version == 2) { /* mbedTLS has looked at its configuration already */
+    mbedtls_ssl_conf_max_tls_version(&pair->client->conf, MBEDTLS_SSL_VERSION_TLS1_2);
+    pair->client->ssl.MBEDTLS_PRIVATE(tls_version) = MBEDTLS_SSL_VERSION_TLS1_2;
+  }
+#else
+  CHECK(version == 2);
+#endif
+  mbedtls_ssl_conf_renegotiation(&pair->server->conf, MBEDTLS_SSL_RENEGOTIATION_ENABLED);
+  mbedtls_ssl_conf_renegotiation_enforced(&pair->server->conf, MBEDTLS_SSL_RENEGOTIATION_NOT_ENFORCED);
+  int one = CMBED_WANT_READ, other = CMBED_WANT_READ;
+  narrow = pair->ends[0];
+  for (int turns = 0; turns < 10000 && (one != CMBED_OK || other != CMBED_OK); turns++) {
+    room = share;
+    if (one != CMBED_OK) one = cmbed_handshake(pair->client);
+    if (other != CMBED_OK) other = cmbed_handshake(pair->server);
+  }
+  if (one != CMBED_OK) fail(__LINE__, cmbed_session_text(pair->client));
+  if (other != CMBED_OK) fail(__LINE__, cmbed_session_text(pair->server));
+  CHECK(strcmp(cmbed_version(pair->client), version == 2 ? "TLS 1.2" : "TLS 1.3") == 0);
+  room = SIZE_MAX;
+}
+
+static void disconnect(pair *pair) {
+  narrow = -1;
+  cmbed_session_free(pair->client);
+  cmbed_session_free(pair->server);
+  close(pair->ends[0]);
+  close(pair->ends[1]);
+}
+
+static void end_pair(pair *pair) {
+  disconnect(pair);
+  cmbed_server_free(pair->authority);
+}
+
+/* What the server has received so far. */
+static unsigned char received[1 << 20];
+static size_t received_count;
+
+static void receive(pair *pair) {
+  int got;
+  while ((got = cmbed_read(pair->server, received + received_count, sizeof received - received_count)) > 0)
+    received_count += (size_t)got;
+  if (got != CMBED_WANT_READ) fail(__LINE__, cmbed_session_text(pair->server));
+}
+
+/* The server asks for another handshake, which the client must refuse by an alert. */
+static void request_hello(pair *pair) { CHECK(mbedtls_ssl_renegotiate(&pair->server->ssl) == 0); }
+
+static void read_nothing(pair *pair) {
+  unsigned char byte;
+  CHECK(cmbed_read(pair->client, &byte, 1) == CMBED_WANT_READ);
+}
+
+static unsigned char sent[1 << 20];
+
+static void fill_sent(void) {
+  for (size_t index = 0; index < sizeof sent; index++) sent[index] = (unsigned char)random_below(256);
+}
+
+static void check_received(size_t count) {
+  CHECK(received_count == count);
+  CHECK(memcmp(received, sent, count) == 0);
+}
+
+/* --- the tests ----------------------------------------------------------------------------------------------- */
+
+static void test_narrow_handshake(int version) {
+  static const size_t shares[] = {1, 7, 100, 1000};
+  for (size_t index = 0; index < sizeof shares / sizeof *shares; index++) {
+    pair pair = {0};
+    share = shares[index];
+    connect_pair(&pair, version, NULL);
+    CHECK(cmbed_write(pair.client, sent, 100) == 100);
+    received_count = 0;
+    receive(&pair);
+    check_received(100);
+    end_pair(&pair);
+  }
+  share = SIZE_MAX;
+}
+
+static void test_partly_written(int version) {
+  pair pair = {0};
+  connect_pair(&pair, version, NULL);
+  room = 1000;
+  CHECK(cmbed_write(pair.client, sent, 16000) == CMBED_WANT_WRITE);
+  request_hello(&pair);
+  room = SIZE_MAX;
+  read_nothing(&pair);
+  CHECK(cmbed_write(pair.client, sent, 16000) == 16000);
+  receive(&pair);
+  check_received(16000);
+  end_pair(&pair);
+}
+
+static void test_pending_alert(int version) {
+  pair pair = {0};
+  connect_pair(&pair, version, NULL);
+  room = 3;
+  request_hello(&pair);
+  read_nothing(&pair);
+  CHECK(cmbed_write(pair.client, sent, 100) == CMBED_WANT_WRITE);
+  room = SIZE_MAX;
+  CHECK(cmbed_write(pair.client, sent, 100) == 100);
+  receive(&pair);
+  check_received(100);
+  end_pair(&pair);
+}
+
+/* A batch that was written in part, the read that flushes it, and one more that puts an alert behind it. */
+static void test_alert_behind(int version) {
+  pair pair = {0};
+  connect_pair(&pair, version, NULL);
+  room = 1000;
+  CHECK(cmbed_write(pair.client, sent, 2000) == CMBED_WANT_WRITE);
+  room = 2000;
+  for (int count = 0; count < 40; count++) request_hello(&pair);
+  read_nothing(&pair);
+  CHECK(room == 0);
+  CHECK(cmbed_write(pair.client, sent, 2000) == CMBED_WANT_WRITE);
+  room = SIZE_MAX;
+  CHECK(cmbed_write(pair.client, sent, 2000) == 2000);
+  receive(&pair);
+  check_received(2000);
+  end_pair(&pair);
+}
+
+/* A peer that asks again and again, and takes no answer. */
+static void test_many_alerts(int version) {
+  pair pair = {0};
+  connect_pair(&pair, version, NULL);
+  room = 0;
+  unsigned char byte;
+  int result = CMBED_WANT_READ;
+  for (int count = 0; count < 2000 && result == CMBED_WANT_READ; count++) {
+    request_hello(&pair);
+    result = cmbed_read(pair.client, &byte, 1);
+  }
+  CHECK(result == CMBED_RESET);
+  CHECK(cmbed_error(pair.client) == ENOBUFS);
+  end_pair(&pair);
+}
+
+/* Whatever the socket takes, and whatever the peer says meanwhile: each batch arrives, once and in order. */
+static void test_any_order(int version) {
+  for (int round = 0; round < 40; round++) {
+    pair pair = {0};
+    connect_pair(&pair, version, NULL);
+    size_t done = 0, heard = 0, said = 0;
+    received_count = 0;
+    while (done < sizeof sent / 8) {
+      size_t count = 1 + random_below(random_below(2) ? 16384 : 64);
+      if (count > sizeof sent / 8 - done) count = sizeof sent / 8 - done;
+      int result;
+      while ((result = cmbed_write(pair.client, sent + done, count)) == CMBED_WANT_WRITE) {
+        room = random_below(random_below(2) ? 20000 : 40);
+        if (version == 2 && random_below(3) == 0) request_hello(&pair);
+        if (random_below(8) == 0) {
+          unsigned char answer[6] = {8, (unsigned char)said++};
+          CHECK(cmbed_write(pair.server, answer, sizeof answer) == sizeof answer);
+        }
+        unsigned char bytes[6];
+        while ((result = cmbed_read(pair.client, bytes, sizeof bytes)) > 0) {
+          CHECK(result == sizeof bytes && bytes[0] == 8 && bytes[1] == (unsigned char)heard);
+          heard++;
+        }
+        CHECK(result == CMBED_WANT_READ);
+        receive(&pair);
+      }
+      CHECK(result == (int)count);
+      done += count;
+      if (random_below(3) == 0) room = random_below(30000);
+    }
+    receive(&pair);
+    check_received(done);
+    CHECK(heard == said);
+    end_pair(&pair);
+  }
+}
+
+/* A call reads no more of the socket than its share, whatever comes: here records that hold nothing for the reader. */
+static void test_share(int version) {
+  pair pair = {0};
+  connect_pair(&pair, version, NULL);
+  size_t count = 0;
+  int size = 4 << 20;
+  setsockopt(pair.ends[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+  while (count < 10000 && mbedtls_ssl_send_alert_message(&pair.server->ssl, MBEDTLS_SSL_ALERT_LEVEL_WARNING,
+                                                         MBEDTLS_SSL_ALERT_MSG_USER_CANCELED) == 0)
+    count++;
+  int left, before, reads = 0;
+  CHECK(ioctl(pair.ends[0], FIONREAD, &before) == 0);
+  CHECK(before > 200000);
+  do {
+    int most = before;
+    read_nothing(&pair);
+    CHECK(cmbed_pending(pair.client) == (before > 65536));
+    CHECK(ioctl(pair.ends[0], FIONREAD, &left) == 0);
+    CHECK(most - left <= 65536);
+    before = left;
+    reads++;
+  } while (left > 0);
+  CHECK(reads > 3);
+  end_pair(&pair);
+}
+
+/* Records without content come before others that have some, and are no end of the connection. */
+static void test_empty(int version) {
+  pair pair = {0};
+  connect_pair(&pair, version, NULL);
+  unsigned char byte;
+  read_nothing(&pair);
+  for (int count = 0; count < 3; count++) CHECK(mbedtls_ssl_write(&pair.server->ssl, sent, 0) == 0);
+  read_nothing(&pair);
+  CHECK(cmbed_write(pair.server, "x", 1) == 1);
+  CHECK(cmbed_read(pair.client, &byte, 1) == 1 && byte == 'x');
+  end_pair(&pair);
+}
+
+static void test_resumption(int version) {
+  pair pair = {0};
+  cmbed_resumption *resumption = cmbed_resumption_new();
+  for (int count = 0; count < 3; count++) {
+    connect_pair(&pair, version, resumption);
+    CHECK(cmbed_resumed(pair.client) == (count > 0));
+    CHECK(strcmp(cmbed_peer_topic(pair.server), "com.example.tinypush") == 0);
+    received_count = 0;
+    CHECK(cmbed_write(pair.client, sent, 16384) == 16384);
+    CHECK(cmbed_write(pair.server, "answer", 6) == 6);
+    unsigned char bytes[3];
+    CHECK(cmbed_read(pair.client, bytes, 3) == 3);
+    CHECK(cmbed_pending(pair.client));
+    CHECK(cmbed_read(pair.client, bytes, 3) == 3);
+    CHECK(!cmbed_pending(pair.client));
+    receive(&pair);
+    check_received(16384);
+    cmbed_goodbye(pair.server);
+    CHECK(cmbed_read(pair.client, bytes, 3) == CMBED_CLOSED);
+    disconnect(&pair);
+  }
+  cmbed_server_free(pair.authority);
+  cmbed_resumption_free(resumption);
+}
+
+static void test_broken(int version) {
+  pair pair = {0};
+  connect_pair(&pair, version, NULL);
+  room = 100;
+  CHECK(cmbed_write(pair.client, sent, 16000) == CMBED_WANT_WRITE);
+  close(pair.ends[1]);
+  pair.ends[1] = -1;
+  room = SIZE_MAX;
+  CHECK(cmbed_write(pair.client, sent, 16000) == CMBED_RESET);
+  CHECK(cmbed_error(pair.client) == EPIPE);
+  unsigned char byte;
+  CHECK(cmbed_read(pair.client, &byte, 1) < 0);
+  cmbed_goodbye(pair.client);
+  end_pair(&pair);
+}
+
+/* What the server says of the client's certificate, after the handshake as well. */
+static void test_refusals(int version) {
+  static const int numbers[] = {42, 43, 44, 45, 46, 48, 49, 116};
+  for (size_t index = 0; index < sizeof numbers / sizeof *numbers; index++) {
+    pair pair = {0};
+    connect_pair(&pair, version, NULL);
+    CHECK(mbedtls_ssl_send_alert_message(&pair.server->ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
+                                         (unsigned char)numbers[index]) == 0);
+    unsigned char byte;
+    CHECK(cmbed_read(pair.client, &byte, 1) == CMBED_REFUSED_CERTIFICATE);
+    const char *words = cmbed_session_text(pair.client), *end = strstr(words, "). ");
+    CHECK(strncmp(words, "The server localhost refuses our certificate: ", 46) == 0);
+    CHECK(end != NULL && end[3] >= 'A' && words[strlen(words) - 1] == '.');
+    CHECK(cmbed_write(pair.client, sent, 1) == CMBED_REFUSED_CERTIFICATE);
+    end_pair(&pair);
+  }
+}
+
+/* A key with a password, as OpenSSL writes it today and as it once did. */
+static void test_passwords(int version) {
+  (void)version;
+  static const char *const ways[] = {
+    "openssl pkcs8 -topk8 -v2 aes-128-cbc -passout pass:sesame",
+    "openssl pkcs8 -topk8 -v2 aes-256-cbc -v2prf hmacWithSHA1 -passout pass:sesame",
+    "openssl pkcs8 -topk8 -v2 des3 -passout pass:sesame",
+    "openssl ec -aes128 -passout pass:sesame",
+  };
+  for (size_t index = 0; index < sizeof ways / sizeof *ways; index++) {
+    char command[2048];
+    snprintf(command, sizeof command, "%s -in %s -out %s 2>/dev/null", ways[index], path("client.key"),
+             path("locked.key"));
+    CHECK(system(command) == 0);
+    cmbed_certificate certificate;
+    CHECK(cmbed_certificate_read(&certificate, path("client.pem"), path("locked.key"), "sesame", text) == CMBED_OK);
+    CHECK(strcmp(certificate.topic, "com.example.tinypush") == 0);
+    CHECK(cmbed_certificate_read(&certificate, path("client.pem"), path("locked.key"), "other", text) ==
+          CMBED_KEY_PASSWORD);
+    CHECK(cmbed_certificate_read(&certificate, path("client.pem"), path("locked.key"), NULL, text) ==
+          CMBED_KEY_PASSWORD);
+  }
+  CHECK(cmbed_authorities_count(path("ca.pem"), text) == 1);
+  CHECK(cmbed_authorities_count(path("client.key"), text) == CMBED_FILE_INVALID);
+}
+
+static void test_tokens(int version) {
+  (void)version;
+  unsigned char key[CMBED_TOKEN_KEY], content[CMBED_TOKEN_CONTENT], token[CMBED_TOKEN], opened[CMBED_TOKEN_CONTENT];
+  memcpy(key, sent, sizeof key);
+  memcpy(content, sent + sizeof key, sizeof content);
+  CHECK(cmbed_token_seal(token, key, content) == CMBED_OK);
+  CHECK(cmbed_token_open(opened, key, token) == 1 && memcmp(opened, content, sizeof content) == 0);
+  token[7] ^= 1;
+  CHECK(cmbed_token_open(opened, key, token) == 0);
+}
+
+static void test_linux(int version) {
+  (void)version;
+  gid_t group;
+  CHECK(strcmp(clinux_user_name(0, &group), "root") == 0 && group == 0);
+  CHECK(strcmp(clinux_group_name(0), "root") == 0);
+  int made = clinux_open(AT_FDCWD, path("file"), O_RDWR | O_CREAT | O_CLOEXEC, 0600), trait;
+  CHECK(made >= 0 && write(made, sent, 5000) == 5000);
+  CHECK(clinux_file_system(made, &trait) == NULL || trait >= CLINUX_PLAIN);
+  CHECK(clinux_lock_file(made) == 0);
+  unsigned char *map = mmap(NULL, 8192, PROT_READ, MAP_SHARED, made, 0);
+  CHECK(map != MAP_FAILED && clinux_guard_mapping(map, 8192) == 0);
+  CHECK(map[4000] == sent[4000]);
+  clinux_unguard_mapping(map);
+  munmap(map, 8192);
+  CHECK(clinux_sync(made) == 0);
+  close(made);
+  clinux_notify("READY=1");
+}
+
+static const struct {
+  const char *name;
+  void (*run)(int version);
+  int versions; /* 2: of TLS 1.2 only; 3: of both; 0: of none */
+} tests[] = {
+  {"hands are shaken through a socket that takes little at a time", test_narrow_handshake, 3},
+  {"a batch that is partly written, and flushed by a read, goes out once", test_partly_written, 2},
+  {"an alert that waits to be sent does not swallow a batch", test_pending_alert, 2},
+  {"an alert behind a batch is no part of the batch", test_alert_behind, 2},
+  {"a peer that makes the client refuse and refuse, and takes nothing, is left", test_many_alerts, 2},
+  {"batches arrive once and in order, whatever the peer says meanwhile", test_any_order, 3},
+  {"one read takes no more than its share of a flood", test_share, 3},
+  {"empty records are not the end", test_empty, 3},
+  {"a session is resumed", test_resumption, 3},
+  {"a connection breaks in the middle of a batch", test_broken, 3},
+  {"each refusal of the certificate says what to do", test_refusals, 3},
+  {"keys are opened by their passwords, and by no others", test_passwords, 0},
+  {"device tokens are sealed and opened", test_tokens, 0},
+  {"calls to the system hold", test_linux, 0},
+};
+
+int main(int count, char **arguments) {
+  if (count < 2) return 64;
+  snprintf(directory, sizeof directory, "%s", arguments[1]);
+  if (count > 2) seed = strtoull(arguments[2], NULL, 10);
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  printf("%s, SEED=%llu\n", cmbed_library(), (unsigned long long)seed);
+  fill_sent();
+  issue("ca", NULL, NULL);
+  issue("server", "ca", "localhost");
+  issue("client", "ca", NULL);
+  int latest = MBEDTLS_VERSION_NUMBER >= 0x03000000 ? 3 : 2;
+  for (size_t index = 0; index < sizeof tests / sizeof *tests; index++) {
+    int last = tests[index].versions == 0 ? 2 : tests[index].versions < latest ? tests[index].versions : latest;
+    for (int version = 2; version <= last; version++) {
+      printf("%s%s\n", tests[index].name, tests[index].versions == 0 ? "" : version == 2 ? ", TLS 1.2" : ", TLS 1.3");
+      received_count = 0;
+      tests[index].run(version);
+    }
+  }
+  puts("all is well");
+  return 0;
+}

@@ -212,7 +212,7 @@ func `a cut changes nothing of it`(cutAt: String) {
 
 /// Notifications 10 to 109, each with so much space in it that they make six megabytes.
 private let bulk = (10..<110).map {
-  World.notification($0).dropLast() + String(repeating: " ", count: 60_000) + "}\n"
+  String(World.notification($0).dropLast()) + String(repeating: " ", count: 60_000) + "}\n"
 }.joined()
 
 @Test func `files that keep coming do not keep what may be replaced waiting`() {

@@ -256,14 +256,16 @@ static int write_whole(int descriptor, const char *content) {
   return fsync(descriptor);
 }
 
-/* Makes a rename last: it is the directory that changes. */
-static void sync_directory(char *path) {
+/* Makes a rename last: the directory is what changes. Some file systems cannot sync a directory. */
+static int sync_directory(char *path) {
   char *slash = strrchr(path, '/');
   if (slash != NULL) slash[slash == path] = '\0';
   int descriptor = open(slash == NULL ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  fsync(descriptor);
+  if (descriptor < 0) return -1;
+  int result = fsync(descriptor) == 0 || errno == EINVAL ? 0 : -1, error = errno;
   close(descriptor);
+  errno = error;
+  return result;
 }
 
 int cmbed_file_write(const char *path, const char *content, unsigned mode, char *text) {
@@ -279,7 +281,7 @@ int cmbed_file_write(const char *path, const char *content, unsigned mode, char 
     if (close(descriptor) != 0 && error == 0) error = errno;
     if (error == 0 && rename(beside, path) != 0) error = errno;
     if (error != 0) unlink(beside);
-    else sync_directory(beside);
+    else if (sync_directory(beside) != 0) error = errno;
   }
   free(beside);
   if (error == 0) return CMBED_OK;

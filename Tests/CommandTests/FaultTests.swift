@@ -179,13 +179,14 @@ import Testing
     }
     // What a kill may make come twice: whatever has not left the spool by then.
     var unsettled = 0
+    var random = Chance(for: "the times of the kills")
     for kill in 0..<kills {
       if kill % 25 == 0 { try box.drop(take(lines), as: "many-\(kill)") }
       for _ in 1...20 { try box.drop(take(1), as: "one-\(number)") }
       let agent = try box.agent(gateway, ["settle=100ms"])
       // Most have been connected for a while, however long that took; and some are killed at any time before.
       if kill % 4 != 0 { try agent.line("connected to", in: .errors) }
-      usleep(.random(in: 0...250_000))
+      usleep(.random(in: 0...250_000, using: &random))
       agent.kill()
       #expect(agent.status == 128 + SIGKILL, "\(agent.errors)")
       for name in box.names(in: "new") { unsettled += name.hasPrefix("many") ? lines : 1 }

@@ -143,6 +143,49 @@ import Testing
     #expect(times[token(4)] == 1_700_000_009, "the later one holds")
   }
 
+  @Test func `tokens of odd sizes do not pile up, and that is said once`() throws {
+    let box = try Box()
+    defer { box.end() }
+    var errors: [String] = []
+    for round in 0..<3 {
+      let odd = (0..<20).map { number in
+        "1700000000 " + token(32 * round + number).dropFirst(4)
+          + String(repeating: "ab", count: 65_000)
+      }
+      let file = try box.write(
+        (odd + ["1700000000 " + token(round + 1)]).joined(separator: "\n") + "\n", to: "devices")
+      let service = try FeedbackService(in: box, ["--file", file], name: "feedback-\(round)")
+      let pull = try box.pull(service, [], ["--quiet"])
+      #expect(pull.status == 0, "\(pull.errors)")
+      errors.append(pull.errors)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: box.state) == ["suppressed"])
+    }
+    let words = "leaves out new ones from now on"
+    #expect(errors.map { $0.count(of: words) } == [1, 0, 0], "\(errors)")
+    let tokens = try objects(box.tokenList("--json").output).map { $0["token"] as! String }
+    #expect(tokens.filter { $0.count == 64 } == [token(1), token(2), token(3)])
+  }
+
+  @Test func `what was received stays until the list is on disk, its directory included`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let outage = try Outage(in: box, .unsynced)
+    let service = try FeedbackService(in: box, ["--tuples", "100", "--share", "50"])
+    // The name of what is received cannot be had on disk; then the list's.
+    let first = try box.pull(service, environment: outage.environment(at: 1))
+    #expect(first.status == 74)
+    #expect(first.errors.contains("nothing was read from the feedback service"), "\(first.errors)")
+    #expect(service.sent() == [])
+    let second = try box.pull(service, environment: outage.environment(at: 2))
+    #expect(second.status == 74)
+    #expect(second.errors.contains("what was received is kept there"), "\(second.errors)")
+    #expect(FileManager.default.fileExists(atPath: box.state + "/received.0"))
+    let third = try box.pull(service)
+    #expect(third.status == 0, "\(third.errors)")
+    try #expect(Listed(in: box, must: service.sent()) == Listed(listed: 100))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: box.state) == ["suppressed"])
+  }
+
   @Test func `a service that sends byte after byte is not heard for ever`() throws {
     let box = try Box()
     defer { box.end() }

@@ -121,6 +121,10 @@ import Testing
       "failed-limit", ["0", "1000001", "-5", "all", ""],
       "a number of files from 1 to 1000000"
     ),
+    (
+      "failed-size", ["0", "63K", "1048577M", "999999999999999M", "-5", "all", ""],
+      "a size of 64K or more, such as 16M"
+    ),
   ]
   private static let time =
     "a time with its unit, such as 20ms, 10s, 5m, 2h or 1d, and not too long"

@@ -5,7 +5,7 @@ import Testing
 @Suite struct OutageTests {
   private static let tuples = 5000
 
-  @Test(.timeLimit(.minutes(10)), arguments: Outage.Kind.allCases)
+  @Test(.timeLimit(.minutes(10)), arguments: [Outage.Kind.kill, .power, .names])
   func `whatever was read is not lost, at whichever call it ends`(kind: Outage.Kind) throws {
     let box = try Box()
     defer { box.end() }
@@ -52,9 +52,41 @@ import Testing
   }
 }
 
+/// An agent is ended at any of its system calls: what the gateway has refused is on record in the end.
+@Suite struct RecordOutageTests {
+  @Test(.timeLimit(.minutes(10)), arguments: [Outage.Kind.power, .names])
+  func `a refusal is on record, at whichever call the power fails`(kind: Outage.Kind) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box, ["--reject", token(7)])
+    let outage = try Outage(in: box, kind, at: box.spool + "/failed")
+    var call = 0
+    var isEnded = true
+    while isEnded {
+      call += 1
+      for directory in [box.spool + "/failed", box.state] {
+        try FileManager.default.removeItem(atPath: directory)
+        mkdir(directory, 0o755)
+      }
+      try box.drop(line(1, "good"), as: "1-good")
+      try box.drop(line(7, "refused"), as: "2-refused")
+      let agent = try box.run(
+        Build.command(Build.host) + ["run", "--once"] + box.settings(gateway.port),
+        environment: outage.environment(at: call, from: 1))
+      isEnded = agent.status == 128 + SIGKILL
+      #expect(isEnded || agent.status == 65, "call \(call): \(agent.errors)")
+      _ = try box.deliver(gateway)
+      #expect(box.names(in: "new") == [], "call \(call)")
+      let tokens = try box.failures("2-refused").map { $0["token"] as? String }
+      #expect(tokens.first == token(7), "call \(call)")
+    }
+    #expect(call > 10)
+  }
+}
+
 /// The shim of Tests/Tools that ends the product at a system call, as a kill or a power cut would.
 struct Outage {
-  enum Kind: String, CaseIterable, Sendable { case kill, power, names }
+  enum Kind: String, Sendable { case kill, power, names, unsynced }
 
   /// What it saw.
   struct Seen {
@@ -67,11 +99,13 @@ struct Outage {
 
   private let box: Box
   private let kind: Kind
+  /// What is looked after.
+  private let directory: String
   private var log: String { box.path + "/outage" }
   private var shadow: String { box.path + "/shadow" }
 
-  init(in box: Box, _ kind: Kind) throws {
-    (self.box, self.kind) = (box, kind)
+  init(in box: Box, _ kind: Kind, at directory: String? = nil) throws {
+    (self.box, self.kind, self.directory) = (box, kind, directory ?? box.state)
     mkdir(box.state, 0o755)
     let made = try box.run([
       "cc", "-O1", "-shared", "-fPIC", Build.tools + "/outage.c", "-o", box.path + "/outage.so",
@@ -89,7 +123,7 @@ struct Outage {
     return [
       "LD_PRELOAD": box.path + "/outage.so", "OUTAGE": log, "OUTAGE_AT": "\(call)",
       "OUTAGE_FROM": "\(bytes)",
-      "OUTAGE_KIND": kind.rawValue, "OUTAGE_STATE": box.state, "OUTAGE_SHADOW": shadow,
+      "OUTAGE_KIND": kind.rawValue, "OUTAGE_STATE": directory, "OUTAGE_SHADOW": shadow,
     ]
   }
 

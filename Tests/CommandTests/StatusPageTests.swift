@@ -311,7 +311,8 @@ import Testing
     case .empty: page = Data()
     case .short: page.removeLast()
     case .random:
-      for index in 4..<page.count { page[index] = UInt8.random(in: 0...255) }
+      var random = Chance(for: "a page of random bytes")
+      for index in 4..<page.count { page[index] = UInt8.random(in: 0...255, using: &random) }
     case .words:
       let text = try #require(page.range(of: Data("stopped".utf8)))
       page.replaceSubrange(text, with: Data("\u{1B}[2J\u{7}\n!".utf8))

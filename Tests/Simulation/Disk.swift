@@ -70,6 +70,10 @@ final class SpoolFile {
   /// Of what waits for its time: since when, and whether something hindered that it was removed.
   var waitsSince = Instant(milliseconds: 0)
   var isExcused = false
+  /// A power cut has left its name, and not what was in it.
+  var isTorn = false
+  /// The sync that was to put it on disk failed, and the system tells that once only.
+  var isForgotten = false
 
   init(_ bytes: [UInt8], inode: UInt64, items: [Item]) {
     self.bytes = bytes
@@ -79,6 +83,16 @@ final class SpoolFile {
   }
 
   func holds(_ item: Item) -> Bool { items.contains { $0.identity == item.identity } }
+
+  /// All of it, or its end, is lost: it is shorter, or there are NULs instead.
+  func tear(_ random: inout Seeded) {
+    guard !isTorn else { return }
+    isTorn = true
+    let count = random.oneIn(2) ? 0 : random.upTo(bytes.count - 1)
+    let lost = bytes.count - count
+    bytes.removeLast(lost)
+    if random.oneIn(2) { bytes += [UInt8](repeating: 0, count: lost) }
+  }
 
   /// Whether it is the file that was known, and begins with what was known of it.
   func begins(as known: FileIdentity, _ content: FileContent) -> Bool {
@@ -104,6 +118,10 @@ final class FailureLine {
 
 /// The spool's disk. What is done there is seen at once, and survives the agent's end; but what of it survives a power cut
 /// is uncertain until it is synced. Files that others put are durable.
+///
+/// Where it ``isJournaled`` it is as ext4 with data=ordered and delayed allocation: whoever syncs any file has the journal
+/// committed, and with it all names and sizes, but not what is in the other files. So a cut may leave a name that
+/// holds nothing, and what was unlinked before the commit does not come back.
 final class Disk {
   private(set) var new: [String: SpoolFile] = [:]
   private(set) var lines: [FailureLine] = []
@@ -111,8 +129,9 @@ final class Disk {
   private(set) var later: [String: SpoolFile] = [:]
   /// Under which name an item was put there last.
   private var laterNames: [Int: String] = [:]
-  /// Names there that outlive a power cut.
+  /// Names there that outlive a power cut with what they hold, and those that do so, perhaps without.
   private var durableLater: Set<String> = []
+  private var namedLater: Set<String> = []
   /// The recipients files.
   var lists: [String: SpoolFile] = [:]
   /// What the agent keeps of its progress, and how often it was written.
@@ -121,6 +140,7 @@ final class Disk {
   /// It was to be kept, and that failed: nobody knows whether it was.
   private var uncertainProgress: [Progress?] = []
   let suppression = ListDirectory()
+  var isJournaled = false
   /// The most that one read gives.
   var readBytesMax = Int.max
   var canScan = true
@@ -141,7 +161,18 @@ final class Disk {
   /// What left `later/`, and may be back there then: removed, or moved to `new/` under a name.
   private var left: [(name: String, file: SpoolFile, target: String?, at: Instant)] = []
 
-  init(_ timeline: Timeline) { self.timeline = timeline }
+  init(_ timeline: Timeline) {
+    self.timeline = timeline
+    suppression.onSync = { [unowned self] in commit() }
+  }
+
+  /// Somebody syncs a file: all names are on disk.
+  private func commit() {
+    guard isJournaled else { return }
+    namedLater = Set(later.keys)
+    unlinked = []
+    left = []
+  }
 
   var failures: [Failure] { lines.map(\.failure) }
   /// Names in `new/`, in the order in which a directory may hold them.
@@ -152,6 +183,7 @@ final class Disk {
   func put(_ name: String, _ bytes: [UInt8], items: [Item]) {
     new[name] = SpoolFile(bytes, inode: nextInode, items: items)
     nextInode += 1
+    commit()
   }
 
   func append(_ name: String, _ bytes: [UInt8], items: [Item]) {
@@ -196,6 +228,7 @@ final class Disk {
     file.waitsSince = timeline.now
     later[name] = file
     durableLater.remove(name)
+    namedLater.remove(name)
     nextInode += 1
     return true
   }
@@ -207,6 +240,11 @@ final class Disk {
     }
     return new.values.contains { $0 !== file && $0.holds(item) }
       || durableLater.contains { later[$0]!.holds(item) }
+  }
+
+  /// Whether what waits in a file of `later/` outlives a power cut there, as far as the agent can know.
+  func isSynced(_ name: String) -> Bool {
+    durableLater.contains(name) || later[name]?.isForgotten == true
   }
 
   func release(_ name: String, as target: String) -> Bool {
@@ -228,7 +266,14 @@ final class Disk {
   }
 
   func sync() -> Bool {
-    if canSync, durableLater.count < later.count { durableLater = Set(later.keys) }
+    if canSync {
+      if durableLater.count < later.count {
+        durableLater.formUnion(later.filter { !$0.value.isTorn && !$0.value.isForgotten }.keys)
+      }
+      commit()
+    } else {
+      for name in later.keys where !durableLater.contains(name) { later[name]!.isForgotten = true }
+    }
     for line in lines where !line.isDurable {
       if canSync { line.isDurable = !line.isForgotten } else { line.isForgotten = true }
     }
@@ -261,6 +306,7 @@ final class Disk {
     uncertainProgress = []
     self.progress = progress
     progressKept += 1
+    commit()
     return true
   }
 
@@ -292,10 +338,16 @@ final class Disk {
       file.waitsSince = timeline.now
     }
     left = []
-    for name in later.keys.sorted() where !durableLater.contains(name) && random.oneIn(2) {
-      later[name] = nil
+    for name in later.keys.sorted() where !durableLater.contains(name) {
+      let file = later[name]!
+      if random.oneIn(2) {
+        file.tear(&random)
+      } else if !namedLater.contains(name), random.oneIn(2) {
+        later[name] = nil
+      }
     }
-    durableLater.formUnion(later.keys)
+    durableLater = Set(later.filter { !$0.value.isTorn }.keys)
+    namedLater = Set(later.keys)
     if let uncertain = uncertainProgress.first, random.oneIn(2) { progress = uncertain }
     uncertainProgress = []
   }

@@ -249,14 +249,14 @@ final class Ledger {
     }
     if mayExpire(item) { return true }
     if item.list != nil { return isDecidedForAll(item, in: file) }
-    return isDecided(number, item)
-      || file.lines.contains { $0.isDurable && $0.failure.number == number }
+    return isDecided(number, item, in: file)
   }
 
   /// Whether nothing more is to come of a number.
-  func isDecided(_ number: Int, _ item: Item) -> Bool {
-    gateway.acceptances[number] != nil || isSuppressed(number, item)
-      || lateLosses.contains(number) || dropped.contains(number)
+  func isDecided(_ number: Int, _ item: Item, in file: SpoolFile) -> Bool {
+    gateway.acceptances[number] != nil || lateLosses.contains(number) || dropped.contains(number)
+      || file.lines.contains { $0.isDurable && $0.failure.number == number }
+      || isSuppressed(number, item) && !isRefused(number, in: file)
   }
 
   func mayExpire(_ item: Item) -> Bool {

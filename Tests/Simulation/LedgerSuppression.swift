@@ -44,6 +44,12 @@ extension Ledger {
     }
   }
 
+  /// A notification, in a file, of which the gateway has said that its token is invalid.
+  struct Verdict: Hashable {
+    var inode: UInt64
+    var number: Int
+  }
+
   struct Suppressing {
     /// What the agent knows by now, and what it knew since something was last written.
     var known = Known()
@@ -53,6 +59,9 @@ extension Ledger {
     var present: [Int: UInt32] = [:]
     /// Tokens on record as invalid, with all the times that the agent may give to that.
     var invalid: [Int: Set<UInt32>] = [:]
+    /// The refusals by which each was learned, and those of which somebody else knew.
+    var verdicts: [Int: Set<Verdict>] = [:]
+    var elsewhere: Set<Int> = []
     /// When the app registered a token, as the notifications say that go to it, and those that go to a list.
     var registered: [Int: Set<UInt32>] = [:]
     var registeredLists: Set<UInt32> = []
@@ -119,6 +128,31 @@ extension Ledger {
     if !suppressing.known.forbids(token, registered: time) {
       complain("\(token) is invalid, and that is not learned")
     }
+  }
+
+  /// It is on record, for now.
+  func refuses(_ number: Int, in file: SpoolFile) {
+    suppressing.verdicts[number % World.tokensMax, default: []].insert(
+      Verdict(inode: file.inode, number: number))
+  }
+
+  /// The records of what the gateway has called invalid may be lost, and the agent must hear it again.
+  func forgetsVerdicts(_ learned: [Int: SuppressionRecord]) {
+    suppressing.known.timeless = []
+    learns(learned, isNews: true)
+  }
+
+  /// Somebody else changes the list.
+  func suppressedElsewhere(_ changes: [SuppressionRecord]) {
+    for change in changes { suppressing.elsewhere.insert(World.number(change.token)) }
+  }
+
+  /// Whether a token is suppressed since the gateway refused this notification, and for no other reason: then it does not go
+  /// without a record.
+  func isRefused(_ number: Int, in file: SpoolFile) -> Bool {
+    let token = number % World.tokensMax
+    return !suppressing.elsewhere.contains(token)
+      && suppressing.verdicts[token] == [Verdict(inode: file.inode, number: number)]
   }
 
   /// The shell is to put this on disk.

@@ -59,10 +59,7 @@ extension Ledger {
             && $0.failure.serial == World.serial(of: item.number!)
         })
     else { return false }
-    return numbers(of: item).allSatisfy { number in
-      isDecided(number, item)
-        || file.lines.contains { $0.isDurable && $0.failure.number == number }
-    }
+    return numbers(of: item).allSatisfy { isDecided($0, item, in: file) }
   }
 
   /// To whom it must go.
@@ -141,6 +138,13 @@ extension Ledger {
       if let last = other.items.first(where: { $0.collapseKey == key && item.isBefore($0) }) {
         complain("\(item.number!) comes back, and \(last.number!), which replaces it, waits")
       }
+    }
+  }
+
+  /// The agent has removed what a power cut has torn: where it came from it is still.
+  func removedTorn(_ file: SpoolFile, _ name: String) {
+    for item in file.items where !isSettled(item, in: file) {
+      complain("\(item.number!) is torn in \(name), and nowhere else")
     }
   }
 

@@ -73,7 +73,13 @@ final class ListDirectory {
   private(set) var recent: ListFile?
   /// What was unlinked, and is back if the power fails before that is on disk.
   private var unlinked: ListFile?
+  /// What was there before a merge of which nobody knows whether it is on disk.
+  private var uncertain: (list: ListFile?, recent: ListFile?)?
+  /// Done when a merge has synced its file.
+  var onSync: () -> Void = {}
   var canWrite = true
+  /// Whether the names can be had on disk.
+  var canSync = true
   /// Somebody else is at it.
   var isLocked = false
   /// Far fewer than there are outside, so that it overflows.
@@ -94,6 +100,8 @@ final class ListDirectory {
       if records[number].map({ change.outweighs($0) }) ?? true { records[number] = change }
     }
     for number in forget { records[number] = nil }
+    let before = (list, recent)
+    onSync()
     if isSmall {
       recent = ListFile(records)
     } else {
@@ -101,7 +109,8 @@ final class ListDirectory {
       unlinked = recent
       recent = nil
     }
-    return true
+    uncertain = canSync ? nil : uncertain ?? before
+    return canSync
   }
 
   /// Something that cannot be read becomes of it.
@@ -118,6 +127,8 @@ final class ListDirectory {
   }
 
   func cutPower(_ random: inout Seeded) {
+    if let uncertain, random.oneIn(2) { (list, recent) = uncertain }
+    uncertain = nil
     if recent == nil, let unlinked, random.oneIn(2) { recent = unlinked }
     unlinked = nil
   }
@@ -184,6 +195,7 @@ extension World {
   func suppress(
     _ changes: [SuppressionRecord], forget: Set<Int> = [], isWhole: Bool = true, tells: Bool = true
   ) {
+    ledger.suppressedElsewhere(changes)
     guard disk.suppression.merge(changes, forget: forget, isWhole: isWhole) else { return }
     for change in changes {
       trace.say("  \(World.number(change.token)) \(change.reason.text) \(change.time)")

@@ -130,7 +130,8 @@ public final class Trial {
     let settle = Int(world.settings.settle.milliseconds)
     world.ledger.isPrompt = faults.isPrompt
     world.ledger.suppressing.isClockSteady = !faults.has(.wall)
-    _ = world.disk.suppression.merge(workload.suppressed, isWhole: true)
+    world.disk.isJournaled = random.oneIn(2)
+    world.suppress(workload.suppressed, tells: false)
     world.noticeSuppression()
     world.latency = random.pick([0, 1, 20, 150])
     world.answerDelay = UInt64(random.pick([0, 0, 7, settle / 4]))
@@ -216,6 +217,10 @@ public final class Trial {
       put(
         file.name, String(decoding: file.text.bytes.prefix(half), as: UTF8.self), [], tells: false)
       world.notices.append(.began(file.name))
+      // What is written of it counts as a place where its numbers stand, also before the rest comes.
+      for item in file.items {
+        if let number = item.number { world.ledger.places[number, default: 0] += 1 }
+      }
       let createdAt = world.timeline.now
       let created = world.disk.new[file.name]
       beingWritten.insert(file.name)
@@ -226,7 +231,10 @@ public final class Trial {
           return
         }
         var items = file.items
-        for index in items.indices { items[index].putAt = createdAt }
+        for index in items.indices {
+          items[index].putAt = createdAt
+          if let number = items[index].number { world.ledger.places[number]! -= 1 }
+        }
         world.append(
           file.name, String(decoding: file.text.bytes.dropFirst(half), as: UTF8.self),
           items: items, tells: true)

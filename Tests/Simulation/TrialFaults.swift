@@ -42,7 +42,11 @@ extension Trial {
         $0.world.canRemove = !$1
         $0.world.disk.suppression.canWrite = !$1
       }
-    case .unsynced: during(random.upTo(3000)) { $0.world.canSync = !$1 }
+    case .unsynced:
+      during(random.upTo(3000)) {
+        $0.world.canSync = !$1
+        $0.world.disk.suppression.canSync = !$1
+      }
     case .busy:
       guard let name = anyName() else { return }
       world.makeUnreadable(name, .later)
@@ -174,6 +178,7 @@ extension Trial {
     world.canScanLater = true
     world.canPostpone = true
     world.disk.suppression.canWrite = true
+    world.disk.suppression.canSync = true
     world.disk.suppression.isLocked = false
     // Nothing is due while the clock is not set.
     if workload.isTimed, world.wallAtStart ?? 0 < Workload.start {

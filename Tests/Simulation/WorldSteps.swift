@@ -93,6 +93,16 @@ extension World {
     let target = String(text.bytes)
     trace.say("  release \(name)")
     guard let file = disk.later[name] else { return courier.couldNotRelease(isGone: true) }
+    if file.isTorn, let source = LaterName.sourceRange(in: courier.dueName()),
+      disk.new[String(courier.dueName().extracting(source))] != nil
+    {
+      _ = disk.cancel(name)
+      ledger.removedTorn(file, name)
+      return courier.couldNotRelease(isGone: true)
+    }
+    if !file.isTorn, !disk.isSynced(name) {
+      complain("\(name) goes to new/, where a power cut would tear it")
+    }
     guard disk.release(name, as: target) else { return courier.couldNotRelease(isGone: false) }
     ledger.released(file)
     notices.append(.ended(target))
@@ -132,12 +142,15 @@ extension World {
     if failure.file != name { complain("\(text) is recorded for \(name)") }
     let file = disk.new[name]
     let isRecorded = disk.record(failure, of: name, movesFile: courier.failureMovesFile)
+    let isInvalid = failure.status == Int(Status.invalidToken.rawValue)
+    if isRecorded, isInvalid, let number = failure.number, let file = life(of: name.bytes.span) {
+      ledger.refuses(number, in: file)
+    }
     trace.note("failure", at: timeline.elapsed, failure.number ?? 0, isRecorded ? 1 : 0)
     if isRecorded, courier.failureMovesFile, let file { ledger.forget(file) }
     ledger.recorded(failure, of: name, isRecorded)
     courier.recorded(isRecorded)
-    if isRecorded, failure.status == Int(Status.invalidToken.rawValue), let number = failure.number
-    {
+    if isRecorded, isInvalid, let number = failure.number {
       ledger.learnsInvalid(number, learned)
     }
     if isRecorded { onRecord() }
@@ -157,6 +170,7 @@ extension World {
       }
     }
     courier.synced(isSynced)
+    if !isSynced { ledger.forgetsVerdicts(learned) }
   }
 
   func remove() {

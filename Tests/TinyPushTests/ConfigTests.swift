@@ -82,7 +82,9 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
   #expect(takes("window", "16") { $0.courier.window == 16 })
   #expect(takes("rescan", "1h") { $0.courier.rescan == .seconds(3600) })
   #expect(takes("connect-timeout", "3s") { $0.connectTimeout == .seconds(3) })
-  #expect(takes("failed-limit", "5") { $0.failedLimit == 5 })
+  #expect(takes("failed-limit", "5") { $0.failedLimits.files == 5 })
+  #expect(takes("failed-size", "64K") { $0.failedLimits.bytes == 65_536 })
+  #expect(takes("failed-size", "40000M") { $0.failedLimits.bytes == 41_943_040_000 })
 }
 
 @Test(arguments: [
@@ -91,6 +93,8 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
   ("payload-limit", "K"), ("linger", "61s"), ("settle", "99ms"), ("settle", "61m"), ("ttl", "60"),
   ("confirm", "never"), ("uncertain", ""), ("window", "15"), ("window", "65537"), ("window", "4K"),
   ("rescan", "999ms"), ("connect-timeout", "11m"), ("failed-limit", "0"),
+  ("failed-size", "65535"), ("failed-size", "63K"), ("failed-size", "1048577M"),
+  ("failed-size", "999999999999999M"), ("payload-limit", "999999999999999K"),
 ])
 func `a value that cannot be is refused, and said what it must be`(key: String, value: String) {
   let problem = set(key, value)

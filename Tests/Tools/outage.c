@@ -3,13 +3,15 @@
 
      OUTAGE        a file of three numbers of eight bytes each, mapped, so that they outlive the program: the calls so
                    far, the bytes that mbedtls_ssl_read has given, and those of them that must not be lost any more
-     OUTAGE_AT     the call before which the program ends; 0: none. A write has two: before it, and when half is written
+     OUTAGE_AT     the call before which the program ends; 0: none. A write has two: before it, and when half is written.
+                   With the kind unsynced, the fsync of the directory from which on each fails
      OUTAGE_FROM   how many bytes mbedtls_ssl_read must have given before calls count; if it is not set, none
      OUTAGE_STATE  the directory that is looked after
      OUTAGE_SHADOW an empty directory beside it, in which is kept what is known to be on disk
      OUTAGE_KIND   what is left of the directory: kill: everything;
                    power: the names as of its last fsync, and in each file what was in it at its own last fsync or fdatasync;
-                   names: the names as they are, and in each file as much as with power
+                   names: the names as they are, and in each file as much as with power: so ext4 does where any file was synced;
+                   unsynced: everything, and the program goes on
 
    What was read must not be lost once more is asked for, by a kill at least; by a power cut no more than UNSYNCED bytes until
    the program waits for more, or makes another file. */
@@ -40,7 +42,8 @@ static struct {
   uint64_t calls, received, safe;
 } none, *seen = &none;
 static uint64_t fatal, from;
-static int is_active, is_kill;
+static uint64_t directory_syncs;
+static int is_active, is_kill, is_unsynced;
 static const char *kind, *state, *shadow;
 
 /* --- what is on disk ------------------------------------------------------------------------------------------- */
@@ -120,6 +123,26 @@ static void keep_names(void) {
   fclose(names);
 }
 
+/* All that is there is on disk. */
+static void keep_all(void) {
+  struct stat information;
+  const char *name;
+  if (is_kill) return;
+  DIR *directory = listing(state);
+  while ((name = next(directory, &information)) != NULL) {
+    int content = NEXT(openat)(dirfd(directory), name, O_RDONLY | O_CLOEXEC);
+    if (content >= 0) keep_content(content);
+    close(content);
+  }
+  keep_names();
+}
+
+static int is_looked_after(int file) {
+  struct stat information, looked_after;
+  return fstat(file, &information) == 0 && stat(state, &looked_after) == 0 &&
+         information.st_ino == looked_after.st_ino && information.st_dev == looked_after.st_dev;
+}
+
 static void restore_content(const char *name, ino_t number) {
   char path[PATH_BYTES], source[PATH_BYTES];
   place(path, state, name);
@@ -156,7 +179,7 @@ static void end(void) {
 }
 
 /* Whether this is the call at which it ends. */
-static int is_due(void) { return is_active && seen->received >= from && ++seen->calls == fatal; }
+static int is_due(void) { return is_active && !is_unsynced && seen->received >= from && ++seen->calls == fatal; }
 static void point(void) {
   if (is_due()) end();
 }
@@ -175,15 +198,9 @@ __attribute__((constructor)) static void start(void) {
   if (seen == MAP_FAILED) fail("mmap");
   close(file);
   is_active = 1;
-  is_kill = strcmp(kind, "kill") == 0;
-  struct stat information;
-  DIR *directory = is_kill ? NULL : listing(state);
-  while ((name = next(directory, &information)) != NULL) {
-    int content = NEXT(openat)(dirfd(directory), name, O_RDONLY | O_CLOEXEC);
-    if (content >= 0) keep_content(content);
-    close(content);
-  }
-  if (!is_kill) keep_names();
+  is_unsynced = strcmp(kind, "unsynced") == 0;
+  is_kill = is_unsynced || strcmp(kind, "kill") == 0;
+  keep_all();
 }
 
 int mbedtls_ssl_read(void *session, unsigned char *bytes, size_t size) {
@@ -275,13 +292,21 @@ int fdatasync(int file) {
 
 int fsync(int file) {
   point();
+  if (is_unsynced && is_looked_after(file) && ++directory_syncs >= fatal) {
+    errno = EIO;
+    return -1;
+  }
   int result = NEXT(fsync)(file);
-  struct stat information, looked_after;
   if (result != 0 || !is_active || is_kill) return result;
   keep_content(file);
-  if (fstat(file, &information) == 0 && stat(state, &looked_after) == 0 && information.st_ino == looked_after.st_ino &&
-      information.st_dev == looked_after.st_dev)
-    keep_names();
+  if (is_looked_after(file)) keep_names();
+  return result;
+}
+
+int syncfs(int file) {
+  point();
+  int result = NEXT(syncfs)(file);
+  if (result == 0 && is_active) keep_all();
   return result;
 }
 
@@ -298,6 +323,11 @@ int rename(const char *from, const char *to) {
 int renameat(int from_directory, const char *from, int to_directory, const char *to) {
   point();
   return NEXT(renameat)(from_directory, from, to_directory, to);
+}
+
+int renameat2(int from_directory, const char *from, int to_directory, const char *to, unsigned flags) {
+  point();
+  return NEXT(renameat2)(from_directory, from, to_directory, to, flags);
 }
 
 int linkat(int from_directory, const char *from, int to_directory, const char *to, int flags) {

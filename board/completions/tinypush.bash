@@ -50,7 +50,7 @@ _tinypush() {
       compopt -o nospace
       words='environment gateway feedback certificate key key-password ca alpn spool state status recipients
         default-language format payload-limit linger settle ttl confirm barrier-interval uncertain window rescan
-        connect-timeout feedback-timeout failed-limit'
+        connect-timeout feedback-timeout failed-limit failed-size'
       mapfile -t COMPREPLY < <(compgen -S = -W "$words" -- "$current")
       ;;
     *'|'*)

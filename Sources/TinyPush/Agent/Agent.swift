@@ -151,12 +151,12 @@ public struct Agent: ~Copyable {
         spool.closeFile()
         courier.closed()
       case .record:
-        courier.recorded(spool.record(&courier, limit: config.failedLimit))
+        courier.recorded(spool.record(&courier, config.failedLimits))
       case .keepLearned: keepLearned()
       case .probe: courier.probed(spool.hasRoom(courier.failureBytesMax))
       case .sync: courier.synced(spool.sync())
       case .remove:
-        courier.removed(spool.remove(&courier, limit: config.failedLimit))
+        courier.removed(spool.remove(&courier, config.failedLimits))
         filesFound -= 1
         progress.settled()
       case .dial: dial()

@@ -28,7 +28,7 @@ public struct Config: ~Copyable {
   public var connectTimeout = Duration.seconds(10)
   /// How long the feedback service may be silent.
   public var feedbackTimeout = Duration.seconds(60)
-  public var failedLimit = 1000
+  public var failedLimits = FailedLimits()
 
   /// Where the file that is being read lies: what its relative paths begin from. Empty: the working directory.
   var directory = CString("")
@@ -49,17 +49,17 @@ public struct Config: ~Copyable {
       status, recipients, defaultLanguage
     case format, payloadLimit, linger, settle, ttl, confirm, barrierInterval, uncertain, window,
       rescan
-    case connectTimeout, feedbackTimeout, failedLimit
+    case connectTimeout, feedbackTimeout, failedLimit, failedSize
   }
 
-  public static var names: InlineArray<26, StaticString> {
+  public static var names: InlineArray<27, StaticString> {
     [
       "environment", "gateway", "feedback", "certificate", "key", "key-password", "ca", "alpn",
       "spool",
       "state", "status", "recipients", "default-language", "format", "payload-limit", "linger",
       "settle", "ttl", "confirm",
       "barrier-interval", "uncertain", "window", "rescan", "connect-timeout", "feedback-timeout",
-      "failed-limit",
+      "failed-limit", "failed-size",
     ]
   }
 
@@ -194,7 +194,12 @@ public struct Config: ~Copyable {
       guard let number = Self.number(value), number >= 1, number <= 1_000_000 else {
         throw .value("a number of files from 1 to 1000000")
       }
-      failedLimit = Int(number)
+      failedLimits.files = Int(number)
+    case .failedSize:
+      guard let size = Self.size(value), size >= 65_536, size <= 1 << 40 else {
+        throw .value("a size of 64K or more, such as 16M")
+      }
+      failedLimits.bytes = Int64(size)
     }
   }
 
@@ -281,8 +286,9 @@ public struct Config: ~Copyable {
     guard value.count > 1 else { return number(value) }
     let head = value.extracting(0..<value.count - 1)
     switch value[value.count - 1] {
-    case 0x4B, 0x6B: return number(head).map { $0 * 1024 }
-    case 0x4D, 0x6D: return number(head).map { $0 * 1_048_576 }
+    case 0x4B, 0x6B: return number(head).map { $0 << 10 }
+    // No number of so many digits is too large for this, but with this unit.
+    case 0x4D, 0x6D: return number(head).flatMap { $0 < 1 << 44 ? $0 << 20 : nil }
     default: return number(value)
     }
   }

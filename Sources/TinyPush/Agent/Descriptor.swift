@@ -97,6 +97,14 @@ struct Descriptor: ~Copyable {
     return wanted != mode && fchmod(number, wanted) == 0
   }
 
+  /// Has the names in a directory on disk. Returns 0 or an errno.
+  static func syncDirectory(_ directory: Int32) -> Int32 {
+    if fsync(directory) == 0 { return 0 }
+    let error = clinux_errno()
+    // Some file systems cannot have a directory alone on disk.
+    return error == EINVAL ? -clinux_sync(directory) : error
+  }
+
   /// Reads from `offset` on as much as there is room for. Returns the bytes read, or -errno.
   static func read(
     _ descriptor: Int32, _ room: UnsafeMutableBufferPointer<UInt8>, at offset: Int64

@@ -181,9 +181,7 @@ public struct DropBox: ~Copyable {
 
   /// What is in a directory is on disk once the directory is, or the whole file system where a directory cannot be synced.
   private static func sync(_ directory: Int32) throws(Problem) {
-    if fsync(directory) == 0 { return }
-    var error = clinux_errno()
-    if error == EINVAL { error = -clinux_sync(directory) }
+    let error = Descriptor.syncDirectory(directory)
     guard error == 0 else { throw .cannotSync(error) }
   }
 

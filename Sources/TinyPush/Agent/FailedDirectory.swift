@@ -1,12 +1,30 @@
 import CLinux
 
-/// `failed/` on disk: for each file of which something was refused one of the same name; bounded, the oldest go first.
+/// How much of what failed is kept.
+public struct FailedLimits {
+  public var files = 1000
+  public var bytes: Int64 = 16 << 20
+
+  public init() {}
+
+  /// When they are too many bytes, so many go at once: their sizes are not asked for each time.
+  fileprivate var slack: Int64 { bytes / 16 }
+  /// A file of so many bytes makes room for another one, so that it can go as a whole.
+  fileprivate var bytesOfFile: Int64 { bytes / 4 }
+}
+
+/// `failed/` on disk: for each file of which something was refused one of the same name; bounded, the oldest go first, and what
+/// was put there last never.
 struct FailedDirectory: ~Copyable {
   private static let name: StaticString = "failed"
   private let root: Int32
   private var descriptor: Descriptor
   /// The oldest files at the last survey, as far as they have not been removed.
   private var oldest = OldestFiles()
+  /// Bytes in it, or more: others may have removed some since the last survey. Nobody has looked yet.
+  private var bytes = Int64.max
+  /// Of the file that was moved here last, until it is counted.
+  private var movedInode: UInt64 = 0
 
   /// - Parameters:
   ///   - root: the spool, which stays open as long as this is used.
@@ -39,32 +57,43 @@ struct FailedDirectory: ~Copyable {
   }
 
   /// Appends `bytes` to the file `name`, and moves the file of that name here from the directory `source`, if that is given;
-  /// or does neither. When it makes more than `limit` files, the oldest go.
+  /// or does neither.
   mutating func append(
-    _ bytes: Span<UInt8>, to name: UnsafePointer<CChar>, moving source: Int32?, limit: Int
+    _ bytes: Span<UInt8>, to name: UnsafePointer<CChar>, moving source: Int32?,
+    _ limits: FailedLimits
   ) -> Bool {
-    let file = openForAppending(name)
+    var file = openForAppending(name)
     guard file >= 0 else { return false }
     defer { close(file) }
-    let end = lseek(file, 0, SEEK_END)
+    guard var end = LineEnd.mend(file) else { return false }
+    if end > limits.bytesOfFile, move(name, from: directory, suffix: "", limits) {
+      let next = tryToOpen(name)
+      guard next >= 0 else { return false }
+      close(file)
+      (file, end) = (next, 0)
+    }
     let written = bytes.withUnsafeBytes { CLinux.write(file, $0.baseAddress, $0.count) }
     var isDone = Int(written) == bytes.count
-    if isDone, let source { isDone = move(name, from: source, suffix: ".unread") }
+    if isDone, let source {
+      // The name that is moved would come to the disk before what is said of it.
+      isDone = fdatasync(file) == 0 && move(name, from: source, suffix: ".unread", limits)
+    }
     guard isDone else {
-      // Half a line would spoil the one that follows it, and an empty file say nothing.
-      if end > 0 { ftruncate(file, end) } else { unlinkat(directory, name, 0) }
+      // Half a line is cut off by the next one, if not now; and an empty file says nothing.
+      if end > 0 { _ = ftruncate(file, off_t(end)) } else { unlinkat(directory, name, 0) }
       return false
     }
-    if end == 0 { bound(to: limit) }
+    if source == nil { count(Int64(bytes.count)) }
+    bound(to: limits, isNew: end == 0 || source != nil, besides: name)
     return true
   }
 
   /// Moves a file here that is not shown whole in the file of its name.
   mutating func moveOriginal(
-    _ name: UnsafePointer<CChar>, from source: Int32, limit: Int
+    _ name: UnsafePointer<CChar>, from source: Int32, _ limits: FailedLimits
   ) -> Bool {
-    guard move(name, from: source, suffix: ".original") else { return false }
-    bound(to: limit)
+    guard move(name, from: source, suffix: ".original", limits) else { return false }
+    bound(to: limits, isNew: true, besides: name)
     return true
   }
 
@@ -79,7 +108,7 @@ struct FailedDirectory: ~Copyable {
       guard reopen() else { return file }
     case EISDIR, ELOOP, ENXIO, EACCES, EPERM:
       // No file of ours has this name: what has it makes room.
-      guard move(name, from: directory, suffix: ".other") else { return file }
+      guard move(name, from: directory, suffix: ".other", FailedLimits()) else { return file }
     default: return file
     }
     return tryToOpen(name)
@@ -87,7 +116,7 @@ struct FailedDirectory: ~Copyable {
 
   private func tryToOpen(_ name: UnsafePointer<CChar>) -> Int32 {
     let file = clinux_open(
-      directory, name, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0o660)
+      directory, name, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0o660)
     guard file >= 0 else { return file }
     var information = stat()
     guard fstat(file, &information) == 0, clinux_is_regular(&information) != 0 else {
@@ -105,59 +134,110 @@ struct FailedDirectory: ~Copyable {
     return true
   }
 
-  /// Moves a file here, under its name with a suffix.
-  private func move(
-    _ name: UnsafePointer<CChar>, from source: Int32, suffix: StaticString
+  /// Moves a file here, under its name with a suffix; and with a number, where another one is called so.
+  private mutating func move(
+    _ name: UnsafePointer<CChar>, from source: Int32, suffix: StaticString, _ limits: FailedLimits
   ) -> Bool {
-    let bytes = CString.span(name)
-    var target = Text(capacity: 300)
-    let room = Int(NAME_MAX) - suffix.utf8CodeUnitCount
-    target.append(bytes: bytes.extracting(0..<min(bytes.count, room)))
-    target.append(suffix)
-    return target.withCString { renameat(source, name, directory, $0) } == 0
+    for number in 1...limits.files + 1 {
+      var end = Text(capacity: 32)
+      end.append(suffix)
+      if number > 1 {
+        end.append(".")
+        end.append(number)
+      }
+      let bytes = CString.span(name)
+      var target = Text(capacity: 300)
+      target.append(bytes: bytes.extracting(0..<min(bytes.count, Int(NAME_MAX) - end.count)))
+      target.append(end)
+      let error = target.withCString { -clinux_rename_new(source, name, directory, $0) }
+      if error == EEXIST { continue }
+      guard error == 0 else { return false }
+      if source != directory {
+        movedInode = target.withCString { inode($0) }
+        // How large it is, the next survey finds.
+        self.bytes = .max
+      }
+      return true
+    }
+    return false
   }
 
-  // MARK: - The limit
+  private func inode(_ name: UnsafePointer<CChar>) -> UInt64 {
+    var information = stat()
+    guard fstatat(directory, name, &information, AT_SYMLINK_NOFOLLOW) == 0 else { return 0 }
+    return UInt64(information.st_ino)
+  }
 
-  /// Removes the oldest files until no more than `limit` are left, or as many as one survey finds.
-  private mutating func bound(to limit: Int) {
+  // MARK: - The limits
+
+  private mutating func count(_ more: Int64) {
+    if bytes < .max { bytes += more }
+  }
+
+  /// Removes the oldest files until no more are left than `limits` says. What was put there last stays, however large it is.
+  ///
+  /// - Parameter isNew: whether there is a file more.
+  private mutating func bound(
+    to limits: FailedLimits, isNew: Bool, besides name: UnsafePointer<CChar>
+  ) {
+    guard isNew || bytes > limits.bytes else { return }
+    let spared = (inode(name), movedInode)
+    movedInode = 0
     let buffer = FixedBuffer<UInt8>(capacity: 4096)
-    var excess = -limit
-    DirectoryEntry.forEach(in: directory, buffer.room()) { entry in
-      if entry.mayBeFile, !entry.isHidden { excess += 1 }
+    var excess = -limits.files
+    if bytes > limits.bytes {
+      excess += survey(buffer, besides: spared)
+    } else {
+      DirectoryEntry.forEach(in: directory, buffer.room()) { entry in
+        if entry.mayBeFile, !entry.isHidden { excess += 1 }
+      }
     }
-    guard excess > 0 else { return }
-    excess = removeOldest(excess)
-    guard excess > 0 else { return }
-    survey(buffer)
-    _ = removeOldest(excess)
+    let bytesMax = bytes > limits.bytes ? limits.bytes - limits.slack : limits.bytes
+    var isSurveyed = false
+    while excess > 0 || bytes > bytesMax {
+      guard let file = oldest.takeFirst() else {
+        guard !isSurveyed else { return }
+        excess = survey(buffer, besides: spared) - limits.files
+        isSurveyed = true
+        continue
+      }
+      guard remove(file, besides: spared) else { continue }
+      isSurveyed = false
+      excess -= 1
+    }
   }
 
-  /// Removes files that the last survey found. Returns how many more are to go.
-  private mutating func removeOldest(_ count: Int) -> Int {
-    var left = count
-    while left > 0, let file = oldest.takeFirst() {
-      var information = stat()
-      // What has grown since is not old any more.
-      guard fstatat(directory, oldest.name(file), &information, AT_SYMLINK_NOFOLLOW) == 0,
-        Self.age(&information) == file.time,
-        unlinkat(directory, oldest.name(file), 0) == 0
-      else { continue }
-      left -= 1
-    }
-    return left
+  /// Removes a file that the last survey found, unless something was put there since.
+  private mutating func remove(_ file: OldestFiles.File, besides spared: (UInt64, UInt64)) -> Bool {
+    var information = stat()
+    guard fstatat(directory, oldest.name(file), &information, AT_SYMLINK_NOFOLLOW) == 0,
+      Self.age(&information) == file.time, information.st_ino != spared.0,
+      information.st_ino != spared.1, unlinkat(directory, oldest.name(file), 0) == 0
+    else { return false }
+    bytes -= file.size
+    return true
   }
 
-  private mutating func survey(_ buffer: borrowing FixedBuffer<UInt8>) {
+  /// Finds out how many bytes there are, and which files are the oldest. Returns how many files there are.
+  private mutating func survey(
+    _ buffer: borrowing FixedBuffer<UInt8>, besides spared: (UInt64, UInt64)
+  ) -> Int {
     oldest.clear()
+    bytes = 0
+    var files = 0
     DirectoryEntry.forEach(in: directory, buffer.room()) { entry in
       var information = stat()
       guard entry.mayBeFile, !entry.isHidden,
         fstatat(directory, entry.name, &information, AT_SYMLINK_NOFOLLOW) == 0,
         clinux_is_regular(&information) != 0
       else { return }
-      oldest.insert(entry.name, time: Self.age(&information))
+      files += 1
+      bytes += Int64(information.st_size)
+      guard information.st_ino != spared.0, information.st_ino != spared.1 else { return }
+      oldest.insert(
+        entry.name, time: Self.age(&information), size: Int64(information.st_size))
     }
+    return files
   }
 
   /// What tells older from newer. What was written before the clock was set may be the newest of all, and counts so.

@@ -46,8 +46,8 @@ public struct FeedbackPull: ~Copyable {
   /// What else should be known.
   public private(set) var warning = Text(capacity: 1024)
   private var progress = ProgressBar(isWanted: true)
-  /// Tokens of other sizes for which there was no room.
-  private var othersLeft = 0
+  /// There is no room for more tokens of other sizes.
+  private var areOthersFilled = false
   private var wasListDamaged = false
   /// Something of what was received before cannot be read any more.
   private var hasUnreadable = false
@@ -221,9 +221,9 @@ public struct FeedbackPull: ~Copyable {
     }
     sums.suppressed = merge.total
     sums.isMerged = true
-    othersLeft += merge.othersLeft
+    if merge.areOthersFilled { areOthersFilled = true }
     for index in 0..<files.count {
-      if merge.othersLeft > 0 || files[index].isDamaged {
+      if files[index].isDamaged {
         files[index].keepAside()
       } else {
         files[index].remove()
@@ -317,16 +317,21 @@ public struct FeedbackPull: ~Copyable {
   }
 
   private mutating func warnOfRest() {
-    guard othersLeft > 0 || hasUnreadable else { return }
-    if warning.count > 0 { warning.append("; ") }
-    if othersLeft > 0 {
-      warning.append(othersLeft)
-      warning.append(" tokens of other sizes than 32 bytes have no room in the list")
-    } else {
-      warning.append("part of what was received cannot be read any more")
+    if areOthersFilled {
+      beginWarning()
+      warning.append(
+        "the suppression list has no room for more tokens of other sizes than 32 bytes, and leaves out new ones from now on: nothing can be sent to such tokens"
+      )
     }
-    warning.append(": see unmerged.TIME in ")
-    let path = config.pointee.state.pointer
-    warning.append(printable: CString.span(path))
+    if hasUnreadable {
+      beginWarning()
+      warning.append("part of what was received cannot be read any more: see unmerged.TIME in ")
+      let path = config.pointee.state.pointer
+      warning.append(printable: CString.span(path))
+    }
+  }
+
+  private mutating func beginWarning() {
+    if warning.count > 0 { warning.append("; ") }
   }
 }

@@ -74,6 +74,11 @@ struct LaterDirectory: ~Copyable {
   func release(_ courier: inout Courier, to new: Int32) {
     guard let directory = open(isMade: false) else { return courier.couldNotRelease(isGone: true) }
     let name = CString(courier.dueName())
+    if Self.isTorn(name, in: directory.number), isSource(of: name, in: new) {
+      // The power failed before it was on disk. What it was taken from has not left since, and is read again.
+      let isRemoved = unlinkat(directory.number, name.pointer, 0) == 0
+      return courier.couldNotRelease(isGone: isRemoved)
+    }
     var released = Text(capacity: 300)
     courier.appendReleasedName(to: &released)
     let target = released.cString()
@@ -82,6 +87,30 @@ struct LaterDirectory: ~Copyable {
     } else {
       courier.couldNotRelease(isGone: faccessat(directory.number, name.pointer, F_OK, 0) != 0)
     }
+  }
+
+  /// Whether a power cut has left nothing but its name, or half of it, or NULs.
+  private static func isTorn(_ name: borrowing CString, in directory: Int32) -> Bool {
+    var error: Int32 = 0
+    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+    guard let file = Descriptor(directory, name.pointer, flags, error: &error) else { return false }
+    let buffer = FixedBuffer<UInt8>(capacity: 4096)
+    var offset: Int64 = 0
+    var last: UInt8 = 0
+    while true {
+      let count = Descriptor.read(file.number, buffer.room(), at: offset)
+      guard count > 0 else { return count == 0 && last != 0x0A && last != 0x7D }
+      for index in 0..<count where buffer[index] == 0 { return true }
+      last = buffer[count - 1]
+      offset += Int64(count)
+    }
+  }
+
+  /// Whether there is a file in `new/` of the name of that from which it was taken.
+  private func isSource(of name: borrowing CString, in new: Int32) -> Bool {
+    guard let range = LaterName.sourceRange(in: name.span) else { return false }
+    let source = CString(name.span.extracting(range))
+    return faccessat(new, source.pointer, F_OK, AT_SYMLINK_NOFOLLOW) == 0
   }
 
   /// Removes what is replaced. Returns how many files that were.

@@ -6,6 +6,7 @@ struct OldestFiles: ~Copyable {
 
   struct File: BitwiseCopyable {
     var time: Int64
+    var size: Int64
     fileprivate var slot: Int
   }
 
@@ -21,10 +22,10 @@ struct OldestFiles: ~Copyable {
     end = 0
   }
 
-  mutating func insert(_ name: UnsafePointer<CChar>, time: Int64) {
+  mutating func insert(_ name: UnsafePointer<CChar>, time: Int64, size: Int64 = 0) {
     let bytes = CString.span(name)
     guard bytes.count < Self.slotBytes else { return }
-    var file = File(time: time, slot: end)
+    var file = File(time: time, size: size, slot: end)
     if end == Self.capacity {
       guard time < files[end - 1].time else { return }
       end -= 1

@@ -110,8 +110,6 @@ public struct Queue: ~Copyable {
     guard let directory = Descriptor(root.number, part: place.name, error: &error) else {
       return error == ENOENT ? 0 : error
     }
-    if fsync(directory.number) == 0 { return 0 }
-    // Some file systems cannot have a directory alone on disk.
-    return clinux_errno() == EINVAL ? -clinux_sync(root.number) : clinux_errno()
+    return Descriptor.syncDirectory(directory.number)
   }
 }

@@ -29,8 +29,11 @@ final class ReceivedFile {
       }
       // Somebody who merges may have come between, and removed it.
       if flock(file.number, LOCK_EX | LOCK_NB) == 0, isLinked(file.number) {
-        fsync(directory)
-        return ReceivedFile(file: file, in: directory, name)
+        // What is received would be lost with the name.
+        error = Descriptor.syncDirectory(directory)
+        if error == 0 { return ReceivedFile(file: file, in: directory, name) }
+        unlinkat(directory, name.pointer, 0)
+        return nil
       }
     }
     error = EEXIST
@@ -104,7 +107,7 @@ final class ReceivedFile {
     return UInt64(disk.f_bavail) * UInt64(disk.f_frsize) > wanted
   }
 
-  /// Gives room back that was not needed.
+  /// Gives room back that was not needed. If that fails, zeros stay behind what was received, and are passed over.
   func trim() { _ = ftruncate(file.number, off_t(end)) }
 
   /// Adds the first `count` bytes of the room. Returns 0 or an errno.
@@ -171,20 +174,43 @@ final class ReceivedFile {
   /// It is merged, or holds nothing.
   func remove() { unlinkat(directory, name.pointer, 0) }
 
-  /// Not all of it could be merged: it stays under another name, and is not merged again.
+  private static let asideName: StaticString = "unmerged."
+  /// So many are kept, the newest.
+  private static let asideMax = 16
+
+  /// Not all of it could be read: it stays under another name, and is not merged again.
   func keepAside() {
     for number in 0..<Self.filesMax {
       var text = Text(capacity: 64)
-      text.append("unmerged.")
-      text.append(Clock.wallSeconds())
+      text.append(Self.asideName)
+      text.append(Clock.wallSeconds(), digits: 10)
       text.append(".")
-      text.append(number)
+      text.append(number, digits: 2)
       let isKept = text.withCString { aside in
         // Whoever does this holds the lock of the directory.
         faccessat(directory, aside, F_OK, AT_SYMLINK_NOFOLLOW) != 0
           && renameat(directory, name.pointer, directory, aside) == 0
       }
-      if isKept { return }
+      if isKept { break }
     }
+    while let oldest = oldestAside() {
+      if unlinkat(directory, oldest.pointer, 0) != 0 { break }
+    }
+  }
+
+  /// The oldest of those that stay under another name, if they are too many.
+  private func oldestAside() -> CString? {
+    let room = FixedBuffer<UInt8>(capacity: 4096)
+    var oldest = Text(capacity: 256)
+    var count = 0
+    DirectoryEntry.forEach(in: directory, room.room()) { entry in
+      let name = CString.span(entry.name)
+      guard name.begins(with: Self.asideName.span) else { return }
+      count += 1
+      guard oldest.count == 0 || name.sorts(before: oldest.bytes) else { return }
+      oldest.clear()
+      oldest.append(bytes: name)
+    }
+    return count > Self.asideMax ? oldest.cString() : nil
   }
 }

@@ -96,9 +96,15 @@ public struct Retry: ~Copyable {
     guard file.descriptor >= 0 else { throw .failed(-file.descriptor) }
     if Self.hasReasons(file) {
       let base = Self.base(of: file.name, Self.claimedSuffix) ?? file.name.count
-      return try retry(file.descriptor, file.name, base: base, body)
+      var result = try retry(file.descriptor, file.name, base: base, body)
+      // Files of one name may have come one after the other.
+      while let unread = whole(of: file.name.extracting(0..<base), Self.unreadSuffix) {
+        guard try retry(-1, unread.span, base: base, body).isFileSent else { break }
+        result.isFileSent = true
+      }
+      return result
     }
-    let isUnread = Self.base(of: file.name, Self.unreadSuffix) != nil
+    let isUnread = Self.wholeBase(of: file.name, Self.unreadSuffix) != nil
     if let base = Self.reasonsBase(of: file.name) {
       let reasons = QueueFile(failed.number, file.name.extracting(0..<base), in: .failed)
       if let reasons, Self.hasReasons(reasons) { return try retry(reasons, body) }
@@ -131,7 +137,31 @@ public struct Retry: ~Copyable {
 
   /// How much of the name is that of the file with the reasons; nil: it is no whole file.
   static func reasonsBase(of name: Span<UInt8>) -> Int? {
-    base(of: name, unreadSuffix) ?? base(of: name, originalSuffix)
+    wholeBase(of: name, unreadSuffix) ?? wholeBase(of: name, originalSuffix)
+  }
+
+  /// The same for one of the suffixes, behind which a number may stand: `NAME.unread.2`.
+  private static func wholeBase(of name: Span<UInt8>, _ suffix: StaticString) -> Int? {
+    var end = name.count
+    while end > 0, name[end - 1] >= 0x30, name[end - 1] <= 0x39 { end -= 1 }
+    let isNumbered = end > 0 && end < name.count && name[end - 1] == 0x2E
+    return base(of: name.extracting(0..<(isNumbered ? end - 1 : name.count)), suffix)
+  }
+
+  /// The name of a whole file of this suffix that belongs to a file; nil: there is none. One whose name was cut is found by
+  /// its beginning.
+  private func whole(of base: Span<UInt8>, _ suffix: StaticString) -> CString? {
+    let room = FixedBuffer<UInt8>(capacity: 4096)
+    var found = Text(capacity: 256)
+    DirectoryEntry.forEach(in: failed.number, room.room()) { entry in
+      let name = CString.span(entry.name)
+      guard entry.mayBeFile, found.count == 0, let count = Self.wholeBase(of: name, suffix),
+        count == base.count || count < base.count && name.count == Int(NAME_MAX),
+        base.begins(with: name.extracting(0..<count))
+      else { return }
+      found.append(bytes: name)
+    }
+    return found.count > 0 ? found.cString() : nil
   }
 
   /// How much of a name stands before the suffix; nil: it ends otherwise.
@@ -167,7 +197,10 @@ public struct Retry: ~Copyable {
       guard flock(reasons, LOCK_EX | LOCK_NB) == 0 else { throw .busy }
       guard fstat(reasons, &information) == 0, information.st_nlink > 0 else { throw .gone }
     }
-    let unreadName = Self.name(base, Self.unreadSuffix)
+    let unreadName =
+      reasons < 0
+      ? CString(fullName)
+      : whole(of: base, Self.unreadSuffix) ?? Self.name(base, Self.unreadSuffix)
     let unread = openRegular(unreadName)
     defer { if unread >= 0 { close(unread) } }
 
@@ -186,11 +219,14 @@ public struct Retry: ~Copyable {
     }
     if unread >= 0 { try copy(unread, to: sent, &reading) }
 
+    sentName.clear()
     sentName.append(bytes: LaterName.source(of: base))
     sentName.append(".")
     sentName.append(hex: reading.hash.value)
     _ = try Self.drop(&sent, in: nil, as: sentName.bytes)
-    if unread >= 0 { unlinkat(failed.number, unreadName.pointer, 0) }
+    if unread >= 0, unlinkat(failed.number, unreadName.pointer, 0) != 0 {
+      throw .failed(clinux_errno())
+    }
     guard reasons >= 0 else { return reading.result }
 
     if reading.result.left > 0 {
@@ -201,11 +237,13 @@ public struct Retry: ~Copyable {
       throw .failed(clinux_errno())
     }
     if reading.result.left == 0 {
-      let original = Self.name(base, Self.originalSuffix)
       let isOver = faccessat(failed.number, CString(base).pointer, F_OK, AT_SYMLINK_NOFOLLOW) != 0
-      if isOver { unlinkat(failed.number, original.pointer, 0) }
+      while isOver, let original = whole(of: base, Self.originalSuffix),
+        unlinkat(failed.number, original.pointer, 0) == 0
+      {}
     }
-    fsync(failed.number)
+    // If this fails and the power does, too, the renamed file is back, and is sent once more.
+    _ = Descriptor.syncDirectory(failed.number)
     return reading.result
   }
 
@@ -275,10 +313,12 @@ public struct Retry: ~Copyable {
     _ left: borrowing DropBox, to name: consuming CString
   ) throws(Problem) {
     var error: Int32 = 0
-    let flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK
+    let flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK
     guard let file = Descriptor(failed.number, name.pointer, flags, error: &error) else {
       throw .failed(error)
     }
+    // The agent does not take what is half written for torn.
+    guard LineEnd.mend(file.number) != nil, flock(file.number, LOCK_EX) == 0 else { throw .busy }
     var offset: Int64 = 0
     while true {
       let count = left.read(input.room(), at: offset)

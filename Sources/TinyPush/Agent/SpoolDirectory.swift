@@ -279,7 +279,7 @@ public struct SpoolDirectory: ~Copyable {
 
   /// Takes the settled file out of the spool, unless it is another one by now or somebody writes to it. Where it may wait
   /// under another name, too, that is said, so that it is looked for.
-  mutating func remove(_ courier: inout Courier, limit: Int) -> Removal {
+  mutating func remove(_ courier: inout Courier, _ limits: FailedLimits) -> Removal {
     let identity = courier.settledIdentity
     let content = courier.settledContent
     let isSetAside = courier.isSettledSetAside
@@ -300,7 +300,7 @@ public struct SpoolDirectory: ~Copyable {
           Int64(information.st_size) == identity.size,
           clinux_modify_time_ns(&information) <= identity.changeTimeNs
         else { return .replaced }
-        return failed.moveOriginal(path, from: new.number, limit: limit) ? .removed : .failed
+        return failed.moveOriginal(path, from: new.number, limits) ? .removed : .failed
       }
       guard FileIdentity(&information) == identity, content.bytes == identity.size else {
         return leaving.remove(
@@ -313,14 +313,14 @@ public struct SpoolDirectory: ~Copyable {
     }
   }
 
-  /// Appends the failure to the file of its name in `failed/`. When that makes one file more than `limit`, the oldest go.
-  mutating func record(_ courier: inout Courier, limit: Int) -> Bool {
+  /// Appends the failure to the file of its name in `failed/`. When that is more than `limits` says, the oldest go.
+  mutating func record(_ courier: inout Courier, _ limits: FailedLimits) -> Bool {
     if courier.isPostponing {
       return later.write(courier.failure.bytes, as: CString(courier.laterFileName()))
     }
     let source = courier.failureMovesFile ? new.number : nil
     return courier.failureName().withCPath { path in
-      return failed.append(courier.failure.bytes, to: path, moving: source, limit: limit)
+      return failed.append(courier.failure.bytes, to: path, moving: source, limits)
     }
   }
 

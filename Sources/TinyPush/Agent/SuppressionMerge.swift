@@ -32,8 +32,9 @@ public struct SuppressionMerge: ~Copyable {
   /// Whether those that were known have been read.
   private var hasOthers = false
   private var hasNewOthers = false
-  /// Tokens of other sizes for which there was no room.
-  public private(set) var othersLeft = 0
+  private var wereOthersFull = false
+  /// By these changes the room for tokens of other sizes is used up.
+  public var areOthersFilled: Bool { others.isFull && !wereOthersFull }
   /// The errno of what went wrong; 0: nothing.
   public private(set) var error: Int32 = 0
   private var isListDamaged = false
@@ -70,7 +71,7 @@ public struct SuppressionMerge: ~Copyable {
   ) -> Outcome {
     readOthers()
     let (isKept, isNew) = others.insert(token, time: time, reason: reason)
-    if isKept { hasNewOthers = true } else { othersLeft += 1 }
+    if isKept { hasNewOthers = true }
     return isNew ? .new : .known
   }
 
@@ -115,7 +116,8 @@ public struct SuppressionMerge: ~Copyable {
   /// Merges all of it. `body` is told what came of each change, in the order of the tokens.
   ///
   /// - Parameter isWhole: whether the list itself is made anew, and not only what has changed lately where that will do.
-  /// - Returns: whether it is on disk; if not, nothing has changed, and ``error`` says why.
+  /// - Returns: whether it is on disk; if not, ``error`` says why, and what was known before may hold or the changes may: they
+  ///   are to be merged again.
   @inline(never)
   public mutating func finish(
     isWhole: Bool, _ body: (SuppressionRecord, Outcome) -> Void
@@ -171,10 +173,14 @@ public struct SuppressionMerge: ~Copyable {
       write(SuppressionDirectory.listName, recent, list, body)
     else { return false }
     total += others.suppressed
-    // All of it is in the list by now.
-    unlinkat(directory, SuppressionDirectory.recentName.cString, 0)
-    fsync(directory)
-    return true
+    // All of it is in the list by now. What is forgotten must not come back with it.
+    if unlinkat(directory, SuppressionDirectory.recentName.cString, 0) != 0,
+      clinux_errno() != ENOENT
+    {
+      error = clinux_errno()
+    }
+    if error == 0 { error = Descriptor.syncDirectory(directory) }
+    return error == 0
   }
 
   @inline(never)
@@ -188,6 +194,7 @@ public struct SuppressionMerge: ~Copyable {
     while list.nextRecord() != nil {}
     list.readOthers { token, reason, time in _ = others.insert(token, time: time, reason: reason) }
     if list.isDamaged { isListDamaged = true }
+    wereOthersFull = others.isFull
   }
 
   @inline(never)
@@ -228,8 +235,8 @@ public struct SuppressionMerge: ~Copyable {
       unlinkat(directory, draft.cString, 0)
       return false
     }
-    fsync(directory)
-    return true
+    error = Descriptor.syncDirectory(directory)
+    return error == 0
   }
 
   /// What is damaged stays, for whoever wants to look at it.

@@ -135,6 +135,8 @@ public struct Courier: ~Copyable {
   var later = Backlog()
   var isLaterScanWanted = true
   var isLaterChanged = false
+  /// An agent before this one may have ended before it synced what it put there.
+  var isLaterUnsynced = true
   /// UNIX seconds at which the next one is due.
   var nextDue: Int64?
   /// When to look there again for what could not be moved to `new/`.
@@ -311,7 +313,11 @@ public struct Courier: ~Copyable {
   private mutating func settlement(isPatient: Bool) -> Step? {
     if pending != nil { return .record }
     if counters.settled > 0 { suppression.trustGateway() }
-    if suppression.mustBeKept(isPatient: isPatient) { return .keepLearned }
+    if suppression.mustBeKept(isPatient: isPatient) {
+      // Once a token is on the list, its notification counts as suppressed: the record of its refusal is on disk before. To
+      // sync the list would put the record's name there, and not what it says.
+      return isRecordUnsynced ? .sync : .keepLearned
+    }
     // What replaces others outlives a power cut before they go.
     if cancelKey != nil { return isRecordUnsynced ? .sync : .cancel }
     while settledClaims > 0, claims[claims.first].isKept { removed(.kept) }

@@ -278,11 +278,14 @@ extension Courier {
   }
 
   /// Whether what was recorded is safe. If it is not, the system may have forgotten some of it, and tells only once: each
-  /// file under way that had a failure stays, and is delivered again.
+  /// file under way that had a failure stays, and is delivered again; and what the gateway refuses in it is recorded again.
   public mutating func synced(_ isSynced: Bool) {
     isRecordUnsynced = false
+    isLaterUnsynced = false
     claims.synced(isSynced)
-    if !isSynced { cancelKey = nil }
+    guard !isSynced else { return }
+    cancelKey = nil
+    suppression.forgetVerdicts()
   }
 
   public mutating func removed(_ removal: Removal) {

@@ -87,6 +87,8 @@ extension Courier {
       noteDue()
     }
     guard isReleaseDue else { return nil }
+    // A power cut must not leave it torn in `new/`, where it would be refused.
+    guard !isRecordUnsynced, !isLaterUnsynced else { return .sync }
     later.putInOrder()
     return .release
   }

@@ -67,6 +67,12 @@ public struct LaterName {
     text.append(bytes: name.extracting(hash))
   }
 
+  /// Where in the name of a file in `later/` that of the file stands which held the notification; nil where the latter was
+  /// too long to be kept whole.
+  package static func sourceRange(in later: Span<UInt8>) -> Range<Int>? {
+    later.count > headBytes && later.count < nameBytesMax ? headBytes..<later.count : nil
+  }
+
   /// Of a file in `new/`, the name under which it came: what was released bears that of the file that held it. Where two are
   /// the same, which of them came later is not known.
   @_lifetime(copy name)

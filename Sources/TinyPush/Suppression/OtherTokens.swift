@@ -1,8 +1,10 @@
 /// Tokens of other sizes than 32 bytes, which the feedback service may tell: nothing can be sent to them today, and they are
 /// kept as they came.
 struct OtherTokens: ~Copyable {
-  /// Far more than there are; what is beyond stays where it was received.
+  /// Far more than there are; what is beyond is left out.
   static let bytesMax = 1 << 20
+  /// `tokenLength` says no more.
+  private static let tokenBytesMax = 65_535
   private static let slots = 65_536
   private static let tokensMax = slots / 2
   /// `time:4 | reason:1 | 0:1 | tokenLength:2`, then the token.
@@ -41,8 +43,8 @@ struct OtherTokens: ~Copyable {
       if isLater { set(time, reason, at: start) }
       return (true, isLater && known.reason == .registered && reason != .registered)
     }
+    guard !isFull, token.count <= Self.tokenBytesMax else { return (false, false) }
     let end = byteCount + Self.headByteCount + token.count
-    guard count < Self.tokensMax, end <= Self.bytesMax else { return (false, false) }
     table[slot] = UInt32(byteCount + 1)
     set(time, reason, at: byteCount)
     bytes[byteCount + 5] = 0
@@ -52,6 +54,11 @@ struct OtherTokens: ~Copyable {
     byteCount = end
     count += 1
     return (true, reason != .registered)
+  }
+
+  /// No more are kept. Once it is, it stays so, however short the next token is: so that can be said once.
+  var isFull: Bool {
+    count >= Self.tokensMax || byteCount + Self.headByteCount + Self.tokenBytesMax > Self.bytesMax
   }
 
   /// What stands at `place`, which is moved on; nil at the end.

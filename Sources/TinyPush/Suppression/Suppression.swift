@@ -69,6 +69,10 @@ struct Suppression: ~Copyable {
       isGatewayRight: isGatewayRight)
   }
 
+  /// The records of refusals may be lost. The tokens are not suppressed until the gateway has refused them again: a
+  /// notification to a suppressed token leaves without a record.
+  mutating func forgetVerdicts() { learned.forgetVerdicts(isGatewayRight: isGatewayRight) }
+
   /// What is on disk has been made anew.
   mutating func replace(list: UnsafeRawBufferPointer, recent: UnsafeRawBufferPointer) {
     self.list = SuppressionList(list)
@@ -141,10 +145,20 @@ public struct Learned: ~Copyable {
   mutating func kept(_ isKept: Bool, isGatewayRight: Bool) {
     isNew = false
     isUrgent = false
-    guard isKept else { return }
+    if isKept { remove { Self.mayKeep($0, isGatewayRight: isGatewayRight) } }
+  }
+
+  /// Forgets what the gateway has called invalid.
+  mutating func forgetVerdicts(isGatewayRight: Bool) {
+    isNew = false
+    isUrgent = false
+    remove { $0.reason == .invalidToken }
+    retry(isGatewayRight: isGatewayRight)
+  }
+
+  private mutating func remove(_ isRemoved: (SuppressionRecord) -> Bool) {
     var left = 0
-    for index in 0..<count
-    where !Self.mayKeep(records[index], isGatewayRight: isGatewayRight) {
+    for index in 0..<count where !isRemoved(records[index]) {
       records[left] = records[index]
       left += 1
     }

@@ -1,0 +1,180 @@
+import Foundation
+import Testing
+
+/// What is kept in `failed/`: nothing is written over, nothing is torn, and it is bounded.
+@Suite struct FailedTests {
+  private static let wrong = "{\"token\":\"12\"}\n"
+
+  private func size(of name: String, in box: Box) throws -> Int {
+    try FileManager.default.attributesOfItem(atPath: "\(box.spool)/failed/\(name)")[.size] as! Int
+  }
+
+  private func bytes(in box: Box) throws -> Int {
+    try box.names(in: "failed").reduce(0) { try $0 + size(of: $1, in: box) }
+  }
+
+  /// Has an agent with no rights but its own deliver what is there.
+  private func deliverHumbly(_ box: Box, _ gateway: Gateway) throws {
+    let agent = try box.humbleAgent(gateway, ["settle=300ms"])
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    #expect(try agent.terminate() == 0)
+    try FileManager.default.removeItem(atPath: box.path + "/client.key")
+  }
+
+  @Test func `files of one name that cannot be read are all kept, listed and sent again`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.giveAway()
+    let gateway = try Gateway(in: box)
+    let name = String(repeating: "n", count: 255)
+    for number in 1...3 {
+      for name in ["a", name] {
+        try box.drop(line(number, "number \(number)"), as: name)
+        chmod("\(box.spool)/new/\(name)", 0)
+      }
+      try deliverHumbly(box, gateway)
+    }
+    let wholes = ["a.unread", "a.unread.2", "a.unread.3"]
+    let cut = name.prefix(248) + ".unread"
+    let cuts = [name.prefix(246) + ".unread.2", name.prefix(246) + ".unread.3"]
+    #expect(
+      box.names(in: "failed").sorted()
+        == (["a", name, String(cut)] + wholes + cuts.map { String($0) }).sorted())
+    for (index, name) in wholes.enumerated() {
+      chmod("\(box.spool)/failed/\(name)", 0o644)
+      #expect(box.text("spool/failed/" + name) == line(index + 1, "number \(index + 1)"))
+    }
+    let list = try box.tinypush("queue", "list", "--failed", "--json", "-o", "spool=" + box.spool)
+    let states = try objects(list.output).filter { wholes.contains($0["name"] as! String) }
+    #expect(states.map { $0["state"] as? String } == ["whole", "whole", "whole"], "\(list.output)")
+    let again = try box.tinypush("queue", "retry", "a", "-o", "spool=" + box.spool)
+    #expect(again.status == 0, "\(again.errors)\(again.output)")
+    #expect(box.names(in: "new").count == 3)
+    #expect(!box.names(in: "failed").contains { $0.hasPrefix("a") })
+    _ = try box.deliver(gateway)
+    try #expect(gateway.alerts(in: box).sorted() == (1...3).map { "number \($0)" })
+  }
+
+  @Test func `files of one name that are not shown whole are all kept`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    for number in 1...3 {
+      let text = String(repeating: Self.wrong, count: 1001) + line(number, "number \(number)")
+      try box.drop(text, as: "many")
+      #expect(try box.deliver(gateway).status == 65)
+    }
+    #expect(
+      box.names(in: "failed") == ["many", "many.original", "many.original.2", "many.original.3"])
+    for (number, end) in [(1, ""), (2, ".2"), (3, ".3")] {
+      #expect(box.text("spool/failed/many.original" + end).contains("number \(number)"))
+    }
+  }
+
+  @Test func `what is no file makes room, whatever made room before`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    for number in 1...3 {
+      let name = "\(box.spool)/failed/name"
+      try? FileManager.default.removeItem(atPath: name)
+      mkdir(name, 0o755)
+      try writeFile("\(number)", to: name + "/inside")
+      try box.drop(Self.wrong, as: "name")
+      #expect(try box.deliver(gateway).status == 65)
+    }
+    for (number, end) in [(1, ""), (2, ".2"), (3, ".3")] {
+      #expect(box.text("spool/failed/name.other\(end)/inside") == "\(number)")
+    }
+  }
+
+  @Test(arguments: [
+    "half": #"{"reason":"half"#, "whole": #"{"reason":"whole","file":"a"}"#,
+    "NULs": String(repeating: "\0", count: 3000),
+  ])
+  func `a line that a power cut tore does not spoil the next one`(kind: String, torn: String) throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let kept = #"{"reason":"kept","file":"a"}"#
+    try box.write(kept + "\n" + torn, to: "spool/failed/a")
+    try box.drop(Self.wrong, as: "a")
+    let gateway = try Gateway(in: box)
+    #expect(try box.deliver(gateway).status == 65)
+    #expect(!box.text("spool/failed/a").contains("\0"))
+    let reasons = try box.failures("a").compactMap { $0["reason"] as? String }
+    #expect(reasons.first == "kept")
+    #expect(reasons.count == (kind == "whole" ? 3 : 2), "\(reasons)")
+  }
+
+  @Test func `failed/ is bounded in bytes, and the oldest go first`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=300ms", "failed-size=64K"])
+    let text = #"{"token":"12","payload":{"x":"\#(String(repeating: "x", count: 1000))"}}"#
+    for number in 1...100 {
+      try box.drop(text, as: "\(1000 + number)")
+      try wait(for: "\(number) to be refused") { box.names(in: "new").isEmpty }
+      #expect(try bytes(in: box) <= 65_536)
+    }
+    #expect(try agent.terminate() == 0)
+    let names = box.names(in: "failed")
+    #expect(names == (0..<names.count).map { "\(1101 - names.count + $0)" })
+    #expect(try bytes(in: box) > 50_000)
+  }
+
+  @Test func `one file that is refused again and again is bounded, too`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=300ms", "failed-size=64K"])
+    let text = (1...20).map { _ in
+      #"{"token":"12","payload":{"x":"\#(String(repeating: "x", count: 1000))"}}"# + "\n"
+    }
+    for _ in 1...10 {
+      try box.drop(text.joined(), as: "same")
+      try wait(for: "the file to be refused") { box.names(in: "new").isEmpty }
+    }
+    #expect(try agent.terminate() == 0)
+    #expect(try (40_000...65_536).contains(bytes(in: box)))
+    #expect(box.names(in: "failed").count > 1)
+    for name in box.names(in: "failed") { #expect(try box.failures(name).count > 0) }
+  }
+
+  @Test func `the newest record stays, even if it is larger than all may be`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let large = String(repeating: "{\"token\":\"12\", \"x\":\"\(token(1))\"}\n", count: 1500)
+    try box.drop(Self.wrong, as: "before")
+    try box.drop(large, as: "large")
+    #expect(try box.deliver(gateway, ["failed-size=64K"]).status == 65)
+    #expect(box.text("spool/failed/large.original") == large)
+    #expect(box.names(in: "failed").contains("large"))
+    #expect(!box.names(in: "failed").contains("before"))
+    try box.drop(Self.wrong, as: "next")
+    #expect(try box.deliver(gateway, ["failed-size=64K"]).status == 65)
+    #expect(box.names(in: "failed").contains("next"))
+    #expect(!box.names(in: "failed").contains("large.original"))
+  }
+
+  @Test(arguments: ["": "empty", "\0\0\0\0\n": "NULs", #"{"token":"00"#: "half"])
+  func `what a power cut tore in later/ is not refused where its source is still in new/`(
+    torn: String, kind: String
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let name = "1700000000.0000000000000000.00112233445566aa.alarm"
+    try box.write(torn, to: "spool/later/" + name)
+    try box.drop(line(1, "alarm"), as: "alarm")
+    #expect(try box.deliver(gateway).status == 0)
+    try #expect(gateway.alerts(in: box) == ["alarm"])
+    for directory in ["new", "later", "failed"] { #expect(box.names(in: directory) == []) }
+    // Where its source is gone, somebody should know.
+    try box.write(torn, to: "spool/later/" + name)
+    #expect(try box.deliver(gateway, ["settle=100ms"], within: 120).status == 65)
+    #expect(box.names(in: "failed").count == 1)
+  }
+}

@@ -1,0 +1,63 @@
+import Testing
+
+@testable import Simulation
+@testable import TinyPush
+
+/// The steps of a world, as they come.
+private final class Steps {
+  private(set) var words: [Word] = []
+
+  init(of world: World) {
+    world.beforeStep = { [unowned self] in words.append($0) }
+  }
+
+  func first(_ word: Word) -> Int { words.firstIndex(of: word) ?? .max }
+}
+
+@Test func `the record of a refusal is synced before the suppression list is`() {
+  let world = World(once: true)
+  let steps = Steps(of: world)
+  world.verdict = { $0.number == 2 ? .refuse(.invalidToken) : .accept }
+  world.put("a", 1, tells: false)
+  world.put("b", 2, tells: false)
+  world.runToEnd()
+  #expect(steps.first(.record) < steps.first(.sync))
+  #expect(steps.first(.sync) < steps.first(.keepLearned))
+  #expect(steps.first(.keepLearned) < .max)
+  #expect(world.recorded == [2])
+}
+
+@Test func `a token whose refusal may be lost is refused once more`() {
+  let world = World()
+  world.verdict = { $0.number == 2 ? .refuse(.invalidToken) : .accept }
+  world.disk.canSync = false
+  world.put("a", 1, tells: false)
+  world.put("b", 2, tells: false)
+  world.run(.seconds(20))
+  #expect(world.waiting == ["b"])
+  #expect(world.recorded == [2])
+  world.disk.canSync = true
+  world.run(.seconds(60))
+  #expect(world.waiting == [])
+  #expect(world.recorded == [2, 2])
+  #expect(world.courier.counters.suppressed == 0)
+  world.put("c", 2)
+  world.run(.seconds(20))
+  #expect(world.courier.counters.suppressed == 1)
+}
+
+@Test(arguments: [false, true])
+func `what waited for its time is synced before it goes to new/`(isRestarted: Bool) {
+  let world = World()
+  let steps = Steps(of: world)
+  let notBefore = #", "not-before": 1700000100"#
+  world.put("a", text: World.notification(1, with: notBefore), numbers: [1])
+  world.run(.seconds(50))
+  #expect(world.later.count == 1)
+  if isRestarted { world.restart() }
+  let before = steps.words.count { $0 == .sync }
+  world.run(.seconds(100))
+  #expect(world.accepted == [1])
+  #expect(steps.words.count { $0 == .sync } == before + (isRestarted ? 1 : 0))
+  #expect(world.takeViolations() == [])
+}

@@ -232,12 +232,17 @@ struct FailedDirectory: ~Copyable {
         clinux_is_regular(&information) != 0
       else { return }
       files += 1
-      bytes += Int64(information.st_size)
+      bytes += Self.bytes(&information)
       guard information.st_ino != spared.0, information.st_ino != spared.1 else { return }
       oldest.insert(
-        entry.name, time: Self.age(&information), size: Int64(information.st_size))
+        entry.name, time: Self.age(&information), size: Self.bytes(&information))
     }
     return files
+  }
+
+  /// The room that a file takes: of one with holes in it no more than what is on disk.
+  private static func bytes(_ information: inout stat) -> Int64 {
+    min(Int64(information.st_size), 512 * Int64(information.st_blocks))
   }
 
   /// What tells older from newer. What was written before the clock was set may be the newest of all, and counts so.

@@ -127,9 +127,15 @@ struct LeavingDirectory: ~Copyable {
     let hidden = Self.leavingName(
       CString.span(path), identity, content, endsWithinText: endsWithinText)
     guard renameat(new, path, leaving, hidden.pointer) == 0 else {
-      return clinux_errno() == ENOENT ? .moved : .failed
+      switch clinux_errno() {
+      case ENOENT: return .moved
+      // On a file system of its own new/ has no way out.
+      case EXDEV: return end(file, path, new, isHere: false, &before, identity, content, room)
+      default: return .failed
+      }
     }
-    let removal = end(file, hidden, leaving, &before, identity, content, room)
+    let removal = end(
+      file, hidden.pointer, leaving, isHere: true, &before, identity, content, room)
     switch removal {
     case .removed, .moved: break
     case .kept, .replaced, .grown, .beingWritten, .failed: putBack(hidden, to: new)
@@ -137,18 +143,22 @@ struct LeavingDirectory: ~Copyable {
     return removal
   }
 
-  /// Removes a file that has just been renamed here, if nobody has it open for writing and nobody has written on.
+  /// Removes a file that has just been renamed to this directory, if nobody has it open for writing and nobody has written
+  /// on.
   ///
-  /// - Parameter before: the file behind the descriptor, before it was renamed.
+  /// - Parameters:
+  ///   - isHere: whether the directory is this one.
+  ///   - before: the file behind the descriptor, before it was renamed.
   private func end(
-    _ file: Int32, _ hidden: borrowing CString, _ leaving: Int32, _ before: inout stat,
+    _ file: Int32, _ name: UnsafePointer<CChar>, _ directory: Int32, isHere: Bool,
+    _ before: inout stat,
     _ identity: FileIdentity, _ content: FileContent, _ room: UnsafeMutableBufferPointer<UInt8>
   ) -> Removal {
     // Nobody finds the file any more: who has it open now is all that matters.
     let writer = file >= 0 ? Writer(holding: file) : .unknown
     if case .somebody = writer { return .beingWritten }
     var after = stat()
-    guard fstatat(leaving, hidden.pointer, &after, AT_SYMLINK_NOFOLLOW) == 0 else { return .failed }
+    guard fstatat(directory, name, &after, AT_SYMLINK_NOFOLLOW) == 0 else { return .failed }
     // Another file may have taken the name before it was renamed.
     guard UInt64(after.st_ino) == identity.inode else { return .replaced }
     // The renaming changes the file's change time, and nothing else.
@@ -162,9 +172,9 @@ struct LeavingDirectory: ~Copyable {
     case .other: return .replaced
     case .same: break
     }
-    // Where this user may not ask for writers, the file stays here for some time.
-    if case .unknown = writer { return .removed }
-    guard unlinkat(leaving, hidden.pointer, 0) == 0 else { return .failed }
+    // Where this user may not ask for writers, the file stays in leaving/ for some time.
+    if case .unknown = writer, isHere { return .removed }
+    guard unlinkat(directory, name, 0) == 0 else { return .failed }
     return after.st_nlink > 1 ? .moved : .removed
   }
 

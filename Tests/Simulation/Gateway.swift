@@ -169,7 +169,7 @@ final class Gateway {
   }
 
   private func refuse(_ frame: WireFrame, _ status: Status, _ connection: Connection) {
-    guard let identifier = frame.identifier else { return vanish(connection) }
+    guard let identifier = frame.identifierBeforeToken else { return vanish(connection) }
     answer(connection, [UInt8](ErrorResponse(status: status, identifier: identifier).bytes.span))
   }
 

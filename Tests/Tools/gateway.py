@@ -9,7 +9,8 @@ as delivered; N.refused, the frame that an error response named; N.discarded, wh
 JSON line for each thing that happened.
 
 Without a script every sound notification is accepted. A token of a wrong size, the barrier, is answered with status
-5; a token of 32 zero bytes, or one that --reject names without a status, with 8; other faults by their status.
+5; a token of 32 zero bytes, or one that --reject names without a status, with 8; other faults by their status. The
+answer names the notification only if its identifier stands before its token: some gateways read no further.
 """
 import struct
 import time
@@ -120,7 +121,7 @@ class Conversation:
         self.gateway.note(self.number, "answer", status=status, identifier=notification.identifier,
                           accepted=self.accepted)
         if notification.command != 0 and not (self.given.wordless and self.scripted):  # the simple format has no identifier: the close says it all
-            identifier = notification.identifier or 0
+            identifier = notification.identifier_before_token or 0
             if self.given.answer_identifier is not None and self.scripted:
                 identifier = self.given.answer_identifier
             if self.given.answer_status is not None and self.scripted:

@@ -116,6 +116,12 @@ extension Agent {
     text.append(" expired, ")
     text.append(counters.suppressed)
     text.append(" suppressed")
+    if counters.settledByTime > 0 {
+      text.append("; nothing proves that ")
+      text.append(counters.settledByTime)
+      text.append(
+        " of those delivered arrived, but the gateway acknowledged and did not refuse them")
+    }
     if status == .tryLater { text.append("; the rest stays in the spool: try again later") }
     log.write(.info, text)
   }

@@ -84,6 +84,8 @@ class Conversation:
                 return True
             self.keep("accepted", notification.raw)
             self.accepted += 1
+            if self.given.no_error and self.scripted:
+                self.gateway.send(self.stream, struct.pack(">BBI", 8, 0, notification.identifier_before_token or 0))
             if self.scripted and self.accepted == self.given.shutdown_after:
                 self.answer(SHUTDOWN, notification, rest)
                 return True
@@ -157,6 +159,7 @@ def arguments():
     script = parser.add_argument_group("script")
     script.add_argument("--reject", action="append", default=[], metavar="TOKENHEX[=STATUS]")
     script.add_argument("--close-after", type=int, metavar="N", help="closes without a word after N accepted")
+    script.add_argument("--no-error", action="store_true", help="answers what it accepts with status 0, and goes on")
     script.add_argument("--last-words", metavar="HEX", help="sends these bytes before it closes so")
     script.add_argument("--last-words-times", type=int, default=1, metavar="N", help="as often")
     script.add_argument("--shutdown-after", type=int, metavar="N", help="status 10, naming the Nth accepted")

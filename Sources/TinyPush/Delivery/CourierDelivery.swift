@@ -265,8 +265,7 @@ extension Courier {
     let wasBarrier = barrierID != nil
     // One that went alone shows that it is the barrier after all.
     if wasBarrier, ending == .died || ending == .silent, sent.isEmpty { isBarrierSound = false }
-    let isBarrierVain =
-      wasBarrier && (ending == .died && !isBarrierSound || ending == .silent)
+    let isBarrierVain = wasBarrier && ending == .died && !isBarrierSound
     interruptReading()
     var uncertain = 0
     if ending == .silent {
@@ -307,10 +306,15 @@ extension Courier {
     lastWrittenID = 0
     wireEnd = 0
     acknowledgedEnd = 0
-    if isBarrierVain { vainBarriers += 1 }
-    if silent > 0, ending == .silent { vainBarriers = Self.vainBarriersBeforeTrial }
+    if ending == .silent {
+      // Where the barrier that went alone got no answer, no other will.
+      vainBarriers =
+        silent > 0 ? min(vainBarriers, Self.vainBarriersBeforeTrial) : Self.vainBarriersMax
+    } else if isBarrierVain {
+      vainBarriers += 1
+    }
     barrierID = nil
-    if ending != .silent, vainBarriers >= Self.vainBarriersMax { uncertain += sendSilentAgain() }
+    if wasBarrier, ending == .died { uncertain += sendSilentAgain() }
     return uncertain
   }
 

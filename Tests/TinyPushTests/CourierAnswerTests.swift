@@ -296,6 +296,19 @@ func `while nothing answers, connecting is tried ever more rarely, and once it d
   #expect(world.waiting == [])
 }
 
+@Test func `when what kept it from connecting is over, it connects at once`() {
+  let world = World()
+  var isSet = false
+  world.canDial = { _ in isSet }
+  world.put("a", 1)
+  world.run(.seconds(2000))
+  #expect(world.accepted.isEmpty)
+  isSet = true
+  world.courier.dialAtOnce()
+  world.run(.seconds(1))
+  #expect(world.accepted == [1])
+}
+
 @Test func `a gateway that accepts connections and closes them is not hammered`() {
   let world = World()
   world.cutAfterBytes = { _ in 0 }

@@ -137,7 +137,8 @@ import Testing
   #expect(world.courier.counters.settledByProof == 200)
 }
 
-@Test func `a gateway that closes at barriers without a word is sent four, and then time settles`() {
+@Test func `a gateway that closes at barriers without a word is sent four, and then time settles`()
+{
   let world = World(once: true)
   world.barrierVerdict = .vanish
   world.put("a", 1)

@@ -68,8 +68,8 @@ demo: $(call programs,$(HOST)) ## send notifications to a sandbox on this machin
 .PHONY: test
 test: lint ## build everything, run all tests and lint
 	@board/need $(TEST_NEEDS)
-	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target $(call programs,$(TESTED)) build/promtool \
-	  build/$(HOST)/shim build/debian13-$(HOST)/shim tests
+	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target $(call programs,$(TESTED)) \
+	  build/armhf/fuzzboard build/promtool build/$(HOST)/shim build/debian13-$(HOST)/shim tests
 	@Tests/Fuzz/fuzz 20 certificates
 	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 2700 $(SWIFT) test --skip-build --disable-xctest
 
@@ -115,7 +115,9 @@ breakages: deps ## break the code in several places, and see the simulator find 
 	@Tests/Simulation/breakages
 
 .PHONY: fuzz
-fuzz: deps ## look for bytes that break the parsers, with libFuzzer (SECONDS=60 for each property)
+fuzz: deps build/armhf/fuzzboard ## look for bytes that break the parsers, on armhf too (SECONDS=60 for each property)
+	@board/need qemu-user-static
+	@Tests/Fuzz/board $(or $(SECONDS),60)00
 	@Tests/Fuzz/fuzz $(or $(SECONDS),60)
 
 .PHONY: clean
@@ -168,6 +170,8 @@ $(BUILDS:%=build/%/tinypush-sandbox): build/%/tinypush-sandbox: always | build/%
 build/%/passes: always | deps
 	$(embedded)
 build/%/judge: always | deps
+	$(embedded)
+build/%/fuzzboard: always | build/%/tinypush
 	$(embedded)
 $(filter-out build/static-%,$(FOREIGN:%=build/%/tinypush)): build/%/tinypush: | build/%/root
 

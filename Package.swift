@@ -45,7 +45,10 @@ let package = Package(
     .executableTarget(name: "judge", dependencies: ["TinyPush", "CLinux"], path: "Tests/Judge"),
     .target(
       name: "Fuzz", dependencies: ["TinyPush"], path: "Tests/Fuzz",
-      exclude: ["Entry.swift", "certificates.c", "corpus", "dictionary", "fuzz"],
+      exclude: ["Entry.swift", "board", "certificates.c", "corpus", "dictionary", "fuzz"],
+      swiftSettings: lifetimes),
+    .executableTarget(
+      name: "fuzzboard", dependencies: ["TinyPush", "Fuzz", "CLinux"], path: "Tests/FuzzBoard",
       swiftSettings: lifetimes),
     .testTarget(
       name: "TinyPushTests", dependencies: ["TinyPush", "Simulation", "Fuzz"],

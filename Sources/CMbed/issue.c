@@ -5,10 +5,13 @@
 #include <mbedtls/ecp.h>
 #include <mbedtls/oid.h>
 #include <mbedtls/platform_util.h>
+#include <mbedtls/rsa.h>
 #include <stdio.h>
 #include <string.h>
 
-#define KEY_PEM_MAX 1024
+#define KEY_PEM_MAX 4096
+#define RSA_BITS 2048
+#define RSA_EXPONENT 65537
 #define CERTIFICATE_PEM_MAX 8192
 #define HOST_MAX 255
 
@@ -44,7 +47,12 @@ static int read_issuer(work *work, const cmbed_issue_options *options, char *tex
   return CMBED_OK;
 }
 
-static int make_key(mbedtls_pk_context *key) {
+static int make_key(mbedtls_pk_context *key, int rsa) {
+  if (rsa) {
+    int failure = mbedtls_pk_setup(key, mbedtls_pk_info_from_type(MBEDTLS_PK_RSA));
+    if (failure != 0) return failure;
+    return mbedtls_rsa_gen_key(mbedtls_pk_rsa(*key), cmbed_random, NULL, RSA_BITS, RSA_EXPONENT);
+  }
   int error = mbedtls_pk_setup(key, mbedtls_pk_info_from_type(MBEDTLS_PK_ECKEY));
   if (error != 0) return error;
   return mbedtls_ecp_gen_key(MBEDTLS_ECP_DP_SECP256R1, mbedtls_pk_ec(*key), cmbed_random, NULL);
@@ -174,9 +182,10 @@ static int fill(work *work, const cmbed_issue_options *options) {
   mbedtls_x509write_crt_set_subject_key(writer, &work->key);
   mbedtls_x509write_crt_set_issuer_key(writer, options->issuer == NULL ? &work->key : &work->issuer_key);
   unsigned usage = MBEDTLS_X509_KU_DIGITAL_SIGNATURE;
+  if (options->rsa) usage |= MBEDTLS_X509_KU_KEY_ENCIPHERMENT;
   if (options->authority) usage = MBEDTLS_X509_KU_KEY_CERT_SIGN | MBEDTLS_X509_KU_CRL_SIGN;
   int error;
-  if ((error = make_key(&work->key)) != 0) return error;
+  if ((error = make_key(&work->key, options->rsa)) != 0) return error;
   if ((error = set_names(work, options)) != 0) return error;
   if ((error = set_serial(writer)) != 0) return error;
   if ((error = set_validity(writer, options)) != 0) return error;

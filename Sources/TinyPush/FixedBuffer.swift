@@ -99,7 +99,7 @@ extension Span<UInt8> {
   }
 
   /// Whether the first of these are those of `other`.
-  func begins(with other: Span<UInt8>) -> Bool {
+  public func begins(with other: Span<UInt8>) -> Bool {
     count >= other.count && extracting(0..<other.count).equals(other)
   }
 

@@ -62,7 +62,7 @@ public final class Sandbox {
     let home = try Home(options.directory)
     let gateway = try Listener(port: port, option: "--port")
     let feedback = try Listener(port: feedbackPort, option: "--feedback-port")
-    _ = try Credentials(in: home, now: clock.unixSeconds)
+    _ = try Credentials(in: home, now: clock.unixSeconds, isRSA: options.isRSA)
     try ConfigFile(home: home, port: gateway.port, feedbackPort: feedback.port).keep()
     server = try Server(home)
     let journal = Journal(isJSON: options.isJSON, isQuiet: options.isQuiet)

@@ -18,6 +18,8 @@ public struct SandboxOptions: ~Copyable {
   public var invalidTokens = TokenList()
   /// Whether every other token is taken for that of a device that is there.
   public var isAnyToken = false
+  /// Whether the certificates must have RSA keys, for clients that take no others.
+  public var isRSA = false
   /// What is to go wrong.
   public var faults = Faults()
   /// What the faults by chance depend on; nil: any number.

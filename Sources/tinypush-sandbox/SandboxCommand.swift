@@ -22,6 +22,8 @@ enum SandboxCommand {
       --invalid TOKEN       refuse this device token with status 8, as is done with 64
                             zeros; may be given up to 64 times
       --any-token           take every other token for that of a device that is there
+      --rsa                 make certificates with RSA keys, for clients that take no EC keys;
+                            replaces those that have others
       --fault WHAT@WHEN     do something wrong on purpose; may be given up to 64 times
       --seed N              what the faults by chance depend on
       --help                print this
@@ -59,11 +61,11 @@ enum SandboxCommand {
   private static func run(
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
-    let options: InlineArray<10, Option> = [
+    let options: InlineArray<11, Option> = [
       Option("dir", .required), Option("port", .required), Option("feedback-port", .required),
       Option("json"), Option("quiet"), Option("payload-limit", .required),
       Option("invalid", .required), Option("fault", .required), Option("seed", .required),
-      Option("any-token"),
+      Option("any-token"), Option("rsa"),
     ]
     var arguments = Arguments("sandbox", count, values, options: options.span, usage: usage)
     var sandbox = SandboxOptions(directory: ("tinypush-sandbox" as StaticString).cString)
@@ -94,7 +96,8 @@ enum SandboxCommand {
               .usage, "--fault is given too often: one too many is ", arguments.value())
           }
         case 8: sandbox.seed = UInt64(try number("--seed", 0...999_999_999, arguments))
-        default: sandbox.isAnyToken = true
+        case 9: sandbox.isAnyToken = true
+        default: sandbox.isRSA = true
         }
       }
       if let operand = arguments.operand(0) {

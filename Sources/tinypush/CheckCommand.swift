@@ -121,7 +121,7 @@ enum NotificationsCheck {
       }
       tally.count += 1
       tally.refused += findings.refusals > 0 ? 1 : 0
-      tally.warnings += findings.warnings
+      tally.warnings += UInt64(findings.warnings)
       source.go(to: start)
       let line = source.line
       for index in 0..<findings.count {

@@ -16,9 +16,9 @@ struct CheckReport: ~Copyable {
 
   /// How many things a file has, and of how many what is to be said.
   struct Tally {
-    var count = 0
-    var refused = 0
-    var warnings = 0
+    var count: UInt64 = 0
+    var refused: UInt64 = 0
+    var warnings: UInt64 = 0
   }
 
   @inline(never)
@@ -44,7 +44,7 @@ struct CheckReport: ~Copyable {
   /// Says ``code`` and ``message`` of a place, which is no earlier than the one before.
   @inline(never)
   mutating func say(
-    _ source: inout SourceText, _ place: Int, isWarning: Bool, notificationLine: Int = 0
+    _ source: inout SourceText, _ place: Int, isWarning: Bool, notificationLine: Int64 = 0
   ) {
     if !isWarning { hasErrors = true }
     source.go(to: place)
@@ -87,7 +87,7 @@ struct CheckReport: ~Copyable {
   @inline(never)
   private mutating func sayJSON(
     _ source: borrowing SourceText, _ place: Range<Int>, _ severity: StaticString,
-    _ notificationLine: Int
+    _ notificationLine: Int64
   ) {
     var endColumn = source.column
     let text = source.text
@@ -109,7 +109,7 @@ struct CheckReport: ~Copyable {
     output.append("}\n")
   }
 
-  private mutating func number(_ key: StaticString, _ value: Int) {
+  private mutating func number(_ key: StaticString, _ value: Int64) {
     output.append(",\"")
     output.append(key)
     output.append("\":")
@@ -145,7 +145,7 @@ struct CheckReport: ~Copyable {
     output.append("\n")
   }
 
-  private mutating func append(_ count: Int, _ noun: StaticString) {
+  private mutating func append(_ count: UInt64, _ noun: StaticString) {
     output.append(count)
     output.append(" ")
     output.append(noun)

@@ -4,10 +4,10 @@ import TinyPush
 /// Notifications on standard input, checked as they pass into the spool, however many they are.
 struct NotificationStream {
   /// So many problems are said; the others are counted.
-  private static let saidMax = 20
+  private static let saidMax: UInt64 = 20
 
-  private(set) var notifications = 0
-  private(set) var refused = 0
+  private(set) var notifications: UInt64 = 0
+  private(set) var refused: UInt64 = 0
   /// Why standard input cannot be read (errno).
   private(set) var error: Int32 = 0
 

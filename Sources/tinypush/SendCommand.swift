@@ -159,6 +159,15 @@ enum SendCommand {
         composition.members.add(name, number: seconds)
       }
     case .expiration, .notBefore, .registered:
+      // Counted from 1970 the date would be wrong for as long as the notification waits, and nobody would notice.
+      guard Clock.time().wallSeconds != nil || !TimeArgument.isFromNow(value) else {
+        throw fail(
+          name,
+          flag == .expiration
+            ? ": this machine's clock is not set, so that no date can be told from a time from now: use --ttl, which needs no clock, not "
+            : ": this machine's clock is not set, so that no date can be told from a time from now: try again once it is set, or give a date such as 2026-12-24T18:00:00Z, not ",
+          value, arguments, .tryLater)
+      }
       guard let date = TimeArgument.date(value, now: Clock.wallSeconds()) else {
         throw fail(
           name, " takes UNIX seconds, a time from now such as 10m, or 2026-12-24T18:00:00Z, not ",
@@ -173,14 +182,14 @@ enum SendCommand {
   @inline(never)
   private static func fail(
     _ name: StaticString, _ words: StaticString, _ value: Span<UInt8>?,
-    _ arguments: borrowing Arguments
+    _ arguments: borrowing Arguments, _ status: ExitStatus = .usage
   ) -> ExitStatus {
     var text = Text(capacity: 2048)
     text.append("--")
     text.append(name)
     text.append(words)
     if let value { text.append(printable: value) }
-    return arguments.fail(.usage, text)
+    return arguments.fail(status, text)
   }
 
   // MARK: - Queueing

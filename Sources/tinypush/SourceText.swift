@@ -17,8 +17,8 @@ struct SourceText: ~Copyable {
   /// A place in the text: of the file, its line and the characters before it there, and where that line begins in the
   /// text, or what is left of it.
   private var place = 0
-  private(set) var line = 1
-  private var characters = 0
+  private(set) var line: Int64 = 1
+  private var characters: Int64 = 0
   private(set) var lineStart = 0
 
   /// What is kept of a line for its excerpt when reading goes on.
@@ -102,7 +102,7 @@ struct SourceText: ~Copyable {
   }
 
   /// As people count.
-  var column: Int { characters + 1 }
+  var column: Int64 { characters + 1 }
 
   /// Of the file.
   var byteOffset: UInt64 { offset + UInt64(place) }

@@ -14,6 +14,11 @@ enum TimeArgument {
     }
   }
 
+  /// Whether this is a length with its unit, which as a point is counted from the present.
+  static func isFromNow(_ value: Span<UInt8>) -> Bool {
+    Config.number(value) == nil && seconds(value) != nil
+  }
+
   /// A point: UNIX seconds, a length with its unit from `now` on, or `2026-12-24T18:00:00Z`, of which the seconds may be
   /// left out (RFC 3339, in UTC). In UNIX seconds; nil for anything else.
   @inline(never)

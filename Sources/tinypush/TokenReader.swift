@@ -23,7 +23,7 @@ enum TokenReader {
       free(line)
       fclose(file)
     }
-    var number = 0
+    var number: UInt64 = 0
     while getline(&line, &room, file) >= 0, let line {
       number += 1
       let text = trimmed(CString.span(line))
@@ -43,7 +43,7 @@ enum TokenReader {
   }
 
   private static func refuse(
-    _ word: Span<UInt8>, line: Int?, _ arguments: borrowing Arguments
+    _ word: Span<UInt8>, line: UInt64?, _ arguments: borrowing Arguments
   ) -> ExitStatus {
     var text = Text()
     if let line {

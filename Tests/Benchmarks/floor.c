@@ -127,10 +127,11 @@ static void flush(void) {
 }
 
 static void confirm(void) {
-  unsigned char frame[] = {2, 0, 0, 0, 3 + 1 + 3 + 2 + 3 + 4, 1, 0, 1, 0xff, 2, 0, 2, '{', '}', 3, 0, 4, 0, 0, 0, 0};
+  unsigned char frame[] = {2, 0, 0, 0, 3 + 4 + 3 + 1 + 3 + 2, 3, 0, 4, 0, 0, 0, 0, 1, 0, 1, 0xff, 2, 0, 2, '{', '}'};
+  unsigned char *name = frame + 5 + 3;
   unsigned char answer[6];
   identifier++;
-  for (int i = 0; i < 4; i++) frame[sizeof frame - 4 + i] = identifier >> (24 - 8 * i);
+  for (int i = 0; i < 4; i++) name[i] = identifier >> (24 - 8 * i);
   if (batched + sizeof frame > BATCH_BYTES) flush();
   memcpy(batch + batched, frame, sizeof frame);
   batched += sizeof frame;
@@ -141,7 +142,7 @@ static void confirm(void) {
     must(more, "the barrier's answer");
     got += more;
   }
-  if (answer[0] != 8 || answer[1] != 5 || memcmp(answer + 2, frame + sizeof frame - 4, 4)) must(-1, "the barrier");
+  if (answer[0] != 8 || answer[1] != 5 || memcmp(answer + 2, name, 4)) must(-1, "the barrier");
   mbedtls_ssl_close_notify(&ssl);
 }
 
@@ -175,14 +176,14 @@ static int add(const char *text, size_t size) {
   if (flushed) flush();
   batch[batched++] = 2;
   number(items);
+  item(3, 4);
+  number(++identifier);
   item(1, 32);
   for (int i = 0; i < 64; i += 2)
     batch[batched++] = nibbles[(unsigned char)token[i]] << 4 | nibbles[(unsigned char)token[i + 1]];
   item(2, payload_size);
   memcpy(batch + batched, payload, payload_size);
   batched += payload_size;
-  item(3, 4);
-  number(++identifier);
   item(4, 4);
   number(strtoul(expiration, NULL, 10));
   item(5, 1);

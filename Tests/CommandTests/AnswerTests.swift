@@ -117,7 +117,7 @@ import Testing
     Row("a reset", closing(700, "--reset")),
     Row("five resets", ["--first", "5", "--close-after", "300", "--reset"]),
     Row("no handshake", ["--first", "1", "--hang"], ["connect-timeout=1s"], says: "timed out"),
-    Row("status 0", ["--first", "1"] + refusing(bad, 0), says: "no error (status 0)"),
+    Row("status 9", ["--first", "1"] + refusing(bad, 9), says: "undocumented (status 9)"),
     Row("status 128", ["--first", "1"] + refusing(bad, 128), says: "undocumented (status 128)"),
     Row(
       "identifier 0", ["--first", "1"] + refusing(bad) + ["--answer-identifier", "0"],

@@ -81,7 +81,9 @@ import Testing
 
     #expect(truth.lost == 0, "\(words)")
     #expect(truth.refused == (row.isRefused ? [Self.at] : []), "\(words)")
-    #expect(truth.connections == 2, "a fault costs one reconnect: \(words)")
+    // Where all bytes were acknowledged, a gateway that hangs is told from one that answers no barriers by one more.
+    let reconnects = row.fault.hasPrefix("stall") ? 1...2 : 1...1
+    #expect(reconnects.contains(truth.connections - 1), "a fault costs one reconnect: \(words)")
     #expect(truth.duplicatesWithin == 0, "\(words)")
     if row.isAnswered { #expect(truth.duplicates == 0, "\(words)") }
     #expect(truth.duplicates <= Self.at, "only what was accepted before the fault: \(words)")

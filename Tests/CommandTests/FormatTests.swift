@@ -43,7 +43,7 @@ import Testing
   /// What every gateway refuses.
   private static let barriers = [
     legacy(0, token: "00"), legacy(1, token: "00"),
-    "0200000023" + "01000100" + "02000a" + "7b22617073223a7b7d7d" + "030004" + hex(9, 4) + "040004"
+    "0200000023" + "030004" + hex(9, 4) + "01000100" + "02000a" + "7b22617073223a7b7d7d" + "040004"
       + hex(0, 4) + "05000105",
   ]
 

@@ -104,7 +104,8 @@ import Testing
     ("default-language", ["", "french language", "-"], "a language, such as en or fr-CA"),
     ("format", ["3", "-1", "two", "02x", ""], "2, 1 or 0"),
     (
-      "payload-limit", ["15", "4097", "5K", "1M", "2048 bytes", ""],
+      "payload-limit",
+      ["15", "4097", "5K", "1M", "999999999999999M", "999999999999999K", "2048 bytes", ""],
       "a size from 16 to 4096 bytes (256, 2048 or 4096 by the age of the gateway)"
     ),
     ("linger", ["20", "61s", "2m", "-1ms", ""], time),
@@ -224,10 +225,10 @@ import Testing
     FileRow("ca", .locked, 77, "may not be read by this user"),
     FileRow("ca", .text, 78, "is not PEM"),
     FileRow("ca", .damaged, 78, "is damaged"),
-    FileRow("spool", .missing, 66, "No such file or directory", "make it with new/, failed/"),
-    FileRow("spool", .text, 66, "Not a directory"),
-    FileRow("spool", .empty, 66, "/new: No such file or directory"),
-    FileRow("spool", .locked, 77, "Permission denied"),
+    FileRow("spool", .missing, 74, "No such file or directory", "make it with new/, failed/"),
+    FileRow("spool", .text, 74, "Not a directory"),
+    FileRow("spool", .empty, 74, "/new: No such file or directory"),
+    FileRow("spool", .locked, 74, "Permission denied"),
   ])
   func `a file that cannot be used is told, with what to do`(row: FileRow) throws {
     let box = try Box()

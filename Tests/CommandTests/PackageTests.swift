@@ -113,6 +113,8 @@ import Testing
   private static let units = [
     "tinypush.service", "tinypush@.service", "tinypush-feedback.service",
     "tinypush-feedback@.service", "tinypush-feedback.timer", "tinypush-feedback@.timer",
+    "tinypush-config.path", "tinypush-config@.path", "tinypush-config.service",
+    "tinypush-config@.service",
   ]
 
   /// The units, copied with this machine's build as their program.
@@ -148,6 +150,15 @@ import Testing
     let judged = try box.run(
       ["systemd-analyze", "security", "--offline=true", "--threshold=12", path])
     #expect(judged.status == 0, "\(judged.output.suffix(200))")
+  }
+
+  @Test func `what only somebody can mend is not tried again by the clock`() throws {
+    for unit in ["tinypush", "tinypush@", "tinypush-feedback", "tinypush-feedback@"] {
+      let text = try String(
+        contentsOfFile: "\(Build.package)/board/systemd/\(unit).service", encoding: .utf8)
+      #expect(text.contains("\nRestartPreventExitStatus=66 77 78\n"), "\(unit)")
+      #expect(text.contains("\nOOMScoreAdjust=-500\n"), "\(unit)")
+    }
   }
 
   @Test func `all services have the same sandbox`() throws {

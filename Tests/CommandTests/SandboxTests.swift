@@ -17,6 +17,65 @@ import Testing
     }
   }
 
+  @Test func `a token that is sent as its hex digits gets words of its own`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box)
+    let digits = hex(token(7))
+    let client = try sandbox.client(box, [frame(token: digits), frame(identifier: 10)])
+    #expect(try client.wait() == 0, "\(client.errors)")
+    #expect(client.output == "connected\n0805" + hex(9, 4) + "\n")
+    #expect(try sandbox.child.terminate() == 0)
+    try #expect(
+      sandbox.events("refused").map { $0["text"] as? String } == [
+        "the device token is sent as 64 hex digits: send the 32 bytes that the digits stand for (hex decoded)"
+      ])
+  }
+
+  @Test func `with --rsa its keys are RSA keys, and those that are not are replaced`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let ordinary = try Sandbox(in: box)
+    #expect(try ordinary.child.terminate() == 0)
+    for _ in 1...2 {
+      let before = box.text("sandbox/client-key.pem")
+      let sandbox = try Sandbox(in: box, ["--rsa"])
+      let isKept = before.hasPrefix("-----BEGIN RSA PRIVATE KEY-----")
+      #expect((box.text("sandbox/client-key.pem") == before) == isKept)
+      #expect(sandbox.child.errors.contains("its key is no RSA key") == !isKept)
+      for name in ["ca", "gateway", "client"] {
+        let key = try box.run([
+          "openssl", "rsa", "-in", "sandbox/\(name)-key.pem", "-check", "-noout", "-text",
+        ])
+        #expect(key.status == 0, "\(key.errors)")
+        #expect(key.output.contains("(2048 bit"), "\(key.output)")
+        let verified = try box.run([
+          "openssl", "verify", "-x509_strict", "-CAfile", "sandbox/ca.pem", "sandbox/\(name).pem",
+        ])
+        #expect(verified.status == 0, "\(verified.errors)")
+      }
+      // A client that takes no other kind of key.
+      let met = try box.run(
+        [
+          "openssl", "s_client", "-connect", "127.0.0.1:\(sandbox.gateway)", "-CAfile",
+          "sandbox/ca.pem", "-cert", "sandbox/client.pem", "-key", "sandbox/client-key.pem",
+          "-verify_return_error", "-tls1_2", "-cipher", "aRSA", "-sigalgs", "RSA+SHA256",
+        ], input: "")
+      #expect(met.status == 0, "\(met.output)\(met.errors)")
+      #expect(met.output.contains("Verify return code: 0 (ok)"), "\(met.output)")
+      let client = try sandbox.client(box, [frame(identifier: 8), frame(token: "00")])
+      #expect(try client.wait() == 0, "\(client.errors)")
+      #expect(client.output == "connected\n0805" + hex(9, 4) + "\n")
+      #expect(try sandbox.child.terminate() == 0)
+      try #expect(sandbox.events("accepted").count == 1)
+    }
+    // Without the option they stay as they are.
+    let kept = box.text("sandbox/client-key.pem")
+    let again = try Sandbox(in: box)
+    #expect(try again.child.terminate() == 0)
+    #expect(box.text("sandbox/client-key.pem") == kept)
+  }
+
   @Test(arguments: [
     Row("payload that is no JSON", 1, frame(payload: "{\"aps\":{\"alert\":\"x\"},}")),
     Row("payload without aps", 1, frame(payload: "{\"alert\":\"x\"}")),

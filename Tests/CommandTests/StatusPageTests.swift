@@ -337,6 +337,29 @@ import Testing
     }
   }
 
+  @Test(arguments: Build.all)
+  func `a page full of large numbers ends neither its reader nor the next agent`(build: String)
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let path = box.path + "/page"
+    let page = "status=" + path
+    #expect(try box.deliver(gateway, build: build, [page]).status == 0)
+    var bytes = FileManager.default.contents(atPath: path)!
+    for index in 8..<bytes.count { bytes[index] = 0xFF }
+    try bytes.write(to: URL(filePath: path))
+    for form in [[], ["--json"], ["--prometheus"]] {
+      let said = try box.run(Build.command(build) + ["status", "-o", page] + form)
+      #expect(said.status == (form == ["--prometheus"] ? 0 : 69), "\(said.errors)")
+    }
+    // What goes wrong is compared with what the page says went wrong before.
+    try box.drop("{", as: "wrong")
+    let agent = try box.deliver(gateway, build: build, [page])
+    #expect(agent.status == 65, "\(agent.errors)")
+  }
+
   @Test func `what cannot be shown is said before anything is`() throws {
     let box = try Box()
     defer { box.end() }

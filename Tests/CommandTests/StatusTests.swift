@@ -111,7 +111,32 @@ import Testing
     #expect(after.counters["connections"] == 2)
   }
 
-  private static let strange = [(0, "no error"), (128, "undocumented")]
+  @Test(arguments: Way.allCases)
+  func `status 0 proves what it names, and the connection goes on`(way: Way) throws {
+    let after = try send(way, ["--no-error"], expecting: 0)
+    #expect(after.accepted == ["1", "2", "3"])
+    #expect(after.log.contains("3 delivered (3 proved)"), "\(after.log)")
+    #expect(after.counters["settled_by_proof"] == 3)
+    #expect(after.counters["connections"] == 1)
+    #expect(after.counters["repeated"] == 0)
+  }
+
+  @Test(arguments: Way.allCases)
+  func `a gateway that answers no barrier gets nothing twice, and the exit says what is not proved`(
+    way: Way
+  ) throws {
+    let after = try send(way, ["--mute"], expecting: 0)
+    #expect(after.accepted == ["1", "2", "3"])
+    let words = "; nothing proves that 3 of those delivered arrived"
+    #expect(after.log.contains("3 delivered (0 proved)"), "\(after.log)")
+    #expect(after.log.contains(words), "\(after.log)")
+    #expect(after.counters["settled_by_time"] == 3)
+    #expect(after.counters["uncertain"] == 0)
+    #expect(after.counters["repeated"] == 0)
+    #expect(after.counters["connections"] == (way == .once ? 2 : 1))
+  }
+
+  private static let strange = [(9, "undocumented"), (128, "undocumented")]
 
   @Test(arguments: strange, Way.allCases)
   func `a status that says nothing leaves all uncertain`(

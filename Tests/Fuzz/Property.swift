@@ -6,6 +6,8 @@ public enum Property: String, CaseIterable, Sendable {
   case wire
   /// What the feedback service sends, and the suppression list as it lies on a disk.
   case suppression
+  /// Numbers as they stand in records, names and settings.
+  case numbers
 
   /// - Parameter input: `cut:2 | text…`, the cut being little-endian and taken modulo the places that the text has.
   public func violation(_ input: [UInt8]) -> String? {
@@ -17,6 +19,7 @@ public enum Property: String, CaseIterable, Sendable {
     case .wire: wireViolation(text, cut: cut) ?? textViolation(text)
     case .suppression:
       feedbackViolation(text, cut: cut) ?? chunkViolation(text) ?? listViolation(text)
+    case .numbers: numbersViolation(text)
     }
   }
 }

@@ -45,7 +45,12 @@ func feedbackViolation(_ stream: [UInt8], cut: Int) -> String? {
 /// Whatever is taken for a chunk has its sum.
 func chunkViolation(_ bytes: [UInt8]) -> String? {
   guard bytes.count > 16 else { return nil }
-  let buffer = FixedBuffer<UInt8>(capacity: bytes.count)
+  return chunkViolation(bytes, FixedBuffer<UInt8>(capacity: bytes.count))
+}
+
+private func chunkViolation(
+  _ bytes: [UInt8], _ buffer: borrowing FixedBuffer<UInt8>
+) -> String? {
   for index in bytes.indices { buffer[index] = bytes[index] }
   let count = bytes.count - 16
   if let chunk = ReceivedChunk(head: buffer.span(0..<16)), chunk.count <= count,
@@ -128,8 +133,7 @@ func listViolation(_ text: [UInt8]) -> String? {
       if round == 0 {
         found.append(record?.time)
       } else if round == 1, found[index] != record?.time {
-        return
-          "\(bytes) is \(String(describing: found[index])), and then \(String(describing: record?.time))"
+        return "\(bytes) is of \(found[index] ?? 0), and then of \(record?.time ?? 0)"
       }
     }
   }

@@ -34,6 +34,8 @@ final class Gateway {
     case answer, ignore, vanish
   }
   var barrierVerdict = BarrierVerdict.answer
+  /// It says of each notification that it accepts that nothing is wrong, and goes on.
+  var saysNoError = false
   /// One way, in milliseconds.
   var latency: UInt64 = 5
   /// Whether its kernel acknowledges what comes.
@@ -158,6 +160,9 @@ final class Gateway {
     acceptedAt[push.number] = timeline.now
     acceptances[push.number, default: 0] += 1
     connection.accepted.insert(push.number)
+    guard saysNoError, let identifier = push.identifier else { return }
+    let response = ErrorResponse(status: .none, identifier: identifier)
+    answer(connection, [UInt8](response.bytes.span), closes: false)
   }
 
   // MARK: - What it says
@@ -169,7 +174,7 @@ final class Gateway {
   }
 
   private func refuse(_ frame: WireFrame, _ status: Status, _ connection: Connection) {
-    guard let identifier = frame.identifier else { return vanish(connection) }
+    guard let identifier = frame.identifierBeforeToken else { return vanish(connection) }
     answer(connection, [UInt8](ErrorResponse(status: status, identifier: identifier).bytes.span))
   }
 

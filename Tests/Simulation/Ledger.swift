@@ -58,6 +58,8 @@ final class Ledger {
     var postponed: UInt64 = 0
     var isListChanged = false
     var superseded: UInt64 = 0
+    /// What the gateway took, with a barrier that it did not answer.
+    var silent: [Frame] = []
   }
   var life = Life()
 

@@ -71,12 +71,17 @@ extension Ledger {
 
   private func answered(status: UInt8, id: UInt32, _ connection: Connection) {
     guard id > 0, id <= account.frames.count,
-      (1...8).contains(status) || [10, 255].contains(status)
+      (0...8).contains(status) || [10, 255].contains(status)
     else { return becomeUncertain(byPeer: true) }
-    let end = Int(id) - (status == 10 ? 0 : 1)
+    let end = Int(id) - ([0, 10].contains(status) ? 0 : 1)
     while account.settled < end {
       settle(.proved, connection)
     }
+    if status == 0 {
+      account.answer = []
+      return
+    }
+    if account.frames[Int(id) - 1].number == nil { silentAreUncertain() }
     if status != 10, account.settled == end, let number = account.frames[end].number {
       expected.refused += 1
       life.refusals[number] = status
@@ -94,6 +99,8 @@ extension Ledger {
     let inFlight = account.frames[account.settled...].compactMap(\.number)
     if byPeer, inFlight.count == 1 { deathsAlone[inFlight[0], default: 0] += 1 }
     expected.uncertain += UInt64(account.uncertain)
+    // Where the barrier that went alone is cut off by the gateway, no other is sent.
+    if byPeer, account.barrierAt != nil { silentAreUncertain() }
     if settings.uncertain == .drop {
       for frame in account.frames[account.settled...] {
         guard let number = frame.number else { continue }
@@ -102,6 +109,28 @@ extension Ledger {
       }
     }
     account.isOver = true
+  }
+
+  /// The agent has hung up: if nothing has told what became of the connection, its barrier had no answer.
+  func hungUp(_ connection: Connection?) {
+    guard !account.isOver, account.barrierAt != nil, let connection else { return }
+    for frame in account.frames[account.settled...] where frame.number != nil {
+      check(frame, connection, isSettled: false)
+      life.silent.append(frame)
+    }
+    account.isOver = true
+  }
+
+  /// The gateway answers barriers, or nobody will know: what it took with one that it did not answer goes again.
+  private func silentAreUncertain() {
+    expected.uncertain += UInt64(life.silent.count)
+    if settings.uncertain == .drop {
+      for number in life.silent.compactMap(\.number) {
+        life.outcomes[number] = .dropped
+        dropped.insert(number)
+      }
+    }
+    life.silent = []
   }
 
   private func settle(_ outcome: Outcome, _ connection: Connection) {
@@ -169,6 +198,12 @@ extension Ledger {
       complain("settled by time on a connection that has stopped moving")
     }
     for _ in 0..<count {
+      if !life.silent.isEmpty {
+        let frame = life.silent.removeFirst()
+        life.outcomes[frame.number!] = .settled
+        checkAccepted(frame.number!, connection)
+        continue
+      }
       while account.settled < account.frames.count, account.frames[account.settled].number == nil {
         account.settled += 1
       }
@@ -180,7 +215,7 @@ extension Ledger {
     }
   }
 
-  private func check(_ frame: Frame, _ connection: Connection) {
+  private func check(_ frame: Frame, _ connection: Connection, isSettled: Bool = true) {
     let number = frame.number!
     guard let end = frame.wireEnd, let at = connection.acknowledgement(of: end) else {
       return complain("\(number) is settled by time, and the peer does not have it")
@@ -192,6 +227,10 @@ extension Ledger {
     if let first = connection.unread.first, first.at <= due {
       complain("\(number) is settled by time, and an answer lies unread")
     }
+    if isSettled { checkAccepted(number, connection) }
+  }
+
+  private func checkAccepted(_ number: Int, _ connection: Connection) {
     guard gateway.acceptances[number] == nil else { return }
     lateLosses.insert(number)
     if isPrompt && !connection.isDead {

@@ -138,6 +138,7 @@ public final class Trial {
     if faults.has(.split) { world.answerPace = UInt64(random.pick([1, 40])) }
     world.resets = random.oneIn(2)
     world.barrierVerdict = random.pick([.answer, .answer, .answer, .answer, .ignore, .vanish])
+    world.saysNoError = random.oneIn(8)
     world.readBytesMax = random.pick([.max, .max, 10_000, 333])
     world.receiveBuffer = random.pick([1000, 65_536])
     stepMilliseconds = random.pick([0, 0, 0, 2])

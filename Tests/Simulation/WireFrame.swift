@@ -3,6 +3,8 @@ struct WireFrame {
   var token: ArraySlice<UInt8> = []
   var payload: ArraySlice<UInt8> = []
   var identifier: UInt32?
+  /// The identifier, where it stands before the token: a gateway that stops at a wrong token knows no other.
+  var identifierBeforeToken: UInt32?
   var expiration: UInt32?
   var priority: UInt8?
 
@@ -50,7 +52,9 @@ struct WireFrame {
         guard let length = number(item + 1, 2), item + 3 + length <= 5 + size else { return nil }
         let data = bytes[start + item + 3..<start + item + 3 + length]
         switch bytes[start + item] {
-        case 1: token = data
+        case 1:
+          token = data
+          identifierBeforeToken = identifier ?? 0
         case 2: payload = data
         case 3: identifier = number(item + 3, 4).map { UInt32($0) }
         case 4: expiration = number(item + 3, 4).map { UInt32($0) }
@@ -71,6 +75,7 @@ struct WireFrame {
       if head == 9 {
         identifier = number(1, 4).map { UInt32($0) }
         expiration = number(5, 4).map { UInt32($0) }
+        identifierBeforeToken = identifier
       }
       place = end
     default: return nil

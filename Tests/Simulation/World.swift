@@ -164,7 +164,9 @@ final class World {
         poll()
         courier.heard(until: now)
       case .sample: sample()
-      case .disconnect: hangUp()
+      case .disconnect:
+        ledger.hungUp(connection)
+        hangUp()
       case .wait(let deadline):
         onNews(.rest)
         weigh()

@@ -90,7 +90,8 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
 @Test(arguments: [
   ("environment", "Production"), ("gateway", ""), ("certificate", ""), ("format", "3"),
   ("format", ""), ("payload-limit", "15"), ("payload-limit", "4097"), ("payload-limit", "1M"),
-  ("payload-limit", "K"), ("linger", "61s"), ("settle", "99ms"), ("settle", "61m"), ("ttl", "60"),
+  ("payload-limit", "K"), ("payload-limit", "999999999999999M"), ("linger", "61s"),
+  ("settle", "99ms"), ("settle", "61m"), ("ttl", "60"),
   ("confirm", "never"), ("uncertain", ""), ("window", "15"), ("window", "65537"), ("window", "4K"),
   ("rescan", "999ms"), ("connect-timeout", "11m"), ("failed-limit", "0"),
   ("failed-size", "65535"), ("failed-size", "63K"), ("failed-size", "1048577M"),
@@ -99,6 +100,19 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
 func `a value that cannot be is refused, and said what it must be`(key: String, value: String) {
   let problem = set(key, value)
   #expect(problem?.hasPrefix("\(key) must be ") == true)
+}
+
+@Test(
+  arguments: [
+    ("0", 0), ("64", 64), ("16K", 16_384), ("4m", 4_194_304),
+    ("999999999999999", 999_999_999_999_999),
+    ("999999999999999K", 1_023_999_999_999_998_976),
+    ("17592186044415M", 18_446_744_073_708_503_040),
+    ("17592186044416M", nil), ("999999999999999M", nil), ("9999999999999999", nil), ("M", nil),
+    ("-1K", nil),
+  ] as [(String, UInt64?)])
+func `a size that is too large to count is none`(text: String, size: UInt64?) {
+  #expect(Config.size(text.bytes.span) == size)
 }
 
 @Test(arguments: [

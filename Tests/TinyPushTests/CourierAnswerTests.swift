@@ -99,7 +99,8 @@ func `an answer may come byte by byte`(pace: UInt64) {
 }
 
 @Test(arguments: [
-  "08 08 00000000", "08 07 7fffffff", "08 80 00000003", "08 00 00000003", "08 09 00000003",
+  "08 08 00000000", "08 07 7fffffff", "08 80 00000003", "08 00 00000000", "08 00 7fffffff",
+  "08 09 00000003",
   "08 0a 00000000", "08 0a 0000ffff", "48 54 54 50", "00", "08 08 0000",
 ])
 func `an answer that names nothing, or is none, leaves everything uncertain, and it is sent again`(
@@ -123,6 +124,43 @@ func `an answer that names nothing, or is none, leaves everything uncertain, and
   case .cut(uncertain: 6): #expect(hex == "08 08 0000")
   default: Issue.record("reported as \(world.reports)")
   }
+}
+
+@Test(arguments: Layout.allCases, [UInt64(0), 1])
+private func `answers without an error prove each notification, and the connection goes on`(
+  layout: Layout, pace: UInt64
+) {
+  let world = World(once: true)
+  world.saysNoError = true
+  world.answerPace = pace
+  layout.put(into: world, count)
+  world.runToEnd()
+  #expect(world.accepted == Array(1...count))
+  #expect(world.waiting == [])
+  #expect(world.failures.isEmpty)
+  #expect(world.dials == 1)
+  #expect(world.courier.counters.settledByProof == UInt64(count))
+  #expect(world.reports.isEmpty)
+}
+
+@Test(arguments: Layout.allCases)
+private func `what an answer without an error has proved does not go again after a cut`(
+  layout: Layout
+) {
+  let world = World(once: true)
+  world.saysNoError = true
+  world.verdict = { [unowned world] push in
+    guard push.number == 40, push.connection == 1 else { return .accept }
+    // What it has said so far is heard before the end.
+    world.after(1000) { world.cut() }
+    return .stall
+  }
+  layout.put(into: world, count)
+  world.runToEnd()
+  #expect(world.accepted == Array(1...count))
+  #expect(world.waiting == [])
+  #expect(world.courier.counters.uncertain == 21)
+  #expect(world.courier.counters.settledByProof == UInt64(count))
 }
 
 @Test func `an answer for what the socket has taken only half counts`() {
@@ -256,6 +294,19 @@ func `while nothing answers, connecting is tried ever more rarely, and once it d
   world.run(.seconds(400))
   #expect(world.accepted == [1])
   #expect(world.waiting == [])
+}
+
+@Test func `when what kept it from connecting is over, it connects at once`() {
+  let world = World()
+  var isSet = false
+  world.canDial = { _ in isSet }
+  world.put("a", 1)
+  world.run(.seconds(2000))
+  #expect(world.accepted.isEmpty)
+  isSet = true
+  world.courier.dialAtOnce()
+  world.run(.seconds(1))
+  #expect(world.accepted == [1])
 }
 
 @Test func `a gateway that accepts connections and closes them is not hammered`() {

@@ -59,16 +59,61 @@ import Testing
   #expect(world.elapsed == 0)
 }
 
-@Test func `a gateway that is silent to a barrier is not believed; then time settles`() {
-  let world = World(once: true)
+@Test func `where a gateway answers no barriers, time settles, and nothing goes again`() {
+  let world = World(once: true) { $0.window = 500 }
+  world.barrierVerdict = .ignore
+  for number in 1...100 { world.put("a\(1000 + number)", number) }
+  world.runToEnd(within: .seconds(25))
+  #expect(world.accepted == Array(1...100))
+  #expect(world.waiting == [])
+  #expect(world.courier.counters.settledByTime == 100)
+  #expect(world.courier.counters.uncertain == 0)
+  #expect(world.barriers == 2)
+  guard case .askedAgain(100) = world.reports.first, case .unproved(100) = world.reports.last else {
+    Issue.record("reported as \(world.reports)")
+    return
+  }
+}
+
+@Test func `where barriers get no answer, a small window goes on by time`() {
+  let world = World(once: true) { $0.window = 16 }
+  world.barrierVerdict = .ignore
+  for number in 1...50 { world.put("a\(100 + number)", number, tells: false) }
+  world.runToEnd(within: .seconds(70))
+  #expect(world.accepted == Array(1...50))
+  #expect(world.waiting == [])
+  #expect(world.barriers == 2)
+}
+
+@Test func `a stop at a gateway that answers no barriers lets time settle`() {
+  let world = World()
   world.barrierVerdict = .ignore
   world.put("a", 1)
-  world.runToEnd(within: .seconds(70))
-  #expect(world.accepted == [1, 1, 1])
+  world.run(.seconds(1))
+  world.courier.stop()
+  world.runToEnd(within: .seconds(15))
   #expect(world.waiting == [])
   #expect(world.courier.counters.settledByTime == 1)
-  #expect(world.courier.counters.uncertain == 2)
-  #expect(world.barriers == 4)
+  guard case .unproved(1) = world.reports.first else {
+    Issue.record("reported as \(world.reports)")
+    return
+  }
+}
+
+@Test func `a stop at a gateway that answered barriers, and does not any more, settles nothing`() {
+  let world = World {
+    $0.confirm = .barrier
+    $0.barrierInterval = .milliseconds(10)
+  }
+  world.put("a", 1)
+  world.run(.seconds(5))
+  #expect(world.waiting == [])
+  world.verdict = { _ in .stall }
+  world.put("b", 2)
+  world.run(.seconds(1))
+  world.courier.stop()
+  world.runToEnd(within: .seconds(15))
+  #expect(world.waiting == ["b"])
 }
 
 @Test func `what a gateway took and never looked at is not settled by time`() {

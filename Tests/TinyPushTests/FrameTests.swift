@@ -10,7 +10,7 @@ private enum Golden {
   static let frames: [(FrameFormat, String)] = [
     (
       .items,
-      "02 0000004e" + "01 0020 \(token)" + "02 0016 \(payload)" + "03 0004 00000102"
+      "02 0000004e" + "03 0004 00000102" + "01 0020 \(token)" + "02 0016 \(payload)"
         + "04 0004 6553f100" + "05 0001 0a"
     ),
     (.enhanced, "01 00000102 6553f100 0020 \(token) 0016 \(payload)"),
@@ -68,14 +68,31 @@ func `the byte count agrees with what is written`(payloadBytes: Int, format: Fra
 }
 
 @Test(arguments: [
-  (UInt32.max, UInt32.max, UInt8(5), "03 0004 ffffffff 04 0004 ffffffff 05 0001 05"),
-  (1, 0, 10, "03 0004 00000001 04 0004 00000000 05 0001 0a"),
+  (UInt32.max, UInt32.max, UInt8(5), "03 0004 ffffffff", "04 0004 ffffffff 05 0001 05"),
+  (1, 0, 10, "03 0004 00000001", "04 0004 00000000 05 0001 0a"),
 ])
 func `identifier, expiration and priority take their whole range`(
-  identifier: UInt32, expiration: UInt32, priority: UInt8, tail: String
+  identifier: UInt32, expiration: UInt32, priority: UInt8, head: String, tail: String
 ) {
   let bytes = frame(
     .items, identifier: identifier, expiration: expiration, priority: priority, payload: "{}",
     payloadBytes: 2)
-  #expect(Array(bytes.suffix(18)).hex == [UInt8](hex: tail).hex)
+  #expect(Array(bytes[5..<12]).hex == [UInt8](hex: head).hex)
+  #expect(Array(bytes.suffix(11)).hex == [UInt8](hex: tail).hex)
+}
+
+@Test(arguments: [
+  (
+    FrameFormat.items,
+    "02 00000023  03 0004 00000009  01 0001 00  02 000a 7b22617073223a7b7d7d  04 0004 00000000"
+      + "05 0001 05"
+  ),
+  (.enhanced, "01 00000009 00000000 0001 00 000a 7b22617073223a7b7d7d"),
+])
+func `a barrier names itself before the token at which a gateway stops reading`(
+  format: FrameFormat, hex: String
+) {
+  let buffer = FixedBuffer<UInt8>(capacity: 100)
+  let count = Frame.writeRefusable(format, identifier: 9, to: buffer)
+  #expect([UInt8](buffer.span(0..<count)).hex == [UInt8](hex: hex).hex)
 }

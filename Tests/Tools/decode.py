@@ -42,6 +42,11 @@ class Notification:
         """A frame that the gateway must refuse by its token's size, and that thereby proves all before it."""
         return self.token is not None and len(self.token) not in (0, 32)
 
+    @property
+    def identifier_before_token(self):
+        """The identifier, where it stands before the token: a gateway that stops at a wrong token knows no other."""
+        return self.identifier if self.command == 1 or self.raw[5:6] == b"\3" else None
+
     def content(self):
         """What is to be delivered, whichever connection and identifier it went under."""
         return self.token, self.payload, self.expiration, self.priority

@@ -110,7 +110,7 @@ def frame(identifier, token, payload, expiration, priority, layout=2):
         return (struct.pack(">BIIH", 1, identifier, expiration, len(token)) + token
                 + struct.pack(">H", len(payload)) + payload)
     items = b"".join(struct.pack(">BH", item, len(data)) + data for item, data in (
-        (1, token), (2, payload), (3, struct.pack(">I", identifier)), (4, struct.pack(">I", expiration)),
+        (3, struct.pack(">I", identifier)), (1, token), (2, payload), (4, struct.pack(">I", expiration)),
         (5, bytes([priority]))))
     return struct.pack(">BI", 2, len(items)) + items
 

@@ -9,7 +9,8 @@ as delivered; N.refused, the frame that an error response named; N.discarded, wh
 JSON line for each thing that happened.
 
 Without a script every sound notification is accepted. A token of a wrong size, the barrier, is answered with status
-5; a token of 32 zero bytes, or one that --reject names without a status, with 8; other faults by their status.
+5; a token of 32 zero bytes, or one that --reject names without a status, with 8; other faults by their status. The
+answer names the notification only if its identifier stands before its token: some gateways read no further.
 """
 import struct
 import time
@@ -83,6 +84,8 @@ class Conversation:
                 return True
             self.keep("accepted", notification.raw)
             self.accepted += 1
+            if self.given.no_error and self.scripted:
+                self.gateway.send(self.stream, struct.pack(">BBI", 8, 0, notification.identifier_before_token or 0))
             if self.scripted and self.accepted == self.given.shutdown_after:
                 self.answer(SHUTDOWN, notification, rest)
                 return True
@@ -120,7 +123,7 @@ class Conversation:
         self.gateway.note(self.number, "answer", status=status, identifier=notification.identifier,
                           accepted=self.accepted)
         if notification.command != 0 and not (self.given.wordless and self.scripted):  # the simple format has no identifier: the close says it all
-            identifier = notification.identifier or 0
+            identifier = notification.identifier_before_token or 0
             if self.given.answer_identifier is not None and self.scripted:
                 identifier = self.given.answer_identifier
             if self.given.answer_status is not None and self.scripted:
@@ -156,6 +159,7 @@ def arguments():
     script = parser.add_argument_group("script")
     script.add_argument("--reject", action="append", default=[], metavar="TOKENHEX[=STATUS]")
     script.add_argument("--close-after", type=int, metavar="N", help="closes without a word after N accepted")
+    script.add_argument("--no-error", action="store_true", help="answers what it accepts with status 0, and goes on")
     script.add_argument("--last-words", metavar="HEX", help="sends these bytes before it closes so")
     script.add_argument("--last-words-times", type=int, default=1, metavar="N", help="as often")
     script.add_argument("--shutdown-after", type=int, metavar="N", help="status 10, naming the Nth accepted")

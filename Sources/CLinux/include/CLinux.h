@@ -85,13 +85,18 @@ const char *clinux_file_system(int descriptor, int *trait);
 /* Whether something keeps the clock right, as the kernel was told: 1, or 0; -1 when it does not say. */
 int clinux_is_clock_kept(void);
 
+/* A time in nanoseconds since 1970. What they cannot tell (before 1678, or after 2261) is the first or the last that they can. */
+static inline int64_t clinux_nanoseconds(const struct timespec *time) {
+  int64_t nanoseconds;
+  if (__builtin_mul_overflow((int64_t)time->tv_sec, 1000000000, &nanoseconds) ||
+      __builtin_add_overflow(nanoseconds, time->tv_nsec, &nanoseconds))
+    return time->tv_sec < 0 ? INT64_MIN : INT64_MAX;
+  return nanoseconds;
+}
+
 /* File times and kinds, which are macros and unions in glibc. */
-static inline int64_t clinux_change_time_ns(const struct stat *file) {
-  return (int64_t)file->st_ctim.tv_sec * 1000000000 + file->st_ctim.tv_nsec;
-}
-static inline int64_t clinux_modify_time_ns(const struct stat *file) {
-  return (int64_t)file->st_mtim.tv_sec * 1000000000 + file->st_mtim.tv_nsec;
-}
+static inline int64_t clinux_change_time_ns(const struct stat *file) { return clinux_nanoseconds(&file->st_ctim); }
+static inline int64_t clinux_modify_time_ns(const struct stat *file) { return clinux_nanoseconds(&file->st_mtim); }
 static inline int clinux_is_regular(const struct stat *file) { return S_ISREG(file->st_mode); }
 static inline int64_t clinux_change_time_s(const struct stat *file) { return (int64_t)file->st_ctim.tv_sec; }
 static inline int clinux_is_directory(const struct stat *file) { return S_ISDIR(file->st_mode); }

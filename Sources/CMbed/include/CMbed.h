@@ -196,11 +196,12 @@ typedef struct {
   const char *host;        /* a dNSName to bear; NULL: none */
   int loopback;            /* also bear 127.0.0.1 and ::1 */
   int authority;           /* may issue others */
+  int rsa;                 /* an RSA key of 2048 bits, which takes seconds on a small board; else an EC key */
   int sandbox;             /* bear Apple's development extension; else, with a topic, the production one */
   int64_t not_before, not_after; /* UNIX seconds */
 } cmbed_issue_options;
 
-/* Makes an ECDSA P-256 key and a certificate for it. Files are written beside themselves and renamed into place. */
+/* Makes a key (EC: P-256) and a certificate for it. Files are written beside themselves and renamed into place. */
 int cmbed_issue(const cmbed_issue_options *options, char text[CMBED_TEXT_MAX]);
 
 /* --- device tokens ------------------------------------------------------------------------------------------- */

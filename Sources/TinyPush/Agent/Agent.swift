@@ -21,7 +21,7 @@ public struct Agent: ~Copyable {
   /// Files in `new/`, as the last scan found them and by what happened since.
   var filesFound = 0
   /// Files that came into the spool before, in UNIX nanoseconds, came by another clock.
-  var clockSetAt = Clock.plausibleSince * 1_000_000_000
+  var clockSetAt = Clock.plausibleSinceNs
   let gateway: CString
   var events: InlineArray<8, epoll_event>
   let scratch = FixedBuffer<UInt8>(capacity: 4096)
@@ -246,7 +246,8 @@ public struct Agent: ~Copyable {
       } else if descriptor == clock {
         if clinux_clock_was_set(clock) != 0 {
           page.clockWasSet()
-          clockSetAt = max(Clock.plausibleSince, Clock.wallSeconds()) * 1_000_000_000
+          clockSetAt = max(Clock.plausibleSinceNs, Clock.wallNs())
+          if connection.isClockWrong { courier.dialAtOnce() }
         }
       } else if descriptor == watch.descriptor {
         takeSpoolEvents()

@@ -125,6 +125,12 @@ extension Agent {
     text.append(" expired, ")
     text.append(counters.suppressed)
     text.append(" suppressed")
+    if counters.settledByTime > 0 {
+      text.append("; nothing proves that ")
+      text.append(counters.settledByTime)
+      text.append(
+        " of those delivered arrived, but the gateway acknowledged and did not refuse them")
+    }
     if status == .tryLater || status == .config {
       text.append("; the rest stays in the spool")
       if status == .tryLater { text.append(": try again later") }

@@ -6,6 +6,8 @@ public enum Clock {
   /// without a battery wake up in 1970.
   static let plausibleSince: Int64 = 1_767_225_600
 
+  static let plausibleSinceNs = plausibleSince * 1_000_000_000
+
   public static func now() -> Instant { read(CLOCK_BOOTTIME) }
 
   /// How long this machine has been suspended since it started.
@@ -24,6 +26,13 @@ public enum Clock {
     return Int64(time.tv_sec)
   }
 
+  /// The same in nanoseconds; the last moment that can be told for any later one.
+  static func wallNs() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return clinux_nanoseconds(&time)
+  }
+
   public static func time() -> Time {
     let wall = wallSeconds()
     return Time(now: now(), wallSeconds: wall >= plausibleSince ? wall : nil)
@@ -39,7 +48,7 @@ extension Text {
     var seconds = time_t(seconds)
     var time = tm()
     guard gmtime_r(&seconds, &time) != nil else { return }
-    append(time.tm_year + 1900, digits: 4)
+    append(Int64(time.tm_year) + 1900, digits: 4)
     append("-")
     append(time.tm_mon + 1, digits: 2)
     append("-")

@@ -281,16 +281,18 @@ public struct Config: ~Copyable {
     return number
   }
 
-  /// Bytes: `64`, `16K`, `4M`.
+  /// Bytes: `64`, `16K`, `4M`; nil for anything else, and for more than can be counted.
   public static func size(_ value: Span<UInt8>) -> UInt64? {
     guard value.count > 1 else { return number(value) }
-    let head = value.extracting(0..<value.count - 1)
+    let scale: UInt64
     switch value[value.count - 1] {
-    case 0x4B, 0x6B: return number(head).map { $0 << 10 }
-    // No number of so many digits is too large for this, but with this unit.
-    case 0x4D, 0x6D: return number(head).flatMap { $0 < 1 << 44 ? $0 << 20 : nil }
+    case 0x4B, 0x6B: scale = 1024
+    case 0x4D, 0x6D: scale = 1_048_576
     default: return number(value)
     }
+    guard let number = number(value.extracting(0..<value.count - 1)) else { return nil }
+    let bytes = number.multipliedReportingOverflow(by: scale)
+    return bytes.overflow ? nil : bytes.partialValue
   }
 
   /// `20ms`, `10s`, `5m`, `2h`, `1d`.

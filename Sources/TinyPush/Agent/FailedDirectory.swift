@@ -249,6 +249,6 @@ struct FailedDirectory: ~Copyable {
   private static func age(_ information: inout stat) -> Int64 {
     // A file that is moved here is new here, whenever it was written.
     let time = clinux_change_time_ns(&information)
-    return time < Clock.plausibleSince * 1_000_000_000 ? time + Int64.max / 2 : time
+    return time < Clock.plausibleSinceNs ? time + Int64.max / 2 : time
   }
 }

@@ -155,7 +155,7 @@ extension QueueFile {
   @inline(never)
   public func forEachRefusal(_ body: (borrowing Refusal) -> Void) -> Bool {
     guard descriptor >= 0 else { return true }
-    return Refusal.forEach(in: descriptor, bytesMax: Int(NotificationCount.bytesMax), body)
+    return Refusal.forEach(in: descriptor, bytesMax: NotificationCount.bytesMax, body)
   }
 
   /// Reads on in it. Returns the bytes read, 0 at the end, or -errno.

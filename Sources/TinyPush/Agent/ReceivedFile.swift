@@ -104,7 +104,8 @@ final class ReceivedFile {
     // A record is a little larger than a tuple; one part is the list's, the other that of what is sorted outside of memory.
     let received = UInt64(end + Self.reserveBytes)
     let wanted = Self.reserveBytes.magnitude + listBytes + 2 * (received + received / 16)
-    return UInt64(disk.f_bavail) * UInt64(disk.f_frsize) > wanted
+    let free = UInt64(disk.f_bavail).multipliedReportingOverflow(by: UInt64(disk.f_frsize))
+    return free.overflow || free.partialValue > wanted
   }
 
   /// Gives room back that was not needed. If that fails, zeros stay behind what was received, and are passed over.

@@ -78,18 +78,18 @@ public struct Refusal: ~Copyable {
   /// - Returns: whether it was the whole file.
   @discardableResult
   static func forEach(
-    in descriptor: Int32, bytesMax: Int = .max, _ body: (borrowing Refusal) -> Void
+    in descriptor: Int32, bytesMax: Int64 = .max, _ body: (borrowing Refusal) -> Void
   ) -> Bool {
     let buffer = FixedBuffer<UInt8>(capacity: 16_384)
     var count = 0
-    var total = 0
+    var total: Int64 = 0
     // The beginning of a line was all that there is room for.
     var isBeyond = false
     while true {
       let room = buffer.room(from: count)
       let taken = read(descriptor, room.baseAddress, room.count)
       count += max(taken, 0)
-      total += max(taken, 0)
+      total += Int64(max(taken, 0))
       var start = 0
       for index in 0..<count {
         let isEnd = buffer[index] == 0x0A

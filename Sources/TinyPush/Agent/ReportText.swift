@@ -33,6 +33,22 @@ extension Report {
       text.append("the gateway is silent, even to what it must refuse; connecting anew")
       Self.appendUncertain(uncertain, to: &text)
       return .warning
+    case .askedAgain(let count):
+      text.append(
+        "the gateway has not answered a frame that it must refuse; asking on a new connection whether "
+      )
+      text.append(count)
+      text.append(count == 1 ? " notification arrived" : " notifications arrived")
+      return .warning
+    case .unproved(let count):
+      text.append("the gateway does not answer frames that it must refuse, so nothing proves that ")
+      text.append(count)
+      text.append(
+        count == 1
+          ? " notification arrived; it counts as delivered"
+          : " notifications arrived; they count as delivered")
+      text.append(": the connection was well and no refusal came for as long as settle says")
+      return .warning
     case .narrowed:
       text.append(
         "connections keep ending without an answer: sending few at a time, to find out whether one of them is the cause"
@@ -99,7 +115,9 @@ extension Report {
   /// What it is about.
   var topic: Log.Topic {
     switch self {
-    case .shutdown, .strangeAnswer, .garbage, .cut, .unanswered, .narrowed: .connection
+    case .shutdown, .strangeAnswer, .garbage, .cut, .unanswered, .askedAgain,
+      .unproved, .narrowed:
+      .connection
     case .refused, .deadly, .lateAnswer: .refusals
     case .failedCheck, .unreadable: .mistakes
     case .fileChanged, .recipientsChanged: .files

@@ -12,11 +12,11 @@ import CLinux
 public struct Retry: ~Copyable {
   public struct Result {
     /// Notifications that were sent again.
-    public var sent = 0
+    public var sent: UInt64 = 0
     /// And the whole file, which the agent could not read before.
     public var isFileSent = false
     /// What stays.
-    public var left = 0
+    public var left: UInt64 = 0
   }
 
   public enum Problem: Error {
@@ -129,10 +129,10 @@ public struct Retry: ~Copyable {
   }
 
   private static func hasReasons(_ file: borrowing QueueFile) -> Bool {
-    var count = 0
-    _ = Refusal.forEach(in: file.descriptor, bytesMax: 0) { _ in count += 1 }
+    var isFound = false
+    _ = Refusal.forEach(in: file.descriptor, bytesMax: 0) { _ in isFound = true }
     lseek(file.descriptor, 0, SEEK_SET)
-    return count > 0
+    return isFound
   }
 
   /// How much of the name is that of the file with the reasons; nil: it is no whole file.

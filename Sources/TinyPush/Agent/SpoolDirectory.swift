@@ -125,11 +125,8 @@ public struct SpoolDirectory: ~Copyable {
     } else {
       message.append(advice)
     }
-    switch error {
-    case EACCES, EPERM: return .noPermission
-    case ENOENT, ENOTDIR: return .noInput
-    default: return .inputOutput
-    }
+    // 66 and 77 are the configuration's files, at which the service manager gives up: a spool may be there a moment later.
+    return .inputOutput
   }
 
   // MARK: - Steps

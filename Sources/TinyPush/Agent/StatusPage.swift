@@ -84,9 +84,9 @@ private struct Words<let capacity: Int>: BitwiseCopyable {
   func begins(as text: Span<UInt8>) -> Bool {
     var (own, other) = (0, 0)
     while true {
-      while own < min(Int(count), capacity), Self.isDigit(bytes[own]) { own += 1 }
+      while own < used, Self.isDigit(bytes[own]) { own += 1 }
       while other < min(text.count, capacity), Self.isDigit(text[other]) { other += 1 }
-      let isOwnOver = own >= min(Int(count), capacity)
+      let isOwnOver = own >= used
       let isOtherOver = other >= min(text.count, capacity)
       if isOwnOver || isOtherOver { return isOwnOver && isOtherOver }
       guard bytes[own] == text[other] else { return false }
@@ -96,11 +96,14 @@ private struct Words<let capacity: Int>: BitwiseCopyable {
     }
   }
 
+  /// Another program may have written any count into the page, and an `Int` of 32 bits does not hold each.
+  private var used: Int { Int(min(count, UInt32(capacity))) }
+
   private static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 
   /// Whoever may write to the page may have put anything there.
   func append(to text: inout Text) {
-    text.append(printable: bytes.span.extracting(0..<min(Int(count), capacity)))
+    text.append(printable: bytes.span.extracting(0..<used))
   }
 }
 
@@ -288,13 +291,13 @@ struct MappedStatusPage: ~Copyable {
     var now = timespec()
     // The clock that file systems use.
     clock_gettime(CLOCK_REALTIME_COARSE, &now)
-    let wall = Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec)
+    let wall = clinux_nanoseconds(&now)
     let instant = Clock.now()
     clinux_begin_change(&page.pointee.sequence)
     courier.forEachFirst { file, count in
       let came = file.changeTimeNs
       let latency: Duration? =
-        came >= since && came <= wall + Self.tick
+        came >= since && came - Self.tick <= wall
         ? .milliseconds(UInt64(max(wall - came, 0)) / 1_000_000) : nil
       page.pointee.traffic.add(UInt64(count), latency: latency, at: instant)
     }

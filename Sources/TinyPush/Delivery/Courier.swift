@@ -238,9 +238,14 @@ public struct Courier: ~Copyable {
   var hasJustHeard = false
   var barrierID: UInt32?
   var barrierAt: Instant?
+  /// How many of the oldest stretch in `sent` are known to be accepted, by an answer without an error.
+  var provedOfHead: UInt32 = 0
   /// Barriers in a row of which the connection ended without an answer. That may have had other causes: after two, one goes
   /// alone; and when two of those got no answer either, no more are sent, and only time settles.
   var vainBarriers = 0
+  /// Stretches at the front of `again` that arrived, and whose barrier was not answered: whether they go again is decided by
+  /// the barrier that goes alone.
+  var silent = 0
   /// One has been answered: it is not the barriers at which connections end.
   var isBarrierSound = false
   static let vainBarriersBeforeTrial = 2

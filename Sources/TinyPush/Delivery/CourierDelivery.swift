@@ -140,7 +140,7 @@ extension Courier {
 
   /// Whether nothing new goes on this connection but a barrier, to see what the gateway makes of that.
   var goesAlone: Bool {
-    suspicion.isTrial
+    suspicion.isTrial || silent > 0
       || vainBarriers >= Self.vainBarriersBeforeTrial && mayBarrier
         && (isStopping || settings.isOnce || settings.confirm == .barrier)
   }
@@ -195,12 +195,10 @@ extension Courier {
     }
   }
 
-  /// An answer ends the connection, and says what became of everything before it.
+  /// An answer says what became of everything before it, and ends the connection unless it says that nothing is wrong.
   private mutating func handle(_ response: ErrorResponse) {
     let id = response.identifier
-    let isKnown =
-      id > 0 && id <= attemptedID && response.status.isDocumented && response.status != .none
-    guard isKnown else {
+    guard id > 0, id <= attemptedID, response.status.isDocumented else {
       reports.add(.strangeAnswer(response, uncertain: cut(.died)))
       link = .closing
       return
@@ -212,7 +210,13 @@ extension Courier {
       isBarrierSound = true
       isProgress = true
       if suspicion.isTrial { convict() }
+      let uncertain = sendSilentAgain()
+      if uncertain > 0 { reports.add(.cut(uncertain: uncertain)) }
       _ = cut(.answered)
+    } else if response.status == .none {
+      settle(before: id &+ 1, byProof: true)
+      prove(through: id)
+      return
     } else if response.status == .shutdown {
       settlePart(through: id, status: nil)
       reports.add(.shutdown(resent: cutAfterAnswer()))
@@ -249,6 +253,8 @@ extension Courier {
     case died
     /// By us, or by the network; the same.
     case unanswered
+    /// By us: the connection is well, and the gateway has not answered the barrier.
+    case silent
   }
 
   /// The connection is over: what was sent and is not settled goes again, before anything new. Returns how many
@@ -258,15 +264,14 @@ extension Courier {
     let isAnswered = ending == .answered
     let wasBarrier = barrierID != nil
     // One that went alone shows that it is the barrier after all.
-    if wasBarrier, ending == .died, sent.isEmpty { isBarrierSound = false }
-    // Where it did not even arrive, its silence says nothing of the gateway.
-    let isBarrierVain =
-      wasBarrier
-      && (ending == .died && !isBarrierSound
-        || ending == .unanswered && acknowledgedEnd == wireEnd)
+    if wasBarrier, ending == .died || ending == .silent, sent.isEmpty { isBarrierSound = false }
+    let isBarrierVain = wasBarrier && ending == .died && !isBarrierSound
     interruptReading()
     var uncertain = 0
-    if !isAnswered {
+    if ending == .silent {
+      silent = sent.count
+    } else if !isAnswered {
+      uncertain -= Int(provedOfHead)
       if settings.uncertain == .drop {
         while let head = sent.first, head.count == 0 || head.firstID <= attemptedID {
           uncertain += Int(head.count)
@@ -277,11 +282,15 @@ extension Courier {
     while var stretch = sent.removeLast() {
       if stretch.count > 0 && stretch.firstID <= attemptedID {
         stretch.wasSent = true
-        if !isAnswered { uncertain += Int(stretch.count) }
+        if !isAnswered, ending != .silent { uncertain += Int(stretch.count) }
       }
       again.prepend(stretch)
     }
-    if !isAnswered { counters.uncertain += UInt64(uncertain) }
+    if !isAnswered, provedOfHead > 0, settings.uncertain == .resend {
+      trim = Trim(accepted: provedOfHead, verdict: nil)
+    }
+    provedOfHead = 0
+    counters.uncertain += UInt64(uncertain)
     if suspicion.isTrial ? !isAnswered : ending == .died && (suspicion.isNarrow || !isBarrierVain) {
       suspect(uncertain)
     }
@@ -297,8 +306,15 @@ extension Courier {
     lastWrittenID = 0
     wireEnd = 0
     acknowledgedEnd = 0
-    if isBarrierVain { vainBarriers += 1 }
+    if ending == .silent {
+      // Where the barrier that went alone got no answer, no other will.
+      vainBarriers =
+        silent > 0 ? min(vainBarriers, Self.vainBarriersBeforeTrial) : Self.vainBarriersMax
+    } else if isBarrierVain {
+      vainBarriers += 1
+    }
     barrierID = nil
+    if wasBarrier, ending == .died { uncertain += sendSilentAgain() }
     return uncertain
   }
 

@@ -50,6 +50,13 @@ extension Courier {
     if trim.isEmpty { interruptReading() }
   }
 
+  /// What kept it from connecting is over.
+  public mutating func dialAtOnce() {
+    guard case .down = link else { return }
+    backoff.reset()
+    link = .down(dialAt: time.now)
+  }
+
   /// The machine slept. What came meanwhile is sent once more by the peer's kernel, whenever that will be: what waits for an
   /// answer waits anew.
   public mutating func suspended(until now: Instant) {

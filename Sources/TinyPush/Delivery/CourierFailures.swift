@@ -214,7 +214,7 @@ extension Courier {
   /// Counts what is let go of the input: the lines of it, which the reader has counted, unless it was looking for an object.
   func passLines(upTo end: Int, of now: inout Reading) {
     if now.counted == 0, now.reader.lineEnds > 0, !now.reader.isSkipping {
-      now.lines += now.reader.lineEnds
+      now.lines += Int64(now.reader.lineEnds)
       now.lineCharacters = 0
       now.counted = min(now.reader.lineStart, end)
     }

@@ -13,7 +13,7 @@ extension Courier {
       acknowledgements.restart(at: time.now)
     } else if barrierID != nil {
       if suspicion.isTrial { convict() }
-      missBarrier()
+      passBarrierOver()
     } else {
       let heard = heardAt < sampledAt ? heardAt : sampledAt
       while let lastID = acknowledgements.takeSettled(at: heard) {
@@ -33,10 +33,50 @@ extension Courier {
     if barrierID != nil, batchBytes == 0, isStalled(for: settings.settle) { missBarrier() }
   }
 
-  /// A gateway that works refuses a barrier. This one was silent: whatever came before is as uncertain as after a cut.
+  /// The barrier has not arrived: whatever came before is as uncertain as after a cut.
   private mutating func missBarrier() {
     reports.add(.unanswered(uncertain: cut(.unanswered)))
     link = .closing
+  }
+
+  /// Everything arrived, the connection is well, and the barrier has no answer: the gateway hangs, or it takes what it
+  /// should refuse. Which of the two is shown by a barrier that goes alone on the next connection, before anything is sent
+  /// again: without an answer to that one, silence means nothing, and time settles. A stop has no next connection.
+  private mutating func passBarrierOver() {
+    link = .closing
+    if provedOfHead > 0 || isStopping && isBarrierSound { return missBarrier() }
+    if !isStopping, sent.notifications > 0 {
+      cut(.silent)
+      return reports.add(.askedAgain(again.firstNotifications(silent)))
+    }
+    let before = counters.settledByTime
+    settle(before: nextID, byProof: false)
+    while silent > 0, let head = again.removeFirst() {
+      silent -= 1
+      counters.settledByTime += UInt64(head.count)
+      noteProgress(Int(head.count))
+      if head.endsFile { finishFile(head.claim) }
+    }
+    if counters.settledByTime > before {
+      reports.add(.unproved(Int(clamping: counters.settledByTime - before)))
+    }
+    cut(.silent)
+  }
+
+  /// The gateway does answer barriers, or nobody will know: what came before the one that it did not answer is uncertain.
+  /// Returns how many notifications that are.
+  @discardableResult
+  mutating func sendSilentAgain() -> Int {
+    let uncertain = again.firstNotifications(silent)
+    counters.uncertain += UInt64(uncertain)
+    if settings.uncertain == .drop {
+      while silent > 0, let head = again.removeFirst() {
+        silent -= 1
+        if head.endsFile { finishFile(head.claim) }
+      }
+    }
+    silent = 0
+    return uncertain
   }
 
   // MARK: - By proof
@@ -50,8 +90,19 @@ extension Courier {
       return
     }
     trim = Trim(accepted: accepted, verdict: status.map { .refused($0) })
-    if !trim.isEmpty { noteProgress(Int(accepted) + (status == nil ? 0 : 1)) }
-    counters.settledByProof += UInt64(accepted)
+    let news = accepted - min(accepted, provedOfHead)
+    if !trim.isEmpty { noteProgress(Int(news) + (status == nil ? 0 : 1)) }
+    counters.settledByProof += UInt64(news)
+  }
+
+  /// Of the oldest stretch, whatever lies before `id` is accepted, and `id` is; the connection goes on.
+  mutating func prove(through id: UInt32) {
+    guard let head = sent.first, head.count > 0, head.firstID <= id else { return }
+    let proved = id - head.firstID + 1
+    guard proved > provedOfHead else { return }
+    noteProgress(Int(proved - provedOfHead))
+    counters.settledByProof += UInt64(proved - provedOfHead)
+    provedOfHead = proved
   }
 
   /// Everything before `id` arrived, or will not be heard of any more.
@@ -59,12 +110,13 @@ extension Courier {
     while let head = sent.first {
       if head.count > 0 {
         guard head.firstID + head.count <= id else { break }
+        let count = head.count - provedOfHead
         if byProof {
-          counters.settledByProof += UInt64(head.count)
+          counters.settledByProof += UInt64(count)
         } else {
-          counters.settledByTime += UInt64(head.count)
+          counters.settledByTime += UInt64(count)
         }
-        noteProgress(Int(head.count))
+        noteProgress(Int(count))
       }
       dropHead()
     }
@@ -77,10 +129,11 @@ extension Courier {
 
   mutating func dropHead() {
     guard let head = sent.removeFirst() else { return }
+    provedOfHead = 0
     if head.endsFile { settledClaims += 1 }
   }
 
-  private mutating func noteProgress(_ count: Int) {
+  mutating func noteProgress(_ count: Int) {
     isProgress = true
     isGatewayUnproven = false
     backoff.reset()

@@ -46,7 +46,7 @@ struct Reading {
   var recipientIsLeft = false
   /// For places in the file as people count them, only while it is read from its start: so many lines end, and so many
   /// characters of the next one stand, before `counted` in the input.
-  var lines = 0
+  var lines: Int64 = 0
   var lineCharacters: Int64 = 0
   var counted = 0
 }

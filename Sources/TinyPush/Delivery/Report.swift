@@ -10,8 +10,12 @@ public enum Report {
   case garbage(firstByte: UInt8, uncertain: Int)
   /// The connection ended without an answer while notifications were under way.
   case cut(uncertain: Int)
-  /// The gateway took a barrier and did not answer it.
+  /// A barrier did not get through.
   case unanswered(uncertain: Int)
+  /// The gateway took a barrier and did not answer it; so many notifications came before.
+  case askedAgain(Int)
+  /// The gateway answers no barriers: so many notifications count as delivered, and nothing proves it.
+  case unproved(Int)
   /// Connections keep dying: fewer notifications are sent at a time, to find the one at which they do.
   case narrowed
   /// That one is found.

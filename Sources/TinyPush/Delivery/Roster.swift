@@ -160,7 +160,7 @@ struct Roster: ~Copyable {
     let isOfAll = isEmpty && place == bytes && isWhole || failure != nil
     isEmpty = false
     failure = nil
-    if isRecipient { recipient += 1 } else { problems += 1 }
+    if isRecipient { recipient += 1 } else { problems = min(problems, .max - 1) + 1 }
     if !isOfAll { passLine() }
   }
 

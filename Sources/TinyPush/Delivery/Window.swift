@@ -54,6 +54,13 @@ struct Window: ~Copyable {
     return ring[index(offset)]
   }
 
+  /// Notifications in so many of the first stretches.
+  func firstNotifications(_ stretches: Int) -> Int {
+    var notifications = 0
+    for offset in 0..<stretches { notifications += Int(self[offset].count) }
+    return notifications
+  }
+
   mutating func append(_ stretch: Stretch) {
     precondition(count < ring.capacity)
     ring[index(count)] = stretch

@@ -150,7 +150,7 @@ struct Claims: ~Copyable {
   /// One more failed the check. Returns how many have.
   func noteRefusal(_ number: UInt32) -> UInt32 {
     var claim = self[number]
-    claim.refusals += 1
+    claim.refusals = min(claim.refusals, .max - 1) + 1
     ring[index(number)] = claim
     return claim.refusals
   }

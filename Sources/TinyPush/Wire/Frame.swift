@@ -113,12 +113,13 @@ public struct Frame {
       payload(&place)
     case .items:
       place.put32(UInt32(5 * 3 + token.count + payloadBytes + 4 + 4 + 1), in: buffer)
+      // The identifier is first: a gateway that stops reading at a wrong token or payload can still name the notification.
+      place.put(.identifier, length: 4, in: buffer)
+      place.put32(identifier, in: buffer)
       place.put(.deviceToken, length: token.count, in: buffer)
       place.put(token, in: buffer)
       place.put(.payload, length: payloadBytes, in: buffer)
       payload(&place)
-      place.put(.identifier, length: 4, in: buffer)
-      place.put32(identifier, in: buffer)
       place.put(.expiration, length: 4, in: buffer)
       place.put32(expiration, in: buffer)
       place.put(.priority, length: 1, in: buffer)

@@ -15,11 +15,15 @@ struct Credentials {
   private(set) var isNew = false
   private let home: Home
   private let now: Int64
+  private let isRSA: Bool
 
   /// Sees to it that all three are there and good today, and says which were replaced, and why.
-  init(in home: Home, now: Int64) throws(SandboxFailure) {
+  ///
+  /// - Parameter isRSA: whether their keys must be RSA keys; otherwise any kind is good, and new ones are EC keys.
+  init(in home: Home, now: Int64, isRSA: Bool) throws(SandboxFailure) {
     self.home = home
     self.now = now
+    self.isRSA = isRSA
     let isAuthorityNew = try keep(.authority, isForced: false)
     _ = try keep(.gateway, isForced: isAuthorityNew)
     _ = try keep(.client, isForced: isAuthorityNew)
@@ -85,6 +89,12 @@ struct Credentials {
       why.append(cString: words.room(from: 0).baseAddress!)
       return false
     }
+    if isRSA,
+      !CString.span(cmbed_certificate_key(&facts)).begins(with: ("RSA" as StaticString).span)
+    {
+      why.append("its key is no RSA key")
+      return false
+    }
     if now > facts.not_after {
       why.append("it has expired")
       return false
@@ -103,6 +113,7 @@ struct Credentials {
     var options = cmbed_issue_options()
     options.name = Self.cString(holder.name)
     options.authority = holder == .authority ? 1 : 0
+    options.rsa = isRSA ? 1 : 0
     // Since yesterday, for clocks that differ a little.
     options.not_before = now > Self.daySeconds ? now - Self.daySeconds : 0
     options.not_after = now + days * Self.daySeconds

@@ -30,6 +30,9 @@ final class Gatekeeper {
       return .refused(.missingDeviceToken, .noToken)
     }
     guard token.count == DeviceToken.byteCount else {
+      if DeviceToken(hex: reader.bytes(token)) != nil {
+        return .refused(.invalidTokenSize, .tokenInHex)
+      }
       return .refused(.invalidTokenSize, .token(bytes: token.count))
     }
     guard let payload = frame.payload else { return .refused(.missingPayload, .noPayload) }
@@ -108,6 +111,7 @@ enum Objection {
   case topic(bytes: Int)
   case noToken
   case token(bytes: Int)
+  case tokenInHex
   case tokenListed
   case tokenInvalid(TokenProblem)
   case noPayload
@@ -132,6 +136,10 @@ enum Objection {
       text.append(bytes)
       text.append(bytes == 1 ? " byte instead of 32" : " bytes instead of 32")
       text.append(" (agents send such a frame to prove what came before it)")
+    case .tokenInHex:
+      text.append(
+        "the device token is sent as 64 hex digits: send the 32 bytes that the digits stand for (hex decoded)"
+      )
     case .tokenListed: text.append("the device token is one of those to be refused")
     case .tokenInvalid(let problem): text.append(problem.text)
     case .noPayload: text.append("the frame has no payload")

@@ -192,9 +192,11 @@ int clinux_hold_writers(int descriptor) {
   return errno == EAGAIN ? 1 : -1;
 }
 
+void clinux_let_writers(int descriptor) { fcntl(descriptor, F_SETLEASE, F_UNLCK); }
+
 int clinux_is_being_written(int descriptor) {
   int answer = clinux_hold_writers(descriptor);
-  if (answer == 0) fcntl(descriptor, F_SETLEASE, F_UNLCK);
+  if (answer == 0) clinux_let_writers(descriptor);
   return answer;
 }
 

@@ -190,3 +190,28 @@ func `offers between, beyond and below what is kept never bring disorder or loss
   backlog.offer("00".bytes.span, isFromScan: false)
   #expect(drain(&backlog) == ["00"])
 }
+
+@Test func `a file came whole if that was so each time that its name was offered`() {
+  var backlog = Backlog()
+  backlog.startScan()
+  for (name, cameWhole) in [("b", true), ("a", true), ("c", false), ("b", false), ("a", true)] {
+    backlog.offer(name.bytes.span, cameWhole: cameWhole)
+  }
+  var found: [String] = []
+  while !backlog.isEmpty {
+    backlog.putInOrder()
+    found.append(String(backlog.smallest()) + (backlog.smallestCameWhole ? " whole" : ""))
+    backlog.removeSmallest()
+  }
+  #expect(found == ["a whole", "b", "c"])
+}
+
+@Test(arguments: [
+  ("1767225600.000000001.1", true), ("1767225600.123456789.4194304", true),
+  ("1767225600.123456789.", false), ("1767225600.12345678.12345", false),
+  ("176722560.123456789.12345", false), ("1767225600.123456789.12x", false),
+  ("alarm.json", false), ("", false),
+])
+func `a name that send gives is known`(name: String, isOne: Bool) {
+  #expect(Courier.isSendName(name.bytes.span) == isOne)
+}

@@ -110,8 +110,10 @@ int clinux_sync(int descriptor);
 /* Whether somebody has the file open for writing: 1, or 0; -1 when that may not be asked of somebody else's file. */
 int clinux_is_being_written(int descriptor);
 
-/* The same; when it returns 0, whoever opens the file for writing waits until the descriptor is closed. */
+/* The same; when it returns 0, a program that opens the file for writing waits until the descriptor is closed, or the second
+   function is called. */
 int clinux_hold_writers(int descriptor);
+void clinux_let_writers(int descriptor);
 
 /* Has a mapping of a file outlive what happens to the file: a page that cannot be read, since the file was cut short or the disk
    is worn, looks like zeros instead of ending the program (SIGBUS). Four mappings at most; returns 0, or -1. */

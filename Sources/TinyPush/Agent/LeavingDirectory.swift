@@ -286,9 +286,15 @@ struct LeavingDirectory: ~Copyable {
     var information = stat()
     guard fstat(file.number, &information) == 0 else { return true }
     let writer = Writer(of: file.number)
-    // Only the content tells, whatever was done to the file before it came here.
+    // Only the content tells, whatever was done to the file before it came here; unless that was the last that was done.
     let identity = FileIdentity(inode: head.inode, changeTimeNs: .max, size: -1)
-    switch Self.compare(file.number, &information, identity, head.content, room) {
+    let isUntouched =
+      Int64(information.st_size) == head.content.bytes
+      && clinux_modify_time_ns(&information) < clinux_change_time_ns(&information)
+    let comparison =
+      isUntouched
+      ? .same : Self.compare(file.number, &information, identity, head.content, room)
+    switch comparison {
     case .same:
       switch writer {
       case .somebody: return true

@@ -200,7 +200,8 @@ public struct SpoolDirectory: ~Copyable {
       courier.couldNotOpen(.notRegular)
       return
     }
-    if courier.mayBeUnfinished, clinux_is_being_written(descriptor) == 1 {
+    let mayBeUnfinished = courier.mayBeUnfinished
+    if mayBeUnfinished, clinux_hold_writers(descriptor) == 1 {
       CLinux.close(descriptor)
       courier.couldNotOpen(.beingWritten)
       return
@@ -227,6 +228,7 @@ public struct SpoolDirectory: ~Copyable {
     if isWhole {
       CLinux.close(descriptor)
     } else {
+      if mayBeUnfinished { clinux_let_writers(descriptor) }
       file = descriptor
     }
     let lastByte = isWhole || offset > 0 ? 0x7D : Self.lastByte(descriptor, size)

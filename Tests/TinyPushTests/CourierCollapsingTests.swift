@@ -238,8 +238,9 @@ private let bulk = (10..<110).map {
   // What replaces both stands behind more than is read for one notification.
   #expect(bulk.utf8.count > Survey.budget && bulk.utf8.count < 2 * Survey.budget)
   world.put(
-    "m", text: bulk + World.notification(1, with: #", "collapse-id": "tank""#),
-    numbers: Array(10..<110) + [1])
+    "m", bulk + World.notification(1, with: #", "collapse-id": "tank""#),
+    items: (10..<110).map { Item(number: $0) } + [Item(number: 1, collapseKey: "tank 1")],
+    tells: true)
   world.runToEnd()
   #expect(world.accepted == Array(10..<110) + [1])
   #expect(world.courier.counters.superseded == 2)

@@ -125,7 +125,7 @@ import Testing
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
     try agent.line("connected to", in: .errors)
-    let file = try #require(fopen(box.spool + "/new/slow", "w"))
+    let file = try #require(fopen(box.spool + "/new/slow", "we"))
     fputs(first, file)
     fflush(file)
     try goOn(for: 3, in: box)
@@ -144,7 +144,7 @@ import Testing
     defer { box.end() }
     let (first, second) = half.parts
     let gateway = try Gateway(in: box)
-    let file = try #require(fopen(box.spool + "/new/slow", "w"))
+    let file = try #require(fopen(box.spool + "/new/slow", "we"))
     fputs(first, file)
     fflush(file)
     let agent = try box.agent(gateway, ["settle=300ms"])

@@ -99,9 +99,9 @@ final class Box {
   }
 }
 
-/// Foundation's own ways take milliseconds a file.
+/// Foundation's own ways take milliseconds a file. No child that is started meanwhile may have it open for writing.
 func writeFile(_ text: String, to path: String) throws {
-  guard let file = fopen(path, "w") else { throw Failure("\(path): errno \(errno)") }
+  guard let file = fopen(path, "we") else { throw Failure("\(path): errno \(errno)") }
   let written = fputs(text, file)
   guard fclose(file) == 0, written >= 0 else { throw Failure("\(path): errno \(errno)") }
 }

@@ -41,7 +41,7 @@ final class Disk {
     var isFull = false
     while !isFull {
       let name = "\(path)/.filler\(fillers.count)"
-      guard let file = fopen(name, "w") else { break }
+      guard let file = fopen(name, "we") else { break }
       fillers.append(name)
       if resource == .bytes {
         let bytes = String(repeating: "x", count: 4096)

@@ -64,7 +64,7 @@ import Testing
     try box.drop(line(1), as: "e.tmp")
     try box.drop(line(1), as: ".hidden")
     mkdir(box.spool + "/new/f", 0o755)
-    let open = try #require(fopen(box.spool + "/new/g", "w"))
+    let open = try #require(fopen(box.spool + "/new/g", "we"))
     defer { fclose(open) }
     let later = "4000000000.0000000000000000.0123456789abcdef.b"
     try box.write(line(1), to: "spool/later/\(later)")

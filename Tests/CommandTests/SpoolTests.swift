@@ -150,7 +150,7 @@ import Testing
     try gateway.accepts("second")
     switch change {
     case .append:
-      let open = try #require(fopen(file, "a"))
+      let open = try #require(fopen(file, "ae"))
       fputs(line(3, "third"), open)
       fclose(open)
     case .replace: try box.drop(line(3, "third"), as: "file")

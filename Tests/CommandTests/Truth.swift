@@ -52,7 +52,7 @@ enum Table {
       "row": row, "column": column, "lost": truth.lost, "duplicates": truth.duplicates,
       "reconnects": truth.connections - 1, "seconds": seconds,
     ]
-    guard let file = fopen(path, "a") else { throw Failure("\(path): errno \(errno)") }
+    guard let file = fopen(path, "ae") else { throw Failure("\(path): errno \(errno)") }
     defer { fclose(file) }
     let line = try JSONSerialization.data(withJSONObject: cell, options: .sortedKeys)
     fputs(String(decoding: line, as: UTF8.self) + "\n", file)

@@ -32,6 +32,16 @@ private func knows(_ files: borrowing BeingWritten, _ name: String, at now: Inst
   #expect(knows(files, "a", at: at(89)) && !knows(files, "a", at: at(90)))
 }
 
+@Test func `a file that is about to be closed is looked at soon`() {
+  var files = BeingWritten()
+  files.begin("a".bytes.span, at: at(1))
+  files.begin("b".bytes.span, at: at(2), for: BeingWritten.closing)
+  #expect(files.retryAt == at(2) + .milliseconds(100))
+  #expect(knows(files, "b", at: at(2)) && !knows(files, "b", at: at(3)))
+  files.forgetTheOld(at: at(3))
+  #expect(files.retryAt == at(61))
+}
+
 @Test func `of many, the newest are known`() {
   var files = BeingWritten()
   let longest = String(repeating: "n", count: 251)

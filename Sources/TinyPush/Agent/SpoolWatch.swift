@@ -144,7 +144,11 @@ extension Agent {
         case .suppressed: noticeSuppression()
         case .closed(let name):
           filesFound += 1
-          courier.writingEnded(CString.span(name))
+          if case .somebody = spool.writer(of: name) {
+            courier.writingEnds(CString.span(name), at: Clock.now())
+          } else {
+            courier.writingEnded(CString.span(name))
+          }
         case .renamed(let name):
           filesFound += 1
           let name = CString.span(name)

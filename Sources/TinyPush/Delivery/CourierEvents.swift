@@ -19,6 +19,11 @@ extension Courier {
     beingWritten.begin(name, at: time.now)
   }
 
+  /// The file named `name` is closed by one of its writers, and is about to be so for the kernel, too; or it has others.
+  public mutating func writingEnds(_ name: Span<UInt8>, at now: Instant) {
+    beingWritten.begin(name, at: now, for: BeingWritten.closing)
+  }
+
   /// The file named `name` is closed, or another one was moved to its place.
   public mutating func writingEnded(_ name: Span<UInt8>, cameWhole: Bool = false) {
     beingWritten.end(name)

@@ -7,22 +7,28 @@ struct BeingWritten: ~Copyable {
   static let capacity = 64
   /// How long a file is left alone that nobody closes.
   static let patience = Duration.seconds(60)
+  /// The kernel tells that a file is closed before the file counts as closed.
+  static let closing = Duration.milliseconds(100)
   private static let slotBytes = 256
 
   private let names = FixedBuffer<UInt8>(capacity: capacity * slotBytes)
-  private let since = FixedBuffer<Instant>(capacity: capacity)
+  private let until = FixedBuffer<Instant>(capacity: capacity)
   private var count = 0
 
   init() {}
 
-  /// When the oldest is not left alone any more.
-  var retryAt: Instant? { count > 0 ? since[0] + Self.patience : nil }
+  /// When the first of them is not left alone any more.
+  var retryAt: Instant? {
+    var first: Instant?
+    for index in 0..<count where first.map({ until[index] < $0 }) ?? true { first = until[index] }
+    return first
+  }
 
-  mutating func begin(_ name: Span<UInt8>, at now: Instant) {
+  mutating func begin(_ name: Span<UInt8>, at now: Instant, for patience: Duration = patience) {
     end(name)
     guard name.count > 0, name.count < Self.slotBytes else { return }
     if count == Self.capacity { remove(0) }
-    since[count] = now
+    until[count] = now + patience
     names[count * Self.slotBytes] = UInt8(name.count)
     names.store(name, at: count * Self.slotBytes + 1)
     count += 1
@@ -41,15 +47,13 @@ struct BeingWritten: ~Copyable {
   }
 
   func contains(_ name: Span<UInt8>, at now: Instant) -> Bool {
-    for index in 0..<count where now < since[index] + Self.patience && self.name(index).equals(name)
-    {
-      return true
-    }
+    for index in 0..<count where now < until[index] && self.name(index).equals(name) { return true }
     return false
   }
 
   mutating func forgetTheOld(at now: Instant) {
-    while count > 0, now >= since[0] + Self.patience { remove(0) }
+    var index = 0
+    while index < count { if now >= until[index] { remove(index) } else { index += 1 } }
   }
 
   @_lifetime(borrow self)
@@ -60,7 +64,7 @@ struct BeingWritten: ~Copyable {
 
   private mutating func remove(_ index: Int) {
     count -= 1
-    for later in index..<count { since[later] = since[later + 1] }
+    for later in index..<count { until[later] = until[later + 1] }
     let start = index * Self.slotBytes
     names.move(
       from: start + Self.slotBytes, to: start, count: (count - index) * Self.slotBytes)

@@ -140,7 +140,9 @@ import Testing
   enum Change: CaseIterable, Sendable { case append, replace, remove, rename, link, chmod }
 
   @Test(arguments: Change.allCases)
-  func `a file that is changed while it is delivered is neither lost nor sent twice`(change: Change) throws {
+  func `a file that is changed while it is delivered is neither lost nor sent twice`(change: Change)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)

@@ -23,8 +23,8 @@ import Testing
     let gateway = try Gateway(in: box)
     let agent: Child
     switch users {
-    case .same: agent = try box.agent(gateway, ["settle=300ms", "rescan=5s"])
-    case .different: agent = try box.startAsPackaged(gateway, ["settle=300ms", "rescan=5s"])
+    case .same: agent = try box.agent(gateway, ["settle=1s", "rescan=5s"])
+    case .different: agent = try box.startAsPackaged(gateway, ["settle=1s", "rescan=5s"])
     }
     try agent.line("connected to", in: .errors)
     let producers = try box.start(box.producing(as: users))
@@ -45,8 +45,7 @@ import Testing
 
   @Test(arguments: Users.allCases)
   func `nothing is lost when the agent is killed while programs write`(users: Users) async throws {
-    let seed = UInt64.random(in: 1...UInt64.max)
-    var random = Draws(seed)
+    var chance = Chance(for: "an agent that is killed while programs write")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -59,7 +58,7 @@ import Testing
         ? box.agent(gateway, ["settle=300ms", "rescan=5s"])
         : box.startAsPackaged(gateway, ["settle=300ms", "rescan=5s"])
       try agent.line("connected to", in: .errors)
-      usleep(UInt32(1000 * random.upTo(900)))
+      usleep(.random(in: 0..<900_000, using: &chance))
       agent.kill()
       kills += 1
     }
@@ -75,7 +74,7 @@ import Testing
     #expect(try agent.terminate() == 0)
     try gateway.hearsAll()
     let truth = try Truth(gateway.record, count: made.made, in: box)
-    #expect(truth.lost == 0, "\(truth.firstLost), seed \(seed), \(kills) kills")
+    #expect(truth.lost == 0, "\(truth.firstLost), \(kills) kills")
     #expect(box.names(in: "failed") == [])
   }
 
@@ -92,20 +91,6 @@ import Testing
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     #expect(try agent.terminate() == 0)
     try #expect(gateway.alerts(in: box) == ["Alarm", "Alarm", "Alarm"])
-  }
-}
-
-/// Random numbers by a seed (SplitMix64).
-private struct Draws {
-  private var state: UInt64
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func upTo(_ bound: Int) -> Int {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var word = state
-    word = (word ^ word >> 30) &* 0xBF58_476D_1CE4_E5B9
-    word = (word ^ word >> 27) &* 0x94D0_49BB_1331_11EB
-    return Int((word ^ word >> 31) % UInt64(bound))
   }
 }
 

@@ -23,9 +23,9 @@ public struct FixedBuffer<Element: BitwiseCopyable>: ~Copyable {
       precondition(index >= 0 && index < capacity)
       return base[index]
     }
-    @inline(__always) nonmutating set {
+    @inline(__always) nonmutating _modify {
       precondition(index >= 0 && index < capacity)
-      base[index] = newValue
+      yield &base[index]
     }
   }
 

@@ -49,12 +49,13 @@ enum StatusJSON {
   private static func addRefusals(
     _ page: borrowing StatusPage, _ members: inout JSONMembers
   ) {
-    let names: InlineArray<9, StaticString> = ["other", "1", "2", "3", "4", "5", "6", "7", "8"]
     var refusals = JSONMembers()
-    for status in names.indices where page.counters.refusedByStatus[status] > 0 {
-      refusals.add(names[status], number: page.counters.refusedByStatus[status])
+    for value in 0..<Rejection.Reason.count {
+      guard let reason = Rejection.Reason(rawValue: UInt8(value)) else { continue }
+      let count = page.counters.rejected(for: reason)
+      if count > 0 { refusals.add(reason.name, number: count) }
     }
-    members.add("refused_by_status", "{", refusals.text, "}")
+    members.add("refused_by_reason", "{", refusals.text, "}")
   }
 
   private static func addPeriods(

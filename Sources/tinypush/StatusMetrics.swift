@@ -47,12 +47,13 @@ enum StatusMetrics {
   }
 
   private static func writeRefusals(_ page: borrowing StatusPage, _ text: inout Text) {
-    counter("refused", "Notifications refused by the gateway, by the status of its answer.", &text)
-    for status in 1...9 {
-      text.append("tinypush_refused_total{status=\"")
-      if status == 9 { text.append("other") } else { text.append(status) }
+    counter("refused", "Notifications refused by the gateway, by the reason that it gave.", &text)
+    for value in 0..<Rejection.Reason.count {
+      guard let reason = Rejection.Reason(rawValue: UInt8(value)) else { continue }
+      text.append("tinypush_refused_total{reason=\"")
+      text.append(reason.name)
       text.append("\"} ")
-      end(page.counters.refusedByStatus[status % 9], &text)
+      end(page.counters.rejected(for: reason), &text)
     }
   }
 

@@ -95,7 +95,8 @@ import Testing
     #expect(try agent.terminate() == 0)
     let page = try object(box)
     #expect(page["refused"] as? Int == 3)
-    #expect(page["refused_by_status"] as? [String: Int] == ["7": 1, "8": 1, "other": 1])
+    #expect(page["refused_by_reason"] as? [String: Int]
+        == ["invalid_payload_size": 1, "invalid_token": 1, "other": 1])
   }
 
   @Test func `the last five problems are kept, also through a restart`() throws {
@@ -404,7 +405,7 @@ import Testing
     }
     #expect(values["tinypush_up"] == 1)
     #expect(values["tinypush_connected"] == 1)
-    #expect(values[#"tinypush_refused_total{status="8"}"#] == 1)
+    #expect(values[#"tinypush_refused_total{reason="invalid_token"}"#] == 1)
     #expect(
       values["tinypush_certificate_expiry_time_seconds"]
         == Double(page["certificate_expires_at"] as! Int))

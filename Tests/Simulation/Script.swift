@@ -3,6 +3,7 @@ import TinyPush
 /// What a script can do to the world.
 extension World {
   var accepted: [Int] { gateway.pushes.map(\.number) }
+  var inFlight: Int { courier.inFlight(link) }
   var waiting: [String] { disk.new.keys.sorted() }
   /// Numbers that are on record.
   var recorded: [Int] { disk.failures.compactMap(\.number) }
@@ -123,7 +124,8 @@ extension World {
     lives += 1
     if let once { settings.isOnce = once }
     change(&settings)
-    courier = Courier(settings, seed: UInt64(lives + 1))
+    courier = Courier(settings)
+    link = BinaryLink(settings, seed: UInt64(lives + 1))
     held = nil
     ledger.restarted(settings)
     noticeSuppression()

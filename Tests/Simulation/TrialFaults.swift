@@ -246,6 +246,6 @@ extension Trial {
     world.connection?.sleep(
       for: .milliseconds(milliseconds), and: .milliseconds(UInt64(random.upTo(1000))))
     pass(milliseconds)
-    world.courier.suspended(until: world.timeline.now)
+    world.link.suspended(until: world.timeline.now)
   }
 }

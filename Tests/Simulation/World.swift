@@ -16,6 +16,7 @@ final class World {
   // The agent.
   var settings: Courier.Settings
   var courier: Courier
+  var link: BinaryLink
   /// Agents that there have been before this one.
   var lives = 0
   var isFinished = false
@@ -87,7 +88,8 @@ final class World {
     settings.window = 64
     change(&settings)
     self.settings = settings
-    courier = Courier(settings, seed: seed)
+    courier = Courier(settings)
+    link = BinaryLink(settings, seed: seed)
     timeline = Timeline()
     disk = Disk(timeline)
     gateway = Gateway(timeline)
@@ -126,7 +128,7 @@ final class World {
       guard busy < Self.stepsWithoutRestMax else { return complain("does not come to rest") }
       beforeStep(lastWord)
       if polls() { poll() }
-      let step = courier.next(timeline.time)
+      let step = courier.next(timeline.time, &link)
       steps += 1
       account()
       takeReports()
@@ -162,7 +164,7 @@ final class World {
       case .listen:
         let now = timeline.now
         poll()
-        courier.heard(until: now)
+        link.heard(until: now)
       case .sample: sample()
       case .disconnect:
         ledger.hungUp(connection)
@@ -188,14 +190,18 @@ final class World {
   private func weigh() {
     var bytes = 0
     courier.forEachBuffer { bytes += $0.count }
+    link.forEachBuffer { bytes += $0.count }
     if bytes != courierBytes, courierBytes > 0 { complain("memory grows to \(bytes) bytes") }
     courierBytes = bytes
   }
 
-  private func account() { ledger.observe(courier.counters, on: connection) }
+  private func account() {
+    courier.hear(&link)
+    ledger.observe(courier.counters, on: connection)
+  }
 
   private func takeReports() {
-    while let report = courier.takeReport() {
+    while let report = courier.takeReport() ?? link.takeReport() {
       trace.say("  \(report)")
       reports.append(report)
       onNews(.report(report))
@@ -242,11 +248,11 @@ final class World {
       dialed = nil
       if isUp {
         ledger.connected()
-        courier.connected()
+        link.connected()
         onNews(.connected)
       } else {
         onNews(.notConnected)
-        courier.disconnected(at: timeline.now, byPeer: false)
+        link.disconnected(at: timeline.now, byPeer: false)
       }
     }
     listen()
@@ -258,19 +264,19 @@ final class World {
     while let bytes = connection.read() {
       trace.note("received", at: timeline.elapsed, bytes.count)
       ledger.received(bytes, on: connection)
-      courier.received(bytes.span)
+      link.received(bytes.span)
       account()
     }
     if let end = connection.end {
       hangUp()
-      if courier.isUp { onNews(.ended) }
+      if link.isUp { onNews(.ended) }
       trace.note("ended", at: timeline.elapsed)
       ledger.ended(byPeer: end != .timedOut)
-      courier.disconnected(at: timeline.now, byPeer: end != .timedOut)
+      link.disconnected(at: timeline.now, byPeer: end != .timedOut)
       account()
     } else if connection.isWritable {
       connection.isWritable = false
-      courier.writable()
+      link.writable()
     }
   }
 

@@ -129,12 +129,12 @@ extension World {
       let name = String(courier.laterFileName())
       trace.say("  postpone \(name)")
       let source = life(of: courier.failureName())
-      let isPostponed = disk.postpone([UInt8](courier.failure.bytes), as: name, from: source)
+      let isPostponed = disk.postpone([UInt8](courier.failure()), as: name, from: source)
       ledger.postponed(source, isPostponed)
       return courier.recorded(isPostponed)
     }
     let name = String(courier.failureName())
-    let text = String(courier.failure.bytes)
+    let text = String(courier.failure())
     guard let failure = Failure(text) else {
       complain("not a line of JSON: \(text.prefix(300))…\(text.suffix(40))")
       return courier.recorded(true)
@@ -189,7 +189,7 @@ extension World {
   }
 
   func keepProgress() {
-    let progress = courier.progress
+    let progress = courier.progressToKeep
     ledger.learns(learned)
     ledger.keeps(progress)
     trace.note("progress", at: timeline.elapsed, Int(progress?.offset ?? 0))
@@ -220,7 +220,7 @@ extension World {
   func write() {
     guard let connection else { return complain("wrote without a connection") }
     if connection.hasUnread, lastWord != .listen { complain("wrote before reading what had come") }
-    let bytes = [UInt8](courier.batchContents())
+    let bytes = [UInt8](link.batchContents())
     if bytes.isEmpty || bytes.count > 16_384 { complain("a record of \(bytes.count)") }
     if let blockedBytes, blockedBytes != bytes { complain("blocked bytes changed") }
     writes += 1
@@ -231,20 +231,20 @@ extension World {
     if let wait = blocks(writes) {
       blockedBytes = bytes
       timeline.plan(after: wait) { connection.isWritable = true }
-      return courier.blocked()
+      return link.blocked()
     }
     blockedBytes = nil
     connection.write(bytes, latency: gateway.latency) { [gateway] wireEnd in
       gateway.arrive(connection, bytes, wireEnd: wireEnd)
     }
     ledger.wrote(wireEnd: connection.written)
-    courier.wrote(wireEnd: connection.written)
+    link.wrote(wireEnd: connection.written)
     ledger.beginsBatch()
   }
 
   func sample() {
     guard let connection else { return complain("sampled without a connection") }
-    courier.sampled(
+    link.sampled(
       unacknowledged: Int(connection.written - connection.acknowledged),
       since: connection.acknowledgedAt.until(timeline.now),
       roundTrip: .milliseconds(2 * gateway.latency))

@@ -304,7 +304,7 @@ func `while nothing answers, connecting is tried ever more rarely, and once it d
   world.run(.seconds(2000))
   #expect(world.accepted.isEmpty)
   isSet = true
-  world.courier.dialAtOnce()
+  world.link.dialAtOnce()
   world.run(.seconds(1))
   #expect(world.accepted == [1])
 }
@@ -325,7 +325,7 @@ func `while nothing answers, connecting is tried ever more rarely, and once it d
   #expect(world.waiting == [])
   world.cut()
   world.run(.milliseconds(50))
-  #expect(world.courier.isUp == true)
+  #expect(world.link.isUp == true)
 }
 
 @Test func `what has expired meanwhile is dropped when it would go again`() {

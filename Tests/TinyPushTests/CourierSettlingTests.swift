@@ -24,7 +24,7 @@ import Testing
   world.run(.seconds(800))
   #expect(world.accepted == [1])
   #expect(world.waiting == ["a"])
-  #expect(world.courier.inFlight == 1)
+  #expect(world.inFlight == 1)
   world.acknowledges = true
   world.put("b", 2)
   world.run(.seconds(30))

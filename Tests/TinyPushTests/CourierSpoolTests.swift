@@ -417,7 +417,7 @@ func `a file that was written on before it went again is delivered as it is now`
   world.run(.seconds(120))
   #expect(world.waiting == [])
   #expect(world.courier.isIdle == true)
-  #expect(world.courier.inFlight == 0)
+  #expect(world.inFlight == 0)
   #expect(world.courier.sent.count == 0)
   #expect(world.courier.again.count == 0)
   #expect(world.courier.claims.count == 0)

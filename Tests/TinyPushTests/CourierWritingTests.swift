@@ -7,7 +7,7 @@ import Testing
 private func connected(_ change: (inout Courier.Settings) -> Void = { _ in }) -> World {
   let world = World { change(&$0) }
   world.run(.seconds(1))
-  #expect(world.courier.isUp == true)
+  #expect(world.link.isUp == true)
   return world
 }
 

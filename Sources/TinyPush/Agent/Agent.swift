@@ -6,6 +6,7 @@ import CMbed
 public struct Agent: ~Copyable {
   var config: Config
   var courier: Courier
+  var link: BinaryLink
   var spool: SpoolDirectory
   let recipients: RecipientsDirectory
   var suppression = SuppressionFiles()
@@ -66,7 +67,8 @@ public struct Agent: ~Copyable {
     page = MappedStatusPage()
     var seed: UInt64 = 0
     _ = getrandom(&seed, 8, 0)
-    courier = Courier(config.courier, seed: seed)
+    courier = Courier(config.courier)
+    link = BinaryLink(config.courier, seed: seed)
     if let progress = spool.progress() { courier.resume(progress) }
     recipients = RecipientsDirectory(config.recipients.pointer)
     connection = TLSConnection(
@@ -128,9 +130,9 @@ public struct Agent: ~Copyable {
       steps &+= 1
       if steps % Self.stepsBetweenPolls == 0 {
         poll(.zero)
-        page.update(courier, filesFound: filesFound)
+        page.update(courier, link, filesFound: filesFound)
       }
-      let step = courier.next(Clock.time())
+      let step = courier.next(Clock.time(), &link)
       takeReports()
       switch step {
       case .scan:
@@ -160,7 +162,7 @@ public struct Agent: ~Copyable {
         filesFound -= 1
         progress.settled()
       case .dial: dial()
-      case .keepProgress: courier.keptProgress(spool.keep(courier.progress))
+      case .keepProgress: courier.keptProgress(spool.keep(courier.progressToKeep))
       case .write: write()
       case .listen:
         listen()
@@ -171,8 +173,8 @@ public struct Agent: ~Copyable {
         if whyDown.count > 0 { tell(.down, whyDown.bytes) } else { tell(.down, gateway.span) }
       case .wait(let until):
         log.catchUp()
-        page.update(courier, filesFound: filesFound)
-        progress.show(courier.counters, inFlight: courier.inFlight)
+        page.update(courier, link, filesFound: filesFound)
+        progress.show(courier.counters, inFlight: courier.inFlight(link))
         if let status = shouldGiveUp() { return finish(status) }
         returnMemory()
         poll(.until(until))
@@ -187,14 +189,14 @@ public struct Agent: ~Copyable {
     guard config.courier.isOnce else { return nil }
     if isConfigBroken { return .config }
     if courier.isScanBroken { return .inputOutput }
-    let isHopeless = outage.tries >= Self.dialFailuresMax || courier.failures >= Self.failuresMax
+    let isHopeless = outage.tries >= Self.dialFailuresMax || link.failures >= Self.failuresMax
     return isHopeless ? .tryLater : nil
   }
 
   private mutating func finish(_ status: ExitStatus) -> ExitStatus {
     log.flush()
     connection.hangUp(epoll: epoll, sayGoodbye: true)
-    page.update(courier, filesFound: filesFound)
+    page.update(courier, link, filesFound: filesFound)
     page.change(.down, words: ("stopped" as StaticString).span)
     progress.finish(courier.counters)
     if config.courier.isOnce || stopBy != nil && next == nil { saySum(status) }
@@ -247,7 +249,7 @@ public struct Agent: ~Copyable {
         if clinux_clock_was_set(clock) != 0 {
           page.clockWasSet()
           clockSetAt = max(Clock.plausibleSinceNs, Clock.wallNs())
-          if connection.isClockWrong { courier.dialAtOnce() }
+          if connection.isClockWrong { link.dialAtOnce() }
         }
       } else if descriptor == watch.descriptor {
         takeSpoolEvents()
@@ -261,7 +263,7 @@ public struct Agent: ~Copyable {
       endProbation()
       if isWritable, connection.phase == .up {
         connection.watch(epoll: epoll, writable: false)
-        courier.writable()
+        link.writable()
       }
     } else if connection.phase != .none {
       let isLate = connection.deadline.map { Clock.now() >= $0 } ?? false
@@ -272,7 +274,7 @@ public struct Agent: ~Copyable {
   /// Whether the machine was suspended while the agent waited.
   private mutating func noticeSleep() {
     let now = Clock.asleep()
-    if now > asleep + .seconds(1) { courier.suspended(until: Clock.now()) }
+    if now > asleep + .seconds(1) { link.suspended(until: Clock.now()) }
     asleep = now
   }
 
@@ -280,7 +282,7 @@ public struct Agent: ~Copyable {
     let now = Clock.now()
     poll(.zero)
     noticeSleep()
-    if !isUnread { courier.heard(until: now) }
+    if !isUnread { link.heard(until: now) }
   }
 
   private mutating func takeSignals() {
@@ -317,11 +319,11 @@ public struct Agent: ~Copyable {
 
   /// After a burst, what it needed goes back to the system.
   private mutating func returnMemory() {
-    if !courier.isIdle {
+    if !courier.isIdle || link.isBusy {
       isMemoryReturned = false
     } else if !isMemoryReturned {
       isMemoryReturned = true
-      courier.forEachBuffer { buffer in
+      let giveBack: (UnsafeMutableRawBufferPointer) -> Void = { buffer in
         let page = UInt(sysconf(Int32(_SC_PAGESIZE)))
         let base = UInt(bitPattern: buffer.baseAddress)
         let start = (base + page - 1) / page * page
@@ -330,6 +332,8 @@ public struct Agent: ~Copyable {
           madvise(UnsafeMutableRawPointer(bitPattern: start), Int(end - start), MADV_DONTNEED)
         }
       }
+      courier.forEachBuffer(giveBack)
+      link.forEachBuffer(giveBack)
       malloc_trim(0)
     }
   }

@@ -26,7 +26,7 @@ extension Agent {
     provenAt = nil
     wasCutOff = false
     isHeard = false
-    courier.connected()
+    link.connected()
     sayConnected()
   }
 
@@ -64,7 +64,7 @@ extension Agent {
     tell(.down, text.bytes)
     say(connection.isOurFault ? .error : .warning, text, about: .connection)
     connection.hangUp(epoll: epoll, sayGoodbye: false)
-    courier.disconnected(at: Clock.now(), byPeer: false)
+    link.disconnected(at: Clock.now(), byPeer: false)
   }
 
   /// While there is no connection nothing is scanned; but whoever looks wants to know what waits. A great many are counted once.
@@ -94,7 +94,7 @@ extension Agent {
       }
       if provenAt != nil { connected() }
       isHeard = true
-      courier.received(scratch.looseSpan(0..<Int(result)))
+      link.received(scratch.looseSpan(0..<Int(result)))
     }
     isUnread = true
   }
@@ -102,12 +102,12 @@ extension Agent {
   private static let readsMax = 16
 
   mutating func connectionEnded() {
-    let isNews = courier.isUp && !courier.isAwaitingEnd
-    wasCutOff = courier.isUp && !isHeard && !courier.isProgress
+    let isNews = link.isUp && !link.isAwaitingEnd
+    wasCutOff = link.isUp && !isHeard && !link.hasProgressed
     isConfigBroken = connection.isOurFault
     let isByPeer = connection.isEndedByPeer
     connection.hangUp(epoll: epoll, sayGoodbye: false)
-    courier.disconnected(at: Clock.now(), byPeer: isByPeer)
+    link.disconnected(at: Clock.now(), byPeer: isByPeer)
     guard isNews || connection.isOurFault else { return }
     var text = Text()
     text.append("connection to ")
@@ -120,13 +120,13 @@ extension Agent {
   }
 
   mutating func write() {
-    guard courier.isUp, connection.phase == .up else { return }
-    let result = connection.write(courier.batchContents())
+    guard link.isUp, connection.phase == .up else { return }
+    let result = connection.write(link.batchContents())
     if result >= 0 {
-      page.count(courier, since: clockSetAt)
-      courier.wrote(wireEnd: connection.wireEnd)
+      page.count(courier, link, since: clockSetAt)
+      link.wrote(wireEnd: connection.wireEnd)
     } else if result == CMBED_WANT_WRITE {
-      courier.blocked()
+      link.blocked()
       connection.watch(epoll: epoll, writable: true)
     } else {
       readRest()
@@ -147,7 +147,7 @@ extension Agent {
       roundTripUs = UInt32.max
       sinceMs = 0
     }
-    courier.sampled(
+    link.sampled(
       unacknowledged: unacknowledged < 0 ? Int.max : Int(unacknowledged),
       since: .milliseconds(UInt64(sinceMs)),
       roundTrip: .milliseconds(UInt64(roundTripUs) / 1000))

@@ -99,7 +99,7 @@ extension Agent {
   }
 
   mutating func takeReports() {
-    while let report = courier.takeReport() {
+    while let report = courier.takeReport() ?? link.takeReport() {
       var text = Text()
       let priority = report.describe(in: &text)
       say(priority, text, about: report.topic)

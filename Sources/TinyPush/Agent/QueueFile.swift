@@ -49,7 +49,7 @@ public struct QueueFile: ~Copyable {
   public var due: Int64? { place == .later ? LaterName(name)?.due : nil }
 
   /// Whether it is there for the agent, or from it.
-  public var isSpooled: Bool { isRegular && (place != .new || Courier.isFileName(name)) }
+  public var isSpooled: Bool { isRegular && (place != .new || SpoolOrder.isFileName(name)) }
 
   /// Whether it lies in `failed/` as a whole, and another one says why.
   public var isWhole: Bool { place == .failed && Retry.reasonsBase(of: name) != nil }
@@ -74,7 +74,7 @@ public struct QueueFile: ~Copyable {
   public func state(_ count: NotificationCount.Result, now: Int64) -> State {
     guard isRegular else { return .noFile }
     if place == .new {
-      guard Courier.isFileName(name) else { return .unfinishedName }
+      guard SpoolOrder.isFileName(name) else { return .unfinishedName }
       if descriptor >= 0, now - changedAt < Self.writingSeconds,
         clinux_is_being_written(descriptor) == 1
       {

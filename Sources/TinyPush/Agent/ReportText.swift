@@ -2,20 +2,20 @@ extension Report {
   /// A line for the log, and how urgent it is.
   func describe(in text: inout Text) -> Log.Priority {
     switch self {
-    case .refused(let status, let resent):
+    case .refused(let rejection, let resent):
       text.append("the gateway refused a notification: ")
-      status.describe(in: &text)
+      rejection.describe(in: &text)
       Self.appendResent(resent, to: &text)
       return .warning
     case .shutdown(let resent):
       text.append("the gateway goes out of service; connecting anew")
       Self.appendResent(resent, to: &text)
       return .notice
-    case .strangeAnswer(let response, let uncertain):
+    case .strangeAnswer(let rejection, let identifier, let uncertain):
       text.append("the gateway answered ")
-      response.status.describe(in: &text)
+      rejection.describe(in: &text)
       text.append(" for notification ")
-      text.append(response.identifier)
+      text.append(identifier)
       text.append(", which says nothing of what was sent")
       Self.appendUncertain(uncertain, to: &text)
       return .warning
@@ -65,11 +65,11 @@ extension Report {
     case .unreadable:
       text.append("a file cannot be read, and was moved to failed/, which says why")
       return .warning
-    case .lateAnswer(let response):
+    case .lateAnswer(let rejection, let identifier):
       text.append("the gateway refused notification ")
-      text.append(response.identifier)
+      text.append(identifier)
       text.append(" (")
-      response.status.describe(in: &text)
+      rejection.describe(in: &text)
       text.append(
         ") after it had counted as delivered: what followed it may be lost; set settle to more")
       return .error
@@ -142,11 +142,11 @@ extension Report {
   }
 }
 
-extension Status {
+extension Rejection {
   func describe(in text: inout Text) {
     text.append(self.text)
     text.append(" (status ")
-    text.append(rawValue)
+    text.append(code)
     text.append(")")
   }
 }

@@ -139,7 +139,7 @@ public struct SpoolDirectory: ~Copyable {
     let isComplete = DirectoryEntry.forEach(in: new.number, room) { entry in
       guard entry.mayBeFile else { return }
       courier.offer(CString.span(entry.name), inode: entry.inode)
-      if Courier.isFileName(CString.span(entry.name)) { names += 1 }
+      if SpoolOrder.isFileName(CString.span(entry.name)) { names += 1 }
     }
     if !isComplete { courier.couldNotScan() }
     return names
@@ -149,7 +149,7 @@ public struct SpoolDirectory: ~Copyable {
   func count(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int {
     var names = 0
     DirectoryEntry.forEach(in: new.number, room) { entry in
-      if entry.mayBeFile, Courier.isFileName(CString.span(entry.name)) { names += 1 }
+      if entry.mayBeFile, SpoolOrder.isFileName(CString.span(entry.name)) { names += 1 }
     }
     return names
   }
@@ -315,11 +315,11 @@ public struct SpoolDirectory: ~Copyable {
   /// Appends the failure to the file of its name in `failed/`. When that is more than `limits` says, the oldest go.
   mutating func record(_ courier: inout Courier, _ limits: FailedLimits) -> Bool {
     if courier.isPostponing {
-      return later.write(courier.failure.bytes, as: CString(courier.laterFileName()))
+      return later.write(courier.failure(), as: CString(courier.laterFileName()))
     }
     let source = courier.failureMovesFile ? new.number : nil
     return courier.failureName().withCPath { path in
-      return failed.append(courier.failure.bytes, to: path, moving: source, limits)
+      return failed.append(courier.failure(), to: path, moving: source, limits)
     }
   }
 

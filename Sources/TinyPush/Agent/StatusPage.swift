@@ -241,16 +241,16 @@ struct MappedStatusPage: ~Copyable {
 
   /// - Parameter filesFound: in `new/`, where the courier does not know all of them.
   @inline(never)
-  func update(_ courier: borrowing Courier, filesFound: Int) {
+  func update(_ courier: borrowing Courier, _ link: borrowing BinaryLink, filesFound: Int) {
     let isExact = courier.areFilesKnown
     clinux_begin_change(&page.pointee.sequence)
     page.pointee.counters = courier.counters
     page.pointee.held = courier.heldFlags
-    page.pointee.inFlight = UInt64(courier.inFlight)
+    page.pointee.inFlight = UInt64(courier.inFlight(link))
     page.pointee.files = UInt64(isExact ? courier.files : max(filesFound, courier.files))
     page.pointee.isFilesExact = isExact ? 1 : 0
     page.pointee.later = UInt64(courier.laterFiles)
-    page.pointee.dialInstant = courier.nextDialAt?.milliseconds ?? 0
+    page.pointee.dialInstant = link.nextDialAt?.milliseconds ?? 0
     clinux_end_change(&page.pointee.sequence)
   }
 
@@ -283,23 +283,23 @@ struct MappedStatusPage: ~Copyable {
   /// That clock is a tick of the kernel's late at most, in nanoseconds; and newer kernels know some times exactly.
   private static let tick: Int64 = 10_000_000
 
-  /// What the batch of a courier holds for the first time is written.
+  /// What the link's batch holds for the first time is written.
   ///
   /// - Parameter since: files that came before, in UNIX nanoseconds, came by another clock.
   @inline(never)
-  func count(_ courier: borrowing Courier, since: Int64) {
+  func count(_ courier: borrowing Courier, _ link: borrowing BinaryLink, since: Int64) {
     var now = timespec()
     // The clock that file systems use.
     clock_gettime(CLOCK_REALTIME_COARSE, &now)
     let wall = clinux_nanoseconds(&now)
     let instant = Clock.now()
     clinux_begin_change(&page.pointee.sequence)
-    courier.forEachFirst { file, count in
-      let came = file.changeTimeNs
+    link.forEachFirst { stretch in
+      let came = courier.file(of: stretch).changeTimeNs
       let latency: Duration? =
         came >= since && came - Self.tick <= wall
         ? .milliseconds(UInt64(max(wall - came, 0)) / 1_000_000) : nil
-      page.pointee.traffic.add(UInt64(count), latency: latency, at: instant)
+      page.pointee.traffic.add(UInt64(stretch.count), latency: latency, at: instant)
     }
     clinux_end_change(&page.pointee.sequence)
   }

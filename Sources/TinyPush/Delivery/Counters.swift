@@ -8,8 +8,8 @@ public struct Counters: BitwiseCopyable {
   /// Refused by the gateway, and by the check before sending.
   public var refused: UInt64 = 0
   public var failedCheck: UInt64 = 0
-  /// Of those refused by the gateway: by status, from 1 to 8; under 0 all others.
-  public private(set) var refusedByStatus: InlineArray<9, UInt64> = .init(repeating: 0)
+  /// Of those refused by the service: by the raw value of the reason.
+  private var rejections: InlineArray<10, UInt64> = .init(repeating: 0)
   /// Frames written again after they, or what came before them, got no answer or were discarded.
   public var repeated: UInt64 = 0
   /// Notifications of which a cut connection left unknown whether they arrived.
@@ -24,10 +24,23 @@ public struct Counters: BitwiseCopyable {
 
   public init() {}
 
+  /// How many were rejected for a reason.
+  public func rejected(for reason: Rejection.Reason) -> UInt64 {
+    rejections[Int(reason.rawValue)]
+  }
+
   public var settled: UInt64 { settledByProof + settledByTime }
 
-  mutating func noteRefusal(_ status: Status) {
+  mutating func noteRejection(_ rejection: Rejection) {
     refused += 1
-    refusedByStatus[status.rawValue <= 8 ? Int(status.rawValue) : 0] += 1
+    rejections[Int(rejection.reason.rawValue)] += 1
+  }
+
+  mutating func add(_ traffic: LinkTraffic) {
+    sent += traffic.sent
+    repeated += traffic.repeated
+    uncertain += traffic.uncertain
+    connections += traffic.connections
+    records += traffic.records
   }
 }

@@ -1,68 +1,141 @@
-/// A file that is being read: for the first time, or again for a stretch that must be sent again.
+/// A file that is being read: for the first time, or again for notifications that the link gave back.
 struct Reading {
-  enum State {
-    case opening
-    case wantsInput
-    case ready
+  enum Purpose: Equatable {
+    /// For the first time, to its end.
+    case first
+    /// For notifications that go again.
+    case again(wasSent: Bool)
+    /// For a notification that is to be recorded.
+    case rejected(Rejection)
   }
 
-  var state = State.opening
-  var claim: UInt32
-  /// For the first time: to its end, and claimed just now.
-  var isFresh: Bool
-  /// Whether nothing of the file has been passed yet.
-  var isAtStart: Bool
-  /// It looked unfinished, and has been waited for long enough.
-  var isWaitedFor = false
-  /// The shell holds it open.
-  var isOpen = false
-  /// Where in the file the input begins, how much of it there is, and whether the file ends with it.
+  enum Access {
+    /// The file is to be opened.
+    case closed
+    /// The shell has the file open, and some of it is in the input.
+    case open
+    /// The input holds the end of the file, and the shell has closed it.
+    case atEnd
+  }
+
+  /// How much of a file is passed that is read for the first time.
+  enum Beginning {
+    /// Nothing of the file has been passed.
+    case untouched
+    /// The same; and the file looked unfinished, and has been waited for.
+    case waitedFor
+    case passed
+  }
+
+  var claim: ClaimNumber
+  var purpose: Purpose
+  var access = Access.closed
+  var needsInput = false
+  var beginning = Beginning.untouched
+  /// Where in the file the input begins, and how much of the file is there.
   var inputOffset: Int64
   var inputBytes = 0
-  var isWhole = false
-  var reader: NotificationReader
-  /// Of what was read of a fresh file.
+  var reader = NotificationReader()
+  /// Of the text that was read for the first time.
   var content = ContentHash()
-  /// Where in the file the last object ended that was one; and whether text that is none was met behind it.
+  /// Where in the file the last object ended; and whether text that is no object was met behind it.
   var objectEnd: Int64 = 0
   var isWithinText = false
   /// Recipients of the next notification that have been passed.
-  var recipient: UInt32
-  /// What was wrong with its recipients files and is on record.
+  var recipient: UInt32 = 0
+  /// Problems with its recipients files that are on record.
   var problems: UInt32 = 0
-  /// Of a stretch: notifications that are left, and whether the file ends behind it.
+  /// Notifications that come before those that were given back, and how many these are.
+  var skipped: UInt32 = 0
   var remaining: UInt32 = .max
-  var endsFile = false
-  var wasSent = false
-  /// Up to here it was settled before the agent started.
+  /// Up to here the file was settled before the agent started.
   var passUntil: Int64 = 0
-  /// It has been looked through for `collapse-id`s up to here; `.max`: to its end.
+  /// The file has been looked through for `collapse-id`s up to here; `.max`: to its end.
   var surveyedTo: Int64 = 0
-  /// Which recipients files hold for the present notification; 0: none has been looked at.
+  /// In which state the recipients files are for the present notification; 0: none has been looked at.
   var rosterEpoch: UInt32 = 0
-  /// They are others by now, so that nobody can tell to whom it was sent.
-  var isGivenUp = false
-  /// The present notification has recipients left to look at.
-  var recipientIsLeft = false
-  /// For places in the file as people count them, only while it is read from its start: so many lines end, and so many
-  /// characters of the next one stand, before `counted` in the input.
+  var lines = LineCount()
+
+  /// A file that is read for the first time.
+  init(first claim: ClaimNumber) {
+    self.claim = claim
+    purpose = .first
+    inputOffset = 0
+  }
+
+  /// A file of which some notifications are read again.
+  init(again stretch: Stretch) {
+    claim = stretch.place.claim
+    purpose = stretch.rejection.map { .rejected($0) } ?? .again(wasSent: stretch.wasSent)
+    beginning = .passed
+    inputOffset = stretch.place.offset
+    recipient = stretch.place.recipient
+    skipped = stretch.skipped
+    remaining = stretch.count
+  }
+
+  var isFirst: Bool { purpose == .first }
+  var isRejected: Bool { if case .rejected = purpose { true } else { false } }
+  var isAtStart: Bool { beginning != .passed }
+  var isWhole: Bool { access == .atEnd }
+  var wasSent: Bool { purpose == .again(wasSent: true) }
+
+  /// What is left to be read again.
+  var rest: Stretch {
+    var rest = Stretch(
+      place: FilePlace(offset: inputOffset, claim: claim, recipient: recipient), count: remaining,
+      wasSent: wasSent)
+    rest.skipped = skipped
+    if case .rejected(let rejection) = purpose { rest.rejection = rejection }
+    return rest
+  }
+}
+
+/// A place in a file as people count: so many lines end, and so many characters of the next one stand, before `counted` in
+/// the input. Counted only while a file is read from its start.
+struct LineCount {
   var lines: Int64 = 0
-  var lineCharacters: Int64 = 0
+  var characters: Int64 = 0
   var counted = 0
+
+  /// Counts on the lines that end in the input, and the characters of the line that goes on behind.
+  mutating func count(upTo end: Int, in input: Span<UInt8>) {
+    while counted < end {
+      if input[counted] == UInt8(ascii: "\n") {
+        lines += 1
+        characters = 0
+      } else if input[counted] & 0xC0 != 0x80 {
+        characters += 1
+      }
+      counted += 1
+    }
+  }
+
+  /// Counts the lines of what is let go of the input, which the reader has counted unless it was looking for an object.
+  mutating func pass(_ end: Int, in input: Span<UInt8>, _ reader: NotificationReader) {
+    if counted == 0, reader.lineEnds > 0, !reader.isSkipping {
+      lines += Int64(reader.lineEnds)
+      characters = 0
+      counted = min(reader.lineStart, end)
+    }
+    count(upTo: end, in: input)
+    counted -= end
+  }
 }
 
-/// What an answer said of the first notifications of a stretch that goes again: so many are accepted, and perhaps the
-/// next one is refused.
-struct Trim {
-  var accepted: UInt32 = 0
-  var verdict: Verdict?
-
-  var isEmpty: Bool { accepted == 0 && verdict == nil }
-}
-
-/// Why a notification that was sent is not sent again.
-enum Verdict: Equatable {
-  case refused(Status)
-  /// Connections die at it.
-  case deadly
+/// Why a file, or a stretch of it, is not read on.
+enum ReadingEnd {
+  /// Everything of it was offered to the link, or needs no sending.
+  case done
+  /// The file is not taken now, and is left alone until it changes or a scan finds it again.
+  case putOff
+  /// The file cannot be read, and is moved to `failed/`.
+  case unreadable(Int32)
+  /// The rest of the file holds no notification.
+  case noNotification
+  /// The file was removed, or another one is in its place.
+  case changed
+  /// The recipients are others by now than those that were counted: the whole file is delivered again, since a place in it
+  /// does not say any more to whom.
+  case recipientsChanged
 }

@@ -1,11 +1,11 @@
 /// Something that happened in delivery and is worth a line in the log.
 public enum Report {
   /// The gateway refused a notification; what followed it on the connection goes again.
-  case refused(Status, resent: Int)
+  case refused(Rejection, resent: Int)
   /// The gateway goes out of service; what it had not accepted goes again.
   case shutdown(resent: Int)
   /// An answer that names nothing that is under way, or says nothing known.
-  case strangeAnswer(ErrorResponse, uncertain: Int)
+  case strangeAnswer(Rejection, identifier: UInt32, uncertain: Int)
   /// Bytes that are no answer.
   case garbage(firstByte: UInt8, uncertain: Int)
   /// The connection ended without an answer while notifications were under way.
@@ -25,7 +25,7 @@ public enum Report {
   /// A file cannot be read.
   case unreadable
   /// The gateway refused a notification that already counted as settled: its answer came later than `settle`.
-  case lateAnswer(ErrorResponse)
+  case lateAnswer(Rejection, identifier: UInt32)
   /// A file under way was removed or replaced by somebody else.
   case fileChanged
   /// A recipients file was changed while what goes to it was under way: that goes again, to all.

@@ -2,7 +2,7 @@
 struct Roster: ~Copyable {
   /// For which notification, by its file and its place there, and which of the lists that it names.
   struct Owner: Equatable {
-    var claim: UInt32
+    var claim: ClaimNumber
     var offset: Int64
     var list: Int
   }
@@ -190,14 +190,14 @@ struct RosterVersions: ~Copyable {
     var identity: FileIdentity
     /// The epoch in which it became what it is.
     var since: UInt32
-    /// The last claim for which it was read.
-    var claim: UInt32
+    /// The age of the newest claim for which it was read.
+    var age: UInt32
   }
 
   private static let capacity = 64
   private var versions: InlineArray<64, Version> = .init(
     repeating: Version(
-      name: 0, identity: FileIdentity(inode: 0, changeTimeNs: 0), since: 0, claim: 0))
+      name: 0, identity: FileIdentity(inode: 0, changeTimeNs: 0), since: 0, age: 0))
   private var count = 0
   private var oldest = 0
   /// Counts the changes that were noticed; never 0.
@@ -208,7 +208,7 @@ struct RosterVersions: ~Copyable {
   /// A file was read for a claim, or is gone. Returns the epoch since which it is what it is, as far as a claim under way
   /// knows it.
   mutating func note(
-    _ name: Span<UInt8>, _ identity: FileIdentity?, for claim: UInt32, in claims: borrowing Claims
+    _ name: Span<UInt8>, _ identity: FileIdentity?, for age: UInt32, in claims: borrowing Claims
   ) -> UInt32 {
     let identity = identity ?? FileIdentity(inode: 0, changeTimeNs: 0)
     var hash = Hash()
@@ -217,10 +217,10 @@ struct RosterVersions: ~Copyable {
     for index in 0..<count where versions[index].name == hash.value {
       // Where no claim under way has used what it was, it is as if it always had been what it is.
       // The one that used it last may have been taken back, and others before it have not.
-      let isUsed = versions[index].claim &- claims.first <= UInt32(claims.count)
+      let isUsed = claims.isUnderWay(since: versions[index].age)
       let isSame = versions[index].identity == identity
-      if !isUsed || claim &- claims.first > versions[index].claim &- claims.first {
-        versions[index].claim = claim
+      if !isUsed || Int32(bitPattern: age &- versions[index].age) > 0 {
+        versions[index].age = age
       }
       if isSame || !isUsed {
         versions[index].identity = identity
@@ -228,7 +228,7 @@ struct RosterVersions: ~Copyable {
       }
       place = index
     }
-    var version = Version(name: hash.value, identity: identity, since: 1, claim: claim)
+    var version = Version(name: hash.value, identity: identity, since: 1, age: age)
     if count < Self.capacity, place == oldest, versions[place].name != hash.value {
       place = count
       count += 1

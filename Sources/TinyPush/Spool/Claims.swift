@@ -1,296 +1,300 @@
-/// What tells a file from another one that later bears its name: its inode, its size, and when it last changed (which many
-/// file systems know to some milliseconds only). A file that was replaced, or written on, is not the file that was sent.
-public struct FileIdentity: Equatable, BitwiseCopyable {
-  public var inode: UInt64
-  public var changeTimeNs: Int64
-  public var size: Int64
-
-  public init(inode: UInt64, changeTimeNs: Int64, size: Int64 = 0) {
-    self.inode = inode
-    self.changeTimeNs = changeTimeNs
-    self.size = size
-  }
-}
-
-/// A file that is being delivered.
-struct Claim: BitwiseCopyable {
-  var identity: FileIdentity
-  /// When the agent first saw it: what `ttl` counts from.
-  var seenAt: UInt64
-  var nameAt: UInt32
-  var nameBytes: UInt8
-  /// What was read of it, once that was all.
-  var content = FileContent(bytes: 0, hash: 0)
-  /// It ended with text that is no object: what is written on belongs to that, perhaps.
-  var endsWithinText = false
-  /// It was renamed into `new/`, so that nobody writes to it there.
-  var cameWhole: Bool
-  /// It must stay in `new/`.
-  var isKept = false
-  /// A failure of it could not be recorded.
-  var isUnrecorded = false
-  /// It is another file by now.
-  var isChanged = false
-  /// Something of it is in `failed/` that a power cut might take.
-  var hasFailure = false
-  /// Notifications in it that failed the check, and whether `failed/` does not show all of them whole, so that the file goes
-  /// there itself.
-  var refusals: UInt32 = 0
-  var isSetAside = false
-  /// Which recipients files held when they were used for it; 0: none was. And which those are, roughly: a bit for each.
-  var rosterEpoch: UInt32 = 0
-  var rosters: UInt32 = 0
-}
-
-/// The files that are being delivered, in the order in which they were taken; they leave in the same order, since
-/// notifications settle in the order in which they were sent.
+/// The files under way. Each leaves when everything in it is read and settled, whatever the others wait for.
+///
+/// Slots are used again, the last one that became free first, so that few files touch little memory. Names lie one behind
+/// the other in one buffer; when that is full, the names of files that have left are squeezed out.
 struct Claims: ~Copyable {
+  /// No slot.
+  static let none = UInt16.max
+  /// Bytes before each name: the slot.
+  private static let headBytes = 2
+  /// Bytes of names that a claim is given on average, when all are taken.
+  private static let nameBytesMean = 48
+  private static let nameBytesMax = 256
+
   private let capacity: Int
-  private let ring: FixedBuffer<Claim>
+  private let slots: FixedBuffer<Claim>
   private let names: FixedBuffer<UInt8>
   private var inodes: InodeSet
-  /// Running numbers: of the oldest claim, and of the next one.
-  private(set) var first: UInt32 = 0
-  private(set) var end: UInt32 = 0
   private var nameEnd = 0
+  /// Bytes of names, heads and NULs of the files under way.
+  private var nameBytes = 0
+  private(set) var count = 0
+  /// Slots that were ever used, and those of them that are free.
+  private var usedSlots = 0
+  private var firstFree = Claims.none
+  private var nextAge: UInt32 = 0
+  private var oldest = Claims.none
+  private var newest = Claims.none
+  private var firstSettled = Claims.none
+  private var lastSettled = Claims.none
+  private(set) var settledCount = 0
 
-  /// Bytes of names a claim is given on average, when all are taken.
-  private static let nameBytesMean = 48
-
-  /// - Parameter capacity: how many files may be under way.
+  /// - Parameter capacity: how many files may be under way; fewer than 65,535.
   init(capacity: Int) {
-    var size = 1
-    while size < capacity { size *= 2 }
+    precondition(capacity < Int(Self.none))
     self.capacity = capacity
-    ring = FixedBuffer(capacity: size)
-    names = FixedBuffer(capacity: capacity * Self.nameBytesMean + 512)
+    slots = FixedBuffer(capacity: capacity)
+    // A quarter more than is used at a time, so that squeezing is rare.
+    names = FixedBuffer(capacity: (capacity * Self.nameBytesMean + 2 * Self.nameBytesMax) / 3 * 4)
     inodes = InodeSet(capacity: capacity)
   }
 
-  var isEmpty: Bool { first == end }
-  var count: Int { Int(end &- first) }
+  var isEmpty: Bool { count == 0 }
 
   /// Whether one more fits, whatever its name.
   var hasRoom: Bool {
-    guard count < capacity else { return false }
-    guard !isEmpty else { return true }
-    let start = Int(self[first].nameAt)
-    // The end never catches up with the start: equal would mean empty.
-    return nameEnd < start ? nameEnd + 256 < start : nameEnd + 256 <= names.capacity || start > 256
+    count < capacity
+      && nameBytes + Self.nameBytesMax + Self.headBytes <= names.capacity / 4 * 3
   }
 
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
-    body(ring.bytes)
+    body(slots.bytes)
     body(names.bytes)
   }
 
   func contains(inode: UInt64) -> Bool { inodes.contains(inode) }
 
-  /// Takes a file on; `hasRoom` must hold. Returns its number.
-  mutating func append(_ name: Span<UInt8>, seenAt: UInt64, cameWhole: Bool = false) -> UInt32 {
+  // MARK: - Taking a file on
+
+  /// Takes a file on; `hasRoom` must hold.
+  mutating func append(_ name: Span<UInt8>, seenAt: UInt64, cameWhole: Bool = false) -> ClaimNumber
+  {
+    let needed = Self.headBytes + name.count + 1
     if isEmpty { nameEnd = 0 }
-    if nameEnd + name.count + 1 > names.capacity { nameEnd = 0 }
-    let number = end
-    ring[index(number)] = Claim(
-      identity: FileIdentity(inode: 0, changeTimeNs: 0), seenAt: seenAt, nameAt: UInt32(nameEnd),
-      nameBytes: UInt8(name.count), cameWhole: cameWhole)
-    names.store(name, at: nameEnd)
-    names[nameEnd + name.count] = 0
-    nameEnd += name.count + 1
-    end &+= 1
-    return number
+    if nameEnd + needed > names.capacity { squeeze() }
+    let slot = takeSlot()
+    let at = nameEnd + Self.headBytes
+    names[nameEnd] = UInt8(truncatingIfNeeded: slot)
+    names[nameEnd + 1] = UInt8(truncatingIfNeeded: slot >> 8)
+    names.store(name, at: at)
+    names[at + name.count] = 0
+    nameEnd += needed
+    nameBytes += needed
+    var claim = Claim(
+      identity: FileIdentity(inode: 0, changeTimeNs: 0), seenAt: seenAt, age: nextAge,
+      cameWhole: cameWhole, nameAt: UInt32(at), nameBytes: UInt8(name.count),
+      generation: slots[Int(slot)].generation &+ 1)
+    nextAge &+= 1
+    claim.older = newest
+    slots[Int(slot)] = claim
+    if newest == Self.none { oldest = slot } else { slots[Int(newest)].newer = slot }
+    newest = slot
+    count += 1
+    return number(of: slot)
   }
 
-  /// Notes which file it is, now that it is open.
-  mutating func identify(_ number: UInt32, as identity: FileIdentity) {
-    var claim = self[number]
-    claim.identity = identity
-    ring[index(number)] = claim
+  private mutating func takeSlot() -> UInt16 {
+    if firstFree != Self.none {
+      let slot = firstFree
+      firstFree = slots[Int(slot)].nextSettled
+      return slot
+    }
+    let slot = UInt16(usedSlots)
+    usedSlots += 1
+    slots[Int(slot)] = Claim(
+      identity: FileIdentity(inode: 0, changeTimeNs: 0), seenAt: 0, age: 0, cameWhole: false,
+      nameAt: 0, nameBytes: 0, generation: 0)
+    return slot
+  }
+
+  /// The names of the files under way move together, in their order.
+  private mutating func squeeze() {
+    var (from, to) = (0, 0)
+    while from < nameEnd {
+      let slot = Int(names[from]) | Int(names[from + 1]) << 8
+      var end = from + Self.headBytes
+      while names[end] != 0 { end += 1 }
+      let bytes = end + 1 - from
+      // A free slot, and one that was given to another file, point elsewhere.
+      if slots[slot].nameBytes > 0, Int(slots[slot].nameAt) == from + Self.headBytes {
+        names.move(from: from, to: to, count: bytes)
+        slots[slot].nameAt = UInt32(to + Self.headBytes)
+        to += bytes
+      }
+      from += bytes
+    }
+    nameEnd = to
+  }
+
+  /// Notes which file it is, now that the file is open.
+  mutating func identify(_ number: ClaimNumber, as identity: FileIdentity) {
+    slots[index(number)].identity = identity
     guard inodes.isCrowded else {
       inodes.insert(identity.inode)
       return
     }
     inodes.widen()
-    var known = first
-    while known != end {
-      inodes.insert(self[known].identity.inode)
-      known &+= 1
+    var slot = oldest
+    while slot != Self.none {
+      inodes.insert(slots[Int(slot)].identity.inode)
+      slot = slots[Int(slot)].newer
     }
   }
 
-  /// It was read to its end.
-  func noteContent(_ number: UInt32, _ content: FileContent, endsWithinText: Bool) {
-    var claim = self[number]
-    claim.content = content
-    claim.endsWithinText = endsWithinText
-    ring[index(number)] = claim
+  // MARK: - What becomes of it
+
+  /// The file was read to its end.
+  func noteContent(_ number: ClaimNumber, _ content: FileContent, endsWithinText: Bool) {
+    slots[index(number)].content = content
+    slots[index(number)].endsWithinText = endsWithinText
   }
 
-  /// It stays in `new/`. When it is another file by now, that one is looked for once this claim is gone.
-  func keep(_ number: UInt32, isChanged: Bool = false) {
-    var claim = self[number]
-    claim.isKept = true
-    if isChanged { claim.isChanged = true }
-    ring[index(number)] = claim
+  /// What becomes of the file, unless something that outweighs this is known.
+  func decide(_ number: ClaimNumber, _ fate: Claim.Fate) {
+    if fate.rawValue > slots[index(number)].fate.rawValue { slots[index(number)].fate = fate }
   }
 
-  /// A recipients file is used for it, which is what it is since the epoch `since`.
+  /// A recipients file is used for it, whose content is the same since the epoch `since`.
   ///
-  /// - Parameter bit: tells it from most others.
-  func noteRoster(_ number: UInt32, _ bit: UInt32, since: UInt32, epoch: UInt32) {
+  /// - Parameter bit: tells the recipients file from most others.
+  func noteRoster(_ number: ClaimNumber, _ bit: UInt32, since: UInt32, epoch: UInt32) {
     var claim = self[number]
     if claim.rosterEpoch == 0 { claim.rosterEpoch = epoch }
     // A change that was noticed just now, before anything went to it, is none.
     let isFirst = claim.rosters & bit == 0
     if isFirst, since == claim.rosterEpoch &+ 1 { claim.rosterEpoch = since }
     claim.rosters |= bit
-    ring[index(number)] = claim
+    slots[index(number)] = claim
   }
 
-  /// One more failed the check. Returns how many have.
-  func noteRefusal(_ number: UInt32) -> UInt32 {
-    var claim = self[number]
-    claim.refusals = min(claim.refusals, .max - 1) + 1
-    ring[index(number)] = claim
-    return claim.refusals
+  /// One more notification failed the check. Returns how many have.
+  func noteRefusal(_ number: ClaimNumber) -> UInt32 {
+    let refusals = min(self[number].refusals, .max - 1) + 1
+    slots[index(number)].refusals = refusals
+    return refusals
   }
 
-  /// The file goes to `failed/` when everything in it is settled.
-  func setAside(_ number: UInt32) {
-    var claim = self[number]
-    claim.isSetAside = true
-    ring[index(number)] = claim
+  /// A record of the file is in `failed/`, and would not outlive a power cut.
+  func noteUnsyncedRecord(_ number: ClaimNumber) {
+    slots[index(number)].hasUnsyncedRecord = true
   }
 
-  func noteFailure(_ number: UInt32) {
-    var claim = self[number]
-    claim.hasFailure = true
-    ring[index(number)] = claim
-  }
-
-  /// It stays in `new/`, since a failure of it is not on record.
-  func miss(_ number: UInt32) {
-    var claim = self[number]
-    claim.isKept = true
-    claim.isUnrecorded = true
-    ring[index(number)] = claim
-  }
-
-  /// What is in `failed/` is safe there by now, or may not stay: then its files do.
+  /// The records in `failed/` are safe by now; or they may not stay, and then their files do.
   func synced(_ areSafe: Bool) {
-    var number = first
-    while number != end {
-      var claim = self[number]
-      if claim.hasFailure {
-        claim.hasFailure = false
-        ring[index(number)] = claim
-        if !areSafe { miss(number) }
+    var slot = oldest
+    while slot != Self.none {
+      if slots[Int(slot)].hasUnsyncedRecord {
+        slots[Int(slot)].hasUnsyncedRecord = false
+        if !areSafe { decide(number(of: slot), .unrecorded) }
       }
-      number &+= 1
+      slot = slots[Int(slot)].newer
     }
   }
 
-  subscript(number: UInt32) -> Claim { ring[index(number)] }
+  /// A notification of the file was offered to the link.
+  func opened(_ number: ClaimNumber) { slots[index(number)].open += 1 }
 
-  /// Its name, of which a NUL follows; good until the claim is removed.
-  @_lifetime(immortal)
-  func name(_ number: UInt32) -> Span<UInt8> {
-    let claim = self[number]
-    return names.looseSpan(Int(claim.nameAt)..<Int(claim.nameAt) + Int(claim.nameBytes))
+  /// So many of its notifications are settled.
+  mutating func settled(_ number: ClaimNumber, _ notifications: UInt32) {
+    slots[index(number)].open -= notifications
+    queueIfSettled(number)
   }
 
-  /// Lets the oldest one go.
-  mutating func removeFirst() {
-    forget(first)
-    first &+= 1
+  /// Nothing more of the file is to be offered to the link.
+  mutating func finish(_ number: ClaimNumber) {
+    slots[index(number)].isRead = true
+    queueIfSettled(number)
+  }
+
+  private mutating func queueIfSettled(_ number: ClaimNumber) {
+    let claim = self[number]
+    guard claim.isRead, claim.open == 0 else { return }
+    let slot = self.slot(number)
+    if lastSettled == Self.none {
+      firstSettled = slot
+    } else {
+      slots[Int(lastSettled)].nextSettled = slot
+    }
+    lastSettled = slot
+    settledCount += 1
+  }
+
+  /// The file that was settled first, of those that are still here.
+  var nextSettled: ClaimNumber? {
+    firstSettled == Self.none ? nil : number(of: firstSettled)
+  }
+
+  // MARK: - Letting it go
+
+  /// Lets the file that was settled first go.
+  mutating func removeSettled() {
+    let slot = firstSettled
+    firstSettled = slots[Int(slot)].nextSettled
+    if firstSettled == Self.none { lastSettled = Self.none }
+    settledCount -= 1
+    free(slot)
+  }
+
+  /// Takes back a file of which nothing was offered to the link.
+  mutating func remove(_ number: ClaimNumber) {
+    precondition(self[number].open == 0 && !self[number].isRead)
+    free(slot(number))
+  }
+
+  private mutating func free(_ slot: UInt16) {
+    let claim = slots[Int(slot)]
+    if claim.identity.inode != 0 { inodes.remove(claim.identity.inode) }
+    if claim.older == Self.none {
+      oldest = claim.newer
+    } else {
+      slots[Int(claim.older)].newer = claim.newer
+    }
+    if claim.newer == Self.none {
+      newest = claim.older
+    } else {
+      slots[Int(claim.newer)].older = claim.older
+    }
+    let needed = Self.headBytes + Int(claim.nameBytes) + 1
+    nameBytes -= needed
+    // The last name makes room at once.
+    if Int(claim.nameAt) - Self.headBytes + needed == nameEnd { nameEnd -= needed }
+    slots[Int(slot)].nameBytes = 0
+    slots[Int(slot)].nextSettled = firstFree
+    firstFree = slot
+    count -= 1
     if isEmpty { inodes.empty() }
   }
 
-  /// Takes back the newest one.
-  mutating func removeLast() {
-    forget(end &- 1)
-    nameEnd = Int(self[end &- 1].nameAt)
-    end &-= 1
+  // MARK: - Looking
+
+  subscript(number: ClaimNumber) -> Claim { slots[index(number)] }
+
+  /// The name, of which a NUL follows.
+  @_lifetime(borrow self)
+  func name(_ number: ClaimNumber) -> Span<UInt8> {
+    let claim = self[number]
+    return names.span(Int(claim.nameAt)..<Int(claim.nameAt) + Int(claim.nameBytes))
   }
 
-  private mutating func forget(_ number: UInt32) {
-    let inode = self[number].identity.inode
-    if inode != 0 { inodes.remove(inode) }
+  /// Whether a file that was taken no later than `age` is still under way.
+  func isUnderWay(since age: UInt32) -> Bool {
+    guard oldest != Self.none else { return false }
+    return Int32(bitPattern: slots[Int(oldest)].age &- age) <= 0
   }
 
-  /// The ring's size is a power of two, so that running numbers may wrap around.
-  private func index(_ number: UInt32) -> Int {
-    Int(truncatingIfNeeded: number) & (ring.capacity - 1)
-  }
-}
-
-/// The inodes of the files under way, so that a scan passes over them: open addressing, linear probing. A directory's
-/// inodes are neighbours: they are spread, since one long run would be gone over at each removal. It begins small and
-/// doubles, so that what few files need touches little memory.
-private struct InodeSet: ~Copyable {
-  private static let slotsMin = 64
-  private let slots: FixedBuffer<UInt64>
-  private var mask = 0
-  private var count = 0
-
-  init(capacity: Int) {
-    var size = Self.slotsMin
-    while size <= capacity * 2 { size *= 2 }
-    slots = FixedBuffer(capacity: size)
-    clear(Self.slotsMin)
-  }
-
-  /// Whether one more would make it too full to be quick.
-  var isCrowded: Bool { (count + 1) * 2 > mask + 1 && mask + 1 < slots.capacity }
-
-  /// Doubles it, empty.
-  mutating func widen() { clear((mask + 1) * 2) }
-
-  mutating func empty() {
-    if mask + 1 > Self.slotsMin || count > 0 { clear(Self.slotsMin) }
-  }
-
-  private mutating func clear(_ size: Int) {
-    for index in 0..<size { slots[index] = 0 }
-    mask = size - 1
-    count = 0
-  }
-
-  /// Where it belongs: Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
-  private func home(of inode: UInt64) -> Int {
-    Int(truncatingIfNeeded: (inode &* 0x9E37_79B9_7F4A_7C15) >> 40) & mask
-  }
-
-  private func find(_ inode: UInt64) -> Int {
-    var index = home(of: inode)
-    while slots[index] != 0, slots[index] != inode { index = (index + 1) & mask }
-    return index
-  }
-
-  func contains(_ inode: UInt64) -> Bool { inode != 0 && slots[find(inode)] == inode }
-
-  mutating func insert(_ inode: UInt64) {
-    let index = find(inode)
-    guard inode != 0, slots[index] == 0 else { return }
-    slots[index] = inode
-    count += 1
-  }
-
-  mutating func remove(_ inode: UInt64) {
-    var hole = find(inode)
-    guard slots[hole] == inode else { return }
-    count -= 1
-    // Close the gap: whatever was pushed on past the hole moves back into it.
-    var index = hole
-    while true {
-      index = (index + 1) & mask
-      guard slots[index] != 0 else { break }
-      let home = home(of: slots[index])
-      if (index &- home) & mask >= (index &- hole) & mask {
-        slots[hole] = slots[index]
-        hole = index
-      }
+  /// The file that was taken first of those of which this holds.
+  func oldest(where isOne: (Claim) -> Bool) -> ClaimNumber? {
+    var slot = oldest
+    while slot != Self.none {
+      if isOne(slots[Int(slot)]) { return number(of: slot) }
+      slot = slots[Int(slot)].newer
     }
-    slots[hole] = 0
+    return nil
+  }
+
+  private func number(of slot: UInt16) -> ClaimNumber {
+    ClaimNumber(slots[Int(slot)].generation << 16 | UInt32(slot))
+  }
+
+  private func slot(_ number: ClaimNumber) -> UInt16 {
+    UInt16(truncatingIfNeeded: number.rawValue)
+  }
+
+  /// Where the claim stands; a number whose file has left is a mistake of the caller.
+  private func index(_ number: ClaimNumber) -> Int {
+    let index = Int(slot(number))
+    precondition(
+      slots[index].generation & 0xFFFF == number.rawValue >> 16 && slots[index].nameBytes > 0)
+    return index
   }
 }

@@ -48,36 +48,6 @@ public struct Status: Equatable, Sendable, BitwiseCopyable {
   public var isDocumented: Bool {
     rawValue <= 8 || self == .shutdown || self == .unknown
   }
-
-  /// The table's name for it, in words.
-  public var text: StaticString {
-    switch rawValue {
-    case 0: "no error"
-    case 1: "processing error"
-    case 2: "missing device token"
-    case 3: "missing topic"
-    case 4: "missing payload"
-    case 5: "invalid token size"
-    case 6: "invalid topic size"
-    case 7: "invalid payload size"
-    case 8: "invalid token"
-    case 10: "shutdown"
-    case 255: "unknown"
-    default: "undocumented"
-    }
-  }
-
-  /// What somebody who is told of it can do.
-  public var advice: StaticString {
-    switch rawValue {
-    case 3, 6: "check that the certificate is a push certificate of this app"
-    case 5: "a device token is 64 hex digits"
-    case 7: "the gateway takes less than was sent: set payload-limit to its limit"
-    case 8:
-      "the token belongs to another app, or to the other environment (production, sandbox), or is made up"
-    default: "send it again; if it is refused again, look at the payload"
-    }
-  }
 }
 
 /// Puts an error response together from bytes that come as they like.

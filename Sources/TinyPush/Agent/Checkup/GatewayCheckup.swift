@@ -291,7 +291,7 @@ extension Checkup {
       report.message.append(" ms: status ")
       report.message.append(response.status.rawValue)
       report.message.append(", ")
-      report.message.append(response.status.text)
+      report.message.append(response.status.rejection.text)
       sayAnswered(response, asked: identifier)
     }
   }
@@ -300,7 +300,7 @@ extension Checkup {
   private mutating func sayAnswered(_ response: ErrorResponse, asked identifier: UInt32) {
     switch response.status {
     case .missingTopic, .invalidTopicSize:
-      report.advice.append(response.status.advice)
+      report.advice.append(response.status.rejection.advice)
       report.say("answer", .wrong(.config))
     case .shutdown:
       report.say("answer", .well, ": it goes out of service, and another takes its place")

@@ -20,12 +20,12 @@ struct Suspicion {
   /// Something has settled since the limit was set for the first time.
   private(set) var hasPassed = false
   /// The one that was alone in flight, and on how many connections it was so.
-  private var accused: FilePlace?
+  private var suspect: FilePlace?
   private var deathsAlone = 0
 
   var isNarrow: Bool { suspects > 0 }
 
-  /// Whether the next connection goes without the accused one.
+  /// Whether the next connection goes without the suspect.
   var isTrial: Bool { deathsAlone >= Self.deathsMax }
 
   /// A connection died without an answer, and had settled nothing, or less than it was to.
@@ -41,8 +41,8 @@ struct Suspicion {
     }
     guard inFlight > 0 else { return }
     deaths += 1
-    deathsAlone = inFlight > 1 ? 0 : place == accused ? deathsAlone + 1 : 1
-    accused = inFlight > 1 ? nil : place
+    deathsAlone = inFlight > 1 ? 0 : place == suspect ? deathsAlone + 1 : 1
+    suspect = inFlight > 1 ? nil : place
     guard deaths > 1 || isNarrow else { return }
     suspects = inFlight
     passed = 0
@@ -65,8 +65,8 @@ struct Suspicion {
     }
   }
 
-  /// A connection without the accused one lived.
-  mutating func convicted() {
+  /// A connection without the suspect lived: it is found.
+  mutating func found() {
     self = Suspicion()
   }
 }

@@ -1,0 +1,114 @@
+/// Offers notifications to the recipients that recipients files name.
+extension Courier {
+  /// Offers a notification to those in its recipients files, from the one that is next.
+  mutating func offerToLists<L: Link & ~Copyable>(
+    _ sending: Sending, _ text: Span<UInt8>, of now: inout Reading, _ link: inout L
+  ) -> Offered {
+    let notification = sending.notification
+    let tokens = UInt32(notification.tokens)
+    // How far it was settled before a restart is known, but not whether the file is the same.
+    if now.isFirst, now.rosterEpoch == 0 { now.recipient = min(now.recipient, tokens) }
+    var owner = Roster.Owner(claim: now.claim, offset: sending.place.offset, list: 0)
+    if let known = reader.roster.owner, known.claim == owner.claim, known.offset == owner.offset,
+      reader.roster.recipient <= max(now.recipient, tokens)
+    {
+      owner = known
+    } else {
+      reader.roster.begin(
+        listName(notification, 0, text), for: owner, recipient: tokens,
+        isRepeated: now.recipient > tokens)
+    }
+    while now.remaining > 0 {
+      let entry = reader.roster.next()
+      if case .more = entry { return .wants(.readRecipients) }
+      guard isSameRoster(of: &now) else { return .othersByNow }
+      switch entry {
+      case .more: break
+      case .recipient(let token, let language):
+        let recipient = reader.roster.recipient
+        if recipient >= now.recipient {
+          switch offer(sending, recipient, token, language, text, of: &now, &link) {
+          case .done: break
+          case .recorded:
+            reader.roster.pass(isRecipient: true)
+            return now.remaining > 0 ? .some : .all
+          case .stopped(let obstacle): return .stopped(obstacle)
+          }
+        }
+        reader.roster.pass(isRecipient: true)
+      case .wrong(let problem):
+        let isNews = now.isFirst && reader.roster.problems >= now.problems
+        if isNews { record(problem, notification, of: &now) }
+        reader.roster.pass()
+        guard isNews else { continue }
+        now.problems = reader.roster.problems
+        return .some
+      case .end:
+        owner.list += 1
+        guard owner.list < notification.lists else {
+          endOffering(sending, reader.roster.recipient, of: now)
+          reader.roster.end()
+          return .all
+        }
+        reader.roster.begin(
+          listName(notification, owner.list, text), for: owner,
+          recipient: reader.roster.recipient,
+          isRepeated: now.recipient > reader.roster.recipient, problems: reader.roster.problems)
+      }
+    }
+    return .all
+  }
+
+  /// Whether the recipients are those that were counted when the notification was sent, as far as it was.
+  private mutating func isSameRoster(of now: inout Reading) -> Bool {
+    if reader.roster.isTorn { return false }
+    let epoch = reader.roster.epoch
+    guard now.isFirst else { return epoch <= claims[now.claim].rosterEpoch }
+    if reader.roster.isRepeated { return epoch <= now.rosterEpoch }
+    now.rosterEpoch = reader.rosterVersions.epoch
+    claims.noteRoster(now.claim, reader.roster.bit, since: epoch, epoch: now.rosterEpoch)
+    return true
+  }
+
+  @_lifetime(copy text)
+  private func listName(_ notification: Notification, _ number: Int, _ text: Span<UInt8>)
+    -> Span<UInt8>
+  {
+    if notification.isBare { return Notification.defaultList.span }
+    var name = notification.firstList
+    for _ in 0..<number { name = notification.nextString(after: name.upperBound, in: text) }
+    return text.extracting(name)
+  }
+
+  // MARK: - Results of steps
+
+  /// The name of the recipients file to read from, followed by a NUL.
+  @_lifetime(borrow self)
+  public func recipientsName() -> Span<UInt8> { reader.roster.name() }
+
+  /// Where in it to read from.
+  public var recipientsOffset: Int64 { reader.roster.readOffset }
+
+  /// Where to put what is read.
+  public var recipientsRoom: UnsafeMutableBufferPointer<UInt8> { reader.roster.room }
+
+  /// More of the recipients file is there; with `isWhole` it was all.
+  public mutating func readRecipients(_ identity: FileIdentity, bytes: Int, isWhole: Bool) {
+    reader.roster.filled(since: noteRoster(identity), bytes: bytes, isWhole: isWhole)
+  }
+
+  /// The recipients file cannot be read.
+  public mutating func couldNotReadRecipients(_ failure: OpenFailure) {
+    if case .later = failure {
+      interruptReading()
+      reader.pause(at: time.now)
+      return
+    }
+    reader.roster.failed(since: noteRoster(nil), failure)
+  }
+
+  private mutating func noteRoster(_ identity: FileIdentity?) -> UInt32 {
+    let age = claims[reader.roster.owner!.claim].age
+    return reader.rosterVersions.note(reader.roster.name(), identity, for: age, in: claims)
+  }
+}

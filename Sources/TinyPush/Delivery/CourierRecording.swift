@@ -1,0 +1,107 @@
+/// What goes to `failed/`, and what follows from it.
+extension Courier {
+  // MARK: - What is to be recorded
+
+  /// A notification was refused before it was sent.
+  mutating func record(_ finding: Finding, object: Range<Int>, of now: inout Reading) {
+    guard isShown(now.claim) else { return }
+    let isWhole = recorder.refuse(
+      finding, object, of: &now, in: reader.text(now), claims)
+    if !isWhole { claims.decide(now.claim, .movesToFailed) }
+  }
+
+  /// Something is wrong with the recipients file that is next, so that somebody does not get a notification.
+  mutating func record(
+    _ problem: Roster.Problem, _ notification: Notification, of now: inout Reading
+  ) {
+    now.beginning = .passed
+    guard isShown(now.claim) else { return }
+    let isWhole = recorder.refuse(
+      problem, in: reader.roster, notification, of: &now, in: reader.text(now),
+      claims)
+    if !isWhole { claims.decide(now.claim, .movesToFailed) }
+  }
+
+  /// A notification was rejected.
+  mutating func record(
+    _ rejection: Rejection, _ notification: Notification, _ token: DeviceToken, of now: Reading
+  ) {
+    recorder.reject(
+      rejection, notification, token, of: now, in: reader.text(now), claims,
+      isSilent: settings.format == .simple)
+  }
+
+  /// A long stretch of a file holds no notification.
+  mutating func recordGarbage(_ now: Reading) {
+    recorder.refuseGarbage(
+      of: now.claim, from: max(now.objectEnd, now.passUntil), claims)
+    claims.decide(now.claim, .movesToFailed)
+  }
+
+  /// A file cannot be read at all.
+  mutating func record(unreadable claim: ClaimNumber, _ error: Int32) {
+    recorder.refuseUnreadable(claim, error, claims)
+    claims.decide(claim, .stays)
+  }
+
+  /// Whether one more wrong notification of a file is shown. Of those that are not the first is said.
+  private mutating func isShown(_ claim: ClaimNumber) -> Bool {
+    let refusals = claims.noteRefusal(claim)
+    if refusals <= Recorder.refusalsMax { return true }
+    if refusals == Recorder.refusalsMax + 1 {
+      recorder.refuseMore(of: claim, claims)
+      claims.decide(claim, .movesToFailed)
+    } else {
+      counters.failedCheck += 1
+    }
+    return false
+  }
+
+  // MARK: - Results of steps
+
+  /// The line to record.
+  @_lifetime(borrow self)
+  public func failure() -> Span<UInt8> { recorder.text.bytes }
+
+  /// The name of the file to which the failure belongs.
+  @_lifetime(borrow self)
+  public func failureName() -> Span<UInt8> { claims.name(recorder.pending!.claim) }
+
+  /// Whether the file itself is to be moved to `failed/` as well.
+  public var failureMovesFile: Bool { recorder.pending?.kind == .unreadable }
+
+  /// Whether the failure is on disk. If it is not, its file stays in `new/`, and is tried again at the next scan.
+  public mutating func recorded(_ isRecorded: Bool) {
+    guard let pending = recorder.takePending() else { return }
+    guard isRecorded else {
+      if pending.kind == .postponed { later.endCancelling() }
+      claims.decide(pending.claim, .unrecorded)
+      return
+    }
+    recorder.isUnsynced = true
+    claims.noteUnsyncedRecord(pending.claim)
+    switch pending.kind {
+    case .postponed:
+      counters.postponed += 1
+      later.written()
+    case .rejected: break
+    case .refused, .unreadable:
+      counters.failedCheck += 1
+      reports.add(pending.kind == .unreadable ? .unreadable : .failedCheck)
+    }
+    if let token = pending.invalidToken {
+      suppression.learnInvalid(token, registered: pending.registered, now: time.wallSeconds)
+    }
+  }
+
+  /// Whether what was recorded is safe. If it is not, the system may have forgotten some of it, and tells only once: each
+  /// file under way that had a failure stays, and is delivered again; and what the service rejects in it is recorded again.
+  public mutating func synced(_ isSynced: Bool) {
+    recorder.isUnsynced = false
+    later.isUnsynced = false
+    claims.synced(isSynced)
+    guard !isSynced else { return }
+    later.endCancelling()
+    suppression.forgetVerdicts()
+  }
+}

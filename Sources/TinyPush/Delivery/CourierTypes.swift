@@ -1,0 +1,93 @@
+extension Courier {
+  public struct Settings {
+    public var format = FrameFormat.items
+    public var rules = Rules()
+    /// Seconds that the service may keep a notification which does not say itself.
+    public var ttl: UInt32 = 86_400
+    public var linger = Duration.milliseconds(20)
+    public var settle = Duration.seconds(10)
+    public var confirm = Confirm.drain
+    public var barrierInterval = Duration.seconds(60)
+    public var uncertain = Uncertain.resend
+    public var rescan = Duration.seconds(900)
+    /// Files, or stretches of large files, that may be under way.
+    public var window = 8192
+    /// Ends when the spool is empty.
+    public var isOnce = false
+
+    public init() {}
+  }
+
+  /// When a barrier is sent: a frame that the gateway must refuse, so that its answer proves all before it.
+  public enum Confirm: UInt8 {
+    /// At a drain: the end of `--once`, and at a stop.
+    case drain
+    /// Also when the window fills or a burst ends.
+    case barrier
+    /// Never.
+    case settle
+  }
+
+  /// What happens to notifications of which nobody knows whether they arrived.
+  public enum Uncertain: UInt8 {
+    case resend
+    case drop
+  }
+
+  /// What the shell must do next.
+  public enum Step {
+    /// Offer each name in `new/`, with its inode, by ``offer(_:inode:)``; and if that fails, ``couldNotScan()``.
+    case scan
+    /// Open ``fileName`` and read from ``readOffset`` into ``inputRoom``; then ``opened(_:bytes:isWhole:)`` or
+    /// ``couldNotOpen(_:)``.
+    case open
+    /// Read on from ``readOffset`` into ``inputRoom``; then ``filled(bytes:isWhole:)``.
+    case read
+    /// Open the recipients file ``recipientsName()`` and read from ``recipientsOffset`` into ``recipientsRoom``; then
+    /// ``readRecipients(_:bytes:isWhole:)`` or ``couldNotReadRecipients(_:)``.
+    case readRecipients
+    /// Open ``surveyName()`` and read from ``surveyOffset`` into ``surveyRoom``; then ``surveyed(_:bytes:isWhole:)`` or
+    /// ``couldNotSurvey()``.
+    case survey
+    /// Find out whether ``verifiedName()`` is still ``verifiedIdentity``; then ``verified(_:)``.
+    case verify
+    /// Close the file that was opened.
+    case close
+    /// Append ``failure`` to the file of the same name in `failed/`, or where it ``isPostponing`` put it into the file
+    /// ``laterFileName()`` of `later/`, whole or not at all; then ``recorded(_:)``.
+    case record
+    /// Put ``forEachLearned(_:)`` into the suppression list, or mend that where it is damaged; then ``keptLearned(_:)``.
+    case keepLearned
+    /// See to it that all that was recorded outlives a power cut; then ``synced(_:)``.
+    case sync
+    /// Offer each name in `later/` by ``offerLater(_:)``; and if that fails, ``couldNotScanLater()``.
+    case scanLater
+    /// Move ``dueName()`` from `later/` to `new/`, under the name of ``appendReleasedName(to:)``; then ``released()`` or
+    /// ``couldNotRelease(isGone:)``.
+    case release
+    /// Remove each file of `later/` that ``isReplaced(_:)``; then ``cancelled(_:)``.
+    case cancel
+    /// Find out whether failures can be recorded by now; then ``probed(_:)``.
+    case probe
+    /// Unlink ``settledName()`` if it is still ``settledIdentity``, or move it to `failed/` if it ``isSettledSetAside``;
+    /// then ``removed(_:)``.
+    case remove
+    /// Put ``progressToKeep`` in the place of what was kept last, so that it outlives a power cut; nil: nothing need be
+    /// kept. Then ``keptProgress(_:)``.
+    case keepProgress
+    /// Connect; then the link's `connected()` or `disconnected(at:byPeer:)`.
+    case dial
+    /// Write the link's `batchContents()`; then its `wrote(wireEnd:)` or `blocked()`.
+    case write
+    /// Read what there is to read, and then call the link's `heard(until:)`.
+    case listen
+    /// Find out what the peer has acknowledged; then the link's `sampled(unacknowledged:since:roundTrip:)`.
+    case sample
+    /// Close the connection.
+    case disconnect
+    /// Nothing, until something happens or the time has come.
+    case wait(until: Instant?)
+    /// All is done.
+    case finish
+  }
+}

@@ -223,7 +223,7 @@ public struct Courier: ~Copyable {
   var isUnblocked = false
   var intakeState = Intake.dry
   /// Whether the connection settled anything.
-  var isProgress = false
+  package var isProgress = false
   var wireEnd: UInt64 = 0
   var acknowledgedEnd: UInt64 = 0
   var acknowledgements: Acknowledgements

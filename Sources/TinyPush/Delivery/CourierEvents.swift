@@ -80,7 +80,7 @@ extension Courier {
   }
 
   /// Names that writers use for what is not finished are left alone.
-  static func isFileName(_ name: Span<UInt8>) -> Bool {
+  package static func isFileName(_ name: Span<UInt8>) -> Bool {
     guard name.count > 0, name[0] != 0x2E, name[name.count - 1] != 0x7E else { return false }
     if name.count > 4, name.extracting((name.count - 4)..<name.count).equals(".tmp") {
       return false

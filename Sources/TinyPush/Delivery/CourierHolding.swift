@@ -30,7 +30,7 @@ extension Courier {
   }
 
   /// What keeps files in `new/`, for the status page: 1: they cannot be removed; 2: their failures cannot be recorded.
-  var heldFlags: UInt32 { (isRemovalBroken ? 1 : 0) | (isRecordBroken ? 2 : 0) }
+  package var heldFlags: UInt32 { (isRemovalBroken ? 1 : 0) | (isRecordBroken ? 2 : 0) }
 
   var isRemovalPaused: Bool { removalRetryAt.map { time.now < $0 } ?? false }
 

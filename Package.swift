@@ -22,36 +22,44 @@ let package = Package(
         .linkedLibrary("mbedtls"), .linkedLibrary("mbedx509"), .linkedLibrary("mbedcrypto"),
       ]),
     .target(name: "CLinux", cSettings: checked, linkerSettings: [.linkedLibrary("inih")]),
-    .target(name: "TinyPush", dependencies: ["CMbed", "CLinux"], swiftSettings: lifetimes),
+    // The core has no C to call, so that no file, socket or clock can come into it.
+    .target(name: "TinyPush", swiftSettings: lifetimes),
     .target(
-      name: "TinyPushSandbox", dependencies: ["TinyPush", "CMbed", "CLinux"],
+      name: "TinyPushAgent", dependencies: ["TinyPush", "CMbed", "CLinux"], path: "Sources/Agent",
       swiftSettings: lifetimes),
     .target(
-      name: "CommandArguments", dependencies: ["TinyPush", "CLinux"], swiftSettings: lifetimes),
+      name: "TinyPushSandbox", dependencies: ["TinyPush", "TinyPushAgent", "CMbed", "CLinux"],
+      swiftSettings: lifetimes),
+    .target(
+      name: "CommandArguments", dependencies: ["TinyPush", "TinyPushAgent", "CLinux"],
+      swiftSettings: lifetimes),
     .executableTarget(
-      name: "tinypush", dependencies: ["TinyPush", "CommandArguments", "CMbed", "CLinux"],
+      name: "tinypush",
+      dependencies: ["TinyPush", "TinyPushAgent", "CommandArguments", "CMbed", "CLinux"],
       swiftSettings: lifetimes),
     .executableTarget(
       name: "tinypush-sandbox",
-      dependencies: ["TinyPush", "TinyPushSandbox", "CommandArguments", "CLinux"],
+      dependencies: ["TinyPush", "TinyPushAgent", "TinyPushSandbox", "CommandArguments", "CLinux"],
       swiftSettings: lifetimes),
     .target(
       name: "Simulation", dependencies: ["TinyPush"], path: "Tests/Simulation",
       exclude: ["breakages"], swiftSettings: lifetimes),
     .executableTarget(
-      name: "passes", dependencies: ["TinyPush", "CLinux"], path: "Tests/Benchmarks/Passes",
-      swiftSettings: lifetimes),
+      name: "passes", dependencies: ["TinyPush", "TinyPushAgent", "CLinux"],
+      path: "Tests/Benchmarks/Passes", swiftSettings: lifetimes),
     .executableTarget(name: "soak", dependencies: ["Simulation"], path: "Tests/Soak"),
-    .executableTarget(name: "judge", dependencies: ["TinyPush", "CLinux"], path: "Tests/Judge"),
+    .executableTarget(
+      name: "judge", dependencies: ["TinyPush", "TinyPushAgent", "CLinux"], path: "Tests/Judge"),
     .target(
-      name: "Fuzz", dependencies: ["TinyPush"], path: "Tests/Fuzz",
+      name: "Fuzz", dependencies: ["TinyPush", "TinyPushSandbox"], path: "Tests/Fuzz",
       exclude: ["Entry.swift", "board", "certificates.c", "corpus", "dictionary", "fuzz"],
       swiftSettings: lifetimes),
     .executableTarget(
-      name: "fuzzboard", dependencies: ["TinyPush", "Fuzz", "CLinux"], path: "Tests/FuzzBoard",
-      swiftSettings: lifetimes),
+      name: "fuzzboard", dependencies: ["TinyPush", "TinyPushAgent", "Fuzz", "CLinux"],
+      path: "Tests/FuzzBoard", swiftSettings: lifetimes),
     .testTarget(
-      name: "TinyPushTests", dependencies: ["TinyPush", "Simulation", "Fuzz"],
+      name: "TinyPushTests",
+      dependencies: ["TinyPush", "TinyPushAgent", "TinyPushSandbox", "Simulation", "Fuzz"],
       swiftSettings: lifetimes),
     .testTarget(
       name: "TinyPushSandboxTests", dependencies: ["TinyPush", "TinyPushSandbox", "Simulation"],

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// A command's arguments, read by getopt_long; and the options that every command has.
 public struct Arguments: ~Copyable {

@@ -15,7 +15,7 @@ public struct Text: ~Copyable {
   }
 
   /// The same, without a hold on the owner; good until it changes.
-  var looseBytes: Span<UInt8> {
+  package var looseBytes: Span<UInt8> {
     @_lifetime(immortal) get { buffer.looseSpan(0..<count) }
   }
 
@@ -71,7 +71,7 @@ public struct Text: ~Copyable {
 
   /// The bytes up to a NUL.
   @inline(never)
-  mutating func append(terminated bytes: UnsafePointer<UInt8>) {
+  package mutating func append(terminated bytes: UnsafePointer<UInt8>) {
     var length = 0
     while bytes[length] != 0 { length += 1 }
     append(bytes: Span(_unsafeStart: bytes, count: length))
@@ -98,7 +98,7 @@ public struct Text: ~Copyable {
   }
 
   /// A length of time, in whole seconds, minutes, hours or days: `40 s`, `12 min`, `6 h`, `3 days`.
-  mutating func append(rounded duration: Duration) {
+  package mutating func append(rounded duration: Duration) {
     append(roundedSeconds: Int64(clamping: duration.milliseconds / 1000))
   }
 

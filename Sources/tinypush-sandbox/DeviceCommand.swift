@@ -1,6 +1,7 @@
 import CLinux
 import CommandArguments
 import TinyPush
+import TinyPushAgent
 import TinyPushSandbox
 
 /// `tinypush sandbox device`: the devices of a sandbox that runs.

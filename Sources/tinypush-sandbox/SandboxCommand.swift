@@ -1,6 +1,7 @@
 import CLinux
 import CommandArguments
 import TinyPush
+import TinyPushAgent
 import TinyPushSandbox
 
 /// `tinypush sandbox`, which starts this program: a gateway and a feedback service on this machine.

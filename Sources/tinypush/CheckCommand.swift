@@ -1,6 +1,7 @@
 import CLinux
 import CommandArguments
 import TinyPush
+import TinyPushAgent
 
 /// `tinypush check`: look at notification files as the agent would, or at everything that the agent needs.
 enum CheckCommand {

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// What `tinypush check` and `tinypush send` say of a text: for people, with an excerpt of the source, or for programs.
 struct CheckReport: ~Copyable {

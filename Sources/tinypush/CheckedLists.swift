@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// The recipients files that notifications name: each is looked at once.
 struct CheckedLists: ~Copyable {

@@ -1,6 +1,7 @@
 import CLinux
 import CommandArguments
 import TinyPush
+import TinyPushAgent
 
 /// The notification that the options of `tinypush send` make.
 struct Composition: ~Copyable {

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// A subcommand: its name, what it does in a line, and its code.
 struct Command {

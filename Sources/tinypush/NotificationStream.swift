@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// Notifications on standard input, checked as they pass into the spool, however many they are.
 struct NotificationStream {

@@ -1,6 +1,7 @@
 import CLinux
 import CommandArguments
 import TinyPush
+import TinyPushAgent
 
 /// `tinypush queue`: what lies in the spool, and what is to become of it.
 enum QueueCommand {

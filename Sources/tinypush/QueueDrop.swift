@@ -1,6 +1,7 @@
 import CLinux
 import CommandArguments
 import TinyPush
+import TinyPushAgent
 
 /// `tinypush queue drop`: files leave the spool.
 struct QueueDrop: ~Copyable {

@@ -1,6 +1,7 @@
 import CLinux
 import CommandArguments
 import TinyPush
+import TinyPushAgent
 
 /// `tinypush queue list`: a line for each file in the spool.
 struct QueueList: ~Copyable {

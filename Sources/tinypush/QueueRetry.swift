@@ -1,6 +1,7 @@
 import CLinux
 import CommandArguments
 import TinyPush
+import TinyPushAgent
 
 /// `tinypush queue retry`: what was refused is sent again.
 struct QueueRetry: ~Copyable {

@@ -1,6 +1,7 @@
 import CLinux
 import CommandArguments
 import TinyPush
+import TinyPushAgent
 
 /// `tinypush queue show`: what is in files of the spool, such that a terminal takes it for nothing else.
 struct QueueShow: ~Copyable {

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// `tinypush sandbox`: a program of its own beside this one, which a board that only delivers does without.
 enum SandboxCommand {

@@ -1,6 +1,7 @@
 import CLinux
 import CommandArguments
 import TinyPush
+import TinyPushAgent
 
 /// `tinypush send`: put notifications into the spool, whether the agent runs or not.
 enum SendCommand {

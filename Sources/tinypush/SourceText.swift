@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// A file that is read in pieces, or a text that somebody has in hand, and where in it people would say something is.
 struct SourceText: ~Copyable {

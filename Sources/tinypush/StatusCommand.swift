@@ -1,6 +1,7 @@
 import CLinux
 import CommandArguments
 import TinyPush
+import TinyPushAgent
 
 /// `tinypush status`: what the agent says of itself.
 enum StatusCommand {

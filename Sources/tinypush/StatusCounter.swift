@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushAgent
 
 /// A counter of the agent's page, by the name that programs know it by.
 struct StatusCounter {

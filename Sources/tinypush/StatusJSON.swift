@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// The agent's page as a line of JSON.
 enum StatusJSON {

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// The agent's page as metrics in Prometheus' text format.
 enum StatusMetrics {

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// The agent's page for a person: once, or over and over on a screen.
 struct StatusScreen: ~Copyable {

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// `tinypush status --watch`: the agent's page on a terminal of its own, drawn anew each second.
 enum StatusWatch {

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushAgent
 
 /// Times as people give them to a command.
 enum TimeArgument {

@@ -1,6 +1,7 @@
 import CLinux
 import CommandArguments
 import TinyPush
+import TinyPushAgent
 
 /// `tinypush token`: who is not sent to any more, and what is to be changed of that.
 enum TokenCommand {

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// What commands say of device tokens, on standard output: a line each, for people or as JSON Lines.
 struct TokenLines: ~Copyable {

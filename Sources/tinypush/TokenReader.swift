@@ -1,6 +1,7 @@
 import CLinux
 import CommandArguments
 import TinyPush
+import TinyPushAgent
 
 /// Device tokens as a command is given them: one, or `-` for those on standard input, a line each.
 enum TokenReader {

@@ -1,6 +1,7 @@
 import CLinux
 import CommandArguments
 import TinyPush
+import TinyPushAgent
 
 /// What `tinypush send --wait` says of a file's outcome.
 enum Waiting {

@@ -75,7 +75,7 @@ import Testing
   /// The keys of the configuration, as the source has them.
   static func settings() throws -> Set<String> {
     let source = try String(
-      contentsOfFile: Build.package + "/Sources/TinyPush/Agent/Config.swift", encoding: .utf8)
+      contentsOfFile: Build.package + "/Sources/Agent/Config/Config.swift", encoding: .utf8)
     let names = try #require(source.firstMatch(of: #/static var names:[^{]*\{([^}]*)\}/#)).1
     return Set(names.matches(of: #/"([a-z-]+)"/#).map { String($0.1) })
   }

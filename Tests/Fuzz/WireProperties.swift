@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushSandbox
 
 /// A frame as it was read, with its own bytes.
 struct FrameRead: Equatable {

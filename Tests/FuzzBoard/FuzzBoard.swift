@@ -1,6 +1,7 @@
 import CLinux
 import Fuzz
 import TinyPush
+import TinyPushAgent
 
 /// Looks for bytes with which a property does not hold, or that crash, where there is no libFuzzer: on boards, on which an
 /// `Int` may have 32 bits.

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// Says of JSON documents what the scanner says, for a program that knows JSON too to compare.
 ///

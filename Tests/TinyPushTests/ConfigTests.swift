@@ -2,6 +2,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushAgent
 
 /// Whether a key can be set, and the configuration is then as `isSet` wants it.
 private func takes(

@@ -2,6 +2,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushSandbox
 
 /// Golden frames, byte for byte: one of each command with the token 00 01 … 1F, identifier 7 and payload `{}`.
 private enum Golden {

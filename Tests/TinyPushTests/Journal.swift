@@ -1,5 +1,6 @@
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushAgent
 
 /// The log as an agent would write it, with the times of its lines.
 final class Journal {

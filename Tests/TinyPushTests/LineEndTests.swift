@@ -3,6 +3,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushAgent
 
 /// A file that is removed in the end.
 private func withFile(_ text: String, _ body: (Int32) throws -> Void) throws -> String {

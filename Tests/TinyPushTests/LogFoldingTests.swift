@@ -2,6 +2,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushAgent
 
 /// What is said of a sequence of lines, and what is only counted.
 @Suite struct LogFoldingTests {

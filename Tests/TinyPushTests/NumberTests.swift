@@ -2,6 +2,7 @@ import CLinux
 import Testing
 
 @testable import TinyPush
+@testable import TinyPushAgent
 
 @Test func `places in a file are counted in 64 bits on every board`() {
   let reading = Reading(

@@ -3,6 +3,7 @@ import Testing
 
 @testable import Simulation
 @testable import TinyPush
+@testable import TinyPushAgent
 
 /// What is known of a token.
 private struct Known: Equatable {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import TinyPush
+@testable import TinyPushAgent
 
 @Suite struct WatchdogTests {
   private func at(_ seconds: UInt64) -> Instant { Instant(milliseconds: seconds * 1000) }

@@ -8,7 +8,7 @@ extension Courier {
     delivered.mark(inode)
     progress.found(inode: inode)
     let isTaken = !stuck.held.isFull || stuck.held.contains(inode: inode)
-    guard SpoolOrder.isFileName(name), !claims.contains(inode: inode), isTaken,
+    guard SpoolName.isTaken(name), !claims.contains(inode: inode), isTaken,
       !order.beingWritten.contains(name, at: time.now)
     else { return }
     order.backlog.offer(name, isFromScan: inode != 0, cameWhole: cameWhole)

@@ -84,7 +84,7 @@ extension Courier {
     guard !order.backlog.isEmpty else { return nil }
     order.backlog.putInOrder()
     let name = order.backlog.smallest()
-    let cameWhole = order.backlog.smallestCameWhole || SpoolOrder.isSendName(name)
+    let cameWhole = order.backlog.smallestCameWhole || SpoolName.isFromSend(name)
     let claim = claims.append(name, seenAt: time.now.milliseconds, cameWhole: cameWhole)
     order.backlog.removeSmallest()
     reader.reading = Reading(first: claim)

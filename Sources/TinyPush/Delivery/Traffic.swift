@@ -42,7 +42,7 @@ public struct Traffic: BitwiseCopyable {
   /// So many notifications have been sent for the first time.
   ///
   /// - Parameter latency: how long after they came into the spool; nil where that is not known.
-  mutating func add(_ count: UInt64, latency: Duration?, at now: Instant) {
+  package mutating func add(_ count: UInt64, latency: Duration?, at now: Instant) {
     sent &+= count
     Self.add(count, to: &seconds, Self.number(now, 1))
     Self.add(count, to: &minutes, Self.number(now, 60))

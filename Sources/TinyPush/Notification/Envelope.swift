@@ -1,6 +1,6 @@
 /// The members of a notification's object, as they are read. What is valid JSON and yet wrong goes to the findings, so that
 /// the object's end is always found.
-struct Envelope {
+package struct Envelope {
   private(set) var notification: Notification
   private var seen: UInt32 = 0
   private var priorityAt = 0
@@ -9,7 +9,7 @@ struct Envelope {
   /// The longest `collapse-id`, in bytes. Source: APNs Provider API, 2015-12 and later, `apns-collapse-id`.
   static let collapseIDBytesMax = 64
   /// The longest name of a recipients file. Inferred: names are for people.
-  static let listNameBytesMax = 64
+  package static let listNameBytesMax = 64
   /// Recipients files that one notification may name. Inferred: whoever has more makes one of them.
   static let listsMax = 16
   /// A date before this (2001-09-09) is none that anybody means.

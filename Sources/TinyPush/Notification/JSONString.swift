@@ -54,23 +54,23 @@ public struct JSONStringReader {
 }
 
 /// A hash of several byte strings, one after the other (FNV-1a, 64 bits).
-struct Hash {
-  private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
+package struct Hash {
+  package private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
 
   @inline(__always)
   mutating func add(_ byte: UInt8) {
     value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
   }
 
-  mutating func add(_ number: UInt64) {
+  package mutating func add(_ number: UInt64) {
     for shift in 0..<8 { add(UInt8(truncatingIfNeeded: number >> (8 * UInt64(shift)))) }
   }
 
-  mutating func add(_ bytes: Span<UInt8>) {
+  package mutating func add(_ bytes: Span<UInt8>) {
     for index in bytes.indices { add(bytes[index]) }
   }
 
-  init() {}
+  package init() {}
 
   /// Of what a JSON string spells.
   @inline(never)

@@ -56,9 +56,9 @@ public struct LanguageTag: Sendable, BitwiseCopyable {
 
 /// The alerts of a notification in several languages: `{"fr": {"title": "…", "body": "…"}, "en": "…"}`. Its text must have
 /// been found valid.
-enum Localization {
+package enum Localization {
   /// The alert that a lookup of `language` comes to last: the one with the longest tag.
-  static func alert(
+  package static func alert(
     for language: LanguageTag, in object: Range<Int>, of text: Span<UInt8>
   ) -> Alert? {
     var best: Alert?

@@ -1,11 +1,11 @@
 /// A notification's object, written anew for one alone of those whom it is for.
-enum Readdressing {
+package enum Readdressing {
   /// - Parameters:
   ///   - recipient: the member that says who that is: `"token":"…"` or `"to":"…"`.
   ///   - alert: what the payload gets instead of its own alert, in the language of the recipient; nil: everything stays, the
   ///     other languages too.
   @inline(never)
-  static func append(
+  package static func append(
     _ notification: Notification, of text: Span<UInt8>, for recipient: Span<UInt8>, alert: Alert?,
     to output: inout Text
   ) {

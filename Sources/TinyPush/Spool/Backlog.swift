@@ -3,7 +3,7 @@
 /// Names come in any order, from a scan of the directory and from inotify. When there is no more room the larger half is
 /// forgotten and ``isComplete`` turns false: once what is left is taken, a new scan finds the next smallest. So a million
 /// files cost some two hundred scans and no memory.
-struct Backlog: ~Copyable {
+package struct Backlog: ~Copyable {
   /// What is kept where nothing else is said: names, and the bytes of them, each with two bytes before it.
   static let namesMax = 8192
   static let nameBytesMax = 262_144
@@ -27,17 +27,17 @@ struct Backlog: ~Copyable {
   private var random: UInt32 = 2_463_534_242
 
   /// Whether it holds every name it was offered since the last ``startScan()``.
-  private(set) var isComplete = false
+  package private(set) var isComplete = false
 
   /// - Parameters:
   ///   - namesMax: how many are kept at most.
   ///   - nameBytesMax: and how many bytes of them.
-  init(namesMax: Int = namesMax, nameBytesMax: Int = nameBytesMax) {
+  package init(namesMax: Int = namesMax, nameBytesMax: Int = nameBytesMax) {
     names = FixedBuffer(capacity: nameBytesMax)
     places = FixedBuffer(capacity: namesMax)
   }
 
-  var isEmpty: Bool { first == end }
+  package var isEmpty: Bool { first == end }
   /// Names in it, of which some may be there twice.
   var count: Int { end - first }
 
@@ -49,7 +49,7 @@ struct Backlog: ~Copyable {
 
   /// Makes ready for a scan that offers all there is: of everything, or when the last one held more than fitted, of what is
   /// beyond. So even files that stay where they are cannot keep those behind them from their turn.
-  mutating func startScan(isFromStart: Bool = true) {
+  package mutating func startScan(isFromStart: Bool = true) {
     floorBytes = isFromStart || isComplete ? 0 : ceilingBytes
     floor.store(ceiling.span(0..<floorBytes), at: 0)
     first = 0
@@ -62,7 +62,8 @@ struct Backlog: ~Copyable {
   /// Puts a name among the others, unless it lies beyond what is kept. Offering a name twice is harmless.
   ///
   /// - Parameter cameWhole: whether the file was seen to be renamed here.
-  mutating func offer(_ name: Span<UInt8>, isFromScan: Bool = true, cameWhole: Bool = false) {
+  package mutating func offer(_ name: Span<UInt8>, isFromScan: Bool = true, cameWhole: Bool = false)
+  {
     guard name.count > 0, name.count <= 255, isWanted(name) else { return }
     if isFromScan, floorBytes > 0, name.sorts(before: floor.span(0..<floorBytes)) { return }
     if end == places.capacity || nameBytes + Self.headBytes + name.count > names.capacity {
@@ -79,7 +80,7 @@ struct Backlog: ~Copyable {
   }
 
   /// Makes ready for ``smallest()``.
-  mutating func putInOrder() {
+  package mutating func putInOrder() {
     guard !isSorted else { return }
     sort(first, end)
     isSorted = true
@@ -87,7 +88,7 @@ struct Backlog: ~Copyable {
 
   /// The smallest name; there must be one, and the names be in order. Good until the next offer.
   @_lifetime(immortal)
-  func smallest() -> Span<UInt8> { name(at: first) }
+  package func smallest() -> Span<UInt8> { name(at: first) }
 
   /// Whether the file of the smallest name was seen to be renamed here, each time that its name was offered.
   var smallestCameWhole: Bool {
@@ -117,7 +118,7 @@ struct Backlog: ~Copyable {
   }
 
   /// Takes the smallest name away, and its repetitions.
-  mutating func removeSmallest() {
+  package mutating func removeSmallest() {
     var next = first + 1
     while next < end, name(at: next).equals(name(at: first)) {
       bury(next)

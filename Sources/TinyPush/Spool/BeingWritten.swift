@@ -3,10 +3,10 @@
 ///
 /// When there are more than fit, the oldest is forgotten; what then tells is only whether the file ends within an object,
 /// and whether it has changed when it is to be removed.
-struct BeingWritten: ~Copyable {
+package struct BeingWritten: ~Copyable {
   static let capacity = 64
   /// How long a file is left alone that nobody closes.
-  static let patience = Duration.seconds(60)
+  package static let patience = Duration.seconds(60)
   /// The kernel tells that a file is closed before the file counts as closed.
   static let closing = Duration.milliseconds(100)
   private static let slotBytes = 256

@@ -3,19 +3,21 @@
 /// two contents with the same hash: such a writer only harms his own notifications.
 ///
 /// Two lanes of eight bytes each, multiplied in turn (after FxHash, of the Rust compiler), since bulk passes through here.
-struct ContentHash: BitwiseCopyable {
+package struct ContentHash: BitwiseCopyable {
   private static let factor: UInt64 = 0x9E37_79B9_7F4A_7C15
 
   /// So many bytes were added.
-  private(set) var bytes: Int64 = 0
+  package private(set) var bytes: Int64 = 0
   private var even: UInt64 = 0x243F_6A88_85A3_08D3
   private var odd: UInt64 = 0x1319_8A2E_0370_7344
   /// What does not fill both lanes yet.
   private var evenRest: UInt64 = 0
   private var oddRest: UInt64 = 0
 
+  package init() {}
+
   /// Adds the bytes that follow.
-  mutating func add(_ text: Span<UInt8>) {
+  package mutating func add(_ text: Span<UInt8>) {
     text.withUnsafeBytes { text in
       var index = 0
       while index < text.count, bytes & 15 != 0 {
@@ -39,7 +41,7 @@ struct ContentHash: BitwiseCopyable {
   }
 
   /// The hash of what was added so far.
-  var value: UInt64 {
+  package var value: UInt64 {
     var value = Self.mix(Self.mix(even, evenRest), Self.mix(odd, oddRest))
     value = Self.mix(value, UInt64(bitPattern: bytes))
     return value ^ value >> 32
@@ -83,5 +85,5 @@ public struct FileContent: Equatable, BitwiseCopyable {
     self.init(hash)
   }
 
-  init(_ hash: ContentHash) { self.init(bytes: hash.bytes, hash: hash.value) }
+  package init(_ hash: ContentHash) { self.init(bytes: hash.bytes, hash: hash.value) }
 }

@@ -4,14 +4,14 @@
 ///
 /// So the smallest name is the next one due. The same notification, read again after a crash, comes to the same name.
 public struct LaterName {
-  static let dueDigits = 10
+  package static let dueDigits = 10
   static let hashDigits = 16
   /// Where NAME begins.
-  static let headBytes = dueDigits + 2 * hashDigits + 3
+  package static let headBytes = dueDigits + 2 * hashDigits + 3
   private static let nameBytesMax = 255
 
   /// UNIX seconds, UTC.
-  let due: Int64
+  package let due: Int64
   let key: UInt64
   private let hash: Range<Int>
 
@@ -76,7 +76,7 @@ public struct LaterName {
   /// Of a file in `new/`, the name under which it came: what was released bears that of the file that held it. Where two are
   /// the same, which of them came later is not known.
   @_lifetime(copy name)
-  static func source(of name: Span<UInt8>) -> Span<UInt8> {
+  package static func source(of name: Span<UInt8>) -> Span<UInt8> {
     let end = name.count - hashDigits - 1
     var isReleased = end > 0 && name[end] == 0x2E
     if isReleased {

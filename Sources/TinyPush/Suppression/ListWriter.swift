@@ -7,7 +7,7 @@ public struct ListWriter: ~Copyable {
   private var recordPages: UInt32 = 0
   private var count = 0
   /// The errno of what went wrong; 0: nothing.
-  private(set) var error: Int32 = 0
+  package private(set) var error: Int32 = 0
 
   public init(_ write: @escaping (UnsafeRawPointer, Int) -> Int32) {
     self.write = write
@@ -28,7 +28,7 @@ public struct ListWriter: ~Copyable {
   public mutating func finish() -> Int32 { finish(OtherTokens()) }
 
   @inline(never)
-  mutating func finish(_ others: borrowing OtherTokens) -> Int32 {
+  package mutating func finish(_ others: borrowing OtherTokens) -> Int32 {
     if count > 0 { endPage(.records) }
     recordPages = number
     var place = 0

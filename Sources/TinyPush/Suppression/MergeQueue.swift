@@ -1,24 +1,24 @@
 /// Sorted sources of records, seen as one: the next record of all of them is at the head. A binary heap.
-struct MergeQueue: ~Copyable {
-  struct Entry: BitwiseCopyable {
-    var record: SuppressionRecord
+package struct MergeQueue: ~Copyable {
+  package struct Entry: BitwiseCopyable {
+    package var record: SuppressionRecord
     /// The number of the source that it came from.
-    var source: Int
+    package var source: Int
   }
 
   private let entries: FixedBuffer<Entry>
   private var count = 0
 
-  init(sources: Int) {
+  package init(sources: Int) {
     entries = FixedBuffer(capacity: sources)
   }
 
   /// The next of all; nil at the end of all.
-  var head: Entry? { count > 0 ? entries[0] : nil }
+  package var head: Entry? { count > 0 ? entries[0] : nil }
 
   /// A source's first record.
   @inline(never)
-  mutating func add(_ record: SuppressionRecord, from source: Int) {
+  package mutating func add(_ record: SuppressionRecord, from source: Int) {
     var place = count
     count += 1
     entries[place] = Entry(record: record, source: source)
@@ -32,7 +32,7 @@ struct MergeQueue: ~Copyable {
   ///
   /// - Parameter record: the next one of its source; nil: it is at its end.
   @inline(never)
-  mutating func replaceHead(_ record: SuppressionRecord?) {
+  package mutating func replaceHead(_ record: SuppressionRecord?) {
     if let record {
       entries[0].record = record
     } else {

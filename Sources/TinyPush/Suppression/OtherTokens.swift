@@ -1,6 +1,6 @@
 /// Tokens of other sizes than 32 bytes, which the feedback service may tell: nothing can be sent to them today, and they are
 /// kept as they came.
-struct OtherTokens: ~Copyable {
+package struct OtherTokens: ~Copyable {
   /// Far more than there are; what is beyond is left out.
   static let bytesMax = 1 << 20
   /// `tokenLength` says no more.
@@ -16,13 +16,13 @@ struct OtherTokens: ~Copyable {
   /// By the hash of a token: where it stands, and one. Made when the first comes.
   private var table: FixedBuffer<UInt32>
 
-  init() {
+  package init() {
     bytes = FixedBuffer(capacity: Self.bytesMax)
     table = FixedBuffer(capacity: 0)
   }
 
   /// One of them.
-  struct Entry {
+  package struct Entry {
     var time: UInt32
     var reason: SuppressionRecord.Reason
     /// Where its token stands in ``bytes``.
@@ -31,7 +31,7 @@ struct OtherTokens: ~Copyable {
 
   /// Adds a token, or what holds by now of one that is there. Whether there was room, and whether it was not suppressed before.
   @inline(never)
-  mutating func insert(
+  package mutating func insert(
     _ token: Span<UInt8>, time: UInt32, reason: SuppressionRecord.Reason
   ) -> (isKept: Bool, isNew: Bool) {
     let slot = slot(of: token)
@@ -57,7 +57,7 @@ struct OtherTokens: ~Copyable {
   }
 
   /// No more are kept. Once it is, it stays so, however short the next token is: so that can be said once.
-  var isFull: Bool {
+  package var isFull: Bool {
     count >= Self.tokensMax || byteCount + Self.headByteCount + Self.tokenBytesMax > Self.bytesMax
   }
 
@@ -69,7 +69,7 @@ struct OtherTokens: ~Copyable {
   }
 
   /// How many of them are suppressed.
-  var suppressed: UInt64 {
+  package var suppressed: UInt64 {
     var count: UInt64 = 0
     var place = 0
     while let entry = next(at: &place) {
@@ -124,12 +124,16 @@ struct OtherTokens: ~Copyable {
 
 extension OtherTokens {
   /// They as they stand in the pages of a list.
-  struct Stored: ~Copyable {
+  package struct Stored: ~Copyable {
     private let bytes = FixedBuffer<UInt8>(capacity: bytesMax)
     private var byteCount = 0
 
+    package init() {}
+
     /// Adds what a page holds; whether there is room.
-    mutating func append(_ page: borrowing FixedBuffer<UInt8>, _ head: SuppressionPage) -> Bool {
+    package mutating func append(_ page: borrowing FixedBuffer<UInt8>, _ head: SuppressionPage)
+      -> Bool
+    {
       let count = Int(head.count)
       guard byteCount + count <= OtherTokens.bytesMax else { return false }
       let start = SuppressionPage.headByteCount
@@ -138,7 +142,7 @@ extension OtherTokens {
       return true
     }
 
-    func forEach(_ body: (Span<UInt8>, SuppressionRecord.Reason, UInt32) -> Void) {
+    package func forEach(_ body: (Span<UInt8>, SuppressionRecord.Reason, UInt32) -> Void) {
       var place = 0
       while let entry = OtherTokens.entry(bytes, byteCount, at: place) {
         body(bytes.looseSpan(entry.token), entry.reason, entry.time)

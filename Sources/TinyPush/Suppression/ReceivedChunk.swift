@@ -1,9 +1,9 @@
 /// What was received at a time, as it is kept until it is merged: the bytes as they came, and a sum by which they are known to
 /// be whole. `sum:8 | magic:4 | count:4 | bytes`, big-endian.
 package struct ReceivedChunk {
-  static let headByteCount = 16
+  package static let headByteCount = 16
   /// That of a TLS record (RFC 8446 section 5.1).
-  static let bytesMax = 16_384
+  package static let bytesMax = 16_384
   /// "TPR1": changes with the layout.
   private static let magic: UInt32 = 0x5450_5231
 

@@ -3,15 +3,15 @@
 /// when it is looked at, and the rest is still good.
 ///
 /// `sum:8 | magic:4 | page:4 | kind:4 | recordPages:4 | count:4 | 0:4`, and from byte 32 what it holds; big-endian.
-struct SuppressionPage {
-  static let byteCount = 4096
-  static let headByteCount = 32
-  static let recordsMax = (byteCount - headByteCount) / SuppressionRecord.byteCount
-  static let bytesMax = byteCount - headByteCount
+package struct SuppressionPage {
+  package static let byteCount = 4096
+  package static let headByteCount = 32
+  package static let recordsMax = (byteCount - headByteCount) / SuppressionRecord.byteCount
+  package static let bytesMax = byteCount - headByteCount
   /// "TPL1": changes with the layout.
   private static let magic: UInt32 = 0x5450_4C31
 
-  enum Kind: UInt32 {
+  package enum Kind: UInt32 {
     case records = 1
     case others = 2
     /// Of others too, perhaps of none.
@@ -19,14 +19,14 @@ struct SuppressionPage {
   }
 
   /// Its number in the list, from 0.
-  var page: UInt32
-  var kind: Kind
+  package var page: UInt32
+  package var kind: Kind
   /// How many pages of records there are; only pages of others say so, since by then it is known.
-  var recordPages: UInt32 = 0
+  package var recordPages: UInt32 = 0
   /// Records, or bytes of others.
-  var count: UInt32
+  package var count: UInt32
 
-  init(page: UInt32, kind: Kind, recordPages: UInt32 = 0, count: UInt32) {
+  package init(page: UInt32, kind: Kind, recordPages: UInt32 = 0, count: UInt32) {
     self.page = page
     self.kind = kind
     self.recordPages = recordPages
@@ -35,7 +35,7 @@ struct SuppressionPage {
 
   /// Of a page's bytes; nil when they are damaged.
   @inline(never)
-  init?(_ bytes: Span<UInt8>) {
+  package init?(_ bytes: Span<UInt8>) {
     guard bytes.count == Self.byteCount, Self.isHead(bytes),
       let kind = Kind(rawValue: bytes.bigEndian32(at: 16))
     else { return nil }
@@ -53,11 +53,11 @@ struct SuppressionPage {
   }
 
   /// Whether a page's bytes begin like those of one.
-  static func isHead(_ bytes: Span<UInt8>) -> Bool { bytes.bigEndian32(at: 8) == magic }
+  package static func isHead(_ bytes: Span<UInt8>) -> Bool { bytes.bigEndian32(at: 8) == magic }
 
   /// Writes the head, and zeros behind what the page at the start of `buffer` holds.
   @inline(never)
-  func seal(_ buffer: borrowing FixedBuffer<UInt8>) {
+  package func seal(_ buffer: borrowing FixedBuffer<UInt8>) {
     let used =
       Self.headByteCount + Int(count) * (kind == .records ? SuppressionRecord.byteCount : 1)
     for index in used..<Self.byteCount { buffer[index] = 0 }

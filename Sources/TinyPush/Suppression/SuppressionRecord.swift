@@ -32,10 +32,10 @@ public struct SuppressionRecord: BitwiseCopyable {
   }
 
   /// On disk: `token:32 | time:4 | reason:1 | 0:3`, big-endian.
-  static let byteCount = 40
+  package static let byteCount = 40
 
   @inline(never)
-  init?(_ bytes: Span<UInt8>) {
+  package init?(_ bytes: Span<UInt8>) {
     guard bytes.count == Self.byteCount, let reason = Reason(rawValue: bytes[36]),
       let token = DeviceToken(bytes: bytes.extracting(0..<DeviceToken.byteCount))
     else { return nil }
@@ -44,7 +44,7 @@ public struct SuppressionRecord: BitwiseCopyable {
     time = bytes.bigEndian32(at: 32)
   }
 
-  func write(to buffer: borrowing FixedBuffer<UInt8>, at start: Int) {
+  package func write(to buffer: borrowing FixedBuffer<UInt8>, at start: Int) {
     buffer.store(token.bytes.span, at: start)
     buffer.store(bigEndian: time, at: start + 32)
     buffer[start + 36] = reason.rawValue
@@ -67,14 +67,14 @@ public struct SuppressionRecord: BitwiseCopyable {
 
 extension DeviceToken {
   /// In the order of the bytes.
-  static func < (left: DeviceToken, right: DeviceToken) -> Bool {
+  package static func < (left: DeviceToken, right: DeviceToken) -> Bool {
     left.bytes.span.sorts(before: right.bytes.span)
   }
 }
 
 extension Span<UInt8> {
   /// The number that four bytes spell.
-  func bigEndian32(at start: Int) -> UInt32 {
+  package func bigEndian32(at start: Int) -> UInt32 {
     var number: UInt32 = 0
     for index in start..<start + 4 { number = number << 8 | UInt32(self[index]) }
     return number
@@ -82,7 +82,7 @@ extension Span<UInt8> {
 }
 
 extension FixedBuffer<UInt8> {
-  func store(bigEndian number: UInt32, at start: Int) {
+  package func store(bigEndian number: UInt32, at start: Int) {
     for index in 0..<4 {
       self[start + index] = UInt8(truncatingIfNeeded: number >> (24 - 8 * UInt32(index)))
     }

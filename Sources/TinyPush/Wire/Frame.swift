@@ -81,7 +81,7 @@ public struct Frame {
   /// Writes a frame that every gateway must refuse, for the size of its token, and returns its length. One byte: gateways
   /// have answered a token of no bytes with identifier 0, which proves nothing.
   @inline(never)
-  static func writeRefusable(
+  package static func writeRefusable(
     _ format: FrameFormat, identifier: UInt32, to buffer: borrowing FixedBuffer<UInt8>
   ) -> Int {
     let token: InlineArray<1, UInt8> = [0]

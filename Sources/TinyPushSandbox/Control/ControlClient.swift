@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// Talks to the sandbox that runs in a directory.
 public enum ControlClient {

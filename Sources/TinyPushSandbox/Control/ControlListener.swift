@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// The socket in the sandbox's directory at which `tinypush sandbox device` is heard. Only its owner may talk to it.
 struct ControlListener: ~Copyable {

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// Does what `tinypush sandbox device` asks for, and answers.
 final class DeviceCommands {

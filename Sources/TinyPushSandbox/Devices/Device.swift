@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushAgent
 
 /// A device: the apps that are or were on it, and whether the service can reach it.
 final class Device {

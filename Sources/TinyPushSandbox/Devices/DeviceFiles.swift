@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// The devices as files of the sandbox's directory, so that they are the same after its end. Lines of `KEY VALUE` in the
 /// first two; the third is how the notification came, on a line, and its payload.

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// The devices of this sandbox, and the keys of their tokens. What happens to them is in the sandbox's directory before it
 /// is answered for.

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// The two worlds of the service, which have no device token in common.
 enum Environment {

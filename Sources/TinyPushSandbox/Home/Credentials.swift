@@ -1,6 +1,7 @@
 import CLinux
 import CMbed
 import TinyPush
+import TinyPushAgent
 
 /// The sandbox's certificates: an authority of its own, the gateway's certificate, and one for an agent.
 struct Credentials {

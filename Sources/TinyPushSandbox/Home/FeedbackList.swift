@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// The devices on which an app is gone, as a file says: a line each, `UNIXSECONDS HEXTOKEN`; `#` begins a comment. Each
 /// topic has a list of its own: `feedback` is that of the agent's certificate, `feedback-TOPIC` any other.

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 extension Home {
   private static let recipients: StaticString = "/recipients/default"

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushAgent
 
 /// An app on a device: its topic, what it brought along, and the badge on its icon.
 ///

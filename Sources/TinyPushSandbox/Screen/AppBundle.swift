@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// What an app on a device brought along, each of it optional:
 ///

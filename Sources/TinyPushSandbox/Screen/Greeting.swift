@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// What somebody who starts a sandbox for the first time needs to know.
 enum Greeting {

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushAgent
 
 /// Something that the gateway does wrong on purpose, and at which notification: `WHAT[+DELAY]@WHEN`.
 ///

@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushAgent
 
 /// Decides what becomes of a notification, by its frame alone. Sources: Local and Remote Notification
 /// Programming Guide, 2015-10, tables 5-1 and 5-3; what those leave open says "Inferred".

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// Goes over text again and again, for the benchmark to measure what that costs.
 ///

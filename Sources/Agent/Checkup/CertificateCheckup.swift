@@ -1,0 +1,257 @@
+import CLinux
+import CMbed
+import TinyPush
+
+extension Checkup {
+  /// Days before its end from which a certificate is warned of.
+  static var warningDays: Int64 { 30 }
+  static var daySeconds: Int64 { 86_400 }
+
+  /// Our certificate and its key, and the authorities that the gateway's is held against.
+  @inline(never)
+  mutating func checkCertificate() {
+    report.begin("certificate")
+    let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
+    let certificate = UnsafeMutablePointer<cmbed_certificate>.allocate(capacity: 1)
+    defer {
+      reason.deallocate()
+      certificate.deallocate()
+    }
+    let path = config.pointee.certificate.pointer
+    if config.pointee.certificate.isEmpty {
+      report.advice.append(
+        "set certificate, and key if it is in a file of its own, to your push certificate as PEM")
+      report.say("file", .wrong(.config), "none is set")
+      hasCertificate = false
+    } else {
+      let result = cmbed_certificate_read(certificate, path, nil, nil, reason)
+      if result == CMBED_OK {
+        report.message.append(printable: path)
+        if isClosedToAgent(path) {
+          sayClosed("file", isCredential: true)
+        } else {
+          report.say("file")
+        }
+        sayTopic(certificate)
+        sayEnvironment(certificate)
+        sayDates(certificate)
+        sayChain(certificate)
+        sayKey(certificate, reason)
+      } else {
+        refuse("file", result, reason)
+      }
+    }
+    sayAuthorities(reason)
+  }
+
+  /// A file that cannot be used: without it there is no connection.
+  @inline(never)
+  private mutating func refuse(
+    _ item: StaticString, _ result: Int32, _ reason: UnsafePointer<CChar>
+  ) {
+    hasCertificate = false
+    take(CString.span(reason))
+    let status: ExitStatus =
+      switch result {
+      case Int32(CMBED_FILE_MISSING): .noInput
+      case Int32(CMBED_FILE_UNREADABLE): .noPermission
+      default: .config
+      }
+    if status == .noPermission, geteuid() != 0 {
+      report.advice.append(" What the service manager reads for the agent, root may check.")
+    }
+    report.say(item, .wrong(status))
+  }
+
+  @inline(never)
+  private mutating func sayTopic(_ certificate: UnsafePointer<cmbed_certificate>) {
+    let topic = CString.span(cmbed_certificate_topic(certificate))
+    let topics = CString.span(cmbed_certificate_topics(certificate))
+    guard topic.count > 0 else {
+      report.message.append("there is none: ")
+      report.message.append(
+        printable: cmbed_link_name(cmbed_chain_link(cmbed_certificate_chain(certificate), 0)))
+      report.message.append(" has no UID in its subject")
+      report.advice.append(
+        "is it the push certificate of an app? Make one in Apple's Member Center")
+      isCertificateWrong = true
+      return report.say("topic", .wrong(.config))
+    }
+    report.message.append(printable: topic)
+    if topics.count > 0 {
+      report.message.append(", and good for ")
+      report.message.append(printable: topics)
+    }
+    report.say("topic")
+  }
+
+  /// Held against where we connect to: a token of the one environment is an invalid token in the other.
+  @inline(never)
+  private mutating func sayEnvironment(_ certificate: UnsafePointer<cmbed_certificate>) {
+    let isProduction = certificate.pointee.production != 0
+    let isSandbox = certificate.pointee.sandbox != 0
+    guard isProduction || isSandbox else {
+      report.message.append("it does not say for which it is, as Apple's do")
+      if config.pointee.environment == .local { return report.say("environment") }
+      report.advice.append("is it the push certificate of an app?")
+      return report.say("environment", .warning)
+    }
+    report.message.append(
+      isProduction && isSandbox ? "production and sandbox" : isProduction ? "production" : "sandbox"
+    )
+    guard config.pointee.environment != .local else { return report.say("environment") }
+    var address = Text(capacity: 300)
+    config.pointee.gatewayAddress(in: &address)
+    let isForSandbox = address.bytes.startsHost("gateway.sandbox.push.apple.com")
+    let isForProduction = address.bytes.startsHost("gateway.push.apple.com")
+    let wanted: Config.Environment =
+      isForSandbox ? .sandbox : isForProduction ? .production : config.pointee.environment
+    guard wanted == .sandbox ? isSandbox : isProduction else {
+      isCertificateWrong = true
+      report.message.append(" alone, but ")
+      if isForSandbox || isForProduction {
+        report.message.append(printable: address)
+        report.message.append(" is of ")
+      } else {
+        report.message.append("environment = ")
+      }
+      report.message.append(wanted == .sandbox ? "sandbox" : "production")
+      report.advice.append(
+        "connect to the other one, or take the app's other certificate: so each token is an invalid token"
+      )
+      return report.say("environment", .wrong(.config))
+    }
+    report.say("environment")
+  }
+
+  @inline(never)
+  private mutating func sayDates(_ certificate: UnsafePointer<cmbed_certificate>) {
+    let now = Clock.wallSeconds()
+    report.message.append(day: certificate.pointee.not_before)
+    report.message.append(" to ")
+    report.message.append(day: certificate.pointee.not_after)
+    guard isClockSet else { return report.say("dates", .skipped, "; the clock is not set") }
+    report.message.append(", ")
+    if now < certificate.pointee.not_before {
+      isCertificateWrong = true
+      report.advice.append("is this machine's clock right? If it is, wait, or take another one")
+      return report.say("dates", .wrong(.config), "not valid yet")
+    }
+    let renew: StaticString =
+      "renew it, and put the new one in its place; if it is a credential, restart the service"
+    if now > certificate.pointee.not_after {
+      isCertificateWrong = true
+      report.message.append("expired ")
+      report.message.append(days: (now - certificate.pointee.not_after) / Self.daySeconds)
+      report.advice.append(renew)
+      return report.say("dates", .wrong(.config), " ago")
+    }
+    let left = (certificate.pointee.not_after - now) / Self.daySeconds
+    report.message.append(days: left)
+    report.message.append(" left")
+    guard left > Self.warningDays else {
+      report.advice.append(renew)
+      return report.say("dates", .warning)
+    }
+    report.say("dates")
+  }
+
+  /// What is behind it in its file: those that have issued it and each other, in order.
+  @inline(never)
+  private mutating func sayChain(_ certificate: UnsafePointer<cmbed_certificate>) {
+    let chain = cmbed_certificate_chain(certificate)!
+    let count = min(Int(chain.pointee.count), Int(CMBED_CHAIN_MAX))
+    append(chain, count)
+    let broken = Int(certificate.pointee.broken)
+    if broken > 0, broken < count {
+      report.message.append("; but ")
+      report.message.append(printable: cmbed_link_name(cmbed_chain_link(chain, Int32(broken))))
+      report.message.append(" has not issued ")
+      report.message.append(printable: cmbed_link_name(cmbed_chain_link(chain, Int32(broken - 1))))
+      report.advice.append(
+        "put behind each certificate the one that issued it; others are of no use")
+      return report.say("chain", .warning)
+    }
+    let now = Clock.wallSeconds()
+    for index in 1..<max(count, 1) {
+      let link = cmbed_chain_link(chain, Int32(index))!
+      guard isClockSet, now > link.pointee.not_after || now < link.pointee.not_before else {
+        continue
+      }
+      report.message.append("; but ")
+      report.message.append(printable: cmbed_link_name(link))
+      if now > link.pointee.not_after {
+        report.message.append(" expired on ")
+        report.message.append(day: link.pointee.not_after)
+      } else {
+        report.message.append(" is valid only from ")
+        report.message.append(day: link.pointee.not_before)
+      }
+      report.advice.append("put its issuer's present certificate in its place")
+      return report.say("chain", .warning)
+    }
+    report.say("chain")
+  }
+
+  /// The names in a chain, and who has issued the last.
+  @inline(never)
+  mutating func append(_ chain: UnsafePointer<cmbed_chain>, _ count: Int) {
+    for index in 0..<count {
+      if index > 0 { report.message.append(", issued by ") }
+      report.message.append(printable: cmbed_link_name(cmbed_chain_link(chain, Int32(index))))
+    }
+    guard count > 0 else { return }
+    let last = cmbed_chain_link(chain, Int32(count - 1))
+    let issuer = CString.span(cmbed_link_issuer(last))
+    guard !issuer.equals(CString.span(cmbed_link_name(last))) else { return }
+    report.message.append(", issued by ")
+    report.message.append(printable: issuer)
+  }
+
+  @inline(never)
+  private mutating func sayKey(
+    _ certificate: UnsafeMutablePointer<cmbed_certificate>, _ reason: UnsafeMutablePointer<CChar>
+  ) {
+    let path =
+      config.pointee.key.isEmpty ? config.pointee.certificate.pointer : config.pointee.key.pointer
+    let result = config.pointee.withKeyPassword {
+      cmbed_certificate_read(certificate, config.pointee.certificate.pointer, path, $0, reason)
+    }
+    guard result == CMBED_OK else { return refuse("key", result, reason) }
+    report.message.append(printable: path)
+    report.message.append(", ")
+    report.message.append(cString: cmbed_certificate_key(certificate))
+    guard !isClosedToAgent(path) else { return sayClosed("key", isCredential: true) }
+    var file = stat()
+    if stat(path, &file) == 0, UInt32(file.st_mode) & 0o007 != 0 {
+      report.message.append(", which anybody may read (mode ")
+      report.message.append(mode: UInt32(file.st_mode))
+      report.message.append(")")
+      report.advice.append("chmod o= ")
+      report.advice.append(printable: path)
+      return report.say("key", .warning)
+    }
+    report.say("key")
+  }
+
+  @inline(never)
+  private mutating func sayAuthorities(_ reason: UnsafeMutablePointer<CChar>) {
+    let path = config.pointee.ca.pointer
+    let count = cmbed_authorities_count(path, reason)
+    guard count >= 0 else { return refuse("authorities", count, reason) }
+    report.message.append(printable: path)
+    report.message.append(", ")
+    report.message.append(count)
+    report.message.append(count == 1 ? " certificate" : " certificates")
+    guard !isClosedToAgent(path) else { return sayClosed("authorities", isCredential: false) }
+    report.say("authorities")
+  }
+}
+
+extension Span<UInt8> {
+  /// Whether this is the address of a host, with or without a port.
+  fileprivate func startsHost(_ host: StaticString) -> Bool {
+    begins(with: host.span)
+      && (count == host.utf8CodeUnitCount || self[host.utf8CodeUnitCount] == 0x3A)
+  }
+}

@@ -1,0 +1,85 @@
+import CLinux
+import TinyPush
+
+extension Checkup {
+  /// The configuration, as it was read.
+  @inline(never)
+  mutating func checkConfig(_ path: UnsafePointer<CChar>) {
+    report.begin("config")
+    sayFile(path)
+    saySettings()
+    sayCredentials()
+  }
+
+  @inline(never)
+  private mutating func sayFile(_ path: UnsafePointer<CChar>) {
+    var file = stat()
+    report.message.append(printable: path)
+    guard stat(path, &file) == 0 else {
+      report.message.append(" is not there: everything has its default, or is set by -o")
+      report.advice.append("write it (man tinypush.conf), or name another with --config FILE")
+      return report.say("file", .warning)
+    }
+    guard !isClosedToAgent(path) else { return sayClosed("file", isCredential: false) }
+    let mode = UInt32(file.st_mode)
+    if mode & 0o002 != 0 {
+      report.message.append(", which anybody may change")
+      report.advice.append("chmod o-w ")
+      report.advice.append(printable: path)
+      return report.say("file", .warning)
+    }
+    if config.pointee.hasKeyPassword, mode & 0o004 != 0 {
+      report.message.append(", in which anybody may read the key's password")
+      report.advice.append("chmod o-r ")
+      report.advice.append(printable: path)
+      return report.say("file", .warning)
+    }
+    report.say("file")
+  }
+
+  @inline(never)
+  private mutating func saySettings() {
+    switch config.pointee.environment {
+    case .production: report.message.append("production")
+    case .sandbox: report.message.append("sandbox")
+    case .local: report.message.append("local")
+    }
+    var address = Text(capacity: 300)
+    config.pointee.gatewayAddress(in: &address)
+    report.message.append(", gateway ")
+    report.message.append(printable: address)
+    address.clear()
+    config.pointee.feedbackAddress(in: &address)
+    report.message.append(", feedback ")
+    report.message.append(printable: address)
+    report.say("environment")
+  }
+
+  /// Which of the files are the service manager's credentials.
+  @inline(never)
+  private mutating func sayCredentials() {
+    guard let directory = getenv(("CREDENTIALS_DIRECTORY" as StaticString).cString) else { return }
+    let from = CString.span(directory)
+    var count = 0
+    note("certificate", config.pointee.certificate.pointer, &count)
+    note("key", config.pointee.key.pointer, &count)
+    note("ca", config.pointee.ca.pointer, &count)
+    report.message.append(count == 0 ? "nothing is taken from " : " from ")
+    report.message.append(printable: from)
+    if count == 0 {
+      report.advice.append(
+        "a relative path in the configuration names a credential, with _ for each /")
+    }
+    report.say("credentials", count == 0 ? .warning : .well)
+  }
+
+  @inline(never)
+  private mutating func note(
+    _ key: StaticString, _ path: UnsafePointer<CChar>, _ count: inout Int
+  ) {
+    guard Self.isCredential(CString.span(path)) else { return }
+    if count > 0 { report.message.append(", ") }
+    report.message.append(key)
+    count += 1
+  }
+}

@@ -1,0 +1,249 @@
+import CLinux
+import TinyPush
+
+extension Checkup {
+  /// What else the agent reads and writes: its state, its page, and the recipients files.
+  @inline(never)
+  mutating func checkDirectories() {
+    report.begin("state")
+    sayState()
+    sayPage()
+    report.begin("recipients")
+    sayRecipients()
+  }
+
+  // MARK: - The suppression list
+
+  @inline(never)
+  private mutating func sayState() {
+    let path = config.pointee.state.pointer
+    var error: Int32 = 0
+    guard let directory = Descriptor(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, error: &error) else {
+      guard error == ENOENT, canMake(path) else { return sayStateError(error) }
+      report.message.append(printable: path)
+      return report.say("directory", .well, " is not there yet: the agent makes it")
+    }
+    let name = Self.probeName()
+    var failure: Int32?
+    user.act {
+      guard faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS) == 0 else {
+        failure = clinux_errno()
+        return
+      }
+      failure = Self.make(name.pointer, in: directory.number)
+      if failure == nil { unlinkat(directory.number, name.pointer, 0) }
+    }
+    extendLifetime(name)
+    if let failure { return sayStateError(failure) }
+    report.message.append(printable: path)
+    report.say("directory")
+    var file = stat()
+    if fstat(directory.number, &file) == 0, spoolDevice != file.st_dev {
+      sayFileSystem(directory.number)
+    }
+    sayList(path)
+  }
+
+  @inline(never)
+  private mutating func sayStateError(_ error: Int32) {
+    let path = config.pointee.state.pointer
+    report.message.append(printable: path)
+    report.message.append(": ")
+    report.message.append(user: user.id)
+    report.message.append(" cannot write there: ")
+    report.message.append(cString: clinux_error_text(error))
+    report.advice.append(
+      error == ENOSPC || error == EDQUOT
+        ? "make room there"
+        : error == EROFS
+          ? "mount it writable, or set state"
+          : "make it a directory that this user may write to, or set state")
+    report.say("directory", .wrong(Self.status(of: error)))
+  }
+
+  @inline(never)
+  private mutating func sayList(_ path: UnsafePointer<CChar>) {
+    var message = Text(capacity: 256)
+    var error: Int32 = 0
+    do throws(ExitStatus) {
+      let store = try SuppressionDirectory(path, message: &message)
+      error = errorOfReading(store.directory.number)
+      guard error == 0 else { return sayClosedList(error) }
+      if let (recent, list) = store.sources(error: &error) {
+        while list?.nextRecord() != nil {}
+        while recent?.nextRecord() != nil {}
+        if list?.isDamaged == true || recent?.isDamaged == true {
+          report.advice.append(
+            "the agent makes it anew when it comes upon the damage; or tinypush token forget does")
+          return report.say("list", .wrong(.inputOutput), "it is damaged")
+        }
+        return report.say(
+          "list", .well, list == nil ? "nothing is suppressed yet" : "it can be read to its end")
+      }
+    } catch {}
+    report.message.append("it cannot be read: ")
+    report.message.append(cString: clinux_error_text(error))
+    report.advice.append("give the agent's user the right to read it")
+    report.say("list", .wrong(Self.status(of: error)))
+  }
+
+  /// Why the agent may not read what stands in the directory of the list; 0: it may.
+  @inline(never)
+  private func errorOfReading(_ directory: Int32) -> Int32 {
+    let names: InlineArray<2, StaticString> = [
+      SuppressionDirectory.listName, SuppressionDirectory.recentName,
+    ]
+    var error: Int32 = 0
+    user.act {
+      for index in names.indices {
+        let result = faccessat(directory, names[index].cString, R_OK, AT_EACCESS)
+        if result != 0, clinux_errno() != ENOENT { error = clinux_errno() }
+      }
+    }
+    return error
+  }
+
+  /// The agent goes on without it.
+  @inline(never)
+  private mutating func sayClosedList(_ error: Int32) {
+    report.message.append(user: user.id)
+    report.message.append(" cannot read it: ")
+    report.message.append(cString: clinux_error_text(error))
+    report.advice.append("give it to the agent's user (chown ")
+    report.advice.append(user: user.id)
+    report.advice.append(
+      "): until then nothing is suppressed, and what is learned of device tokens lasts only as long as the agent"
+    )
+    report.say("list", .warning)
+  }
+
+  // MARK: - The page
+
+  @inline(never)
+  private mutating func sayPage() {
+    let path = config.pointee.status.pointer
+    guard !config.pointee.status.isEmpty else {
+      report.advice.append("set status = /run/tinypush/status")
+      return report.say("page", .warning, "none is set: tinypush status has nothing to read")
+    }
+    report.message.append(printable: path)
+    let found = findPage(path)
+    switch found {
+    case .other(let what):
+      report.message.append(what)
+      report.advice.append(
+        "remove it, and restart the agent, which makes a page there; or set status to another file")
+      return report.say("page", .warning)
+    case .none, .left, .kept: break
+    }
+    var isWritable = false
+    var error: Int32 = 0
+    user.act {
+      isWritable = faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0
+      if !isWritable { error = clinux_errno() }
+    }
+    guard !isWritable, error != ENOENT || !canMake(path) else {
+      if case .kept = found { return report.say("page") }
+      guard isServed else { return report.say("page") }
+      if case .none = found { report.message.append(" is not there") }
+      report.advice.append("restart the agent: systemctl restart tinypush")
+      return report.say("page", .warning, ": an agent is at work, but does not keep it")
+    }
+    report.message.append(": ")
+    report.message.append(user: user.id)
+    report.message.append(" cannot write it: ")
+    report.message.append(cString: clinux_error_text(error))
+    report.advice.append(
+      "tinypush status will have nothing to read; in /run it is the service that makes the directory"
+    )
+    report.say("page", .warning)
+  }
+
+  /// What stands where the page is to be.
+  private enum FoundPage {
+    case none
+    /// Something that the agent does not take for a page, and why.
+    case other(StaticString)
+    /// A page, or an empty file that can become one, which nobody keeps.
+    case left
+    case kept
+  }
+
+  @inline(never)
+  private func findPage(_ path: UnsafePointer<CChar>) -> FoundPage {
+    var error: Int32 = 0
+    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
+    guard let file = Descriptor(AT_FDCWD, path, flags, error: &error) else {
+      switch error {
+      case ELOOP: return .other(": it is a symbolic link, which the agent does not follow")
+      case ENXIO: return .other(": it is no regular file")
+      default: return .none
+      }
+    }
+    var information = stat()
+    guard fstat(file.number, &information) == 0, clinux_is_directory(&information) == 0 else {
+      return .other(": it is a directory")
+    }
+    guard clinux_is_regular(&information) != 0 else { return .other(": it is no regular file") }
+    if information.st_size > 0 {
+      var layout: UInt32 = 0
+      // The last of its bytes tells versions apart.
+      guard pread(file.number, &layout, 4, 0) == 4, layout >> 8 == StatusPage.layout >> 8 else {
+        return .other(": it is no status page, and the agent does not write over it")
+      }
+    }
+    return clinux_is_locked(file.number) == 1 ? .kept : .left
+  }
+
+  /// Whether something can be made in the directory that the path names.
+  @inline(never)
+  private func canMake(_ path: UnsafePointer<CChar>) -> Bool {
+    let bytes = CString.span(path)
+    var end = bytes.count
+    while end > 0, bytes[end - 1] == 0x2F { end -= 1 }
+    while end > 0, bytes[end - 1] != 0x2F { end -= 1 }
+    let parent = end == 0 ? CString(".") : CString(bytes.extracting(0..<end))
+    var can = false
+    user.act { can = faccessat(AT_FDCWD, parent.pointer, W_OK | X_OK, AT_EACCESS) == 0 }
+    return can
+  }
+
+  // MARK: - Recipients files
+
+  @inline(never)
+  private mutating func sayRecipients() {
+    let path = config.pointee.recipients.pointer
+    var files = 0
+    var error: Int32 = 0
+    var closed = 0
+    user.act {
+      guard let directory = Descriptor(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, error: &error)
+      else { return }
+      let room = FixedBuffer<UInt8>(capacity: 8192)
+      DirectoryEntry.forEach(in: directory.number, room.room()) { entry in
+        guard entry.mayBeFile, !entry.isHidden else { return }
+        files += 1
+        if faccessat(directory.number, entry.name, R_OK, AT_EACCESS) != 0 { closed += 1 }
+      }
+    }
+    report.message.append(printable: path)
+    if error != 0 {
+      report.message.append(": ")
+      report.message.append(cString: clinux_error_text(error))
+      report.advice.append("a notification that names a recipients file is refused")
+      return report.say("directory", .warning)
+    }
+    report.message.append(", ")
+    report.message.append(files)
+    report.message.append(files == 1 ? " file" : " files")
+    guard closed == 0 else {
+      report.message.append(", of which ")
+      report.message.append(user: user.id)
+      report.message.append(" may not read ")
+      report.message.append(closed)
+      report.advice.append("let the agent's user read them: chmod go+r")
+      return report.say("directory", .warning)
+    }
+    report.say("directory")
+  }
+}

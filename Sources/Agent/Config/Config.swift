@@ -1,0 +1,323 @@
+import CLinux
+import TinyPush
+
+/// The configuration: what stands in the file, what `-o` says over it, and what holds otherwise.
+public struct Config: ~Copyable {
+  public enum Environment: UInt8 {
+    case production
+    case sandbox
+    case local
+  }
+
+  public var courier = Courier.Settings()
+  public var environment = Environment.production
+  /// Empty strings: not given.
+  public var gateway = CString("")
+  public var feedback = CString("")
+  public var certificate = CString("")
+  public var key = CString("")
+  /// The password of the key, where it is not in a file that can be read again.
+  var keyPassword = CString("")
+  /// The file that has it: there it is looked up whenever the key is read, and not kept.
+  var keyPasswordFile = CString("")
+  public var ca = CString("/etc/ssl/certs/ca-certificates.crt")
+  public var alpn = CString("")
+  public var spool = CString("/var/spool/tinypush")
+  public var state = CString("/var/lib/tinypush")
+  public var status = CString("")
+  public var recipients = CString("/etc/tinypush/recipients")
+  public var connectTimeout = Duration.seconds(10)
+  /// How long the feedback service may be silent.
+  public var feedbackTimeout = Duration.seconds(60)
+  public var failedLimits = FailedLimits()
+
+  /// Where the file that is being read lies: what its relative paths begin from. Empty: the working directory.
+  var directory = CString("")
+  /// The file that is being read; empty: none, or one that cannot be read again.
+  var file = CString("")
+
+  public static let defaultFile: StaticString = "/etc/tinypush/tinypush.conf"
+
+  @inline(never)
+  public init() {}
+
+  // Commands that fail for many reasons destroy it in many places.
+  @inline(never)
+  deinit { keyPassword.wipe() }
+
+  public enum Key: Int {
+    case environment, gateway, feedback, certificate, key, keyPassword, ca, alpn, spool, state,
+      status, recipients, defaultLanguage
+    case format, payloadLimit, linger, settle, ttl, confirm, barrierInterval, uncertain, window,
+      rescan
+    case connectTimeout, feedbackTimeout, failedLimit, failedSize
+  }
+
+  public static var names: InlineArray<27, StaticString> {
+    [
+      "environment", "gateway", "feedback", "certificate", "key", "key-password", "ca", "alpn",
+      "spool",
+      "state", "status", "recipients", "default-language", "format", "payload-limit", "linger",
+      "settle", "ttl", "confirm",
+      "barrier-interval", "uncertain", "window", "rescan", "connect-timeout", "feedback-timeout",
+      "failed-limit", "failed-size",
+    ]
+  }
+
+  /// What is wrong with a setting.
+  public enum Problem: Error {
+    /// No such key, and perhaps the one that was meant.
+    case unknownKey(StaticString?)
+    /// What the value must be.
+    case value(StaticString)
+  }
+
+  /// Where the services listen, if nothing else is said.
+  static let gatewayPort: StaticString = "2195"
+  static let feedbackPort: StaticString = "2196"
+
+  /// The host and port of the gateway.
+  public borrowing func gatewayAddress(in text: inout Text) {
+    write(gateway, "gateway", Self.gatewayPort, in: &text)
+  }
+
+  /// The host and port of the feedback service.
+  public borrowing func feedbackAddress(in text: inout Text) {
+    write(feedback, "feedback", Self.feedbackPort, in: &text)
+  }
+
+  private borrowing func write(
+    _ given: borrowing CString, _ service: StaticString, _ port: StaticString, in text: inout Text
+  ) {
+    if !given.isEmpty {
+      text.append(bytes: given.span)
+      return
+    }
+    if environment == .local {
+      text.append("localhost")
+    } else {
+      text.append(service)
+      text.append(environment == .sandbox ? ".sandbox.push.apple.com" : ".push.apple.com")
+    }
+    text.append(":")
+    text.append(port)
+  }
+
+  /// Gives a key its value.
+  public mutating func set(_ name: Span<UInt8>, to value: Span<UInt8>) throws(Problem) {
+    let names = Self.names
+    var found: Key?
+    for index in names.indices where name.equals(names[index]) { found = Key(rawValue: index) }
+    guard let found else {
+      throw .unknownKey(Nearest.match(name, among: names.span))
+    }
+    switch found {
+    case .environment:
+      if value.equals("production") {
+        environment = .production
+      } else if value.equals("sandbox") {
+        environment = .sandbox
+      } else if value.equals("local") {
+        environment = .local
+      } else {
+        throw .value("production, sandbox or local")
+      }
+    case .gateway: gateway = try Self.address(value)
+    case .feedback: feedback = try Self.address(value)
+    case .certificate: certificate = try credential(value)
+    case .key: key = try credential(value)
+    case .keyPassword:
+      keyPassword.wipe()
+      keyPassword = file.isEmpty ? CString(value) : CString("")
+      keyPasswordFile = value.isEmpty ? CString("") : CString(file.span)
+    case .ca: ca = try credential(value)
+    case .alpn: alpn = CString(value)
+    case .spool: spool = try Self.path(value)
+    case .state: state = try Self.path(value)
+    case .status: status = try Self.path(value)
+    case .recipients: recipients = try Self.path(value)
+    case .defaultLanguage:
+      guard let language = LanguageTag(value) else {
+        throw .value("a language, such as en or fr-CA")
+      }
+      courier.rules.defaultLanguage = language
+    case .format:
+      guard let number = Self.number(value), number <= 2,
+        let format = FrameFormat(rawValue: UInt8(number))
+      else { throw .value("2, 1 or 0") }
+      courier.format = format
+    case .payloadLimit:
+      guard let size = Self.size(value), size >= 16, size <= 4096 else {
+        throw .value("a size from 16 to 4096 bytes (256, 2048 or 4096 by the age of the gateway)")
+      }
+      courier.rules.payloadLimit = Int(size)
+    case .linger: courier.linger = try Self.duration(value, max: 60_000)
+    case .settle:
+      let settle = try Self.duration(value, max: 3_600_000)
+      guard settle.milliseconds >= 100 else { throw .value("at least 100ms") }
+      courier.settle = settle
+    case .ttl:
+      courier.ttl = UInt32(try Self.lifetime(value).milliseconds / 1000)
+    case .confirm:
+      if value.equals("drain") {
+        courier.confirm = .drain
+      } else if value.equals("barrier") {
+        courier.confirm = .barrier
+      } else if value.equals("settle") {
+        courier.confirm = .settle
+      } else {
+        throw .value("drain, barrier or settle")
+      }
+    case .barrierInterval: courier.barrierInterval = try Self.duration(value, max: 86_400_000)
+    case .uncertain:
+      if value.equals("resend") {
+        courier.uncertain = .resend
+      } else if value.equals("drop") {
+        courier.uncertain = .drop
+      } else {
+        throw .value("resend or drop")
+      }
+    case .window:
+      guard let number = Self.number(value), number >= 16, number <= 65_536 else {
+        throw .value("a number from 16 to 65536")
+      }
+      courier.window = Int(number)
+    case .rescan:
+      courier.rescan = try Self.duration(value, max: 86_400_000)
+      guard courier.rescan >= .seconds(1) else { throw .value("at least 1s") }
+    case .connectTimeout:
+      connectTimeout = try Self.duration(value, max: 600_000)
+      guard connectTimeout >= .seconds(1) else { throw .value("at least 1s") }
+    case .feedbackTimeout:
+      feedbackTimeout = try Self.duration(value, max: 3_600_000)
+      guard feedbackTimeout.milliseconds >= 100 else { throw .value("at least 100ms") }
+    case .failedLimit:
+      guard let number = Self.number(value), number >= 1, number <= 1_000_000 else {
+        throw .value("a number of files from 1 to 1000000")
+      }
+      failedLimits.files = Int(number)
+    case .failedSize:
+      guard let size = Self.size(value), size >= 65_536, size <= 1 << 40 else {
+        throw .value("a size of 64K or more, such as 16M")
+      }
+      failedLimits.bytes = Int64(size)
+    }
+  }
+
+  // MARK: - The password
+
+  var hasKeyPassword: Bool { !keyPassword.isEmpty || !keyPasswordFile.isEmpty }
+
+  private static let passwordMax = 1024
+
+  /// Calls `body`, which reads the key, with its password or nil, and leaves none in memory.
+  @inline(never)
+  borrowing func withKeyPassword<Result>(
+    _ body: (UnsafePointer<CChar>?) -> Result
+  ) -> Result {
+    guard !keyPasswordFile.isEmpty else {
+      return body(keyPassword.isEmpty ? nil : keyPassword.pointer)
+    }
+    let password = UnsafeMutablePointer<CChar>.allocate(capacity: Self.passwordMax)
+    clinux_ini_value(keyPasswordFile.pointer, "key-password", password, Self.passwordMax)
+    let result = body(password[0] == 0 ? nil : UnsafePointer(password))
+    clinux_wipe(password, Self.passwordMax)
+    clinux_wipe_stack()
+    password.deallocate()
+    return result
+  }
+
+  // MARK: - Values
+
+  private static func path(_ value: Span<UInt8>) throws(Problem) -> CString {
+    guard value.count > 0, value.count < 4096 else { throw .value("a path") }
+    return CString(value)
+  }
+
+  /// A path; a relative one is that of a credential of the service, or else begins where the file lies. systemd names a
+  /// credential that is a file of a directory `ID_FILE`, where the path has a slash.
+  private func credential(_ value: Span<UInt8>) throws(Problem) -> CString {
+    let given = try Self.path(value)
+    guard value[0] != 0x2F else { return given }
+    var path = Text(capacity: 8192)
+    if let directory = getenv("CREDENTIALS_DIRECTORY") {
+      path.append(cString: directory)
+      path.append("/")
+      for index in value.indices { path.append(byte: value[index] == 0x2F ? 0x5F : value[index]) }
+      if path.withCString({ access($0, F_OK) }) == 0 { return path.cString() }
+      path.clear()
+    }
+    path.append(bytes: directory.span)
+    path.append(bytes: value)
+    return path.cString()
+  }
+
+  /// `HOST` or `HOST:PORT`, an address with colons in brackets.
+  private static func address(_ value: Span<UInt8>) throws(Problem) -> CString {
+    var host = value.count
+    var colons = 0
+    for index in value.indices {
+      if value[index] == 0x5D { colons = 0 }
+      guard value[index] == 0x3A else { continue }
+      colons += 1
+      host = index
+    }
+    let isBare = colons == 0
+    if isBare { host = value.count }
+    let port = isBare ? 1 : number(value.extracting(host + 1..<value.count)) ?? 0
+    guard host > 0, value.count < 260, colons < 2, port > 0, port < 65_536 else {
+      throw .value("HOST or HOST:PORT, the port from 1 to 65535, an IPv6 address in brackets")
+    }
+    return CString(value)
+  }
+
+  /// A whole number in decimal digits; nil for anything else.
+  public static func number(_ value: Span<UInt8>) -> UInt64? {
+    guard value.count > 0, value.count <= 15 else { return nil }
+    var number: UInt64 = 0
+    for index in value.indices {
+      guard value[index] >= 0x30, value[index] <= 0x39 else { return nil }
+      number = number * 10 + UInt64(value[index] - 0x30)
+    }
+    return number
+  }
+
+  /// Bytes: `64`, `16K`, `4M`; nil for anything else, and for more than can be counted.
+  public static func size(_ value: Span<UInt8>) -> UInt64? {
+    guard value.count > 1 else { return number(value) }
+    let scale: UInt64
+    switch value[value.count - 1] {
+    case 0x4B, 0x6B: scale = 1024
+    case 0x4D, 0x6D: scale = 1_048_576
+    default: return number(value)
+    }
+    guard let number = number(value.extracting(0..<value.count - 1)) else { return nil }
+    let bytes = number.multipliedReportingOverflow(by: scale)
+    return bytes.overflow ? nil : bytes.partialValue
+  }
+
+  /// `20ms`, `10s`, `5m`, `2h`, `1d`.
+  static func duration(_ value: Span<UInt8>, max: UInt64) throws(Problem) -> Duration {
+    var digits = 0
+    while digits < value.count, value[digits] >= 0x30, value[digits] <= 0x39 { digits += 1 }
+    let unit = value.extracting(digits..<value.count)
+    let scale: UInt64 =
+      unit.equals("ms")
+      ? 1
+      : unit.equals("s")
+        ? 1000
+        : unit.equals("m")
+          ? 60_000 : unit.equals("h") ? 3_600_000 : unit.equals("d") ? 86_400_000 : 0
+    guard scale > 0, let number = number(value.extracting(0..<digits)), number <= max / scale else {
+      throw .value("a time with its unit, such as 20ms, 10s, 5m, 2h or 1d, and not too long")
+    }
+    return .milliseconds(number * scale)
+  }
+}
+
+extension Config {
+  /// A time to live as people write it: `30s`, `10m`, `1d`.
+  public static func lifetime(_ value: Span<UInt8>) throws(Problem) -> Duration {
+    try duration(value, max: 4_000_000_000_000)
+  }
+}

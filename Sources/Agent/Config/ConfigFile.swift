@@ -1,0 +1,110 @@
+import CLinux
+import TinyPush
+
+/// Reads the configuration from its file, by inih.
+public enum ConfigFile {
+  /// What the reading came to so far; inih hands it back with each line.
+  private struct State: ~Copyable {
+    let config: UnsafeMutablePointer<Config>
+    var message = Text(capacity: 512)
+    var isBad = false
+  }
+
+  /// - Parameter isRequired: whether a file that is missing is an error.
+  public static func read(
+    _ path: UnsafePointer<CChar>, into config: inout Config, isRequired: Bool, message: inout Text
+  ) throws(ExitStatus) {
+    guard let file = fopen(path, "re") else {
+      let error = clinux_errno()
+      if error == ENOENT && !isRequired { return }
+      message.append(cString: path)
+      message.append(": ")
+      message.append(cString: clinux_error_text(error))
+      message.append(
+        error == EACCES
+          ? ": run it as the agent's user, or give another with --config FILE"
+          : ": write it, or name another with --config FILE")
+      throw error == EACCES ? .noPermission : error == ENOENT ? .noInput : .config
+    }
+    let name = CString.span(path)
+    var status = stat()
+    // What comes by a pipe comes once.
+    if fstat(fileno(file), &status) == 0, clinux_is_regular(&status) != 0 {
+      config.file = CString(name)
+    }
+    var end = name.count
+    while end > 0, name[end - 1] != 0x2F { end -= 1 }
+    config.directory = CString(name.extracting(0..<end))
+    defer {
+      config.directory = CString("")
+      config.file = CString("")
+    }
+    var problem = Text(capacity: 512)
+    let (badLine, isBad) = withUnsafeMutablePointer(to: &config) { config in
+      var state = State(config: config)
+      let badLine = withUnsafeMutablePointer(to: &state) { state in
+        clinux_ini_parse(
+          file,
+          { user, section, name, value in
+            guard let user, let section, let name else { return 0 }
+            return ConfigFile.take(
+              user.assumingMemoryBound(to: State.self), section: section, name: name, value: value)
+          }, state)
+      }
+      problem.append(bytes: state.message.bytes)
+      return (badLine, state.isBad)
+    }
+    guard badLine == 0 else {
+      message.append(cString: path)
+      message.append(":")
+      message.append(badLine)
+      message.append(": ")
+      if isBad {
+        message.append(bytes: problem.bytes)
+      } else {
+        message.append("expected KEY = VALUE")
+      }
+      throw .config
+    }
+  }
+
+  /// Takes one setting; 0 tells inih that it is wrong.
+  private static func take(
+    _ state: UnsafeMutablePointer<State>, section: UnsafePointer<CChar>, name: UnsafePointer<CChar>,
+    value: UnsafePointer<CChar>?
+  ) -> Int32 {
+    guard !state.pointee.isBad else { return 0 }
+    do throws(Config.Problem) {
+      if section.pointee != 0 {
+        state.pointee.message.append("there are no [sections] here: remove the line above")
+        state.pointee.isBad = true
+        return 0
+      }
+      guard let value else { throw .value("followed by = and a value") }
+      try state.pointee.config.pointee.set(CString.span(name), to: CString.span(value))
+      return 1
+    } catch {
+      state.pointee.isBad = true
+      describe(error, name: CString.span(name), in: &state.pointee.message)
+      return 0
+    }
+  }
+
+  /// In words: which key, what is wrong, what would be right.
+  public static func describe(_ problem: Config.Problem, name: Span<UInt8>, in text: inout Text) {
+    switch problem {
+    case .unknownKey(let nearest):
+      text.append("no such key: ")
+      text.append(printable: name)
+      if let nearest {
+        text.append("; did you mean ")
+        text.append(nearest)
+        text.append("?")
+      }
+    case .value(let expected):
+      text.append(printable: name)
+      text.append(" must be ")
+      text.append(expected)
+    }
+  }
+}

@@ -1,0 +1,314 @@
+import CLinux
+import CMbed
+import TinyPush
+
+/// One TLS connection to the gateway or the feedback service, from the name to the goodbye. Never blocks but for the look-up of the name.
+struct TLSConnection: ~Copyable {
+  enum Phase {
+    case none
+    case connecting
+    case handshaking
+    case up
+  }
+
+  /// What a turn of the handshake, or a call on the connection, came to.
+  enum Outcome {
+    case done
+    case wants(read: Bool)
+    case failed
+  }
+
+  private(set) var phase = Phase.none
+  private(set) var descriptor: Int32 = -1
+  private(set) var deadline: Instant?
+  /// Why the last connection failed or ended, for a person.
+  private(set) var problem = Text(capacity: Int(CMBED_TEXT_MAX))
+  /// The same as one of CMbed's codes; CMBED_OK while there is none, or one of the network's.
+  private(set) var failure = Int32(CMBED_OK)
+  /// Somebody has to mend the configuration: a file is missing or wrong, or our certificate is refused.
+  var isOurFault: Bool {
+    failure <= CMBED_FILE_MISSING && failure >= CMBED_FILE_WRITE
+      || failure == CMBED_REFUSED_CERTIFICATE
+  }
+  /// The gateway's certificate is not valid yet: most likely this machine's clock is not set.
+  var isClockWrong: Bool { failure == CMBED_PEER_NOT_YET_VALID }
+  /// Where the gateway's certificates are to be noted, if anybody wants to know them; it must outlive the handshake.
+  var peer: UnsafeMutablePointer<cmbed_chain>?
+
+  private var session: OpaquePointer?
+  private let resumption = cmbed_resumption_new()
+  private var addresses: UnsafeMutablePointer<addrinfo>?
+  private var nextAddress: UnsafeMutablePointer<addrinfo>?
+  private let timeout: Duration
+  let host: CString
+  let port: CString
+
+  /// - Parameters:
+  ///   - address: `HOST` or `HOST:PORT`, the latter with brackets where the host has colons.
+  ///   - port: the port where none is given.
+  init(address: Span<UInt8>, port standard: StaticString, timeout: Duration) {
+    var end = address.count
+    var colon = -1
+    for index in address.indices where address[index] == 0x3A { colon = index }
+    let isBracketed = address.count > 1 && address[0] == 0x5B
+    if colon > 0, !isBracketed || address[colon - 1] == 0x5D { end = colon }
+    let from = isBracketed && address[end - 1] == 0x5D ? 1 : 0
+    host = CString(address.extracting(from..<end - from))
+    port =
+      end < address.count ? CString(address.extracting(end + 1..<address.count)) : CString(standard)
+    self.timeout = timeout
+  }
+
+  deinit {
+    cmbed_session_free(session)
+    cmbed_resumption_free(resumption)
+    if descriptor >= 0 { CLinux.close(descriptor) }
+    if let addresses { freeaddrinfo(addresses) }
+  }
+
+  var version: UnsafePointer<CChar>? { session.map { cmbed_version($0) } }
+  var suite: UnsafePointer<CChar>? { session.map { cmbed_suite($0) } }
+  var isCertificateShown: Bool { session.map { cmbed_shown($0) != 0 } ?? false }
+  var isResumed: Bool { session.map { cmbed_resumed($0) != 0 } ?? false }
+  var wireEnd: UInt64 { session.map { cmbed_wire_written($0) } ?? 0 }
+
+  // MARK: - Connecting
+
+  /// Connects, however long it takes; whether it did.
+  @inline(never)
+  mutating func connect(epoll: Int32, config: borrowing Config, over socket: Int32? = nil) -> Bool {
+    var outcome =
+      socket.map { adopt($0, epoll: epoll, at: Clock.now()) } ?? dial(epoll: epoll, at: Clock.now())
+    while case .wants = outcome {
+      let wait = deadline.map { Clock.now().until($0).milliseconds } ?? 0
+      var event = epoll_event()
+      epoll_wait(epoll, &event, 1, Int32(clamping: wait))
+      outcome = proceed(epoll: epoll, at: Clock.now(), config: config)
+    }
+    return phase == .up
+  }
+
+  /// Looks the name up afresh, and begins with the first of its addresses.
+  @inline(never)
+  mutating func dial(epoll: Int32, at now: Instant) -> Outcome {
+    hangUp(epoll: epoll, sayGoodbye: false)
+    failure = Int32(CMBED_OK)
+    var hints = addrinfo()
+    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    hints.ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV
+    var found: UnsafeMutablePointer<addrinfo>?
+    // This blocks, for many seconds where there is no network. There is no connection, so nothing is under way, and a
+    // signal may simply end the process.
+    clinux_let_signals_end(1)
+    let result = getaddrinfo(host.pointer, port.pointer, &hints, &found)
+    clinux_let_signals_end(0)
+    guard result == 0, let found else {
+      problem.clear()
+      problem.append(cString: host.pointer)
+      problem.append(": ")
+      problem.append(cString: gai_strerror(result))
+      problem.append(": is the name right, and is there a network?")
+      return .failed
+    }
+    addresses = found
+    nextAddress = found
+    return connectNext(epoll: epoll, at: now)
+  }
+
+  /// Takes a socket that is connected, or about to be, instead of looking anything up.
+  private mutating func adopt(_ socket: Int32, epoll: Int32, at now: Instant) -> Outcome {
+    hangUp(epoll: epoll, sayGoodbye: false)
+    failure = Int32(CMBED_OK)
+    descriptor = socket
+    phase = .connecting
+    deadline = now + timeout
+    _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, socket, EPOLLOUT.rawValue)
+    return .wants(read: false)
+  }
+
+  private mutating func connectNext(epoll: Int32, at now: Instant) -> Outcome {
+    closeSocket(epoll: epoll)
+    while let address = nextAddress {
+      nextAddress = address.pointee.ai_next
+      let socket = CLinux.socket(
+        address.pointee.ai_family,
+        Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+      guard socket >= 0 else {
+        explain(clinux_errno())
+        continue
+      }
+      descriptor = socket
+      if CLinux.connect(socket, address.pointee.ai_addr, address.pointee.ai_addrlen) == 0
+        || clinux_errno() == EINPROGRESS
+      {
+        phase = .connecting
+        deadline = now + timeout
+        _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, socket, EPOLLOUT.rawValue)
+        return .wants(read: false)
+      }
+      explain(clinux_errno())
+      closeSocket(epoll: epoll)
+    }
+    phase = .none
+    deadline = nil
+    return .failed
+  }
+
+  /// The socket is ready, or its time is over: goes on with what is under way.
+  @inline(never)
+  mutating func proceed(
+    epoll: Int32, at now: Instant, config: borrowing Config
+  ) -> Outcome {
+    if let deadline, now >= deadline {
+      explain(ETIMEDOUT)
+      return connectNext(epoll: epoll, at: now)
+    }
+    if phase == .connecting {
+      let error = clinux_socket_error(descriptor)
+      guard error == 0 else {
+        explain(error)
+        return connectNext(epoll: epoll, at: now)
+      }
+      setOptions()
+      guard openSession(config) else { return .failed }
+      phase = .handshaking
+      deadline = now + timeout
+    }
+    guard phase == .handshaking, let session else { return .done }
+    let result = cmbed_handshake(session)
+    switch Int(result) {
+    case Int(CMBED_OK):
+      phase = .up
+      deadline = nil
+      freeAddresses()
+      watch(epoll: epoll, writable: false)
+      return .done
+    case Int(CMBED_WANT_READ):
+      watch(epoll: epoll, writable: false)
+      return .wants(read: true)
+    case Int(CMBED_WANT_WRITE):
+      watch(epoll: epoll, writable: true)
+      return .wants(read: false)
+    default:
+      note(result)
+      // Another address may belong to another machine; but a certificate that is refused is refused everywhere.
+      if result == CMBED_RESET || result == CMBED_CLOSED {
+        return connectNext(epoll: epoll, at: now)
+      }
+      return .failed
+    }
+  }
+
+  private func setOptions() {
+    _ = clinux_set_option(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+    // A dead link shows within minutes, and with something under way within one.
+    _ = clinux_set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1)
+    _ = clinux_set_option(descriptor, Int32(IPPROTO_TCP), TCP_KEEPIDLE, 600)
+    _ = clinux_set_option(descriptor, Int32(IPPROTO_TCP), TCP_KEEPINTVL, 30)
+    _ = clinux_set_option(descriptor, Int32(IPPROTO_TCP), TCP_KEEPCNT, 4)
+    _ = clinux_set_option(descriptor, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, 60_000)
+  }
+
+  private mutating func openSession(_ config: borrowing Config) -> Bool {
+    var options = cmbed_client_options()
+    options.ca = config.ca.pointer
+    options.certificate = config.certificate.isEmpty ? nil : config.certificate.pointer
+    options.key = config.key.isEmpty ? nil : config.key.pointer
+    options.host = host.pointer
+    options.alpn = config.alpn.isEmpty ? nil : config.alpn.pointer
+    options.peer = peer
+    let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
+    defer { text.deallocate() }
+    text[0] = 0
+    let result = config.withKeyPassword {
+      options.key_password = $0
+      return cmbed_client_new(&session, descriptor, &options, resumption, text)
+    }
+    guard result == CMBED_OK else {
+      problem.clear()
+      problem.append(cString: text)
+      failure = result
+      return false
+    }
+    return true
+  }
+
+  // MARK: - Using it
+
+  /// Whether it was the other end that closed or reset the connection, and not the way there that broke.
+  var isEndedByPeer: Bool {
+    guard let session else { return false }
+    let error = cmbed_error(session)
+    return error == 0 || error == ECONNRESET || error == EPIPE
+  }
+
+  /// Bytes received, or one of CMbed's codes.
+  mutating func read(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int32 {
+    guard let session else { return Int32(CMBED_CLOSED) }
+    let result = cmbed_read(session, room.baseAddress, room.count)
+    if result < 0 && result != CMBED_WANT_READ { note(result) }
+    return result
+  }
+
+  /// Whether more can be read than epoll tells of, or than was read at once.
+  var hasMore: Bool { session.map { cmbed_pending($0) != 0 } ?? false }
+
+  /// Bytes written, or one of CMbed's codes.
+  mutating func write(_ bytes: Span<UInt8>) -> Int32 {
+    guard let session else { return Int32(CMBED_CLOSED) }
+    let result = bytes.withUnsafeBytes { cmbed_write(session, $0.baseAddress, $0.count) }
+    if result < 0 && result != CMBED_WANT_WRITE { note(result) }
+    return result
+  }
+
+  /// Whether to be told when the socket takes bytes again, besides when it has some.
+  func watch(epoll: Int32, writable: Bool) {
+    let events = EPOLLIN.rawValue | EPOLLRDHUP.rawValue | (writable ? EPOLLOUT.rawValue : 0)
+    _ = clinux_epoll_set(epoll, EPOLL_CTL_MOD, descriptor, events)
+  }
+
+  mutating func hangUp(epoll: Int32, sayGoodbye: Bool) {
+    if let session {
+      if sayGoodbye && phase == .up { cmbed_goodbye(session) }
+      cmbed_session_free(session)
+    }
+    session = nil
+    closeSocket(epoll: epoll)
+    freeAddresses()
+    phase = .none
+    deadline = nil
+  }
+
+  // MARK: - Parts
+
+  private mutating func closeSocket(epoll: Int32) {
+    if let session { cmbed_session_free(session) }
+    session = nil
+    guard descriptor >= 0 else { return }
+    _ = clinux_epoll_set(epoll, EPOLL_CTL_DEL, descriptor, 0)
+    CLinux.close(descriptor)
+    descriptor = -1
+  }
+
+  private mutating func freeAddresses() {
+    if let addresses { freeaddrinfo(addresses) }
+    addresses = nil
+    nextAddress = nil
+  }
+
+  private mutating func note(_ result: Int32) {
+    failure = result
+    problem.clear()
+    if let session { problem.append(cString: cmbed_session_text(session)) }
+  }
+
+  private mutating func explain(_ error: Int32) {
+    problem.clear()
+    problem.append(cString: host.pointer)
+    problem.append(":")
+    problem.append(cString: port.pointer)
+    problem.append(": ")
+    problem.append(cString: clinux_error_text(error))
+    if error == ECONNREFUSED { problem.append(": nothing listens there") }
+  }
+}

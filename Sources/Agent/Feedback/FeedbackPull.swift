@@ -1,0 +1,338 @@
+import CLinux
+import CMbed
+import TinyPush
+
+/// Asks the feedback service which devices are gone, and merges them into the suppression list.
+///
+/// Reading clears the list at the service. So whatever is read is on disk before more is read; and there it stays until it is
+/// merged, by this or by one that comes later. Needs no agent, and gets along with one, and with others like it.
+public struct FeedbackPull: ~Copyable {
+  /// What is learned of one device.
+  public struct Device {
+    public var time: UInt32
+    public var outcome: SuppressionMerge.Outcome
+  }
+
+  /// What came of it.
+  public struct Sums {
+    /// Bytes that the service sent, and tuples in them.
+    public var bytes: UInt64 = 0
+    public var received: UInt64 = 0
+    /// Devices of which it was merged that they are gone, whoever received it; how many of them were not known before, and how
+    /// many have registered since.
+    public var devices: UInt64 = 0
+    public var new: UInt64 = 0
+    public var registered: UInt64 = 0
+    /// Tuples of which the token has no bytes, and those of a time to come, which were taken for now.
+    public var empty: UInt64 = 0
+    public var future: UInt64 = 0
+    /// Tokens that are suppressed by now.
+    public var suppressed: UInt64 = 0
+    /// Whether anything was merged: otherwise ``suppressed`` is not known.
+    public var isMerged = false
+  }
+
+  /// More than the list of any service: four million devices and more.
+  private static let bytesMax: UInt64 = 256 << 20
+  /// It may take so many times as long as the service may be silent.
+  private static let patience: UInt64 = 60
+  /// So much is received before it is seen to it that it outlives a power cut.
+  private static let unsyncedMax = ReceivedChunk.bytesMax
+
+  private let config: UnsafePointer<Config>
+  private let store: SuppressionDirectory
+  public private(set) var sums = Sums()
+  /// What went wrong, and what to do.
+  public private(set) var problem = Text(capacity: 1024)
+  /// What else should be known.
+  public private(set) var warning = Text(capacity: 1024)
+  private var progress = ProgressBar(isWanted: true)
+  /// There is no room for more tokens of other sizes.
+  private var areOthersFilled = false
+  private var wasListDamaged = false
+  /// Something of what was received before cannot be read any more.
+  private var hasUnreadable = false
+
+  /// - Parameters:
+  ///   - config: lasts as long as this.
+  ///   - message: on failure, what is wrong.
+  public init(_ config: UnsafePointer<Config>, message: inout Text) throws(ExitStatus) {
+    store = try SuppressionDirectory(config.pointee.state.pointer, message: &message)
+    self.config = config
+  }
+
+  @inline(never)
+  deinit {}
+
+  private var directory: Int32 { store.directory.number }
+
+  /// Pulls once. `body` is told of each device; in the order of the tokens for those of the usual size.
+  public mutating func run(_ body: (Span<UInt8>, Device) -> Void) -> ExitStatus {
+    // What others have left comes first: there may be so much of it that there is room for no more.
+    var merged = merge(nil, body)
+    guard merged == .ok else { return merged }
+    var error: Int32 = 0
+    guard let received = ReceivedFile.make(in: directory, error: &error) else {
+      return failToKeep(error, "; nothing was read from the feedback service")
+    }
+    let status = receive(received)
+    progress.clear()
+    if sums.bytes == 0 { received.remove() }
+    merged = merge(sums.bytes > 0 ? received : nil, body)
+    warnOfRest()
+    return merged == .ok ? status : merged
+  }
+
+  // MARK: - Receiving
+
+  private mutating func receive(_ received: ReceivedFile) -> ExitStatus {
+    var error = received.reserve()
+    guard error == 0 else {
+      return failToKeep(error, "; nothing was read from the feedback service")
+    }
+    var address = Text(capacity: 300)
+    config.pointee.feedbackAddress(in: &address)
+    var connection = TLSConnection(
+      address: address.bytes, port: Config.feedbackPort, timeout: config.pointee.connectTimeout)
+    let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+    defer { close(epoll) }
+    guard connection.connect(epoll: epoll, config: config.pointee) else {
+      return fail(&connection, address)
+    }
+    var reader = FeedbackReader()
+    var unsynced = 0
+    let end =
+      Clock.now() + .milliseconds(config.pointee.feedbackTimeout.milliseconds * Self.patience)
+    var status = ExitStatus.ok
+    receiving: while true {
+      error = received.reserve()
+      guard error == 0 else { break }
+      let result = connection.read(received.room)
+      switch result {
+      case 1...:
+        error = received.append(Int(result))
+        guard error == 0 else { break receiving }
+        take(received.room, Int(result), &reader)
+        unsynced += Int(result)
+        if unsynced >= Self.unsyncedMax {
+          error = received.sync()
+          unsynced = 0
+        }
+        if error == 0, sums.bytes >= Self.bytesMax {
+          status = giveUp(address, "has sent 256 MB and does not end")
+        }
+      case Int32(CMBED_WANT_READ):
+        // On disk, before more is asked for.
+        error = received.sync()
+        unsynced = 0
+        if error == 0, !(connection.hasMore ? Clock.now() < end : wait(epoll, until: end)) {
+          status = giveUp(address, "does not close the connection")
+        }
+      case Int32(CMBED_CLOSED):
+        if reader.isCut { status = giveUp(address, "closed in the middle of a tuple") }
+        if status == .ok { break receiving }
+      default:
+        status = sums.bytes == 0 ? fail(&connection, address) : broke(&connection, address)
+      }
+      if error != 0 || status != .ok { break }
+    }
+    connection.hangUp(epoll: epoll, sayGoodbye: true)
+    received.trim()
+    if error == 0 { error = received.sync() }
+    guard error == 0 else { return failToKeep(error, "; what was read before that is kept") }
+    return status
+  }
+
+  private mutating func take(
+    _ room: UnsafeMutableBufferPointer<UInt8>, _ count: Int, _ reader: inout FeedbackReader
+  ) {
+    sums.bytes += UInt64(count)
+    let bytes = Span(_unsafeStart: UnsafePointer(room.baseAddress!), count: count)
+    var place = 0
+    while reader.next(in: bytes, at: &place) { sums.received += 1 }
+    progress.show(received: sums.received)
+  }
+
+  /// Whether something came in time.
+  private func wait(_ epoll: Int32, until end: Instant) -> Bool {
+    let silence = Clock.now() + config.pointee.feedbackTimeout
+    while true {
+      let until = end < silence ? end : silence
+      guard Clock.now() < until else { return false }
+      var event = epoll_event()
+      let left = Int32(clamping: Clock.now().until(until).milliseconds)
+      if epoll_wait(epoll, &event, 1, max(left, 1)) > 0 { return Clock.now() < end }
+    }
+  }
+
+  // MARK: - Merging
+
+  /// Merges what was received, and what somebody before this one received and did not come to merge; in several rounds when
+  /// that is very much.
+  private mutating func merge(
+    _ received: ReceivedFile?, _ body: (Span<UInt8>, Device) -> Void
+  ) -> ExitStatus {
+    guard let lock = SuppressionDirectory.lock(directory, isPatient: true) else {
+      return failToKeep(clinux_errno(), "")
+    }
+    defer { extendLifetime(lock) }
+    var own = received
+    // A file that cannot be removed is not merged again and again.
+    for _ in 0..<ReceivedFile.filesMax {
+      var merge = SuppressionMerge(directory)
+      // They stay locked until they are merged.
+      var files: [ReceivedFile] = []
+      if let received = own {
+        files.append(received)
+        take(received, into: &merge, body)
+      }
+      own = nil
+      for number in 0..<ReceivedFile.filesMax where !merge.isNearlyFull {
+        guard let left = ReceivedFile.left(number, in: directory) else { continue }
+        if left.isEmpty {
+          left.remove()
+        } else {
+          files.append(left)
+          take(left, into: &merge, body)
+        }
+      }
+      guard files.count > 0 else { return .ok }
+      let status = finish(&merge, files, body)
+      guard status == .ok else { return status }
+    }
+    return .ok
+  }
+
+  private mutating func finish(
+    _ merge: inout SuppressionMerge, _ files: [ReceivedFile],
+    _ body: (Span<UInt8>, Device) -> Void
+  ) -> ExitStatus {
+    let isDone = merge.finish(isWhole: true) { record, outcome in
+      count(outcome)
+      let device = Device(time: record.time, outcome: outcome)
+      body(record.token.bytes.span, device)
+    }
+    if merge.wasDamaged, !wasListDamaged {
+      wasListDamaged = true
+      warnOfDamage(isDone)
+    }
+    guard isDone else {
+      return failToKeep(
+        merge.error, "; what was received is kept there, and merged by the next one")
+    }
+    sums.suppressed = merge.total
+    sums.isMerged = true
+    if merge.areOthersFilled { areOthersFilled = true }
+    for index in 0..<files.count {
+      if files[index].isDamaged {
+        files[index].keepAside()
+      } else {
+        files[index].remove()
+      }
+    }
+    return .ok
+  }
+
+  private mutating func take(
+    _ received: ReceivedFile, into merge: inout SuppressionMerge,
+    _ body: (Span<UInt8>, Device) -> Void
+  ) {
+    var reader = FeedbackReader()
+    let now = Clock.time().wallSeconds.map { UInt32(clamping: $0) }
+    received.readChunks { bytes in
+      var place = 0
+      while reader.next(in: bytes, at: &place) {
+        var time = reader.timestamp
+        if let now, time > now {
+          // It would hold against every registration until then.
+          time = now
+          sums.future += 1
+        }
+        if reader.token.count == 0 {
+          sums.empty += 1
+        } else if let token = DeviceToken(bytes: reader.token) {
+          merge.add(SuppressionRecord(token: token, time: time, reason: .feedback))
+        } else {
+          let outcome = merge.add(other: reader.token, .feedback, time)
+          count(outcome)
+          body(reader.token, Device(time: time, outcome: outcome))
+        }
+      }
+    }
+    if received.isDamaged { hasUnreadable = true }
+  }
+
+  private mutating func count(_ outcome: SuppressionMerge.Outcome) {
+    sums.devices += 1
+    switch outcome {
+    case .new: sums.new += 1
+    case .registered, .returned: sums.registered += 1
+    case .known, .forgotten: break
+    }
+  }
+
+  // MARK: - Words
+
+  private mutating func failToKeep(_ error: Int32, _ more: StaticString) -> ExitStatus {
+    problem.clear()
+    SuppressionDirectory.explain(error, config.pointee.state.pointer, in: &problem)
+    problem.append(more)
+    return error == EACCES || error == EPERM ? .noPermission : .inputOutput
+  }
+
+  private mutating func fail(
+    _ connection: inout TLSConnection, _ address: borrowing Text
+  ) -> ExitStatus {
+    problem.clear()
+    problem.append("no feedback from ")
+    problem.append(printable: address.bytes)
+    problem.append(": ")
+    problem.append(bytes: connection.problem.bytes)
+    if connection.isClockWrong { problem.append(" (this machine's clock seems not to be set)") }
+    return connection.isOurFault ? .config : .unavailable
+  }
+
+  private mutating func broke(
+    _ connection: inout TLSConnection, _ address: borrowing Text
+  ) -> ExitStatus {
+    _ = fail(&connection, address)
+    problem.append("; what was received before that is kept")
+    return .tryLater
+  }
+
+  private mutating func giveUp(_ address: borrowing Text, _ why: StaticString) -> ExitStatus {
+    problem.clear()
+    problem.append("the feedback service at ")
+    problem.append(printable: address.bytes)
+    problem.append(" ")
+    problem.append(why)
+    problem.append(": what was received is kept, and the rest is asked for the next time")
+    return .tryLater
+  }
+
+  private mutating func warnOfDamage(_ isDone: Bool) {
+    warning.append("the suppression list in ")
+    let path = config.pointee.state.pointer
+    warning.append(printable: CString.span(path))
+    warning.append(isDone ? SuppressionDirectory.mended : " is damaged")
+  }
+
+  private mutating func warnOfRest() {
+    if areOthersFilled {
+      beginWarning()
+      warning.append(
+        "the suppression list has no room for more tokens of other sizes than 32 bytes, and leaves out new ones from now on: nothing can be sent to such tokens"
+      )
+    }
+    if hasUnreadable {
+      beginWarning()
+      warning.append("part of what was received cannot be read any more: see unmerged.TIME in ")
+      let path = config.pointee.state.pointer
+      warning.append(printable: CString.span(path))
+    }
+  }
+
+  private mutating func beginWarning() {
+    if warning.count > 0 { warning.append("; ") }
+  }
+}

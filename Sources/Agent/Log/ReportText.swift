@@ -1,0 +1,154 @@
+import TinyPush
+
+extension Report {
+  /// A line for the log, and how urgent it is.
+  func describe(in text: inout Text) -> Log.Priority {
+    switch self {
+    case .refused(let rejection, let resent):
+      text.append("the gateway refused a notification: ")
+      rejection.describe(in: &text)
+      Self.appendResent(resent, to: &text)
+      return .warning
+    case .shutdown(let resent):
+      text.append("the gateway goes out of service; connecting anew")
+      Self.appendResent(resent, to: &text)
+      return .notice
+    case .strangeAnswer(let rejection, let identifier, let uncertain):
+      text.append("the gateway answered ")
+      rejection.describe(in: &text)
+      text.append(" for notification ")
+      text.append(identifier)
+      text.append(", which says nothing of what was sent")
+      Self.appendUncertain(uncertain, to: &text)
+      return .warning
+    case .garbage(let firstByte, let uncertain):
+      text.append("the gateway sent what is no answer (first byte ")
+      text.append(firstByte)
+      text.append("); connection closed")
+      Self.appendUncertain(uncertain, to: &text)
+      return .warning
+    case .cut(let uncertain):
+      text.append("the connection ended without an answer")
+      Self.appendUncertain(uncertain, to: &text)
+      return .warning
+    case .unanswered(let uncertain):
+      text.append("the gateway is silent, even to what it must refuse; connecting anew")
+      Self.appendUncertain(uncertain, to: &text)
+      return .warning
+    case .askedAgain(let count):
+      text.append(
+        "the gateway has not answered a frame that it must refuse; asking on a new connection whether "
+      )
+      text.append(count)
+      text.append(count == 1 ? " notification arrived" : " notifications arrived")
+      return .warning
+    case .unproved(let count):
+      text.append("the gateway does not answer frames that it must refuse, so nothing proves that ")
+      text.append(count)
+      text.append(
+        count == 1
+          ? " notification arrived; it counts as delivered"
+          : " notifications arrived; they count as delivered")
+      text.append(": the connection was well and no refusal came for as long as settle says")
+      return .warning
+    case .narrowed:
+      text.append(
+        "connections keep ending without an answer: sending few at a time, to find out whether one of them is the cause"
+      )
+      return .warning
+    case .deadly:
+      text.append(
+        "connections end at one notification each time it is sent; it goes to failed/, the others go on"
+      )
+      return .warning
+    case .failedCheck:
+      text.append("a notification is wrong and was not sent: failed/ says why")
+      return .warning
+    case .unreadable:
+      text.append("a file cannot be read, and was moved to failed/, which says why")
+      return .warning
+    case .lateAnswer(let rejection, let identifier):
+      text.append("the gateway refused notification ")
+      text.append(identifier)
+      text.append(" (")
+      rejection.describe(in: &text)
+      text.append(
+        ") after it had counted as delivered: what followed it may be lost; set settle to more")
+      return .error
+    case .fileChanged:
+      text.append("a file in new/ was removed or changed while it was being delivered")
+      return .notice
+    case .recipientsChanged:
+      text.append(
+        "a recipients file was changed while what goes to it was under way: its notifications are sent again, to all of them"
+      )
+      return .notice
+    case .notScanned:
+      text.append(
+        "new/ cannot be read: is it a directory of the agent's user, and is the disk sound?")
+      return .error
+    case .scannable:
+      text.append("new/ can be read again")
+      return .notice
+    case .notReleased:
+      text.append(
+        "a notification whose time has come cannot be moved from later/ to new/: is something else there of its name, or the disk full or read-only?"
+      )
+      return .error
+    case .notRemoved:
+      text.append(
+        "delivered files cannot be removed from new/, and after a restart they would be delivered again: may the agent write there, and is the disk sound?"
+      )
+      return .error
+    case .removable:
+      text.append("delivered files can be removed again")
+      return .notice
+    case .notRecorded:
+      text.append(
+        "failed/ cannot be written to: is the disk full? Files with something to record stay in new/ until it can"
+      )
+      return .error
+    case .recordable:
+      text.append("failed/ can be written to again")
+      return .notice
+    }
+  }
+
+  /// What it is about.
+  var topic: Log.Topic {
+    switch self {
+    case .shutdown, .strangeAnswer, .garbage, .cut, .unanswered, .askedAgain,
+      .unproved, .narrowed:
+      .connection
+    case .refused, .deadly, .lateAnswer: .refusals
+    case .failedCheck, .unreadable: .mistakes
+    case .fileChanged, .recipientsChanged: .files
+    case .notScanned, .scannable, .notReleased: .spool
+    case .notRemoved, .removable: .removals
+    case .notRecorded, .recordable: .failures
+    }
+  }
+
+  private static func appendResent(_ count: Int, to text: inout Text) {
+    guard count > 0 else { return }
+    text.append("; sending again the ")
+    text.append(count)
+    text.append(" after it")
+  }
+
+  private static func appendUncertain(_ count: Int, to text: inout Text) {
+    guard count > 0 else { return }
+    text.append("; it is uncertain whether ")
+    text.append(count)
+    text.append(count == 1 ? " notification arrived" : " notifications arrived")
+  }
+}
+
+extension Rejection {
+  func describe(in text: inout Text) {
+    text.append(self.text)
+    text.append(" (status ")
+    text.append(code)
+    text.append(")")
+  }
+}

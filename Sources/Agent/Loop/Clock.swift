@@ -1,0 +1,76 @@
+import CLinux
+import TinyPush
+
+/// The system's two clocks.
+public enum Clock {
+  /// Nothing is older than this program's protocol: a wall clock that says less than 2026-01-01 is not set. Boards
+  /// without a battery wake up in 1970.
+  static let plausibleSince: Int64 = 1_767_225_600
+
+  static let plausibleSinceNs = plausibleSince * 1_000_000_000
+
+  public static func now() -> Instant { read(CLOCK_BOOTTIME) }
+
+  /// How long this machine has been suspended since it started.
+  static func asleep() -> Duration { read(CLOCK_MONOTONIC).until(now()) }
+
+  private static func read(_ clock: clockid_t) -> Instant {
+    var time = timespec()
+    clock_gettime(clock, &time)
+    return Instant(milliseconds: UInt64(time.tv_sec) * 1000 + UInt64(time.tv_nsec) / 1_000_000)
+  }
+
+  /// UNIX seconds, UTC, as the machine believes.
+  public static func wallSeconds() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Int64(time.tv_sec)
+  }
+
+  /// The same in nanoseconds; the last moment that can be told for any later one.
+  static func wallNs() -> Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return clinux_nanoseconds(&time)
+  }
+
+  public static func time() -> Time {
+    let wall = wallSeconds()
+    return Time(now: now(), wallSeconds: wall >= plausibleSince ? wall : nil)
+  }
+}
+
+extension Text {
+  /// A day as RFC 3339 has it, in UTC: `2026-11-21`.
+  ///
+  /// - Parameter seconds: UNIX seconds.
+  @inline(never)
+  mutating func append(day seconds: Int64) {
+    var seconds = time_t(seconds)
+    var time = tm()
+    guard gmtime_r(&seconds, &time) != nil else { return }
+    append(Int64(time.tm_year) + 1900, digits: 4)
+    append("-")
+    append(time.tm_mon + 1, digits: 2)
+    append("-")
+    append(time.tm_mday, digits: 2)
+  }
+
+  /// A time as RFC 3339 has it, in UTC: `2026-11-21T18:00:00Z`.
+  ///
+  /// - Parameter seconds: UNIX seconds.
+  @inline(never)
+  public mutating func append(utc seconds: UInt32) {
+    var seconds = time_t(seconds)
+    var time = tm()
+    append(day: Int64(seconds))
+    gmtime_r(&seconds, &time)
+    append("T")
+    append(time.tm_hour, digits: 2)
+    append(":")
+    append(time.tm_min, digits: 2)
+    append(":")
+    append(time.tm_sec, digits: 2)
+    append("Z")
+  }
+}

@@ -1,0 +1,218 @@
+import CLinux
+import TinyPush
+
+/// What the feedback service has told and is not merged yet, in a file of the directory of the suppression list. What is in it
+/// outlives whatever happens, and is merged by whoever merges next.
+final class ReceivedFile {
+  static let filesMax = 64
+  /// The disk is asked for so much room at a time, before anything is read that needs it.
+  private static let reserveBytes: Int64 = 262_144
+
+  private let file: Descriptor
+  private let directory: Int32
+  private let name: CString
+  private var end: Int64 = 0
+  private var reserved: Int64 = 0
+  private let buffer = FixedBuffer<UInt8>(
+    capacity: ReceivedChunk.headByteCount + ReceivedChunk.bytesMax)
+
+  /// A new one. Nobody else has it as long as this lives.
+  ///
+  /// - Parameter error: on failure, the errno.
+  @inline(never)
+  static func make(in directory: Int32, error: inout Int32) -> ReceivedFile? {
+    for number in 0..<filesMax {
+      let name = fileName(number)
+      error = 0
+      guard let file = Descriptor.make(directory, name.pointer, error: &error) else {
+        if error == EEXIST { continue }
+        return nil
+      }
+      // Somebody who merges may have come between, and removed it.
+      if flock(file.number, LOCK_EX | LOCK_NB) == 0, isLinked(file.number) {
+        // What is received would be lost with the name.
+        error = Descriptor.syncDirectory(directory)
+        if error == 0 { return ReceivedFile(file: file, in: directory, name) }
+        unlinkat(directory, name.pointer, 0)
+        return nil
+      }
+    }
+    error = EEXIST
+    return nil
+  }
+
+  /// What others have left behind: the one of this number, if there is one and nobody has it.
+  @inline(never)
+  static func left(_ number: Int, in directory: Int32) -> ReceivedFile? {
+    let name = fileName(number)
+    var error: Int32 = 0
+    let flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+    guard let file = Descriptor(directory, name.pointer, flags, error: &error),
+      flock(file.number, LOCK_EX | LOCK_NB) == 0, isLinked(file.number)
+    else { return nil }
+    return ReceivedFile(file: file, in: directory, name)
+  }
+
+  private init(file: consuming Descriptor, in directory: Int32, _ name: consuming CString) {
+    self.file = file
+    self.directory = directory
+    self.name = name
+  }
+
+  deinit {}
+
+  private static func fileName(_ number: Int) -> CString {
+    var text = Text(capacity: 32)
+    text.append("received.")
+    text.append(number)
+    return text.cString()
+  }
+
+  private static func isLinked(_ file: Int32) -> Bool {
+    var information = stat()
+    return fstat(file, &information) == 0 && clinux_is_regular(&information) != 0
+      && information.st_nlink > 0
+  }
+
+  /// Whether nothing has come into it.
+  var isEmpty: Bool {
+    var information = stat()
+    return fstat(file.number, &information) == 0 && information.st_size == 0
+  }
+
+  // MARK: - Receiving
+
+  /// Room for what is received next.
+  var room: UnsafeMutableBufferPointer<UInt8> { buffer.room(from: ReceivedChunk.headByteCount) }
+
+  /// Sees to it that the disk has room for as much. Returns 0 or an errno.
+  func reserve() -> Int32 {
+    guard end + Int64(buffer.capacity) > reserved else { return 0 }
+    guard hasRoomToMerge() else { return ENOSPC }
+    let error = posix_fallocate(file.number, off_t(reserved), off_t(Self.reserveBytes))
+    if error == 0 { reserved += Self.reserveBytes }
+    return error
+  }
+
+  /// Whether the disk has room for what a merge writes: all that was received, sorted, and the list with all of that in it. Without
+  /// that, what was received would fill the disk for ever.
+  private func hasRoomToMerge() -> Bool {
+    var disk = statvfs()
+    guard fstatvfs(file.number, &disk) == 0 else { return true }
+    var list = stat()
+    let name = SuppressionDirectory.listName.cString
+    let listBytes = fstatat(directory, name, &list, 0) == 0 ? UInt64(list.st_size) : 0
+    // A record is a little larger than a tuple; one part is the list's, the other that of what is sorted outside of memory.
+    let received = UInt64(end + Self.reserveBytes)
+    let wanted = Self.reserveBytes.magnitude + listBytes + 2 * (received + received / 16)
+    let free = UInt64(disk.f_bavail).multipliedReportingOverflow(by: UInt64(disk.f_frsize))
+    return free.overflow || free.partialValue > wanted
+  }
+
+  /// Gives room back that was not needed. If that fails, zeros stay behind what was received, and are passed over.
+  func trim() { _ = ftruncate(file.number, off_t(end)) }
+
+  /// Adds the first `count` bytes of the room. Returns 0 or an errno.
+  @inline(never)
+  func append(_ count: Int) -> Int32 {
+    ReceivedChunk.seal(buffer, count: count)
+    var done = 0
+    let total = ReceivedChunk.headByteCount + count
+    while done < total {
+      let place = off_t(end + Int64(done))
+      let written = pwrite(
+        file.number, buffer.room(from: done).baseAddress!, total - done, place)
+      if written < 0 && clinux_errno() == EINTR { continue }
+      guard written > 0 else { return written == 0 ? ENOSPC : clinux_errno() }
+      done += Int(written)
+    }
+    end += Int64(total)
+    return 0
+  }
+
+  /// Has all of it on disk. Returns 0 or an errno.
+  func sync() -> Int32 { fdatasync(file.number) == 0 ? 0 : clinux_errno() }
+
+  // MARK: - Merging
+
+  /// Something stands in it behind what is not as it was written.
+  private(set) var isDamaged = false
+
+  /// Gives what was received, piece by piece, up to what is not whole. That may be the last one, of which the writing was cut
+  /// short: then nothing but zeros is behind it, for which the disk was asked.
+  func readChunks(_ body: (Span<UInt8>) -> Void) {
+    // Where the next one would stand.
+    var behind = buffer.capacity
+    var place: Int64 = 0
+    while Self.read(file.number, buffer, from: 0, ReceivedChunk.headByteCount, at: place),
+      let head = ReceivedChunk(head: buffer.looseSpan(0..<ReceivedChunk.headByteCount)),
+      Self.read(
+        file.number, buffer, from: ReceivedChunk.headByteCount, head.count,
+        at: place + Int64(ReceivedChunk.headByteCount))
+    {
+      let start = ReceivedChunk.headByteCount
+      let bytes = buffer.looseSpan(start..<start + head.count)
+      guard head.holds(bytes) else {
+        behind = start + head.count
+        break
+      }
+      body(bytes)
+      place += Int64(start + head.count)
+    }
+    let count = Descriptor.read(
+      file.number, buffer.room(), at: place + Int64(behind))
+    isDamaged = count < 0
+    for index in 0..<max(count, 0) where buffer[index] != 0 { isDamaged = true }
+  }
+
+  private static func read(
+    _ file: Int32, _ buffer: borrowing FixedBuffer<UInt8>, from start: Int, _ count: Int,
+    at place: Int64
+  ) -> Bool {
+    let room = UnsafeMutableBufferPointer(rebasing: buffer.room(from: start)[..<count])
+    return Descriptor.read(file, room, at: place) == count
+  }
+
+  /// It is merged, or holds nothing.
+  func remove() { unlinkat(directory, name.pointer, 0) }
+
+  private static let asideName: StaticString = "unmerged."
+  /// So many are kept, the newest.
+  private static let asideMax = 16
+
+  /// Not all of it could be read: it stays under another name, and is not merged again.
+  func keepAside() {
+    for number in 0..<Self.filesMax {
+      var text = Text(capacity: 64)
+      text.append(Self.asideName)
+      text.append(Clock.wallSeconds(), digits: 10)
+      text.append(".")
+      text.append(number, digits: 2)
+      let isKept = text.withCString { aside in
+        // Whoever does this holds the lock of the directory.
+        faccessat(directory, aside, F_OK, AT_SYMLINK_NOFOLLOW) != 0
+          && renameat(directory, name.pointer, directory, aside) == 0
+      }
+      if isKept { break }
+    }
+    while let oldest = oldestAside() {
+      if unlinkat(directory, oldest.pointer, 0) != 0 { break }
+    }
+  }
+
+  /// The oldest of those that stay under another name, if they are too many.
+  private func oldestAside() -> CString? {
+    let room = FixedBuffer<UInt8>(capacity: 4096)
+    var oldest = Text(capacity: 256)
+    var count = 0
+    DirectoryEntry.forEach(in: directory, room.room()) { entry in
+      let name = CString.span(entry.name)
+      guard name.begins(with: Self.asideName.span) else { return }
+      count += 1
+      guard oldest.count == 0 || name.sorts(before: oldest.bytes) else { return }
+      oldest.clear()
+      oldest.append(bytes: name)
+    }
+    return count > Self.asideMax ? oldest.cString() : nil
+  }
+}

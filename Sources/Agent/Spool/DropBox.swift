@@ -1,0 +1,200 @@
+import CLinux
+import TinyPush
+
+/// The writers' side of the spool: a file is written in `tmp/` and renamed into `new/`, so that the agent never sees half
+/// of one. Until then it has no name where the file system can do that, and nothing is left of it however the program ends.
+public struct DropBox: ~Copyable {
+  private let tmp: Descriptor
+  private let new: Descriptor
+  private let file: Descriptor
+  /// Its name in `tmp/`, now or later.
+  private let temporary: CString
+  private var hasName: Bool
+
+  /// What could not be done, and why (errno).
+  public enum Problem: Error {
+    case noSpool(Int32)
+    case cannotWrite(Int32)
+    /// It is in `new/`.
+    case cannotSync(Int32)
+
+    public var status: ExitStatus {
+      switch self {
+      case .noSpool(EACCES), .cannotWrite(EACCES), .cannotWrite(EPERM): .noPermission
+      case .noSpool, .cannotWrite(ENOENT): .noInput
+      case .cannotWrite(ENOSPC), .cannotWrite(EDQUOT), .cannotWrite(EIO), .cannotSync: .inputOutput
+      case .cannotWrite: .cannotCreate
+      }
+    }
+
+    /// The errno.
+    public var number: Int32 {
+      switch self {
+      case .noSpool(let error), .cannotWrite(let error), .cannotSync(let error): error
+      }
+    }
+
+    public func text(_ spool: UnsafePointer<CChar>) -> Text {
+      var text = Text()
+      text.append("spool ")
+      text.append(printable: CString.span(spool))
+      text.append(": ")
+      switch self {
+      case .noSpool(EACCES), .cannotWrite(EACCES), .cannotWrite(EPERM):
+        text.append("no permission to write to tmp/ and new/: ")
+        var information = stat()
+        if stat(spool, &information) == 0 {
+          text.append("this takes a member of the group ")
+          if let name = clinux_group_name(information.st_gid) {
+            text.append(cString: name)
+          } else {
+            text.append(information.st_gid)
+          }
+          text.append(", which must have the right to write there")
+        } else {
+          text.append("are you a member of the spool's group?")
+        }
+      case .noSpool(let error):
+        text.append(cString: clinux_error_text(error))
+        text.append(": name the right one with --config FILE or -o spool=DIR")
+      case .cannotWrite(let error):
+        text.append("cannot write to tmp/ and new/, and nothing was queued: ")
+        text.append(cString: clinux_error_text(error))
+      case .cannotSync(let error):
+        text.append("it is in new/, but may not outlive a power cut: ")
+        text.append(cString: clinux_error_text(error))
+      }
+      return text
+    }
+  }
+
+  /// Begins a file. The spool's group may read the file whatever the umask says: the agent belongs to the group.
+  public init(_ spool: UnsafePointer<CChar>) throws(Problem) {
+    var error: Int32 = 0
+    guard let root = Descriptor.spool(spool, error: &error) else { throw .noSpool(error) }
+    try self.init(in: root.number)
+  }
+
+  /// - Parameter root: the spool.
+  init(in root: Int32) throws(Problem) {
+    var error: Int32 = 0
+    guard let tmp = Descriptor(root, part: "tmp", error: &error),
+      let new = Descriptor(root, part: "new", error: &error)
+    else { throw .cannotWrite(error) }
+    let temporary = Self.newName()
+    let unnamed = clinux_open_unnamed(tmp.number, ".", 0o640)
+    if unnamed >= 0 {
+      file = Descriptor(number: unnamed)
+      hasName = false
+    } else {
+      clinux_remove_when_ended(tmp.number, temporary.pointer)
+      let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
+      guard let named = Descriptor(tmp.number, temporary.pointer, flags, 0o640, error: &error)
+      else {
+        clinux_remove_when_ended(-1, nil)
+        throw .cannotWrite(error)
+      }
+      file = named
+      hasName = true
+    }
+    var information = stat()
+    if fstat(root, &information) == 0 { fchown(file.number, uid_t.max, information.st_gid) }
+    fchmod(file.number, 0o640)
+    self.tmp = tmp
+    self.new = new
+    self.temporary = temporary
+  }
+
+  @inline(never)
+  deinit {
+    if hasName { unlinkat(tmp.number, temporary.pointer, 0) }
+    clinux_remove_when_ended(-1, nil)
+  }
+
+  /// Goes on with the file.
+  public func write(_ bytes: Span<UInt8>) throws(Problem) {
+    var place = 0
+    while place < bytes.count {
+      let written = bytes.withUnsafeBytes {
+        CLinux.write(file.number, $0.baseAddress! + place, $0.count - place)
+      }
+      if written < 0 && clinux_errno() == EINTR { continue }
+      guard written > 0 else { throw .cannotWrite(written < 0 ? clinux_errno() : ENOSPC) }
+      place += Int(written)
+    }
+  }
+
+  /// Reads in what was written. Returns the bytes read, 0 at the end, or -errno.
+  func read(_ room: UnsafeMutableBufferPointer<UInt8>, at offset: Int64) -> Int {
+    Descriptor.read(file.number, room, at: offset)
+  }
+
+  /// Gives it the owner and the rights of another file, as far as this user can.
+  func belong(to other: stat) {
+    fchown(file.number, other.st_uid, other.st_gid)
+    fchmod(file.number, other.st_mode & 0o777)
+  }
+
+  /// Puts the file into `new/`, and returns its name there. Names sort by time, to the nanosecond; with the process's number
+  /// they are unique.
+  public mutating func drop(isSynced: Bool) throws(Problem) -> CString {
+    try name(isSynced: isSynced)
+    let final = Self.newName()
+    guard renameat(tmp.number, temporary.pointer, new.number, final.pointer) == 0 else {
+      throw .cannotWrite(clinux_errno())
+    }
+    hasName = false
+    if isSynced { try Self.sync(new.number) }
+    return final
+  }
+
+  /// Puts the file, on disk, into `new/` under a name of its own.
+  ///
+  /// - Returns: whether the file is there; else another one has the name, and this one is gone.
+  mutating func drop(as name: Span<UInt8>) throws(Problem) -> Bool {
+    try drop(in: new.number, as: name)
+  }
+
+  /// The same, into another directory of the spool.
+  mutating func drop(in directory: Int32, as name: Span<UInt8>) throws(Problem) -> Bool {
+    try self.name(isSynced: true)
+    let target = CString(name)
+    let error = -clinux_rename_new(tmp.number, temporary.pointer, directory, target.pointer)
+    guard error != EEXIST else { return false }
+    guard error == 0 else { throw .cannotWrite(error) }
+    hasName = false
+    try Self.sync(directory)
+    return true
+  }
+
+  /// Has it in `tmp/`, whole.
+  private mutating func name(isSynced: Bool) throws(Problem) {
+    if isSynced, fdatasync(file.number) != 0 { throw .cannotWrite(clinux_errno()) }
+    guard !hasName else { return }
+    var path = Text(capacity: 32)
+    path.append("/proc/self/fd/")
+    path.append(file.number)
+    let source = path.cString()
+    guard linkat(AT_FDCWD, source.pointer, tmp.number, temporary.pointer, AT_SYMLINK_FOLLOW) == 0
+    else { throw .cannotWrite(clinux_errno()) }
+    hasName = true
+  }
+
+  /// What is in a directory is on disk once the directory is, or the whole file system where a directory cannot be synced.
+  private static func sync(_ directory: Int32) throws(Problem) {
+    let error = Descriptor.syncDirectory(directory)
+    guard error == 0 else { throw .cannotSync(error) }
+  }
+
+  private static func newName() -> CString {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    var name = Text(capacity: 64)
+    name.append(Int64(time.tv_sec), digits: 10)
+    name.append(".")
+    name.append(Int64(time.tv_nsec), digits: 9)
+    name.append(".")
+    name.append(getpid())
+    return name.cString()
+  }
+}

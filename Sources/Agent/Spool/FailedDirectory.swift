@@ -1,0 +1,255 @@
+import CLinux
+import TinyPush
+
+/// How much of what failed is kept.
+public struct FailedLimits {
+  public var files = 1000
+  public var bytes: Int64 = 16 << 20
+
+  public init() {}
+
+  /// When they are too many bytes, so many go at once: their sizes are not asked for each time.
+  fileprivate var slack: Int64 { bytes / 16 }
+  /// A file of so many bytes makes room for another one, so that it can go as a whole.
+  fileprivate var bytesOfFile: Int64 { bytes / 4 }
+}
+
+/// `failed/` on disk: for each file of which something was refused one of the same name; bounded, the oldest go first, and what
+/// was put there last never.
+struct FailedDirectory: ~Copyable {
+  private static let name: StaticString = "failed"
+  private let root: Int32
+  private var descriptor: Descriptor
+  /// The oldest files at the last survey, as far as they have not been removed.
+  private var oldest = OldestFiles()
+  /// Bytes in it, or more: others may have removed some since the last survey. Nobody has looked yet.
+  private var bytes = Int64.max
+  /// Of the file that was moved here last, until it is counted.
+  private var movedInode: UInt64 = 0
+
+  /// - Parameters:
+  ///   - root: the spool, which stays open as long as this is used.
+  ///   - error: on failure, the errno.
+  init?(in root: Int32, error: inout Int32) {
+    guard let descriptor = Descriptor(root, part: Self.name, error: &error) else { return nil }
+    self.descriptor = descriptor
+    self.root = root
+  }
+
+  private var directory: Int32 { descriptor.number }
+
+  /// Leaves the right to write here to the owner alone; whether others had it.
+  func closeToOthers() -> Bool { descriptor.withhold(0o022, 0) }
+
+  /// Whether everything in it is on disk.
+  func sync() -> Bool { clinux_sync(directory) == 0 }
+
+  private static let probeName: StaticString = ".probe"
+
+  /// Whether so many bytes could be written here.
+  mutating func hasRoom(_ bytes: Int) -> Bool {
+    unlinkat(directory, Self.probeName.cString, 0)
+    var error: Int32 = 0
+    let flags = O_WRONLY | O_CREAT | O_EXCL
+    guard let probe = Descriptor(directory, Self.probeName.cString, flags, 0o640, error: &error)
+    else { return error == ENOENT && reopen() }
+    let isRoom = posix_fallocate(probe.number, 0, off_t(bytes)) == 0
+    return unlinkat(directory, Self.probeName.cString, 0) == 0 && isRoom
+  }
+
+  /// Appends `bytes` to the file `name`, and moves the file of that name here from the directory `source`, if that is given;
+  /// or does neither.
+  mutating func append(
+    _ bytes: Span<UInt8>, to name: UnsafePointer<CChar>, moving source: Int32?,
+    _ limits: FailedLimits
+  ) -> Bool {
+    var file = openForAppending(name)
+    guard file >= 0 else { return false }
+    defer { close(file) }
+    guard var end = LineEnd.mend(file) else { return false }
+    if end > limits.bytesOfFile, move(name, from: directory, suffix: "", limits) {
+      let next = tryToOpen(name)
+      guard next >= 0 else { return false }
+      close(file)
+      (file, end) = (next, 0)
+    }
+    let written = bytes.withUnsafeBytes { CLinux.write(file, $0.baseAddress, $0.count) }
+    var isDone = Int(written) == bytes.count
+    if isDone, let source {
+      // The name that is moved would come to the disk before what is said of it.
+      isDone = fdatasync(file) == 0 && move(name, from: source, suffix: ".unread", limits)
+    }
+    guard isDone else {
+      // Half a line is cut off by the next one, if not now; and an empty file says nothing.
+      if end > 0 { _ = ftruncate(file, off_t(end)) } else { unlinkat(directory, name, 0) }
+      return false
+    }
+    if source == nil { count(Int64(bytes.count)) }
+    bound(to: limits, isNew: end == 0 || source != nil, besides: name)
+    return true
+  }
+
+  /// Moves a file here that is not shown whole in the file of its name.
+  mutating func moveOriginal(
+    _ name: UnsafePointer<CChar>, from source: Int32, _ limits: FailedLimits
+  ) -> Bool {
+    guard move(name, from: source, suffix: ".original", limits) else { return false }
+    bound(to: limits, isNew: true, besides: name)
+    return true
+  }
+
+  // MARK: - What is in the way
+
+  /// Returns a descriptor, or -errno.
+  private mutating func openForAppending(_ name: UnsafePointer<CChar>) -> Int32 {
+    let file = tryToOpen(name)
+    switch -file {
+    case ENOENT:
+      // Somebody has emptied the spool, directories and all.
+      guard reopen() else { return file }
+    case EISDIR, ELOOP, ENXIO, EACCES, EPERM:
+      // No file of ours has this name: what has it makes room.
+      guard move(name, from: directory, suffix: ".other", FailedLimits()) else { return file }
+    default: return file
+    }
+    return tryToOpen(name)
+  }
+
+  private func tryToOpen(_ name: UnsafePointer<CChar>) -> Int32 {
+    let file = clinux_open(
+      directory, name, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0o660)
+    guard file >= 0 else { return file }
+    var information = stat()
+    guard fstat(file, &information) == 0, clinux_is_regular(&information) != 0 else {
+      close(file)
+      return -ENXIO
+    }
+    return file
+  }
+
+  private mutating func reopen() -> Bool {
+    mkdirat(root, Self.name.cString, 0o750)
+    var error: Int32 = 0
+    guard let other = Descriptor(root, part: Self.name, error: &error) else { return false }
+    descriptor = other
+    return true
+  }
+
+  /// Moves a file here, under its name with a suffix; and with a number, where another one is called so.
+  private mutating func move(
+    _ name: UnsafePointer<CChar>, from source: Int32, suffix: StaticString, _ limits: FailedLimits
+  ) -> Bool {
+    for number in 1...limits.files + 1 {
+      var end = Text(capacity: 32)
+      end.append(suffix)
+      if number > 1 {
+        end.append(".")
+        end.append(number)
+      }
+      let bytes = CString.span(name)
+      var target = Text(capacity: 300)
+      target.append(bytes: bytes.extracting(0..<min(bytes.count, Int(NAME_MAX) - end.count)))
+      target.append(end)
+      let error = target.withCString { -clinux_rename_new(source, name, directory, $0) }
+      if error == EEXIST { continue }
+      guard error == 0 else { return false }
+      if source != directory {
+        movedInode = target.withCString { inode($0) }
+        // How large it is, the next survey finds.
+        self.bytes = .max
+      }
+      return true
+    }
+    return false
+  }
+
+  private func inode(_ name: UnsafePointer<CChar>) -> UInt64 {
+    var information = stat()
+    guard fstatat(directory, name, &information, AT_SYMLINK_NOFOLLOW) == 0 else { return 0 }
+    return UInt64(information.st_ino)
+  }
+
+  // MARK: - The limits
+
+  private mutating func count(_ more: Int64) {
+    if bytes < .max { bytes += more }
+  }
+
+  /// Removes the oldest files until no more are left than `limits` says. What was put there last stays, however large it is.
+  ///
+  /// - Parameter isNew: whether there is a file more.
+  private mutating func bound(
+    to limits: FailedLimits, isNew: Bool, besides name: UnsafePointer<CChar>
+  ) {
+    guard isNew || bytes > limits.bytes else { return }
+    let spared = (inode(name), movedInode)
+    movedInode = 0
+    let buffer = FixedBuffer<UInt8>(capacity: 4096)
+    var excess = -limits.files
+    if bytes > limits.bytes {
+      excess += survey(buffer, besides: spared)
+    } else {
+      DirectoryEntry.forEach(in: directory, buffer.room()) { entry in
+        if entry.mayBeFile, !entry.isHidden { excess += 1 }
+      }
+    }
+    let bytesMax = bytes > limits.bytes ? limits.bytes - limits.slack : limits.bytes
+    var isSurveyed = false
+    while excess > 0 || bytes > bytesMax {
+      guard let file = oldest.takeFirst() else {
+        guard !isSurveyed else { return }
+        excess = survey(buffer, besides: spared) - limits.files
+        isSurveyed = true
+        continue
+      }
+      guard remove(file, besides: spared) else { continue }
+      isSurveyed = false
+      excess -= 1
+    }
+  }
+
+  /// Removes a file that the last survey found, unless something was put there since.
+  private mutating func remove(_ file: OldestFiles.File, besides spared: (UInt64, UInt64)) -> Bool {
+    var information = stat()
+    guard fstatat(directory, oldest.name(file), &information, AT_SYMLINK_NOFOLLOW) == 0,
+      Self.age(&information) == file.time, information.st_ino != spared.0,
+      information.st_ino != spared.1, unlinkat(directory, oldest.name(file), 0) == 0
+    else { return false }
+    bytes -= file.size
+    return true
+  }
+
+  /// Finds out how many bytes there are, and which files are the oldest. Returns how many files there are.
+  private mutating func survey(
+    _ buffer: borrowing FixedBuffer<UInt8>, besides spared: (UInt64, UInt64)
+  ) -> Int {
+    oldest.clear()
+    bytes = 0
+    var files = 0
+    DirectoryEntry.forEach(in: directory, buffer.room()) { entry in
+      var information = stat()
+      guard entry.mayBeFile, !entry.isHidden,
+        fstatat(directory, entry.name, &information, AT_SYMLINK_NOFOLLOW) == 0,
+        clinux_is_regular(&information) != 0
+      else { return }
+      files += 1
+      bytes += Self.bytes(&information)
+      guard information.st_ino != spared.0, information.st_ino != spared.1 else { return }
+      oldest.insert(
+        entry.name, time: Self.age(&information), size: Self.bytes(&information))
+    }
+    return files
+  }
+
+  /// The room that a file takes: of one with holes in it no more than what is on disk.
+  private static func bytes(_ information: inout stat) -> Int64 {
+    min(Int64(information.st_size), 512 * Int64(information.st_blocks))
+  }
+
+  /// What tells older from newer. What was written before the clock was set may be the newest of all, and counts so.
+  private static func age(_ information: inout stat) -> Int64 {
+    // A file that is moved here is new here, whenever it was written.
+    let time = clinux_change_time_ns(&information)
+    return time < Clock.plausibleSinceNs ? time + Int64.max / 2 : time
+  }
+}

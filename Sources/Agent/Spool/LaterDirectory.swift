@@ -1,0 +1,130 @@
+import CLinux
+import TinyPush
+
+/// `later/` on disk, where notifications wait for their time. It is made when the first comes.
+struct LaterDirectory: ~Copyable {
+  private static let name: StaticString = "later"
+  /// What is being written, until it is whole.
+  private static let partName: StaticString = ".part"
+
+  /// The spool.
+  private let root: Int32
+
+  /// - Parameter root: stays open as long as this is used.
+  init(in root: Int32) {
+    self.root = root
+  }
+
+  private func open(isMade: Bool) -> Descriptor? {
+    var error: Int32 = 0
+    return open(isMade: isMade, error: &error)
+  }
+
+  private func open(isMade: Bool, error: inout Int32) -> Descriptor? {
+    if let directory = Descriptor(root, part: Self.name, error: &error) { return directory }
+    guard isMade, error == ENOENT, mkdirat(root, Self.name.cString, 0o750) == 0 else { return nil }
+    guard let made = Descriptor(root, part: Self.name, error: &error) else { return nil }
+    made.belong(to: root)
+    return made
+  }
+
+  /// Puts a file there, whole or not at all. Its bytes and its name outlive a power cut once the file system is synced.
+  func write(_ bytes: Span<UInt8>, as name: borrowing CString) -> Bool {
+    guard let directory = open(isMade: true) else { return false }
+    var error: Int32 = 0
+    unlinkat(directory.number, Self.partName.cString, 0)
+    let flags = O_WRONLY | O_CREAT | O_EXCL
+    do {
+      guard
+        let file = Descriptor(directory.number, Self.partName.cString, flags, 0o660, error: &error)
+      else { return false }
+      let written = bytes.withUnsafeBytes { CLinux.write(file.number, $0.baseAddress, $0.count) }
+      guard Int(written) == bytes.count else {
+        unlinkat(directory.number, Self.partName.cString, 0)
+        return false
+      }
+    }
+    return renameat(directory.number, Self.partName.cString, directory.number, name.pointer) == 0
+  }
+
+  /// Whether one can be put there.
+  func isWritable() -> Bool {
+    guard let directory = open(isMade: true) else { return false }
+    var error: Int32 = 0
+    unlinkat(directory.number, Self.partName.cString, 0)
+    let part = Descriptor(
+      directory.number, Self.partName.cString, O_WRONLY | O_CREAT | O_EXCL, 0o660, error: &error)
+    return part != nil && unlinkat(directory.number, Self.partName.cString, 0) == 0
+  }
+
+  /// Offers every name.
+  func scan(_ courier: inout Courier) {
+    var error: Int32 = 0
+    guard let directory = open(isMade: false, error: &error) else {
+      if error != ENOENT { courier.couldNotScanLater() }
+      return
+    }
+    let buffer = FixedBuffer<UInt8>(capacity: 32_768)
+    let isComplete = DirectoryEntry.forEach(in: directory.number, buffer.room()) { entry in
+      if entry.mayBeFile { courier.offerLater(CString.span(entry.name)) }
+    }
+    if !isComplete { courier.couldNotScanLater() }
+  }
+
+  /// Moves the file that is due to `new/`.
+  func release(_ courier: inout Courier, to new: Int32) {
+    guard let directory = open(isMade: false) else { return courier.couldNotRelease(isGone: true) }
+    let name = CString(courier.dueName())
+    if Self.isTorn(name, in: directory.number), isSource(of: name, in: new) {
+      // The power failed before it was on disk. What it was taken from has not left since, and is read again.
+      let isRemoved = unlinkat(directory.number, name.pointer, 0) == 0
+      return courier.couldNotRelease(isGone: isRemoved)
+    }
+    var released = Text(capacity: 300)
+    courier.appendReleasedName(to: &released)
+    let target = released.cString()
+    if renameat(directory.number, name.pointer, new, target.pointer) == 0 {
+      courier.released()
+    } else {
+      courier.couldNotRelease(isGone: faccessat(directory.number, name.pointer, F_OK, 0) != 0)
+    }
+  }
+
+  /// Whether a power cut has left nothing but its name, or half of it, or NULs.
+  private static func isTorn(_ name: borrowing CString, in directory: Int32) -> Bool {
+    var error: Int32 = 0
+    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+    guard let file = Descriptor(directory, name.pointer, flags, error: &error) else { return false }
+    let buffer = FixedBuffer<UInt8>(capacity: 4096)
+    var offset: Int64 = 0
+    var last: UInt8 = 0
+    while true {
+      let count = Descriptor.read(file.number, buffer.room(), at: offset)
+      guard count > 0 else { return count == 0 && last != 0x0A && last != 0x7D }
+      for index in 0..<count where buffer[index] == 0 { return true }
+      last = buffer[count - 1]
+      offset += Int64(count)
+    }
+  }
+
+  /// Whether there is a file in `new/` of the name of that from which it was taken.
+  private func isSource(of name: borrowing CString, in new: Int32) -> Bool {
+    guard let range = LaterName.sourceRange(in: name.span) else { return false }
+    let source = CString(name.span.extracting(range))
+    return faccessat(new, source.pointer, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+  }
+
+  /// Removes what is replaced. Returns how many files that were.
+  func cancel(_ courier: borrowing Courier) -> Int {
+    guard let directory = open(isMade: false) else { return 0 }
+    let buffer = FixedBuffer<UInt8>(capacity: 32_768)
+    var count = 0
+    DirectoryEntry.forEach(in: directory.number, buffer.room()) { entry in
+      guard courier.isReplaced(CString.span(entry.name)),
+        unlinkat(directory.number, entry.name, 0) == 0
+      else { return }
+      count += 1
+    }
+    return count
+  }
+}

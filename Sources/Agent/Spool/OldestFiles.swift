@@ -1,0 +1,59 @@
+import TinyPush
+
+/// The oldest of the files that a survey of a directory offers, oldest first: so many that the next ones to go need no
+/// survey of their own.
+struct OldestFiles: ~Copyable {
+  static let capacity = 64
+  private static let slotBytes = 256
+
+  struct File: BitwiseCopyable {
+    var time: Int64
+    var size: Int64
+    fileprivate var slot: Int
+  }
+
+  private let names = FixedBuffer<UInt8>(capacity: capacity * slotBytes)
+  private let files = FixedBuffer<File>(capacity: capacity)
+  private var first = 0
+  private var end = 0
+
+  init() {}
+
+  mutating func clear() {
+    first = 0
+    end = 0
+  }
+
+  mutating func insert(_ name: UnsafePointer<CChar>, time: Int64, size: Int64 = 0) {
+    let bytes = CString.span(name)
+    guard bytes.count < Self.slotBytes else { return }
+    var file = File(time: time, size: size, slot: end)
+    if end == Self.capacity {
+      guard time < files[end - 1].time else { return }
+      end -= 1
+      file.slot = files[end].slot
+    }
+    names.store(bytes, at: file.slot * Self.slotBytes)
+    names[file.slot * Self.slotBytes + bytes.count] = 0
+    var place = end
+    while place > 0, files[place - 1].time > time {
+      files[place] = files[place - 1]
+      place -= 1
+    }
+    files[place] = file
+    end += 1
+  }
+
+  /// Takes the oldest away.
+  mutating func takeFirst() -> File? {
+    guard first < end else { return nil }
+    first += 1
+    return files[first - 1]
+  }
+
+  /// Its name, NUL-terminated; good until the next one is inserted.
+  func name(_ file: File) -> UnsafePointer<CChar> {
+    let slot = names.room(from: file.slot * Self.slotBytes)
+    return UnsafeRawPointer(slot.baseAddress!).assumingMemoryBound(to: CChar.self)
+  }
+}

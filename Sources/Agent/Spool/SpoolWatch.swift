@@ -1,0 +1,163 @@
+import CLinux
+import TinyPush
+
+/// What inotify tells of the spool: what comes into `new/`, and whether `new/` is another directory by now; and of the
+/// directory of the suppression list. It is a hint: it overflows, it may not be had at all, and network file systems tell
+/// nothing.
+struct SpoolWatch: ~Copyable {
+  /// How often what cannot be watched is looked through, and tried again.
+  static let pause = Duration.seconds(30)
+
+  private(set) var descriptor: Int32 = -1
+  private var root: Int32 = -1
+  private var new: Int32 = -1
+  private var leaving: Int32 = -1
+  private var state: Int32 = -1
+  /// The system's error number while the spool cannot be watched.
+  private(set) var error: Int32 = 0
+  /// When to try that again.
+  private(set) var retryAt: Instant?
+
+  deinit {
+    if descriptor >= 0 { close(descriptor) }
+  }
+
+  /// Watches the suppression list in the directory at `path`, or what stands there by now. Whoever cannot watch that finds out
+  /// when the spool is looked through.
+  mutating func watchState(_ path: UnsafePointer<CChar>) {
+    guard descriptor >= 0 else { return }
+    let mask = UInt32(IN_MOVED_TO | IN_DELETE | IN_ONLYDIR | IN_MASK_ADD)
+    state = inotify_add_watch(descriptor, path, mask)
+  }
+
+  /// Watches the spool at `path`, or what stands there by now.
+  mutating func start(_ path: UnsafePointer<CChar>, epoll: Int32) {
+    error = 0
+    if descriptor < 0 {
+      descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
+      if descriptor < 0 { error = clinux_errno() }
+      _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, descriptor, EPOLLIN.rawValue)
+    }
+    if new >= 0 { inotify_rm_watch(descriptor, new) }
+    if leaving >= 0 { inotify_rm_watch(descriptor, leaving) }
+    root = add(path, "", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR)
+    new = add(path, "/new", IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR)
+    retryAt = error == 0 ? nil : Clock.now() + Self.pause
+    // It is there once a file had to be kept; then what happens there may be told later, too, by a scan.
+    let wasWrong = error
+    leaving = add(path, "/leaving", IN_CLOSE_WRITE | IN_ONLYDIR)
+    error = wasWrong
+  }
+
+  private mutating func add(_ path: UnsafePointer<CChar>, _ part: StaticString, _ mask: Int32)
+    -> Int32
+  {
+    var text = Text(capacity: 4200)
+    text.append(cString: path)
+    text.append(part)
+    let watch = text.withCString { inotify_add_watch(descriptor, $0, UInt32(mask)) }
+    if watch < 0, error == 0 { error = clinux_errno() }
+    return watch
+  }
+
+  enum Event {
+    /// Some were lost: everything must be looked at.
+    case missed
+    /// Something bears the name `new` in the spool that did not before.
+    case replaced
+    /// A file of this name was made in `new/`.
+    case created(UnsafePointer<CChar>)
+    /// A file of this name in `new/` was closed by its writer; or a file was moved there under this name.
+    case closed(UnsafePointer<CChar>)
+    case renamed(UnsafePointer<CChar>)
+    /// A file that is about to leave was closed by its writer.
+    case leavingClosed
+    /// The suppression list is another by now.
+    case suppressed
+    case other
+  }
+
+  /// Reads what there is into `room`; how many bytes.
+  func read(into room: UnsafeMutableBufferPointer<UInt8>) -> Int {
+    CLinux.read(descriptor, room.baseAddress, room.count)
+  }
+
+  /// The event at `place` in what was read; moves `place` behind it.
+  func event(in room: UnsafeMutableBufferPointer<UInt8>, at place: inout Int) -> Event {
+    let event = UnsafeRawPointer(room.baseAddress! + place)
+    let watch = event.load(as: Int32.self)
+    let mask = event.load(fromByteOffset: 4, as: Int32.self)
+    let length = Int(event.load(fromByteOffset: 12, as: UInt32.self))
+    place += 16 + length
+    if mask & IN_Q_OVERFLOW != 0 { return .missed }
+    guard length > 0 else { return .other }
+    let name = (event + 16).assumingMemoryBound(to: CChar.self)
+    if watch == new {
+      if mask & IN_CREATE != 0 { return .created(name) }
+      return mask & IN_MOVED_TO != 0 ? .renamed(name) : .closed(name)
+    }
+    if watch == leaving { return .leavingClosed }
+    if watch == root, mask & IN_DELETE == 0, CString.span(name).equals("new") { return .replaced }
+    return watch == state ? .suppressed : .other
+  }
+}
+
+extension Agent {
+  /// Watches the spool, and looks through it, since something may have come before; says once that it cannot be watched.
+  mutating func watchSpool() {
+    let wasBroken = watch.error != 0
+    watch.start(config.spool.pointer, epoll: epoll)
+    noticeSuppression()
+    courier.missedEvents()
+    guard (watch.error != 0) != wasBroken else { return }
+    var text = Text()
+    text.append("new/ ")
+    if wasBroken {
+      text.append("can be watched again")
+    } else {
+      text.append("cannot be watched (")
+      text.append(cString: clinux_error_text(watch.error))
+      text.append("), and is looked through every 30 seconds")
+      if watch.error == ENOSPC || watch.error == EMFILE {
+        text.append(": raise fs.inotify.max_user_watches or max_user_instances")
+      }
+    }
+    say(wasBroken ? .notice : .warning, text, about: .spool)
+  }
+
+  mutating func takeSpoolEvents() {
+    while true {
+      let room = scratch.room()
+      let count = watch.read(into: room)
+      guard count > 0 else { return }
+      var place = 0
+      while place < count {
+        switch watch.event(in: room, at: &place) {
+        case .missed: courier.missedEvents()
+        case .replaced: watchSpool()
+        case .created(let name):
+          switch spool.writer(of: name) {
+          case .nobody: courier.writingEnded(CString.span(name))
+          // When it is closed, that is told.
+          case .somebody: break
+          case .unknown: courier.writingBegan(CString.span(name))
+          }
+        case .suppressed: noticeSuppression()
+        case .closed(let name):
+          filesFound += 1
+          if case .somebody = spool.writer(of: name) {
+            courier.writingEnds(CString.span(name), at: Clock.now())
+          } else {
+            courier.writingEnded(CString.span(name))
+          }
+        case .renamed(let name):
+          filesFound += 1
+          let name = CString.span(name)
+          courier.writingEnded(name, cameWhole: !spool.hasPutBack(name))
+        case .leavingClosed: courier.rescan()
+        case .other: break
+        }
+      }
+    }
+  }
+}

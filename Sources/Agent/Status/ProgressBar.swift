@@ -1,0 +1,99 @@
+import CLinux
+import TinyPush
+
+/// How far something long has come: a bar on a terminal, nothing elsewhere.
+public struct ProgressBar: ~Copyable {
+  private let isShown: Bool
+  private var isDrawn = false
+  private var total: UInt64 = 0
+  private var done: UInt64 = 0
+  private var shownAt: Instant
+  private var line = Text(capacity: 512)
+
+  public init(isWanted: Bool) {
+    isShown = isWanted && isatty(STDERR_FILENO) == 1
+    shownAt = Clock.now()
+  }
+
+  deinit {}
+
+  /// A scan found so many files that wait.
+  mutating func found(_ count: Int) {
+    total = max(total, done + UInt64(count))
+  }
+
+  mutating func settled() {
+    done += 1
+  }
+
+  /// At most ten times a second.
+  mutating func show(_ counters: Counters, inFlight: Int) {
+    if isDue() { draw(counters, inFlight: inFlight) }
+  }
+
+  mutating func finish(_ counters: Counters) {
+    guard isShown else { return }
+    draw(counters, inFlight: 0)
+    line.clear()
+    line.append("\n")
+    line.write(to: STDERR_FILENO)
+  }
+
+  /// The same for so many bytes of a file.
+  public mutating func show(bytes: UInt64, of total: UInt64) {
+    guard isDue() else { return }
+    (done, self.total) = (bytes, total)
+    draw()
+    line.append(total > 0 ? min(bytes, total) * 100 / total : 0)
+    line.append(" %")
+    line.write(to: STDERR_FILENO)
+  }
+
+  /// So much has come of something of which nobody knows how much it is.
+  public mutating func show(received count: UInt64) {
+    guard isDue() else { return }
+    isDrawn = true
+    line.clear()
+    line.append("\r\u{1B}[K")
+    line.append(count)
+    line.append(" received")
+    line.write(to: STDERR_FILENO)
+  }
+
+  /// Makes room for other lines.
+  public mutating func clear() {
+    guard isDrawn else { return }
+    isDrawn = false
+    line.clear()
+    line.append("\r\u{1B}[K")
+    line.write(to: STDERR_FILENO)
+  }
+
+  private mutating func isDue() -> Bool {
+    guard isShown else { return false }
+    let now = Clock.now()
+    guard shownAt.until(now) >= .milliseconds(100) else { return false }
+    shownAt = now
+    return true
+  }
+
+  private mutating func draw(_ counters: Counters, inFlight: Int) {
+    draw()
+    line.append(counters.settled)
+    line.append(" delivered, ")
+    line.append(inFlight)
+    line.append(" on their way")
+    line.write(to: STDERR_FILENO)
+  }
+
+  private mutating func draw() {
+    isDrawn = true
+    let columns = Int(clinux_terminal_columns(STDERR_FILENO))
+    let width = min(30, max(columns - 50, 8))
+    let filled = total > 0 ? Int(UInt64(width) * min(done, total) / total) : 0
+    line.clear()
+    line.append("\r\u{1B}[K[")
+    for index in 0..<width { line.append(index < filled ? "#" : ".") }
+    line.append("] ")
+  }
+}

@@ -1,0 +1,59 @@
+import CLinux
+import TinyPush
+
+/// A file that a person names, or `-` for standard input.
+public enum InputFile {
+  public enum Problem: Error {
+    case cannotRead(Int32)
+    case tooLarge(Int)
+
+    public var status: ExitStatus {
+      switch self {
+      case .cannotRead(EACCES): .noPermission
+      case .cannotRead: .noInput
+      case .tooLarge: .dataRefused
+      }
+    }
+
+    public func text(_ path: UnsafePointer<CChar>) -> Text {
+      var text = Text()
+      text.append(printable: CString.span(path))
+      text.append(": ")
+      switch self {
+      case .cannotRead(let error): text.append(cString: clinux_error_text(error))
+      case .tooLarge(let limit):
+        text.append("is larger than ")
+        text.append(limit)
+        text.append(" bytes")
+      }
+      return text
+    }
+  }
+
+  /// A descriptor for it.
+  public static func open(_ path: UnsafePointer<CChar>) throws(Problem) -> Int32 {
+    if path[0] == 0x2D, path[1] == 0 { return dup(STDIN_FILENO) }
+    let descriptor = clinux_open(AT_FDCWD, path, O_RDONLY, 0)
+    guard descriptor >= 0 else { throw .cannotRead(-descriptor) }
+    return descriptor
+  }
+
+  /// Appends its contents.
+  public static func read(
+    _ path: UnsafePointer<CChar>, to text: inout Text, bytesMax: Int
+  ) throws(Problem) {
+    let descriptor = try open(path)
+    defer { close(descriptor) }
+    let buffer = FixedBuffer<UInt8>(capacity: 4096)
+    var total = 0
+    while true {
+      let count = CLinux.read(descriptor, buffer.room().baseAddress, buffer.capacity)
+      if count < 0 && clinux_errno() == EINTR { continue }
+      guard count >= 0 else { throw .cannotRead(clinux_errno()) }
+      if count == 0 { return }
+      total += Int(count)
+      guard total <= bytesMax else { throw .tooLarge(bytesMax) }
+      text.append(buffer, count: Int(count))
+    }
+  }
+}

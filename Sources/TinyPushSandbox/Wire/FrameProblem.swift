@@ -1,0 +1,79 @@
+import TinyPush
+
+/// Why a provider's stream cannot be followed any further.
+public struct FrameProblem: Error, Equatable {
+  public var kind: Kind
+  /// Of the byte at fault, from the start of the stream.
+  public var offset: Int64
+  /// Of the notification at fault, as far as it could be read.
+  public var identifier: UInt32?
+
+  public enum Kind: Equatable, Sendable {
+    /// A frame begins with a byte that is no command.
+    case command(UInt8)
+    /// A frame's head announces more than is taken.
+    case frameSize(bytes: Int64, limit: Int)
+    /// An item of a kind that the protocol does not have.
+    case item(UInt8)
+    case itemTwice(UInt8)
+    /// An item of a fixed size has another one.
+    case itemSize(UInt8, bytes: Int, wanted: Int)
+    /// An item reaches beyond the end of its frame, or even its head does.
+    case itemOverrun(UInt8, bytes: Int, left: Int)
+    case itemHead(left: Int)
+  }
+
+  /// What is wrong, and where.
+  public func describe(in text: inout Text) {
+    switch kind {
+    case .command(let byte):
+      text.append("no frame begins with the byte ")
+      text.append(byte)
+    case .frameSize(let bytes, let limit):
+      text.append("a frame of ")
+      text.append(bytes)
+      text.append(" bytes, and at most ")
+      text.append(limit)
+      text.append(" are taken")
+    case .item(let item):
+      text.append("there is no item ")
+      text.append(item)
+    case .itemTwice(let item):
+      Self.name(item, in: &text)
+      text.append(" stands twice in its frame")
+    case .itemSize(let item, let bytes, let wanted):
+      Self.name(item, in: &text)
+      text.append(" has ")
+      text.append(bytes)
+      text.append(" bytes instead of ")
+      text.append(wanted)
+    case .itemOverrun(let item, let bytes, let left):
+      Self.name(item, in: &text)
+      text.append(" of ")
+      text.append(bytes)
+      text.append(" bytes, and its frame has ")
+      text.append(left)
+      text.append(" left")
+    case .itemHead(let left):
+      text.append("the frame ends within the head of an item, after ")
+      text.append(left)
+      text.append(left == 1 ? " byte" : " bytes")
+    }
+    text.append(" (byte ")
+    text.append(offset)
+    text.append(" of the stream)")
+  }
+
+  private static func name(_ item: UInt8, in text: inout Text) {
+    switch FrameItem(rawValue: item) {
+    case .deviceToken: text.append("item 1, the device token,")
+    case .payload: text.append("item 2, the payload,")
+    case .identifier: text.append("item 3, the identifier,")
+    case .expiration: text.append("item 4, the expiration date,")
+    case .priority: text.append("item 5, the priority,")
+    case nil:
+      text.append("item ")
+      text.append(item)
+    }
+  }
+}

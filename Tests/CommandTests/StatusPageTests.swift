@@ -95,7 +95,8 @@ import Testing
     #expect(try agent.terminate() == 0)
     let page = try object(box)
     #expect(page["refused"] as? Int == 3)
-    #expect(page["refused_by_reason"] as? [String: Int]
+    #expect(
+      page["refused_by_reason"] as? [String: Int]
         == ["invalid_payload_size": 1, "invalid_token": 1, "other": 1])
   }
 

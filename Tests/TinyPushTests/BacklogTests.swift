@@ -213,5 +213,5 @@ func `offers between, beyond and below what is kept never bring disorder or loss
   ("alarm.json", false), ("", false),
 ])
 func `a name that send gives is known`(name: String, isOne: Bool) {
-  #expect(Courier.isSendName(name.bytes.span) == isOne)
+  #expect(SpoolName.isFromSend(name.bytes.span) == isOne)
 }

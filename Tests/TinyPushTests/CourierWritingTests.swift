@@ -145,11 +145,14 @@ func `what the socket does not take is written when it does`(write: Int) {
   world.put("a", 1)
   world.run(.seconds(60))
   #expect(world.waiting == [])
-  guard case .wait(let until) = world.courier.next(Time(now: world.now, wallSeconds: 1)) else {
+  guard
+    case .wait(let until) = world.courier.next(
+      Time(now: world.now, wallSeconds: 1), &world.link)
+  else {
     Issue.record("it does not wait")
     return
   }
-  #expect(until == world.courier.rescanAt)
+  #expect(until == world.courier.order.rescanAt)
   let scans = world.scans
   world.run(.seconds(3 * 900))
   #expect(world.scans == scans + 3)

@@ -48,8 +48,10 @@ func `an error response is six bytes, both ways`(hex: String, status: Status, id
     let response = ErrorResponse(status: Status(rawValue: value), identifier: 9)
     #expect(read([UInt8](response.bytes.span)).responses == [response])
     #expect(response.status.isDocumented == ([0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 255].contains(value)))
-    #expect((String(response.status.text.span) == "undocumented") == !response.status.isDocumented)
-    #expect(response.status.advice.utf8CodeUnitCount > 0)
+    let rejection = response.status.rejection
+    #expect(rejection.code == UInt16(value))
+    #expect((String(rejection.text.span) == "undocumented") == !response.status.isDocumented)
+    #expect(rejection.advice.utf8CodeUnitCount > 0)
   }
 }
 

@@ -5,11 +5,9 @@ import Testing
 @testable import TinyPushAgent
 
 @Test func `places in a file are counted in 64 bits on every board`() {
-  let reading = Reading(
-    claim: 0, isFresh: true, isAtStart: true, inputOffset: 0, reader: NotificationReader(),
-    recipient: 0)
-  #expect(type(of: reading.lines) == Int64.self)
-  #expect(type(of: reading.lineCharacters) == Int64.self)
+  let reading = Reading(first: ClaimNumber(0))
+  #expect(type(of: reading.lines.lines) == Int64.self)
+  #expect(type(of: reading.lines.characters) == Int64.self)
   #expect(type(of: reading.inputOffset) == Int64.self)
 }
 

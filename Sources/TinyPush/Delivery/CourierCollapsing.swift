@@ -28,10 +28,13 @@ extension Courier {
         state.stage = state.hasLooked ? .cancelling : .own
       case .own:
         if replacing.survey.isReading { return .wants(.survey) }
-        if replacing.survey.target == .own { now.surveyedTo = replacing.survey.isCut ? replacing.survey.offset : .max }
+        if replacing.survey.target == .own {
+          now.surveyedTo = replacing.survey.isCut ? replacing.survey.offset : .max
+        }
         state.stage = .waiting
         // Is anything behind it?
-        guard replacing.survey.target == nil, now.surveyedTo < .max, !isLast(notification, now) else {
+        guard replacing.survey.target == nil, now.surveyedTo < .max, !isLast(notification, now)
+        else {
           continue
         }
         state.stage = .own
@@ -73,7 +76,8 @@ extension Courier {
       !claims.contains(inode: entry.file.inode), stuck.held.want(of: entry.file) != .removal
     else { return false }
     // Before a restart it may have been sent.
-    return progress.known(of: entry.file).map { $0.offset <= entry.offset && $0.recipient == 0 } ?? true
+    return progress.known(of: entry.file).map { $0.offset <= entry.offset && $0.recipient == 0 }
+      ?? true
   }
 
   /// Whether nothing but white space follows it in its file.
@@ -98,7 +102,8 @@ extension Courier {
 
   /// More of it is there; with `isWhole` it was all.
   public mutating func surveyed(_ identity: FileIdentity, bytes: Int, isWhole: Bool) {
-    replacing.survey.filled(identity, bytes: bytes, isWhole: isWhole, settings.rules, &reader.findings)
+    replacing.survey.filled(
+      identity, bytes: bytes, isWhole: isWhole, settings.rules, &reader.findings)
   }
 
   /// It is gone, or cannot be read.

@@ -94,7 +94,8 @@ struct Recorder: ~Copyable {
   }
 
   /// A long stretch of a file, from `offset` on, holds no notification.
-  mutating func refuseGarbage(of claim: ClaimNumber, from offset: Int64, _ claims: borrowing Claims) {
+  mutating func refuseGarbage(of claim: ClaimNumber, from offset: Int64, _ claims: borrowing Claims)
+  {
     var reason = Text(capacity: 256)
     reason.append(
       "no notification was found in 1 MB of the file, so the rest of it was not read: the file is here itself, as NAME.original"

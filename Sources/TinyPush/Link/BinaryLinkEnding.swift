@@ -20,7 +20,8 @@ extension BinaryLink {
     if hadBarrier, ending == .died || ending == .silent, isOpenEmpty { barrier.isSound = false }
     let isUnanswered = hadBarrier && ending == .died && !barrier.isSound
     var uncertain = leaveBehind(ending)
-    let counts = suspicion.isTrial
+    let counts =
+      suspicion.isTrial
       ? ending != .answered : ending == .died && (suspicion.isNarrow || !isUnanswered)
     if counts { suspect(uncertain) }
     if ending == .silent {

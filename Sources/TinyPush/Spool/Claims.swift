@@ -8,7 +8,7 @@ struct Claims: ~Copyable {
   /// Bytes before each name: the slot.
   private static let headBytes = 2
   /// Bytes of names that a claim is given on average, when all are taken.
-  private static let nameBytesMean = 48
+  private static let nameBytesMean = 50
   private static let nameBytesMax = 256
 
   private let capacity: Int

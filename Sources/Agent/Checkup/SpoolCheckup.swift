@@ -4,9 +4,9 @@ import TinyPush
 extension Checkup {
   /// The spool: its directories, who may do what there, and what room there is.
   @inline(never)
-  mutating func checkSpool() {
+  mutating func checkSpool(_ config: borrowing Config) {
     report.begin("spool")
-    let path = config.pointee.spool.pointer
+    let path = config.spool.pointer
     var error: Int32 = 0
     var information = stat()
     let root = Descriptor(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, error: &error)

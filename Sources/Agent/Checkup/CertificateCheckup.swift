@@ -9,7 +9,7 @@ extension Checkup {
 
   /// Our certificate and its key, and the authorities that the gateway's is held against.
   @inline(never)
-  mutating func checkCertificate() {
+  mutating func checkCertificate(_ config: borrowing Config) {
     report.begin("certificate")
     let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     let certificate = UnsafeMutablePointer<cmbed_certificate>.allocate(capacity: 1)
@@ -17,8 +17,8 @@ extension Checkup {
       reason.deallocate()
       certificate.deallocate()
     }
-    let path = config.pointee.certificate.pointer
-    if config.pointee.certificate.isEmpty {
+    let path = config.certificate.pointer
+    if config.certificate.isEmpty {
       report.advice.append(
         "set certificate, and key if it is in a file of its own, to your push certificate as PEM")
       report.say("file", .wrong(.config), "none is set")
@@ -33,15 +33,15 @@ extension Checkup {
           report.say("file")
         }
         sayTopic(certificate)
-        sayEnvironment(certificate)
+        sayEnvironment(config, certificate)
         sayDates(certificate)
         sayChain(certificate)
-        sayKey(certificate, reason)
+        sayKey(config, certificate, reason)
       } else {
         refuse("file", result, reason)
       }
     }
-    sayAuthorities(reason)
+    sayAuthorities(config, reason)
   }
 
   /// A file that cannot be used: without it there is no connection.
@@ -87,25 +87,27 @@ extension Checkup {
 
   /// Held against where we connect to: a token of the one environment is an invalid token in the other.
   @inline(never)
-  private mutating func sayEnvironment(_ certificate: UnsafePointer<cmbed_certificate>) {
+  private mutating func sayEnvironment(
+    _ config: borrowing Config, _ certificate: UnsafePointer<cmbed_certificate>
+  ) {
     let isProduction = certificate.pointee.production != 0
     let isSandbox = certificate.pointee.sandbox != 0
     guard isProduction || isSandbox else {
       report.message.append("it does not say for which it is, as Apple's do")
-      if config.pointee.environment == .local { return report.say("environment") }
+      if config.environment == .local { return report.say("environment") }
       report.advice.append("is it the push certificate of an app?")
       return report.say("environment", .warning)
     }
     report.message.append(
       isProduction && isSandbox ? "production and sandbox" : isProduction ? "production" : "sandbox"
     )
-    guard config.pointee.environment != .local else { return report.say("environment") }
+    guard config.environment != .local else { return report.say("environment") }
     var address = Text(capacity: 300)
-    config.pointee.gatewayAddress(in: &address)
+    config.gatewayAddress(in: &address)
     let isForSandbox = address.bytes.startsHost("gateway.sandbox.push.apple.com")
     let isForProduction = address.bytes.startsHost("gateway.push.apple.com")
     let wanted: Config.Environment =
-      isForSandbox ? .sandbox : isForProduction ? .production : config.pointee.environment
+      isForSandbox ? .sandbox : isForProduction ? .production : config.environment
     guard wanted == .sandbox ? isSandbox : isProduction else {
       isCertificateWrong = true
       report.message.append(" alone, but ")
@@ -210,12 +212,13 @@ extension Checkup {
 
   @inline(never)
   private mutating func sayKey(
-    _ certificate: UnsafeMutablePointer<cmbed_certificate>, _ reason: UnsafeMutablePointer<CChar>
+    _ config: borrowing Config, _ certificate: UnsafeMutablePointer<cmbed_certificate>,
+    _ reason: UnsafeMutablePointer<CChar>
   ) {
     let path =
-      config.pointee.key.isEmpty ? config.pointee.certificate.pointer : config.pointee.key.pointer
-    let result = config.pointee.withKeyPassword {
-      cmbed_certificate_read(certificate, config.pointee.certificate.pointer, path, $0, reason)
+      config.key.isEmpty ? config.certificate.pointer : config.key.pointer
+    let result = config.withKeyPassword {
+      cmbed_certificate_read(certificate, config.certificate.pointer, path, $0, reason)
     }
     guard result == CMBED_OK else { return refuse("key", result, reason) }
     report.message.append(printable: path)
@@ -235,8 +238,10 @@ extension Checkup {
   }
 
   @inline(never)
-  private mutating func sayAuthorities(_ reason: UnsafeMutablePointer<CChar>) {
-    let path = config.pointee.ca.pointer
+  private mutating func sayAuthorities(
+    _ config: borrowing Config, _ reason: UnsafeMutablePointer<CChar>
+  ) {
+    let path = config.ca.pointer
     let count = cmbed_authorities_count(path, reason)
     guard count >= 0 else { return refuse("authorities", count, reason) }
     report.message.append(printable: path)

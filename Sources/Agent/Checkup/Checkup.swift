@@ -4,7 +4,6 @@ import TinyPush
 /// Looks at everything that the agent needs, step by step: what was found, or what is wrong and what to do. What depends on
 /// something that is wrong is not looked at.
 public struct Checkup: ~Copyable {
-  let config: UnsafePointer<Config>
   var report: CheckupReport
   /// Whether what comes later can build on it.
   var isClockSet = true
@@ -18,9 +17,8 @@ public struct Checkup: ~Copyable {
   /// Whose rights it is about.
   let user: ActingUser
 
-  private init(_ config: UnsafePointer<Config>, isJSON: Bool) {
-    self.config = config
-    user = ActingUser(ownerOf: config.pointee.spool.pointer)
+  private init(_ config: borrowing Config, isJSON: Bool) {
+    user = ActingUser(ownerOf: config.spool.pointer)
     report = CheckupReport(isJSON: isJSON)
   }
 
@@ -32,18 +30,16 @@ public struct Checkup: ~Copyable {
   public static func run(
     _ config: borrowing Config, file: UnsafePointer<CChar>, isJSON: Bool
   ) -> ExitStatus {
-    withUnsafePointer(to: config) { pointer in
-      var checkup = Checkup(pointer, isJSON: isJSON)
-      checkup.checkConfig(file)
-      checkup.checkClock()
-      checkup.checkCertificate()
-      checkup.checkSpool()
-      checkup.checkDirectories()
-      checkup.checkGateway()
-      checkup.checkFeedback()
-      checkup.report.end()
-      return checkup.report.worst
-    }
+    var checkup = Checkup(config, isJSON: isJSON)
+    checkup.checkConfig(config, file)
+    checkup.checkClock()
+    checkup.checkCertificate(config)
+    checkup.checkSpool(config)
+    checkup.checkDirectories(config)
+    checkup.checkGateway(config)
+    checkup.checkFeedback(config)
+    checkup.report.end()
+    return checkup.report.worst
   }
 
   /// Says, as JSON, that the configuration itself cannot be used.

@@ -4,15 +4,15 @@ import TinyPush
 extension Checkup {
   /// The configuration, as it was read.
   @inline(never)
-  mutating func checkConfig(_ path: UnsafePointer<CChar>) {
+  mutating func checkConfig(_ config: borrowing Config, _ path: UnsafePointer<CChar>) {
     report.begin("config")
-    sayFile(path)
-    saySettings()
-    sayCredentials()
+    sayFile(config, path)
+    saySettings(config)
+    sayCredentials(config)
   }
 
   @inline(never)
-  private mutating func sayFile(_ path: UnsafePointer<CChar>) {
+  private mutating func sayFile(_ config: borrowing Config, _ path: UnsafePointer<CChar>) {
     var file = stat()
     report.message.append(printable: path)
     guard stat(path, &file) == 0 else {
@@ -28,7 +28,7 @@ extension Checkup {
       report.advice.append(printable: path)
       return report.say("file", .warning)
     }
-    if config.pointee.hasKeyPassword, mode & 0o004 != 0 {
+    if config.hasKeyPassword, mode & 0o004 != 0 {
       report.message.append(", in which anybody may read the key's password")
       report.advice.append("chmod o-r ")
       report.advice.append(printable: path)
@@ -38,18 +38,18 @@ extension Checkup {
   }
 
   @inline(never)
-  private mutating func saySettings() {
-    switch config.pointee.environment {
+  private mutating func saySettings(_ config: borrowing Config) {
+    switch config.environment {
     case .production: report.message.append("production")
     case .sandbox: report.message.append("sandbox")
     case .local: report.message.append("local")
     }
     var address = Text(capacity: 300)
-    config.pointee.gatewayAddress(in: &address)
+    config.gatewayAddress(in: &address)
     report.message.append(", gateway ")
     report.message.append(printable: address)
     address.clear()
-    config.pointee.feedbackAddress(in: &address)
+    config.feedbackAddress(in: &address)
     report.message.append(", feedback ")
     report.message.append(printable: address)
     report.say("environment")
@@ -57,13 +57,13 @@ extension Checkup {
 
   /// Which of the files are the service manager's credentials.
   @inline(never)
-  private mutating func sayCredentials() {
+  private mutating func sayCredentials(_ config: borrowing Config) {
     guard let directory = getenv(("CREDENTIALS_DIRECTORY" as StaticString).cString) else { return }
     let from = CString.span(directory)
     var count = 0
-    note("certificate", config.pointee.certificate.pointer, &count)
-    note("key", config.pointee.key.pointer, &count)
-    note("ca", config.pointee.ca.pointer, &count)
+    note("certificate", config.certificate.pointer, &count)
+    note("key", config.key.pointer, &count)
+    note("ca", config.ca.pointer, &count)
     report.message.append(count == 0 ? "nothing is taken from " : " from ")
     report.message.append(printable: from)
     if count == 0 {

@@ -4,22 +4,22 @@ import TinyPush
 extension Checkup {
   /// What else the agent reads and writes: its state, its page, and the recipients files.
   @inline(never)
-  mutating func checkDirectories() {
+  mutating func checkDirectories(_ config: borrowing Config) {
     report.begin("state")
-    sayState()
-    sayPage()
+    sayState(config)
+    sayPage(config)
     report.begin("recipients")
-    sayRecipients()
+    sayRecipients(config)
   }
 
   // MARK: - The suppression list
 
   @inline(never)
-  private mutating func sayState() {
-    let path = config.pointee.state.pointer
+  private mutating func sayState(_ config: borrowing Config) {
+    let path = config.state.pointer
     var error: Int32 = 0
     guard let directory = Descriptor(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, error: &error) else {
-      guard error == ENOENT, canMake(path) else { return sayStateError(error) }
+      guard error == ENOENT, canMake(path) else { return sayStateError(config, error) }
       report.message.append(printable: path)
       return report.say("directory", .well, " is not there yet: the agent makes it")
     }
@@ -34,7 +34,7 @@ extension Checkup {
       if failure == nil { unlinkat(directory.number, name.pointer, 0) }
     }
     extendLifetime(name)
-    if let failure { return sayStateError(failure) }
+    if let failure { return sayStateError(config, failure) }
     report.message.append(printable: path)
     report.say("directory")
     var file = stat()
@@ -45,8 +45,8 @@ extension Checkup {
   }
 
   @inline(never)
-  private mutating func sayStateError(_ error: Int32) {
-    let path = config.pointee.state.pointer
+  private mutating func sayStateError(_ config: borrowing Config, _ error: Int32) {
+    let path = config.state.pointer
     report.message.append(printable: path)
     report.message.append(": ")
     report.message.append(user: user.id)
@@ -120,9 +120,9 @@ extension Checkup {
   // MARK: - The page
 
   @inline(never)
-  private mutating func sayPage() {
-    let path = config.pointee.status.pointer
-    guard !config.pointee.status.isEmpty else {
+  private mutating func sayPage(_ config: borrowing Config) {
+    let path = config.status.pointer
+    guard !config.status.isEmpty else {
       report.advice.append("set status = /run/tinypush/status")
       return report.say("page", .warning, "none is set: tinypush status has nothing to read")
     }
@@ -211,8 +211,8 @@ extension Checkup {
   // MARK: - Recipients files
 
   @inline(never)
-  private mutating func sayRecipients() {
-    let path = config.pointee.recipients.pointer
+  private mutating func sayRecipients(_ config: borrowing Config) {
+    let path = config.recipients.pointer
     var files = 0
     var error: Int32 = 0
     var closed = 0

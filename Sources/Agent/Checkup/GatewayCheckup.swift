@@ -14,14 +14,14 @@ extension Checkup {
 
   /// The way to the gateway, from its name to its answer.
   @inline(never)
-  mutating func checkGateway() {
+  mutating func checkGateway(_ config: borrowing Config) {
     var address = Text(capacity: 300)
-    config.pointee.gatewayAddress(in: &address)
+    config.gatewayAddress(in: &address)
     report.begin("gateway")
     var connection = TLSConnection(
-      address: address.bytes, port: Config.gatewayPort, timeout: config.pointee.connectTimeout)
+      address: address.bytes, port: Config.gatewayPort, timeout: config.connectTimeout)
     let addresses = resolve(connection, isGateway: true)
-    guard let first = sayAddresses(addresses, isGateway: true) else {
+    guard let first = sayAddresses(config, addresses, isGateway: true) else {
       return skip("there is no connection")
     }
     guard hasCertificate else {
@@ -38,7 +38,7 @@ extension Checkup {
     report.wait(for: "shaking hands with ", address.bytes)
     let since = Clock.now()
     let isUp = connection.connect(
-      epoll: epoll, config: config.pointee, over: addresses.takeSocket(first))
+      epoll: epoll, config: config, over: addresses.takeSocket(first))
     connection.peer = nil
     guard isUp else {
       sayFailure(connection, "handshake")
@@ -56,20 +56,20 @@ extension Checkup {
     report.message.append(" ms")
     report.say("handshake")
     sayPeer(chain)
-    sayAnswer(&connection, epoll)
+    sayAnswer(config, &connection, epoll)
     connection.hangUp(epoll: epoll, sayGoodbye: true)
   }
 
   /// The feedback service is dialled, and no more: it forgets what it has told, and a connection is told at once.
   @inline(never)
-  mutating func checkFeedback() {
+  mutating func checkFeedback(_ config: borrowing Config) {
     var address = Text(capacity: 300)
-    config.pointee.feedbackAddress(in: &address)
+    config.feedbackAddress(in: &address)
     report.begin("feedback")
     let connection = TLSConnection(
-      address: address.bytes, port: Config.feedbackPort, timeout: config.pointee.connectTimeout)
+      address: address.bytes, port: Config.feedbackPort, timeout: config.connectTimeout)
     let addresses = resolve(connection, isGateway: false)
-    _ = sayAddresses(addresses, isGateway: false)
+    _ = sayAddresses(config, addresses, isGateway: false)
   }
 
   @inline(never)
@@ -107,11 +107,11 @@ extension Checkup {
   /// Which of them can be reached. Returns the first that can.
   @inline(never)
   private mutating func sayAddresses(
-    _ addresses: HostAddresses, isGateway: Bool
+    _ config: borrowing Config, _ addresses: HostAddresses, isGateway: Bool
   ) -> Int? {
     guard addresses.failure == 0 else { return nil }
     report.wait(for: "connecting", Span())
-    addresses.connect(within: config.pointee.connectTimeout)
+    addresses.connect(within: config.connectTimeout)
     let first = addresses.firstConnected
     for index in 0..<addresses.count {
       let address = addresses.list[index]
@@ -197,7 +197,9 @@ extension Checkup {
 
   /// Has the gateway refuse a frame, which shows that it is one, and delivers nothing.
   @inline(never)
-  private mutating func sayAnswer(_ connection: inout TLSConnection, _ epoll: Int32) {
+  private mutating func sayAnswer(
+    _ config: borrowing Config, _ connection: inout TLSConnection, _ epoll: Int32
+  ) {
     let room = FixedBuffer<UInt8>(capacity: 256)
     var reader = ErrorResponseReader()
     let early = hear(&connection, epoll, room, &reader, Self.refusalMs)
@@ -208,23 +210,23 @@ extension Checkup {
       report.advice.append("a push gateway does: are the host and the port right?")
       report.say("client", .warning, "it did not ask for our certificate")
     }
-    if case .answered = early { return sayHeard(early, 0, asked: 0) }
-    if config.pointee.courier.confirm == .settle {
+    if case .answered = early { return sayHeard(config, early, 0, asked: 0) }
+    if config.courier.confirm == .settle {
       return report.say("answer", .skipped, "not asked for: confirm = settle")
     }
-    if config.pointee.courier.format == .simple {
+    if config.courier.format == .simple {
       return report.say("answer", .skipped, "not asked for: with format = 0 there is none")
     }
     report.wait(for: "waiting for an answer", Span())
     let end = Frame.writeRefusable(
-      config.pointee.courier.format, identifier: Self.identifier, to: room)
+      config.courier.format, identifier: Self.identifier, to: room)
     let since = Clock.now()
     let written = connection.write(room.looseSpan(0..<end))
     guard written >= 0 else { return sayFailure(connection, "answer") }
     let heard = hear(
       &connection, epoll, room, &reader,
-      Self.answerSeconds(config.pointee.connectTimeout) * 1000)
-    sayHeard(heard, since.until(Clock.now()).milliseconds, asked: Self.identifier)
+      Self.answerSeconds(config.connectTimeout) * 1000)
+    sayHeard(config, heard, since.until(Clock.now()).milliseconds, asked: Self.identifier)
   }
 
   private static var identifier: UInt32 { 1 }
@@ -266,13 +268,15 @@ extension Checkup {
   }
 
   @inline(never)
-  private mutating func sayHeard(_ heard: Heard, _ milliseconds: UInt64, asked identifier: UInt32) {
+  private mutating func sayHeard(
+    _ config: borrowing Config, _ heard: Heard, _ milliseconds: UInt64, asked identifier: UInt32
+  ) {
     let unproved: StaticString =
       "it cannot prove what has arrived: if it stays so, set confirm = settle"
     switch heard {
     case .nothing:
       report.message.append("none to a frame that it must refuse, within ")
-      report.message.append(Self.answerSeconds(config.pointee.connectTimeout))
+      report.message.append(Self.answerSeconds(config.connectTimeout))
       report.message.append(" s")
       report.advice.append(unproved)
       report.say("answer", .warning)

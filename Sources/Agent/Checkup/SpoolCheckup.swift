@@ -4,9 +4,9 @@ import TinyPush
 extension Checkup {
   /// The spool: its directories, who may do what there, and what room there is.
   @inline(never)
-  mutating func checkSpool() {
+  mutating func checkSpool(_ config: borrowing Config) {
     report.begin("spool")
-    let path = config.pointee.spool.pointer
+    let path = config.spool.pointer
     var error: Int32 = 0
     var information = stat()
     let root = Descriptor(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, error: &error)
@@ -265,7 +265,7 @@ extension Checkup {
     }
     extendLifetime(file)
     // Not made here: it must be the agent's.
-    if faccessat(root, SpoolDirectory.lockName.cString, W_OK, AT_EACCESS) != 0,
+    if faccessat(root, SpoolLock.name.cString, W_OK, AT_EACCESS) != 0,
       clinux_errno() != ENOENT
     {
       return (clinux_errno(), "write to .agent")
@@ -301,7 +301,7 @@ extension Checkup {
 
   @inline(never)
   private mutating func sayAgent(_ root: Int32) {
-    switch SpoolDirectory.isServed(root) {
+    switch SpoolLock.isServed(root) {
     case true?:
       isServed = true
       report.message.append("one is at work here")

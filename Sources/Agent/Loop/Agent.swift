@@ -12,51 +12,27 @@ public struct Agent: ~Copyable {
   let recipients: RecipientsDirectory
   var suppression = SuppressionFiles()
   var connection: TLSConnection
-  var log = Log()
-  var page: MappedStatusPage
-  var progress: ProgressBar
-  let epoll: Int32
-  let signals: Int32
-  /// Wakes it when the wall clock is set, so that what waits for its time is looked at anew.
-  let clock: Int32
+  var connectionState = ConnectionState()
+  var output: AgentOutput
+  var events: EventPoll
   var watch = SpoolWatch()
   /// Files in `new/`, as the last scan found them and by what happened since.
   var filesFound = 0
   /// Files that came into the spool before, in UNIX nanoseconds, came by another clock.
   var clockSetAt = Clock.plausibleSinceNs
   let gateway: CString
-  var events: InlineArray<8, epoll_event>
   let scratch = FixedBuffer<UInt8>(capacity: 4096)
-  var stopBy: Instant?
+  var ending = AgentEnding()
   var watchdog = Watchdog(at: Clock.now())
-  var isReloadWanted = false
-  /// With what another agent goes on when this one has stopped.
-  var next: Config?
   var isMemoryReturned = true
   /// How long the machine has been suspended since it started.
   var asleep = Clock.asleep()
-  var outage = Outage()
-  /// What was last said of the connection that is there; empty: nothing.
-  var whyDown = Text(capacity: 256)
-  /// Why the page is not kept; 0: it is.
-  var pageProblem: Int32 = 0
-  var isConfigBroken = false
-  /// More has come than was read at once.
-  var isUnread = false
-  /// Bytes of the gateway's have come on this connection.
-  var isHeard = false
-  /// The last connection was ended by the gateway, which had neither said nor taken anything.
-  var wasCutOff = false
-  /// When the connection, which follows on such a one, has lasted long enough to be written to.
-  var provenAt: Instant?
 
   static let stepsBetweenPolls: UInt32 = 128
   /// After so many connections in a row that could not be made, or that settled nothing, `--once` leaves what is left for
   /// later.
   static let dialFailuresMax = 3
   static let failuresMax = 10
-  /// How long a stop may take besides `settle`.
-  static let stopPatience = Duration.seconds(5)
 
   /// - Parameter message: on failure, what is wrong, where, and what to do.
   @inline(never)
@@ -65,7 +41,6 @@ public struct Agent: ~Copyable {
     config.gatewayAddress(in: &address)
     try Self.checkFiles(config, message: &message)
     spool = try SpoolDirectory(config.spool.pointer, message: &message)
-    page = MappedStatusPage()
     var seed: UInt64 = 0
     _ = getrandom(&seed, 8, 0)
     courier = Courier(config.courier)
@@ -74,23 +49,14 @@ public struct Agent: ~Copyable {
     recipients = RecipientsDirectory(config.recipients.pointer)
     connection = TLSConnection(
       address: address.bytes, port: Config.gatewayPort, timeout: config.connectTimeout)
-    progress = ProgressBar(isWanted: config.courier.isOnce)
+    output = AgentOutput(isOnce: config.courier.isOnce)
+    events = EventPoll()
     gateway = address.cString()
-    epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
-    signals = clinux_signal_descriptor()
-    clock = clinux_clock_descriptor()
-    events = .init(repeating: epoll_event())
     self.config = config
-    _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, signals, EPOLLIN.rawValue)
-    _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, clock, EPOLLIN.rawValue)
     if self.config.courier.isOnce { noticeSuppression() } else { watchSpool() }
   }
 
-  deinit {
-    close(epoll)
-    close(signals)
-    close(clock)
-  }
+  deinit {}
 
   /// That certificate, key and CA can be read and fit together is found out before anything else.
   static func checkFiles(_ config: borrowing Config, message: inout Text) throws(ExitStatus) {
@@ -126,22 +92,22 @@ public struct Agent: ~Copyable {
     sayStarted()
     var steps: UInt32 = 0
     while true {
-      if isReloadWanted { reload(readConfig) }
+      if ending.isReloadWanted { reload(readConfig) }
       // However much there is to do, signals and answers are heard.
       steps &+= 1
       if steps % Self.stepsBetweenPolls == 0 {
         poll(.zero)
-        page.update(courier, link, filesFound: filesFound)
+        output.page.update(courier, link, filesFound: filesFound)
       }
       let step = courier.next(Clock.time(), &link)
       takeReports()
       switch step {
       case .scan:
         noticeSuppression()
-        keepPage()
+        output.keepPage(at: config.status)
         spool.sweep(&courier)
         filesFound = spool.scan(&courier)
-        progress.found(filesFound)
+        output.progress.found(filesFound)
       case .open: spool.open(&courier)
       case .read: spool.read(&courier)
       case .readRecipients: recipients.read(&courier)
@@ -161,21 +127,21 @@ public struct Agent: ~Copyable {
       case .remove:
         courier.removed(spool.remove(&courier, config.failedLimits))
         filesFound -= 1
-        progress.settled()
+        output.progress.settled()
       case .dial: dial()
       case .keepProgress: courier.keptProgress(spool.keep(courier.progressToKeep))
       case .write: write()
       case .listen:
         listen()
-        if isUnread, let status = shouldGiveUp() { return finish(status) }
+        if connectionState.isUnread, let status = shouldGiveUp() { return finish(status) }
       case .sample: sample()
       case .disconnect:
-        connection.hangUp(epoll: epoll, sayGoodbye: true)
-        if whyDown.count > 0 { tell(.down, whyDown.bytes) } else { tell(.down, gateway.span) }
+        connection.hangUp(epoll: events.epoll, sayGoodbye: true)
+        output.tellDown(gateway.span)
       case .wait(let until):
-        log.catchUp()
-        page.update(courier, link, filesFound: filesFound)
-        progress.show(courier.counters, inFlight: courier.inFlight(link))
+        output.log.catchUp()
+        output.page.update(courier, link, filesFound: filesFound)
+        output.progress.show(courier.counters, inFlight: courier.inFlight(link))
         if let status = shouldGiveUp() { return finish(status) }
         returnMemory()
         poll(.until(until))
@@ -186,157 +152,25 @@ public struct Agent: ~Copyable {
 
   /// `--once` does not wait for a gateway for ever, nor a stop for an answer.
   private mutating func shouldGiveUp() -> ExitStatus? {
-    if let stopBy, Clock.now() >= stopBy { return .ok }
+    if ending.isOver(at: Clock.now()) { return .ok }
     guard config.courier.isOnce else { return nil }
-    if isConfigBroken { return .config }
+    if connectionState.isConfigBroken { return .config }
     if courier.isScanBroken { return .inputOutput }
-    let isHopeless = outage.tries >= Self.dialFailuresMax || link.failures >= Self.failuresMax
+    let isHopeless =
+      output.outage.tries >= Self.dialFailuresMax || link.failures >= Self.failuresMax
     return isHopeless ? .tryLater : nil
   }
 
   private mutating func finish(_ status: ExitStatus) -> ExitStatus {
-    log.flush()
-    connection.hangUp(epoll: epoll, sayGoodbye: true)
-    page.update(courier, link, filesFound: filesFound)
-    page.change(.down, words: ("stopped" as StaticString).span)
-    progress.finish(courier.counters)
-    if config.courier.isOnce || stopBy != nil && next == nil { saySum(status) }
+    output.log.flush()
+    connection.hangUp(epoll: events.epoll, sayGoodbye: true)
+    output.page.update(courier, link, filesFound: filesFound)
+    output.page.change(.down, words: ("stopped" as StaticString).span)
+    output.progress.finish(courier.counters)
+    if config.courier.isOnce || ending.isForGood { saySum(status) }
     guard status == .ok, config.courier.isOnce else { return status }
     if courier.isHolding { return .inputOutput }
     return courier.counters.hasFailures ? .dataRefused : .ok
-  }
-
-  private enum Wait {
-    case zero
-    case until(Instant?)
-  }
-
-  /// Takes in what has happened, waiting for it if there is nothing.
-  private mutating func poll(_ wait: Wait) {
-    // Nothing of a connection that is closed can be read any more.
-    if connection.phase != .up { isUnread = false }
-    var timeout: Int32 = 0
-    var restsSince: Instant?
-    if case .until(let instant) = wait {
-      var earliest = instant
-      if let deadline = connection.deadline, earliest.map({ deadline < $0 }) ?? true {
-        earliest = deadline
-      }
-      if let provenAt, earliest.map({ provenAt < $0 }) ?? true { earliest = provenAt }
-      if let stopBy, earliest.map({ stopBy < $0 }) ?? true { earliest = stopBy }
-      if let retryAt = watch.retryAt, earliest.map({ retryAt < $0 }) ?? true { earliest = retryAt }
-      let now = Clock.now()
-      restsSince = now
-      if let until = watchdog.restUntil(at: now), earliest.map({ until < $0 }) ?? true {
-        earliest = until
-      }
-      timeout = isUnread ? 0 : earliest.map { Int32(clamping: now.until($0).milliseconds) } ?? -1
-    }
-    var span = events.mutableSpan
-    let count = span.withUnsafeMutableBufferPointer {
-      epoll_wait(epoll, $0.baseAddress!, Int32($0.count), timeout)
-    }
-    if timeout != 0 { noticeSleep() }
-    if watchdog.isOn { feedWatchdog(restsSince) }
-    if let retryAt = watch.retryAt, retryAt <= Clock.now() { watchSpool() }
-    var isConnectionReady = false
-    var isWritable = false
-    for index in 0..<Int(max(count, 0)) {
-      var event = events[index]
-      let descriptor = clinux_epoll_descriptor(&event)
-      if descriptor == signals {
-        takeSignals()
-      } else if descriptor == clock {
-        if clinux_clock_was_set(clock) != 0 {
-          page.clockWasSet()
-          clockSetAt = max(Clock.plausibleSinceNs, Clock.wallNs())
-          if connection.isClockWrong { link.dialAtOnce() }
-        }
-      } else if descriptor == watch.descriptor {
-        takeSpoolEvents()
-      } else if descriptor == connection.descriptor {
-        isConnectionReady = true
-        isWritable = event.events & EPOLLOUT.rawValue != 0
-      }
-    }
-    if connection.phase == .up {
-      if isConnectionReady || isUnread { receive() }
-      endProbation()
-      if isWritable, connection.phase == .up {
-        connection.watch(epoll: epoll, writable: false)
-        link.writable()
-      }
-    } else if connection.phase != .none {
-      let isLate = connection.deadline.map { Clock.now() >= $0 } ?? false
-      if isConnectionReady || isLate { proceed() }
-    }
-  }
-
-  /// Whether the machine was suspended while the agent waited.
-  private mutating func noticeSleep() {
-    let now = Clock.asleep()
-    if now > asleep + .seconds(1) { link.suspended(until: Clock.now()) }
-    asleep = now
-  }
-
-  private mutating func listen() {
-    let now = Clock.now()
-    poll(.zero)
-    noticeSleep()
-    if !isUnread { link.heard(until: now) }
-  }
-
-  private mutating func takeSignals() {
-    var information = signalfd_siginfo()
-    let size = MemoryLayout<signalfd_siginfo>.size
-    while CLinux.read(signals, &information, size) == size {
-      if information.ssi_signo == UInt32(SIGHUP) {
-        if config.courier.isOnce { courier.rescan() } else { isReloadWanted = true }
-        continue
-      }
-      guard stopBy == nil || next != nil else { continue }
-      next = nil
-      sayStopping()
-      stop()
-    }
-  }
-
-  /// What was sent is confirmed, and the rest stays where it is.
-  mutating func stop() {
-    guard stopBy == nil else { return }
-    courier.stop()
-    stopBy = Clock.now() + config.courier.settle + Self.stopPatience
-  }
-
-  private mutating func feedWatchdog(_ restsSince: Instant?) {
-    let now = Clock.now()
-    if let restsSince { watchdog.rested(since: restsSince, until: now) }
-    let counters = courier.counters
-    let progress =
-      counters.sent &+ counters.settled &+ counters.failedCheck &+ counters.expired
-      &+ counters.suppressed &+ counters.superseded &+ counters.postponed &+ courier.bytesRead
-    if watchdog.isDue(at: now, progress: progress) { clinux_notify("WATCHDOG=1") }
-  }
-
-  /// After a burst, what it needed goes back to the system.
-  private mutating func returnMemory() {
-    if !courier.isIdle || link.isBusy {
-      isMemoryReturned = false
-    } else if !isMemoryReturned {
-      isMemoryReturned = true
-      let giveBack: (UnsafeMutableRawBufferPointer) -> Void = { buffer in
-        let page = UInt(sysconf(Int32(_SC_PAGESIZE)))
-        let base = UInt(bitPattern: buffer.baseAddress)
-        let start = (base + page - 1) / page * page
-        let end = (base + UInt(buffer.count)) / page * page
-        if end > start {
-          madvise(UnsafeMutableRawPointer(bitPattern: start), Int(end - start), MADV_DONTNEED)
-        }
-      }
-      courier.forEachBuffer(giveBack)
-      link.forEachBuffer(giveBack)
-      malloc_trim(0)
-    }
   }
 }
 

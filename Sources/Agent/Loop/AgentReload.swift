@@ -29,14 +29,14 @@ extension Agent {
         isTaken = false
       }
       agent.courier.counters = counters
-      swap(&agent.page, &page)
+      swap(&agent.output.page, &page)
       if !isTaken { agent.sayNotTaken(message) }
       let status = agent.run(readConfig)
-      guard let next = agent.next.take() else { return status }
+      guard let next = agent.ending.next.take() else { return status }
       config = next
       former = agent.takeConfig()
       counters = agent.courier.counters
-      swap(&agent.page, &page)
+      swap(&agent.output.page, &page)
     }
   }
 
@@ -48,7 +48,7 @@ extension Agent {
 
   /// Reads the configuration, and if nothing is wrong with it, stops; otherwise nothing changes.
   mutating func reload(_ readConfig: ReadConfig) {
-    isReloadWanted = false
+    ending.isReloadWanted = false
     var fresh = Config()
     var message = Text()
     do throws(ExitStatus) {
@@ -60,7 +60,7 @@ extension Agent {
       return
     }
     clinux_notify("RELOADING=1\nSTATUS=taking up the configuration")
-    next = consume fresh
+    ending.next = consume fresh
     stop()
   }
 
@@ -68,7 +68,7 @@ extension Agent {
     var text = Text(capacity: 2048)
     text.append("the configuration stays as it was: ")
     text.append(message)
-    page.note(.error, text.bytes)
-    log.write(.error, text)
+    output.page.note(.error, text.bytes)
+    output.log.write(.error, text)
   }
 }

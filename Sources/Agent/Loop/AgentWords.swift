@@ -2,43 +2,16 @@ import CLinux
 import CMbed
 import TinyPush
 
-/// What the agent says: in the log, to the service manager, and on its page.
+/// What the agent says: in the log, to the service manager, and on its output.page.
 extension Agent {
-  /// Says in the log something that may come and go, see ``LogFolding``; and on the page if it is wrong.
-  mutating func say(_ priority: Log.Priority, _ text: borrowing Text, about topic: Log.Topic) {
-    page.note(priority, text.bytes)
-    log.write(priority, text, about: topic)
-  }
-
-  /// Keeps the page where the configuration says, and says once that it cannot be.
-  mutating func keepPage() {
-    let problem = page.keep(at: config.status.pointer)
-    guard problem != pageProblem else { return }
-    pageProblem = problem
-    var text = Text()
-    text.append("the status page ")
-    text.append(printable: config.status.span)
-    switch problem {
-    case 0: text.append(" can be kept again")
-    case MappedStatusPage.isAnotherAgents:
-      text.append(" is another agent's: set status to another file for each agent")
-    case MappedStatusPage.isSomethingElse:
-      text.append(" cannot be kept: something else is there, which stays as it is")
-    default:
-      text.append(" cannot be kept: ")
-      text.append(cString: clinux_error_text(problem))
-    }
-    say(problem == 0 ? .notice : .warning, text, about: .page)
-  }
-
   mutating func sayStarted() {
-    keepPage()
+    output.keepPage(at: config.status)
     var text = Text()
     text.append("delivering ")
     text.append(printable: config.spool.span)
     text.append(" to ")
     text.append(printable: gateway.span)
-    if !config.courier.isOnce { log.write(.info, text) }
+    if !config.courier.isOnce { output.log.write(.info, text) }
     if spool.wasOpen {
       text.clear()
       text.append("spool ")
@@ -46,29 +19,19 @@ extension Agent {
       text.append(
         ": other users could replace its directories, or files of each other; they cannot any more (modes 2750, 3770 for new/ and tmp/)"
       )
-      log.write(.notice, text)
+      output.log.write(.notice, text)
     }
-    page.know(certificateEnd: certificateEnd())
+    output.page.know(certificateEnd: certificateEnd())
     clinux_notify("READY=1\nSTATUS=looking through the spool")
   }
 
   mutating func sayStopping() {
-    log.write(.info, "stopping: what was sent is confirmed, the rest stays in the spool")
+    output.log.write(.info, "stopping: what was sent is confirmed, the rest stays in the spool")
     // However long `settle` is, systemd is to wait for it.
-    let patience = config.courier.settle + Self.stopPatience + .seconds(5)
+    let patience = config.courier.settle + AgentEnding.patience + .seconds(5)
     var text = Text()
     text.append("STOPPING=1\nSTATUS=stopping: what was sent is confirmed\nEXTEND_TIMEOUT_USEC=")
     text.append(patience.milliseconds * 1000)
-    text.withCString { clinux_notify($0) }
-  }
-
-  /// Says of the connection on the page and to the service manager.
-  func tell(_ link: StatusPage.Link, _ words: Span<UInt8>) {
-    page.change(link, words: words)
-    var text = Text()
-    text.append("STATUS=")
-    if link == .connecting { text.append("connecting to ") }
-    text.append(bytes: words)
     text.withCString { clinux_notify($0) }
   }
 
@@ -81,12 +44,13 @@ extension Agent {
     text.append(", ")
     text.append(cString: connection.suite)
     text.append(connection.isResumed ? ", resumed)" : ")")
-    if let version = connection.version, let suite = connection.suite { page.know(version, suite) }
-    page.know(certificateEnd: certificateEnd())
-    whyDown.clear()
-    tell(.up, text.bytes)
-    guard outage.connected(at: Clock.now(), in: &text) else { return }
-    log.write(.info, text, about: .connection)
+    if let version = connection.version, let suite = connection.suite {
+      output.page.know(version, suite)
+    }
+    output.page.know(certificateEnd: certificateEnd())
+    output.tellUp(text.bytes)
+    guard output.outage.connected(at: Clock.now(), in: &text) else { return }
+    output.log.write(.info, text, about: .connection)
   }
 
   /// UNIX seconds: when our certificate expires; 0: nobody knows.
@@ -100,15 +64,7 @@ extension Agent {
   }
 
   mutating func takeReports() {
-    while let report = courier.takeReport() ?? link.takeReport() {
-      var text = Text()
-      let priority = report.describe(in: &text)
-      say(priority, text, about: report.topic)
-      guard report.topic == .connection else { continue }
-      outage.ended()
-      whyDown.clear()
-      whyDown.append(text)
-    }
+    while let report = courier.takeReport() ?? link.takeReport() { output.say(report) }
   }
 
   mutating func saySum(_ status: ExitStatus) {
@@ -140,6 +96,6 @@ extension Agent {
         text.append(bytes: connection.problem.bytes)
       }
     }
-    log.write(.info, text)
+    output.log.write(.info, text)
   }
 }

@@ -77,7 +77,7 @@ public struct OutcomeWatch: ~Copyable {
   }
 
   /// Whether an agent works in the spool; nil when this user may not know.
-  public func isServed() -> Bool? { SpoolDirectory.isServed(root.number) }
+  public func isServed() -> Bool? { SpoolLock.isServed(root.number) }
 
   // MARK: - Its parts
 

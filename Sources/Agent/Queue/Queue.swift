@@ -42,7 +42,7 @@ public struct Queue: ~Copyable {
   deinit {}
 
   /// Whether an agent works here; nil when this user may not know.
-  public func isServed() -> Bool? { SpoolDirectory.isServed(root.number) }
+  public func isServed() -> Bool? { SpoolLock.isServed(root.number) }
 
   // MARK: - Files
 

@@ -4,26 +4,20 @@ import TinyPush
 /// The spool on disk: `new/`, `failed/` and `tmp/`, the lock that makes this the only agent there, and the progress in a
 /// large file.
 public struct SpoolDirectory: ~Copyable {
-  /// Locked by the agent, and closed to all others: a lock on a file that others may read, others can hold, too.
-  static let lockName: StaticString = ".agent"
-  /// Locked by the agent as far as others let it, so that members of the group can find out whether an agent is at work.
-  private static let signName: StaticString = ".lock"
-  private static let lockTries = 10
   private static let newName: StaticString = "new"
 
   let root: Descriptor
-  private let lock: Descriptor
-  private let sign: Descriptor?
-  private var new: Descriptor
+  private let lock: SpoolLock
+  var new: Descriptor
   private var failed: FailedDirectory
   let later: LaterDirectory
-  private var leaving: LeavingDirectory
+  var leaving: LeavingDirectory
   /// For what is read of a file to compare it.
   private let room = FixedBuffer<UInt8>(capacity: 16_384)
   /// Others could replace the spool's directories or each other's files until now.
   let wasOpen: Bool
   /// The file that is being read, while it does not fit the buffer.
-  private var file: Int32 = -1
+  var file: Int32 = -1
 
   /// - Parameter message: on failure, what is wrong, where, and what to do.
   public init(_ path: UnsafePointer<CChar>, message: inout Text) throws(ExitStatus) {
@@ -33,11 +27,11 @@ public struct SpoolDirectory: ~Copyable {
         error, path, "", "make it with new/, failed/ and tmp/ in it, or set spool", &message)
     }
     var wasOpen = root.withhold(0o022, 0)
-    guard let lock = Self.openLock(root.number, error: &error) else {
+    guard let file = SpoolLock.open(in: root.number, error: &error) else {
       throw Self.explain(
         error, path, "/.agent", "give the agent's user the right to write there", &message)
     }
-    guard Self.lock(lock.number) else {
+    guard var lock = SpoolLock(file) else {
       message.append(cString: path)
       message.append(": another agent works here already: stop it, or use another spool")
       throw .tryLater
@@ -59,57 +53,17 @@ public struct SpoolDirectory: ~Copyable {
       wasOpen = true
     }
     if failed.closeToOthers() { wasOpen = true }
+    lock.showSign(in: root.number)
     self.root = root
     self.lock = lock
     self.new = new
     self.failed = failed
     self.wasOpen = wasOpen
-    sign = Self.makeSign(self.root.number)
     later = LaterDirectory(in: self.root.number)
     leaving = LeavingDirectory(in: self.root.number)
   }
 
   deinit { if file >= 0 { close(file) } }
-
-  /// The file that is locked. It is the agent's also where root was here first.
-  private static func openLock(_ root: Int32, error: inout Int32) -> Descriptor? {
-    if let made = Descriptor.make(root, lockName.cString, error: &error) {
-      fchmod(made.number, 0o600)
-      return made
-    }
-    guard error == EEXIST else { return nil }
-    return Descriptor(root, lockName.cString, O_RDWR | O_NOFOLLOW, error: &error)
-  }
-
-  /// Shows that an agent is at work here. Nil where others do not let it.
-  private static func makeSign(_ root: Int32) -> Descriptor? {
-    var error: Int32 = 0
-    let made = Descriptor.make(root, signName.cString, error: &error)
-    guard
-      let sign = made ?? Descriptor(root, signName.cString, O_RDWR | O_NOFOLLOW, error: &error)
-    else { return nil }
-    // `send --wait` and `queue` lock it for a moment, to see whether there is an agent.
-    guard Self.lock(sign.number) else { return nil }
-    return sign
-  }
-
-  /// Locks a file, which somebody may be about to let go.
-  private static func lock(_ file: Int32) -> Bool {
-    for _ in 0..<lockTries {
-      if flock(file, LOCK_EX | LOCK_NB) == 0 { return true }
-      poll(nil, 0, 20)
-    }
-    return false
-  }
-
-  /// Whether an agent works in the spool `root`; nil when this user may not know.
-  static func isServed(_ root: Int32) -> Bool? {
-    let sign = clinux_open(root, signName.cString, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
-    guard sign >= 0 else { return sign == -ENOENT ? false : nil }
-    defer { CLinux.close(sign) }
-    if flock(sign, LOCK_SH | LOCK_NB) == 0 { return false }
-    return clinux_errno() == EWOULDBLOCK ? true : nil
-  }
 
   private static func explain(
     _ error: Int32, _ path: UnsafePointer<CChar>, _ part: StaticString, _ advice: StaticString,
@@ -188,95 +142,6 @@ public struct SpoolDirectory: ~Copyable {
     leaving.sweep(to: new.number, &courier, room.room())
   }
 
-  /// Opens the courier's file and reads the first of it.
-  mutating func open(_ courier: inout Courier) {
-    // Neither a link nor a pipe holds us up.
-    let descriptor = courier.fileName().withCPath {
-      clinux_open(new.number, $0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
-    }
-    guard descriptor >= 0 else { return couldNotOpen(-descriptor, &courier) }
-    var information = stat()
-    guard fstat(descriptor, &information) == 0, clinux_is_regular(&information) != 0 else {
-      CLinux.close(descriptor)
-      courier.couldNotOpen(.notRegular)
-      return
-    }
-    let mayBeUnfinished = courier.mayBeUnfinished
-    if mayBeUnfinished, clinux_hold_writers(descriptor) == 1 {
-      CLinux.close(descriptor)
-      courier.couldNotOpen(.beingWritten)
-      return
-    }
-    var identity = FileIdentity(&information)
-    var delivered: Int64 = 0
-    let size = identity.size
-    if let known = courier.known(inode: identity.inode) {
-      let comparison = LeavingDirectory.compare(
-        descriptor, &information, known.identity, known.content, courier.inputRoom)
-      if comparison != .other {
-        if courier.isNewFile { delivered = known.content.bytes } else { identity = known.identity }
-      }
-    }
-    let offset = courier.readOffset
-    let room = courier.inputRoom
-    let count = Descriptor.read(descriptor, room, at: offset)
-    guard count >= 0 else {
-      CLinux.close(descriptor)
-      courier.couldNotOpen(.unreadable(Int32(-count)))
-      return
-    }
-    let isWhole = offset + Int64(count) >= size
-    if isWhole {
-      CLinux.close(descriptor)
-    } else {
-      if mayBeUnfinished { clinux_let_writers(descriptor) }
-      file = descriptor
-    }
-    let lastByte = isWhole || offset > 0 ? 0x7D : Self.lastByte(descriptor, size)
-    courier.opened(
-      identity, bytes: count, isWhole: isWhole, lastByte: lastByte, delivered: delivered)
-  }
-
-  private func couldNotOpen(_ error: Int32, _ courier: inout Courier) {
-    var information = stat()
-    let isKnown =
-      courier.fileName().withCPath {
-        fstatat(new.number, $0, &information, AT_SYMLINK_NOFOLLOW)
-      } == 0
-    if error == EACCES, isKnown, clinux_is_regular(&information) != 0 {
-      courier.couldNotRead(FileIdentity(&information), error)
-    } else {
-      courier.couldNotOpen(OpenFailure(errno: error))
-    }
-  }
-
-  /// The last byte that is not white space, of the last few.
-  private static func lastByte(_ descriptor: Int32, _ size: Int64) -> UInt8 {
-    var bytes: InlineArray<16, UInt8> = .init(repeating: 0x20)
-    var span = bytes.mutableSpan
-    let from = max(size - 16, 0)
-    _ = span.withUnsafeMutableBufferPointer { Descriptor.read(descriptor, $0, at: from) }
-    for index in 0..<16 where bytes[15 - index] > 0x20 { return bytes[15 - index] }
-    return 0
-  }
-
-  /// Reads on in the open file.
-  mutating func read(_ courier: inout Courier) {
-    let count = Descriptor.read(file, courier.inputRoom, at: courier.readOffset)
-    if count <= 0 { closeFile() }
-    if count < 0 {
-      courier.couldNotRead(Int32(-count))
-    } else {
-      courier.filled(bytes: count, isWhole: count == 0)
-    }
-  }
-
-  mutating func closeFile() {
-    guard file >= 0 else { return }
-    CLinux.close(file)
-    file = -1
-  }
-
   /// Takes the settled file out of the spool, unless it is another one by now or somebody writes to it. Where it may wait
   /// under another name, too, that is said, so that it is looked for.
   mutating func remove(_ courier: inout Courier, _ limits: FailedLimits) -> Removal {
@@ -324,25 +189,6 @@ public struct SpoolDirectory: ~Copyable {
     }
   }
 
-  /// Reads on in the file in which the courier looks for what waits.
-  func survey(_ courier: inout Courier) {
-    let descriptor = courier.surveyName().withCPath {
-      clinux_open(new.number, $0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
-    }
-    guard descriptor >= 0 else { return courier.couldNotSurvey() }
-    defer { CLinux.close(descriptor) }
-    var information = stat()
-    guard fstat(descriptor, &information) == 0, clinux_is_regular(&information) != 0 else {
-      return courier.couldNotSurvey()
-    }
-    let offset = courier.surveyOffset
-    let count = Descriptor.read(descriptor, courier.surveyRoom, at: offset)
-    guard count >= 0 else { return courier.couldNotSurvey() }
-    let identity = FileIdentity(&information)
-    courier.surveyed(
-      identity, bytes: count, isWhole: count == 0 || offset + Int64(count) >= identity.size)
-  }
-
   /// Whether the file that is to replace a notification is there still.
   func isThere(_ courier: borrowing Courier) -> Bool {
     var information = stat()
@@ -377,17 +223,6 @@ extension Span<UInt8> {
   func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
     withUnsafeBufferPointer {
       body(UnsafeRawPointer($0.baseAddress!).assumingMemoryBound(to: CChar.self))
-    }
-  }
-}
-
-extension OpenFailure {
-  init(errno: Int32) {
-    switch errno {
-    case ENOENT: self = .vanished
-    case ELOOP, ENXIO, ENODEV: self = .notRegular
-    case EMFILE, ENFILE, ENOMEM, EAGAIN: self = .later
-    default: self = .unreadable(errno)
     }
   }
 }

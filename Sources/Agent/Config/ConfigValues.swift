@@ -1,0 +1,95 @@
+import CLinux
+import TinyPush
+
+/// What the values of settings are.
+extension Config {
+  static func path(_ value: Span<UInt8>) throws(Problem) -> CString {
+    guard value.count > 0, value.count < 4096 else { throw .value("a path") }
+    return CString(value)
+  }
+
+  /// A path; a relative one is that of a credential of the service, or else begins where the file lies. systemd names a
+  /// credential that is a file of a directory `ID_FILE`, where the path has a slash.
+  func credential(_ value: Span<UInt8>) throws(Problem) -> CString {
+    let given = try Self.path(value)
+    guard value[0] != 0x2F else { return given }
+    var path = Text(capacity: 8192)
+    if let directory = getenv("CREDENTIALS_DIRECTORY") {
+      path.append(cString: directory)
+      path.append("/")
+      for index in value.indices { path.append(byte: value[index] == 0x2F ? 0x5F : value[index]) }
+      if path.withCString({ access($0, F_OK) }) == 0 { return path.cString() }
+      path.clear()
+    }
+    path.append(bytes: directory.span)
+    path.append(bytes: value)
+    return path.cString()
+  }
+
+  /// `HOST` or `HOST:PORT`, an address with colons in brackets.
+  static func address(_ value: Span<UInt8>) throws(Problem) -> CString {
+    var host = value.count
+    var colons = 0
+    for index in value.indices {
+      if value[index] == 0x5D { colons = 0 }
+      guard value[index] == 0x3A else { continue }
+      colons += 1
+      host = index
+    }
+    let isBare = colons == 0
+    if isBare { host = value.count }
+    let port = isBare ? 1 : number(value.extracting(host + 1..<value.count)) ?? 0
+    guard host > 0, value.count < 260, colons < 2, port > 0, port < 65_536 else {
+      throw .value("HOST or HOST:PORT, the port from 1 to 65535, an IPv6 address in brackets")
+    }
+    return CString(value)
+  }
+
+  /// A whole number in decimal digits; nil for anything else.
+  public static func number(_ value: Span<UInt8>) -> UInt64? {
+    guard value.count > 0, value.count <= 15 else { return nil }
+    var number: UInt64 = 0
+    for index in value.indices {
+      guard value[index] >= 0x30, value[index] <= 0x39 else { return nil }
+      number = number * 10 + UInt64(value[index] - 0x30)
+    }
+    return number
+  }
+
+  /// Bytes: `64`, `16K`, `4M`; nil for anything else, and for more than can be counted.
+  public static func size(_ value: Span<UInt8>) -> UInt64? {
+    guard value.count > 1 else { return number(value) }
+    let scale: UInt64
+    switch value[value.count - 1] {
+    case 0x4B, 0x6B: scale = 1024
+    case 0x4D, 0x6D: scale = 1_048_576
+    default: return number(value)
+    }
+    guard let number = number(value.extracting(0..<value.count - 1)) else { return nil }
+    let bytes = number.multipliedReportingOverflow(by: scale)
+    return bytes.overflow ? nil : bytes.partialValue
+  }
+
+  /// `20ms`, `10s`, `5m`, `2h`, `1d`.
+  static func duration(_ value: Span<UInt8>, max: UInt64) throws(Problem) -> Duration {
+    var digits = 0
+    while digits < value.count, value[digits] >= 0x30, value[digits] <= 0x39 { digits += 1 }
+    let unit = value.extracting(digits..<value.count)
+    let scale: UInt64 =
+      unit.equals("ms")
+      ? 1
+      : unit.equals("s")
+        ? 1000
+        : unit.equals("m")
+          ? 60_000 : unit.equals("h") ? 3_600_000 : unit.equals("d") ? 86_400_000 : 0
+    guard scale > 0, let number = number(value.extracting(0..<digits)), number <= max / scale else {
+      throw .value("a time with its unit, such as 20ms, 10s, 5m, 2h or 1d, and not too long")
+    }
+    return .milliseconds(number * scale)
+  }
+
+  /// A time to live as people write it: `30s`, `10m`, `1d`.
+  public static func lifetime(_ value: Span<UInt8>) throws(Problem) -> Duration {
+    try duration(value, max: 4_000_000_000_000)
+  }
+}

@@ -1,0 +1,25 @@
+import TinyPush
+
+/// Whether, and until when, the agent is about to stop, and for what: for good, or for another configuration.
+struct AgentEnding: ~Copyable {
+  /// How long a stop may take besides `settle`.
+  static let patience = Duration.seconds(5)
+
+  /// When it stops, whatever is not confirmed by then; nil: it goes on.
+  private(set) var by: Instant?
+  var isReloadWanted = false
+  /// With what another agent goes on when this one has stopped.
+  var next: Config?
+
+  init() {}
+
+  deinit {}
+
+  /// It stops, and no other goes on.
+  var isForGood: Bool { by != nil && next == nil }
+
+  func isOver(at now: Instant) -> Bool { by.map { now >= $0 } ?? false }
+
+  /// - Parameter settle: how long to wait for answers.
+  mutating func begin(at now: Instant, settle: Duration) { by = now + settle + Self.patience }
+}

@@ -1,0 +1,63 @@
+import CLinux
+import TinyPush
+
+/// What comes into the spool, as the agent is told.
+extension Agent {
+  /// Watches the spool, and looks through it, since something may have come before; says once that it cannot be watched.
+  mutating func watchSpool() {
+    let wasBroken = watch.error != 0
+    watch.start(config.spool.pointer, epoll: events.epoll)
+    noticeSuppression()
+    courier.missedEvents()
+    guard (watch.error != 0) != wasBroken else { return }
+    var text = Text()
+    text.append("new/ ")
+    if wasBroken {
+      text.append("can be watched again")
+    } else {
+      text.append("cannot be watched (")
+      text.append(cString: clinux_error_text(watch.error))
+      text.append("), and is looked through every 30 seconds")
+      if watch.error == ENOSPC || watch.error == EMFILE {
+        text.append(": raise fs.inotify.max_user_watches or max_user_instances")
+      }
+    }
+    output.say(wasBroken ? .notice : .warning, text, about: .spool)
+  }
+
+  mutating func takeSpoolEvents() {
+    while true {
+      let room = scratch.room()
+      let count = watch.read(into: room)
+      guard count > 0 else { return }
+      var place = 0
+      while place < count {
+        switch watch.event(in: room, at: &place) {
+        case .missed: courier.missedEvents()
+        case .replaced: watchSpool()
+        case .created(let name):
+          switch spool.writer(of: name) {
+          case .nobody: courier.writingEnded(CString.span(name))
+          // When it is closed, that is told.
+          case .somebody: break
+          case .unknown: courier.writingBegan(CString.span(name))
+          }
+        case .suppressed: noticeSuppression()
+        case .closed(let name):
+          filesFound += 1
+          if case .somebody = spool.writer(of: name) {
+            courier.writingEnds(CString.span(name), at: Clock.now())
+          } else {
+            courier.writingEnded(CString.span(name))
+          }
+        case .renamed(let name):
+          filesFound += 1
+          let name = CString.span(name)
+          courier.writingEnded(name, cameWhole: !spool.hasPutBack(name))
+        case .leavingClosed: courier.rescan()
+        case .other: break
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import CLinux
+import TinyPush
+
+/// The agent asleep, and what wakes it.
+extension Agent {
+  enum Wait {
+    case zero
+    case until(Instant?)
+  }
+
+  /// Takes in what has happened, waiting for it if there is nothing.
+  mutating func poll(_ wait: Wait) {
+    // Nothing of a connection that is closed can be read any more.
+    if connection.phase != .up { connectionState.isUnread = false }
+    var timeout: Int32 = 0
+    var restsSince: Instant?
+    if case .until(let instant) = wait {
+      var earliest = instant
+      Self.bring(&earliest, forwardTo: connection.deadline)
+      Self.bring(&earliest, forwardTo: connectionState.provenAt)
+      Self.bring(&earliest, forwardTo: ending.by)
+      Self.bring(&earliest, forwardTo: watch.retryAt)
+      let now = Clock.now()
+      restsSince = now
+      Self.bring(&earliest, forwardTo: watchdog.restUntil(at: now))
+      if !connectionState.isUnread {
+        timeout = earliest.map { Int32(clamping: now.until($0).milliseconds) } ?? -1
+      }
+    }
+    let count = events.wait(timeout)
+    if timeout != 0 { noticeSleep() }
+    if watchdog.isOn { feedWatchdog(restsSince) }
+    if let retryAt = watch.retryAt, retryAt <= Clock.now() { watchSpool() }
+    var isConnectionReady = false
+    var isWritable = false
+    for index in 0..<count {
+      switch events.source(index) {
+      case .signals: takeSignals()
+      case .clock: takeClockChange()
+      case .descriptor(watch.descriptor, _): takeSpoolEvents()
+      case .descriptor(connection.descriptor, let writable):
+        isConnectionReady = true
+        isWritable = writable
+      case .descriptor: break
+      }
+    }
+    if connection.phase == .up {
+      if isConnectionReady || connectionState.isUnread { receive() }
+      endProbation()
+      if isWritable, connection.phase == .up {
+        connection.watch(epoll: events.epoll, writable: false)
+        link.writable()
+      }
+    } else if connection.phase != .none {
+      let isLate = connection.deadline.map { Clock.now() >= $0 } ?? false
+      if isConnectionReady || isLate { proceed() }
+    }
+  }
+
+  private static func bring(_ earliest: inout Instant?, forwardTo other: Instant?) {
+    guard let other else { return }
+    if earliest.map({ other < $0 }) ?? true { earliest = other }
+  }
+
+  /// Whether the machine was suspended while the agent waited.
+  private mutating func noticeSleep() {
+    let now = Clock.asleep()
+    if now > asleep + .seconds(1) { link.suspended(until: Clock.now()) }
+    asleep = now
+  }
+
+  mutating func listen() {
+    let now = Clock.now()
+    poll(.zero)
+    noticeSleep()
+    if !connectionState.isUnread { link.heard(until: now) }
+  }
+
+  private mutating func takeClockChange() {
+    guard events.takeClockChange() else { return }
+    output.page.clockWasSet()
+    clockSetAt = max(Clock.plausibleSinceNs, Clock.wallNs())
+    if connection.isClockWrong { link.dialAtOnce() }
+  }
+
+  private mutating func takeSignals() {
+    while let signal = events.takeSignal() {
+      if signal == UInt32(SIGHUP) {
+        if config.courier.isOnce { courier.rescan() } else { ending.isReloadWanted = true }
+        continue
+      }
+      guard !ending.isForGood else { continue }
+      ending.next = nil
+      sayStopping()
+      stop()
+    }
+  }
+
+  /// What was sent is confirmed, and the rest stays where it is.
+  mutating func stop() {
+    guard ending.by == nil else { return }
+    courier.stop()
+    ending.begin(at: Clock.now(), settle: config.courier.settle)
+  }
+
+  private mutating func feedWatchdog(_ restsSince: Instant?) {
+    let now = Clock.now()
+    if let restsSince { watchdog.rested(since: restsSince, until: now) }
+    let counters = courier.counters
+    let progress =
+      counters.sent &+ counters.settled &+ counters.failedCheck &+ counters.expired
+      &+ counters.suppressed &+ counters.superseded &+ counters.postponed &+ courier.bytesRead
+    if watchdog.isDue(at: now, progress: progress) { clinux_notify("WATCHDOG=1") }
+  }
+
+  /// After a burst, what it needed goes back to the system.
+  mutating func returnMemory() {
+    if !courier.isIdle || link.isBusy {
+      isMemoryReturned = false
+    } else if !isMemoryReturned {
+      isMemoryReturned = true
+      courier.forEachBuffer(Self.giveBack)
+      link.forEachBuffer(Self.giveBack)
+      malloc_trim(0)
+    }
+  }
+
+  private static func giveBack(_ buffer: UnsafeMutableRawBufferPointer) {
+    let page = UInt(sysconf(Int32(_SC_PAGESIZE)))
+    let base = UInt(bitPattern: buffer.baseAddress)
+    let start = (base + page - 1) / page * page
+    let end = (base + UInt(buffer.count)) / page * page
+    if end > start {
+      madvise(UnsafeMutableRawPointer(bitPattern: start), Int(end - start), MADV_DONTNEED)
+    }
+  }
+}

@@ -3,7 +3,9 @@ import PackageDescription
 
 /// One source, two builds: ordinary Swift for the library, the tests and anyone who imports it, and Embedded Swift for
 /// the product, whose flags `make build` passes.
-let lifetimes: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes")]
+let lifetimes: [SwiftSetting] = [
+  .enableExperimentalFeature("Lifetimes"), .enableExperimentalFeature("RawLayout"),
+]
 
 /// Not among the flags of the whole build: Swift's importer would see glibc's checked variants of read and the like.
 let checked: [CSetting] = [.define("_FORTIFY_SOURCE", to: "2", .when(configuration: .release))]

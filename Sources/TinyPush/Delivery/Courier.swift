@@ -34,6 +34,7 @@ public struct Courier: ~Copyable {
   var obstacle: Obstacle?
   /// Connections of the link that have ended, as far as that was noticed.
   private var endings: UInt32 = 0
+  private let pinned = Pinned()
 
   /// A TLS record's bound (RFC 8446 section 5.1), less the byte in which TLS 1.3 hides the record's type: one more, and
   /// mbedTLS makes two records of it.

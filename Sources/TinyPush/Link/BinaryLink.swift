@@ -47,6 +47,7 @@ public struct BinaryLink: ~Copyable, Link {
   var suspicion = Suspicion()
   /// One notification was found to end connections, and the gateway has taken nothing since.
   var isGatewayUnproven = false
+  private let pinned = Pinned()
 
   /// A connection that lasted so long was no failure, even if there was nothing to settle on it.
   private static let lasting = Duration.seconds(60)

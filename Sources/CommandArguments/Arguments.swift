@@ -91,6 +91,19 @@ public struct Arguments: ~Copyable {
     return place < Int(count) ? UnsafePointer(arguments[place]) : nil
   }
 
+  /// The number of a word among those that may stand there. Any other is refused, and thrown.
+  ///
+  /// - Parameter objection: stands before the word in the refusal.
+  @inline(never)
+  public func choice(
+    _ word: Span<UInt8>, among known: Span<StaticString>, _ objection: StaticString
+  ) throws(ExitStatus) -> Int {
+    if let index = Choice.index(word, among: known) { return index }
+    var text = Text()
+    Choice.refuse(word, among: known, objection, in: &text)
+    throw fail(.usage, text)
+  }
+
   /// The path of the configuration's file.
   public var configPath: UnsafePointer<CChar> { configFile ?? Config.defaultFile.cString }
 
@@ -194,11 +207,7 @@ public struct Arguments: ~Copyable {
       text.append("there is no option ")
       text.append(printable: given)
       text.append(", or it takes no value")
-      if let nearest = nearest(to: given) {
-        text.append(": did you mean --")
-        text.append(nearest)
-        text.append("?")
-      }
+      suggest(given, in: &text)
     }
     text.append("\nTry `tinypush ")
     text.append(command)
@@ -206,12 +215,14 @@ public struct Arguments: ~Copyable {
     return fail(.usage, text)
   }
 
-  private func nearest(to given: Span<UInt8>) -> StaticString? {
-    guard given.count > 2, given[1] == 0x2D else { return nil }
+  /// Asks whether the option is meant that resembles this one.
+  private func suggest(_ given: Span<UInt8>, in text: inout Text) {
+    guard given.count > 2, given[1] == 0x2D else { return }
     var end = 2
     while end < given.count, given[end] != 0x3D { end += 1 }
-    let name = given.extracting(2..<end)
-    return Nearest.match(name, among: names.span(0..<names.capacity))
+    Choice.suggest(
+      given.extracting(2..<end), among: names.span(0..<names.capacity), ": did you mean --",
+      in: &text)
   }
 
   @_lifetime(copy text)

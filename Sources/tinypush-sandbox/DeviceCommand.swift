@@ -89,19 +89,7 @@ enum DeviceCommand {
     }
     let verb = CString.span(operand)
     let verbs = verbs
-    var isKnown = false
-    for index in verbs.indices where verb.equals(verbs[index]) { isKnown = true }
-    guard isKnown else {
-      var text = Text()
-      text.append("there is no ")
-      text.append(printable: verb)
-      if let nearest = Nearest.match(verb, among: verbs.span) {
-        text.append(": did you mean ")
-        text.append(nearest)
-        text.append("?")
-      }
-      throw arguments.fail(.usage, text)
-    }
+    _ = try arguments.choice(verb, among: verbs.span, "there is no ")
     request.append(.verb, verb)
     var next = 1
     if !verb.equals("list") {

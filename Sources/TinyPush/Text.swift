@@ -156,43 +156,6 @@ public struct Text: ~Copyable {
     append(printable: text.bytes)
   }
 
-  /// As a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
-  @inline(never)
-  public mutating func append(json bytes: Span<UInt8>) {
-    append(byte: 0x22)
-    var index = 0
-    while index < bytes.count {
-      let byte = bytes[index]
-      switch byte {
-      case 0x22: append("\\\"")
-      case 0x5C: append("\\\\")
-      case 0x0A: append("\\n")
-      case 0x09: append("\\t")
-      case 0..<0x20, 0x7F:
-        append("\\u00")
-        append(byte: Self.hexDigit(byte >> 4))
-        append(byte: Self.hexDigit(byte & 15))
-      case 0x80...:
-        let length = UTF8Sequence.length(in: bytes, at: index)
-        if length == 0 {
-          append("\\ufffd")
-        } else {
-          append(bytes: bytes.extracting(index..<index + length))
-          index += length - 1
-        }
-      default: append(byte: byte)
-      }
-      index += 1
-    }
-    append(byte: 0x22)
-  }
-
-  /// As a JSON string.
-  @inline(never)
-  public mutating func append(json text: borrowing Text) {
-    append(json: text.bytes)
-  }
-
   static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
 }
 

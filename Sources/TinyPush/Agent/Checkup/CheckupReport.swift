@@ -195,23 +195,23 @@ struct CheckupReport: ~Copyable {
   // MARK: - For programs
 
   private mutating func sayJSON(_ item: UnsafePointer<UInt8>, _ state: State) {
-    output.append("{\"name\":\"")
+    let word: StaticString =
+      switch state {
+      case .well: "ok"
+      case .warning: "warning"
+      case .wrong: "error"
+      case .skipped: "skipped"
+      }
+    output.beginObject()
+    output.key("name")
+    output.append("\"")
     output.append(step)
     output.append(".")
     output.append(terminated: item)
-    output.append("\",\"state\":\"")
-    switch state {
-    case .well: output.append("ok")
-    case .warning: output.append("warning")
-    case .wrong: output.append("error")
-    case .skipped: output.append("skipped")
-    }
-    output.append("\",\"message\":")
-    output.append(json: message)
-    if advice.count > 0 {
-      output.append(",\"advice\":")
-      output.append(json: advice)
-    }
-    output.append("}\n")
+    output.append("\"")
+    output.member("state", word: word)
+    output.member("message", string: message)
+    if advice.count > 0 { output.member("advice", string: advice) }
+    output.endLine()
   }
 }

@@ -80,17 +80,17 @@ public struct Text: ~Copyable {
   /// In decimal, with at least `digits` digits.
   @inline(never)
   public mutating func append<Number: FixedWidthInteger>(_ number: Number, digits: Int = 1) {
-    if number < 0 { append(byte: 0x2D) }
+    if number < 0 { append(byte: .hyphen) }
     append(magnitude: UInt64(number.magnitude), digits: digits)
   }
 
   @inline(never)
   private mutating func append(magnitude: UInt64, digits: Int) {
     var rest = magnitude
-    var reversed: InlineArray<20, UInt8> = .init(repeating: 0x30)
+    var reversed: InlineArray<20, UInt8> = .init(repeating: UInt8(ascii: "0"))
     var length = 0
     while rest > 0 || length < digits {
-      reversed[length] = 0x30 + UInt8(rest % 10)
+      reversed[length] = UInt8(ascii: "0") + UInt8(rest % 10)
       rest /= 10
       length += 1
     }
@@ -141,7 +141,7 @@ public struct Text: ~Copyable {
   public mutating func append(printable bytes: Span<UInt8>) {
     for index in bytes.indices {
       let byte = bytes[index]
-      if byte >= 0x20 && byte < 0x7F {
+      if byte >= .space && byte < .delete {
         append(byte: byte)
       } else {
         append("\\x")
@@ -156,7 +156,9 @@ public struct Text: ~Copyable {
     append(printable: text.bytes)
   }
 
-  static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
+  static func hexDigit(_ value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value
+  }
 }
 
 /// Well-formed UTF-8 (RFC 3629 section 4): no overlong form, no surrogate, nothing past U+10FFFF.

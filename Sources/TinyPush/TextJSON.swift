@@ -120,11 +120,11 @@ extension Text {
     var index = 0
     while index < value.count {
       let byte = value[index]
-      if byte == 0x22 {
+      if byte == .quote {
         isInString.toggle()
       } else if isInString {
-        if byte == 0x5C { index += 1 }
-      } else if byte <= 0x20 {
+        if byte == .backslash { index += 1 }
+      } else if byte <= .space {
         append(bytes: value.extracting(start..<index))
         start = index + 1
       }
@@ -138,16 +138,16 @@ extension Text {
   /// As a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
   @inline(never)
   public mutating func append(json bytes: Span<UInt8>) {
-    append(byte: 0x22)
+    append(byte: .quote)
     var index = 0
     while index < bytes.count {
       let byte = bytes[index]
       switch byte {
-      case 0x22: append("\\\"")
-      case 0x5C: append("\\\\")
-      case 0x0A: append("\\n")
-      case 0x09: append("\\t")
-      case 0..<0x20, 0x7F:
+      case .quote: append("\\\"")
+      case .backslash: append("\\\\")
+      case .lineFeed: append("\\n")
+      case .tab: append("\\t")
+      case 0..<UInt8.space, .delete:
         append("\\u00")
         append(byte: Self.hexDigit(byte >> 4))
         append(byte: Self.hexDigit(byte & 15))
@@ -163,7 +163,7 @@ extension Text {
       }
       index += 1
     }
-    append(byte: 0x22)
+    append(byte: .quote)
   }
 
   /// As a JSON string.
@@ -230,7 +230,7 @@ extension Text {
     guard count > 0 else { return }
     let last = bytes[count - 1]
     switch last {
-    case 0..<0x20, 0x7B, 0x5B, 0x3A: break
+    case 0..<UInt8.space, .openBrace, .openBracket, .colon: break
     default: append(",")
     }
   }

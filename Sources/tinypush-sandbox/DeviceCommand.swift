@@ -132,7 +132,7 @@ enum DeviceCommand {
   ) throws(ExitStatus) -> Span<UInt8> {
     let words = arguments.value()
     var equals = 0
-    while equals < words.count && words[equals] != 0x3D { equals += 1 }
+    while equals < words.count && words[equals] != .equals { equals += 1 }
     guard equals > 0, equals + 1 < words.count else {
       throw arguments.fail(
         .usage, "--category needs NAME=BUTTON,BUTTON, such as MAIL=Reply,Delete, not ", words)

@@ -141,7 +141,7 @@ struct Composition: ~Copyable {
     for index in 0..<languageCount {
       let value = CString.span(languages[index])
       var equals = 0
-      while equals < value.count, value[equals] != 0x3D { equals += 1 }
+      while equals < value.count, value[equals] != .equals { equals += 1 }
       guard equals < value.count else {
         throw arguments.fail(.usage, "--lang takes LANGUAGE=TEXT, not ", value)
       }

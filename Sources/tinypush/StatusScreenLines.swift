@@ -24,12 +24,12 @@ extension StatusScreen {
     var isColour = false
     for index in line.indices {
       let byte = line[index]
-      if byte == 0x1B { isColour = true }
+      if byte == .escape { isColour = true }
       if !isColour {
         if width == columns { return place > 0 ? place : index }
         width += 1
-        if byte == 0x20, width > indent { place = index + 1 }
-      } else if byte == 0x6D {
+        if byte == .space, width > indent { place = index + 1 }
+      } else if byte == UInt8(ascii: "m") {
         isColour = false
       }
     }
@@ -41,9 +41,9 @@ extension StatusScreen {
     var width = 0
     var isColour = false
     for index in line.indices {
-      if line[index] == 0x1B { isColour = true }
+      if line[index] == .escape { isColour = true }
       if !isColour { width += 1 }
-      if line[index] == 0x6D { isColour = false }
+      if line[index] == UInt8(ascii: "m") { isColour = false }
     }
     return width
   }
@@ -63,13 +63,13 @@ extension StatusScreen {
     var isCut = false
     for index in line.indices {
       let byte = line[index]
-      if byte == 0x1B { isColour = true }
+      if byte == .escape { isColour = true }
       if !isColour, byte & 0xC0 != 0x80 {
         isCut = room == 0
         if !isCut { room -= 1 }
       }
       if isColour || !isCut { text.append(byte: byte) }
-      if byte == 0x6D { isColour = false }
+      if byte == UInt8(ascii: "m") { isColour = false }
     }
   }
 }

@@ -50,7 +50,7 @@ struct Envelope {
         try readToken(text, by: &scanner, &findings)
       case .tokens:
         if isSeen(.token) { findings.add(Finding(.tokenTwice, at: keyAt)) }
-        guard first == 0x5B else {
+        guard first == .openBracket else {
           findings.add(Finding(.tokensNotArray, at: at))
           try scanner.skipValue(text)
           continue
@@ -62,7 +62,7 @@ struct Envelope {
         repeat { try readToken(text, by: &scanner, &findings) } while try scanner.nextElement(text)
       case .to: try readTo(text, by: &scanner, &findings)
       case .payload:
-        guard first == 0x7B else {
+        guard first == .openBrace else {
           findings.add(Finding(.payloadNotObject, at: at))
           try scanner.skipValue(text)
           continue
@@ -100,7 +100,7 @@ struct Envelope {
         }
         notification.registered = date
       case .collapseID:
-        guard first == 0x22 else {
+        guard first == .quote else {
           findings.add(Finding(.mustBeString(key), at: at))
           try scanner.skipValue(text)
           continue
@@ -120,7 +120,7 @@ struct Envelope {
         }
       case .localized: try readLocalized(text, by: &scanner, &findings)
       case .topic, .pushType, .id:
-        if first != 0x22 { findings.add(Finding(.mustBeString(key), at: at)) }
+        if first != .quote { findings.add(Finding(.mustBeString(key), at: at)) }
         try scanner.skipValue(text)
       }
     } while try scanner.nextMember(text)
@@ -179,7 +179,7 @@ struct Envelope {
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
     let start = scanner.index
-    guard text[start] == 0x7B else {
+    guard text[start] == .openBrace else {
       findings.add(Finding(.localized, at: start))
       try scanner.skipValue(text)
       return
@@ -268,7 +268,7 @@ struct Envelope {
     let at = scanner.index
     guard let number = try wholeNumber(text, by: &scanner), number <= UInt64(UInt32.max) else {
       // Milliseconds have thirteen digits.
-      let isMilliseconds = text[at] != 0x22 && scanner.index - at == 13
+      let isMilliseconds = text[at] != .quote && scanner.index - at == 13
       findings.add(Finding(reason, at: at, found: isMilliseconds ? 13 : 0))
       return nil
     }
@@ -283,7 +283,7 @@ struct Envelope {
     _ text: Span<UInt8>, by scanner: inout JSONScanner
   ) throws(JSONProblem) -> UInt64? {
     let first = text[scanner.index]
-    guard first == 0x2D || first >= 0x30 && first <= 0x39 else {
+    guard first == .hyphen || first.isDigit else {
       try scanner.skipValue(text)
       return nil
     }

@@ -3,7 +3,7 @@ extension Envelope {
   mutating func readToken(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
-    guard try scanner.peek(text) == 0x22 else {
+    guard try scanner.peek(text) == .quote else {
       findings.add(Finding(.tokenNotString, at: scanner.index))
       try scanner.skipValue(text)
       return
@@ -24,14 +24,14 @@ extension Envelope {
   ) throws(JSONProblem) {
     let at = scanner.index
     switch try scanner.peek(text) {
-    case 0x22: try readListName(text, by: &scanner, &findings)
-    case 0x5B:
+    case .quote: try readListName(text, by: &scanner, &findings)
+    case .openBracket:
       guard try scanner.openArray(text) else {
         findings.add(Finding(.toEmpty, at: at))
         return
       }
       repeat {
-        if try scanner.peek(text) == 0x22 {
+        if try scanner.peek(text) == .quote {
           try readListName(text, by: &scanner, &findings)
         } else {
           findings.add(Finding(.to, at: scanner.index))

@@ -10,10 +10,10 @@ extension JSONScanner {
       skipPlain(bytes)
       guard index < bytes.count else { throw .unexpectedEnd }
       switch bytes[index] {
-      case 0x22:
+      case .quote:
         index += 1
         return start..<index - 1
-      case 0x5C: try skipEscape(bytes)
+      case .backslash: try skipEscape(bytes)
       case 0x80...: try skipSequences(bytes)
       default: throw .controlCharacter
       }
@@ -28,8 +28,8 @@ extension JSONScanner {
     guard index - start <= 10 else { return nil }
     var value: UInt64 = 0
     for position in start..<index {
-      guard bytes[position] >= 0x30, bytes[position] <= 0x39 else { return nil }
-      value = value * 10 + UInt64(bytes[position] - 0x30)
+      guard bytes[position].isDigit else { return nil }
+      value = value * 10 + UInt64(bytes[position].digitValue)
     }
     return value
   }
@@ -38,29 +38,29 @@ extension JSONScanner {
 
   private mutating func skipDigits(_ bytes: Bytes) throws(JSONProblem) {
     var next = index
-    while next < bytes.count, bytes[next] &- 0x30 < 10 { next += 1 }
+    while next < bytes.count, bytes[next].isDigit { next += 1 }
     guard next > index else { throw next < bytes.count ? .invalidNumber : .unexpectedEnd }
     index = next
   }
 
   mutating func skipNumber(_ bytes: Bytes) throws(JSONProblem) {
-    if bytes[index] == 0x2D { index += 1 }
+    if bytes[index] == .hyphen { index += 1 }
     guard index < bytes.count else { throw .unexpectedEnd }
-    if bytes[index] == 0x30 {
+    if bytes[index] == UInt8(ascii: "0") {
       index += 1
-      if index < bytes.count, bytes[index] >= 0x30, bytes[index] <= 0x39 { throw .invalidNumber }
+      if index < bytes.count, bytes[index].isDigit { throw .invalidNumber }
     } else {
       try skipDigits(bytes)
     }
-    if index < bytes.count, bytes[index] == 0x2E {
+    if index < bytes.count, bytes[index] == .dot {
       index += 1
       try skipDigits(bytes)
     }
-    if index < bytes.count, bytes[index] | 0x20 == 0x65 {
+    if index < bytes.count, bytes[index] | 0x20 == UInt8(ascii: "e") {
       index += 1
       if index < bytes.count {
         switch bytes[index] {
-        case 0x2B, 0x2D: index += 1
+        case .plus, .hyphen: index += 1
         default: break
         }
       }
@@ -86,9 +86,9 @@ extension JSONScanner {
     while let word: UInt = Self.load(bytes, at: next) {
       // The high bit of each byte that is a quote, a backslash, below a space or not ASCII. A borrow reaches only bytes
       // behind one of these, and the first counts.
-      let quote = (word ^ ones &* 0x22) &- ones
-      let backslash = (word ^ ones &* 0x5C) &- ones
-      let control = word &- ones &* 0x20
+      let quote = (word ^ ones &* UInt(UInt8.quote)) &- ones
+      let backslash = (word ^ ones &* UInt(UInt8.backslash)) &- ones
+      let control = word &- ones &* UInt(UInt8.space)
       let found = (word | quote | backslash | control) & high
       guard found == 0 else {
         index = next + found.trailingZeroBitCount >> 3
@@ -96,8 +96,8 @@ extension JSONScanner {
       }
       next += MemoryLayout<UInt>.size
     }
-    while next < bytes.count, bytes[next] >= 0x20, bytes[next] < 0x80, bytes[next] != 0x22,
-      bytes[next] != 0x5C
+    while next < bytes.count, bytes[next] >= .space, bytes[next] < 0x80, bytes[next] != .quote,
+      bytes[next] != .backslash
     { next += 1 }
     index = next
   }
@@ -106,8 +106,10 @@ extension JSONScanner {
     let start = index
     guard start + 1 < bytes.count else { throw end(bytes) }
     switch bytes[start + 1] {
-    case 0x22, 0x5C, 0x2F, 0x62, 0x66, 0x6E, 0x72, 0x74: index = start + 2
-    case 0x75:
+    case .quote, .backslash, .slash, UInt8(ascii: "b"), UInt8(ascii: "f"), UInt8(ascii: "n"),
+      UInt8(ascii: "r"), UInt8(ascii: "t"):
+      index = start + 2
+    case UInt8(ascii: "u"):
       let unit = try skipHexEscape(bytes)
       guard unit & 0xF800 == 0xD800 else { return }
       guard unit < 0xDC00, try nextIsHexEscape(bytes), try skipHexEscape(bytes) & 0xFC00 == 0xDC00
@@ -133,9 +135,9 @@ extension JSONScanner {
 
   private mutating func nextIsHexEscape(_ bytes: Bytes) throws(JSONProblem) -> Bool {
     guard index < bytes.count else { throw end(bytes) }
-    guard bytes[index] == 0x5C else { return false }
+    guard bytes[index] == .backslash else { return false }
     guard index + 1 < bytes.count else { throw end(bytes) }
-    return bytes[index + 1] == 0x75
+    return bytes[index + 1] == UInt8(ascii: "u")
   }
 
   /// Passes over characters of several bytes, of which one comes next, and the spaces between them.
@@ -148,7 +150,7 @@ extension JSONScanner {
         next += 2
       } else if word & 0xC0C0F0 == 0x8080E0, word & 0x200F != 0, word & 0x200F != 0x200D {
         next += 3
-      } else if word & 0xFF == 0x20 {
+      } else if word & 0xFF == UInt32(UInt8.space) {
         next += 1
       } else {
         break

@@ -36,8 +36,8 @@ public struct JSONScanner {
     var next = index
     while next < bytes.count {
       switch bytes[next] {
-      case 0x20, 0x09, 0x0D: next += 1
-      case 0x0A:
+      case .space, .tab, .carriageReturn: next += 1
+      case .lineFeed:
         next += 1
         lineEnds += 1
         lineStart = next
@@ -55,7 +55,7 @@ public struct JSONScanner {
   @_noAllocation
   @inline(__always)
   public mutating func peek(_ bytes: Bytes) throws(JSONProblem) -> UInt8 {
-    if index < bytes.count, bytes[index] > 0x20 { return bytes[index] }
+    if index < bytes.count, bytes[index] > .space { return bytes[index] }
     skipSpace(bytes)
     guard index < bytes.count else { throw .unexpectedEnd }
     return bytes[index]
@@ -102,22 +102,22 @@ public struct JSONScanner {
   @_noAllocation
   @inline(never)
   public mutating func nextMember(_ bytes: Bytes) throws(JSONProblem) -> Bool {
-    try next(0x7D, or: .expectedCommaOrBrace, bytes)
+    try next(.closeBrace, or: .expectedCommaOrBrace, bytes)
   }
 
   /// After an element: whether another one follows.
   @_noAllocation
   public mutating func nextElement(_ bytes: Bytes) throws(JSONProblem) -> Bool {
-    try next(0x5D, or: .expectedCommaOrBracket, bytes)
+    try next(.closeBracket, or: .expectedCommaOrBracket, bytes)
   }
 
   /// A key and its colon. The range is what stands between the quotes.
   @_noAllocation
   @inline(never)
   public mutating func key(_ bytes: Bytes) throws(JSONProblem) -> Range<Int> {
-    guard try peek(bytes) == 0x22 else { throw .expectedKey }
+    guard try peek(bytes) == .quote else { throw .expectedKey }
     let range = try string(bytes)
-    guard try take(0x3A, bytes) else { throw .expectedColon }
+    guard try take(.colon, bytes) else { throw .expectedColon }
     return range
   }
 
@@ -128,17 +128,17 @@ public struct JSONScanner {
     let outside = depth
     while true {
       switch try peek(bytes) {
-      case 0x7B:
+      case .openBrace:
         if try openObject(bytes) {
           _ = try key(bytes)
           continue
         }
-      case 0x5B: if try openArray(bytes) { continue }
-      case 0x22: _ = try string(bytes)
-      case 0x2D, 0x30...0x39: try skipNumber(bytes)
-      case 0x74: try skipWord("true", bytes)
-      case 0x66: try skipWord("false", bytes)
-      case 0x6E: try skipWord("null", bytes)
+      case .openBracket: if try openArray(bytes) { continue }
+      case .quote: _ = try string(bytes)
+      case .hyphen, UInt8.digits: try skipNumber(bytes)
+      case UInt8(ascii: "t"): try skipWord("true", bytes)
+      case UInt8(ascii: "f"): try skipWord("false", bytes)
+      case UInt8(ascii: "n"): try skipWord("null", bytes)
       default: throw .expectedValue
       }
       // A value has ended: so may the arrays and objects around it.
@@ -161,7 +161,7 @@ public struct JSONScanner {
     depth += 1
     objects = objects << 1 | (isObject ? 1 : 0)
     index += 1
-    guard try take(isObject ? 0x7D : 0x5D, bytes) else { return true }
+    guard try take(isObject ? .closeBrace : .closeBracket, bytes) else { return true }
     close()
     return false
   }
@@ -170,7 +170,7 @@ public struct JSONScanner {
     _ closing: UInt8, or problem: JSONProblem, _ bytes: Bytes
   ) throws(JSONProblem) -> Bool {
     let byte = try peek(bytes)
-    guard byte == 0x2C || byte == closing else { throw problem }
+    guard byte == .comma || byte == closing else { throw problem }
     index += 1
     if byte == closing {
       close()
@@ -189,24 +189,26 @@ public struct JSONScanner {
   /// NDJSON and indented JSON begin an object. A machine word at a time.
   @_noAllocation
   mutating func skipToObject(_ bytes: Bytes) {
-    if index > 0, index < bytes.count, bytes[index] == 0x7B, bytes[index - 1] == 0x0A { return }
+    if index > 0, index < bytes.count, bytes[index] == .openBrace, bytes[index - 1] == .lineFeed {
+      return
+    }
     let ones = UInt.max / 0xFF
     var next = index
     while next < bytes.count {
       if let word: UInt = Self.load(bytes, at: next) {
         // The high bit of each byte that is a line end, as in `skipPlain`.
-        let ends = word ^ ones &* 0x0A
+        let ends = word ^ ones &* UInt(UInt8.lineFeed)
         if (ends &- ones) & ~ends & ones << 7 == 0 {
           next += MemoryLayout<UInt>.size
           continue
         }
       }
-      let isLineEnd = bytes[next] == 0x0A
+      let isLineEnd = bytes[next] == .lineFeed
       next += 1
       guard isLineEnd else { continue }
       lineEnds += 1
       lineStart = next
-      if next < bytes.count, bytes[next] == 0x7B { break }
+      if next < bytes.count, bytes[next] == .openBrace { break }
     }
     index = next
   }

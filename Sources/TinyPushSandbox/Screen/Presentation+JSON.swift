@@ -47,7 +47,7 @@ extension Presentation {
     out.beginArray()
     let notes = notes.bytes
     var start = 0
-    for index in notes.indices where notes[index] == 0x0A {
+    for index in notes.indices where notes[index] == .lineFeed {
       out.element(string: notes.extracting(start..<index))
       start = index + 1
     }

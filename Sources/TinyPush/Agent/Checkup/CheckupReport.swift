@@ -162,7 +162,7 @@ struct CheckupReport: ~Copyable {
     var start = 0
     while start < text.count {
       var end = start
-      while end < text.count, text[end] != 0x20 { end += 1 }
+      while end < text.count, text[end] != .space { end += 1 }
       if let width, start > 0 {
         if column + 1 + end - start > width {
           output.append("\n")

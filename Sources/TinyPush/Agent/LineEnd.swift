@@ -81,7 +81,7 @@ enum LineEnd {
       if count == 0 { return depth == 0 && last == .closeBrace }
       if place == start {
         let head = min(count, beginning.utf8CodeUnitCount)
-        let isOurs = buffer.looseSpan(0..<head).equals(beginning.span.extracting(0..<head))
+        let isOurs = buffer.span(0..<head).equals(beginning.span.extracting(0..<head))
         guard isOurs else { return true }
       }
       for index in 0..<count {

@@ -55,7 +55,7 @@ struct RecipientsLookup: ~Copyable {
       var start = 0
       for index in 0..<count where buffer[index] == .lineFeed || taken == 0 && index + 1 == count {
         let end = buffer[index] == .lineFeed ? index : index + 1
-        if !isSkipping { take(buffer.looseSpan(start..<end), token, &found) }
+        if !isSkipping { take(buffer.span(start..<end), token, &found) }
         isSkipping = false
         start = index + 1
       }

@@ -67,7 +67,7 @@ final class FeedbackList {
     while true {
       guard let range = nextLine() else { return nil }
       line += 1
-      switch Self.read(buffer.looseSpan(range)) {
+      switch buffer.withSpan(range, { Self.read($0) }) {
       case .nothing: continue
       case .tuple(let tuple): return tuple
       case .malformed:

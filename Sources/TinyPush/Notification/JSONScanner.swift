@@ -21,8 +21,8 @@ public struct JSONScanner {
   /// White space passed over so far, in bytes.
   public private(set) var spaceBytes = 0
   /// Line ends passed over so far, and where the present line starts.
-  public private(set) var lineEnds = 0
-  public private(set) var lineStart: Int
+  public internal(set) var lineEnds = 0
+  public internal(set) var lineStart: Int
 
   public init(at index: Int = 0) {
     self.index = index
@@ -183,33 +183,5 @@ public struct JSONScanner {
   private mutating func close() {
     depth -= 1
     objects >>= 1
-  }
-
-  /// Finds where to go on after text that is not JSON: at the next line that begins with a brace, which is how both
-  /// NDJSON and indented JSON begin an object. A machine word at a time.
-  @_noAllocation
-  mutating func skipToObject(_ bytes: Bytes) {
-    if index > 0, index < bytes.count, bytes[index] == .openBrace, bytes[index - 1] == .lineFeed {
-      return
-    }
-    let ones = UInt.max / 0xFF
-    var next = index
-    while next < bytes.count {
-      if let word: UInt = Self.load(bytes, at: next) {
-        // The high bit of each byte that is a line end, as in `skipPlain`.
-        let ends = word ^ ones &* UInt(UInt8.lineFeed)
-        if (ends &- ones) & ~ends & ones << 7 == 0 {
-          next += MemoryLayout<UInt>.size
-          continue
-        }
-      }
-      let isLineEnd = bytes[next] == .lineFeed
-      next += 1
-      guard isLineEnd else { continue }
-      lineEnds += 1
-      lineStart = next
-      if next < bytes.count, bytes[next] == .openBrace { break }
-    }
-    index = next
   }
 }

@@ -69,10 +69,10 @@ public struct Arguments: ~Copyable {
         case 1: try addSetting()
         default: throw printUsage()
         }
-      case 0x63: configFile = clinux_option_argument()
-      case 0x6F: try addSetting()
-      case 0x68: throw printUsage()
-      default: throw complain(isValueMissing: result == 0x3A)
+      case Int32(UInt8(ascii: "c")): configFile = clinux_option_argument()
+      case Int32(UInt8(ascii: "o")): try addSetting()
+      case Int32(UInt8(ascii: "h")): throw printUsage()
+      default: throw complain(isValueMissing: result == Int32(UInt8.colon))
       }
     }
   }
@@ -90,6 +90,19 @@ public struct Arguments: ~Copyable {
   public func operand(_ index: Int) -> UnsafePointer<CChar>? {
     let place = Int(clinux_option_index()) + index
     return place < Int(count) ? UnsafePointer(arguments[place]) : nil
+  }
+
+  /// The number of a word among those that may stand there. Any other is refused, and thrown.
+  ///
+  /// - Parameter objection: stands before the word in the refusal.
+  @inline(never)
+  public func choice(
+    _ word: Span<UInt8>, among known: Span<StaticString>, _ objection: StaticString
+  ) throws(ExitStatus) -> Int {
+    if let index = Choice.index(word, among: known) { return index }
+    var text = Text()
+    Choice.refuse(word, among: known, objection, in: &text)
+    throw fail(.usage, text)
   }
 
   /// The path of the configuration's file.
@@ -123,7 +136,7 @@ public struct Arguments: ~Copyable {
     for index in 0..<settingCount {
       let setting = CString.span(settings[index]!)
       var equals = 0
-      while equals < setting.count, setting[equals] != 0x3D { equals += 1 }
+      while equals < setting.count, setting[equals] != .equals { equals += 1 }
       let name = trimmed(setting.extracting(0..<equals))
       guard equals < setting.count else {
         message.append("-o takes KEY=VALUE, not ")
@@ -195,11 +208,7 @@ public struct Arguments: ~Copyable {
       text.append("there is no option ")
       text.append(printable: given)
       text.append(", or it takes no value")
-      if let nearest = nearest(to: given) {
-        text.append(": did you mean --")
-        text.append(nearest)
-        text.append("?")
-      }
+      suggest(given, in: &text)
     }
     text.append("\nTry `tinypush ")
     text.append(command)
@@ -207,20 +216,22 @@ public struct Arguments: ~Copyable {
     return fail(.usage, text)
   }
 
-  private func nearest(to given: Span<UInt8>) -> StaticString? {
-    guard given.count > 2, given[1] == 0x2D else { return nil }
+  /// Asks whether the option is meant that resembles this one.
+  private func suggest(_ given: Span<UInt8>, in text: inout Text) {
+    guard given.count > 2, given[1] == .hyphen else { return }
     var end = 2
-    while end < given.count, given[end] != 0x3D { end += 1 }
-    let name = given.extracting(2..<end)
-    return Nearest.match(name, among: names.span(0..<names.capacity))
+    while end < given.count, given[end] != .equals { end += 1 }
+    Choice.suggest(
+      given.extracting(2..<end), among: names.span(0..<names.capacity), ": did you mean --",
+      in: &text)
   }
 
   @_lifetime(copy text)
   private func trimmed(_ text: Span<UInt8>) -> Span<UInt8> {
     var start = 0
     var end = text.count
-    while start < end, text[start] == 0x20 { start += 1 }
-    while end > start, text[end - 1] == 0x20 { end -= 1 }
+    while start < end, text[start] == .space { start += 1 }
+    while end > start, text[end - 1] == .space { end -= 1 }
     return text.extracting(start..<end)
   }
 }

@@ -37,6 +37,14 @@ public struct FixedBuffer<Element: BitwiseCopyable>: ~Copyable {
     return _overrideLifetime(span, borrowing: self)
   }
 
+  /// Calls `body` with the elements of `range`.
+  @inline(__always)
+  public func withSpan<Result>(
+    _ range: Range<Int>, _ body: (Span<Element>) -> Result
+  ) -> Result {
+    body(span(range))
+  }
+
   /// The elements of `range`, without a hold on the owner, which may so be changed elsewhere while they are looked at.
   /// They must not be used after the owner's end.
   @_lifetime(immortal)

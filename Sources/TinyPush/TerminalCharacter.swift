@@ -21,8 +21,10 @@ public struct TerminalCharacter {
   public init(in text: Span<UInt8>, at index: Int) {
     let first = text[index]
     if first < 0x80 {
-      if first <= 0x20 { kind = first == 0x20 || first >= 0x09 && first <= 0x0D ? .space : .hidden }
-      if first == 0x7F { kind = .hidden }
+      if first <= .space {
+        kind = first == .space || first >= .tab && first <= .carriageReturn ? .space : .hidden
+      }
+      if first == .delete { kind = .hidden }
       return
     }
     length = UTF8Sequence.length(in: text, at: index)

@@ -80,17 +80,17 @@ public struct Text: ~Copyable {
   /// In decimal, with at least `digits` digits.
   @inline(never)
   public mutating func append<Number: FixedWidthInteger>(_ number: Number, digits: Int = 1) {
-    if number < 0 { append(byte: 0x2D) }
+    if number < 0 { append(byte: .hyphen) }
     append(magnitude: UInt64(number.magnitude), digits: digits)
   }
 
   @inline(never)
   private mutating func append(magnitude: UInt64, digits: Int) {
     var rest = magnitude
-    var reversed: InlineArray<20, UInt8> = .init(repeating: 0x30)
+    var reversed: InlineArray<20, UInt8> = .init(repeating: UInt8(ascii: "0"))
     var length = 0
     while rest > 0 || length < digits {
-      reversed[length] = 0x30 + UInt8(rest % 10)
+      reversed[length] = UInt8(ascii: "0") + UInt8(rest % 10)
       rest /= 10
       length += 1
     }
@@ -141,7 +141,7 @@ public struct Text: ~Copyable {
   public mutating func append(printable bytes: Span<UInt8>) {
     for index in bytes.indices {
       let byte = bytes[index]
-      if byte >= 0x20 && byte < 0x7F {
+      if byte >= .space && byte < .delete {
         append(byte: byte)
       } else {
         append("\\x")
@@ -156,44 +156,9 @@ public struct Text: ~Copyable {
     append(printable: text.bytes)
   }
 
-  /// As a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
-  @inline(never)
-  public mutating func append(json bytes: Span<UInt8>) {
-    append(byte: 0x22)
-    var index = 0
-    while index < bytes.count {
-      let byte = bytes[index]
-      switch byte {
-      case 0x22: append("\\\"")
-      case 0x5C: append("\\\\")
-      case 0x0A: append("\\n")
-      case 0x09: append("\\t")
-      case 0..<0x20, 0x7F:
-        append("\\u00")
-        append(byte: Self.hexDigit(byte >> 4))
-        append(byte: Self.hexDigit(byte & 15))
-      case 0x80...:
-        let length = UTF8Sequence.length(in: bytes, at: index)
-        if length == 0 {
-          append("\\ufffd")
-        } else {
-          append(bytes: bytes.extracting(index..<index + length))
-          index += length - 1
-        }
-      default: append(byte: byte)
-      }
-      index += 1
-    }
-    append(byte: 0x22)
+  static func hexDigit(_ value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value
   }
-
-  /// As a JSON string.
-  @inline(never)
-  public mutating func append(json text: borrowing Text) {
-    append(json: text.bytes)
-  }
-
-  static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
 }
 
 /// Well-formed UTF-8 (RFC 3629 section 4): no overlong form, no surrogate, nothing past U+10FFFF.

@@ -90,19 +90,7 @@ enum DeviceCommand {
     }
     let verb = CString.span(operand)
     let verbs = verbs
-    var isKnown = false
-    for index in verbs.indices where verb.equals(verbs[index]) { isKnown = true }
-    guard isKnown else {
-      var text = Text()
-      text.append("there is no ")
-      text.append(printable: verb)
-      if let nearest = Nearest.match(verb, among: verbs.span) {
-        text.append(": did you mean ")
-        text.append(nearest)
-        text.append("?")
-      }
-      throw arguments.fail(.usage, text)
-    }
+    _ = try arguments.choice(verb, among: verbs.span, "there is no ")
     request.append(.verb, verb)
     var next = 1
     if !verb.equals("list") {
@@ -145,7 +133,7 @@ enum DeviceCommand {
   ) throws(ExitStatus) -> Span<UInt8> {
     let words = arguments.value()
     var equals = 0
-    while equals < words.count && words[equals] != 0x3D { equals += 1 }
+    while equals < words.count && words[equals] != .equals { equals += 1 }
     guard equals > 0, equals + 1 < words.count else {
       throw arguments.fail(
         .usage, "--category needs NAME=BUTTON,BUTTON, such as MAIL=Reply,Delete, not ", words)

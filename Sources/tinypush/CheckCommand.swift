@@ -184,7 +184,7 @@ enum RecipientsCheck {
     while true {
       let text = source.text
       var end = start
-      while end < text.count, text[end] != 0x0A { end += 1 }
+      while end < text.count, text[end] != .lineFeed { end += 1 }
       if end == text.count, !source.isWhole {
         // A line that is too long is refused before its end is there, and its rest passed over.
         if end - start > RecipientsFile.lineBytesMax {

@@ -93,28 +93,17 @@ struct CheckReport: ~Copyable {
     var endColumn = source.column
     let text = source.text
     for index in place where text[index] & 0xC0 != 0x80 { endColumn += 1 }
-    output.append("{\"file\":")
-    output.append(json: CString.span(source.path))
-    number("line", source.line)
-    number("column", source.column)
-    number("end_column", endColumn)
-    output.append(",\"offset\":")
-    output.append(source.byteOffset)
-    if notificationLine > 0 { number("notification_line", notificationLine) }
-    output.append(",\"severity\":\"")
-    output.append(severity)
-    output.append("\",\"code\":\"")
-    output.append(code)
-    output.append("\",\"message\":")
-    output.append(json: message)
-    output.append("}\n")
-  }
-
-  private mutating func number(_ key: StaticString, _ value: Int64) {
-    output.append(",\"")
-    output.append(key)
-    output.append("\":")
-    output.append(value)
+    output.beginObject()
+    output.member("file", string: CString.span(source.path))
+    output.member("line", number: source.line)
+    output.member("column", number: source.column)
+    output.member("end_column", number: endColumn)
+    output.member("offset", number: source.byteOffset)
+    if notificationLine > 0 { output.member("notification_line", number: notificationLine) }
+    output.member("severity", word: severity)
+    output.member("code", string: code)
+    output.member("message", string: message)
+    output.endLine()
   }
 
   /// So many more were found than are said.

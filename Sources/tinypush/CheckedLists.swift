@@ -38,7 +38,7 @@ struct CheckedLists: ~Copyable {
     if bytes.equals("-") { return false }
     var parent = Text(capacity: 4200)
     var end = bytes.count
-    while end > 0, bytes[end - 1] != 0x2F { end -= 1 }
+    while end > 0, bytes[end - 1] != .slash { end -= 1 }
     parent.append(bytes: bytes.extracting(0..<end))
     parent.append(".")
     let parentPath = parent.cString()
@@ -78,7 +78,7 @@ struct CheckedLists: ~Copyable {
     var start = 0
     while start < bytes.count {
       var end = start
-      while bytes[end] != 0x0A { end += 1 }
+      while bytes[end] != .lineFeed { end += 1 }
       if name.equals(bytes.extracting(start..<end)) { return State(rawValue: bytes[end + 1]) }
       start = end + 2
     }

@@ -8,10 +8,13 @@ struct Composition: ~Copyable {
   /// Names of recipients files.
   private let lists: FixedBuffer<UnsafePointer<CChar>>
   private var listCount = 0
-  var tokens = JSONMembers()
-  /// The notification's own members.
-  var members = JSONMembers()
-  var aps = JSONMembers()
+  /// What is longer than a notification may be is cut, and found to be too long.
+  private static let textMax = NotificationReader.objectBytesMax + 1
+  /// Strings, without the brackets of their array.
+  var tokens = Text(capacity: textMax)
+  /// The notification's own members, and those of `aps`, without the braces.
+  var members = Text(capacity: textMax)
+  var aps = Text(capacity: textMax)
   var body: UnsafePointer<CChar>?
   var title: UnsafePointer<CChar>?
   /// Each `LANGUAGE=TEXT`.
@@ -19,7 +22,7 @@ struct Composition: ~Copyable {
   private var languageCount = 0
   /// What `--payload` names.
   var payloadPath: UnsafePointer<CChar>?
-  private var payload = Text(capacity: NotificationReader.objectBytesMax + 1)
+  private var payload = Text(capacity: textMax)
 
   /// - Parameter arguments: how many there are at most.
   init(arguments: Int) {
@@ -27,7 +30,7 @@ struct Composition: ~Copyable {
     languages = FixedBuffer(capacity: arguments)
   }
 
-  private var hasText: Bool { body != nil || title != nil || !aps.isEmpty }
+  private var hasText: Bool { body != nil || title != nil || aps.count > 0 }
 
   mutating func add(list: UnsafePointer<CChar>) {
     lists[listCount] = list
@@ -65,15 +68,21 @@ struct Composition: ~Copyable {
     try addRecipients(config.recipients, arguments)
     try addLanguages(arguments)
     addAlert()
+    members.key("payload")
     if payloadPath != nil {
-      members.add("payload", "", payload, "")
+      members.append(payload)
     } else {
-      members.add("payload", "{\"aps\":{", aps.text, "}}")
+      members.beginObject()
+      members.key("aps")
+      members.beginObject()
+      members.append(aps)
+      members.endObject()
+      members.endObject()
     }
-    var text = Text(capacity: members.text.count + 3)
-    text.append("{")
-    text.append(bytes: members.text.bytes)
-    text.append("}\n")
+    var text = Text(capacity: members.count + 3)
+    text.beginObject()
+    text.append(members)
+    text.endLine()
     try check(text, config.courier.rules, arguments)
     for index in 0..<listCount where Self.isMissing(CString.span(lists[index]), config.recipients) {
       var text = Text()
@@ -91,7 +100,7 @@ struct Composition: ~Copyable {
   private mutating func addRecipients(
     _ directory: borrowing CString, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
-    if listCount == 0, tokens.isEmpty {
+    if listCount == 0, tokens.count == 0 {
       add(list: Notification.defaultList.cString)
       if Self.isMissing(Notification.defaultList.span, directory) {
         var text = Text()
@@ -101,10 +110,18 @@ struct Composition: ~Copyable {
         throw arguments.fail(.usage, text)
       }
     }
-    var names = JSONMembers()
-    for index in 0..<listCount { names.add(element: CString.span(lists[index])) }
-    if !names.isEmpty { members.add("to", "[", names.text, "]") }
-    if !tokens.isEmpty { members.add("tokens", "[", tokens.text, "]") }
+    if listCount > 0 {
+      members.key("to")
+      members.beginArray()
+      for index in 0..<listCount { members.element(string: CString.span(lists[index])) }
+      members.endArray()
+    }
+    if tokens.count > 0 {
+      members.key("tokens")
+      members.beginArray()
+      members.append(tokens)
+      members.endArray()
+    }
   }
 
   /// Whether there is no such recipients file; what this user may not look at counts as there.
@@ -120,26 +137,26 @@ struct Composition: ~Copyable {
   @inline(never)
   private mutating func addLanguages(_ arguments: borrowing Arguments) throws(ExitStatus) {
     guard languageCount > 0 else { return }
-    var alerts = JSONMembers()
+    members.key("localized")
+    members.beginObject()
     for index in 0..<languageCount {
       let value = CString.span(languages[index])
       var equals = 0
-      while equals < value.count, value[equals] != 0x3D { equals += 1 }
+      while equals < value.count, value[equals] != .equals { equals += 1 }
       guard equals < value.count else {
         throw arguments.fail(.usage, "--lang takes LANGUAGE=TEXT, not ", value)
       }
-      alerts.add(element: value.extracting(0..<equals))
-      alerts.text.append(":")
-      Self.appendAlert(languages[index] + equals + 1, title: title, to: &alerts.text)
+      members.key(escaping: value.extracting(0..<equals))
+      Self.appendAlert(languages[index] + equals + 1, title: title, to: &members)
     }
-    members.add("localized", "{", alerts.text, "}")
+    members.endObject()
   }
 
   private mutating func addAlert() {
     // A title alone is none for whoever has another language.
     guard body != nil || title != nil && languageCount == 0 else { return }
-    aps.add("alert")
-    Self.appendAlert(body, title: title, to: &aps.text)
+    aps.key("alert")
+    Self.appendAlert(body, title: title, to: &aps)
   }
 
   @inline(never)
@@ -150,13 +167,10 @@ struct Composition: ~Copyable {
       if let body { text.append(json: CString.span(body)) }
       return
     }
-    text.append("{\"title\":")
-    text.append(json: CString.span(title))
-    if let body {
-      text.append(",\"body\":")
-      text.append(json: CString.span(body))
-    }
-    text.append("}")
+    text.beginObject()
+    text.member("title", string: CString.span(title))
+    if let body { text.member("body", string: CString.span(body)) }
+    text.endObject()
   }
 
   // MARK: - Its check

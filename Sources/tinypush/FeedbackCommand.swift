@@ -114,24 +114,15 @@ enum FeedbackCommand {
   }
 
   private static func writeJSON(_ sums: FeedbackPull.Sums, in text: inout Text) {
-    text.append("{\"received\":")
-    text.append(sums.received)
-    text.append(",\"bytes\":")
-    text.append(sums.bytes)
-    text.append(",\"devices\":")
-    text.append(sums.devices)
-    text.append(",\"new\":")
-    text.append(sums.new)
-    text.append(",\"registered\":")
-    text.append(sums.registered)
-    text.append(",\"empty\":")
-    text.append(sums.empty)
-    text.append(",\"future\":")
-    text.append(sums.future)
-    if sums.isMerged {
-      text.append(",\"suppressed\":")
-      text.append(sums.suppressed)
-    }
-    text.append("}")
+    text.beginObject()
+    text.member("received", number: sums.received)
+    text.member("bytes", number: sums.bytes)
+    text.member("devices", number: sums.devices)
+    text.member("new", number: sums.new)
+    text.member("registered", number: sums.registered)
+    text.member("empty", number: sums.empty)
+    text.member("future", number: sums.future)
+    if sums.isMerged { text.member("suppressed", number: sums.suppressed) }
+    text.endObject()
   }
 }

@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 import TinyPushAgent
 
@@ -56,19 +57,13 @@ struct Main {
       exit(ExitStatus.ok.rawValue)
     }
     let commands = commands
-    for index in commands.indices where name.equals(commands[index].name) {
-      exit(commands[index].run(count - 1, arguments + 1))
-    }
     var names: InlineArray<8, StaticString> = .init(repeating: "")
     for index in commands.indices { names[index] = commands[index].name }
-    var text = Text()
-    text.append("tinypush: there is no command ")
-    text.append(printable: name)
-    if let nearest = Nearest.match(name, among: names.span) {
-      text.append(": did you mean ")
-      text.append(nearest)
-      text.append("?")
+    if let index = Choice.index(name, among: names.span) {
+      exit(commands[index].run(count - 1, arguments + 1))
     }
+    var text = Text()
+    Choice.refuse(name, among: names.span, "tinypush: there is no command ", in: &text)
     text.append("\nTry `tinypush --help`.\n")
     text.write(to: STDERR_FILENO)
     exit(ExitStatus.usage.rawValue)

@@ -111,20 +111,10 @@ enum QueueCommand {
   private static func action(
     _ operand: UnsafePointer<CChar>, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> Action {
-    let word = CString.span(operand)
     let actions = actions
-    for index in actions.indices where word.equals(actions[index]) {
-      if let action = Action(rawValue: index) { return action }
-    }
-    var text = Text()
-    text.append("takes list, show, retry or drop, not ")
-    text.append(printable: word)
-    if let nearest = Nearest.match(word, among: actions.span) {
-      text.append(": did you mean ")
-      text.append(nearest)
-      text.append("?")
-    }
-    throw arguments.fail(.usage, text)
+    let index = try arguments.choice(
+      CString.span(operand), among: actions.span, "takes list, show, retry or drop, not ")
+    return Action(rawValue: index)!
   }
 
   @inline(never)

@@ -72,11 +72,12 @@ struct QueueDrop: ~Copyable {
     }
     touched |= 1 << UInt8(file.place.rawValue)
     if isJSON {
-      text.append("{\"name\":")
+      text.beginObject()
+      text.key("name")
       QueueNames.append(json: file.name, to: &text)
-      text.append(",\"place\":\"")
-      text.append(file.place.name)
-      text.append("\",\"state\":\"dropped\"}\n")
+      text.member("place", word: file.place.name)
+      text.member("state", word: "dropped")
+      text.endLine()
     } else {
       QueueNames.append(file.name, to: &text)
       text.append(": dropped from ")

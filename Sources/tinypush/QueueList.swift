@@ -191,28 +191,19 @@ struct QueueList: ~Copyable {
   private mutating func sayJSON(
     _ file: borrowing QueueFile, _ found: NotificationCount.Result, _ code: StaticString
   ) {
-    text.append("{\"name\":")
+    text.beginObject()
+    text.key("name")
     QueueNames.append(json: file.name, to: &text)
-    text.append(",\"place\":\"")
-    text.append(file.place.name)
-    text.append("\",\"changed_at\":")
-    text.append(file.changedAt)
-    text.append(",\"age\":")
-    text.append(now - file.changedAt)
-    text.append(",\"size\":")
-    text.append(file.size)
-    text.append(",\"notifications\":")
-    text.append(found.notifications)
-    if found.isMore { text.append(",\"are_more\":true") }
-    if let due = file.due {
-      text.append(",\"due\":")
-      text.append(due)
-    }
-    text.append(",\"state\":\"")
-    text.append(code)
-    text.append("\",\"why\":")
-    text.append(json: why)
-    text.append("}\n")
+    text.member("place", word: file.place.name)
+    text.member("changed_at", number: file.changedAt)
+    text.member("age", number: now - file.changedAt)
+    text.member("size", number: file.size)
+    text.member("notifications", number: found.notifications)
+    if found.isMore { text.member("are_more", bool: true) }
+    if let due = file.due { text.member("due", number: due) }
+    text.member("state", word: code)
+    text.member("why", string: why)
+    text.endLine()
   }
 
   @inline(never)

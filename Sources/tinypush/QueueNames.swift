@@ -23,7 +23,7 @@ enum QueueNames {
       }
       var line: UnsafeMutablePointer<CChar>?
       var room = 0
-      let end: Int32 = order.isNull ? 0 : 0x0A
+      let end: Int32 = order.isNull ? 0 : Int32(UInt8.lineFeed)
       while true {
         let count = getdelim(&line, &room, end, file)
         guard count > 0, let line else { break }
@@ -127,7 +127,7 @@ enum QueueNames {
     var index = 0
     var isEscaped = false
     while index < name.count {
-      if index + 4 <= name.count, name[index] == 0x5C, name[index + 1] == 0x78,
+      if index + 4 <= name.count, name[index] == .backslash, name[index + 1] == UInt8(ascii: "x"),
         let high = DeviceToken.hexValue(name[index + 2]),
         let low = DeviceToken.hexValue(name[index + 3])
       {

@@ -59,7 +59,7 @@ struct QueueShow: ~Copyable {
     if file.place == .failed { sayReasons(file) }
     var offset: Int64 = 0
     var kept = 0
-    var last: UInt8 = 0x0A
+    var last: UInt8 = .lineFeed
     while true {
       let count = file.read(input.room(from: kept), at: offset)
       guard count >= 0 else {
@@ -79,7 +79,7 @@ struct QueueShow: ~Copyable {
       input.move(from: taken, to: 0, count: kept)
       if count == 0 { break }
     }
-    if last != 0x0A { text.append("\n") }
+    if last != .lineFeed { text.append("\n") }
   }
 
   /// The reasons in a file of `failed/`, before its lines.
@@ -113,15 +113,15 @@ struct QueueShow: ~Copyable {
     while index < bytes.count {
       if text.count > 60_000 { flush() }
       let byte = bytes[index]
-      if byte == 0x0A || byte == 0x09 || byte >= 0x20 && byte < 0x7F {
+      if byte == .lineFeed || byte == .tab || byte >= .space && byte < .delete {
         text.append(byte: byte)
         index += 1
         continue
       }
       // A line end of two bytes, or a character, may go on in what is read next.
-      if !isWhole, bytes.count - index < 4, byte >= 0x80 || byte == 0x0D { return index }
+      if !isWhole, bytes.count - index < 4, byte >= 0x80 || byte == .carriageReturn { return index }
       let length = byte < 0x80 ? 0 : UTF8Sequence.length(in: bytes, at: index)
-      if byte == 0x0D, index + 1 < bytes.count, bytes[index + 1] == 0x0A {
+      if byte == .carriageReturn, index + 1 < bytes.count, bytes[index + 1] == .lineFeed {
         index += 1
       } else if length > 0, !Self.steers(bytes, at: index) {
         text.append(bytes: bytes.extracting(index..<index + length))

@@ -12,7 +12,7 @@ enum SandboxCommand {
     let own = FixedBuffer<UInt8>(capacity: Int(PATH_MAX))
     var end = readlink(link.cString, own.room().baseAddress!, own.capacity)
     guard end > 0 else { return fail(link.span, clinux_errno()) }
-    while own[end - 1] != 0x2F { end -= 1 }
+    while own[end - 1] != .slash { end -= 1 }
     var path = Text(capacity: own.capacity + 32)
     path.append(own, count: end)
     path.append("tinypush-sandbox")

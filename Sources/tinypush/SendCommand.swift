@@ -131,22 +131,22 @@ enum SendCommand {
     let value = arguments.value()
     switch flag {
     case .to: composition.add(list: clinux_option_argument())
-    case .token: composition.tokens.add(element: value)
+    case .token: composition.tokens.element(string: value)
     case .lang: composition.add(language: clinux_option_argument())
     case .title: composition.title = clinux_option_argument()
     case .payload: composition.payloadPath = clinux_option_argument()
-    case .sound, .category: composition.aps.add(name, string: value)
-    case .collapseID: composition.members.add(name, string: value)
-    case .contentAvailable: composition.aps.add(name, bare: ("1" as StaticString).span)
-    case .trim: composition.members.add(name, bare: ("true" as StaticString).span)
+    case .sound, .category: composition.aps.member(name, string: value)
+    case .collapseID: composition.members.member(name, string: value)
+    case .contentAvailable: composition.aps.member(name, number: 1)
+    case .trim: composition.members.member(name, bool: true)
     case .badge, .priority:
       guard Config.number(value) != nil else {
         throw fail(name, " must be a whole number, not ", value, arguments)
       }
       if flag == .badge {
-        composition.aps.add(name, bare: value)
+        composition.aps.member(name, raw: value)
       } else {
-        composition.members.add(name, bare: value)
+        composition.members.member(name, raw: value)
       }
     case .ttl, .wait:
       var seconds: UInt64? = 60
@@ -157,7 +157,7 @@ enum SendCommand {
       if flag == .wait {
         order.waitSeconds = seconds
       } else {
-        composition.members.add(name, number: seconds)
+        composition.members.member(name, number: seconds)
       }
     case .expiration, .notBefore, .registered:
       // Counted from 1970 the date would be wrong for as long as the notification waits, and nobody would notice.
@@ -174,7 +174,7 @@ enum SendCommand {
           name, " takes UNIX seconds, a time from now such as 10m, or 2026-12-24T18:00:00Z, not ",
           value, arguments)
       }
-      composition.members.add(name, number: date)
+      composition.members.member(name, number: date)
     case .noSync: order.isSynced = false
     }
   }

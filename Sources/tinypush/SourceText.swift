@@ -87,7 +87,7 @@ struct SourceText: ~Copyable {
     while place < end {
       let byte = input[place]
       place += 1
-      if byte == 0x0A {
+      if byte == .lineFeed {
         line += 1
         characters = 0
         lineStart = place

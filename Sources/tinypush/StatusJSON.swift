@@ -7,96 +7,89 @@ enum StatusJSON {
   @inline(never)
   static func write(_ page: borrowing StatusPage, in text: inout Text) {
     let now = Clock.now()
-    var members = JSONMembers()
     var word = Text(capacity: 1280)
-    members.add("state", string: StatusCommand.state(page).span)
-    members.add("pid", number: UInt64(clamping: page.processID))
-    members.add("started_at", number: UInt64(clamping: page.startedAt))
-    members.add("changed_at", number: UInt64(clamping: page.changedAt))
+    text.beginObject()
+    text.member("state", word: StatusCommand.state(page))
+    text.member("pid", number: UInt64(clamping: page.processID))
+    text.member("started_at", number: UInt64(clamping: page.startedAt))
+    text.member("changed_at", number: UInt64(clamping: page.changedAt))
     page.appendWords(to: &word)
-    members.add("detail", string: word.bytes)
+    text.member("detail", string: word)
     if page.dialInstant > 0, page.link == .down {
       let wait = now.until(Instant(milliseconds: page.dialInstant))
-      members.add("next_try_in_ms", number: wait.milliseconds)
+      text.member("next_try_in_ms", number: wait.milliseconds)
     }
     if page.link == .up {
       word.clear()
       page.appendVersion(to: &word)
-      members.add("tls_version", string: word.bytes)
+      text.member("tls_version", string: word)
       word.clear()
       page.appendSuite(to: &word)
-      members.add("cipher_suite", string: word.bytes)
+      text.member("cipher_suite", string: word)
     }
     if page.certificateEnd > 0 {
-      members.add("certificate_expires_at", number: UInt64(clamping: page.certificateEnd))
+      text.member("certificate_expires_at", number: UInt64(clamping: page.certificateEnd))
     }
-    members.add("files", number: page.files)
-    let isExact: StaticString = page.isFilesExact == 1 ? "true" : "false"
-    members.add("files_exact", bare: isExact.span)
-    members.add("later_files", number: page.later)
-    members.add("in_flight", number: page.inFlight)
+    text.member("files", number: page.files)
+    text.member("files_exact", bool: page.isFilesExact == 1)
+    text.member("later_files", number: page.later)
+    text.member("in_flight", number: page.inFlight)
     let counters = StatusCounter.all(of: page)
     for index in counters.indices {
-      members.add(counters[index].name, number: counters[index].value)
+      text.member(counters[index].name, number: counters[index].value)
     }
-    addRefusals(page, &members)
-    addPeriods(page, now, &members)
-    addProblems(page, &members)
-    text.append("{")
-    text.append(bytes: members.text.bytes)
-    text.append("}\n")
+    writeRefusals(page, in: &text)
+    writePeriods(page, now, in: &text)
+    writeProblems(page, in: &text)
+    text.endLine()
   }
 
-  private static func addRefusals(
-    _ page: borrowing StatusPage, _ members: inout JSONMembers
-  ) {
-    var refusals = JSONMembers()
+  private static func writeRefusals(_ page: borrowing StatusPage, in text: inout Text) {
+    text.key("refused_by_reason")
+    text.beginObject()
     for value in 0..<Rejection.Reason.count {
       guard let reason = Rejection.Reason(rawValue: UInt8(value)) else { continue }
       let count = page.counters.rejected(for: reason)
-      if count > 0 { refusals.add(reason.name, number: count) }
+      if count > 0 { text.member(reason.name, number: count) }
     }
-    members.add("refused_by_reason", "{", refusals.text, "}")
+    text.endObject()
   }
 
-  private static func addPeriods(
-    _ page: borrowing StatusPage, _ now: Instant, _ members: inout JSONMembers
+  private static func writePeriods(
+    _ page: borrowing StatusPage, _ now: Instant, in text: inout Text
   ) {
     let periods = StatusPeriod.all
-    var traffic = JSONMembers()
+    text.key("traffic")
+    text.beginObject()
     for index in periods.indices {
-      var facts = JSONMembers()
-      facts.add("seconds", number: periods[index].length(page, at: now))
-      facts.add("sent", number: periods[index].sent(page, at: now))
+      text.key(periods[index].name)
+      text.beginObject()
+      text.member("seconds", number: periods[index].length(page, at: now))
+      text.member("sent", number: periods[index].sent(page, at: now))
       let latencies = periods[index].latencies(page, at: now)
       if let median = latencies.percentile(50), let tail = latencies.percentile(99) {
-        facts.add("p50_ms", number: median.milliseconds)
-        facts.add("p99_ms", number: tail.milliseconds)
+        text.member("p50_ms", number: median.milliseconds)
+        text.member("p99_ms", number: tail.milliseconds)
       }
-      traffic.add(periods[index].name, "{", facts.text, "}")
+      text.endObject()
     }
-    members.add("traffic", "{", traffic.text, "}")
+    text.endObject()
   }
 
-  private static func addProblems(
-    _ page: borrowing StatusPage, _ members: inout JSONMembers
-  ) {
-    var list = Text(capacity: 8192)
+  private static func writeProblems(_ page: borrowing StatusPage, in text: inout Text) {
+    text.key("problems")
+    text.beginArray()
     for index in page.problems.indices where page.problems[index].count > 0 {
       let problem = page.problems[index]
-      var facts = JSONMembers()
       var message = Text(capacity: 1280)
       problem.append(to: &message)
-      facts.add("time", number: UInt64(clamping: problem.time))
-      facts.add("count", number: UInt64(problem.count))
-      let severity: StaticString = problem.isError == 1 ? "error" : "warning"
-      facts.add("severity", string: severity.span)
-      facts.add("message", string: message.bytes)
-      if list.count > 0 { list.append(",") }
-      list.append("{")
-      list.append(bytes: facts.text.bytes)
-      list.append("}")
+      text.beginObject()
+      text.member("time", number: UInt64(clamping: problem.time))
+      text.member("count", number: UInt64(problem.count))
+      text.member("severity", word: problem.isError == 1 ? "error" : "warning")
+      text.member("message", string: message)
+      text.endObject()
     }
-    members.add("problems", "[", list, "]")
+    text.endArray()
   }
 }

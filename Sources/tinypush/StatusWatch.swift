@@ -57,7 +57,7 @@ enum StatusWatch {
   private static func append(_ body: Span<UInt8>, rows: Int, to text: inout Text) {
     var left = rows
     for index in body.indices {
-      if body[index] == 0x0D {
+      if body[index] == .carriageReturn {
         left -= 1
         if left == 0 { return }
       }
@@ -77,7 +77,8 @@ enum StatusWatch {
       var keys: InlineArray<32, UInt8> = .init(repeating: 0)
       let count = withUnsafeMutableBytes(of: &keys) { read(STDIN_FILENO, $0.baseAddress, $0.count) }
       guard count > 0 else { return false }
-      for index in 0..<Int(count) where keys[index] == 0x71 || keys[index] == 0x51 { return false }
+      for index in 0..<Int(count)
+      where keys[index] == UInt8(ascii: "q") || keys[index] == UInt8(ascii: "Q") { return false }
     }
     guard sources[1].revents != 0 else { return true }
     var information = signalfd_siginfo()

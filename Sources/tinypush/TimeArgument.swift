@@ -32,15 +32,15 @@ enum TimeArgument {
   private static func date(_ value: Span<UInt8>) -> UInt64? {
     let pattern: StaticString = "0000-00-00T00:00:00Z"
     let zAt = value.count - 1
-    guard zAt == 16 || zAt == 19, value[zAt] == 0x5A else { return nil }
+    guard zAt == 16 || zAt == 19, value[zAt] == UInt8(ascii: "Z") else { return nil }
     // Year, month, day, hour, minute, second.
     var fields: InlineArray<6, Int> = .init(repeating: 0)
     var field = 0
     for index in 0..<zAt {
       let byte = value[index]
-      if pattern.utf8Start[index] == 0x30 {
-        guard byte >= 0x30, byte <= 0x39 else { return nil }
-        fields[field] = fields[field] * 10 + Int(byte - 0x30)
+      if pattern.utf8Start[index] == UInt8(ascii: "0") {
+        guard byte.isDigit else { return nil }
+        fields[field] = fields[field] * 10 + Int(byte.digitValue)
       } else {
         guard byte == pattern.utf8Start[index] else { return nil }
         field += 1

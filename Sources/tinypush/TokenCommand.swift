@@ -78,20 +78,10 @@ enum TokenCommand {
     guard let operand = arguments.operand(0) else {
       throw arguments.fail(.usage, "say what to do: list, register, suppress or forget", nil)
     }
-    let word = CString.span(operand)
     let actions = actions
-    for index in actions.indices where word.equals(actions[index]) {
-      if let action = Action(rawValue: index) { return action }
-    }
-    var text = Text()
-    text.append("takes list, register, suppress or forget, not ")
-    text.append(printable: word)
-    if let nearest = Nearest.match(word, among: actions.span) {
-      text.append(": did you mean ")
-      text.append(nearest)
-      text.append("?")
-    }
-    throw arguments.fail(.usage, text)
+    let index = try arguments.choice(
+      CString.span(operand), among: actions.span, "takes list, register, suppress or forget, not ")
+    return Action(rawValue: index)!
   }
 
   private static func date(_ arguments: borrowing Arguments) throws(ExitStatus) -> UInt32 {

@@ -21,13 +21,11 @@ struct TokenLines: ~Copyable {
   @inline(never)
   mutating func say(_ token: Span<UInt8>, _ time: UInt32, _ state: StaticString) {
     if isJSON {
-      text.append("{\"token\":\"")
-      text.append(hex: token)
-      text.append("\",\"time\":")
-      text.append(time)
-      text.append(",\"state\":\"")
-      text.append(state)
-      text.append("\"}\n")
+      text.beginObject()
+      text.member("token", hex: token)
+      text.member("time", number: time)
+      text.member("state", word: state)
+      text.endLine()
     } else {
       text.append(utc: time)
       text.append(" ")

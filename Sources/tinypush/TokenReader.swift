@@ -38,8 +38,8 @@ enum TokenReader {
   private static func trimmed(_ text: Span<UInt8>) -> Span<UInt8> {
     var start = 0
     var end = text.count
-    while start < end, text[start] <= 0x20 { start += 1 }
-    while end > start, text[end - 1] <= 0x20 { end -= 1 }
+    while start < end, text[start] <= .space { start += 1 }
+    while end > start, text[end - 1] <= .space { end -= 1 }
     return text.extracting(start..<end)
   }
 

@@ -204,9 +204,9 @@ private func shown(_ directory: String) throws -> NSDictionary {
   let summary = try PayloadSummary(payload.span)
   let line = text {
     let presentation = app.receive(summary, payload.span)
-    let line = JSONLine("shown", at: 0, in: &$0)
-    presentation.write(badge: app.badge, as: line, to: &$0)
-    line.end(in: &$0)
+    $0.beginObject()
+    presentation.write(badge: app.badge, to: &$0)
+    $0.endLine()
   }
   return try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? NSDictionary)
 }

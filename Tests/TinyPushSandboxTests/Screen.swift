@@ -46,9 +46,9 @@ struct Screen {
   func members(_ payload: String) -> String? {
     present(payload) { presentation, badge in
       text {
-        let line = JSONLine("shown", at: 0, in: &$0)
-        presentation.write(badge: badge, as: line, to: &$0)
-        line.end(in: &$0)
+        $0.beginObject()
+        presentation.write(badge: badge, to: &$0)
+        $0.endLine()
       }
     }
   }

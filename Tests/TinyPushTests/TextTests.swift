@@ -40,6 +40,35 @@ func `bytes that are not UTF-8 become replacement characters in JSON`(hex: Strin
   #expect(text { $0.append(json: [UInt8](hex: hex).span) } == json)
 }
 
+@Test func `commas come by themselves in JSON`() {
+  let written = text {
+    for number in [-1, 7] {
+      $0.beginObject()
+      $0.member("number", number: number)
+      $0.member("no number", number: nil as Int?)
+      $0.key(escaping: "\"{[:".bytes.span)
+      $0.beginArray()
+      $0.element(string: "{".bytes.span)
+      $0.element(string: "".bytes.span)
+      $0.beginObject()
+      $0.endObject()
+      $0.endArray()
+      $0.member("flag", bool: true)
+      $0.member("time", milliseconds: 12_034)
+      $0.member("bytes", hex: [0xAB].span)
+      $0.member("word", word: "[")
+      $0.member("value", compacting: " [1,\n \"a \\\" b\" ] ".bytes.span)
+      $0.member("rest", raw: "{}".bytes.span)
+      $0.endLine()
+    }
+  }
+  let rest = #"""
+    "no number":null,"\"{[:":["{","",{}],"flag":true,"time":12.034,"bytes":"ab","word":"[",\#
+    "value":[1,"a \" b"],"rest":{}}
+    """#
+  #expect(written == "{\"number\":-1,\(rest)\n{\"number\":7,\(rest)\n")
+}
+
 @Test func `what is printed cannot steer a terminal`() {
   let hostile = "a\u{1B}[2J\nb\u{7F}é~ ".bytes
   #expect(text { $0.append(printable: hostile.span) } == #"a\x1b[2J\x0ab\x7f\xc3\xa9~ "#)

@@ -257,6 +257,6 @@ extension Span<UInt8> {
   /// Whether this is the address of a host, with or without a port.
   fileprivate func startsHost(_ host: StaticString) -> Bool {
     begins(with: host.span)
-      && (count == host.utf8CodeUnitCount || self[host.utf8CodeUnitCount] == 0x3A)
+      && (count == host.utf8CodeUnitCount || self[host.utf8CodeUnitCount] == .colon)
   }
 }

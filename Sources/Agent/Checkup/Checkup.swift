@@ -54,7 +54,7 @@ public struct Checkup: ~Copyable {
   @inline(never)
   mutating func take(_ text: Span<UInt8>) {
     var end = 0
-    while end < text.count, text[end] != 0x2E || end + 1 < text.count && text[end + 1] != 0x20 {
+    while end < text.count, text[end] != .dot || end + 1 < text.count && text[end + 1] != .space {
       end += 1
     }
     report.message.append(printable: text.extracting(0..<end))
@@ -83,7 +83,7 @@ public struct Checkup: ~Copyable {
       return false
     }
     let from = CString.span(directory)
-    return path.count > from.count && path[from.count] == 0x2F
+    return path.count > from.count && path[from.count] == .slash
       && path.extracting(0..<from.count).equals(from)
   }
 

@@ -163,7 +163,7 @@ struct CheckupReport: ~Copyable {
     var start = 0
     while start < text.count {
       var end = start
-      while end < text.count, text[end] != 0x20 { end += 1 }
+      while end < text.count, text[end] != .space { end += 1 }
       if let width, start > 0 {
         if column + 1 + end - start > width {
           output.append("\n")
@@ -196,23 +196,23 @@ struct CheckupReport: ~Copyable {
   // MARK: - For programs
 
   private mutating func sayJSON(_ item: UnsafePointer<UInt8>, _ state: State) {
-    output.append("{\"name\":\"")
+    let word: StaticString =
+      switch state {
+      case .well: "ok"
+      case .warning: "warning"
+      case .wrong: "error"
+      case .skipped: "skipped"
+      }
+    output.beginObject()
+    output.key("name")
+    output.append("\"")
     output.append(step)
     output.append(".")
     output.append(terminated: item)
-    output.append("\",\"state\":\"")
-    switch state {
-    case .well: output.append("ok")
-    case .warning: output.append("warning")
-    case .wrong: output.append("error")
-    case .skipped: output.append("skipped")
-    }
-    output.append("\",\"message\":")
-    output.append(json: message)
-    if advice.count > 0 {
-      output.append(",\"advice\":")
-      output.append(json: advice)
-    }
-    output.append("}\n")
+    output.append("\"")
+    output.member("state", word: word)
+    output.member("message", string: message)
+    if advice.count > 0 { output.member("advice", string: advice) }
+    output.endLine()
   }
 }

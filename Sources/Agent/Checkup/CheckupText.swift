@@ -69,7 +69,7 @@ extension Text {
   mutating func append(mode: UInt32) {
     for shift in 0..<4 {
       let digit = UInt8(truncatingIfNeeded: mode >> UInt32(9 - 3 * shift)) & 7
-      if shift > 0 || digit > 0 { append(byte: 0x30 + digit) }
+      if shift > 0 || digit > 0 { append(byte: UInt8(ascii: "0") + digit) }
     }
   }
 }

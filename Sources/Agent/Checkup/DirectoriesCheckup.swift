@@ -200,8 +200,8 @@ extension Checkup {
   private func canMake(_ path: UnsafePointer<CChar>) -> Bool {
     let bytes = CString.span(path)
     var end = bytes.count
-    while end > 0, bytes[end - 1] == 0x2F { end -= 1 }
-    while end > 0, bytes[end - 1] != 0x2F { end -= 1 }
+    while end > 0, bytes[end - 1] == .slash { end -= 1 }
+    while end > 0, bytes[end - 1] != .slash { end -= 1 }
     let parent = end == 0 ? CString(".") : CString(bytes.extracting(0..<end))
     var can = false
     user.act { can = faccessat(AT_FDCWD, parent.pointer, W_OK | X_OK, AT_EACCESS) == 0 }

@@ -221,7 +221,7 @@ extension Checkup {
     let end = Frame.writeRefusable(
       config.courier.format, identifier: Self.identifier, to: room)
     let since = Clock.now()
-    let written = connection.write(room.looseSpan(0..<end))
+    let written = room.withSpan(0..<end) { connection.write($0) }
     guard written >= 0 else { return sayFailure(connection, "answer") }
     let heard = hear(
       &connection, epoll, room, &reader,

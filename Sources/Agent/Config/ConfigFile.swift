@@ -33,7 +33,7 @@ public enum ConfigFile {
       config.file = CString(name)
     }
     var end = name.count
-    while end > 0, name[end - 1] != 0x2F { end -= 1 }
+    while end > 0, name[end - 1] != .slash { end -= 1 }
     config.directory = CString(name.extracting(0..<end))
     defer {
       config.directory = CString("")

@@ -49,10 +49,10 @@ struct TLSConnection: ~Copyable {
   init(address: Span<UInt8>, port standard: StaticString, timeout: Duration) {
     var end = address.count
     var colon = -1
-    for index in address.indices where address[index] == 0x3A { colon = index }
-    let isBracketed = address.count > 1 && address[0] == 0x5B
-    if colon > 0, !isBracketed || address[colon - 1] == 0x5D { end = colon }
-    let from = isBracketed && address[end - 1] == 0x5D ? 1 : 0
+    for index in address.indices where address[index] == .colon { colon = index }
+    let isBracketed = address.count > 1 && address[0] == .openBracket
+    if colon > 0, !isBracketed || address[colon - 1] == .closeBracket { end = colon }
+    let from = isBracketed && address[end - 1] == .closeBracket ? 1 : 0
     host = CString(address.extracting(from..<end - from))
     port =
       end < address.count ? CString(address.extracting(end + 1..<address.count)) : CString(standard)

@@ -169,8 +169,8 @@ struct LogFolding: ~Copyable {
     var hash: UInt32 = 0x811C_9DC5 ^ UInt32(topic.rawValue)
     for index in message.indices {
       let byte = message[index]
-      if byte == 0x3B { break }
-      if byte >= 0x30 && byte <= 0x39 { continue }
+      if byte == .semicolon { break }
+      if byte.isDigit { continue }
       hash = (hash ^ UInt32(byte)) &* 0x0100_0193
     }
     return hash

@@ -101,7 +101,7 @@ public struct OutcomeWatch: ~Copyable {
     let end = head + self.name.span.count
     DirectoryEntry.forEach(in: number, buffer.room()) { entry in
       let name = CString.span(entry.name)
-      guard name.count == end || name.count > end && name[end] == 0x2E,
+      guard name.count == end || name.count > end && name[end] == .dot,
         name.extracting(head..<end).equals(self.name.span)
       else { return }
       body(number, entry.name)

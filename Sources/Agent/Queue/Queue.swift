@@ -90,8 +90,8 @@ public struct Queue: ~Copyable {
 
   /// Whether a file may have this name: nothing that leads elsewhere, and nothing that the agent keeps for itself.
   public static func isName(_ name: Span<UInt8>) -> Bool {
-    guard name.count > 0, name.count <= Int(NAME_MAX), name[0] != 0x2E else { return false }
-    for index in name.indices where name[index] == 0x2F || name[index] == 0 { return false }
+    guard name.count > 0, name.count <= Int(NAME_MAX), name[0] != .dot else { return false }
+    for index in name.indices where name[index] == .slash || name[index] == 0 { return false }
     return true
   }
 

@@ -145,18 +145,21 @@ final class ReceivedFile {
     var behind = buffer.capacity
     var place: Int64 = 0
     while Self.read(file.number, buffer, from: 0, ReceivedChunk.headByteCount, at: place),
-      let head = ReceivedChunk(head: buffer.looseSpan(0..<ReceivedChunk.headByteCount)),
+      let head = buffer.withSpan(0..<ReceivedChunk.headByteCount, { ReceivedChunk(head: $0) }),
       Self.read(
         file.number, buffer, from: ReceivedChunk.headByteCount, head.count,
         at: place + Int64(ReceivedChunk.headByteCount))
     {
       let start = ReceivedChunk.headByteCount
-      let bytes = buffer.looseSpan(start..<start + head.count)
-      guard head.holds(bytes) else {
+      let isWhole = buffer.withSpan(start..<start + head.count) { bytes in
+        guard head.holds(bytes) else { return false }
+        body(bytes)
+        return true
+      }
+      guard isWhole else {
         behind = start + head.count
         break
       }
-      body(bytes)
       place += Int64(start + head.count)
     }
     let count = Descriptor.read(

@@ -12,7 +12,7 @@ struct RecipientsDirectory: ~Copyable {
     pathBytes = bytes.count + 1
     path = FixedBuffer(capacity: pathBytes + Envelope.listNameBytesMax + 1)
     path.store(bytes, at: 0)
-    path[bytes.count] = 0x2F
+    path[bytes.count] = .slash
   }
 
   private func setName(_ name: Span<UInt8>) {

@@ -54,9 +54,9 @@ struct RecipientsLookup: ~Copyable {
       count += taken
       offset += Int64(taken)
       var start = 0
-      for index in 0..<count where buffer[index] == 0x0A || taken == 0 && index + 1 == count {
-        let end = buffer[index] == 0x0A ? index : index + 1
-        if !isSkipping { take(buffer.looseSpan(start..<end), token, &found) }
+      for index in 0..<count where buffer[index] == .lineFeed || taken == 0 && index + 1 == count {
+        let end = buffer[index] == .lineFeed ? index : index + 1
+        if !isSkipping { take(buffer.span(start..<end), token, &found) }
         isSkipping = false
         start = index + 1
       }

@@ -10,7 +10,7 @@ struct DirectoryEntry {
 
   /// Not every file system says what its entries are.
   var mayBeFile: Bool { kind == UInt32(DT_REG) || kind == UInt32(DT_UNKNOWN) }
-  var isHidden: Bool { name.pointee == 0x2E }
+  var isHidden: Bool { name.pointee == CChar(UInt8.dot) }
 
   /// Goes over a directory's entries. What is removed meanwhile may or may not be among them. Returns whether it came to the
   /// end of them.

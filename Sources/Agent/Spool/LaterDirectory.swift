@@ -100,7 +100,7 @@ struct LaterDirectory: ~Copyable {
     var last: UInt8 = 0
     while true {
       let count = Descriptor.read(file.number, buffer.room(), at: offset)
-      guard count > 0 else { return count == 0 && last != 0x0A && last != 0x7D }
+      guard count > 0 else { return count == 0 && last != .lineFeed && last != .closeBrace }
       for index in 0..<count where buffer[index] == 0 { return true }
       last = buffer[count - 1]
       offset += Int64(count)

@@ -202,7 +202,7 @@ struct LeavingDirectory: ~Copyable {
 
   /// Nil: the name is none of ours.
   private static func read(_ name: Span<UInt8>) -> Head? {
-    guard name.count > headBytes, name[16] == 0x2E, name[33] == 0x2E, name[50] == 0x2E,
+    guard name.count > headBytes, name[16] == .dot, name[33] == .dot, name[50] == .dot,
       let bytes = number(name.extracting(0..<16)), let hash = number(name.extracting(17..<33)),
       let inode = number(name.extracting(34..<50))
     else { return nil }

@@ -58,7 +58,7 @@ enum LineEnd {
         break
       }
       guard from < count || !hasStart else { return found }
-      while from > 0, buffer[from - 1] != 0x0A { from -= 1 }
+      while from > 0, buffer[from - 1] != .lineFeed { from -= 1 }
       if from > 0 {
         found.lineStart = start + Int64(from)
         hasStart = true
@@ -79,23 +79,23 @@ enum LineEnd {
     while true {
       let count = Descriptor.read(file, buffer.room(), at: place)
       guard count >= 0 else { return false }
-      if count == 0 { return depth == 0 && last == 0x7D }
+      if count == 0 { return depth == 0 && last == .closeBrace }
       if place == start {
         let head = min(count, beginning.utf8CodeUnitCount)
-        let isOurs = buffer.looseSpan(0..<head).equals(beginning.span.extracting(0..<head))
+        let isOurs = buffer.span(0..<head).equals(beginning.span.extracting(0..<head))
         guard isOurs else { return true }
       }
       for index in 0..<count {
         last = buffer[index]
         if isEscaped {
           isEscaped = false
-        } else if last == 0x22 {
+        } else if last == .quote {
           isString.toggle()
         } else if isString {
-          isEscaped = last == 0x5C
-        } else if last == 0x7B {
+          isEscaped = last == .backslash
+        } else if last == .openBrace {
           depth += 1
-        } else if last == 0x7D {
+        } else if last == .closeBrace {
           depth -= 1
         }
       }

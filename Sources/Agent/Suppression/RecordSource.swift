@@ -83,7 +83,7 @@ final class RecordSource {
       case .list:
         let start = SuppressionPage.headByteCount + (next - 1) * SuppressionRecord.byteCount
         if let record = SuppressionRecord(
-          page.looseSpan(start..<start + SuppressionRecord.byteCount))
+          page.span(start..<start + SuppressionRecord.byteCount))
         {
           return record
         }
@@ -130,7 +130,7 @@ final class RecordSource {
     let isRead = Self.readAll(
       file, page.room().baseAddress!, SuppressionPage.byteCount, at: offset)
     offset += Int64(SuppressionPage.byteCount)
-    guard isRead, let head = SuppressionPage(page.looseSpan(0..<SuppressionPage.byteCount)),
+    guard isRead, let head = SuppressionPage(page.span(0..<SuppressionPage.byteCount)),
       Int64(head.page) == number
     else {
       isDamaged = true

@@ -32,7 +32,7 @@ public enum InputFile {
 
   /// A descriptor for it.
   public static func open(_ path: UnsafePointer<CChar>) throws(Problem) -> Int32 {
-    if path[0] == 0x2D, path[1] == 0 { return dup(STDIN_FILENO) }
+    if path[0] == CChar(UInt8.hyphen), path[1] == 0 { return dup(STDIN_FILENO) }
     let descriptor = clinux_open(AT_FDCWD, path, O_RDONLY, 0)
     guard descriptor >= 0 else { throw .cannotRead(-descriptor) }
     return descriptor

@@ -37,9 +37,9 @@ public struct DeviceToken: BitwiseCopyable {
   @inline(__always)
   public static func hexValue(_ digit: UInt8) -> UInt8? {
     switch digit {
-    case 0x30...0x39: digit - 0x30
-    case 0x41...0x46: digit - 0x37
-    case 0x61...0x66: digit - 0x57
+    case UInt8.digits: digit.digitValue
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - (UInt8(ascii: "A") - 10)
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - (UInt8(ascii: "a") - 10)
     default: nil
     }
   }

@@ -1,7 +1,7 @@
 /// The members of a notification's object, as they are read. What is valid JSON and yet wrong goes to the findings, so that
 /// the object's end is always found.
 package struct Envelope {
-  private(set) var notification: Notification
+  var notification: Notification
   private var seen: UInt32 = 0
   private var priorityAt = 0
   private var collapseID: Range<Int> = 0..<0
@@ -50,7 +50,7 @@ package struct Envelope {
         try readToken(text, by: &scanner, &findings)
       case .tokens:
         if isSeen(.token) { findings.add(Finding(.tokenTwice, at: keyAt)) }
-        guard first == 0x5B else {
+        guard first == .openBracket else {
           findings.add(Finding(.tokensNotArray, at: at))
           try scanner.skipValue(text)
           continue
@@ -62,7 +62,7 @@ package struct Envelope {
         repeat { try readToken(text, by: &scanner, &findings) } while try scanner.nextElement(text)
       case .to: try readTo(text, by: &scanner, &findings)
       case .payload:
-        guard first == 0x7B else {
+        guard first == .openBrace else {
           findings.add(Finding(.payloadNotObject, at: at))
           try scanner.skipValue(text)
           continue
@@ -100,7 +100,7 @@ package struct Envelope {
         }
         notification.registered = date
       case .collapseID:
-        guard first == 0x22 else {
+        guard first == .quote else {
           findings.add(Finding(.mustBeString(key), at: at))
           try scanner.skipValue(text)
           continue
@@ -120,7 +120,7 @@ package struct Envelope {
         }
       case .localized: try readLocalized(text, by: &scanner, &findings)
       case .topic, .pushType, .id:
-        if first != 0x22 { findings.add(Finding(.mustBeString(key), at: at)) }
+        if first != .quote { findings.add(Finding(.mustBeString(key), at: at)) }
         try scanner.skipValue(text)
       }
     } while try scanner.nextMember(text)
@@ -172,70 +172,6 @@ package struct Envelope {
     if !collapseID.isEmpty, findings.refusals == 0 { notification.collapseKey = collapseKey(text) }
   }
 
-  // MARK: - Recipients
-
-  private mutating func readToken(
-    _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
-  ) throws(JSONProblem) {
-    guard try scanner.peek(text) == 0x22 else {
-      findings.add(Finding(.tokenNotString, at: scanner.index))
-      try scanner.skipValue(text)
-      return
-    }
-    let digits = try scanner.string(text)
-    if digits.count != DeviceToken.digitCount {
-      findings.add(Finding(.tokenSize, at: digits.lowerBound, found: digits.count))
-    } else if let index = DeviceToken.firstNonDigit(text.extracting(digits)) {
-      findings.add(Finding(.tokenNotHex, at: digits.lowerBound + index))
-    }
-    if notification.tokens == 0 { notification.firstToken = digits.lowerBound }
-    notification.tokens += 1
-  }
-
-  @inline(never)
-  private mutating func readTo(
-    _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
-  ) throws(JSONProblem) {
-    let at = scanner.index
-    switch try scanner.peek(text) {
-    case 0x22: try readListName(text, by: &scanner, &findings)
-    case 0x5B:
-      guard try scanner.openArray(text) else {
-        findings.add(Finding(.toEmpty, at: at))
-        return
-      }
-      repeat {
-        if try scanner.peek(text) == 0x22 {
-          try readListName(text, by: &scanner, &findings)
-        } else {
-          findings.add(Finding(.to, at: scanner.index))
-          try scanner.skipValue(text)
-        }
-      } while try scanner.nextElement(text)
-    default:
-      findings.add(Finding(.to, at: at))
-      try scanner.skipValue(text)
-    }
-  }
-
-  @inline(never)
-  private mutating func readListName(
-    _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
-  ) throws(JSONProblem) {
-    let at = scanner.index
-    let range = try scanner.string(text)
-    let name = text.extracting(range)
-    if !RecipientsFile.isName(name) {
-      let isToken = name.count == DeviceToken.digitCount && DeviceToken.firstNonDigit(name) == nil
-      findings.add(Finding(isToken ? .listIsToken : .listName, at: at))
-    }
-    if notification.lists == 0 { notification.firstList = range }
-    if notification.lists == Self.listsMax {
-      findings.add(Finding(.tooManyLists, at: at, limit: Self.listsMax))
-    }
-    notification.lists += 1
-  }
-
   // MARK: - Languages
 
   @inline(never)
@@ -243,7 +179,7 @@ package struct Envelope {
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
     let start = scanner.index
-    guard text[start] == 0x7B else {
+    guard text[start] == .openBrace else {
       findings.add(Finding(.localized, at: start))
       try scanner.skipValue(text)
       return
@@ -332,7 +268,7 @@ package struct Envelope {
     let at = scanner.index
     guard let number = try wholeNumber(text, by: &scanner), number <= UInt64(UInt32.max) else {
       // Milliseconds have thirteen digits.
-      let isMilliseconds = text[at] != 0x22 && scanner.index - at == 13
+      let isMilliseconds = text[at] != .quote && scanner.index - at == 13
       findings.add(Finding(reason, at: at, found: isMilliseconds ? 13 : 0))
       return nil
     }
@@ -347,7 +283,7 @@ package struct Envelope {
     _ text: Span<UInt8>, by scanner: inout JSONScanner
   ) throws(JSONProblem) -> UInt64? {
     let first = text[scanner.index]
-    guard first == 0x2D || first >= 0x30 && first <= 0x39 else {
+    guard first == .hyphen || first.isDigit else {
       try scanner.skipValue(text)
       return nil
     }

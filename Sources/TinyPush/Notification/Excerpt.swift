@@ -35,7 +35,7 @@ public struct Excerpt {
     let end = Self.columns(text, from: place.lowerBound, to: text.count, rest).end
     columnsAt = Self.columns(text, from: place.lowerBound, to: place.upperBound, rest).columns
     isCutBefore = start > line
-    isCutBehind = end < text.count && text[end] != 0x0A
+    isCutBehind = end < text.count && text[end] != .lineFeed
     shown = start..<end
   }
 
@@ -46,7 +46,7 @@ public struct Excerpt {
   ) -> (end: Int, columns: Int) {
     var end = start
     var columns = 0
-    while end < limit, text[end] != 0x0A, end - start < 4 * room {
+    while end < limit, text[end] != .lineFeed, end - start < 4 * room {
       let next = TerminalCharacter(in: text, at: end)
       guard columns + next.columns <= room else { break }
       columns += next.columns
@@ -81,13 +81,13 @@ public struct Excerpt {
 extension Excerpt {
   /// Where what begins at a place ends, as far as that can be seen: a string, a word or number, a character.
   public static func end(of place: Int, in text: Span<UInt8>) -> Int {
-    guard place < text.count, text[place] != 0x0A else { return place }
-    guard text[place] != 0x22 else {
+    guard place < text.count, text[place] != .lineFeed else { return place }
+    guard text[place] != .quote else {
       var end = place + 1
-      while end < text.count, text[end] != 0x22, text[end] != 0x0A {
-        end += text[end] == 0x5C && end + 1 < text.count && text[end + 1] != 0x0A ? 2 : 1
+      while end < text.count, text[end] != .quote, text[end] != .lineFeed {
+        end += text[end] == .backslash && end + 1 < text.count && text[end + 1] != .lineFeed ? 2 : 1
       }
-      return end < text.count && text[end] == 0x22 ? end + 1 : end
+      return end < text.count && text[end] == .quote ? end + 1 : end
     }
     var end = place
     while end < text.count, isOfWord(text[end]) { end += 1 }
@@ -96,7 +96,7 @@ extension Excerpt {
 
   private static func isOfWord(_ byte: UInt8) -> Bool {
     switch byte {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2B, 0x2D, 0x2E, 0x5F: true
+    case UInt8.digits, UInt8.capitals, UInt8.smallLetters, .plus, .hyphen, .dot, .underscore: true
     default: false
     }
   }

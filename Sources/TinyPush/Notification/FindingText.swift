@@ -10,14 +10,14 @@ extension Finding {
     while index < words.count {
       let byte = words[index]
       index += 1
-      guard byte == 0x25 else {
+      guard byte == .percent else {
         text.append(byte: byte)
         continue
       }
       switch words[index] {
-      case 0x66: text.append(found)
-      case 0x6C: text.append(limit)
-      case 0x73: if found != 1 { text.append("s") }
+      case UInt8(ascii: "f"): text.append(found)
+      case UInt8(ascii: "l"): text.append(limit)
+      case UInt8(ascii: "s"): if found != 1 { text.append("s") }
       default: text.append(reason.key)
       }
       index += 1
@@ -41,7 +41,7 @@ extension Finding {
 
   private static func codeBytes(_ words: Span<UInt8>) -> Int {
     var count = 0
-    while words[count] != 0x3A { count += 1 }
+    while words[count] != .colon { count += 1 }
     return count
   }
 }

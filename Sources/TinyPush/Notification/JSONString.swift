@@ -17,19 +17,19 @@ public struct JSONStringReader {
     guard index < text.count else { return nil }
     let byte = text[index]
     index += 1
-    return byte == 0x5C ? unescape(text) : byte
+    return byte == .backslash ? unescape(text) : byte
   }
 
   private mutating func unescape(_ text: Span<UInt8>) -> UInt8 {
     let letter = text[index]
     index += 1
     switch letter {
-    case 0x62: return 0x08
-    case 0x66: return 0x0C
-    case 0x6E: return 0x0A
-    case 0x72: return 0x0D
-    case 0x74: return 0x09
-    case 0x75: break
+    case UInt8(ascii: "b"): return .backspace
+    case UInt8(ascii: "f"): return .formFeed
+    case UInt8(ascii: "n"): return .lineFeed
+    case UInt8(ascii: "r"): return .carriageReturn
+    case UInt8(ascii: "t"): return .tab
+    case UInt8(ascii: "u"): break
     default: return letter
     }
     var scalar = unit(text)

@@ -7,7 +7,7 @@ struct JSONUnit {
 
   init(in text: Span<UInt8>, at index: Int) {
     let first = text[index]
-    guard first == 0x5C else {
+    guard first == .backslash else {
       length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4
       var scalar = UInt32(length == 1 ? first : first & (0x7F >> UInt8(length)))
       for next in 1..<max(length, 1) { scalar = scalar << 6 | UInt32(text[index + next] & 0x3F) }
@@ -15,10 +15,11 @@ struct JSONUnit {
       return
     }
     var reader = JSONStringReader()
-    let isUnicode = text[index + 1] == 0x75
+    let isUnicode = text[index + 1] == UInt8(ascii: "u")
     let isPair =
-      isUnicode && text[index + 2] | 0x20 == 0x64 && text[index + 3] | 0x20 >= 0x38
-      && (text[index + 3] <= 0x39 || text[index + 3] | 0x20 <= 0x62)
+      isUnicode && text[index + 2] | 0x20 == UInt8(ascii: "d")
+      && text[index + 3] | 0x20 >= UInt8(ascii: "8")
+      && (text[index + 3] <= UInt8(ascii: "9") || text[index + 3] | 0x20 <= UInt8(ascii: "b"))
     length = isPair ? 12 : isUnicode ? 6 : 2
     let escape = text.extracting(index..<index + length)
     var bytes: UInt32 = 0

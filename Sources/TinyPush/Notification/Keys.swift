@@ -136,7 +136,7 @@ struct KeyBuffer {
 
   init?(unescaping key: Span<UInt8>) {
     var hasEscape = false
-    for index in key.indices where key[index] == 0x5C { hasEscape = true }
+    for index in key.indices where key[index] == .backslash { hasEscape = true }
     guard hasEscape else { return nil }
     var reader = JSONStringReader()
     while let byte = reader.next(in: key) {

@@ -14,12 +14,12 @@ public struct LanguageTag: Sendable, BitwiseCopyable {
     var subtag = 0
     for index in text.indices {
       let byte = Self.folded(text[index])
-      if byte == 0x2D {
+      if byte == .hyphen {
         guard subtag > 0 else { return nil }
         subtag = 0
       } else {
         subtag += 1
-        guard subtag <= 8, byte >= 0x61 && byte <= 0x7A || byte >= 0x30 && byte <= 0x39 else {
+        guard subtag <= 8, UInt8.smallLetters.contains(byte) || byte.isDigit else {
           return nil
         }
       }
@@ -34,8 +34,8 @@ public struct LanguageTag: Sendable, BitwiseCopyable {
 
   private static func folded(_ byte: UInt8) -> UInt8 {
     switch byte {
-    case 0x5F: 0x2D
-    case 0x41...0x5A: byte | 0x20
+    case .underscore: .hyphen
+    case UInt8.capitals: byte | 0x20
     default: byte
     }
   }
@@ -46,7 +46,7 @@ public struct LanguageTag: Sendable, BitwiseCopyable {
     guard key.count > 0, key.count <= count else { return false }
     for index in key.indices where Self.folded(key[index]) != bytes[index] { return false }
     guard key.count < count else { return true }
-    return bytes[key.count] == 0x2D && !(key.count > 1 && bytes[key.count - 2] == 0x2D)
+    return bytes[key.count] == .hyphen && !(key.count > 1 && bytes[key.count - 2] == .hyphen)
   }
 
   public borrowing func append(to text: inout Text) {

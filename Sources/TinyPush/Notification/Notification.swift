@@ -53,10 +53,10 @@ public struct Notification {
   /// Of an array of strings: the content of the one behind that which ends at `end`, and must have one behind it.
   public func nextString(after end: Int, in text: Span<UInt8>) -> Range<Int> {
     var start = end + 1
-    while text[start] != 0x22 { start += 1 }
+    while text[start] != .quote { start += 1 }
     start += 1
     var next = start
-    while text[next] != 0x22 { next += 1 }
+    while text[next] != .quote { next += 1 }
     return start..<next
   }
 }

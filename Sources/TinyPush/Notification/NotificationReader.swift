@@ -58,7 +58,7 @@ public struct NotificationReader {
     var envelope = Envelope(at: start)
     do throws(JSONProblem) {
       try scanner.begin(text)
-      guard text[start] == 0x7B else {
+      guard text[start] == .openBrace else {
         return skip(text, isWhole, from: start, Finding(.notAnObject, at: start), &findings)
       }
       try envelope.read(text, by: &scanner, &findings)

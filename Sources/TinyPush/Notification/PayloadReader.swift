@@ -29,7 +29,7 @@ struct PayloadReader {
         }
         if apsAt != nil { findings.add(Finding(.duplicateKey, at: key.lowerBound - 1)) }
         apsAt = key.lowerBound - 1
-        guard try scanner.peek(text) == 0x7B else {
+        guard try scanner.peek(text) == .openBrace else {
           findings.add(Finding(.apsNotObject, at: scanner.index))
           try scanner.skipValue(text)
           continue
@@ -52,8 +52,9 @@ struct PayloadReader {
   static func isAps(_ key: Span<UInt8>) -> Bool {
     if key.equals("aps") { return true }
     guard let unescaped = KeyBuffer(unescaping: key) else { return false }
-    return unescaped.count == 3 && unescaped.bytes[0] == 0x61 && unescaped.bytes[1] == 0x70
-      && unescaped.bytes[2] == 0x73
+    return unescaped.count == 3 && unescaped.bytes[0] == UInt8(ascii: "a")
+      && unescaped.bytes[1] == UInt8(ascii: "p")
+      && unescaped.bytes[2] == UInt8(ascii: "s")
   }
 
   /// Whether a key says that its object was meant as a notification, with its payload inside.
@@ -98,9 +99,9 @@ struct PayloadReader {
         if !text.extracting(at...).isNumber { findings.add(Finding(.badge, at: at)) }
       case .sound:
         isFeltByTheUser = true
-        if first != 0x22 { findings.add(Finding(.notString(.sound), at: at)) }
+        if first != .quote { findings.add(Finding(.notString(.sound), at: at)) }
       case .category:
-        if first != 0x22 { findings.add(Finding(.notString(.category), at: at)) }
+        if first != .quote { findings.add(Finding(.notString(.category), at: at)) }
       case .contentAvailable: hasContentAvailable = true
       default:
         if findings.isThorough,
@@ -131,7 +132,7 @@ struct PayloadReader {
     var bytes = 0
     var index = range.lowerBound
     while index < range.upperBound {
-      guard text[index] == 0x5C else {
+      guard text[index] == .backslash else {
         index += 1
         continue
       }
@@ -154,8 +155,8 @@ extension Alert {
     var before = scanner
     try self.init(text, by: &scanner)
     switch text[range.lowerBound] {
-    case 0x22: break
-    case 0x7B: try Self.check(text, by: &before, &findings)
+    case .quote: break
+    case .openBrace: try Self.check(text, by: &before, &findings)
     default: findings.add(Finding(.alert, at: range.lowerBound))
     }
   }
@@ -167,13 +168,13 @@ extension Alert {
     let spaceBytes = scanner.spaceBytes
     range = start..<start
     switch first {
-    case 0x22: self.text = try scanner.string(text)
-    case 0x7B:
+    case .quote: self.text = try scanner.string(text)
+    case .openBrace:
       guard try scanner.openObject(text) else { break }
       repeat {
         let key = try scanner.key(text)
         let isBody = PayloadKey(spelled: text.extracting(key), isInAlert: true) == .body
-        if isBody, try scanner.peek(text) == 0x22 {
+        if isBody, try scanner.peek(text) == .quote {
           self.text = try scanner.string(text)
         } else {
           try scanner.skipValue(text)
@@ -199,8 +200,8 @@ extension Alert {
       seen.insert(key, range, in: text, &findings)
       let first = try scanner.peek(text)
       let at = scanner.index
-      let isString = first == 0x22
-      let isNull = first == 0x6E
+      let isString = first == .quote
+      let isNull = first == UInt8(ascii: "n")
       switch key {
       case .title, .body, .locKey, .launchImage:
         if !isString { findings.add(Finding(.notString(key!), at: at)) }
@@ -232,10 +233,10 @@ extension Alert {
 extension JSONScanner {
   /// Where a value is anything but an array of strings; nil: it is one.
   fileprivate mutating func notStrings(_ text: Span<UInt8>) throws(JSONProblem) -> Int? {
-    guard try peek(text) == 0x5B else { return index }
+    guard try peek(text) == .openBracket else { return index }
     guard try openArray(text) else { return nil }
     repeat {
-      guard try peek(text) == 0x22 else { return index }
+      guard try peek(text) == .quote else { return index }
       _ = try string(text)
     } while try nextElement(text)
     return nil
@@ -301,11 +302,11 @@ struct KeysSeen {
 
 extension Span<UInt8> {
   /// Whether a value is a number.
-  fileprivate var isNumber: Bool { self[0] == 0x2D || self[0] >= 0x30 && self[0] <= 0x39 }
+  fileprivate var isNumber: Bool { self[0] == .hyphen || self[0].isDigit }
 
   /// Whether a number is written without sign, fraction and exponent.
   fileprivate var isWhole: Bool {
-    for index in indices where self[index] < 0x30 || self[index] > 0x39 { return false }
+    for index in indices where !self[index].isDigit { return false }
     return true
   }
 }

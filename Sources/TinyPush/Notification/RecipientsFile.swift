@@ -11,12 +11,13 @@ public enum RecipientsFile {
 
   /// Whether a name can only be that of a file in the directory of these files.
   public static func isName(_ name: Span<UInt8>) -> Bool {
-    guard name.count > 0, name.count <= Envelope.listNameBytesMax, name[0] != 0x2E else {
+    guard name.count > 0, name.count <= Envelope.listNameBytesMax, name[0] != .dot else {
       return false
     }
     for index in name.indices {
       switch name[index] {
-      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2B, 0x2D, 0x2E, 0x40, 0x5F: break
+      case UInt8.digits, UInt8.capitals, UInt8.smallLetters, .plus, .hyphen, .dot, .at, .underscore:
+        break
       default: return false
       }
     }
@@ -89,13 +90,13 @@ public enum RecipientsFile {
   /// The next word; empty at the end, or before a comment.
   private static func word(_ line: Span<UInt8>, from place: inout Int) -> Range<Int> {
     while place < line.count, isSpace(line[place]) { place += 1 }
-    guard place < line.count, line[place] != 0x23 else { return place..<place }
+    guard place < line.count, line[place] != .hash else { return place..<place }
     let start = place
     while place < line.count, !isSpace(line[place]) { place += 1 }
     return start..<place
   }
 
   private static func isSpace(_ byte: UInt8) -> Bool {
-    byte == 0x20 || byte == 0x09 || byte == 0x0D
+    byte == .space || byte == .tab || byte == .carriageReturn
   }
 }

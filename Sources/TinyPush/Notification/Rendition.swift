@@ -75,7 +75,9 @@ package struct Rendition {
     return true
   }
 
-  private func isSpace(before index: Int, in text: Span<UInt8>) -> Bool { text[index - 1] == 0x20 }
+  private func isSpace(before index: Int, in text: Span<UInt8>) -> Bool {
+    text[index - 1] == .space
+  }
 }
 
 /// What a notification is held against, besides the service's tables.

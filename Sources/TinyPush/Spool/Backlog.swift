@@ -8,7 +8,7 @@ package struct Backlog: ~Copyable {
   static let namesMax = 8192
   static let nameBytesMax = 262_144
   /// What the first byte of a name becomes when nobody wants it any more: no file's name has it.
-  private static let tombstone = UInt8(ascii: "/")
+  private static let tombstone = UInt8.slash
   private static let headBytes = 2
 
   private let names: FixedBuffer<UInt8>

@@ -17,13 +17,13 @@ public struct LaterName {
 
   /// Nil: it is none of ours.
   public init?(_ name: Span<UInt8>) {
-    guard name.count > Self.headBytes, name[10] == 0x2E, name[27] == 0x2E, name[44] == 0x2E else {
+    guard name.count > Self.headBytes, name[10] == .dot, name[27] == .dot, name[44] == .dot else {
       return nil
     }
     var due: Int64 = 0
     for index in 0..<Self.dueDigits {
-      guard name[index] >= 0x30, name[index] <= 0x39 else { return nil }
-      due = due * 10 + Int64(name[index] - 0x30)
+      guard name[index].isDigit else { return nil }
+      due = due * 10 + Int64(name[index].digitValue)
     }
     var key: UInt64 = 0
     for index in 11..<27 {
@@ -78,7 +78,7 @@ public struct LaterName {
   @_lifetime(copy name)
   package static func source(of name: Span<UInt8>) -> Span<UInt8> {
     let end = name.count - hashDigits - 1
-    var isReleased = end > 0 && name[end] == 0x2E
+    var isReleased = end > 0 && name[end] == .dot
     if isReleased {
       for index in end + 1..<name.count where DeviceToken.hexValue(name[index]) == nil {
         isReleased = false

@@ -135,8 +135,8 @@ struct Survey: ~Copyable {
   }
 
   /// Its name, of which a NUL follows; where to read on, and to where.
-  @_lifetime(immortal)
-  func fileName() -> Span<UInt8> { name.looseSpan(0..<nameBytes) }
+  @_lifetime(borrow self)
+  func fileName() -> Span<UInt8> { name.span(0..<nameBytes) }
   var readOffset: Int64 { offset + Int64(bytes) }
   var room: UnsafeMutableBufferPointer<UInt8> { input.room(from: bytes) }
 
@@ -204,15 +204,15 @@ struct Survey: ~Copyable {
   func entry(_ key: UInt64) -> Entry? { index(of: key).map { entries[$0] } }
 
   /// The name of the file that holds it, of which a NUL follows.
-  @_lifetime(immortal)
+  @_lifetime(borrow self)
   func name(of key: UInt64) -> Span<UInt8> {
     name(at: index(of: key)!)
   }
 
-  @_lifetime(immortal)
+  @_lifetime(borrow self)
   private func name(at index: Int) -> Span<UInt8> {
     let start = index * Self.slotBytes
-    return names.looseSpan(start..<start + Int(entries[index].nameBytes))
+    return names.span(start..<start + Int(entries[index].nameBytes))
   }
 
   mutating func remove(_ key: UInt64) {

@@ -34,7 +34,7 @@ public struct ListWriter: ~Copyable {
     var place = 0
     repeat {
       count = min(others.byteCount - place, SuppressionPage.bytesMax)
-      page.store(others.bytes.looseSpan(place..<place + count), at: SuppressionPage.headByteCount)
+      page.store(others.bytes.span(place..<place + count), at: SuppressionPage.headByteCount)
       place += count
       endPage(place == others.byteCount ? .last : .others)
     } while place < others.byteCount

@@ -137,7 +137,7 @@ extension OtherTokens {
       let count = Int(head.count)
       guard byteCount + count <= OtherTokens.bytesMax else { return false }
       let start = SuppressionPage.headByteCount
-      bytes.store(page.looseSpan(start..<start + count), at: byteCount)
+      bytes.store(page.span(start..<start + count), at: byteCount)
       byteCount += count
       return true
     }
@@ -145,7 +145,7 @@ extension OtherTokens {
     package func forEach(_ body: (Span<UInt8>, SuppressionRecord.Reason, UInt32) -> Void) {
       var place = 0
       while let entry = OtherTokens.entry(bytes, byteCount, at: place) {
-        body(bytes.looseSpan(entry.token), entry.reason, entry.time)
+        body(bytes.span(entry.token), entry.reason, entry.time)
         place = entry.token.upperBound
       }
     }

@@ -29,13 +29,14 @@ package struct ReceivedChunk {
   /// Writes the head of the `count` bytes that stand in `buffer` behind the room for it.
   @inline(never)
   package static func seal(_ buffer: borrowing FixedBuffer<UInt8>, count: Int) {
-    let sum = sum(buffer.looseSpan(headByteCount..<headByteCount + count))
+    let sum = sum(buffer.span(headByteCount..<headByteCount + count))
     buffer.store(bigEndian: UInt32(truncatingIfNeeded: sum >> 32), at: 0)
     buffer.store(bigEndian: UInt32(truncatingIfNeeded: sum), at: 4)
     buffer.store(bigEndian: magic, at: 8)
     buffer.store(bigEndian: UInt32(count), at: 12)
   }
 
+  @inline(never)
   private static func sum(_ bytes: Span<UInt8>) -> UInt64 {
     var hash = Hash()
     hash.add(bytes)

@@ -67,7 +67,7 @@ package struct SuppressionPage {
     buffer.store(bigEndian: recordPages, at: 20)
     buffer.store(bigEndian: count, at: 24)
     buffer.store(bigEndian: 0, at: 28)
-    let sum = Self.sum(buffer.looseSpan(0..<Self.byteCount))
+    let sum = Self.sum(buffer.span(0..<Self.byteCount))
     buffer.store(bigEndian: UInt32(truncatingIfNeeded: sum >> 32), at: 0)
     buffer.store(bigEndian: UInt32(truncatingIfNeeded: sum), at: 4)
   }

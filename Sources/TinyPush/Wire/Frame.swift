@@ -172,14 +172,14 @@ private struct Place {
       if isInString {
         if isEscaped {
           isEscaped = false
-        } else if byte == 0x5C {
+        } else if byte == .backslash {
           isEscaped = true
-        } else if byte == 0x22 {
+        } else if byte == .quote {
           isInString = false
         }
-      } else if byte == 0x22 {
+      } else if byte == .quote {
         isInString = true
-      } else if byte <= 0x20 {
+      } else if byte <= .space {
         continue
       }
       put(byte, in: buffer)
@@ -204,7 +204,7 @@ private struct Place {
     } else {
       put(json: text.extracting(alert.range), in: buffer)
     }
-    if gap.isEmpty, !payload.isApsEmpty { put(0x2C, in: buffer) }
+    if gap.isEmpty, !payload.isApsEmpty { put(.comma, in: buffer) }
     put(json: text.extracting(gap.upperBound..<payload.range.upperBound), in: buffer)
   }
 

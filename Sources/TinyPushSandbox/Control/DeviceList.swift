@@ -42,38 +42,17 @@ enum DeviceList {
 
   /// A line for each app.
   private static func writeJSON(_ app: Installation, of device: Device, in text: inout Text) {
-    text.append("{\"device\":")
-    text.append(json: device.name)
-    member("topic", app.topic, in: &text)
-    member("environment", app.environment.text.span, in: &text)
-    member("language", device.language, in: &text)
-    member("token", in: &text)
-    text.append("\"")
-    text.append(hex: app.token.bytes.span)
-    text.append("\"")
-    member("online", device.isOnline, in: &text)
-    member("installed", app.isInstalled, in: &text)
-    member("registered", in: &text)
-    text.append(app.registered)
-    member("badge", in: &text)
-    text.append(app.screen.badge)
-    member("stored", app.stored != nil, in: &text)
-    text.append("}\n")
-  }
-
-  private static func member(_ name: StaticString, in text: inout Text) {
-    text.append(",\"")
-    text.append(name)
-    text.append("\":")
-  }
-
-  private static func member(_ name: StaticString, _ value: Span<UInt8>, in text: inout Text) {
-    member(name, in: &text)
-    text.append(json: value)
-  }
-
-  private static func member(_ name: StaticString, _ value: Bool, in text: inout Text) {
-    member(name, in: &text)
-    text.append(value ? "true" : "false")
+    text.beginObject()
+    text.member("device", string: device.name)
+    text.member("topic", string: app.topic)
+    text.member("environment", word: app.environment.text)
+    text.member("language", string: device.language)
+    text.member("token", hex: app.token.bytes.span)
+    text.member("online", bool: device.isOnline)
+    text.member("installed", bool: app.isInstalled)
+    text.member("registered", number: app.registered)
+    text.member("badge", number: app.screen.badge)
+    text.member("stored", bool: app.stored != nil)
+    text.endLine()
   }
 }

@@ -24,14 +24,14 @@ struct Arrival {
     var place = 0
     for index in 0..<5 {
       guard place < line.count else { return nil }
-      let isNegative = line[place] == 0x2D
+      let isNegative = line[place] == .hyphen
       if isNegative { place += 1 }
       let start = place
-      while place < line.count, line[place] >= 0x30, line[place] <= 0x39, place - start < 18 {
-        numbers[index] = numbers[index] * 10 + Int64(line[place] - 0x30)
+      while place < line.count, line[place].isDigit, place - start < 18 {
+        numbers[index] = numbers[index] * 10 + Int64(line[place].digitValue)
         place += 1
       }
-      guard place > start, place == line.count || line[place] == 0x20 else { return nil }
+      guard place > start, place == line.count || line[place] == .space else { return nil }
       if isNegative { numbers[index] = -numbers[index] }
       place += 1
     }

@@ -47,8 +47,8 @@ final class Device {
     guard name.count > 0 && name.count <= max else { return false }
     for index in name.indices {
       switch name[index] {
-      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x5F: continue
-      case 0x2D where index > 0, 0x2E where index > 0: continue
+      case UInt8.digits, UInt8.capitals, UInt8.smallLetters, .underscore: continue
+      case .hyphen where index > 0, .dot where index > 0: continue
       default: return false
       }
     }

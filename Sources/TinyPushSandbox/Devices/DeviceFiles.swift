@@ -107,7 +107,7 @@ struct DeviceFiles: ~Copyable {
     }
     let bytes = text.bytes
     var end = 0
-    while end < bytes.count && bytes[end] != 0x0A { end += 1 }
+    while end < bytes.count && bytes[end] != .lineFeed { end += 1 }
     guard end < bytes.count, let arrival = Arrival(bytes.extracting(0..<end)) else { return nil }
     return StoredNotification(arrival, payload: bytes.extracting(end + 1..<bytes.count))
   }
@@ -118,9 +118,9 @@ struct DeviceFiles: ~Copyable {
     var start = 0
     while start < text.count {
       var end = start
-      while end < text.count && text[end] != 0x0A { end += 1 }
+      while end < text.count && text[end] != .lineFeed { end += 1 }
       let value = start + key.utf8CodeUnitCount + 1
-      if value <= end, text[value - 1] == 0x20, text.extracting(start..<value - 1).equals(key) {
+      if value <= end, text[value - 1] == .space, text.extracting(start..<value - 1).equals(key) {
         return text.extracting(value..<end)
       }
       start = end + 1
@@ -138,8 +138,9 @@ struct DeviceFiles: ~Copyable {
     var number: UInt64 = 0
     for index in digits.indices {
       switch digits[index] {
-      case 0x30...0x39: number = number << 4 | UInt64(digits[index] - 0x30)
-      case 0x61...0x66: number = number << 4 | UInt64(digits[index] - 0x57)
+      case UInt8.digits: number = number << 4 | UInt64(digits[index].digitValue)
+      case UInt8(ascii: "a")...UInt8(ascii: "f"):
+        number = number << 4 | UInt64(digits[index] - (UInt8(ascii: "a") - 10))
       default: return nil
       }
     }

@@ -32,7 +32,7 @@ struct ConfigFile {
     var start = 0
     while start < bytes.count {
       var end = start
-      while end < bytes.count && bytes[end] != 0x0A { end += 1 }
+      while end < bytes.count && bytes[end] != .lineFeed { end += 1 }
       let line = bytes.extracting(start..<end)
       if Self.key(of: line, is: "gateway") {
         hasGateway = true
@@ -90,12 +90,12 @@ struct ConfigFile {
 
   private static func key(of line: Span<UInt8>, is key: StaticString) -> Bool {
     var index = 0
-    while index < line.count && (line[index] == 0x20 || line[index] == 0x09) { index += 1 }
+    while index < line.count && (line[index] == .space || line[index] == .tab) { index += 1 }
     let end = index + key.utf8CodeUnitCount
     guard end <= line.count, line.extracting(index..<end).equals(key) else { return false }
     index = end
-    while index < line.count && (line[index] == 0x20 || line[index] == 0x09) { index += 1 }
-    return index < line.count && (line[index] == 0x3D || line[index] == 0x3A)
+    while index < line.count && (line[index] == .space || line[index] == .tab) { index += 1 }
+    return index < line.count && (line[index] == .equals || line[index] == .colon)
   }
 
   private func replace(by text: borrowing Text) throws(SandboxFailure) {

@@ -68,7 +68,7 @@ final class FeedbackList {
     while true {
       guard let range = nextLine() else { return nil }
       line += 1
-      switch Self.read(buffer.looseSpan(range)) {
+      switch buffer.withSpan(range, { Self.read($0) }) {
       case .nothing: continue
       case .tuple(let tuple): return tuple
       case .malformed:
@@ -98,7 +98,7 @@ final class FeedbackList {
     guard descriptor >= 0 else { return nil }
     while true {
       var index = start
-      while index < end && buffer[index] != 0x0A { index += 1 }
+      while index < end && buffer[index] != .lineFeed { index += 1 }
       if index < end {
         let range = start..<index
         start = index + 1
@@ -128,9 +128,9 @@ final class FeedbackList {
   private static func read(_ line: Span<UInt8>) -> Line {
     var start = 0
     var end = 0
-    while end < line.count && line[end] != 0x23 { end += 1 }
-    while end > start && line[end - 1] <= 0x20 { end -= 1 }
-    while start < end && line[start] <= 0x20 { start += 1 }
+    while end < line.count && line[end] != .hash { end += 1 }
+    while end > start && line[end - 1] <= .space { end -= 1 }
+    while start < end && line[start] <= .space { start += 1 }
     guard start < end else { return .nothing }
     guard let tuple = tuple(line.extracting(start..<end)) else { return .malformed }
     return .tuple(tuple)
@@ -139,13 +139,13 @@ final class FeedbackList {
   private static func tuple(_ text: Span<UInt8>) -> FeedbackTuple? {
     var seconds: UInt64 = 0
     var index = 0
-    while index < text.count && index < 11 && text[index] >= 0x30 && text[index] <= 0x39 {
-      seconds = seconds * 10 + UInt64(text[index] - 0x30)
+    while index < text.count && index < 11 && text[index].isDigit {
+      seconds = seconds * 10 + UInt64(text[index].digitValue)
       index += 1
     }
     guard index > 0, seconds <= UInt64(UInt32.max) else { return nil }
     let digits = index
-    while index < text.count && (text[index] == 0x20 || text[index] == 0x09) { index += 1 }
+    while index < text.count && (text[index] == .space || text[index] == .tab) { index += 1 }
     guard index > digits, let token = DeviceToken(hex: text.extracting(index..<text.count)) else {
       return nil
     }

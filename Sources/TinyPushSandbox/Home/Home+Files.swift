@@ -69,7 +69,7 @@ extension Home {
     _ path: borrowing Text, _ mode: UInt32, _ write: (Int32) -> Int32
   ) -> Int32 {
     var slash = path.count
-    while slash > 0 && path.bytes[slash - 1] != 0x2F { slash -= 1 }
+    while slash > 0 && path.bytes[slash - 1] != .slash { slash -= 1 }
     var other = Text(capacity: path.count + 5)
     other.append(bytes: path.bytes.extracting(0..<slash))
     other.append(".")
@@ -106,7 +106,7 @@ extension Home {
         var kind: UInt32 = 0
         guard let name = clinux_next_entry(entries.room().baseAddress, &place, &inode, &kind)
         else { return }
-        if name[0] != 0x2E && isDirectory(directory, name) { body(CString.span(name)) }
+        if name[0] != CChar(UInt8.dot) && isDirectory(directory, name) { body(CString.span(name)) }
       }
     }
   }

@@ -78,7 +78,7 @@ final class Home {
     let length = strlen(path)
     let part = FixedBuffer<CChar>(capacity: length + 1)
     for index in 0..<length {
-      if index > 0 && path[index] == 0x2F {
+      if index > 0 && path[index] == CChar(UInt8.slash) {
         part[index] = 0
         try make(UnsafePointer(part.room(from: 0).baseAddress!), mode: 0o755)
       }

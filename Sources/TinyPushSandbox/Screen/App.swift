@@ -8,7 +8,7 @@ import TinyPushAgent
 /// app.take(summary, payload)                        // nobody looks
 /// let presentation = app.receive(summary, payload)  // somebody does:
 /// card.write(presentation, of: topic, badge: app.badge, on: device, at: time, lateSeconds: 180, to: &out)
-/// presentation.write(badge: app.badge, as: line, to: &out)
+/// presentation.write(badge: app.badge, to: &out)
 /// ```
 final class App {
   /// The directory of its files, or empty; see ``AppBundle``.

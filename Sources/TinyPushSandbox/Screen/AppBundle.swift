@@ -106,9 +106,9 @@ struct LineReader {
   mutating func next(_ text: Span<UInt8>) -> Range<Int>? {
     while index < text.count {
       let start = index
-      while index < text.count, text[index] != 0x0A { index += 1 }
+      while index < text.count, text[index] != .lineFeed { index += 1 }
       var end = start
-      while end < index, text[end] != 0x23 { end += 1 }
+      while end < index, text[end] != .hash { end += 1 }
       number += 1
       index += 1
       let line = text.trimmed(start..<end)
@@ -122,8 +122,8 @@ extension Span<UInt8> {
   /// Less the white space at both sides.
   func trimmed(_ range: Range<Int>) -> Range<Int> {
     var (start, end) = (range.lowerBound, range.upperBound)
-    while start < end, self[start] <= 0x20 { start += 1 }
-    while end > start, self[end - 1] <= 0x20 { end -= 1 }
+    while start < end, self[start] <= .space { start += 1 }
+    while end > start, self[end - 1] <= .space { end -= 1 }
     return start..<end
   }
 }

@@ -103,7 +103,7 @@ struct Card {
   @_lifetime(copy topic)
   private static func name(_ topic: Span<UInt8>) -> Span<UInt8> {
     var start = topic.count
-    while start > 0, topic[start - 1] != 0x2E { start -= 1 }
+    while start > 0, topic[start - 1] != .dot { start -= 1 }
     return topic.extracting(start...)
   }
 
@@ -244,7 +244,7 @@ struct Card {
   private func writeNotes(_ presentation: borrowing Presentation, to text: inout Text) {
     let notes = presentation.notes.bytes
     var start = 0
-    for index in notes.indices where notes[index] == 0x0A {
+    for index in notes.indices where notes[index] == .lineFeed {
       text.append("  ")
       text.append(palette.bad)
       text.append(bytes: notes.extracting(start..<index))

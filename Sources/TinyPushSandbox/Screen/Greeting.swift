@@ -92,14 +92,19 @@ enum Greeting {
     if isPlain { return text.append(bytes: bytes) }
     text.append("'")
     for index in bytes.indices {
-      if bytes[index] == 0x27 { text.append("'\\''") } else { text.append(byte: bytes[index]) }
+      if bytes[index] == .apostrophe {
+        text.append("'\\''")
+      } else {
+        text.append(byte: bytes[index])
+      }
     }
     text.append("'")
   }
 
   private static func isPlainByte(_ byte: UInt8) -> Bool {
     switch byte {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2B...0x2F, 0x5F: true
+    case UInt8.digits, UInt8.capitals, UInt8.smallLetters, UInt8.plus...UInt8.slash, .underscore:
+      true
     default: false
     }
   }

@@ -38,14 +38,11 @@ extension Journal {
     guard !isQuiet else { return }
     begin()
     if isJSON {
-      let line = beginEvent("delivered", arrival, app, device)
+      beginEvent("delivered", arrival, app, device)
       let lateMs = max(0, clock.unixMs - arrival.acceptedMs)
-      line.key("late", in: &out)
-      out.append(lateMs / 1000)
-      out.append(".")
-      out.append(lateMs % 1000, digits: 3)
-      presentation.write(badge: app.screen.badge, as: line, to: &out)
-      line.end(in: &out)
+      out.member("late", milliseconds: lateMs)
+      presentation.write(badge: app.screen.badge, to: &out)
+      out.endLine()
     } else {
       show(
         presentation, of: app.screen, on: device.name,
@@ -58,9 +55,9 @@ extension Journal {
     guard !isQuiet else { return }
     begin()
     if isJSON {
-      let line = beginEvent("stored", notification.arrival, app, device)
-      line.member("until", notification.expiresAt, in: &out)
-      line.end(in: &out)
+      beginEvent("stored", notification.arrival, app, device)
+      out.member("until", number: notification.expiresAt)
+      out.endLine()
     } else {
       beginLine()
       write(app, device)
@@ -75,8 +72,8 @@ extension Journal {
     guard !isQuiet else { return }
     begin()
     if isJSON {
-      let line = beginEvent(why.event, arrival, app, device)
-      line.end(in: &out)
+      beginEvent(why.event, arrival, app, device)
+      out.endLine()
     } else {
       beginLine()
       write(app, device)
@@ -99,18 +96,17 @@ extension Journal {
     guard !isQuiet else { return }
     begin()
     if isJSON {
-      let line = JSONLine("undeliverable", at: clock.unixMs, in: &out)
+      beginEvent("undeliverable")
       if let device {
-        line.member("device", text: device.name, in: &out)
+        out.member("device", string: device.name)
       } else {
-        line.key("device", in: &out)
-        out.append("null")
+        out.member(null: "device")
       }
-      line.member("topic", text: topic, in: &out)
-      write(arrival, as: line)
-      line.member("token", hex: token.bytes.span, in: &out)
-      line.member("listed", isListed && error == 0, in: &out)
-      line.end(in: &out)
+      out.member("topic", string: topic)
+      write(arrival)
+      out.member("token", hex: token.bytes.span)
+      out.member("listed", bool: isListed && error == 0)
+      out.endLine()
     } else {
       beginLine()
       if let device {
@@ -160,12 +156,12 @@ extension Journal {
     guard !isQuiet else { return }
     begin()
     if isJSON {
-      let line = JSONLine("device", at: clock.unixMs, in: &out)
-      line.member("device", text: device.name, in: &out)
-      if let app { line.member("topic", text: app.topic, in: &out) }
-      line.member("state", text: change.event.span, in: &out)
-      if let app { line.member("token", hex: app.token.bytes.span, in: &out) }
-      line.end(in: &out)
+      beginEvent("device")
+      out.member("device", string: device.name)
+      if let app { out.member("topic", string: app.topic) }
+      out.member("state", word: change.event)
+      if let app { out.member("token", hex: app.token.bytes.span) }
+      out.endLine()
     } else {
       beginLine()
       out.append(palette.strong)
@@ -196,16 +192,15 @@ extension Journal {
 
   private func beginEvent(
     _ event: StaticString, _ arrival: Arrival, _ app: Installation, _ device: Device
-  ) -> JSONLine {
-    let line = JSONLine(event, at: clock.unixMs, in: &out)
-    line.member("device", text: device.name, in: &out)
-    line.member("topic", text: app.topic, in: &out)
-    write(arrival, as: line)
-    return line
+  ) {
+    beginEvent(event)
+    out.member("device", string: device.name)
+    out.member("topic", string: app.topic)
+    write(arrival)
   }
 
-  private func write(_ arrival: Arrival, as line: JSONLine) {
-    line.member("connection", arrival.connection, in: &out)
-    line.member("identifier", arrival.identifier, in: &out)
+  private func write(_ arrival: Arrival) {
+    out.member("connection", number: arrival.connection)
+    out.member("identifier", number: arrival.identifier)
   }
 }

@@ -43,15 +43,14 @@ final class Journal {
     _ devices: Devices?
   ) {
     if isJSON {
-      let line = JSONLine("listening", at: clock.unixMs, in: &out)
-      line.member("gateway", sandbox.port, in: &out)
-      line.member("feedback", feedback.port, in: &out)
-      line.key("config", in: &out)
+      beginEvent("listening")
+      out.member("gateway", number: sandbox.port)
+      out.member("feedback", number: feedback.port)
       var path = Text(capacity: 8192)
       home.write(ConfigFile.name, in: &path)
-      out.append(json: path)
-      if let seed = faults.seed { line.member("seed", seed, in: &out) }
-      line.end(in: &out)
+      out.member("config", string: path)
+      if let seed = faults.seed { out.member("seed", number: seed) }
+      out.endLine()
     } else {
       Greeting.write(sandbox, feedback, home, faults, devices, isQuiet: isQuiet, in: &out)
     }
@@ -62,9 +61,9 @@ final class Journal {
   func stopped() {
     begin()
     if isJSON {
-      var line = JSONLine("stopped", at: clock.unixMs, in: &out)
-      tally.write(as: &line, in: &out)
-      line.end(in: &out)
+      beginEvent("stopped")
+      tally.writeMembers(in: &out)
+      out.endLine()
     } else {
       out.append("Goodbye. ")
       tally.write(in: &out)
@@ -78,9 +77,9 @@ final class Journal {
     guard !isQuiet else { return }
     begin()
     if isJSON {
-      let line = JSONLine("note", at: clock.unixMs, in: &out)
-      line.member("text", text: words.bytes, in: &out)
-      line.end(in: &out)
+      beginEvent("note")
+      out.member("text", string: words)
+      out.endLine()
     } else {
       beginLine()
       out.append(bytes: words.bytes)
@@ -93,6 +92,13 @@ final class Journal {
   /// Makes room for one more event.
   func begin() {
     if out.count > Self.capacity - Self.eventBytesMax { flush() }
+  }
+
+  /// Begins an object of JSON Lines with what every event bears.
+  func beginEvent(_ event: StaticString) {
+    out.beginObject()
+    out.member("event", word: event)
+    out.member("time", milliseconds: clock.unixMs)
   }
 
   func beginLine(connection: Int64? = nil) {

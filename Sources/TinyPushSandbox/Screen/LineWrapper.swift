@@ -30,7 +30,7 @@ struct LineWrapper {
     var isBehindSpace = false
     var isBehindWide = false
     var isBehindJoiner = false
-    while place < text.count, text[place] != 0x0A {
+    while place < text.count, text[place] != .lineFeed {
       let character = TerminalCharacter(in: text, at: place)
       if character.isSpace {
         if !isBehindSpace { latest = Break(end: place, columns: columns, next: place) }
@@ -61,7 +61,7 @@ struct LineWrapper {
 
   /// No line begins with spaces.
   private mutating func skipSpaces(_ text: Span<UInt8>) {
-    while index < text.count, text[index] != 0x0A,
+    while index < text.count, text[index] != .lineFeed,
       TerminalCharacter(in: text, at: index).isSpace
     { index += 1 }
   }

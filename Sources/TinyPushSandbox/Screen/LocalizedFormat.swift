@@ -24,7 +24,7 @@ struct LocalizedFormat {
 
   /// - Parameter list: where the array is in the payload; nil, or a value that is no array: no arguments.
   init(arguments list: Range<Int>?, of payload: Span<UInt8>) {
-    guard let list, payload[list.lowerBound] == 0x5B else { return }
+    guard let list, payload[list.lowerBound] == .openBracket else { return }
     var scanner = JSONScanner(at: list.lowerBound)
     do throws(JSONProblem) {
       guard try scanner.openArray(payload) else { return }
@@ -41,7 +41,7 @@ struct LocalizedFormat {
     var next = 1
     var index = 0
     while index < format.count {
-      guard format[index] == 0x25 else {
+      guard format[index] == .percent else {
         text.append(byte: format[index])
         index += 1
         continue
@@ -84,20 +84,20 @@ struct LocalizedFormat {
     init(in format: Span<UInt8>, at start: Int) {
       var index = start + 1
       var number = 0
-      while index < format.count, format[index] >= 0x30, format[index] <= 0x39 {
+      while index < format.count, format[index].isDigit {
         // What is past every argument stays so.
-        number = min(number * 10 + Int(format[index] - 0x30), LocalizedFormat.argumentsMax + 1)
+        number = min(number * 10 + Int(format[index].digitValue), LocalizedFormat.argumentsMax + 1)
         index += 1
       }
       guard index < format.count else { return }
       if index == start + 1 {
         switch format[index] {
-        case 0x25: kind = .percent
-        case 0x40: kind = .next
+        case .percent: kind = .percent
+        case .at: kind = .next
         default: return
         }
       } else {
-        guard format[index] == 0x24, index + 1 < format.count, format[index + 1] == 0x40 else {
+        guard format[index] == .dollar, index + 1 < format.count, format[index + 1] == .at else {
           return
         }
         kind = .position(number)
@@ -111,7 +111,7 @@ struct LocalizedFormat {
 extension JSONScanner {
   /// Any value, which comes next: what stands between a string's quotes, or all of it.
   mutating func value(_ text: Span<UInt8>) throws(JSONProblem) -> Range<Int> {
-    if try peek(text) == 0x22 { return try string(text) }
+    if try peek(text) == .quote { return try string(text) }
     let start = index
     try skipValue(text)
     return start..<index

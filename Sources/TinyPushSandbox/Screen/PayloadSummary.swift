@@ -28,9 +28,9 @@ struct PayloadSummary {
   init(_ text: Span<UInt8>) throws(PayloadProblem) {
     var scanner = JSONScanner()
     do throws(JSONProblem) {
-      guard try scanner.peek(text) == 0x7B else { throw .expectedValue }
+      guard try scanner.peek(text) == .openBrace else { throw .expectedValue }
     } catch {
-      throw scanner.index < text.count && text[scanner.index] != 0x7B
+      throw scanner.index < text.count && text[scanner.index] != .openBrace
         ? .notObject : .json(error, at: scanner.index)
     }
     var aps: Aps = .missing
@@ -42,7 +42,7 @@ struct PayloadSummary {
             try scanner.skipValue(text)
             continue
           }
-          guard try scanner.peek(text) == 0x7B else {
+          guard try scanner.peek(text) == .openBrace else {
             aps = .other
             try scanner.skipValue(text)
             continue
@@ -73,7 +73,7 @@ struct PayloadSummary {
       let key = try text.extracting(scanner.key(text))
       switch PayloadKey(spelled: key, isInAlert: false) {
       case .alert:
-        if try scanner.peek(text) == 0x7B {
+        if try scanner.peek(text) == .openBrace {
           hasAlert = true
           try readAlert(text, by: &scanner)
         } else {
@@ -117,7 +117,7 @@ struct PayloadSummary {
   private func value(
     _ text: Span<UInt8>, by scanner: inout JSONScanner
   ) throws(JSONProblem) -> Range<Int>? {
-    let isNull = try scanner.peek(text) == 0x6E
+    let isNull = try scanner.peek(text) == UInt8(ascii: "n")
     let range = try scanner.value(text)
     return isNull ? nil : range
   }
@@ -126,14 +126,14 @@ struct PayloadSummary {
 
   /// Whether what stands there is a string.
   static func isString(_ range: Range<Int>, _ text: Span<UInt8>) -> Bool {
-    text[range.lowerBound - 1] == 0x22
+    text[range.lowerBound - 1] == .quote
   }
 
   /// The number that the badge becomes; nil when there is none, or when it is no whole number from 0 on, of at most ten
   /// digits.
+  @inline(never)
   func badgeNumber(_ text: Span<UInt8>) -> UInt64? {
-    guard let badge, !badge.isEmpty, !Self.isString(badge, text), text[badge.lowerBound] >= 0x30,
-      text[badge.lowerBound] <= 0x39
+    guard let badge, !badge.isEmpty, !Self.isString(badge, text), text[badge.lowerBound].isDigit
     else { return nil }
     var scanner = JSONScanner(at: badge.lowerBound)
     do throws(JSONProblem) {

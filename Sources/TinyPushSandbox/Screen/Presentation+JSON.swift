@@ -12,53 +12,45 @@ extension Presentation {
   /// what the icon bears now, and null for none.
   ///
   /// - Parameter badge: on the app's icon from now on; 0: none.
-  func write(badge: UInt64, as line: JSONLine, to out: inout Text) {
-    write("title", title, as: line, to: &out)
-    write("text", text, as: line, to: &out)
+  func write(badge: UInt64, to out: inout Text) {
+    write("title", title, to: &out)
+    write("text", text, to: &out)
     switch action {
-    case .view: line.member("action", text: ("View" as StaticString).span, in: &out)
-    case .title(let title): write("action", title, as: line, to: &out)
-    case .none: write("action", nil, as: line, to: &out)
+    case .view: out.member("action", word: "View")
+    case .title(let title): write("action", title, to: &out)
+    case .none: write("action", nil, to: &out)
     }
-    line.key("buttons", in: &out)
-    out.append("[")
-    for index in 0..<buttonCount {
-      if index > 0 { out.append(",") }
-      out.append(json: button(index))
-    }
-    out.append("]")
-    line.member("badge", badge > 0 ? badge : nil, in: &out)
+    out.key("buttons")
+    out.beginArray()
+    for index in 0..<buttonCount { out.element(string: button(index)) }
+    out.endArray()
+    out.member("badge", number: badge > 0 ? badge : nil)
     switch sound {
-    case .none: write("sound", nil, as: line, to: &out)
-    case .systemDefault: line.member("sound", text: ("default" as StaticString).span, in: &out)
-    case .file(let name): write("sound", name, as: line, to: &out)
+    case .none: write("sound", nil, to: &out)
+    case .systemDefault: out.member("sound", word: "default")
+    case .file(let name): write("sound", name, to: &out)
     }
-    write("launchImage", launchImage, as: line, to: &out)
-    line.member("silent", isSilent, in: &out)
-    line.member("wakesApp", wakesApp, in: &out)
-    writeNotes(as: line, to: &out)
+    write("launchImage", launchImage, to: &out)
+    out.member("silent", bool: isSilent)
+    out.member("wakesApp", bool: wakesApp)
+    writeNotes(to: &out)
   }
 
   private func write(
-    _ name: StaticString, _ place: Place?, as line: JSONLine, to out: inout Text
+    _ name: StaticString, _ place: Place?, to out: inout Text
   ) {
-    guard let place else {
-      line.key(name, in: &out)
-      return out.append("null")
-    }
-    line.member(name, text: bytes(place), in: &out)
+    if let place { out.member(name, string: bytes(place)) } else { out.member(null: name) }
   }
 
-  private func writeNotes(as line: JSONLine, to out: inout Text) {
-    line.key("notes", in: &out)
-    out.append("[")
+  private func writeNotes(to out: inout Text) {
+    out.key("notes")
+    out.beginArray()
     let notes = notes.bytes
     var start = 0
-    for index in notes.indices where notes[index] == 0x0A {
-      if start > 0 { out.append(",") }
-      out.append(json: notes.extracting(start..<index))
+    for index in notes.indices where notes[index] == .lineFeed {
+      out.element(string: notes.extracting(start..<index))
       start = index + 1
     }
-    out.append("]")
+    out.endArray()
   }
 }

@@ -175,7 +175,7 @@ struct Presentation: ~Copyable {
     var lines = LineReader()
     while let line = lines.next(source) {
       var equals = line.lowerBound
-      while equals < line.upperBound, source[equals] != 0x3D { equals += 1 }
+      while equals < line.upperBound, source[equals] != .equals { equals += 1 }
       guard equals < line.upperBound else {
         notes.append("categories:")
         notes.append(lines.number)
@@ -194,7 +194,7 @@ struct Presentation: ~Copyable {
     var start = list.lowerBound
     while start < list.upperBound {
       var end = start
-      while end < list.upperBound, source[end] != 0x2C { end += 1 }
+      while end < list.upperBound, source[end] != .comma { end += 1 }
       let title = source.trimmed(start..<end)
       start = end + 1
       guard !title.isEmpty else { continue }

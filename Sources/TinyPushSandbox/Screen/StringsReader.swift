@@ -26,10 +26,10 @@ struct StringsReader {
     try skipSpace(text)
     guard index < text.count else { return nil }
     let key = try string(text, else: .expectedKey)
-    try take(0x3D, text, else: .expectedEquals)
+    try take(.equals, text, else: .expectedEquals)
     try skipSpace(text)
     let value = try string(text, else: .expectedValue)
-    try take(0x3B, text, else: .expectedSemicolon)
+    try take(.semicolon, text, else: .expectedSemicolon)
     return Entry(key: key, value: value)
   }
 
@@ -58,10 +58,12 @@ struct StringsReader {
   private mutating func skipSpace(_ text: Span<UInt8>) throws(StringsProblem) {
     while index < text.count {
       switch text[index] {
-      case 0x09...0x0D, 0x20: index += 1
-      case 0x2F where startsComment(0x2F, text):
-        while index < text.count, text[index] != 0x0A, text[index] != 0x0D { index += 1 }
-      case 0x2F where startsComment(0x2A, text): try skipComment(text)
+      case UInt8.tab...UInt8.carriageReturn, .space: index += 1
+      case .slash where startsComment(.slash, text):
+        while index < text.count, text[index] != .lineFeed, text[index] != .carriageReturn {
+          index += 1
+        }
+      case .slash where startsComment(.asterisk, text): try skipComment(text)
       default: return
       }
     }
@@ -75,7 +77,7 @@ struct StringsReader {
     let start = index
     index += 2
     while index + 1 < text.count {
-      if text[index] == 0x2A, text[index + 1] == 0x2F {
+      if text[index] == .asterisk, text[index + 1] == .slash {
         index += 2
         return
       }
@@ -100,14 +102,14 @@ struct StringsReader {
     let start = index
     guard index < text.count else { throw StringsProblem(reason, at: index) }
     let quote = text[index]
-    guard quote == 0x22 || quote == 0x27 else {
+    guard quote == .quote || quote == .apostrophe else {
       while index < text.count, Self.isOfWord(text[index]) { index += 1 }
       guard index > start else { throw StringsProblem(reason, at: start) }
       return start..<index
     }
     index += 1
     while index < text.count, text[index] != quote {
-      if text[index] == 0x5C {
+      if text[index] == .backslash {
         try skipEscape(text, ofStringAt: start)
       } else if text[index] < 0x80 {
         index += 1
@@ -124,7 +126,9 @@ struct StringsReader {
 
   private static func isOfWord(_ byte: UInt8) -> Bool {
     switch byte {
-    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x24, 0x2D...0x2F, 0x3A, 0x5F: true
+    case UInt8.digits, UInt8.capitals, UInt8.smallLetters, .dollar, UInt8.hyphen...UInt8.slash,
+      .colon, .underscore:
+      true
     default: false
     }
   }
@@ -134,13 +138,14 @@ struct StringsReader {
   ) throws(StringsProblem) {
     let place = index
     guard index + 1 < text.count else { throw StringsProblem(.openString, at: start) }
-    guard text[index + 1] == 0x55 else {
+    guard text[index + 1] == UInt8(ascii: "U") else {
       index += text[index + 1] < 0x80 ? 2 : 1
       return
     }
     let unit = try hexUnit(text, at: place)
     guard unit & 0xF800 == 0xD800 else { return }
-    guard unit < 0xDC00, index + 1 < text.count, text[index] == 0x5C, text[index + 1] == 0x55,
+    guard unit < 0xDC00, index + 1 < text.count, text[index] == .backslash,
+      text[index + 1] == UInt8(ascii: "U"),
       try hexUnit(text, at: place) & 0xFC00 == 0xDC00
     else { throw StringsProblem(.loneSurrogate, at: place) }
   }
@@ -178,21 +183,21 @@ struct StringsUnescaper {
     guard index < string.count else { return nil }
     let byte = string[index]
     index += 1
-    return byte == 0x5C ? unescape(string) : byte
+    return byte == .backslash ? unescape(string) : byte
   }
 
   private mutating func unescape(_ string: Span<UInt8>) -> UInt8 {
     let letter = string[index]
     index += 1
     switch letter {
-    case 0x61: return 0x07
-    case 0x62: return 0x08
-    case 0x66: return 0x0C
-    case 0x6E: return 0x0A
-    case 0x72: return 0x0D
-    case 0x74: return 0x09
-    case 0x76: return 0x0B
-    case 0x55: break
+    case UInt8(ascii: "a"): return .bell
+    case UInt8(ascii: "b"): return .backspace
+    case UInt8(ascii: "f"): return .formFeed
+    case UInt8(ascii: "n"): return .lineFeed
+    case UInt8(ascii: "r"): return .carriageReturn
+    case UInt8(ascii: "t"): return .tab
+    case UInt8(ascii: "v"): return .verticalTab
+    case UInt8(ascii: "U"): break
     default: return letter
     }
     var scalar = unit(string)
@@ -236,7 +241,7 @@ struct StringsProblem: Error {
     var line = 1
     var column = 1
     for index in 0..<min(place, bytes.count) {
-      if bytes[index] == 0x0A {
+      if bytes[index] == .lineFeed {
         line += 1
         column = 1
       } else if bytes[index] & 0xC0 != 0x80 {

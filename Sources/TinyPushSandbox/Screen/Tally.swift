@@ -59,18 +59,18 @@ struct Tally {
   }
 
   /// As members of a JSON object.
-  func write(as line: inout JSONLine, in text: inout Text) {
-    line.member("connections", connections, in: &text)
-    line.member("handshakesRefused", handshakesRefused, in: &text)
-    line.member("accepted", accepted, in: &text)
-    line.member("acceptedBytes", acceptedBytes, in: &text)
-    line.member("refused", refused, in: &text)
-    line.member("discarded", discarded, in: &text)
-    line.member("delivered", delivered, in: &text)
-    line.member("stored", stored, in: &text)
-    line.member("dropped", dropped, in: &text)
-    line.member("undeliverable", undeliverable, in: &text)
-    line.member("faults", faults, in: &text)
-    line.member("feedback", feedbackTuples, in: &text)
+  func writeMembers(in text: inout Text) {
+    text.member("connections", number: connections)
+    text.member("handshakesRefused", number: handshakesRefused)
+    text.member("accepted", number: accepted)
+    text.member("acceptedBytes", number: acceptedBytes)
+    text.member("refused", number: refused)
+    text.member("discarded", number: discarded)
+    text.member("delivered", number: delivered)
+    text.member("stored", number: stored)
+    text.member("dropped", number: dropped)
+    text.member("undeliverable", number: undeliverable)
+    text.member("faults", number: faults)
+    text.member("feedback", number: feedbackTuples)
   }
 }

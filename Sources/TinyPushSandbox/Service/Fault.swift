@@ -53,12 +53,12 @@ public struct Fault: BitwiseCopyable {
 
   /// From words such as `status=8+5s@1000`.
   public init(_ text: Span<UInt8>) throws(Problem) {
-    guard let at = Self.index(of: 0x40, in: text, 0..<text.count) else {
+    guard let at = Self.index(of: .at, in: text, 0..<text.count) else {
       throw Problem(kind: .form, part: 0..<text.count)
     }
     var what = 0..<at
     delay = .milliseconds(0)
-    if let plus = Self.index(of: 0x2B, in: text, what) {
+    if let plus = Self.index(of: .plus, in: text, what) {
       delay = try Self.time(text, plus + 1..<at, .delay)
       what = 0..<plus
     }
@@ -86,7 +86,7 @@ public struct Fault: BitwiseCopyable {
   // MARK: - Reading
 
   private static func act(_ text: Span<UInt8>, _ part: Range<Int>) throws(Problem) -> Act {
-    let equals = index(of: 0x3D, in: text, part)
+    let equals = index(of: .equals, in: text, part)
     let name = text.extracting(part.lowerBound..<(equals ?? part.upperBound))
     let value = equals.map { $0 + 1..<part.upperBound }
     if name.equals("status") { return try status(text, value ?? part) }
@@ -128,7 +128,7 @@ public struct Fault: BitwiseCopyable {
     let when = text.extracting(part)
     if let token = DeviceToken(hex: when) { return .token(token) }
     if let number = Config.number(when), number > 0 { return .notification(Int64(number)) }
-    if when.count > 1, when[when.count - 1] == 0x25,
+    if when.count > 1, when[when.count - 1] == .percent,
       let chance = millionths(when.extracting(0..<when.count - 1))
     {
       return .chance(chance)
@@ -138,7 +138,7 @@ public struct Fault: BitwiseCopyable {
 
   /// A percentage with up to four decimals, in millionths: more than none, and at most all.
   private static func millionths(_ percent: Span<UInt8>) -> Int? {
-    let point = index(of: 0x2E, in: percent, 0..<percent.count)
+    let point = index(of: .dot, in: percent, 0..<percent.count)
     guard let whole = Config.number(percent.extracting(0..<(point ?? percent.count))), whole <= 100
     else { return nil }
     var chance = Int(whole) * 10_000

@@ -1,0 +1,59 @@
+/// Bytes that are characters, by name; a letter or a digit is written `UInt8(ascii: "a")`. Each is a literal to the compiler,
+/// and in a build that is not optimised, what must not allocate may call it.
+extension UInt8 {
+  // MARK: - White space and controls
+
+  package static var bell: UInt8 { @_noAllocation @inline(__always) get { 0x07 } }
+  package static var backspace: UInt8 { @_noAllocation @inline(__always) get { 0x08 } }
+  package static var tab: UInt8 { @_noAllocation @inline(__always) get { 0x09 } }
+  package static var lineFeed: UInt8 { @_noAllocation @inline(__always) get { 0x0A } }
+  package static var verticalTab: UInt8 { @_noAllocation @inline(__always) get { 0x0B } }
+  package static var formFeed: UInt8 { @_noAllocation @inline(__always) get { 0x0C } }
+  package static var carriageReturn: UInt8 { @_noAllocation @inline(__always) get { 0x0D } }
+  package static var escape: UInt8 { @_noAllocation @inline(__always) get { 0x1B } }
+  /// What is below is a control character.
+  package static var space: UInt8 { @_noAllocation @inline(__always) get { 0x20 } }
+  package static var delete: UInt8 { @_noAllocation @inline(__always) get { 0x7F } }
+
+  // MARK: - Punctuation
+
+  package static var quote: UInt8 { @_noAllocation @inline(__always) get { 0x22 } }
+  package static var hash: UInt8 { @_noAllocation @inline(__always) get { 0x23 } }
+  package static var dollar: UInt8 { @_noAllocation @inline(__always) get { 0x24 } }
+  package static var percent: UInt8 { @_noAllocation @inline(__always) get { 0x25 } }
+  package static var apostrophe: UInt8 { @_noAllocation @inline(__always) get { 0x27 } }
+  package static var asterisk: UInt8 { @_noAllocation @inline(__always) get { 0x2A } }
+  package static var plus: UInt8 { @_noAllocation @inline(__always) get { 0x2B } }
+  package static var comma: UInt8 { @_noAllocation @inline(__always) get { 0x2C } }
+  package static var hyphen: UInt8 { @_noAllocation @inline(__always) get { 0x2D } }
+  package static var dot: UInt8 { @_noAllocation @inline(__always) get { 0x2E } }
+  package static var slash: UInt8 { @_noAllocation @inline(__always) get { 0x2F } }
+  package static var colon: UInt8 { @_noAllocation @inline(__always) get { 0x3A } }
+  package static var semicolon: UInt8 { @_noAllocation @inline(__always) get { 0x3B } }
+  package static var equals: UInt8 { @_noAllocation @inline(__always) get { 0x3D } }
+  package static var at: UInt8 { @_noAllocation @inline(__always) get { 0x40 } }
+  package static var openBracket: UInt8 { @_noAllocation @inline(__always) get { 0x5B } }
+  package static var backslash: UInt8 { @_noAllocation @inline(__always) get { 0x5C } }
+  package static var closeBracket: UInt8 { @_noAllocation @inline(__always) get { 0x5D } }
+  package static var underscore: UInt8 { @_noAllocation @inline(__always) get { 0x5F } }
+  package static var openBrace: UInt8 { @_noAllocation @inline(__always) get { 0x7B } }
+  package static var closeBrace: UInt8 { @_noAllocation @inline(__always) get { 0x7D } }
+
+  // MARK: - Letters and digits
+
+  package static var digits: ClosedRange<UInt8> {
+    @_noAllocation @inline(__always) get { 0x30...0x39 }
+  }
+  package static var capitals: ClosedRange<UInt8> {
+    @_noAllocation @inline(__always) get { 0x41...0x5A }
+  }
+  package static var smallLetters: ClosedRange<UInt8> {
+    @_noAllocation @inline(__always) get { 0x61...0x7A }
+  }
+
+  package var isDigit: Bool {
+    @_noAllocation @inline(__always) get { self >= 0x30 && self <= 0x39 }
+  }
+  /// What a digit stands for.
+  package var digitValue: UInt8 { @_noAllocation @inline(__always) get { self - 0x30 } }
+}

@@ -1,0 +1,43 @@
+/// What is wrong with a JSON text; the scanner's `index` says where.
+public enum JSONProblem: UInt8, Error, BitwiseCopyable {
+  /// The text ends inside a value: more may come, or it was cut.
+  case unexpectedEnd
+  case expectedValue
+  case expectedKey
+  case expectedColon
+  case expectedCommaOrBrace
+  case expectedCommaOrBracket
+  case trailingComma
+  case invalidNumber
+  case invalidEscape
+  case loneSurrogate
+  case invalidUTF8
+  case controlCharacter
+  case tooDeep
+  case byteOrderMark
+
+  /// In words: what was expected, and how to mend it.
+  public var text: StaticString {
+    switch self {
+    case .unexpectedEnd:
+      "the text ends in the middle of an object: is a brace, a bracket or a quote missing?"
+    case .expectedValue:
+      "expected a value: a string in double quotes, a number, an object, an array, true, false or null"
+    case .expectedKey: "expected a key in double quotes"
+    case .expectedColon: "expected ':' after the key"
+    case .expectedCommaOrBrace: "expected ',' or '}': is a comma missing before this?"
+    case .expectedCommaOrBracket: "expected ',' or ']': is a comma missing before this?"
+    case .trailingComma: "nothing follows the comma before this: remove the comma"
+    case .invalidNumber:
+      "not a number as JSON writes it (no leading zeros or plus, digits on both sides of the point)"
+    case .invalidEscape: "no such escape: JSON has \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX"
+    case .loneSurrogate:
+      "half of a surrogate pair: \\uD800 to \\uDBFF must be followed by \\uDC00 to \\uDFFF"
+    case .invalidUTF8: "not UTF-8: save the file as UTF-8"
+    case .controlCharacter: "a control character inside a string: write it as \\n, \\t or \\u00XX"
+    case .tooDeep: "nested deeper than 32 levels"
+    case .byteOrderMark:
+      "a byte order mark stands before the text: save the file as UTF-8 without it (\"without BOM\")"
+    }
+  }
+}

@@ -1,0 +1,90 @@
+/// Passing over many bytes at once: a machine word at a time.
+extension JSONScanner {
+  /// Passes over what stands for itself in a string, a machine word of it at a time.
+  @_noAllocation
+  mutating func skipPlain(_ bytes: Bytes) {
+    let ones = UInt.max / 0xFF
+    let high = ones << 7
+    var next = index
+    while let word: UInt = Self.load(bytes, at: next) {
+      // The high bit of each byte that is a quote, a backslash, below a space or not ASCII. A borrow reaches only bytes
+      // behind one of these, and the first counts.
+      let quote = (word ^ ones &* UInt(UInt8.quote)) &- ones
+      let backslash = (word ^ ones &* UInt(UInt8.backslash)) &- ones
+      let control = word &- ones &* UInt(UInt8.space)
+      let found = (word | quote | backslash | control) & high
+      guard found == 0 else {
+        index = next + found.trailingZeroBitCount >> 3
+        return
+      }
+      next += MemoryLayout<UInt>.size
+    }
+    while next < bytes.count, bytes[next] >= .space, bytes[next] < 0x80, bytes[next] != .quote,
+      bytes[next] != .backslash
+    { next += 1 }
+    index = next
+  }
+
+  /// Passes over characters of several bytes, of which one comes next, and the spaces between them.
+  @_noAllocation
+  mutating func skipSequences(_ bytes: Bytes) throws(JSONProblem) {
+    var next = index
+    while let word: UInt32 = Self.load(bytes, at: next) {
+      // The marks of two bytes or of three, and of what they stand for enough to know that fewer would not do (and that
+      // it is no surrogate). Those of four bytes are rare, and left to `examine` like those that are wrong.
+      if word & 0xC0E0 == 0x80C0, word & 0x1E != 0 {
+        next += 2
+      } else if word & 0xC0C0F0 == 0x8080E0, word & 0x200F != 0, word & 0x200F != 0x200D {
+        next += 3
+      } else if word & 0xFF == UInt32(UInt8.space) {
+        next += 1
+      } else {
+        break
+      }
+    }
+    index = next
+    guard index < bytes.count, bytes[index] >= 0x80 else { return }
+    guard let length = UTF8Sequence.examine(bytes, at: index) else { throw end(bytes) }
+    guard length > 0 else { throw .invalidUTF8 }
+    index += length
+  }
+
+  /// Finds where to go on after text that is not JSON: at the next line that begins with a brace, which is how both
+  /// NDJSON and indented JSON begin an object. A machine word at a time.
+  @_noAllocation
+  mutating func skipToObject(_ bytes: Bytes) {
+    if index > 0, index < bytes.count, bytes[index] == .openBrace, bytes[index - 1] == .lineFeed {
+      return
+    }
+    let ones = UInt.max / 0xFF
+    var next = index
+    while next < bytes.count {
+      if let word: UInt = Self.load(bytes, at: next) {
+        // The high bit of each byte that is a line end, as in `skipPlain`.
+        let ends = word ^ ones &* UInt(UInt8.lineFeed)
+        if (ends &- ones) & ~ends & ones << 7 == 0 {
+          next += MemoryLayout<UInt>.size
+          continue
+        }
+      }
+      let isLineEnd = bytes[next] == .lineFeed
+      next += 1
+      guard isLineEnd else { continue }
+      lineEnds += 1
+      lineStart = next
+      if next < bytes.count, bytes[next] == .openBrace { break }
+    }
+    index = next
+  }
+
+  /// The bytes from `index` on as a number, the first one lowest; nil when there are too few.
+  @inline(__always)
+  private static func load<Word: FixedWidthInteger & BitwiseCopyable>(_ bytes: Bytes, at index: Int)
+    -> Word?
+  {
+    guard index >= 0, bytes.count - index >= MemoryLayout<Word>.size else { return nil }
+    return bytes.withUnsafeBytes {
+      Word(littleEndian: $0.loadUnaligned(fromByteOffset: index, as: Word.self))
+    }
+  }
+}

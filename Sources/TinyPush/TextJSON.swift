@@ -1,0 +1,237 @@
+/// JSON, written value by value. A comma comes by itself: what stands last in the text says whether a value goes before.
+extension Text {
+  // MARK: - Objects and arrays
+
+  @inline(never)
+  public mutating func beginObject() {
+    separate()
+    append("{")
+  }
+
+  @inline(never)
+  public mutating func endObject() { append("}") }
+
+  /// Ends an object of JSON Lines.
+  @inline(never)
+  public mutating func endLine() { append("}\n") }
+
+  @inline(never)
+  public mutating func beginArray() {
+    separate()
+    append("[")
+  }
+
+  @inline(never)
+  public mutating func endArray() { append("]") }
+
+  /// A string in an array.
+  @inline(never)
+  public mutating func element(string value: Span<UInt8>) {
+    separate()
+    append(json: value)
+  }
+
+  // MARK: - Members
+
+  /// The key of a member, for its value to follow. Needs no escapes.
+  @inline(__always)
+  public mutating func key(_ name: StaticString) { key(terminated: name.utf8Start) }
+
+  /// The same, of any bytes.
+  @inline(never)
+  public mutating func key(escaping name: Span<UInt8>) {
+    element(string: name)
+    append(":")
+  }
+
+  @inline(__always)
+  public mutating func member(_ name: StaticString, string value: Span<UInt8>) {
+    member(terminated: name.utf8Start, string: value)
+  }
+
+  @inline(__always)
+  public mutating func member(_ name: StaticString, string value: borrowing Text) {
+    member(terminated: name.utf8Start, string: value)
+  }
+
+  /// A string that needs no escapes.
+  @inline(__always)
+  public mutating func member(_ name: StaticString, word: StaticString) {
+    member(terminated: name.utf8Start, word: word.utf8Start)
+  }
+
+  /// A string of hexadecimal digits.
+  @inline(never)
+  public mutating func member(_ name: StaticString, hex bytes: Span<UInt8>) {
+    key(name)
+    append("\"")
+    append(hex: bytes)
+    append("\"")
+  }
+
+  @inline(__always)
+  public mutating func member<Number: FixedWidthInteger>(_ name: StaticString, number: Number) {
+    if Number.isSigned {
+      member(terminated: name.utf8Start, signed: Int64(number))
+    } else {
+      member(terminated: name.utf8Start, unsigned: UInt64(number))
+    }
+  }
+
+  /// A number, or null.
+  @inline(__always)
+  public mutating func member<Number: FixedWidthInteger>(_ name: StaticString, number: Number?) {
+    if let number { member(name, number: number) } else { member(null: name) }
+  }
+
+  /// Seconds, with three decimal places.
+  @inline(never)
+  public mutating func member(_ name: StaticString, milliseconds: Int64) {
+    key(name)
+    append(milliseconds / 1000)
+    append(".")
+    append(milliseconds % 1000, digits: 3)
+  }
+
+  @inline(__always)
+  public mutating func member(_ name: StaticString, bool: Bool) {
+    member(terminated: name.utf8Start, bool: bool)
+  }
+
+  @inline(never)
+  public mutating func member(null name: StaticString) {
+    key(name)
+    append("null")
+  }
+
+  /// A value that is JSON already.
+  @inline(never)
+  public mutating func member(_ name: StaticString, raw value: Span<UInt8>) {
+    key(name)
+    append(bytes: value)
+  }
+
+  /// The same, less its white space, which might hold line ends.
+  @inline(never)
+  public mutating func member(_ name: StaticString, compacting value: Span<UInt8>) {
+    key(name)
+    var isInString = false
+    var start = 0
+    var index = 0
+    while index < value.count {
+      let byte = value[index]
+      if byte == .quote {
+        isInString.toggle()
+      } else if isInString {
+        if byte == .backslash { index += 1 }
+      } else if byte <= .space {
+        append(bytes: value.extracting(start..<index))
+        start = index + 1
+      }
+      index += 1
+    }
+    append(bytes: value.extracting(start..<value.count))
+  }
+
+  // MARK: - A string by itself
+
+  /// As a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
+  @inline(never)
+  public mutating func append(json bytes: Span<UInt8>) {
+    append(byte: .quote)
+    var index = 0
+    while index < bytes.count {
+      let byte = bytes[index]
+      switch byte {
+      case .quote: append("\\\"")
+      case .backslash: append("\\\\")
+      case .lineFeed: append("\\n")
+      case .tab: append("\\t")
+      case 0..<UInt8.space, .delete:
+        append("\\u00")
+        append(byte: Self.hexDigit(byte >> 4))
+        append(byte: Self.hexDigit(byte & 15))
+      case 0x80...:
+        let length = UTF8Sequence.length(in: bytes, at: index)
+        if length == 0 {
+          append("\\ufffd")
+        } else {
+          append(bytes: bytes.extracting(index..<index + length))
+          index += length - 1
+        }
+      default: append(byte: byte)
+      }
+      index += 1
+    }
+    append(byte: .quote)
+  }
+
+  /// As a JSON string.
+  @inline(never)
+  public mutating func append(json text: borrowing Text) {
+    append(json: text.bytes)
+  }
+
+  // MARK: - Parts
+
+  /// Of a name only its place is passed, as of any literal.
+  @inline(never)
+  private mutating func key(terminated name: UnsafePointer<UInt8>) {
+    separate()
+    append("\"")
+    append(terminated: name)
+    append("\":")
+  }
+
+  @inline(never)
+  private mutating func member(terminated name: UnsafePointer<UInt8>, string value: Span<UInt8>) {
+    key(terminated: name)
+    append(json: value)
+  }
+
+  @inline(never)
+  private mutating func member(
+    terminated name: UnsafePointer<UInt8>, string value: borrowing Text
+  ) {
+    key(terminated: name)
+    append(json: value)
+  }
+
+  @inline(never)
+  private mutating func member(
+    terminated name: UnsafePointer<UInt8>, word: UnsafePointer<UInt8>
+  ) {
+    key(terminated: name)
+    append("\"")
+    append(terminated: word)
+    append("\"")
+  }
+
+  @inline(never)
+  private mutating func member(terminated name: UnsafePointer<UInt8>, signed number: Int64) {
+    key(terminated: name)
+    append(number)
+  }
+
+  @inline(never)
+  private mutating func member(terminated name: UnsafePointer<UInt8>, unsigned number: UInt64) {
+    key(terminated: name)
+    append(number)
+  }
+
+  @inline(never)
+  private mutating func member(terminated name: UnsafePointer<UInt8>, bool: Bool) {
+    key(terminated: name)
+    append(bool ? "true" : "false")
+  }
+
+  /// Writes a comma where a value stands last; a line end and other control characters end none.
+  private mutating func separate() {
+    guard count > 0 else { return }
+    let last = bytes[count - 1]
+    switch last {
+    case 0..<UInt8.space, .openBrace, .openBracket, .colon: break
+    default: append(",")
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import CLinux
+import TinyPush
+import TinyPushAgent
+
+/// What the lines of the screen are put together from.
+extension StatusScreen {
+  mutating func say(_ words: StaticString, _ colour: Terminal.Colour) {
+    terminal.begin(colour, in: &line)
+    line.append(words)
+    terminal.end(in: &line)
+  }
+
+  mutating func warn(_ words: StaticString, _ text: inout Text) {
+    say(words, .red)
+    end(&text)
+  }
+
+  mutating func label(_ words: StaticString) {
+    line.append("  ")
+    line.append(words)
+    pad(to: 14)
+  }
+
+  mutating func pad(to column: Int) {
+    while line.count < column { line.append(" ") }
+  }
+
+  /// Flush right in so many columns.
+  mutating func number(_ value: UInt64, _ width: Int) {
+    var digits = Text(capacity: 20)
+    digits.append(value)
+    flushRight(digits, width)
+  }
+
+  @inline(never)
+  private mutating func flushRight(_ text: borrowing Text, _ width: Int) {
+    for _ in 0..<max(width - text.count, 1) { line.append(" ") }
+    line.append(bytes: text.bytes)
+  }
+
+  mutating func field(
+    _ field: (StaticString, UInt64), _ labelWidth: Int, _ width: Int
+  ) {
+    line.append("  ")
+    line.append(field.0)
+    for _ in field.0.utf8CodeUnitCount..<labelWidth { line.append(" ") }
+    number(field.1, width)
+  }
+
+  /// So many in so many seconds, by the unit of time that says it in few digits.
+  @inline(never)
+  mutating func rate(_ count: UInt64, in seconds: UInt64) {
+    var text = Text(capacity: 24)
+    let perHour = count &* 36_000 / seconds
+    let scale: (UInt64, StaticString) =
+      perHour >= 36_000 ? (3600, "/s  ") : perHour >= 600 ? (60, "/min") : (1, "/h  ")
+    let tenths = perHour / scale.0
+    text.append(tenths / 10)
+    if tenths < 1000, count > 0 {
+      text.append(".")
+      text.append(tenths % 10)
+    }
+    text.append(count > 0 ? scale.1 : "    ")
+    flushRight(text, 10)
+  }
+
+  @inline(never)
+  mutating func latency(_ latency: Duration?) {
+    var text = Text(capacity: 24)
+    if let latency {
+      // File systems know times to a tick of the kernel's clock.
+      var tick = timespec()
+      clock_getres(CLOCK_REALTIME_COARSE, &tick)
+      let resolution = UInt64(tick.tv_nsec) / 1_000_000
+      let milliseconds = latency.milliseconds
+      if milliseconds <= resolution {
+        text.append("<")
+        text.append(resolution + 1)
+        text.append(" ms")
+      } else if milliseconds < 1000 {
+        text.append(milliseconds)
+        text.append(" ms")
+      } else if milliseconds < 10_000 {
+        text.append(milliseconds / 1000)
+        text.append(".")
+        text.append(milliseconds / 100 % 10)
+        text.append(" s")
+      } else {
+        text.append(roundedSeconds: Int64(milliseconds / 1000))
+      }
+    } else {
+      text.append("-")
+    }
+    flushRight(text, 9)
+  }
+
+  /// How much of the most there has been.
+  mutating func bar(_ value: UInt64, of peak: UInt64) {
+    guard isWatched, peak > 0 else { return }
+    let width: UInt64 = 30
+    let filled = min((value &* width &+ peak &- 1) / peak, width)
+    pad(to: 46)
+    terminal.begin(.green, in: &line)
+    for _ in 0..<filled { line.append("█") }
+    terminal.end(in: &line)
+    terminal.begin(.dim, in: &line)
+    for _ in filled..<width { line.append("░") }
+    terminal.end(in: &line)
+  }
+
+  /// What was sent in each second of the last minute, or in each minute of the last hour; as many of them as there is room for.
+  mutating func sparkline(
+    _ page: borrowing StatusPage, _ now: Instant, isMinutes: Bool
+  ) {
+    let levels: InlineArray<8, StaticString> = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
+    let shown = 36
+    var counts: InlineArray<36, UInt32> = .init(repeating: 0)
+    var most: UInt32 = 0
+    for index in 0..<shown {
+      let ago = shown - 1 - index
+      counts[index] =
+        isMinutes
+        ? page.traffic.sent(minutesAgo: ago, at: now) : page.traffic.sent(secondsAgo: ago, at: now)
+      most = max(most, counts[index])
+    }
+    line.append("  ")
+    terminal.begin(.green, in: &line)
+    for index in 0..<shown {
+      let level = counts[index] == 0 ? 0 : 1 + UInt64(counts[index]) * 6 / UInt64(most)
+      line.append(levels[Int(level)])
+    }
+    terminal.end(in: &line)
+  }
+}

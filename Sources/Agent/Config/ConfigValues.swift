@@ -12,12 +12,14 @@ extension Config {
   /// credential that is a file of a directory `ID_FILE`, where the path has a slash.
   func credential(_ value: Span<UInt8>) throws(Problem) -> CString {
     let given = try Self.path(value)
-    guard value[0] != 0x2F else { return given }
+    guard value[0] != .slash else { return given }
     var path = Text(capacity: 8192)
     if let directory = getenv("CREDENTIALS_DIRECTORY") {
       path.append(cString: directory)
       path.append("/")
-      for index in value.indices { path.append(byte: value[index] == 0x2F ? 0x5F : value[index]) }
+      for index in value.indices {
+        path.append(byte: value[index] == .slash ? .underscore : value[index])
+      }
       if path.withCString({ access($0, F_OK) }) == 0 { return path.cString() }
       path.clear()
     }
@@ -31,8 +33,8 @@ extension Config {
     var host = value.count
     var colons = 0
     for index in value.indices {
-      if value[index] == 0x5D { colons = 0 }
-      guard value[index] == 0x3A else { continue }
+      if value[index] == .closeBracket { colons = 0 }
+      guard value[index] == .colon else { continue }
       colons += 1
       host = index
     }
@@ -50,8 +52,8 @@ extension Config {
     guard value.count > 0, value.count <= 15 else { return nil }
     var number: UInt64 = 0
     for index in value.indices {
-      guard value[index] >= 0x30, value[index] <= 0x39 else { return nil }
-      number = number * 10 + UInt64(value[index] - 0x30)
+      guard value[index].isDigit else { return nil }
+      number = number * 10 + UInt64(value[index].digitValue)
     }
     return number
   }
@@ -61,8 +63,8 @@ extension Config {
     guard value.count > 1 else { return number(value) }
     let scale: UInt64
     switch value[value.count - 1] {
-    case 0x4B, 0x6B: scale = 1024
-    case 0x4D, 0x6D: scale = 1_048_576
+    case UInt8(ascii: "K"), UInt8(ascii: "k"): scale = 1024
+    case UInt8(ascii: "M"), UInt8(ascii: "m"): scale = 1_048_576
     default: return number(value)
     }
     guard let number = number(value.extracting(0..<value.count - 1)) else { return nil }
@@ -73,7 +75,7 @@ extension Config {
   /// `20ms`, `10s`, `5m`, `2h`, `1d`.
   static func duration(_ value: Span<UInt8>, max: UInt64) throws(Problem) -> Duration {
     var digits = 0
-    while digits < value.count, value[digits] >= 0x30, value[digits] <= 0x39 { digits += 1 }
+    while digits < value.count, value[digits].isDigit { digits += 1 }
     let unit = value.extracting(digits..<value.count)
     let scale: UInt64 =
       unit.equals("ms")

@@ -47,7 +47,7 @@ extension SpoolDirectory {
       if mayBeUnfinished { clinux_let_writers(descriptor) }
       file = descriptor
     }
-    let lastByte = isWhole || offset > 0 ? 0x7D : Self.lastByte(descriptor, size)
+    let lastByte = isWhole || offset > 0 ? .closeBrace : Self.lastByte(descriptor, size)
     courier.opened(
       identity, bytes: count, isWhole: isWhole, lastByte: lastByte, delivered: delivered)
   }
@@ -67,11 +67,11 @@ extension SpoolDirectory {
 
   /// The last byte that is not white space, of the last few.
   private static func lastByte(_ descriptor: Int32, _ size: Int64) -> UInt8 {
-    var bytes: InlineArray<16, UInt8> = .init(repeating: 0x20)
+    var bytes: InlineArray<16, UInt8> = .init(repeating: .space)
     var span = bytes.mutableSpan
     let from = max(size - 16, 0)
     _ = span.withUnsafeMutableBufferPointer { Descriptor.read(descriptor, $0, at: from) }
-    for index in 0..<16 where bytes[15 - index] > 0x20 { return bytes[15 - index] }
+    for index in 0..<16 where bytes[15 - index] > .space { return bytes[15 - index] }
     return 0
   }
 

@@ -84,8 +84,8 @@ struct Words<let capacity: Int>: BitwiseCopyable {
   func begins(as text: Span<UInt8>) -> Bool {
     var (own, other) = (0, 0)
     while true {
-      while own < used, Self.isDigit(bytes[own]) { own += 1 }
-      while other < min(text.count, capacity), Self.isDigit(text[other]) { other += 1 }
+      while own < used, bytes[own].isDigit { own += 1 }
+      while other < min(text.count, capacity), text[other].isDigit { other += 1 }
       let isOwnOver = own >= used
       let isOtherOver = other >= min(text.count, capacity)
       if isOwnOver || isOtherOver { return isOwnOver && isOtherOver }
@@ -98,8 +98,6 @@ struct Words<let capacity: Int>: BitwiseCopyable {
 
   /// Another program may have written any count into the page, and an `Int` of 32 bits does not hold each.
   private var used: Int { Int(min(count, UInt32(capacity))) }
-
-  private static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 
   /// Whoever may write to the page may have put anything there.
   func append(to text: inout Text) {

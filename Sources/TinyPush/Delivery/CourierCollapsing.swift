@@ -84,7 +84,7 @@ extension Courier {
   private func isLast(_ notification: Notification, _ now: Reading) -> Bool {
     guard now.isWhole else { return false }
     for index in notification.object.upperBound..<now.inputBytes
-    where reader.input[index] > UInt8(ascii: " ") {
+    where reader.input[index] > .space {
       return false
     }
     return true

@@ -60,7 +60,7 @@ extension Courier {
     // Whoever is still writing it has most likely not come to the end of an object. Were its first ones sent now, they
     // would be sent again with the rest.
     let last = isWhole ? reader.lastInputByte(now) : lastByte
-    if last != UInt8(ascii: "}"), isUnfinished(&now) { return endReading(now, .putOff) }
+    if last != .closeBrace, isUnfinished(&now) { return endReading(now, .putOff) }
     reader.reading = now
   }
 

@@ -58,7 +58,7 @@ struct Reader: ~Copyable {
   /// The last byte of the input that is not white space.
   func lastInputByte(_ now: Reading) -> UInt8 {
     var end = now.inputBytes
-    while end > 0, input[end - 1] <= UInt8(ascii: " ") { end -= 1 }
+    while end > 0, input[end - 1] <= .space { end -= 1 }
     return end > 0 ? input[end - 1] : 0
   }
 

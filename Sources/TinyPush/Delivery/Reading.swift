@@ -101,7 +101,7 @@ struct LineCount {
   /// Counts on the lines that end in the input, and the characters of the line that goes on behind.
   mutating func count(upTo end: Int, in input: Span<UInt8>) {
     while counted < end {
-      if input[counted] == UInt8(ascii: "\n") {
+      if input[counted] == .lineFeed {
         lines += 1
         characters = 0
       } else if input[counted] & 0xC0 != 0x80 {

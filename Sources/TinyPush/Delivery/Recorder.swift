@@ -239,8 +239,8 @@ struct Recorder: ~Copyable {
   private mutating func appendInOneLine(_ json: Span<UInt8>) {
     for index in json.indices {
       let byte = json[index]
-      let isLineEnd = byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r")
-      text.append(byte: isLineEnd ? UInt8(ascii: " ") : byte)
+      let isLineEnd = byte == .lineFeed || byte == .carriageReturn
+      text.append(byte: isLineEnd ? .space : byte)
     }
   }
 }

@@ -130,7 +130,7 @@ struct Roster: ~Copyable {
     while true {
       guard place < bytes || !isWhole else { return isEmpty ? .wrong(.empty) : .end }
       var end = place
-      while end < bytes, buffer[end] != 0x0A { end += 1 }
+      while end < bytes, buffer[end] != .lineFeed { end += 1 }
       if end == bytes, !isWhole {
         if place == 0, bytes == buffer.capacity {
           // A line that fills the buffer is none of ours.
@@ -165,7 +165,7 @@ struct Roster: ~Copyable {
   }
 
   private mutating func passLine() {
-    if nextPlace == bytes, !isWhole, bytes > 0, buffer[bytes - 1] != 0x0A { isSkipping = true }
+    if nextPlace == bytes, !isWhole, bytes > 0, buffer[bytes - 1] != .lineFeed { isSkipping = true }
     if isSkipping { place = nextPlace } else { skipLine() }
   }
 

@@ -2,17 +2,17 @@
 package enum SpoolName {
   /// Whether a name is one that `tinypush send` gives: SECONDS.NANOSECONDS.PROCESS. Its files come whole.
   static func isFromSend(_ name: Span<UInt8>) -> Bool {
-    let dot = UInt8(ascii: ".")
+    let dot = UInt8.dot
     guard name.count > 21, name[10] == dot, name[20] == dot else { return false }
     for index in name.indices where index != 10 && index != 20 {
-      guard name[index] >= UInt8(ascii: "0"), name[index] <= UInt8(ascii: "9") else { return false }
+      guard name[index].isDigit else { return false }
     }
     return true
   }
 
   /// Names that writers use for what is not finished are left alone.
   package static func isTaken(_ name: Span<UInt8>) -> Bool {
-    guard name.count > 0, name[0] != UInt8(ascii: "."), name[name.count - 1] != UInt8(ascii: "~")
+    guard name.count > 0, name[0] != .dot, name[name.count - 1] != UInt8(ascii: "~")
     else { return false }
     return !name.ends(with: ".tmp") && !name.ends(with: ".part")
   }

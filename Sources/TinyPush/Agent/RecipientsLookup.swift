@@ -8,8 +8,6 @@ struct RecipientsLookup: ~Copyable {
     var error: Int32 = 0
     /// It names somebody.
     var hasRecipients = false
-    /// The token is among them, and this is its language.
-    var language: LanguageTag?
   }
 
   private let directory: UnsafePointer<CChar>
@@ -22,9 +20,8 @@ struct RecipientsLookup: ~Copyable {
 
   deinit {}
 
-  /// - Parameter token: whose language is looked for; nil: nobody's.
   @inline(never)
-  func look(into name: Span<UInt8>, for token: DeviceToken?) -> Found {
+  func look(into name: Span<UInt8>) -> Found {
     var found = Found()
     guard RecipientsFile.isName(name) else {
       found.error = EINVAL
@@ -55,11 +52,13 @@ struct RecipientsLookup: ~Copyable {
       var start = 0
       for index in 0..<count where buffer[index] == 0x0A || taken == 0 && index + 1 == count {
         let end = buffer[index] == 0x0A ? index : index + 1
-        if !isSkipping { take(buffer.looseSpan(start..<end), token, &found) }
+        if !isSkipping, case .recipient = RecipientsFile.read(buffer.looseSpan(start..<end)) {
+          found.hasRecipients = true
+        }
         isSkipping = false
         start = index + 1
       }
-      if taken == 0 || found.language != nil { return found }
+      if taken == 0 || found.hasRecipients { return found }
       // No line is so long.
       if start == 0, count == buffer.capacity {
         isSkipping = true
@@ -68,11 +67,5 @@ struct RecipientsLookup: ~Copyable {
       count -= start
       buffer.move(from: start, to: 0, count: count)
     }
-  }
-
-  private func take(_ line: Span<UInt8>, _ token: DeviceToken?, _ found: inout Found) {
-    guard case .recipient(let device, let language) = RecipientsFile.read(line) else { return }
-    found.hasRecipients = true
-    if device == token { found.language = language }
   }
 }

@@ -1,8 +1,4 @@
-/// What goes to `failed/`: a line of JSON a failure, in a file that bears the name of the one it came from.
-///
-/// ```json
-/// {"reason":"…","file":"NAME","offset":0,"line":1,"column":14,"notification":{…}}
-/// ```
+/// What goes to `failed/`: a ``FailedLine`` for each failure, in a file that bears the name of the one it came from.
 extension Courier {
   /// What the shell is to record, besides ``failure``.
   struct PendingFailure {
@@ -29,7 +25,9 @@ extension Courier {
     guard isShown(now.claim) else { return }
     var reason = Text(capacity: 512)
     refusal.describe(in: &reason)
-    begin(reason, claim: now.claim)
+    var code = Text(capacity: 64)
+    refusal.appendCode(to: &code)
+    FailedLine.begin(reason, code, file: claims.name(now.claim), to: &failure)
     appendPlace(refusal.offset, of: &now)
     let text = input.looseSpan(0..<now.inputBytes)
     switch refusal.reason {
@@ -37,13 +35,9 @@ extension Courier {
       let end = min(object.upperBound, object.lowerBound + Self.excerptBytesMax)
       let goesOn = object.upperBound == now.inputBytes && !now.isWhole
       if end < object.upperBound || goesOn { claims.setAside(now.claim) }
-      failure.append(",\"text\":")
-      failure.append(json: text.extracting(object.lowerBound..<end))
-    default:
-      failure.append(",\"notification\":")
-      appendInOneLine(text.extracting(object))
+      FailedLine.end(text: text.extracting(object.lowerBound..<end), &failure)
+    default: FailedLine.end(object: text.extracting(object), &failure)
     }
-    failure.append("}\n")
     pending = PendingFailure(claim: now.claim, isOurCheck: true)
   }
 
@@ -67,8 +61,8 @@ extension Courier {
     reason.append(
       " things are wrong in this file: it is here itself, as NAME.original; tinypush check shows them all"
     )
-    begin(reason, claim: claim)
-    failure.append("}\n")
+    begin(reason, "too-many", claim: claim)
+    FailedLine.end(&failure)
     claims.setAside(claim)
     pending = PendingFailure(claim: claim, isOurCheck: true)
   }
@@ -79,17 +73,19 @@ extension Courier {
     reason.append(
       "no notification was found in 1 MB of the file, so the rest of it was not read: the file is here itself, as NAME.original"
     )
-    begin(reason, claim: now.claim)
-    failure.append(",\"offset\":")
-    failure.append(max(now.objectEnd, now.passUntil))
-    failure.append("}\n")
+    begin(reason, "no-notification", claim: now.claim)
+    FailedLine.append("offset", max(now.objectEnd, now.passUntil), to: &failure)
+    FailedLine.end(&failure)
     claims.setAside(now.claim)
     pending = PendingFailure(claim: now.claim, isOurCheck: true)
   }
 
   /// A notification was sent and is not sent again: the gateway refused it, or dies at it.
+  ///
+  /// - Parameter language: of the recipient, in which the notification is kept.
   mutating func refuse(
-    _ notification: Notification, _ token: DeviceToken, _ verdict: Verdict, of now: Reading
+    _ notification: Notification, _ token: DeviceToken, _ language: LanguageTag?,
+    _ verdict: Verdict, of now: Reading
   ) {
     var reason = Text(capacity: 512)
     switch verdict {
@@ -98,9 +94,8 @@ extension Courier {
       reason.append(status.text)
       reason.append("; ")
       reason.append(status.advice)
-      begin(reason, claim: now.claim)
-      failure.append(",\"status\":")
-      failure.append(status.rawValue)
+      begin(reason, status.text, claim: now.claim)
+      FailedLine.append("status", status.rawValue, to: &failure)
     case .deadly:
       reason.append(
         "the connection ended each time that this one was sent, with no answer that names it, and lived without it: "
@@ -109,16 +104,12 @@ extension Courier {
         settings.format == .simple
           ? "most likely its token is invalid (format 0 has no answers that say so)"
           : "look for what is unusual in it")
-      begin(reason, claim: now.claim)
+      begin(reason, "connection-ended", claim: now.claim)
     }
-    failure.append(",\"token\":\"")
-    failure.append(hex: token.bytes.span)
-    failure.append("\"")
-    failure.append(",\"offset\":")
-    failure.append(now.inputOffset + Int64(notification.object.lowerBound))
-    failure.append(",\"notification\":")
-    appendInOneLine(input.looseSpan(notification.object))
-    failure.append("}\n")
+    FailedLine.append(
+      "offset", now.inputOffset + Int64(notification.object.lowerBound), to: &failure)
+    let text = input.looseSpan(0..<now.inputBytes)
+    FailedLine.end(notification, of: text, for: token, language, &failure)
     pending = PendingFailure(
       claim: now.claim,
       invalidToken: verdict == .refused(.invalidToken) ? token : nil,
@@ -132,54 +123,57 @@ extension Courier {
     var reason = Text(capacity: 512)
     reason.append("recipients file ")
     reason.append(bytes: roster.name())
+    let code: StaticString
     switch problem {
     case .line(let problem):
+      code = problem.code
       reason.append(", line ")
       reason.append(roster.line)
       reason.append(": ")
       reason.append(problem.text)
     case .empty:
+      code = "list-empty"
       reason.append(": no token is in it, so it goes to nobody: add one, on a line of its own")
     case .unreadable(.vanished):
+      code = "list-missing"
       reason.append(": there is none of this name: make it, a device token a line")
     case .unreadable(.unreadable(let error)):
+      code = "list-unreadable"
       reason.append(" cannot be read (errno ")
       reason.append(error)
       reason.append("): make it readable for the agent's user")
-    case .unreadable: reason.append(": must be a regular file")
+    case .unreadable:
+      code = "list-unreadable"
+      reason.append(": must be a regular file")
     }
     now.isAtStart = false
     now.recipientIsLeft = true
     guard isShown(now.claim) else { return }
-    begin(reason, claim: now.claim)
-    failure.append(",\"list\":\"")
-    failure.append(bytes: roster.name())
-    failure.append("\"")
+    begin(reason, code, claim: now.claim)
+    FailedLine.append(list: roster.name(), to: &failure)
+    var list: Span<UInt8>? = roster.name()
     if case .line = problem {
-      failure.append(",\"list_line\":")
-      failure.append(roster.line)
+      FailedLine.append("list_line", roster.line, to: &failure)
+      // Who the line is for nobody knows, and the others in the list get it.
+      list = nil
     }
-    let start = notification.object.lowerBound
-    appendPlace(start, of: &now)
+    appendPlace(notification.object.lowerBound, of: &now)
     if notification.object.count <= Self.excerptBytesMax {
-      failure.append(",\"notification\":")
-      appendInOneLine(input.looseSpan(notification.object))
+      let text = input.looseSpan(0..<now.inputBytes)
+      FailedLine.end(notification, of: text, forList: list, &failure)
     } else {
       // One that many recipients do not get would take its length for each.
       claims.setAside(now.claim)
+      FailedLine.end(&failure)
     }
-    failure.append("}\n")
     pending = PendingFailure(claim: now.claim, isOurCheck: true)
   }
 
   private mutating func appendPlace(_ offset: Int, of now: inout Reading) {
     countLines(upTo: min(offset, now.inputBytes), of: &now)
-    failure.append(",\"offset\":")
-    failure.append(now.inputOffset + Int64(offset))
-    failure.append(",\"line\":")
-    failure.append(now.lines + 1)
-    failure.append(",\"column\":")
-    failure.append(now.lineCharacters + 1)
+    FailedLine.append("offset", now.inputOffset + Int64(offset), to: &failure)
+    FailedLine.append("line", now.lines + 1, to: &failure)
+    FailedLine.append("column", now.lineCharacters + 1, to: &failure)
   }
 
   /// A file cannot be read at all; the shell moves it beside the failure, so that its place is free.
@@ -189,26 +183,16 @@ extension Courier {
       "the file cannot be read (errno ")
     reason.append(reasonCode)
     reason.append("): make it readable for the agent's user, and move it back to new/")
-    begin(reason, claim: claim)
-    failure.append("}\n")
+    begin(reason, "unreadable", claim: claim)
+    FailedLine.end(&failure)
     pending = PendingFailure(claim: claim, isOurCheck: true, movesFile: true)
     claims.keep(claim)
   }
 
-  private mutating func begin(_ reason: borrowing Text, claim: UInt32) {
-    failure.clear()
-    failure.append("{\"reason\":")
-    failure.append(json: reason)
-    failure.append(",\"file\":")
-    failure.append(json: claims.name(claim))
-  }
-
-  /// JSON text has line ends only where white space may stand.
-  mutating func appendInOneLine(_ text: Span<UInt8>) {
-    for index in text.indices {
-      let byte = text[index]
-      failure.append(byte: byte == 0x0A || byte == 0x0D ? 0x20 : byte)
-    }
+  private mutating func begin(_ reason: borrowing Text, _ words: StaticString, claim: UInt32) {
+    var code = Text(capacity: 64)
+    code.append(words)
+    FailedLine.begin(reason, code, file: claims.name(claim), to: &failure)
   }
 
   /// Counts what is let go of the input: the lines of it, which the reader has counted, unless it was looking for an object.

@@ -78,7 +78,7 @@ extension Courier {
         trim.accepted -= 1
         return .done
       }
-      refuse(notification, token, trim.verdict!, of: now)
+      refuse(notification, token, language, trim.verdict!, of: now)
       trim = Trim()
       return .refused
     }

@@ -12,7 +12,8 @@ extension Courier {
   mutating func postpone(_ notification: Notification, of now: inout Reading) {
     now.isAtStart = false
     failure.clear()
-    appendInOneLine(input.looseSpan(notification.object))
+    failure.append(bytes: input.looseSpan(notification.object))
+    failure.putInOneLine(from: 0)
     failure.append("\n")
     laterName.clear()
     LaterName.append(

@@ -440,6 +440,45 @@ import Testing
     try #expect(accepting.alerts(in: box) == ["refused"])
   }
 
+  @Test func `lines that somebody has mended go`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.write("12\n\(token(1))\n", to: "recipients/family")
+    let gateway = try Gateway(in: box)
+    let lists = ["recipients=\(box.path)/recipients", "state=\(box.path)/state"]
+    try box.drop(
+      notification("list", #""to":"family""#) + "\n{\"token\":\"\(token(2))\"}\n{bad\n"
+        + #"{"aps":{"alert":"bare","badge":"3"}}"#,
+      as: "a")
+    #expect(try box.deliver(gateway, lists).status == 65)
+    try #expect(gateway.alerts(in: box) == ["list"])
+    let before = try queue(box, "retry", "a")
+    #expect(before.output.contains("a: 0 sent again, 4 stay"), "\(before.output)")
+    #expect(before.output.contains("recipients file family, line 1 was wrong"), "\(before.output)")
+    var lines = box.text("spool/failed/a").split(separator: "\n").map(String.init)
+    try #require(lines.count == 4)
+    let payload = #""payload":{"aps":{"alert":"mended"}}"#
+    for (index, line) in lines.enumerated() {
+      if line.contains("\"list_line\"") {
+        lines[index] = line.dropLast() + #","token":"\#(token(3))"}"#
+      } else if line.contains("missing-payload") {
+        lines[index] = line.dropLast() + ",\(payload)}"
+      } else if line.contains("\"text\"") {
+        lines[index] = #"{"token":"\#(token(4))",\#(payload)}"#
+      } else {
+        #expect(line.hasSuffix(#","to":"default","payload":{"aps":{"alert":"bare","badge":"3"}}}"#))
+        lines[index] = line.replacing("\"3\"", with: "3")
+          .replacing(#""to":"default""#, with: #""token":"\#(token(5))""#)
+      }
+    }
+    try box.write(lines.joined(separator: "\n") + "\n", to: "spool/failed/a")
+    let after = try queue(box, "retry", "a")
+    #expect(after.status == 0, "\(after.output)\(after.errors)")
+    let accepting = try Gateway(in: box, name: "accepting")
+    #expect(try box.deliver(accepting, lists).status == 0)
+    try #expect(accepting.alerts(in: box).sorted() == ["bare", "list", "mended", "mended"])
+  }
+
   @Test func `what version 0.1.0 left goes again to those alone who did not get it`() throws {
     let box = try Box()
     defer { box.end() }

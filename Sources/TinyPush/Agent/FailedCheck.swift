@@ -10,9 +10,9 @@ struct FailedCheck: ~Copyable {
   private var suppressed: SuppressedTokens
   private var findings = Findings()
   /// A line of version 0.1.0, as it is written now.
-  private(set) var draft = Text(capacity: lineBytesMax)
+  private var draft = Text(capacity: lineBytesMax)
   /// Why the line stays.
-  private(set) var why = Text(capacity: 2048)
+  private var why = Text(capacity: 2048)
   /// The whole file can be read by now that the agent could not read.
   var hasUnread = false
 
@@ -30,22 +30,44 @@ struct FailedCheck: ~Copyable {
     case goes
     /// As it is in the ``draft``.
     case goesAnew
-    /// For ``why``.
     case stays
+    /// More of a line that stays, and is longer than any of the agent's.
+    case goesOn
     /// It says nothing more once the whole file goes.
     case isDone
   }
 
-  /// What becomes of the line that is at hand.
+  /// Goes over the lines of a file.
+  ///
+  /// - Parameters:
+  ///   - isJudged: else all of them go.
+  ///   - body: is given what becomes of a line, the line as it goes or stays, and why it stays.
+  /// - Returns: the bytes of the file.
   @inline(never)
-  mutating func judge(_ lines: borrowing FileLines) -> Verdict {
+  mutating func forEach(
+    in file: Int32, isJudged: Bool = true,
+    _ body: (Verdict, Span<UInt8>, borrowing Text) throws(Retry.Problem) -> Void
+  ) throws(Retry.Problem) -> Int64 {
+    var lines = FileLines(file, capacity: Self.lineBytesMax)
+    while true {
+      let count = lines.next()
+      guard count >= 0 else { throw Retry.Problem(Int32(-count)) }
+      if count == 0 { return lines.place }
+      let verdict = isJudged ? judge(lines) : .goes
+      try body(verdict, verdict == .goesAnew ? draft.looseBytes : lines.line, why)
+    }
+  }
+
+  private mutating func judge(_ lines: borrowing FileLines) -> Verdict {
     why.clear()
-    let text = lines.line
-    guard lines.isBeginning, lines.isEnd, let line = FailedLine(text) else {
+    guard lines.isBeginning else { return .goesOn }
+    guard lines.isEnd else {
       why.append("is no line of the agent's")
       return .stays
     }
-    guard line.hasNotification else {
+    let text = lines.line
+    let line = FailedLine(text)
+    if let line, !line.hasNotification {
       if !line.hasPlace, hasUnread { return .isDone }
       why.append(
         line.hasPlace
@@ -54,7 +76,7 @@ struct FailedCheck: ~Copyable {
       )
       return .stays
     }
-    guard !line.wrapped.isEmpty else { return mayGo(text, line, text) ? .goes : .stays }
+    guard let line, !line.wrapped.isEmpty else { return mayGo(text, line, text) ? .goes : .stays }
     unwrap(line, text)
     return mayGo(draft.looseBytes, line, text) ? .goesAnew : .stays
   }
@@ -89,7 +111,9 @@ struct FailedCheck: ~Copyable {
     switch reader.next(in: text, isWhole: true, rules, &findings) {
     case .notification(let notification):
       guard case .end = reader.next(in: text, isWhole: true, rules, &findings) else { break }
-      return mayGo(notification, text) && (line.map { isGood($0, said, notification) } ?? true)
+      guard mayGo(notification, text) else { return false }
+      guard let line, line.list(in: said).count > 0, notification.lists > 0 else { return true }
+      return isGood(line.list(in: said))
     case .refused(let refusal, _):
       if let line, line.listLine > 0, refusal.reason == .missingRecipient {
         why.append("recipients file ")
@@ -127,13 +151,8 @@ struct FailedCheck: ~Copyable {
     return false
   }
 
-  /// Whether the recipients file, for the sake of which it was refused, is right by now.
-  @inline(never)
-  private mutating func isGood(
-    _ line: FailedLine, _ said: Span<UInt8>, _ notification: Notification
-  ) -> Bool {
-    let list = line.list(in: said)
-    guard list.count > 0, notification.lists > 0 else { return true }
+  /// Whether the recipients file, for the sake of which a notification was refused, is right by now.
+  private mutating func isGood(_ list: Span<UInt8>) -> Bool {
     let found = lists.look(into: list)
     if found.error == 0, found.hasRecipients { return true }
     why.append("recipients file ")

@@ -11,7 +11,8 @@ struct RecipientsLookup: ~Copyable {
   }
 
   private let directory: UnsafePointer<CChar>
-  private let buffer = FixedBuffer<UInt8>(capacity: 32_768)
+  /// No line is so long.
+  private static let lineBytesMax = 32_768
 
   /// - Parameter directory: of the recipients files; outlives this.
   init(_ directory: UnsafePointer<CChar>) {
@@ -38,34 +39,15 @@ struct RecipientsLookup: ~Copyable {
       return found
     }
     defer { close(file) }
-    var count = 0
-    var offset: Int64 = 0
-    var isSkipping = false
-    while true {
-      let taken = Descriptor.read(file, buffer.room(from: count), at: offset)
-      guard taken >= 0 else {
-        found.error = Int32(-taken)
-        return found
-      }
-      count += taken
-      offset += Int64(taken)
-      var start = 0
-      for index in 0..<count where buffer[index] == 0x0A || taken == 0 && index + 1 == count {
-        let end = buffer[index] == 0x0A ? index : index + 1
-        if !isSkipping, case .recipient = RecipientsFile.read(buffer.looseSpan(start..<end)) {
-          found.hasRecipients = true
-        }
-        isSkipping = false
-        start = index + 1
-      }
-      if taken == 0 || found.hasRecipients { return found }
-      // No line is so long.
-      if start == 0, count == buffer.capacity {
-        isSkipping = true
-        start = count
-      }
-      count -= start
-      buffer.move(from: start, to: 0, count: count)
+    var lines = FileLines(file, capacity: Self.lineBytesMax)
+    while !found.hasRecipients {
+      let count = lines.next()
+      found.error = Int32(-min(count, 0))
+      guard count > 0 else { break }
+      guard lines.isBeginning, lines.isEnd else { continue }
+      let line = lines.line.extracting(0..<lines.line.count - 1)
+      if case .recipient = RecipientsFile.read(line) { found.hasRecipients = true }
     }
+    return found
   }
 }

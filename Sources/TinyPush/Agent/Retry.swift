@@ -28,11 +28,13 @@ public struct Retry: ~Copyable {
     case interrupted
     /// A file cannot be read, written or moved.
     case failed(DropBox.Problem)
+
+    init(_ error: Int32) { self = .failed(.cannotWrite(error)) }
   }
 
-  static let claimedSuffix: StaticString = ".retry"
-  static let unreadSuffix: StaticString = ".unread"
-  static let originalSuffix: StaticString = ".original"
+  private static let claimedSuffix: StaticString = ".retry"
+  private static let unreadSuffix: StaticString = ".unread"
+  private static let originalSuffix: StaticString = ".original"
   /// So much of a file shows whether it has reasons.
   private static let headBytes: Int64 = 65_536
   /// How often, every 10 ms, somebody who still writes to the renamed file is waited for: the agent writes a line at once.
@@ -40,6 +42,7 @@ public struct Retry: ~Copyable {
 
   private let root: Descriptor
   private let failed: Descriptor
+  private let new: Descriptor
   private var check: FailedCheck
   /// The name in `new/` of what was sent last.
   public private(set) var sentName = Text(capacity: 300)
@@ -50,10 +53,12 @@ public struct Retry: ~Copyable {
   @inline(never)
   public init?(_ config: UnsafePointer<Config>, error: inout Int32) {
     guard let root = Descriptor.spool(config.pointee.spool.pointer, error: &error),
-      let failed = Descriptor(root.number, part: "failed", error: &error)
+      let failed = Descriptor(root.number, part: "failed", error: &error),
+      let new = Descriptor(root.number, part: "new", error: &error)
     else { return nil }
     self.root = root
     self.failed = failed
+    self.new = new
     check = FailedCheck(config)
   }
 
@@ -68,25 +73,13 @@ public struct Retry: ~Copyable {
     _ file: borrowing QueueFile, _ body: (borrowing Text, UInt64) -> Void
   ) throws(Problem) -> Result {
     sentName.clear()
-    guard file.descriptor >= 0 else { throw .failed(.cannotWrite(-file.descriptor)) }
-    if Self.hasReasons(file) {
-      let base = Self.base(of: file.name, Self.claimedSuffix) ?? file.name.count
-      var result = try retry(file.descriptor, file.name, base: base, body)
-      // Files of one name may have come one after the other.
-      while let unread = whole(of: file.name.extracting(0..<base), Self.unreadSuffix),
-        try sendWhole(unread, base: base)
-      { result.isFileSent = true }
-      return result
-    }
+    guard file.descriptor >= 0 else { throw Problem(-file.descriptor) }
+    if Self.hasReasons(file) { return try retryLines(file, body) }
+    if let reasons = reasons(of: file) { return try retryLines(reasons, body) }
     let base = Self.reasonsBase(of: file.name)
-    if let base {
-      let reasons = QueueFile(failed.number, file.name.extracting(0..<base), in: .failed)
-      if let reasons, Self.hasReasons(reasons) { return try retry(reasons, body) }
-      if Self.wholeBase(of: file.name, Self.unreadSuffix) != nil,
-        try sendWhole(CString(file.name), base: base)
-      {
-        return Result(isFileSent: true)
-      }
+    if let base, Self.base(of: Self.unnumbered(file.name), Self.unreadSuffix) != nil {
+      try sendWhole(file, base: base)
+      return Result(isFileSent: true)
     }
     var why = Text()
     why.append(
@@ -100,10 +93,16 @@ public struct Retry: ~Copyable {
   /// Whether it is a whole file beside which there is the one with its reasons, and done with that one.
   @inline(never)
   public func isCompanion(_ file: borrowing QueueFile) -> Bool {
-    guard let base = Self.reasonsBase(of: file.name), !Self.hasReasons(file),
-      let reasons = QueueFile(failed.number, file.name.extracting(0..<base), in: .failed)
-    else { return false }
-    return Self.hasReasons(reasons)
+    !Self.hasReasons(file) && reasons(of: file) != nil
+  }
+
+  /// The file with the reasons for which a whole file is here.
+  private func reasons(of file: borrowing QueueFile) -> QueueFile? {
+    guard let base = Self.reasonsBase(of: file.name),
+      let reasons = QueueFile(failed.number, file.name.extracting(0..<base), in: .failed),
+      Self.hasReasons(reasons)
+    else { return nil }
+    return reasons
   }
 
   private static func hasReasons(_ file: borrowing QueueFile) -> Bool {
@@ -114,17 +113,14 @@ public struct Retry: ~Copyable {
     return isFound
   }
 
+  // MARK: - Names
+
   /// How much of the name is that of the file with the reasons; nil: it is no whole file.
   static func reasonsBase(of name: Span<UInt8>) -> Int? {
-    wholeBase(of: name, unreadSuffix) ?? wholeBase(of: name, originalSuffix)
+    base(of: unnumbered(name), unreadSuffix) ?? base(of: unnumbered(name), originalSuffix)
   }
 
-  /// The same for one of the suffixes, behind which a number may stand: `NAME.unread.2`.
-  private static func wholeBase(of name: Span<UInt8>, _ suffix: StaticString) -> Int? {
-    base(of: unnumbered(name), suffix)
-  }
-
-  /// A name without the number that may stand behind it.
+  /// A name without the number that may stand behind it: that of `NAME.unread.2`.
   @_lifetime(copy name)
   static func unnumbered(_ name: Span<UInt8>) -> Span<UInt8> {
     var end = name.count
@@ -133,20 +129,21 @@ public struct Retry: ~Copyable {
     return name.extracting(0..<(isNumbered ? end - 1 : name.count))
   }
 
-  /// The name of a whole file of this suffix that belongs to a file; nil: there is none. One whose name was cut is found by
-  /// its beginning.
-  private func whole(of base: Span<UInt8>, _ suffix: StaticString) -> CString? {
+  /// A whole file of this suffix that belongs to a file; nil: there is none. One whose name was cut is found by its
+  /// beginning.
+  private func whole(of base: Span<UInt8>, _ suffix: StaticString) -> QueueFile? {
     let room = FixedBuffer<UInt8>(capacity: 4096)
     var found = Text(capacity: 256)
     DirectoryEntry.forEach(in: failed.number, room.room()) { entry in
       let name = CString.span(entry.name)
-      guard entry.mayBeFile, found.count == 0, let count = Self.wholeBase(of: name, suffix),
+      guard entry.mayBeFile, found.count == 0,
+        let count = Self.base(of: Self.unnumbered(name), suffix),
         count == base.count || count < base.count && name.count == Int(NAME_MAX),
         base.begins(with: name.extracting(0..<count))
       else { return }
       found.append(bytes: name)
     }
-    return found.count > 0 ? found.cString() : nil
+    return found.count > 0 ? QueueFile(failed.number, found.bytes, in: .failed) : nil
   }
 
   /// How much of a name stands before the suffix; nil: it ends otherwise.
@@ -165,122 +162,106 @@ public struct Retry: ~Copyable {
     return text.cString()
   }
 
+  /// Has ``sentName`` tell the file from others, also when it is renamed: the same refusal, met once more, is another one.
+  private mutating func setName(_ base: Span<UInt8>, _ information: stat, _ content: Hash) {
+    var (hash, information) = (content, information)
+    hash.add(UInt64(information.st_ino))
+    hash.add(UInt64(bitPattern: clinux_modify_time_ns(&information)))
+    sentName.clear()
+    sentName.append(bytes: LaterName.source(of: base))
+    sentName.append(".")
+    sentName.append(hex: hash.value)
+  }
+
   // MARK: - The steps
 
-  /// - Parameters:
-  ///   - file: the file with the reasons.
-  ///   - fullName: its name, of which the first `base` bytes are that of the file that was delivered.
+  /// - Parameter file: the one with the reasons.
   @inline(never)
-  private mutating func retry(
-    _ file: Int32, _ fullName: Span<UInt8>, base baseBytes: Int,
-    _ body: (borrowing Text, UInt64) -> Void
+  private mutating func retryLines(
+    _ file: borrowing QueueFile, _ body: (borrowing Text, UInt64) -> Void
   ) throws(Problem) -> Result {
-    let base = fullName.extracting(0..<baseBytes)
-    var information = stat()
-    guard flock(file, LOCK_EX | LOCK_NB) == 0 else { throw .busy }
-    guard fstat(file, &information) == 0, information.st_nlink > 0 else { throw .gone }
+    let claimedBase = Self.base(of: file.name, Self.claimedSuffix)
+    let base = file.name.extracting(0..<(claimedBase ?? file.name.count))
+    guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .busy }
+    let before = try Self.information(file)
+    guard before.st_nlink > 0 else { throw .gone }
     check.hasUnread = false
-    if let unread = whole(of: base, Self.unreadSuffix) { check.hasUnread = canOpen(unread) }
+    if let unread = whole(of: base, Self.unreadSuffix) { check.hasUnread = unread.descriptor >= 0 }
 
     var result = Result()
-    // Whether anything does not stay; and whether nothing but what goes as it is is in the file.
-    var (isAny, isAll) = (false, true)
-    var lines = FileLines(file, capacity: FailedCheck.lineBytesMax)
-    while try next(&lines) {
-      switch check.judge(lines) {
-      case .goes: result.sent += 1
-      case .goesAnew, .isDone: isAll = false
-      case .stays:
-        isAll = false
-        guard lines.isBeginning else { continue }
-        result.left += 1
-        body(check.why, FailedLine(lines.line)?.line ?? 0)
-        continue
-      }
-      isAny = true
+    var (doesAnyGo, doAllGo) = (false, true)
+    let size = try check.forEach(in: file.descriptor) { (verdict, line, why) throws(Problem) in
+      result.count(verdict)
+      doAllGo = doAllGo && verdict == .goes
+      doesAnyGo = doesAnyGo || verdict != .stays && verdict != .goesOn
+      if verdict == .stays { body(why, FailedLine(line)?.line ?? 0) }
     }
-    guard isAny else { return result }
+    guard doesAnyGo || check.hasUnread else { return result }
 
-    let claimed =
-      baseBytes < fullName.count ? CString(fullName) : Self.name(base, Self.claimedSuffix)
-    if baseBytes == fullName.count { try claim(CString(fullName), as: claimed, information) }
-    awaitWriter(file)
-    var present = stat()
-    if isAll, fstat(file, &present) == 0, present.st_size == lines.place {
-      try move(claimed, file, base)
+    let claimed = claimedBase == nil ? Self.name(base, Self.claimedSuffix) : CString(file.name)
+    if claimedBase == nil { try claim(file, as: claimed, before) }
+    awaitWriter(file.descriptor)
+    let information = try Self.information(file)
+    if doAllGo, information.st_size == size {
+      setName(base, information, Hash())
+      guard fdatasync(file.descriptor) == 0 else { throw Problem(clinux_errno()) }
+      let target = sentName.cString()
+      let error = clinux_rename_new(failed.number, claimed.pointer, new.number, target.pointer)
+      guard error == 0 else { throw Problem(-error) }
+      let syncError = Descriptor.syncDirectory(new.number)
+      guard syncError == 0 else { throw .failed(.cannotSync(syncError)) }
     } else {
-      result = try divide(file, base, isWhole: false, information)
-      try remove(claimed)
+      result = try divide(file, base, information, isJudged: true)
+      try remove(claimed.pointer)
     }
-    if result.left == 0 {
-      let isOver = faccessat(failed.number, CString(base).pointer, F_OK, AT_SYMLINK_NOFOLLOW) != 0
-      while isOver, let original = whole(of: base, Self.originalSuffix) { try remove(original) }
+    while let unread = whole(of: base, Self.unreadSuffix), unread.descriptor >= 0 {
+      try sendWhole(unread, base: base.count)
+      result.isFileSent = true
+    }
+    // What has failed since may need it.
+    if result.left == 0, QueueFile(failed.number, base, in: .failed) == nil {
+      while let original = whole(of: base, Self.originalSuffix) { try remove(original.pointer) }
     }
     // If this fails and the power does, too, the renamed file is back, and is sent once more.
     _ = Descriptor.syncDirectory(failed.number)
     return result
   }
 
-  private func canOpen(_ name: borrowing CString) -> Bool {
-    let file = openRegular(name)
-    if file >= 0 { close(file) }
-    return file >= 0
-  }
-
-  /// Sends a whole file that the agent could not read. Returns whether it can be read by now.
-  @inline(never)
-  private mutating func sendWhole(_ unread: borrowing CString, base: Int) throws(Problem) -> Bool {
-    let number = openRegular(unread)
-    guard number >= 0 else { return false }
-    let file = Descriptor(number: number)
-    _ = try divide(file.number, unread.span.extracting(0..<base), isWhole: true, stat())
-    try remove(unread)
+  /// Sends a whole file that the agent could not read.
+  private mutating func sendWhole(_ file: borrowing QueueFile, base: Int) throws(Problem) {
+    let information = try Self.information(file)
+    _ = try divide(file, file.name.extracting(0..<base), information, isJudged: false)
+    try remove(file.pointer)
     _ = Descriptor.syncDirectory(failed.number)
-    return true
   }
 
-  private func next(_ lines: inout FileLines) throws(Problem) -> Bool {
-    let count = lines.next()
-    guard count >= 0 else { throw .failed(.cannotWrite(Int32(-count))) }
-    return count > 0
-  }
-
-  private func remove(_ name: borrowing CString) throws(Problem) {
-    guard unlinkat(failed.number, name.pointer, 0) == 0 else {
-      throw .failed(.cannotWrite(clinux_errno()))
-    }
-  }
-
-  /// Opens a regular file in `failed/`; -errno where there is none.
-  private func openRegular(_ name: borrowing CString) -> Int32 {
-    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
-    let file = clinux_open(failed.number, name.pointer, flags, 0)
+  private static func information(_ file: borrowing QueueFile) throws(Problem) -> stat {
     var information = stat()
-    guard file >= 0, fstat(file, &information) != 0 || clinux_is_regular(&information) == 0 else {
-      return file
-    }
-    close(file)
-    return -EINVAL
+    guard fstat(file.descriptor, &information) == 0 else { throw Problem(clinux_errno()) }
+    return information
+  }
+
+  private func remove(_ name: UnsafePointer<CChar>) throws(Problem) {
+    guard unlinkat(failed.number, name, 0) == 0 else { throw Problem(clinux_errno()) }
   }
 
   /// Renames the file, so that nobody begins to write to it any more.
   @inline(never)
   private func claim(
-    _ name: borrowing CString, as claimed: borrowing CString, _ information: stat
+    _ file: borrowing QueueFile, as claimed: borrowing CString, _ information: stat
   ) throws(Problem) {
-    let error = -clinux_rename_new(failed.number, name.pointer, failed.number, claimed.pointer)
-    switch error {
+    switch -clinux_rename_new(failed.number, file.pointer, failed.number, claimed.pointer) {
     case 0: break
     case ENOENT: throw .gone
     case EEXIST: throw .interrupted
-    default: throw .failed(.cannotWrite(error))
+    case let error: throw Problem(error)
     }
     var present = stat()
     guard fstatat(failed.number, claimed.pointer, &present, AT_SYMLINK_NOFOLLOW) == 0,
       present.st_ino == information.st_ino
     else {
       // Another one took its name in the meantime.
-      _ = clinux_rename_new(failed.number, claimed.pointer, failed.number, name.pointer)
+      _ = clinux_rename_new(failed.number, claimed.pointer, failed.number, file.pointer)
       throw .gone
     }
   }
@@ -298,110 +279,74 @@ public struct Retry: ~Copyable {
     if writer < 0 { poll(nil, 0, 10) }
   }
 
-  /// The name in `new/`: it tells the file from others, and stays when that is renamed. The same refusal, met once more, is
-  /// another one.
-  private mutating func setName(
-    _ base: Span<UInt8>, of file: Int32, _ content: Hash = Hash()
-  ) {
-    var hash = content
-    var information = stat()
-    if fstat(file, &information) == 0 {
-      hash.add(UInt64(information.st_ino))
-      hash.add(UInt64(bitPattern: clinux_modify_time_ns(&information)))
-    }
-    sentName.clear()
-    sentName.append(bytes: LaterName.source(of: base))
-    sentName.append(".")
-    sentName.append(hex: hash.value)
-  }
-
-  /// Moves a file to `new/` whose lines all pass.
-  @inline(never)
-  private mutating func move(
-    _ name: borrowing CString, _ file: Int32, _ base: Span<UInt8>
-  ) throws(Problem) {
-    setName(base, of: file)
-    let target = sentName.cString()
-    var error: Int32 = 0
-    guard let new = Descriptor(root.number, part: "new", error: &error) else {
-      throw .failed(.cannotWrite(error))
-    }
-    error = fdatasync(file) == 0 ? 0 : clinux_errno()
-    if error == 0 {
-      error = -clinux_rename_new(failed.number, name.pointer, new.number, target.pointer)
-    }
-    guard error == 0 else { throw .failed(.cannotWrite(error)) }
-    error = Descriptor.syncDirectory(new.number)
-    guard error == 0 else { throw .failed(.cannotSync(error)) }
-  }
-
-  /// Puts the lines that pass into a file in `new/`, and those that stay into the one of their name in `failed/`.
+  /// Puts what goes into a file in `new/`, and what stays at the end of the file of its name in `failed/`.
   ///
-  /// - Parameters:
-  ///   - isWhole: all of it goes, whatever it is.
-  ///   - information: of the file whose lines stay.
+  /// - Parameter isJudged: else all of it goes, whatever it is.
   @inline(never)
   private mutating func divide(
-    _ file: Int32, _ base: Span<UInt8>, isWhole: Bool, _ information: stat
+    _ file: borrowing QueueFile, _ base: Span<UInt8>, _ information: stat, isJudged: Bool
   ) throws(Problem) -> Result {
     var result = Result()
     var hash = Hash()
     var rest: Int32 = -1
     defer { if rest >= 0 { close(rest) } }
-    var lines = FileLines(file, capacity: FailedCheck.lineBytesMax)
-    do throws(DropBox.Problem) {
-      var box = try DropBox(in: root.number)
-      while true {
-        let count = lines.next()
-        guard count >= 0 else { throw .cannotWrite(Int32(-count)) }
-        if count == 0 { break }
-        switch isWhole ? .goes : check.judge(lines) {
-        case .goes:
-          hash.add(lines.line)
-          try box.write(lines.line)
-          result.sent += 1
-        case .goesAnew:
-          hash.add(check.draft.looseBytes)
-          try box.write(check.draft.looseBytes)
-          result.sent += 1
-        case .isDone: break
-        case .stays:
-          if rest < 0 { rest = try openRest(CString(base), information) }
-          let error = lines.line.withUnsafeBytes {
-            Descriptor.writeAll(rest, $0.baseAddress!, $0.count)
-          }
-          guard error == 0 else { throw .cannotWrite(error) }
-          if lines.isBeginning { result.left += 1 }
-        }
+    let (root, failed) = (root.number, failed.number)
+    var box = try Self.attempt { () throws(DropBox.Problem) in try DropBox(in: root) }
+    _ = try check.forEach(in: file.descriptor, isJudged: isJudged) {
+      (verdict, line, _) throws(Problem) in
+      result.count(verdict)
+      switch verdict {
+      case .isDone: break
+      case .goes, .goesAnew:
+        hash.add(line)
+        try Self.attempt { () throws(DropBox.Problem) in try box.write(line) }
+      case .stays, .goesOn:
+        if rest < 0 { rest = try Self.openRest(failed, CString(base), information) }
+        let error = line.withUnsafeBytes { Descriptor.writeAll(rest, $0.baseAddress!, $0.count) }
+        guard error == 0 else { throw Problem(error) }
       }
-      guard rest < 0 || fdatasync(rest) == 0 else { throw .cannotWrite(clinux_errno()) }
-      if result.sent > 0 {
-        setName(base, of: file, hash)
-        _ = try box.drop(as: sentName.bytes)
-      }
-    } catch {
-      throw .failed(error)
     }
+    guard rest < 0 || fdatasync(rest) == 0 else { throw Problem(clinux_errno()) }
+    guard result.sent > 0 else { return result }
+    setName(base, information, hash)
+    let name = sentName.looseBytes
+    _ = try Self.attempt { () throws(DropBox.Problem) in try box.drop(as: name) }
     return result
+  }
+
+  private static func attempt<Value: ~Copyable>(
+    _ body: () throws(DropBox.Problem) -> Value
+  ) throws(Problem) -> Value {
+    do throws(DropBox.Problem) { return try body() } catch { throw .failed(error) }
   }
 
   /// Opens the file to whose end goes what stays: the agent may have begun it.
   @inline(never)
-  private func openRest(
-    _ name: borrowing CString, _ information: stat
-  ) throws(DropBox.Problem) -> Int32 {
+  private static func openRest(
+    _ failed: Int32, _ name: borrowing CString, _ information: stat
+  ) throws(Problem) -> Int32 {
     let flags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK
-    let file = clinux_open(failed.number, name.pointer, flags, information.st_mode & 0o777)
-    guard file >= 0 else { throw .cannotWrite(-file) }
+    let file = clinux_open(failed, name.pointer, flags, information.st_mode & 0o777)
+    guard file >= 0 else { throw Problem(-file) }
     // The agent does not take what is half written for torn.
     guard let size = LineEnd.mend(file), flock(file, LOCK_EX) == 0 else {
       close(file)
-      throw .cannotWrite(EBUSY)
+      throw .busy
     }
     if size == 0 {
       fchown(file, information.st_uid, information.st_gid)
       fchmod(file, information.st_mode & 0o777)
     }
     return file
+  }
+}
+
+extension Retry.Result {
+  fileprivate mutating func count(_ verdict: FailedCheck.Verdict) {
+    switch verdict {
+    case .goes, .goesAnew: sent += 1
+    case .stays: left += 1
+    case .isDone, .goesOn: break
+    }
   }
 }

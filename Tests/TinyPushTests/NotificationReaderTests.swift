@@ -469,6 +469,11 @@ func `after text that is not JSON, reading goes on at the next line that begins 
   let expected = [Outcome.refused(.objectTooLarge, at: 0, found: 0, limit: bound)]
   #expect(read(object(of: bound + 1)) == expected)
   #expect(read(object(of: bound + 100), cuts: [bound + 50 + failed.utf8.count]) == expected)
+  // Behind what is too large it comes too late.
+  let space = String(repeating: " ", count: bound - good.utf8.count)
+  let last = "\(good.dropLast())\(space),\(failed)}".bytes
+  #expect(read(last) == expected)
+  #expect(read(last, cuts: [bound]) == expected)
 }
 
 @Test func `lines are counted over white space and over what is not JSON`() {

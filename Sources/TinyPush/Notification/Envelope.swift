@@ -124,7 +124,10 @@ struct Envelope {
       case .failed:
         if first != 0x7B { findings.add(Finding(.failedNotObject, at: at)) }
         try scanner.skipValue(text)
-        failedBytes += scanner.index - keyAt
+        // A reader that gets the text in pieces has seen so much before it gives up.
+        if scanner.index - before.index <= NotificationReader.objectBytesMax {
+          failedBytes += scanner.index - keyAt
+        }
       case .topic, .pushType, .id:
         if first != 0x22 { findings.add(Finding(.mustBeString(key), at: at)) }
         try scanner.skipValue(text)

@@ -77,6 +77,13 @@ public struct Text: ~Copyable {
     append(bytes: Span(_unsafeStart: bytes, count: length))
   }
 
+  /// Makes a space of each line end from `start` on: in JSON text they stand only where white space may.
+  mutating func putInOneLine(from start: Int) {
+    for index in start..<count where buffer[index] == 0x0A || buffer[index] == 0x0D {
+      buffer[index] = 0x20
+    }
+  }
+
   /// In decimal, with at least `digits` digits.
   @inline(never)
   public mutating func append<Number: FixedWidthInteger>(_ number: Number, digits: Int = 1) {

@@ -131,8 +131,8 @@ struct QueueList: ~Copyable {
   ) -> Bool {
     var refusals = 0
     var reason = Text(capacity: 2048)
-    let isWhole = file.forEachRefusal { refusal in
-      if refusals == 0 { reason.append(refusal.reason) }
+    let isWhole = file.forEachFailedLine { line, bytes in
+      if refusals == 0 { line.appendReason(of: bytes, to: &reason) }
       refusals += 1
     }
     guard refusals > 0 else { return false }

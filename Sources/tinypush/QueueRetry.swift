@@ -181,12 +181,7 @@ struct QueueRetry: ~Copyable {
         "a retry of it was cut short, and what it left is there under this name with .retry behind it: retry that first"
       )
       return arguments.fail(.tryLater, message)
-    case .failed(let error):
-      message.append(cString: clinux_error_text(error))
-      message.append("; nothing of it is lost")
-      return arguments.fail(
-        error == EACCES || error == EPERM ? .noPermission : .inputOutput, message)
-    case .cannotWrite(let problem):
+    case .failed(let problem):
       message.append(cString: clinux_error_text(problem.number))
       message.append(", in the spool's tmp/, new/ or failed/; nothing of it is lost")
       return arguments.fail(problem.status, message)

@@ -85,19 +85,10 @@ struct QueueShow: ~Copyable {
   /// The reasons in a file of `failed/`, before its lines.
   @inline(never)
   private mutating func sayReasons(_ file: borrowing QueueFile) {
-    let isWhole = file.forEachRefusal { refusal in
-      text.append("refused: ")
-      text.append(printable: refusal.reason)
-      if refusal.line > 0 {
-        text.append(" (line ")
-        text.append(refusal.line)
-        text.append(")")
-      }
-      if refusal.token.count > 0 {
-        text.append(" (token ")
-        text.append(refusal.token)
-        text.append(")")
-      }
+    let isWhole = file.forEachFailedLine { line, bytes in
+      var said = Text(capacity: 2048)
+      line.describe(bytes, saysLine: true, in: &said)
+      text.append(printable: said)
       text.append("\n")
       if text.count > 32_768 { flush() }
     }

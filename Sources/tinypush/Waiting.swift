@@ -22,7 +22,7 @@ enum Waiting {
       switch watch.outcome(within: .seconds(seconds)) {
       case .settled: return .ok
       case .refused:
-        let error = sayRefusals(watch, isStream: isStream, arguments)
+        let error = sayFailedLines(watch, isStream: isStream, arguments)
         guard error != 0 else { return .dataRefused }
         text.append("refused; failed/, which has the reasons, cannot be read: ")
         text.append(cString: clinux_error_text(error))
@@ -46,26 +46,15 @@ enum Waiting {
 
   /// Returns 0, or the errno.
   @inline(never)
-  private static func sayRefusals(
+  private static func sayFailedLines(
     _ watch: borrowing OutcomeWatch, isStream: Bool, _ arguments: borrowing Arguments
   ) -> Int32 {
     var count = 0
-    let error = watch.forEachRefusal { refusal in
+    let error = watch.forEachFailedLine { line, bytes in
       count += 1
       guard count <= saidMax else { return }
       var text = Text(capacity: 2048)
-      text.append("refused: ")
-      text.append(bytes: refusal.reason.bytes)
-      if isStream, refusal.line > 0 {
-        text.append(" (line ")
-        text.append(refusal.line)
-        text.append(")")
-      }
-      if refusal.token.count > 0 {
-        text.append(" (token ")
-        text.append(bytes: refusal.token.bytes)
-        text.append(")")
-      }
+      line.describe(bytes, saysLine: isStream, in: &text)
       _ = arguments.fail(.dataRefused, text)
     }
     if count > saidMax {

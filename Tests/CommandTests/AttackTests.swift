@@ -83,7 +83,7 @@ import Testing
     try box.write("", to: "recipients/family")
     let list = "../pipe"
     try box.write(
-      #"{"reason":"x","file":"one","offset":0,"line":1,"list":"\#(list)","notification":{"to":"a","payload":{"aps":{"alert":"x"}}}}"#
+      #"{"failed":{"reason":"x","file":"one","list":"\#(list)","offset":0,"line":1},"to":"a","payload":{"aps":{"alert":"x"}}}"#
         + "\n", to: "spool/failed/one")
     let gateway = try Gateway(in: box)
     let trace = box.path + "/trace"

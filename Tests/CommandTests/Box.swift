@@ -63,9 +63,14 @@ final class Box {
     ((try? FileManager.default.contentsOfDirectory(atPath: "\(spool)/\(directory)")) ?? []).sorted()
   }
 
-  /// The lines of a file in failed/.
+  /// What the lines of a file in failed/ say, each with its notification.
   func failures(_ name: String) throws -> [[String: Any]] {
-    try objects(text("spool/failed/\(name)"))
+    try objects(text("spool/failed/\(name)")).map { line in
+      guard var failed = line["failed"] as? [String: Any] else { return line }
+      failed["token"] = line["token"]
+      failed["notification"] = line.filter { $0.key != "failed" }
+      return failed
+    }
   }
 
   // MARK: - Processes

@@ -89,14 +89,14 @@ import Testing
   }
 
   @Test(arguments: [
-    "half": #"{"reason":"half"#, "whole": #"{"reason":"whole","file":"a"}"#,
+    "half": #"{"failed":{"reason":"half"#, "whole": #"{"failed":{"reason":"whole","file":"a"}}"#,
     "NULs": String(repeating: "\0", count: 3000),
   ])
   func `a line that a power cut tore does not spoil the next one`(kind: String, torn: String) throws
   {
     let box = try Box()
     defer { box.end() }
-    let kept = #"{"reason":"kept","file":"a"}"#
+    let kept = #"{"failed":{"reason":"kept","file":"a"}}"#
     try box.write(kept + "\n" + torn, to: "spool/failed/a")
     try box.drop(Self.wrong, as: "a")
     let gateway = try Gateway(in: box)

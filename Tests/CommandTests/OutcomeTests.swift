@@ -121,13 +121,14 @@ import Testing
     defer { box.end() }
     let (sender, name) = try waiting(box, notice)
     // Others leave, too.
-    try box.write(#"{"reason":"another","file":"x"}"#, to: "spool/failed/\(name)0")
+    try box.write(#"{"failed":{"reason":"another","file":"x"}}"#, to: "spool/failed/\(name)0")
     try box.write(
-      #"{"reason":"the \"best\" "# + "\u{1B}"
-        + #"[1m\\…","file":"token\":\"x","status":8,"token":"\#(Self.one)","notification":{}}"#
-        + "\nrubbish\n" + #"{"reason":"cut","line":7,"notification":{"#
+      #"{"failed":{"reason":"the \"best\" \u001b[1m\\…","file":"token\":\"x","status":8},"#
+        + #""token":"\#(Self.one)"}"#
+        + "\nrubbish\n" + #"{"failed":{"reason":"cut","line":7},"payload":{"#
         + String(repeating: "x", count: 50_000)
-        + "\n" + #"{"reason":"last"}"#,
+        + "\n" + #"{"failed":{"reason":"last"}}"#
+        + "\n" + #"{"reason":"of 0.1.0","file":"x","status":8,"token":"\#(Self.one)","offset":0}"#,
       to: "spool/failed/\(name)")
     unlink("\(box.spool)/new/\(name)")
     #expect(try sender.wait() == 65)
@@ -136,6 +137,7 @@ import Testing
         tinypush send: refused: the "best"  [1m\\… (token \(Self.one))
         tinypush send: refused: cut
         tinypush send: refused: last
+        tinypush send: refused: of 0.1.0 (token \(Self.one))
 
         """)
   }
@@ -183,7 +185,7 @@ import Testing
     unlink("\(box.spool)/new/\(name)")
     try box.write("", to: "spool/new/\(name).\(hash)")
     unlink("\(box.spool)/later/\(due).\(hash).\(hash).\(name)")
-    try box.write(#"{"reason":"too late"}"#, to: "spool/failed/\(name).\(hash)")
+    try box.write(#"{"failed":{"reason":"too late"}}"#, to: "spool/failed/\(name).\(hash)")
     unlink("\(box.spool)/new/\(name).\(hash)")
     #expect(try sender.wait() == 65)
     #expect(sender.errors == "tinypush send: refused: too late\n")

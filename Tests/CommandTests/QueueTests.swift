@@ -38,10 +38,16 @@ import Testing
     #"{"payload":{"aps":{"alert":"\#(alert)"}},\#(members)}"#
   }
 
-  /// A line of `failed/`.
-  private func refusal(_ notification: String, _ members: String = "") -> String {
-    #"{"reason":"it was refused","file":"x",\#(members)"offset":0,"line":7,"column":1,"notification":\#(notification)}"#
-      + "\n"
+  /// A line of `failed/` with this notification.
+  private func refusal(_ notification: String, _ place: String = #""line":7,"column":1"#) -> String
+  {
+    let failed = #""failed":{"reason":"it was refused","code":"x","file":"x","offset":0,\#(place)}"#
+    return "{\(failed)\(notification == "{}" ? "" : ",")\(notification.dropFirst())\n"
+  }
+
+  /// The same as version 0.1.0 wrote it.
+  private func refusalBefore(_ notification: String, _ members: String) -> String {
+    #"{"reason":"it was refused","file":"x",\#(members),"notification":\#(notification)}"# + "\n"
   }
 
   /// What is in the files of a directory of the spool, by their names.
@@ -330,7 +336,9 @@ import Testing
   {
     let box = try Box()
     defer { box.end() }
-    try box.write(#"{"reason":"the file cannot be read","file":"a"}"# + "\n", to: "spool/failed/a")
+    try box.write(
+      #"{"failed":{"reason":"the file cannot be read","code":"unreadable","file":"a"}}"# + "\n",
+      to: "spool/failed/a")
     try box.write(line(1, "whole"), to: "spool/failed/a.unread")
     try box.write(
       refusal(notification("late", #""token":"\#(token(1))","expiration":1000000001"#)),
@@ -346,12 +354,19 @@ import Testing
     #expect(try queue(box, "retry", "a").status == 66)
   }
 
-  @Test func `nothing is lost wherever a retry ends, and nothing comes twice`() throws {
+  @Test(arguments: ["all of it goes", "one stays", "it is of version 0.1.0"])
+  func `nothing is lost wherever a retry ends, and nothing comes twice`(kind: String) throws {
     let box = try Box()
     defer { box.end() }
-    let good = (1...3).map { notification("good \($0)", #""token":"\#(token($0))""#) }
-    let bad = notification("bad", #""token":"12""#)
-    let text = good.map { refusal($0) }.joined() + refusal(bad)
+    let notifications = (1...3).map { notification("good \($0)", #""token":"\#(token($0))""#) }
+    let good = notifications.map { refusal($0) }.joined()
+    let isOld = kind.hasPrefix("it is")
+    let text =
+      isOld
+      ? notifications.map { refusalBefore($0, #""offset":0,"line":7"#) }.joined()
+      : kind == "one stays" ? good + refusal(notification("bad", #""token":"12""#)) : good
+    let alerts = (1...3).map { "good \($0)" } + (kind == "one stays" ? ["bad"] : [])
+    let status: Int32 = kind == "one stays" ? 65 : 0
     func fill() throws {
       for directory in ["new", "failed", "tmp"] {
         for name in box.names(in: directory) { unlink("\(box.spool)/\(directory)/\(name)") }
@@ -359,8 +374,12 @@ import Testing
       try box.write(text, to: "spool/failed/a")
     }
     try fill()
+    let inode = try inode("\(box.spool)/failed/a")
     let whole = try traced(box, "--kill-at", "1000000", "queue", "retry", "--all")
-    #expect(whole.status == 65)
+    #expect(whole.status == status)
+    let name = try #require(box.names(in: "new").first)
+    // What goes as it is is renamed, and no more.
+    #expect(try (inode == self.inode("\(box.spool)/new/\(name)")) == (kind == "all of it goes"))
     // Before it knows what to do it changes nothing.
     let calls = try sums(whole)[1]
     for call in calls / 2...calls {
@@ -368,18 +387,147 @@ import Testing
       let killed = try traced(box, "--kill-at", "\(call)", "queue", "retry", "--all")
       #expect(killed.status == 137)
       let everywhere = [texts(box, "new"), texts(box, "failed")].flatMap(\.values).joined()
-      for alert in ["good 1", "good 2", "good 3", "bad"] {
+      for alert in alerts {
         #expect(everywhere.contains("\"\(alert)\""), "\(alert), call \(call)")
       }
       let again = try queue(box, "retry", "--all")
-      #expect(again.status == 65, "call \(call): \(again.output)\(again.errors)")
-      #expect(
-        texts(box, "new").values.map { $0 } == [good.joined(separator: "\n") + "\n"],
-        "call \(call)")
+      #expect(again.status == status, "call \(call): \(again.output)\(again.errors)")
+      let sent = texts(box, "new").values.map { $0 }
+      #expect(sent.count == 1)
+      #expect(sent.first?.count(of: "\n") == 3, "call \(call)")
+      #expect(isOld || sent == [good], "call \(call)")
       let left = texts(box, "failed")
       #expect(left.values.allSatisfy { !$0.contains("good") }, "call \(call)")
-      #expect(left.values.joined().contains("bad"), "call \(call)")
+      #expect(left.values.joined().contains("bad") == (kind == "one stays"), "call \(call)")
     }
+  }
+
+  private func inode(_ path: String) throws -> Int {
+    try #require(FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? Int)
+  }
+
+  @Test
+  func
+    `a file of failed/ may be moved back to new/ by hand, and a failure is not said in a failure`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box, ["--reject", "\(token(2))=7"])
+    try box.drop(
+      line(2, "refused") + #"{"token":"12","payload":{"aps":{"alert":"wrong"}}}"# + "\n{bad\n",
+      as: "a")
+    #expect(try box.deliver(gateway).status == 65)
+    let before = try objects(box.text("spool/failed/a"))
+    #expect(before.count == 3)
+    #expect(rename("\(box.spool)/failed/a", "\(box.spool)/new/b") == 0)
+    #expect(try box.deliver(gateway).status == 65)
+    let after = try objects(box.text("spool/failed/b"))
+    func said(_ lines: [[String: Any]], _ key: String) -> [String?] {
+      lines.map { ($0["failed"] as? [String: Any])?[key] as? String }
+    }
+    #expect(Set(said(after, "code")) == ["invalid-payload-size", "token-size", "missing-payload"])
+    #expect(said(after, "file") == ["b", "b", "b"])
+    #expect(said(after, "text").compactMap { $0 } == ["{bad\n"])
+    #expect(after.allSatisfy { ($0["failed"] as? [String: Any])?["failed"] == nil })
+    let accepting = try Gateway(in: box, name: "accepting")
+    let retried = try queue(box, "retry", "b")
+    #expect(retried.status == 65)
+    #expect(retried.output.contains("b: 1 sent again as b."), "\(retried.output)")
+    #expect(retried.output.contains("this one has 2 characters"), "\(retried.output)")
+    #expect(retried.output.contains("it is not here as JSON"), "\(retried.output)")
+    #expect(try box.deliver(accepting).status == 0)
+    try #expect(accepting.alerts(in: box) == ["refused"])
+  }
+
+  @Test func `lines that somebody has mended go`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.write("12\n\(token(1))\n", to: "recipients/family")
+    let gateway = try Gateway(in: box)
+    let lists = ["recipients=\(box.path)/recipients", "state=\(box.path)/state"]
+    try box.drop(
+      notification("list", #""to":"family""#) + "\n{\"token\":\"\(token(2))\"}\n{bad\n"
+        + #"{"aps":{"alert":"bare","badge":"3"}}"#,
+      as: "a")
+    #expect(try box.deliver(gateway, lists).status == 65)
+    try #expect(gateway.alerts(in: box) == ["list"])
+    let before = try queue(box, "retry", "a")
+    #expect(before.output.contains("a: 0 sent again, 4 stay"), "\(before.output)")
+    #expect(before.output.contains("recipients file family, line 1 was wrong"), "\(before.output)")
+    var lines = box.text("spool/failed/a").split(separator: "\n").map(String.init)
+    try #require(lines.count == 4)
+    let payload = #""payload":{"aps":{"alert":"mended"}}"#
+    for (index, line) in lines.enumerated() {
+      if line.contains("\"list_line\"") {
+        lines[index] = line.dropLast() + #","token":"\#(token(3))"}"#
+      } else if line.contains("missing-payload") {
+        lines[index] = line.dropLast() + ",\(payload)}"
+      } else if line.contains("\"text\"") {
+        lines[index] = #"{"token":"\#(token(4))",\#(payload)}"#
+      } else {
+        #expect(line.hasSuffix(#","to":"default","payload":{"aps":{"alert":"bare","badge":"3"}}}"#))
+        lines[index] = line.replacing("\"3\"", with: "3")
+          .replacing(#""to":"default""#, with: #""token":"\#(token(5))""#)
+      }
+    }
+    try box.write(lines.joined(separator: "\n") + "\n", to: "spool/failed/a")
+    let after = try queue(box, "retry", "a")
+    #expect(after.status == 0, "\(after.output)\(after.errors)")
+    let accepting = try Gateway(in: box, name: "accepting")
+    #expect(try box.deliver(accepting, lists).status == 0)
+    try #expect(accepting.alerts(in: box).sorted() == ["bare", "list", "mended", "mended"])
+  }
+
+  @Test func `what version 0.1.0 left goes again to those alone who did not get it`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.write("\(token(4))\n", to: "recipients/family")
+    let all = notification("x", #""to":["family","nobody"],"token":"\#(token(1))""#)
+    try box.write(
+      refusalBefore(all, #""status":8,"token":"\#(token(2))","offset":0"#)
+        + refusalBefore(all, #""list":"family","offset":0,"line":1,"column":1"#)
+        + refusalBefore(all, #""list":"nobody","offset":0,"line":1,"column":1"#)
+        + refusalBefore(all, #""list":"family","list_line":2,"offset":0,"line":1,"column":1"#)
+        + refusalBefore(#"{"aps":{"alert":"bare"}}"#, #""token":"\#(token(3))","offset":0"#)
+        + #"{"reason":"x","file":"x","offset":0,"line":1,"column":1,"text":"{"}"# + "\n",
+      to: "spool/failed/a")
+    let retried = try queue(box, "retry", "a")
+    #expect(retried.status == 65)
+    #expect(retried.output.contains("a: 3 sent again as a."), "\(retried.output)")
+    #expect(retried.output.contains("recipients file nobody: No such file"))
+    #expect(retried.output.contains("recipients file family, line 2 was wrong"))
+    let left = box.text("spool/failed/a").count(of: "\n")
+    #expect(left == 3)
+    let gateway = try Gateway(in: box)
+    let lists = ["recipients=\(box.path)/recipients", "state=\(box.path)/state"]
+    #expect(try box.deliver(gateway, lists).status == 0)
+    try #expect(gateway.alerts(in: box).sorted() == ["bare", "x", "x"])
+    let sent = try box.run(["python3", Build.tools + "/decode.py"] + gateway.recorded(.accepted))
+    try #expect(
+      Set(objects(sent.output).compactMap { $0["token"] as? String })
+        == [token(2), token(3), token(4)])
+  }
+
+  @Test func `a whole file that holds lines of failed/ is no list of failures`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let good = notification("delivered", #""token":"\#(token(1))""#)
+    let failed = #"{"failed":{"reason":"of all","code":"x","file":"a.0123456789abcdef"}}"# + "\n"
+    try box.write(failed, to: "spool/failed/a.0123456789abcdef")
+    // It was retried before, and delivered but for what is too much to be shown.
+    try box.write(refusal(good), to: "spool/failed/a.0123456789abcdef.original")
+    // A file may be called so.
+    let other = #""failed":{"reason":"r","code":"x","file":"b.original","offset":0,"line":1}"#
+    try box.write("{\(other),\(good.dropFirst())\n", to: "spool/failed/b.original")
+    let listed = try objects(queue(box, "list", "--json").output)
+    #expect(listed.map { $0["state"] as? String } == ["failed", "whole", "failed"])
+    let retried = try queue(box, "retry", "--all")
+    #expect(retried.status == 65)
+    #expect(retried.output.contains("b.original: 1 sent again"), "\(retried.output)")
+    #expect(
+      box.names(in: "failed") == ["a.0123456789abcdef", "a.0123456789abcdef.original"])
+    #expect(box.names(in: "new").count == 1)
   }
 
   @Test func `the agent may refuse more while it is retried, and nothing is lost`() throws {

@@ -29,7 +29,7 @@ import Testing
     #expect(failed.count == names.count)
     for name in failed {
       for failure in try objects(box.text(in: "failed", name)) {
-        let said = try #require(failure["file"] as? String)
+        let said = try #require((failure["failed"] as? [String: Any])?["file"] as? String)
         #expect(said == String(decoding: name, as: UTF8.self))
       }
     }

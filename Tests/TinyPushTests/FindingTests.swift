@@ -222,6 +222,10 @@ private let ofNotifications: [Remarked] = [
     with(#""collapse-id":▸7"#), "not-string: collapse-id must be a string: put it in double quotes"),
   Remarked(with(#""trim":▸"true""#), "trim: trim must be true or false, without quotes"),
   Remarked(with(#""trim":▸1"#), "trim: trim must be true or false, without quotes"),
+  Remarked(
+    with(#""failed":▸true"#),
+    "failed-not-object: failed must be an object, as the agent writes it: leave it out"),
+  Remarked(with(#""failed":{"reason":"…","token":1}"#)),
   Remarked(with(#""topic":▸1"#), "not-string: topic must be a string: put it in double quotes"),
   Remarked(
     with(#""push-type":▸{}"#), "not-string: push-type must be a string: put it in double quotes"),
@@ -513,6 +517,7 @@ private func number(_ reason: Finding.Reason) -> Int {
   case .localizedLanguage: 42
   case .localizedNoDefault: 43
   case .mustBeString: 44
+  case .failedNotObject: 51
   case .onlyBody: 45
   case .whiteSpace: 46
   case .longEscapes: 47
@@ -528,7 +533,7 @@ private func number(_ reason: Finding.Reason) -> Int {
 @Test func `every reason is among those above, and its code in the README`() throws {
   let all = (ofNotifications + ofPayloads + ofTables + ofJSON).flatMap { findings($0.text) }
   let numbers = Set(all.map { number($0.reason) })
-  #expect((0..<51).filter { !numbers.contains($0) } == [])
+  #expect((0..<52).filter { !numbers.contains($0) } == [])
   let problems = (0...).lazy.map(JSONProblem.init(rawValue:)).prefix { $0 != nil }.map { $0! }
   let apart: [JSONProblem] = [.invalidUTF8, .tooDeep, .byteOrderMark]
   #expect(

@@ -16,7 +16,10 @@ private func withFile(_ text: String, _ body: (Int32) throws -> Void) throws -> 
   return String(decoding: try Data(contentsOf: url), as: UTF8.self)
 }
 
-private let line = #"{"reason":"a } that is in a \" string","file":"a","notification":{"x":[{}]}}"#
+private let line =
+  #"{"failed":{"reason":"a } that is in a \" string","file":"a"},"payload":{"aps":{},"x":[{}]}}"#
+private let lineBefore =
+  #"{"reason":"a } that is in a \" string","file":"a","notification":{"x":[{}]}}"#
 private let long = #"{"reason":""# + String(repeating: "long ", count: 20_000) + #""}"#
 
 private func nuls(_ count: Int) -> String { String(repeating: "\0", count: count) }
@@ -32,9 +35,11 @@ private func nuls(_ count: Int) -> String { String(repeating: "\0", count: count
     ("\(line)\n\(line.prefix(70))", "\(line)\n"),
     ("\(long)\n\(long.dropLast())", "\(long)\n"),
     (String(line.dropLast()), ""),
+    (String(lineBefore.dropLast()), ""),
     // A line that only lacks its end.
     ("\(line)\n\(line)", "\(line)\n\(line)\n"),
     (long, "\(long)\n"),
+    (lineBefore, "\(lineBefore)\n"),
     // What no agent wrote.
     ("\(line)\na note", "\(line)\na note\n"),
     // NULs in the place of a line, in its beginning, in its end, and with one behind it.

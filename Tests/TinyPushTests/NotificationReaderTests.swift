@@ -166,6 +166,7 @@ let refusedNotifications = [
   Marked(.mustBeString(.topic), #"{"topic": ▸1}"#),
   Marked(.mustBeString(.pushType), #"{"push-type": ▸{}, \#(payload)}"#),
   Marked(.mustBeString(.id), #"{"id": ▸null}"#),
+  Marked(.failedNotObject, #"{"failed": ▸[], \#(payload)}"#),
 ]
 
 /// Text that is not JSON.
@@ -454,6 +455,25 @@ func `after text that is not JSON, reading goes on at the next line that begins 
   let expected = [Outcome.refused(.objectTooLarge, at: 0, found: 0, limit: bound)]
   #expect(read(large) == expected, "whole")
   #expect(read(large, cuts: [bound]) == expected, "cut at the bound")
+}
+
+@Test func `what the agent has added to an object does not count against the bound`() {
+  let bound = NotificationReader.objectBytesMax
+  let failed = #""failed":{"reason":"\#(String(repeating: "x", count: 5000))"}"#
+  func object(of bytes: Int) -> [UInt8] {
+    let space = String(repeating: " ", count: bytes - good.utf8.count - 1)
+    return ("{\(failed),\(good.dropFirst().dropLast())\(space)}").bytes
+  }
+  #expect(read(object(of: bound)).map { if case .accepted = $0 { true } else { false } } == [true])
+  #expect(read(object(of: bound), cuts: [bound, bound + 100]) == read(object(of: bound)))
+  let expected = [Outcome.refused(.objectTooLarge, at: 0, found: 0, limit: bound)]
+  #expect(read(object(of: bound + 1)) == expected)
+  #expect(read(object(of: bound + 100), cuts: [bound + 50 + failed.utf8.count]) == expected)
+  // Behind what is too large it comes too late.
+  let space = String(repeating: " ", count: bound - good.utf8.count)
+  let last = "\(good.dropLast())\(space),\(failed)}".bytes
+  #expect(read(last) == expected)
+  #expect(read(last, cuts: [bound]) == expected)
 }
 
 @Test func `lines are counted over white space and over what is not JSON`() {

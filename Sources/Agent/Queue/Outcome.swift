@@ -5,7 +5,7 @@ import TinyPush
 public enum Outcome {
   /// It has left the spool, and nothing of it was refused.
   case settled
-  /// ``OutcomeWatch/forEachRefusal(_:)`` tells why.
+  /// ``OutcomeWatch/forEachFailedLine(_:)`` tells why.
   case refused
   /// It waits in `later/` for its time, a UNIX second; the last part of it, where it has several.
   case later(Int64)

@@ -154,9 +154,9 @@ public struct NotificationCount: ~Copyable {
 extension QueueFile {
   /// Goes over the reasons in a file of `failed/`, as far as it is quick to. Returns whether these are all.
   @inline(never)
-  public func forEachRefusal(_ body: (borrowing Refusal) -> Void) -> Bool {
+  public func forEachFailedLine(_ body: (FailedLine, Span<UInt8>) -> Void) -> Bool {
     guard descriptor >= 0 else { return true }
-    return Refusal.forEach(in: descriptor, bytesMax: NotificationCount.bytesMax, body)
+    return FailedLine.forEach(in: descriptor, name, bytesMax: NotificationCount.bytesMax, body)
   }
 
   /// Reads on in it. Returns the bytes read, 0 at the end, or -errno.

@@ -9,12 +9,11 @@ struct RecipientsLookup: ~Copyable {
     var error: Int32 = 0
     /// It names somebody.
     var hasRecipients = false
-    /// The token is among them, and this is its language.
-    var language: LanguageTag?
   }
 
   private let directory: UnsafePointer<CChar>
-  private let buffer = FixedBuffer<UInt8>(capacity: 32_768)
+  /// No line is so long.
+  private static let lineBytesMax = 32_768
 
   /// - Parameter directory: of the recipients files; outlives this.
   init(_ directory: UnsafePointer<CChar>) {
@@ -23,9 +22,8 @@ struct RecipientsLookup: ~Copyable {
 
   deinit {}
 
-  /// - Parameter token: whose language is looked for; nil: nobody's.
   @inline(never)
-  func look(into name: Span<UInt8>, for token: DeviceToken?) -> Found {
+  func look(into name: Span<UInt8>) -> Found {
     var found = Found()
     guard RecipientsFile.isName(name) else {
       found.error = EINVAL
@@ -42,38 +40,15 @@ struct RecipientsLookup: ~Copyable {
       return found
     }
     defer { close(file) }
-    var count = 0
-    var offset: Int64 = 0
-    var isSkipping = false
-    while true {
-      let taken = Descriptor.read(file, buffer.room(from: count), at: offset)
-      guard taken >= 0 else {
-        found.error = Int32(-taken)
-        return found
-      }
-      count += taken
-      offset += Int64(taken)
-      var start = 0
-      for index in 0..<count where buffer[index] == .lineFeed || taken == 0 && index + 1 == count {
-        let end = buffer[index] == .lineFeed ? index : index + 1
-        if !isSkipping { take(buffer.span(start..<end), token, &found) }
-        isSkipping = false
-        start = index + 1
-      }
-      if taken == 0 || found.language != nil { return found }
-      // No line is so long.
-      if start == 0, count == buffer.capacity {
-        isSkipping = true
-        start = count
-      }
-      count -= start
-      buffer.move(from: start, to: 0, count: count)
+    var lines = FileLines(file, capacity: Self.lineBytesMax)
+    while !found.hasRecipients {
+      let count = lines.next()
+      found.error = Int32(-min(count, 0))
+      guard count > 0 else { break }
+      guard lines.isBeginning, lines.isEnd else { continue }
+      let line = lines.line.extracting(0..<lines.line.count - 1)
+      if case .recipient = RecipientsFile.read(line) { found.hasRecipients = true }
     }
-  }
-
-  private func take(_ line: Span<UInt8>, _ token: DeviceToken?, _ found: inout Found) {
-    guard case .recipient(let device, let language) = RecipientsFile.read(line) else { return }
-    found.hasRecipients = true
-    if device == token { found.language = language }
+    return found
   }
 }

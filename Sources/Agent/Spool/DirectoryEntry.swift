@@ -1,4 +1,5 @@
 import CLinux
+import TinyPush
 
 /// What a directory says of one of its entries, without a look at the entry itself.
 struct DirectoryEntry {

@@ -5,8 +5,6 @@ import TinyPush
 /// comes to the disk before its bytes do.
 enum LineEnd {
   private static let chunkBytes = 16_384
-  /// How each line of the agent's begins.
-  private static let beginning: StaticString = "{\"reason\":\""
 
   /// Has the file end where a line ends, such that the next one stands by itself. Of a whole line only its end is written;
   /// what was torn goes: it never was on disk, and so its source is in `new/` still.
@@ -81,9 +79,10 @@ enum LineEnd {
       guard count >= 0 else { return false }
       if count == 0 { return depth == 0 && last == .closeBrace }
       if place == start {
-        let head = min(count, beginning.utf8CodeUnitCount)
-        let isOurs = buffer.span(0..<head).equals(beginning.span.extracting(0..<head))
-        guard isOurs else { return true }
+        let head = buffer.span(0..<count)
+        guard
+          head.isBeginning(FailedLine.beginning) || head.isBeginning(FailedLine.beginningBefore)
+        else { return true }
       }
       for index in 0..<count {
         last = buffer[index]
@@ -101,5 +100,13 @@ enum LineEnd {
       }
       place += Int64(count)
     }
+  }
+}
+
+extension Span<UInt8> {
+  /// Whether this begins with `text`, or is the beginning of it.
+  fileprivate func isBeginning(_ text: StaticString) -> Bool {
+    let bytes = Swift.min(count, text.utf8CodeUnitCount)
+    return extracting(0..<bytes).equals(text.span.extracting(0..<bytes))
   }
 }

@@ -89,7 +89,7 @@ extension Courier {
     }
     if case .rejected(let rejection) = now.purpose {
       now.remaining = 0
-      record(rejection, notification, token, of: now)
+      record(rejection, notification, token, language, of: now)
       claims.settled(now.claim, 1)
       return .recorded
     }

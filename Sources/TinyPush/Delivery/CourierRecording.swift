@@ -24,10 +24,11 @@ extension Courier {
 
   /// A notification was rejected.
   mutating func record(
-    _ rejection: Rejection, _ notification: Notification, _ token: DeviceToken, of now: Reading
+    _ rejection: Rejection, _ notification: Notification, _ token: DeviceToken,
+    _ language: LanguageTag?, of now: Reading
   ) {
     recorder.reject(
-      rejection, notification, token, of: now, in: reader.text(now), claims,
+      rejection, notification, token, language, of: now, in: reader.text(now), claims,
       isSilent: settings.format == .simple)
   }
 

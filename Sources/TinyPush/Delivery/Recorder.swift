@@ -1,10 +1,4 @@
-/// What goes to `failed/`: a line of JSON a failure, in a file that bears the name of the one it came from.
-///
-/// ```json
-/// {"reason":"…","file":"NAME","offset":0,"line":1,"column":14,"notification":{…}}
-/// ```
-///
-/// What waits for its `not-before` is recorded the same way, in `later/`.
+/// What goes to `failed/`: a ``FailedLine`` for each failure, in a file that bears the name of the one it came from. What waits for its `not-before` is recorded the same way, in `later/`.
 struct Recorder: ~Copyable {
   enum Kind {
     /// The service rejected a notification, or connections die at it.
@@ -51,7 +45,8 @@ struct Recorder: ~Copyable {
   /// A notification waits for its time.
   mutating func postpone(_ object: Span<UInt8>, of claim: ClaimNumber) {
     text.clear()
-    appendInOneLine(object)
+    text.append(bytes: object)
+    text.putInOneLine(from: 0)
     text.append("\n")
     pending = Pending(claim: claim, kind: .postponed)
   }
@@ -63,7 +58,9 @@ struct Recorder: ~Copyable {
   ) -> Bool {
     var reason = Text(capacity: 512)
     finding.describe(in: &reason)
-    begin(reason, now.claim, claims)
+    var code = Text(capacity: 64)
+    finding.appendCode(to: &code)
+    FailedLine.begin(reason, code, file: claims.name(now.claim), to: &text)
     appendPlace(finding.offset, of: &now, in: input)
     var isWhole = true
     switch finding.reason {
@@ -71,13 +68,10 @@ struct Recorder: ~Copyable {
       let end = min(object.upperBound, object.lowerBound + Self.excerptBytesMax)
       let goesOn = object.upperBound == now.inputBytes && !now.isWhole
       isWhole = end == object.upperBound && !goesOn
-      text.append(",\"text\":")
-      text.append(json: input.extracting(object.lowerBound..<end))
-    default:
-      text.append(",\"notification\":")
-      appendInOneLine(input.extracting(object))
+      FailedLine.end(text: input.extracting(object.lowerBound..<end), &text)
+    default: FailedLine.end(object: input.extracting(object), &text)
     }
-    finish(now.claim, .refused)
+    pending = Pending(claim: now.claim, kind: .refused)
     return isWhole
   }
 
@@ -89,8 +83,9 @@ struct Recorder: ~Copyable {
     reason.append(
       " things are wrong in this file: it is here itself, as NAME.original; tinypush check shows them all"
     )
-    begin(reason, claim, claims)
-    finish(claim, .refused)
+    begin(reason, "too-many", claim, claims)
+    FailedLine.end(&text)
+    pending = Pending(claim: claim, kind: .refused)
   }
 
   /// A long stretch of a file, from `offset` on, holds no notification.
@@ -100,10 +95,10 @@ struct Recorder: ~Copyable {
     reason.append(
       "no notification was found in 1 MB of the file, so the rest of it was not read: the file is here itself, as NAME.original"
     )
-    begin(reason, claim, claims)
-    text.append(",\"offset\":")
-    text.append(offset)
-    finish(claim, .refused)
+    begin(reason, "no-notification", claim, claims)
+    FailedLine.append("offset", offset, to: &text)
+    FailedLine.end(&text)
+    pending = Pending(claim: claim, kind: .refused)
   }
 
   /// A file cannot be read at all; the shell moves it beside the failure, so that its place is free.
@@ -112,16 +107,20 @@ struct Recorder: ~Copyable {
     reason.append("the file cannot be read (errno ")
     reason.append(error)
     reason.append("): make it readable for the agent's user, and move it back to new/")
-    begin(reason, claim, claims)
-    finish(claim, .unreadable)
+    begin(reason, "unreadable", claim, claims)
+    FailedLine.end(&text)
+    pending = Pending(claim: claim, kind: .unreadable)
   }
 
   /// A notification was sent and is not sent again: the service rejected it, or connections die at it.
   ///
-  /// - Parameter isSilent: whether the service names nothing that it rejects.
+  /// - Parameters:
+  ///   - language: of the recipient, in which the notification is kept.
+  ///   - isSilent: whether the service names nothing that it rejects.
   mutating func reject(
-    _ rejection: Rejection, _ notification: Notification, _ token: DeviceToken, of now: Reading,
-    in input: Span<UInt8>, _ claims: borrowing Claims, isSilent: Bool
+    _ rejection: Rejection, _ notification: Notification, _ token: DeviceToken,
+    _ language: LanguageTag?, of now: Reading, in input: Span<UInt8>, _ claims: borrowing Claims,
+    isSilent: Bool
   ) {
     var reason = Text(capacity: 512)
     if rejection.reason == .endsConnections {
@@ -132,24 +131,18 @@ struct Recorder: ~Copyable {
         isSilent
           ? "most likely its token is invalid (format 0 has no answers that say so)"
           : rejection.advice)
-      begin(reason, now.claim, claims)
     } else {
       reason.append("the gateway refused it: ")
       reason.append(rejection.text)
       reason.append("; ")
       reason.append(rejection.advice)
-      begin(reason, now.claim, claims)
-      text.append(",\"status\":")
-      text.append(rejection.code)
     }
-    text.append(",\"token\":\"")
-    text.append(hex: token.bytes.span)
-    text.append("\"")
-    text.append(",\"offset\":")
-    text.append(now.inputOffset + Int64(notification.object.lowerBound))
-    text.append(",\"notification\":")
-    appendInOneLine(input.extracting(notification.object))
-    finish(now.claim, .rejected)
+    begin(reason, rejection.text, now.claim, claims)
+    if rejection.code > 0 { FailedLine.append("status", rejection.code, to: &text) }
+    FailedLine.append(
+      "offset", now.inputOffset + Int64(notification.object.lowerBound), to: &text)
+    FailedLine.end(notification, of: input, for: token, language, &text)
+    pending = Pending(claim: now.claim, kind: .rejected)
     if rejection.suppressesToken {
       pending?.invalidToken = token
       pending?.registered = notification.registered
@@ -163,29 +156,31 @@ struct Recorder: ~Copyable {
     of now: inout Reading, in input: Span<UInt8>, _ claims: borrowing Claims
   ) -> Bool {
     var reason = Text(capacity: 512)
-    Self.describe(problem, in: roster, &reason)
-    begin(reason, now.claim, claims)
-    text.append(",\"list\":\"")
-    text.append(bytes: roster.name())
-    text.append("\"")
+    let code = Self.describe(problem, in: roster, &reason)
+    begin(reason, code, now.claim, claims)
+    FailedLine.append(list: roster.name(), to: &text)
+    var list: Span<UInt8>? = roster.name()
     if case .line = problem {
-      text.append(",\"list_line\":")
-      text.append(roster.line)
+      FailedLine.append("list_line", roster.line, to: &text)
+      // Who the line is for nobody knows, and the others in the list get it.
+      list = nil
     }
     appendPlace(notification.object.lowerBound, of: &now, in: input)
     // One that many recipients do not get would take its length for each.
     let isWhole = notification.object.count <= Self.excerptBytesMax
     if isWhole {
-      text.append(",\"notification\":")
-      appendInOneLine(input.extracting(notification.object))
+      FailedLine.end(notification, of: input, forList: list, &text)
+    } else {
+      FailedLine.end(&text)
     }
-    finish(now.claim, .refused)
+    pending = Pending(claim: now.claim, kind: .refused)
     return isWhole
   }
 
+  /// Says what is wrong with a recipients file. Returns the code of it.
   private static func describe(
     _ problem: Roster.Problem, in roster: borrowing Roster, _ reason: inout Text
-  ) {
+  ) -> StaticString {
     reason.append("recipients file ")
     reason.append(bytes: roster.name())
     switch problem {
@@ -194,53 +189,39 @@ struct Recorder: ~Copyable {
       reason.append(roster.line)
       reason.append(": ")
       reason.append(problem.text)
+      return problem.code
     case .empty:
       reason.append(": no token is in it, so it goes to nobody: add one, on a line of its own")
+      return "list-empty"
     case .unreadable(.vanished):
       reason.append(": there is none of this name: make it, a device token a line")
+      return "list-missing"
     case .unreadable(.unreadable(let error)):
       reason.append(" cannot be read (errno ")
       reason.append(error)
       reason.append("): make it readable for the agent's user")
     case .unreadable: reason.append(": must be a regular file")
     }
+    return "list-unreadable"
   }
 
   // MARK: - Text
 
   private mutating func begin(
-    _ reason: borrowing Text, _ claim: ClaimNumber, _ claims: borrowing Claims
+    _ reason: borrowing Text, _ words: StaticString, _ claim: ClaimNumber,
+    _ claims: borrowing Claims
   ) {
-    text.clear()
-    text.append("{\"reason\":")
-    text.append(json: reason)
-    text.append(",\"file\":")
-    text.append(json: claims.name(claim))
-  }
-
-  private mutating func finish(_ claim: ClaimNumber, _ kind: Kind) {
-    text.append("}\n")
-    pending = Pending(claim: claim, kind: kind)
+    var code = Text(capacity: 64)
+    code.append(words)
+    FailedLine.begin(reason, code, file: claims.name(claim), to: &text)
   }
 
   private mutating func appendPlace(
     _ offset: Int, of now: inout Reading, in input: Span<UInt8>
   ) {
     now.lines.count(upTo: min(offset, now.inputBytes), in: input)
-    text.append(",\"offset\":")
-    text.append(now.inputOffset + Int64(offset))
-    text.append(",\"line\":")
-    text.append(now.lines.lines + 1)
-    text.append(",\"column\":")
-    text.append(now.lines.characters + 1)
-  }
-
-  /// JSON text has line ends only where white space may stand.
-  private mutating func appendInOneLine(_ json: Span<UInt8>) {
-    for index in json.indices {
-      let byte = json[index]
-      let isLineEnd = byte == .lineFeed || byte == .carriageReturn
-      text.append(byte: isLineEnd ? .space : byte)
-    }
+    FailedLine.append("offset", now.inputOffset + Int64(offset), to: &text)
+    FailedLine.append("line", now.lines.lines + 1, to: &text)
+    FailedLine.append("column", now.lines.characters + 1, to: &text)
   }
 }

@@ -28,7 +28,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
       case .invalidTopicSize: "invalid_topic_size"
       case .invalidPayloadSize: "invalid_payload_size"
       case .invalidToken: "invalid_token"
-      case .endsConnections: "ends_connections"
+      case .endsConnections: "connection_ended"
       }
     }
   }
@@ -63,7 +63,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .invalidTopicSize: "invalid topic size"
     case .invalidPayloadSize: "invalid payload size"
     case .invalidToken: "invalid token"
-    case .endsConnections: "ends connections"
+    case .endsConnections: "connection ended"
     }
   }
 

@@ -5,6 +5,8 @@ package struct Envelope {
   private var seen: UInt32 = 0
   private var priorityAt = 0
   private var collapseID: Range<Int> = 0..<0
+  /// What the agent has added to the object, which counts for nothing.
+  private(set) var failedBytes = 0
 
   /// The longest `collapse-id`, in bytes. Source: APNs Provider API, 2015-12 and later, `apns-collapse-id`.
   static let collapseIDBytesMax = 64
@@ -119,6 +121,13 @@ package struct Envelope {
           findings.add(Finding(.trim, at: at))
         }
       case .localized: try readLocalized(text, by: &scanner, &findings)
+      case .failed:
+        if first != 0x7B { findings.add(Finding(.failedNotObject, at: at)) }
+        try scanner.skipValue(text)
+        // A reader that gets the text in pieces has seen so much before it gives up.
+        if scanner.index - before.index <= NotificationReader.objectBytesMax {
+          failedBytes += scanner.index - keyAt
+        }
       case .topic, .pushType, .id:
         if first != .quote { findings.add(Finding(.mustBeString(key), at: at)) }
         try scanner.skipValue(text)

@@ -67,6 +67,7 @@ public struct Finding: BitwiseCopyable {
     case localizedLanguage
     case localizedNoDefault
     case mustBeString(EnvelopeKey)
+    case failedNotObject
     // Warnings: it is sent all the same.
     case onlyBody
     case whiteSpace

@@ -155,6 +155,8 @@ extension Finding.Reason {
       "localized-language: not a language: write it as \"fr\" or \"fr-CA\""
     case .localizedNoDefault:
       "localized-no-default: no alert here is in the default language (default-language), and aps has none either: add one of them"
+    case .failedNotObject:
+      "failed-not-object: failed must be an object, as the agent writes it: leave it out"
     case .onlyBody:
       "only-body: an alert with only a body is better written as the string alone: it saves %f bytes"
     case .whiteSpace:

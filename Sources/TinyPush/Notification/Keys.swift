@@ -1,12 +1,12 @@
 /// The keys of a notification.
 public enum EnvelopeKey: UInt8, BitwiseCopyable {
   case token, tokens, to, payload, priority, expiration, ttl, collapseID, notBefore, registered
-  case localized, trim, topic, pushType, id
+  case localized, trim, topic, pushType, id, failed
 
-  private static var names: InlineArray<15, StaticString> {
+  private static var names: InlineArray<16, StaticString> {
     [
       "token", "tokens", "to", "payload", "priority", "expiration", "ttl", "collapse-id",
-      "not-before", "registered", "localized", "trim", "topic", "push-type", "id",
+      "not-before", "registered", "localized", "trim", "topic", "push-type", "id", "failed",
     ]
   }
 
@@ -37,7 +37,7 @@ public enum EnvelopeKey: UInt8, BitwiseCopyable {
     case 3: key.equals("ttl") ? .ttl : nil
     case 4: key.equals("trim") ? .trim : nil
     case 5: key.equals("token") ? .token : key.equals("topic") ? .topic : nil
-    case 6: key.equals("tokens") ? .tokens : nil
+    case 6: key.equals("tokens") ? .tokens : key.equals("failed") ? .failed : nil
     case 7: key.equals("payload") ? .payload : nil
     case 8: key.equals("priority") ? .priority : nil
     case 9: key.equals("localized") ? .localized : key.equals("push-type") ? .pushType : nil

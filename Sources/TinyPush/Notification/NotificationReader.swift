@@ -3,7 +3,8 @@
 /// The text may come in pieces: ``Reading/more`` asks for what follows, and the same notification is then read from its
 /// start. After one that is refused, reading goes on with the next.
 public struct NotificationReader {
-  /// The bound on one object's text, white space included.
+  /// The bound on one object's text, white space included, and without the member `failed`: a line of `failed/` is not too
+  /// large for what the agent has added to it.
   public static let objectBytesMax = 65_536
 
   private var scanner: JSONScanner
@@ -65,7 +66,7 @@ public struct NotificationReader {
     } catch {
       var finding = Finding(.json(error), at: scanner.index)
       if error == .unexpectedEnd && !isWhole {
-        if text.count - start < Self.objectBytesMax {
+        if text.count - start - envelope.failedBytes < Self.objectBytesMax {
           scanner = before
           return .more(from: start)
         }
@@ -73,7 +74,7 @@ public struct NotificationReader {
       }
       return skip(text, isWhole, from: start, finding, &findings)
     }
-    if scanner.index - start > Self.objectBytesMax {
+    if scanner.index - start - envelope.failedBytes > Self.objectBytesMax {
       findings.clear()
       findings.add(Finding(.objectTooLarge, at: start, limit: Self.objectBytesMax))
     } else {

@@ -58,7 +58,7 @@ struct PayloadReader {
   }
 
   /// Whether a key says that its object was meant as a notification, with its payload inside.
-  private static func isOfEnvelope(_ key: Span<UInt8>) -> Bool {
+  static func isOfEnvelope(_ key: Span<UInt8>) -> Bool {
     switch EnvelopeKey(spelled: key) {
     case .token, .tokens, .to, .payload: return true
     case nil: break

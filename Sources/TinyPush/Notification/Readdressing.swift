@@ -1,54 +1,80 @@
-/// A notification's object, written anew for one alone of those whom it is for.
-package enum Readdressing {
-  /// - Parameters:
-  ///   - recipient: the member that says who that is: `"token":"…"` or `"to":"…"`.
-  ///   - alert: what the payload gets instead of its own alert, in the language of the recipient; nil: everything stays, the
-  ///     other languages too.
+/// The members of a notification's object, written anew for a line of `failed/`, each behind a comma: all but `failed`, which
+/// such a line has already.
+enum Readdressing {
+  /// All but those that say whom the notification is for.
+  ///
+  /// - Parameter alert: what the payload gets instead of its own alert, in the language of the recipient; nil: everything
+  ///   stays, the other languages too.
   @inline(never)
-  package static func append(
-    _ notification: Notification, of text: Span<UInt8>, for recipient: Span<UInt8>, alert: Alert?,
-    to output: inout Text
+  static func append(
+    _ notification: Notification, of text: Span<UInt8>, alert: Alert?, to output: inout Text
   ) {
-    output.append("{")
-    output.append(bytes: recipient)
     if notification.isBare {
       output.append(",\"payload\":")
       output.append(bytes: text.extracting(notification.object))
-    } else {
-      appendMembers(notification, of: text, alert: alert, to: &output)
+      return
     }
-    output.append("}")
+    forEachMember(of: text, at: notification.object.lowerBound) { known, key, value in
+      switch known {
+      case .failed, .token, .tokens, .to: return
+      case .localized where alert != nil: return
+      default: break
+      }
+      append(key, of: text, to: &output)
+      if known == .payload, let alert {
+        appendPayload(notification.payload, of: text, alert, to: &output)
+      } else {
+        output.append(bytes: text.extracting(value))
+      }
+    }
   }
 
-  /// All but those that say whom it is for.
-  private static func appendMembers(
-    _ notification: Notification, of text: Span<UInt8>, alert: Alert?, to output: inout Text
+  /// All, of an object that was refused. A payload alone becomes that of a notification, unless it has
+  /// members of one beside `aps`: what is meant for one device must not go to all.
+  @inline(never)
+  static func append(_ object: Span<UInt8>, to output: inout Text) {
+    var (hasAps, isMixed) = (false, false)
+    forEachMember(of: object, at: 0) { _, key, _ in
+      let key = object.extracting(key)
+      hasAps = hasAps || PayloadReader.isAps(key)
+      isMixed = isMixed || PayloadReader.isOfEnvelope(key)
+    }
+    if hasAps, !isMixed {
+      output.append(",\"to\":\"")
+      output.append(Notification.defaultList)
+      output.append("\",\"payload\":")
+      output.append(bytes: object)
+      return
+    }
+    forEachMember(of: object, at: 0) { known, key, value in
+      guard known != .failed else { return }
+      append(key, of: object, to: &output)
+      output.append(bytes: object.extracting(value))
+    }
+  }
+
+  /// Goes over the members of an object, which has been read before, and so is JSON.
+  private static func forEachMember(
+    of text: Span<UInt8>, at start: Int,
+    _ body: (_ known: EnvelopeKey?, _ key: Range<Int>, _ value: Range<Int>) -> Void
   ) {
-    var scanner = JSONScanner(at: notification.object.lowerBound)
-    // It has been read before, so it has no problem.
+    var scanner = JSONScanner(at: start)
     do throws(JSONProblem) {
       guard try scanner.openObject(text) else { return }
       repeat {
         let key = try scanner.key(text)
         _ = try scanner.peek(text)
-        let start = scanner.index
+        let value = scanner.index
         try scanner.skipValue(text)
-        let known = EnvelopeKey(spelled: text.extracting(key))
-        switch known {
-        case .token, .tokens, .to: continue
-        case .localized where alert != nil: continue
-        default: break
-        }
-        output.append(",\"")
-        output.append(bytes: text.extracting(key))
-        output.append("\":")
-        if known == .payload, let alert {
-          appendPayload(notification.payload, of: text, alert, to: &output)
-        } else {
-          output.append(bytes: text.extracting(start..<scanner.index))
-        }
+        body(EnvelopeKey(spelled: text.extracting(key)), key, value..<scanner.index)
       } while try scanner.nextMember(text)
     } catch {}
+  }
+
+  private static func append(_ key: Range<Int>, of text: Span<UInt8>, to output: inout Text) {
+    output.append(",\"")
+    output.append(bytes: text.extracting(key))
+    output.append("\":")
   }
 
   private static func appendPayload(

@@ -4,6 +4,7 @@ import TinyPush
 /// What a checkup says: under a heading for each step a line for each thing that was looked at, and below it what to do where it
 /// is not well. Or the same as JSON Lines.
 struct CheckupReport: ~Copyable {
+  private let pinned = Pinned()
   enum State {
     case well
     case warning

@@ -35,6 +35,7 @@ public struct Config: ~Copyable {
   var directory = CString("")
   /// The file that is being read; empty: none, or one that cannot be read again.
   var file = CString("")
+  private let pinned = Pinned()
 
   public static let defaultFile: StaticString = "/etc/tinypush/tinypush.conf"
 

@@ -4,6 +4,7 @@ import TinyPush
 
 /// One TLS connection to the gateway or the feedback service, from the name to the goodbye. Never blocks but for the look-up of the name.
 struct TLSConnection: ~Copyable {
+  private let pinned = Pinned()
   enum Phase {
     case none
     case connecting

@@ -7,6 +7,7 @@ import TinyPush
 /// Reading clears the list at the service. So whatever is read is on disk before more is read; and there it stays until it is
 /// merged, by this or by one that comes later. Needs no agent, and gets along with one, and with others like it.
 public struct FeedbackPull: ~Copyable {
+  private let pinned = Pinned()
   /// What is learned of one device.
   public struct Device {
     public var time: UInt32

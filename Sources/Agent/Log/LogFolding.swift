@@ -14,6 +14,7 @@ import TinyPush
 ///
 /// Whatever comes, a day has ``kindsMax`` kinds, and a topic some dozen lines besides; the memory is what it is at the start.
 struct LogFolding: ~Copyable {
+  private let pinned = Pinned()
   /// How long a topic waits after its last line. The first two only serve what changes; what stays the same waits for a
   /// minute at least.
   static let waits: InlineArray<7, Duration> = [

@@ -22,6 +22,7 @@ public enum QueuePlace: Int {
 /// The spool as its operator sees it: what lies in it, in the order of names. It works beside an agent, and its memory is
 /// the same however much there is.
 public struct Queue: ~Copyable {
+  private let pinned = Pinned()
   /// What is kept of a directory's names at a time: a million names take some twenty scans, and no more than this.
   private static let namesMax = 65_536
   private static let nameBytesMax = 32 * namesMax

@@ -3,6 +3,7 @@ import TinyPush
 
 /// A file in one of the spool's directories.
 public struct QueueFile: ~Copyable {
+  private let pinned = Pinned()
   public let place: QueuePlace
   private let nameCopy: CString
   /// Bytes.

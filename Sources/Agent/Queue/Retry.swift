@@ -11,6 +11,7 @@ import TinyPush
 /// 4. What goes is moved to `new/`, under a name that what goes says: to do so twice makes no second one.
 /// 5. The renamed file is removed. If it is still there, somebody may do it all again.
 public struct Retry: ~Copyable {
+  private let pinned = Pinned()
   public struct Result {
     /// Notifications that were sent again.
     public var sent: UInt64 = 0

@@ -4,6 +4,7 @@ import TinyPush
 /// The spool on disk: `new/`, `failed/` and `tmp/`, the lock that makes this the only agent there, and the progress in a
 /// large file.
 public struct SpoolDirectory: ~Copyable {
+  private let pinned = Pinned()
   private static let newName: StaticString = "new"
 
   let root: Descriptor

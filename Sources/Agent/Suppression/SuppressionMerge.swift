@@ -4,6 +4,7 @@ import TinyPush
 /// Changes of the suppression list: gathered, sorted, and merged into it or into what has changed lately, by a rename. Its
 /// memory is bounded however many there are.
 public struct SuppressionMerge: ~Copyable {
+  private let pinned = Pinned()
   /// What a change came to.
   public enum Outcome {
     /// The token was not suppressed, and is by now.

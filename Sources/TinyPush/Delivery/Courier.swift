@@ -115,6 +115,7 @@ public struct Courier: ~Copyable {
   }
 
   /// What is owed to the spool before anything else.
+  @inline(never)
   private mutating func settlement(isPatient: Bool) -> Step? {
     if recorder.pending != nil { return .record }
     if counters.settled > 0 { suppression.trustGateway() }
@@ -152,6 +153,7 @@ public struct Courier: ~Copyable {
       || link.stretchCount > 0
   }
 
+  @inline(never)
   private func deadline<L: Link & ~Copyable>(_ link: borrowing L) -> Instant? {
     var earliest = link.deadline
     // What is overdue could not be done just now, and is done when something changes: no timer helps.
@@ -183,6 +185,7 @@ public struct Courier: ~Copyable {
   public mutating func keptProgress(_ isKept: Bool) { progress.kept(isKept, at: time.now) }
 
   /// Keeps the progress every few seconds while there is some, and at the end.
+  @inline(never)
   private mutating func keepProgress<L: Link & ~Copyable>(_ link: borrowing L) -> Step? {
     guard progress.isDue(at: time.now, isEnding: isStopping && !link.isBusy) else { return nil }
     let oldest = claims.oldest { $0.identity.size >= KeptProgress.bytesMin && !$0.isKept }
@@ -192,6 +195,7 @@ public struct Courier: ~Copyable {
   }
 
   /// The first place in a file that is not settled; nil where that is not known, or is the start.
+  @inline(never)
   private func firstUnsettled<L: Link & ~Copyable>(
     of claim: ClaimNumber, _ link: borrowing L
   ) -> Progress? {

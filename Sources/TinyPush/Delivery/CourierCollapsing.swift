@@ -9,6 +9,7 @@ extension Courier {
   }
 
   /// What becomes of a notification with a `collapse-id`, or what must be done to find out.
+  @inline(never)
   mutating func collapse(_ notification: Notification, of now: inout Reading) -> Collapse {
     let key = notification.collapseKey
     let offset = now.inputOffset + Int64(notification.object.lowerBound)

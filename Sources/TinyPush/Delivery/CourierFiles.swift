@@ -65,6 +65,7 @@ extension Courier {
   }
 
   /// Whether a file that was opened for the first time is to be read.
+  @inline(never)
   private mutating func takeOn(
     _ identity: FileIdentity, _ deliveredBytes: Int64, _ now: inout Reading
   ) -> Bool {
@@ -175,6 +176,7 @@ extension Courier {
   /// Whether the settled file is to be moved to `failed/`, and not removed.
   public var isSettledSetAside: Bool { settledClaim.fate == .movesToFailed }
 
+  @inline(never)
   public mutating func removed(_ removal: Removal) {
     let claim = settledClaim
     if case .failed = removal, stuck.delaysRemoval(of: claim.identity, at: time.now, &reports) {

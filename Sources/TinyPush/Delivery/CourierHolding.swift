@@ -7,6 +7,7 @@ extension Courier {
   }
 
   /// A scan is over: what was held and has not been found is gone.
+  @inline(never)
   mutating func scanned() {
     if order.endScan() { reports.add(.scannable) }
     let wasFull = stuck.held.isFull
@@ -17,6 +18,7 @@ extension Courier {
   }
 
   /// The disk refused what was to be done with a file.
+  @inline(never)
   mutating func hold(_ identity: FileIdentity, _ want: HeldFiles.Want) {
     let wasFull = stuck.held.isFull
     stuck.hold(identity, want, at: time.now, &reports)
@@ -25,6 +27,7 @@ extension Courier {
   }
 
   /// A file is not held any more, if it was.
+  @inline(never)
   mutating func letGo(_ identity: FileIdentity) {
     let wasFull = stuck.held.isFull
     stuck.held.remove(inode: identity.inode)
@@ -37,6 +40,7 @@ extension Courier {
   }
 
   /// Tries what is held once more, when it is time.
+  @inline(never)
   mutating func retryStuck() -> Step? {
     guard stuck.isRetryDue(at: time.now) else { return nil }
     if stuck.held.contains(.removal) { order.isScanWanted = true }

@@ -8,6 +8,7 @@ extension Courier {
   }
 
   /// Puts a notification into `later/`: the shell records it as it would a failure, and the file it stands in goes its way.
+  @inline(never)
   mutating func postpone(_ notification: Notification, of now: inout Reading) {
     now.beginning = .passed
     later.setFileName(
@@ -44,6 +45,7 @@ extension Courier {
   }
 
   /// What is to be done for those that are due.
+  @inline(never)
   mutating func releaseStep() -> Step? {
     if later.needsScan(at: time.now) { return .scanLater }
     later.update()

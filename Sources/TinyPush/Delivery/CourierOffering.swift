@@ -119,6 +119,7 @@ extension Courier {
     return .done
   }
 
+  @inline(never)
   private mutating func isToBeSent(_ sending: Sending, _ token: DeviceToken) -> Bool {
     if sending.isExpired {
       counters.expired += 1
@@ -139,6 +140,7 @@ extension Courier {
     wall - Int64(Instant(milliseconds: seenAt).until(time.now).milliseconds / 1000)
   }
 
+  @inline(never)
   private func expirationDate(of notification: Notification, seenAt: UInt64) -> UInt32 {
     let ttl: UInt32
     switch notification.lifetime {
@@ -151,6 +153,7 @@ extension Courier {
     return UInt32(clamping: seenSeconds(seenAt, wall) + Int64(ttl))
   }
 
+  @inline(never)
   private func isExpired(_ notification: Notification, seenAt: UInt64) -> Bool {
     guard let wall = time.wallSeconds else { return false }
     switch notification.lifetime {

@@ -51,6 +51,7 @@ extension Courier {
   }
 
   /// Decides what is read next.
+  @inline(never)
   private mutating func beginReading<L: Link & ~Copyable>(_ link: borrowing L) -> Step? {
     if reader.isPaused(at: time.now) { return nil }
     if let stretch = returns.takeRejected() {
@@ -214,6 +215,7 @@ extension Courier {
   }
 
   /// The file was read to its end.
+  @inline(never)
   private mutating func handleEnd(_ now: inout Reading) {
     if isUnfinished(&now) { return endReading(now, .putOff) }
     guard now.isFirst else { return endReading(now, .changed) }
@@ -237,6 +239,7 @@ extension Courier {
   }
 
   /// Whether a file that looks unfinished, and of which nothing is sent, is to be waited for.
+  @inline(never)
   mutating func isUnfinished(_ now: inout Reading) -> Bool {
     guard now.isFirst, now.beginning == .untouched else { return false }
     if order.unfinished.waits(for: claims[now.claim].identity, at: time.now) { return true }
@@ -247,6 +250,7 @@ extension Courier {
   // MARK: - Ends
 
   /// A file, or a stretch of it, is not read on.
+  @inline(never)
   mutating func endReading(_ now: Reading, _ why: ReadingEnd) {
     reader.release(now)
     switch why {
@@ -285,6 +289,7 @@ extension Courier {
   }
 
   /// What is being read goes on later, behind what must go again.
+  @inline(never)
   mutating func interruptReading() {
     guard let now = reader.interrupt() else { return }
     replacing.search = nil

@@ -1,6 +1,7 @@
 /// Offers notifications to the recipients that recipients files name.
 extension Courier {
   /// Offers a notification to those in its recipients files, from the one that is next.
+  @inline(never)
   mutating func offerToLists<L: Link & ~Copyable>(
     _ sending: Sending, _ text: Span<UInt8>, of now: inout Reading, _ link: inout L
   ) -> Offered {

@@ -3,6 +3,7 @@ extension Courier {
   // MARK: - What is to be recorded
 
   /// A notification was refused before it was sent.
+  @inline(never)
   mutating func record(_ finding: Finding, object: Range<Int>, of now: inout Reading) {
     guard isShown(now.claim) else { return }
     let isWhole = recorder.refuse(
@@ -11,6 +12,7 @@ extension Courier {
   }
 
   /// Something is wrong with the recipients file that is next, so that somebody does not get a notification.
+  @inline(never)
   mutating func record(
     _ problem: Roster.Problem, _ notification: Notification, of now: inout Reading
   ) {
@@ -23,6 +25,7 @@ extension Courier {
   }
 
   /// A notification was rejected.
+  @inline(never)
   mutating func record(
     _ rejection: Rejection, _ notification: Notification, _ token: DeviceToken,
     _ language: LanguageTag?, of now: Reading
@@ -33,6 +36,7 @@ extension Courier {
   }
 
   /// A long stretch of a file holds no notification.
+  @inline(never)
   mutating func recordGarbage(_ now: Reading) {
     recorder.refuseGarbage(
       of: now.claim, from: max(now.objectEnd, now.passUntil), claims)
@@ -40,12 +44,14 @@ extension Courier {
   }
 
   /// A file cannot be read at all.
+  @inline(never)
   mutating func record(unreadable claim: ClaimNumber, _ error: Int32) {
     recorder.refuseUnreadable(claim, error, claims)
     claims.decide(claim, .stays)
   }
 
   /// Whether one more wrong notification of a file is shown. Of those that are not the first is said.
+  @inline(never)
   private mutating func isShown(_ claim: ClaimNumber) -> Bool {
     let refusals = claims.noteRefusal(claim)
     if refusals <= Recorder.refusalsMax { return true }
@@ -72,6 +78,7 @@ extension Courier {
   public var failureMovesFile: Bool { recorder.pending?.kind == .unreadable }
 
   /// Whether the failure is on disk. If it is not, its file stays in `new/`, and is tried again at the next scan.
+  @inline(never)
   public mutating func recorded(_ isRecorded: Bool) {
     guard let pending = recorder.takePending() else { return }
     guard isRecorded else {
@@ -97,6 +104,7 @@ extension Courier {
 
   /// Whether what was recorded is safe. If it is not, the system may have forgotten some of it, and tells only once: each
   /// file under way that had a failure stays, and is delivered again; and what the service rejects in it is recorded again.
+  @inline(never)
   public mutating func synced(_ isSynced: Bool) {
     recorder.isUnsynced = false
     later.isUnsynced = false

@@ -44,6 +44,7 @@ struct Reader: ~Copyable {
   }
 
   /// Takes what was read into the room behind the input.
+  @inline(never)
   mutating func take(_ bytes: Int, _ now: inout Reading) {
     bytesRead &+= UInt64(bytes)
     let start = now.inputBytes
@@ -63,6 +64,7 @@ struct Reader: ~Copyable {
   }
 
   /// Passes over what was settled before the agent started; its lines count.
+  @inline(never)
   func pass(_ now: inout Reading) {
     let settled = Int(min(Int64(now.inputBytes), now.passUntil - now.inputOffset))
     now.lines.count(upTo: settled, in: input.span(0..<now.inputBytes))
@@ -74,6 +76,7 @@ struct Reader: ~Copyable {
   }
 
   /// Stops reading in the middle, so that it can go on later from where it is. Returns what is left.
+  @inline(never)
   mutating func interrupt() -> Reading? {
     guard var now = reading else { return nil }
     release(now)

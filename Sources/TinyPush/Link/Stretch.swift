@@ -27,6 +27,7 @@ public struct Stretch: BitwiseCopyable, Sendable {
   }
 
   /// The first so many of these, which are taken away here.
+  @inline(never)
   public mutating func removeFirst(_ notifications: UInt32) -> Stretch {
     var first = self
     first.count = notifications
@@ -60,6 +61,7 @@ struct StretchQueue: ~Copyable {
     return ring[index(offset)]
   }
 
+  @inline(never)
   mutating func append(_ stretch: Stretch) {
     precondition(count < ring.capacity)
     ring[index(count)] = stretch
@@ -67,6 +69,7 @@ struct StretchQueue: ~Copyable {
     notifications += Int(stretch.count)
   }
 
+  @inline(never)
   mutating func prepend(_ stretch: Stretch) {
     precondition(count < ring.capacity)
     head = head == 0 ? ring.capacity - 1 : head - 1
@@ -75,6 +78,7 @@ struct StretchQueue: ~Copyable {
     notifications += Int(stretch.count)
   }
 
+  @inline(never)
   mutating func removeFirst() -> Stretch? {
     guard let stretch = first else { return nil }
     head = head + 1 == ring.capacity ? 0 : head + 1
@@ -85,6 +89,7 @@ struct StretchQueue: ~Copyable {
     return stretch
   }
 
+  @inline(never)
   mutating func removeLast() -> Stretch? {
     guard let stretch = last else { return nil }
     count -= 1
@@ -94,6 +99,7 @@ struct StretchQueue: ~Copyable {
   }
 
   /// Takes so many notifications from the front, all in the first stretch.
+  @inline(never)
   mutating func removeFirst(notifications wanted: UInt32) -> Stretch {
     precondition(count > 0 && wanted > 0 && wanted <= ring[head].count)
     guard wanted < ring[head].count else { return removeFirst()! }

@@ -57,6 +57,7 @@ struct Claims: ~Copyable {
   // MARK: - Taking a file on
 
   /// Takes a file on; `hasRoom` must hold.
+  @inline(never)
   mutating func append(_ name: Span<UInt8>, seenAt: UInt64, cameWhole: Bool = false) -> ClaimNumber
   {
     let needed = Self.headBytes + name.count + 1
@@ -117,6 +118,7 @@ struct Claims: ~Copyable {
   }
 
   /// Notes which file it is, now that the file is open.
+  @inline(never)
   mutating func identify(_ number: ClaimNumber, as identity: FileIdentity) {
     slots[index(number)].identity = identity
     guard inodes.isCrowded else {
@@ -140,6 +142,7 @@ struct Claims: ~Copyable {
   }
 
   /// What becomes of the file, unless something that outweighs this is known.
+  @inline(never)
   func decide(_ number: ClaimNumber, _ fate: Claim.Fate) {
     if fate.rawValue > slots[index(number)].fate.rawValue { slots[index(number)].fate = fate }
   }
@@ -170,6 +173,7 @@ struct Claims: ~Copyable {
   }
 
   /// The records in `failed/` are safe by now; or they may not stay, and then their files do.
+  @inline(never)
   func synced(_ areSafe: Bool) {
     var slot = oldest
     while slot != Self.none {
@@ -182,15 +186,18 @@ struct Claims: ~Copyable {
   }
 
   /// A notification of the file was offered to the link.
+  @inline(never)
   func opened(_ number: ClaimNumber) { slots[index(number)].open += 1 }
 
   /// So many of its notifications are settled.
+  @inline(never)
   mutating func settled(_ number: ClaimNumber, _ notifications: UInt32) {
     slots[index(number)].open -= notifications
     queueIfSettled(number)
   }
 
   /// Nothing more of the file is to be offered to the link.
+  @inline(never)
   mutating func finish(_ number: ClaimNumber) {
     slots[index(number)].isRead = true
     queueIfSettled(number)
@@ -217,6 +224,7 @@ struct Claims: ~Copyable {
   // MARK: - Letting it go
 
   /// Lets the file that was settled first go.
+  @inline(never)
   mutating func removeSettled() {
     let slot = firstSettled
     firstSettled = slots[Int(slot)].nextSettled
@@ -226,6 +234,7 @@ struct Claims: ~Copyable {
   }
 
   /// Takes back a file of which nothing was offered to the link.
+  @inline(never)
   mutating func remove(_ number: ClaimNumber) {
     precondition(self[number].open == 0 && !self[number].isRead)
     free(slot(number))
@@ -273,6 +282,7 @@ struct Claims: ~Copyable {
   }
 
   /// The file that was taken first of those of which this holds.
+  @inline(never)
   func oldest(where isOne: (Claim) -> Bool) -> ClaimNumber? {
     var slot = oldest
     while slot != Self.none {

@@ -155,10 +155,15 @@ final class Gateway {
     }
   }
 
+  /// The same, of a notification that came otherwise than in a frame.
+  func accepts(_ number: Int) {
+    acceptedAt[number] = timeline.now
+    acceptances[number, default: 0] += 1
+  }
+
   private func accept(_ push: Push, _ connection: Connection) {
     pushes.append(push)
-    acceptedAt[push.number] = timeline.now
-    acceptances[push.number, default: 0] += 1
+    accepts(push.number)
     connection.accepted.insert(push.number)
     guard saysNoError, let identifier = push.identifier else { return }
     let response = ErrorResponse(status: .none, identifier: identifier)

@@ -29,7 +29,7 @@ extension Ledger {
     if place < bytes.count { complain("\(bytes.count - place) bytes are no frame") }
   }
 
-  private func check(_ number: Int) {
+  func check(_ number: Int) {
     if World.serial(of: number) > 0 {
       checkWaiting(number)
     } else if number < 1 || number > numberMax {
@@ -170,7 +170,7 @@ extension Ledger {
     expected = Expected()
   }
 
-  private func compare(_ what: StaticString, _ count: UInt64, _ expected: UInt64) {
+  func compare(_ what: StaticString, _ count: UInt64, _ expected: UInt64) {
     if count != expected { complain("\(count) count as \(what), and \(expected) are") }
   }
 

@@ -126,6 +126,7 @@ extension World {
     change(&settings)
     courier = Courier(settings)
     link = BinaryLink(settings, seed: UInt64(lives + 1))
+    scattered = scattered?.restarted()
     held = nil
     ledger.restarted(settings)
     noticeSuppression()

@@ -20,6 +20,7 @@ public final class Trial {
   var workload: Workload
   let faults: Faults
   private let isOnce: Bool
+  private let isScattered: Bool
 
   var isCalm = false
   private(set) var files: [SpoolFile] = []
@@ -43,8 +44,9 @@ public final class Trial {
   private static let patience = Duration.seconds(30_000)
   private static let stepsMax = 1_000_000
 
-  private init(_ seed: UInt64) {
+  private init(_ seed: UInt64, isScattered: Bool) {
     self.seed = seed
+    self.isScattered = isScattered
     var random = Seeded(seed)
     isOnce = random.oneIn(3)
     faults = Faults(&random, once: isOnce)
@@ -66,8 +68,12 @@ public final class Trial {
   }
 
   /// Runs the trial of a seed.
-  public static func run(_ seed: UInt64, keepsTrace: Bool = false) -> Outcome {
-    let trial = Trial(seed)
+  ///
+  /// - Parameter isScattered: the link is one whose answers come in any order.
+  public static func run(
+    _ seed: UInt64, isScattered: Bool = false, keepsTrace: Bool = false
+  ) -> Outcome {
+    let trial = Trial(seed, isScattered: isScattered)
     trial.world.trace.isKept = keepsTrace
     trial.world.trace.say("\(trial.world.settings) \(trial.faults)")
     Traps.telling(seed) { trial.run() }
@@ -114,6 +120,7 @@ public final class Trial {
     world.cutAfterBytes = { _ in nil }
     world.verdict = { _ in .accept }
     world.beforeStep = { _ in }
+    world.scattered = nil
     world.timeline.cancelAll()
   }
 
@@ -165,6 +172,11 @@ public final class Trial {
     }
     world.verdict = { [self] in judge($0) }
     world.beforeStep = { [self] in beforeStep(after: $0) }
+    guard isScattered else { return }
+    let limit = random.pick([1, 3, 30, 200])
+    world.scattered = ScatteredLink(world.ledger, world.gateway, limit: limit) { [self] in
+      scatter($0)
+    }
   }
 
   private func judge(_ push: Push) -> Verdict {
@@ -172,6 +184,23 @@ public final class Trial {
     if workload.deadly.contains(token) { return .vanish }
     if let status = workload.refusals[token] { return .refuse(status) }
     return verdicts.isEmpty ? .accept : verdicts.removeFirst()
+  }
+
+  /// What a service does with a notification that answers each by itself, and how long that takes.
+  private func scatter(_ token: Int) -> (ScatteredLink.Verdict, after: UInt64) {
+    let after = UInt64(
+      random.pick([1, 1, 5, 40, 1 + random.upTo(random.oneIn(20) ? 60_000 : 900)]))
+    if let status = workload.refusals[token] {
+      return (.reject(status.rejection), after)
+    }
+    if isCalm { return (.accept, after) }
+    switch random.upTo(60) {
+    case 0...3: return (.giveBack(nil), after)
+    case 4...6: return (.giveBack(UInt64(random.upTo(90_000))), after)
+    case 7...8: return (.loseAnswer, after)
+    case 9: return (.cut(UInt64(random.upTo(20_000))), after)
+    default: return (.accept, after)
+    }
   }
 
   private func fillSpool() {

@@ -17,6 +17,8 @@ final class World {
   var settings: Courier.Settings
   var courier: Courier
   var link: BinaryLink
+  /// In place of the binary link.
+  var scattered: ScatteredLink?
   /// Agents that there have been before this one.
   var lives = 0
   var isFinished = false
@@ -128,7 +130,9 @@ final class World {
       guard busy < Self.stepsWithoutRestMax else { return complain("does not come to rest") }
       beforeStep(lastWord)
       if polls() { poll() }
-      let step = courier.next(timeline.time, &link)
+      let step =
+        scattered == nil
+        ? courier.next(timeline.time, &link) : courier.next(timeline.time, &scattered!)
       steps += 1
       account()
       takeReports()
@@ -196,6 +200,10 @@ final class World {
   }
 
   private func account() {
+    guard scattered == nil else {
+      courier.hear(&scattered!)
+      return ledger.observeScattered(courier.counters)
+    }
     courier.hear(&link)
     ledger.observe(courier.counters, on: connection)
   }

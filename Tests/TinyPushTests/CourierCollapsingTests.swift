@@ -116,7 +116,7 @@ func `a cut changes nothing of it`(cutAt: String) {
   let lines = (1...3).map { World.notification($0, with: #", "collapse-id": "x""#) }
   world.put(
     "b", lines.joined(separator: "\n"),
-    items: (1...3).map { Item(number: $0, collapseKey: "x \($0)") }, tells: true)
+    items: (1...3).map { Item(number: $0 as Int, collapseKey: "x \($0)") }, tells: true)
   world.run(.seconds(200))
   #expect(world.later.isEmpty)
   #expect(world.accepted == [1, 2, 3])

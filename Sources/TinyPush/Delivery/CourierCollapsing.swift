@@ -76,6 +76,12 @@ extension Courier {
     guard own.sorts(before: other), !LaterName.source(of: other).equals(LaterName.source(of: own)),
       !claims.contains(inode: entry.file.inode), stuck.held.want(of: entry.file) != .removal
     else { return false }
+    // What was delivered of a file that is still there does not come again.
+    if let known = delivered.find(inode: entry.file.inode), !known.endsWithinText,
+      entry.offset < known.content.bytes
+    {
+      return false
+    }
     // Before a restart it may have been sent.
     return progress.known(of: entry.file).map { $0.offset <= entry.offset && $0.recipient == 0 }
       ?? true

@@ -1,0 +1,44 @@
+import Testing
+
+@testable import Simulation
+@testable import TinyPush
+
+private func stretch(_ offset: Int64) -> Stretch {
+  Stretch(place: FilePlace(offset: offset, claim: ClaimNumber(1), recipient: 0))
+}
+
+private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milliseconds) }
+
+@Test func `what must wait goes when its time has come, behind what goes at once`() {
+  var returns = Returns(capacity: 8)
+  returns.delay(stretch(1), until: at(300))
+  returns.delay(stretch(2), until: at(100))
+  returns.putFirst(stretch(4))
+  returns.putFirst(stretch(3))
+  #expect(returns.nextDueAt == at(100))
+  #expect(returns.count == 4)
+  #expect(returns.notifications == 4)
+  #expect(returns.takeNext(at: at(99))?.place.offset == 3)
+  #expect(returns.takeNext(at: at(100))?.place.offset == 4)
+  #expect(returns.nextDueAt == at(300))
+  #expect(returns.takeNext(at: at(100))?.place.offset == 2)
+  #expect(returns.takeNext(at: at(299))?.place.offset == nil)
+  #expect(returns.isUrgent(at: at(299)) == false)
+  #expect(returns.isUrgent(at: at(300)) == true)
+  #expect(returns.takeNext(at: at(300))?.place.offset == 1)
+  #expect(returns.isEmpty)
+  #expect(returns.nextDueAt == nil)
+}
+
+@Test func `each rejection keeps its reason`() {
+  var returns = Returns(capacity: 8)
+  returns.reject(stretch(1), Rejection(.invalidToken, code: 8))
+  returns.reject(stretch(2), Rejection(.endsConnections))
+  let first = returns.takeRejected()
+  #expect(first?.rejection == Rejection(.invalidToken, code: 8))
+  // What could not be read on comes first again, with its reason.
+  returns.putBack(first!)
+  #expect(returns.takeRejected()?.place.offset == 1)
+  #expect(returns.takeRejected()?.rejection == Rejection(.endsConnections))
+  #expect(returns.takeRejected()?.place.offset == nil)
+}

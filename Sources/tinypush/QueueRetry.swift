@@ -26,17 +26,15 @@ struct QueueRetry: ~Copyable {
     _ queue: borrowing Queue, _ order: QueueCommand.Order, _ config: borrowing Config,
     _ arguments: borrowing Arguments
   ) -> ExitStatus {
-    withUnsafePointer(to: config) { config in
-      var error: Int32 = 0
-      guard let retry = Retry(config, error: &error) else {
-        return QueueCommand.explain(error, .failed, arguments)
-      }
-      var order = order
-      order.places = 1 << UInt8(QueuePlace.failed.rawValue)
-      var run = QueueRetry(retry, isJSON: order.isJSON)
-      run.run(queue, order, arguments)
-      return run.status
+    var error: Int32 = 0
+    guard let retry = Retry(config, error: &error) else {
+      return QueueCommand.explain(error, .failed, arguments)
     }
+    var order = order
+    order.places = 1 << UInt8(QueuePlace.failed.rawValue)
+    var run = QueueRetry(retry, isJSON: order.isJSON)
+    run.run(queue, order, arguments)
+    return run.status
   }
 
   @inline(never)

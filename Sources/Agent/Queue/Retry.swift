@@ -49,12 +49,10 @@ public struct Retry: ~Copyable {
   /// The name in `new/` of what was sent last.
   public private(set) var sentName = Text(capacity: 300)
 
-  /// - Parameters:
-  ///   - config: outlives this, with the paths in it.
-  ///   - error: on failure, the errno.
+  /// - Parameter error: on failure, the errno.
   @inline(never)
-  public init?(_ config: UnsafePointer<Config>, error: inout Int32) {
-    guard let root = Descriptor.spool(config.pointee.spool.pointer, error: &error),
+  public init?(_ config: borrowing Config, error: inout Int32) {
+    guard let root = Descriptor.spool(config.spool.pointer, error: &error),
       let failed = Descriptor(root.number, part: "failed", error: &error),
       let new = Descriptor(root.number, part: "new", error: &error)
     else { return nil }

@@ -54,7 +54,7 @@ public struct QueueFile: ~Copyable {
   public var isSpooled: Bool { isRegular && (place != .new || SpoolName.isTaken(name)) }
 
   /// Whether it lies in `failed/` as a whole, and another one says why.
-  public var isWhole: Bool { place == .failed && Retry.reasonsBase(of: name) != nil }
+  public var isWhole: Bool { place == .failed && FailedName.reasonsBase(of: name) != nil }
 
   /// What can be told of it by itself.
   public enum State {

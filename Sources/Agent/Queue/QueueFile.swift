@@ -125,7 +125,7 @@ public struct NotificationCount: ~Copyable {
     var offset: Int64 = 0
     var isWhole = false
     while true {
-      switch reader.next(in: input.looseSpan(0..<bytes), isWhole: isWhole, rules, &findings) {
+      switch reader.next(in: input, count: bytes, isWhole: isWhole, rules, &findings) {
       case .notification: result.notifications += 1
       case .refused(let refusal, _):
         result.notifications += 1

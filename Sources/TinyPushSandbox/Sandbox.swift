@@ -202,7 +202,7 @@ public final class Sandbox {
     let descriptor = clinux_accept(listener, &peerPort)
     if descriptor == -EAGAIN || descriptor == -ECONNABORTED { return }
     guard descriptor >= 0 else { return pause(error: -descriptor) }
-    guard let link = Link(accepting: descriptor, for: server.pointer) else {
+    guard let stream = TLSStream(accepting: descriptor, for: server.pointer) else {
       return pause(error: ENOMEM)
     }
     retryMs = nil
@@ -219,7 +219,7 @@ public final class Sandbox {
         FeedbackSession(number: lastNumber, home: home, post: post, journal: journal))
     }
     let connection = Connection(
-      number: lastNumber, link: link, peerPort: peerPort, service: session, journal: journal,
+      number: lastNumber, stream: stream, peerPort: peerPort, service: session, journal: journal,
       nowMs: clock.monotonicMs)
     var index = 0
     while connections[index] != nil { index += 1 }

@@ -40,16 +40,14 @@ enum FeedbackCommand {
         throw arguments.fail(.usage, "takes no operands, but was given ", CString.span(operand))
       }
       try arguments.readConfig(into: &config)
-      return try withUnsafePointer(to: config) { config throws(ExitStatus) in
-        try pull(config, isJSON: isJSON, isQuiet: isQuiet, arguments)
-      }.rawValue
+      return try pull(config, isJSON: isJSON, isQuiet: isQuiet, arguments).rawValue
     } catch {
       return error.rawValue
     }
   }
 
   private static func pull(
-    _ config: UnsafePointer<Config>, isJSON: Bool, isQuiet: Bool, _ arguments: borrowing Arguments
+    _ config: borrowing Config, isJSON: Bool, isQuiet: Bool, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
     // Whoever reads the lines may go: the merge is made all the same.
     clinux_ignore_broken_pipes()
@@ -61,7 +59,7 @@ enum FeedbackCommand {
       throw arguments.fail(error, message)
     }
     var lines = TokenLines(isJSON: isJSON)
-    let status = pull.run { token, device in
+    let status = pull.run(config) { token, device in
       if !isQuiet { lines.say(token, device.time, state(device.outcome)) }
     }
     if status == .ok || pull.sums.isMerged && pull.sums.devices > 0 {

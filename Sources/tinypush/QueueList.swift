@@ -255,7 +255,7 @@ struct AgentState: ~Copyable {
   }
 
   private mutating func say(_ page: borrowing StatusPage) {
-    switch page.link {
+    switch page.connectivity {
     case .up:
       code = page.held == 0 ? "delivering" : "held"
       words.append("it is its turn, or soon")

@@ -26,17 +26,15 @@ struct QueueRetry: ~Copyable {
     _ queue: borrowing Queue, _ order: QueueCommand.Order, _ config: borrowing Config,
     _ arguments: borrowing Arguments
   ) -> ExitStatus {
-    withUnsafePointer(to: config) { config in
-      var error: Int32 = 0
-      guard let retry = Retry(config, error: &error) else {
-        return QueueCommand.explain(error, .failed, arguments)
-      }
-      var order = order
-      order.places = 1 << UInt8(QueuePlace.failed.rawValue)
-      var run = QueueRetry(retry, isJSON: order.isJSON)
-      run.run(queue, order, arguments)
-      return run.status
+    var error: Int32 = 0
+    guard let retry = Retry(config, error: &error) else {
+      return QueueCommand.explain(error, .failed, arguments)
     }
+    var order = order
+    order.places = 1 << UInt8(QueuePlace.failed.rawValue)
+    var run = QueueRetry(retry, isJSON: order.isJSON)
+    run.run(queue, order, arguments)
+    return run.status
   }
 
   @inline(never)
@@ -81,12 +79,10 @@ struct QueueRetry: ~Copyable {
         said += 1
         guard said <= Self.saidMax else { return }
         if isJSON {
-          if said > 1 { reasons.append(",") }
-          reasons.append("{\"line\":")
-          reasons.append(line)
-          reasons.append(",\"why\":")
-          reasons.append(json: why)
-          reasons.append("}")
+          reasons.beginObject()
+          reasons.member("line", number: line)
+          reasons.member("why", string: why)
+          reasons.endObject()
         } else {
           reasons.append("  stays")
           if line > 0 {
@@ -145,21 +141,18 @@ struct QueueRetry: ~Copyable {
   private mutating func sayJSON(
     _ file: borrowing QueueFile, _ result: Retry.Result, _ reasons: borrowing Text
   ) {
-    text.append("{\"name\":")
+    text.beginObject()
+    text.key("name")
     QueueNames.append(json: file.name, to: &text)
-    text.append(",\"sent\":")
-    text.append(result.sent)
-    text.append(",\"is_file_sent\":")
-    text.append(result.isFileSent ? "true" : "false")
-    if retry.sentName.count > 0 {
-      text.append(",\"as\":")
-      text.append(json: retry.sentName)
-    }
-    text.append(",\"left\":")
-    text.append(result.left)
-    text.append(",\"reasons\":[")
+    text.member("sent", number: result.sent)
+    text.member("is_file_sent", bool: result.isFileSent)
+    if retry.sentName.count > 0 { text.member("as", string: retry.sentName) }
+    text.member("left", number: result.left)
+    text.key("reasons")
+    text.beginArray()
     text.append(reasons)
-    text.append("]}\n")
+    text.endArray()
+    text.endLine()
   }
 
   @inline(never)

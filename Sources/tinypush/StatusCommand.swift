@@ -82,7 +82,7 @@ enum StatusCommand {
       text.write(to: STDOUT_FILENO)
       if form == .prometheus { return 0 }
       guard reading.page.isAlive else { return ExitStatus.unavailable.rawValue }
-      return reading.page.link == .up ? 0 : ExitStatus.tryLater.rawValue
+      return reading.page.connectivity == .up ? 0 : ExitStatus.tryLater.rawValue
     } catch {
       return error.rawValue
     }
@@ -115,7 +115,7 @@ enum StatusCommand {
   }
 
   static func state(_ page: borrowing StatusPage) -> StaticString {
-    switch page.link {
+    switch page.connectivity {
     case .up: "connected"
     case .connecting: "connecting"
     case .down: "not connected"

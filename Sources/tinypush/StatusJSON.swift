@@ -15,11 +15,11 @@ enum StatusJSON {
     text.member("changed_at", number: UInt64(clamping: page.changedAt))
     page.appendWords(to: &word)
     text.member("detail", string: word)
-    if page.dialInstant > 0, page.link == .down {
+    if page.dialInstant > 0, page.connectivity == .down {
       let wait = now.until(Instant(milliseconds: page.dialInstant))
       text.member("next_try_in_ms", number: wait.milliseconds)
     }
-    if page.link == .up {
+    if page.connectivity == .up {
       word.clear()
       page.appendVersion(to: &word)
       text.member("tls_version", string: word)

@@ -18,7 +18,9 @@ enum StatusMetrics {
       return
     }
     gauge("up", "Whether the agent runs.", 1, &text)
-    gauge("connected", "Whether it is connected to the gateway.", page.link == .up ? 1 : 0, &text)
+    gauge(
+      "connected", "Whether it is connected to the gateway.", page.connectivity == .up ? 1 : 0,
+      &text)
     gauge(
       "start_time_seconds", "When the agent started, in UNIX seconds.",
       UInt64(clamping: page.startedAt),

@@ -58,7 +58,7 @@ struct StatusScreen: ~Copyable {
     let wall = Clock.wallSeconds()
     say(
       StatusCommand.state(page),
-      page.link == .up ? .green : page.isAlive ? .yellow : .red)
+      page.connectivity == .up ? .green : page.isAlive ? .yellow : .red)
     if page.isAlive {
       line.append(" for ")
       line.append(roundedSeconds: wall &- page.changedAt)
@@ -69,7 +69,7 @@ struct StatusScreen: ~Copyable {
     line.append(page.isAlive ? "  " : "  when it ended: ")
     page.appendWords(to: &line)
     wrap(indent: 2, &text)
-    if page.dialInstant > 0, page.link == .down {
+    if page.dialInstant > 0, page.connectivity == .down {
       line.append("  next try in ")
       let wait = now.until(Instant(milliseconds: page.dialInstant))
       line.append(roundedSeconds: Int64(wait.milliseconds / 1000))

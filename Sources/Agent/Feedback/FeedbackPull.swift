@@ -40,7 +40,8 @@ public struct FeedbackPull: ~Copyable {
   /// So much is received before it is seen to it that it outlives a power cut.
   private static let unsyncedMax = ReceivedChunk.bytesMax
 
-  private let config: UnsafePointer<Config>
+  /// The directory of the list, as messages name it.
+  private let path: CString
   private let store: SuppressionDirectory
   public private(set) var sums = Sums()
   /// What went wrong, and what to do.
@@ -54,12 +55,10 @@ public struct FeedbackPull: ~Copyable {
   /// Something of what was received before cannot be read any more.
   private var hasUnreadable = false
 
-  /// - Parameters:
-  ///   - config: lasts as long as this.
-  ///   - message: on failure, what is wrong.
-  public init(_ config: UnsafePointer<Config>, message: inout Text) throws(ExitStatus) {
-    store = try SuppressionDirectory(config.pointee.state.pointer, message: &message)
-    self.config = config
+  /// - Parameter message: on failure, what is wrong.
+  public init(_ config: borrowing Config, message: inout Text) throws(ExitStatus) {
+    store = try SuppressionDirectory(config.state.pointer, message: &message)
+    path = CString(config.state.span)
   }
 
   @inline(never)
@@ -68,7 +67,9 @@ public struct FeedbackPull: ~Copyable {
   private var directory: Int32 { store.directory.number }
 
   /// Pulls once. `body` is told of each device; in the order of the tokens for those of the usual size.
-  public mutating func run(_ body: (Span<UInt8>, Device) -> Void) -> ExitStatus {
+  public mutating func run(
+    _ config: borrowing Config, _ body: (Span<UInt8>, Device) -> Void
+  ) -> ExitStatus {
     // What others have left comes first: there may be so much of it that there is room for no more.
     var merged = merge(nil, body)
     guard merged == .ok else { return merged }
@@ -76,7 +77,7 @@ public struct FeedbackPull: ~Copyable {
     guard let received = ReceivedFile.make(in: directory, error: &error) else {
       return failToKeep(error, "; nothing was read from the feedback service")
     }
-    let status = receive(received)
+    let status = receive(received, config)
     progress.clear()
     if sums.bytes == 0 { received.remove() }
     merged = merge(sums.bytes > 0 ? received : nil, body)
@@ -86,24 +87,26 @@ public struct FeedbackPull: ~Copyable {
 
   // MARK: - Receiving
 
-  private mutating func receive(_ received: ReceivedFile) -> ExitStatus {
+  private mutating func receive(
+    _ received: ReceivedFile, _ config: borrowing Config
+  ) -> ExitStatus {
     var error = received.reserve()
     guard error == 0 else {
       return failToKeep(error, "; nothing was read from the feedback service")
     }
     var address = Text(capacity: 300)
-    config.pointee.feedbackAddress(in: &address)
+    config.feedbackAddress(in: &address)
     var connection = TLSConnection(
-      address: address.bytes, port: Config.feedbackPort, timeout: config.pointee.connectTimeout)
+      address: address.bytes, port: Config.feedbackPort, timeout: config.connectTimeout)
     let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     defer { close(epoll) }
-    guard connection.connect(epoll: epoll, config: config.pointee) else {
+    guard connection.connect(epoll: epoll, config: config) else {
       return fail(&connection, address)
     }
     var reader = FeedbackReader()
     var unsynced = 0
     let end =
-      Clock.now() + .milliseconds(config.pointee.feedbackTimeout.milliseconds * Self.patience)
+      Clock.now() + .milliseconds(config.feedbackTimeout.milliseconds * Self.patience)
     var status = ExitStatus.ok
     receiving: while true {
       error = received.reserve()
@@ -126,7 +129,11 @@ public struct FeedbackPull: ~Copyable {
         // On disk, before more is asked for.
         error = received.sync()
         unsynced = 0
-        if error == 0, !(connection.hasMore ? Clock.now() < end : wait(epoll, until: end)) {
+        if error == 0,
+          !(connection.hasMore
+            ? Clock.now() < end
+            : wait(epoll, until: end, silence: config.feedbackTimeout))
+        {
           status = giveUp(address, "does not close the connection")
         }
       case Int32(CMBED_CLOSED):
@@ -155,10 +162,10 @@ public struct FeedbackPull: ~Copyable {
   }
 
   /// Whether something came in time.
-  private func wait(_ epoll: Int32, until end: Instant) -> Bool {
-    let silence = Clock.now() + config.pointee.feedbackTimeout
+  private func wait(_ epoll: Int32, until end: Instant, silence: Duration) -> Bool {
+    let silenceEnd = Clock.now() + silence
     while true {
-      let until = end < silence ? end : silence
+      let until = end < silenceEnd ? end : silenceEnd
       guard Clock.now() < until else { return false }
       var event = epoll_event()
       let left = Int32(clamping: Clock.now().until(until).milliseconds)
@@ -276,7 +283,7 @@ public struct FeedbackPull: ~Copyable {
 
   private mutating func failToKeep(_ error: Int32, _ more: StaticString) -> ExitStatus {
     problem.clear()
-    SuppressionDirectory.explain(error, config.pointee.state.pointer, in: &problem)
+    SuppressionDirectory.explain(error, path.pointer, in: &problem)
     problem.append(more)
     return error == EACCES || error == EPERM ? .noPermission : .inputOutput
   }
@@ -313,8 +320,7 @@ public struct FeedbackPull: ~Copyable {
 
   private mutating func warnOfDamage(_ isDone: Bool) {
     warning.append("the suppression list in ")
-    let path = config.pointee.state.pointer
-    warning.append(printable: CString.span(path))
+    warning.append(printable: CString.span(path.pointer))
     warning.append(isDone ? SuppressionDirectory.mended : " is damaged")
   }
 
@@ -328,8 +334,7 @@ public struct FeedbackPull: ~Copyable {
     if hasUnreadable {
       beginWarning()
       warning.append("part of what was received cannot be read any more: see unmerged.TIME in ")
-      let path = config.pointee.state.pointer
-      warning.append(printable: CString.span(path))
+      warning.append(printable: CString.span(path.pointer))
     }
   }
 

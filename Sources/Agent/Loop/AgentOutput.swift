@@ -27,11 +27,11 @@ struct AgentOutput: ~Copyable {
 
   /// Says of the connection on the page and to the service manager.
   @inline(never)
-  func tell(_ link: StatusPage.Link, _ words: Span<UInt8>) {
-    page.change(link, words: words)
+  func tell(_ connectivity: StatusPage.Connectivity, _ words: Span<UInt8>) {
+    page.change(connectivity, words: words)
     var text = Text()
     text.append("STATUS=")
-    if link == .connecting { text.append("connecting to ") }
+    if connectivity == .connecting { text.append("connecting to ") }
     text.append(bytes: words)
     text.withCString { clinux_notify($0) }
   }

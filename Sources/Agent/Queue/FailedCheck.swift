@@ -17,11 +17,10 @@ struct FailedCheck: ~Copyable {
   /// The whole file can be read by now that the agent could not read.
   var hasUnread = false
 
-  /// - Parameter config: outlives this, with the paths in it.
-  init(_ config: UnsafePointer<Config>) {
-    rules = config.pointee.courier.rules
-    lists = RecipientsLookup(config.pointee.recipients.pointer)
-    suppressed = SuppressedTokens(config.pointee.state.pointer)
+  init(_ config: borrowing Config) {
+    rules = config.courier.rules
+    lists = RecipientsLookup(config.recipients.span)
+    suppressed = SuppressedTokens(config.state.pointer)
   }
 
   deinit {}

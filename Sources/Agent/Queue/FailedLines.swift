@@ -81,13 +81,13 @@ extension FailedLine {
   ) -> Bool {
     var lines = FileLines(file, capacity: headBytesMax)
     // Of one that failed as a whole the text is the sender's, though it may have been in failed/ before.
-    let isWhole = Retry.reasonsBase(of: name) != nil
+    let isWhole = FailedName.reasonsBase(of: name) != nil
     while true {
       let count = lines.next()
       guard count > 0 else { return count == 0 }
       guard lines.place < bytesMax else { return false }
       guard lines.isBeginning, let line = FailedLine(lines.line),
-        !isWhole || line.isOfFile(Retry.unnumbered(name), in: lines.line)
+        !isWhole || line.isOfFile(FailedName.unnumbered(name), in: lines.line)
       else { continue }
       body(line, lines.line)
     }

@@ -54,7 +54,7 @@ public struct QueueFile: ~Copyable {
   public var isSpooled: Bool { isRegular && (place != .new || SpoolName.isTaken(name)) }
 
   /// Whether it lies in `failed/` as a whole, and another one says why.
-  public var isWhole: Bool { place == .failed && Retry.reasonsBase(of: name) != nil }
+  public var isWhole: Bool { place == .failed && FailedName.reasonsBase(of: name) != nil }
 
   /// What can be told of it by itself.
   public enum State {
@@ -125,7 +125,7 @@ public struct NotificationCount: ~Copyable {
     var offset: Int64 = 0
     var isWhole = false
     while true {
-      switch reader.next(in: input.looseSpan(0..<bytes), isWhole: isWhole, rules, &findings) {
+      switch reader.next(in: input, count: bytes, isWhole: isWhole, rules, &findings) {
       case .notification: result.notifications += 1
       case .refused(let refusal, _):
         result.notifications += 1

@@ -34,9 +34,6 @@ public struct Retry: ~Copyable {
     init(_ error: Int32) { self = .failed(.cannotWrite(error)) }
   }
 
-  private static let claimedSuffix: StaticString = ".retry"
-  private static let unreadSuffix: StaticString = ".unread"
-  private static let originalSuffix: StaticString = ".original"
   /// So much of a file shows whether it has reasons.
   private static let headBytes: Int64 = 65_536
   /// How often, every 10 ms, somebody who still writes to the renamed file is waited for: the agent writes a line at once.
@@ -49,12 +46,10 @@ public struct Retry: ~Copyable {
   /// The name in `new/` of what was sent last.
   public private(set) var sentName = Text(capacity: 300)
 
-  /// - Parameters:
-  ///   - config: outlives this, with the paths in it.
-  ///   - error: on failure, the errno.
+  /// - Parameter error: on failure, the errno.
   @inline(never)
-  public init?(_ config: UnsafePointer<Config>, error: inout Int32) {
-    guard let root = Descriptor.spool(config.pointee.spool.pointer, error: &error),
+  public init?(_ config: borrowing Config, error: inout Int32) {
+    guard let root = Descriptor.spool(config.spool.pointer, error: &error),
       let failed = Descriptor(root.number, part: "failed", error: &error),
       let new = Descriptor(root.number, part: "new", error: &error)
     else { return nil }
@@ -78,8 +73,10 @@ public struct Retry: ~Copyable {
     guard file.descriptor >= 0 else { throw Problem(-file.descriptor) }
     if Self.hasReasons(file) { return try retryLines(file, body) }
     if let reasons = reasons(of: file) { return try retryLines(reasons, body) }
-    let base = Self.reasonsBase(of: file.name)
-    if let base, Self.base(of: Self.unnumbered(file.name), Self.unreadSuffix) != nil {
+    let base = FailedName.reasonsBase(of: file.name)
+    if let base,
+      FailedName.base(of: FailedName.unnumbered(file.name), FailedName.unreadSuffix) != nil
+    {
       try sendWhole(file, base: base)
       return Result(isFileSent: true)
     }
@@ -100,7 +97,7 @@ public struct Retry: ~Copyable {
 
   /// The file with the reasons for which a whole file is here.
   private func reasons(of file: borrowing QueueFile) -> QueueFile? {
-    guard let base = Self.reasonsBase(of: file.name),
+    guard let base = FailedName.reasonsBase(of: file.name),
       let reasons = QueueFile(failed.number, file.name.extracting(0..<base), in: .failed),
       Self.hasReasons(reasons)
     else { return nil }
@@ -117,20 +114,6 @@ public struct Retry: ~Copyable {
 
   // MARK: - Names
 
-  /// How much of the name is that of the file with the reasons; nil: it is no whole file.
-  static func reasonsBase(of name: Span<UInt8>) -> Int? {
-    base(of: unnumbered(name), unreadSuffix) ?? base(of: unnumbered(name), originalSuffix)
-  }
-
-  /// A name without the number that may stand behind it: that of `NAME.unread.2`.
-  @_lifetime(copy name)
-  static func unnumbered(_ name: Span<UInt8>) -> Span<UInt8> {
-    var end = name.count
-    while end > 0, name[end - 1].isDigit { end -= 1 }
-    let isNumbered = end > 0 && end < name.count && name[end - 1] == .dot
-    return name.extracting(0..<(isNumbered ? end - 1 : name.count))
-  }
-
   /// A whole file of this suffix that belongs to a file; nil: there is none. One whose name was cut is found by its
   /// beginning.
   private func whole(of base: Span<UInt8>, _ suffix: StaticString) -> QueueFile? {
@@ -139,29 +122,13 @@ public struct Retry: ~Copyable {
     DirectoryEntry.forEach(in: failed.number, room.room()) { entry in
       let name = CString.span(entry.name)
       guard entry.mayBeFile, found.count == 0,
-        let count = Self.base(of: Self.unnumbered(name), suffix),
+        let count = FailedName.base(of: FailedName.unnumbered(name), suffix),
         count == base.count || count < base.count && name.count == Int(NAME_MAX),
         base.begins(with: name.extracting(0..<count))
       else { return }
       found.append(bytes: name)
     }
     return found.count > 0 ? QueueFile(failed.number, found.bytes, in: .failed) : nil
-  }
-
-  /// How much of a name stands before the suffix; nil: it ends otherwise.
-  private static func base(of name: Span<UInt8>, _ suffix: StaticString) -> Int? {
-    let base = name.count - suffix.utf8CodeUnitCount
-    return base > 0 && name.extracting(base..<name.count).equals(suffix) ? base : nil
-  }
-
-  /// The name of the file beside another one; what is too long is cut, as the agent does.
-  @inline(never)
-  private static func name(_ base: Span<UInt8>, _ suffix: StaticString) -> CString {
-    var text = Text(capacity: 300)
-    let room = Int(NAME_MAX) - suffix.utf8CodeUnitCount
-    text.append(bytes: base.extracting(0..<min(base.count, room)))
-    text.append(suffix)
-    return text.cString()
   }
 
   /// Has ``sentName`` tell the file from others, also when it is renamed: the same refusal, met once more, is another one.
@@ -182,13 +149,15 @@ public struct Retry: ~Copyable {
   private mutating func retryLines(
     _ file: borrowing QueueFile, _ body: (borrowing Text, UInt64) -> Void
   ) throws(Problem) -> Result {
-    let claimedBase = Self.base(of: file.name, Self.claimedSuffix)
+    let claimedBase = FailedName.base(of: file.name, FailedName.claimedSuffix)
     let base = file.name.extracting(0..<(claimedBase ?? file.name.count))
     guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .busy }
     let before = try Self.information(file)
     guard before.st_nlink > 0 else { throw .gone }
     check.hasUnread = false
-    if let unread = whole(of: base, Self.unreadSuffix) { check.hasUnread = unread.descriptor >= 0 }
+    if let unread = whole(of: base, FailedName.unreadSuffix) {
+      check.hasUnread = unread.descriptor >= 0
+    }
 
     var result = Result()
     var (doesAnyGo, doAllGo) = (false, true)
@@ -200,7 +169,8 @@ public struct Retry: ~Copyable {
     }
     guard doesAnyGo || check.hasUnread else { return result }
 
-    let claimed = claimedBase == nil ? Self.name(base, Self.claimedSuffix) : CString(file.name)
+    let claimed =
+      claimedBase == nil ? FailedName.beside(base, FailedName.claimedSuffix) : CString(file.name)
     if claimedBase == nil { try claim(file, as: claimed, before) }
     awaitWriter(file.descriptor)
     let information = try Self.information(file)
@@ -216,13 +186,15 @@ public struct Retry: ~Copyable {
       result = try divide(file, base, information, isJudged: true)
       try remove(claimed.pointer)
     }
-    while let unread = whole(of: base, Self.unreadSuffix), unread.descriptor >= 0 {
+    while let unread = whole(of: base, FailedName.unreadSuffix), unread.descriptor >= 0 {
       try sendWhole(unread, base: base.count)
       result.isFileSent = true
     }
     // What has failed since may need it.
     if result.left == 0, QueueFile(failed.number, base, in: .failed) == nil {
-      while let original = whole(of: base, Self.originalSuffix) { try remove(original.pointer) }
+      while let original = whole(of: base, FailedName.originalSuffix) {
+        try remove(original.pointer)
+      }
     }
     // If this fails and the power does, too, the renamed file is back, and is sent once more.
     _ = Descriptor.syncDirectory(failed.number)

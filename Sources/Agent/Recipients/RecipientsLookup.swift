@@ -11,13 +11,13 @@ struct RecipientsLookup: ~Copyable {
     var hasRecipients = false
   }
 
-  private let directory: UnsafePointer<CChar>
+  private let directory: CString
   /// No line is so long.
   private static let lineBytesMax = 32_768
 
-  /// - Parameter directory: of the recipients files; outlives this.
-  init(_ directory: UnsafePointer<CChar>) {
-    self.directory = directory
+  /// - Parameter directory: of the recipients files.
+  init(_ directory: Span<UInt8>) {
+    self.directory = CString(directory)
   }
 
   deinit {}
@@ -30,7 +30,7 @@ struct RecipientsLookup: ~Copyable {
       return found
     }
     var path = Text(capacity: 4200)
-    path.append(cString: directory)
+    path.append(cString: directory.pointer)
     path.append("/")
     path.append(bytes: name)
     let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY

@@ -147,9 +147,9 @@ struct MappedStatusPage: ~Copyable {
   }
 
   @inline(never)
-  func change(_ link: StatusPage.Link, words: Span<UInt8>) {
+  func change(_ connectivity: StatusPage.Connectivity, words: Span<UInt8>) {
     clinux_begin_change(&page.pointee.sequence)
-    page.pointee.linkValue = link.rawValue
+    page.pointee.connectivityValue = connectivity.rawValue
     page.pointee.changedAt = Clock.wallSeconds()
     page.pointee.changedInstant = Clock.now().milliseconds
     page.pointee.words.set(words)

@@ -3,7 +3,7 @@ import TinyPush
 /// What the agent lets others see of it: a page that it keeps mapped, and that `tinypush status` reads without waking it. It is
 /// never made, nor copied, but by way of its bytes, and begins with all of them 0.
 public struct StatusPage {
-  public enum Link: UInt32 {
+  public enum Connectivity: UInt32 {
     case down
     case connecting
     case up
@@ -30,10 +30,10 @@ public struct StatusPage {
   public var processID: Int32 = 0
   /// Whether an agent still keeps it: found out by whoever reads it.
   var aliveness: UInt32 = 0
-  var linkValue: UInt32 = 0
+  var connectivityValue: UInt32 = 0
   /// What keeps files in `new/`: 1: what was delivered cannot be removed; 2: `failed/` cannot be written to.
   public var held: UInt32 = 0
-  /// UNIX seconds: when the agent started, and when the link's state last changed.
+  /// UNIX seconds: when the agent started, and when the connection was last made, tried or lost.
   public var startedAt: Int64 = 0
   public var changedAt: Int64 = 0
   /// The same, and when it will try to connect again, in milliseconds since this machine started; 0: not at all.
@@ -59,8 +59,10 @@ public struct StatusPage {
 
   private init() {}
 
-  /// What the link is; nil when no agent keeps the page any more.
-  public var link: Link? { isAlive ? Link(rawValue: linkValue) ?? .down : nil }
+  /// How the connection is; nil when no agent keeps the page any more.
+  public var connectivity: Connectivity? {
+    isAlive ? Connectivity(rawValue: connectivityValue) ?? .down : nil
+  }
 
   /// Whether an agent still keeps it.
   public var isAlive: Bool { aliveness != 0 }

@@ -46,10 +46,7 @@ extension Courier {
         if replacing.survey.budget > 0 {
           if replacing.survey.beginLate() { return .wants(.survey) }
           order.backlog.putInOrder()
-          if let next = order.backlog.next(after: replacing.survey.through()) {
-            replacing.survey.beginWaiting(next)
-            return .wants(.survey)
-          }
+          if replacing.survey.beginNext(of: order.backlog) { return .wants(.survey) }
           replacing.survey.passEnded()
         }
         state.hasLooked = true

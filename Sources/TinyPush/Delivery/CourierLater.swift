@@ -14,7 +14,7 @@ extension Courier {
     later.setFileName(
       notification, of: now.claim,
       offset: now.inputOffset + Int64(notification.object.lowerBound), claims)
-    recorder.postpone(reader.text(now).extracting(notification.object), of: now.claim)
+    recorder.postpone(notification, of: now, in: reader.input)
   }
 
   /// Whether what is to be recorded is a notification that waits, in the file ``laterFileName()`` of `later/`.

@@ -37,7 +37,6 @@ extension Courier {
   mutating func offer<L: Link & ~Copyable>(
     _ notification: Notification, from start: Int, of now: inout Reading, _ link: inout L
   ) -> Offered {
-    let text = reader.text(now)
     let seenAt = claims[now.claim].seenAt
     let sending = Sending(
       notification: notification,
@@ -47,18 +46,22 @@ extension Courier {
     var recipient: UInt32 = 0
     var digits = notification.firstToken..<notification.firstToken + DeviceToken.digitCount
     while recipient < UInt32(notification.tokens), now.remaining > 0 {
-      if recipient > 0 { digits = notification.nextString(after: digits.upperBound, in: text) }
+      if recipient > 0 {
+        digits = notification.nextString(after: digits.upperBound, in: now.text(in: reader.input))
+      }
       defer { recipient += 1 }
       if recipient < now.recipient { continue }
-      guard let token = DeviceToken(hex: text.extracting(digits)) else { continue }
-      switch offer(sending, recipient, token, nil, text, of: &now, &link) {
+      guard let token = DeviceToken(hex: now.text(in: reader.input).extracting(digits)) else {
+        continue
+      }
+      switch offer(sending, recipient, token, nil, of: &now, &link) {
       case .done: break
       case .recorded: return now.remaining > 0 ? .some : .all
       case .stopped(let obstacle): return .stopped(obstacle)
       }
     }
     if notification.lists > 0, now.remaining > 0 {
-      return offerToLists(sending, text, of: &now, &link)
+      return offerToLists(sending, of: &now, &link)
     }
     if notification.lists == 0, recipient == UInt32(notification.tokens) {
       endOffering(sending, recipient, of: now)
@@ -79,7 +82,7 @@ extension Courier {
   /// Offers a notification for one recipient, if it is to be sent.
   mutating func offer<L: Link & ~Copyable>(
     _ sending: Sending, _ recipient: UInt32, _ token: DeviceToken, _ language: LanguageTag?,
-    _ text: Span<UInt8>, of now: inout Reading, _ link: inout L
+    of now: inout Reading, _ link: inout L
   ) -> OfferedToOne {
     let notification = sending.notification
     if now.skipped > 0 {
@@ -93,7 +96,8 @@ extension Courier {
       claims.settled(now.claim, 1)
       return .recorded
     }
-    let rendition = Rendition(notification, for: language, in: text, settings.rules)
+    let rendition = Rendition(
+      notification, for: language, in: now.text(in: reader.input), settings.rules)
     if let obstacle = link.obstacle(payloadBytes: rendition.bytes) { return .stopped(obstacle) }
     guard link.stretchCount == 0 || returns.hasRoom(for: link.stretchCount) else {
       return .stopped(.windowFull)
@@ -112,7 +116,7 @@ extension Courier {
         token: token, payload: notification.payload, rendition: rendition,
         expiration: sending.expiration, priority: notification.priority, place: place,
         follows: offeredEnd == place, wasSent: now.wasSent),
-      in: text)
+      in: now.text(in: reader.input))
     if now.isFirst { claims.opened(now.claim) }
     place.recipient += 1
     offeredEnd = place

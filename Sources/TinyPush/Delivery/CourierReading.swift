@@ -84,9 +84,7 @@ extension Courier {
     if let step = scanIfWanted() { return step }
     guard !order.backlog.isEmpty else { return nil }
     order.backlog.putInOrder()
-    let name = order.backlog.smallest()
-    let cameWhole = order.backlog.smallestCameWhole || SpoolName.isFromSend(name)
-    let claim = claims.append(name, seenAt: time.now.milliseconds, cameWhole: cameWhole)
+    let claim = claims.append(smallestOf: order.backlog, seenAt: time.now.milliseconds)
     order.backlog.removeSmallest()
     reader.reading = Reading(first: claim)
     return nil
@@ -116,7 +114,8 @@ extension Courier {
     while now.remaining > 0 {
       let before = now.reader
       let result = now.reader.next(
-        in: reader.text(now), isWhole: now.isWhole, settings.rules, &reader.findings)
+        in: reader.input, count: now.inputBytes, isWhole: now.isWhole, settings.rules,
+        &reader.findings)
       switch result {
       case .notification(let notification):
         if let progression = handle(notification, readFrom: before, of: &now, &link) {
@@ -234,7 +233,7 @@ extension Courier {
   }
 
   private func letGoOfLines(upTo end: Int, of now: inout Reading) {
-    now.lines.pass(end, in: reader.text(now), now.reader)
+    now.lines.pass(end, in: now.text(in: reader.input), now.reader)
     reader.discard(end, of: &now)
   }
 

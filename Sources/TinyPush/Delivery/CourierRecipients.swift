@@ -3,7 +3,7 @@ extension Courier {
   /// Offers a notification to those in its recipients files, from the one that is next.
   @inline(never)
   mutating func offerToLists<L: Link & ~Copyable>(
-    _ sending: Sending, _ text: Span<UInt8>, of now: inout Reading, _ link: inout L
+    _ sending: Sending, of now: inout Reading, _ link: inout L
   ) -> Offered {
     let notification = sending.notification
     let tokens = UInt32(notification.tokens)
@@ -16,7 +16,7 @@ extension Courier {
       owner = known
     } else {
       reader.roster.begin(
-        listName(notification, 0, text), for: owner, recipient: tokens,
+        notification, of: now, in: reader.input, for: owner, recipient: tokens,
         isRepeated: now.recipient > tokens)
     }
     while now.remaining > 0 {
@@ -28,7 +28,7 @@ extension Courier {
       case .recipient(let token, let language):
         let recipient = reader.roster.recipient
         if recipient >= now.recipient {
-          switch offer(sending, recipient, token, language, text, of: &now, &link) {
+          switch offer(sending, recipient, token, language, of: &now, &link) {
           case .done: break
           case .recorded:
             reader.roster.pass(isRecipient: true)
@@ -52,7 +52,7 @@ extension Courier {
           return .all
         }
         reader.roster.begin(
-          listName(notification, owner.list, text), for: owner,
+          notification, of: now, in: reader.input, for: owner,
           recipient: reader.roster.recipient,
           isRepeated: now.recipient > reader.roster.recipient, problems: reader.roster.problems)
       }
@@ -69,16 +69,6 @@ extension Courier {
     now.rosterEpoch = reader.rosterVersions.epoch
     claims.noteRoster(now.claim, reader.roster.bit, since: epoch, epoch: now.rosterEpoch)
     return true
-  }
-
-  @_lifetime(copy text)
-  private func listName(_ notification: Notification, _ number: Int, _ text: Span<UInt8>)
-    -> Span<UInt8>
-  {
-    if notification.isBare { return Notification.defaultList.span }
-    var name = notification.firstList
-    for _ in 0..<number { name = notification.nextString(after: name.upperBound, in: text) }
-    return text.extracting(name)
   }
 
   // MARK: - Results of steps
@@ -110,6 +100,6 @@ extension Courier {
 
   private mutating func noteRoster(_ identity: FileIdentity?) -> UInt32 {
     let age = claims[reader.roster.owner!.claim].age
-    return reader.rosterVersions.note(reader.roster.name(), identity, for: age, in: claims)
+    return reader.rosterVersions.note(reader.roster, identity, for: age, in: claims)
   }
 }

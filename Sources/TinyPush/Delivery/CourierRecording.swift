@@ -7,7 +7,7 @@ extension Courier {
   mutating func record(_ finding: Finding, object: Range<Int>, of now: inout Reading) {
     guard isShown(now.claim) else { return }
     let isWhole = recorder.refuse(
-      finding, object, of: &now, in: reader.text(now), claims)
+      finding, object, of: &now, in: reader.input, claims)
     if !isWhole { claims.decide(now.claim, .movesToFailed) }
   }
 
@@ -19,7 +19,7 @@ extension Courier {
     now.beginning = .passed
     guard isShown(now.claim) else { return }
     let isWhole = recorder.refuse(
-      problem, in: reader.roster, notification, of: &now, in: reader.text(now),
+      problem, in: reader.roster, notification, of: &now, in: reader.input,
       claims)
     if !isWhole { claims.decide(now.claim, .movesToFailed) }
   }
@@ -31,7 +31,7 @@ extension Courier {
     _ language: LanguageTag?, of now: Reading
   ) {
     recorder.reject(
-      rejection, notification, token, language, of: now, in: reader.text(now), claims,
+      rejection, notification, token, language, of: now, in: reader.input, claims,
       isSilent: settings.format == .simple)
   }
 

@@ -26,10 +26,6 @@ struct Reader: ~Copyable {
 
   func isPaused(at now: Instant) -> Bool { pausedUntil.map { now < $0 } ?? false }
 
-  /// The text of the input. The input changes only where the shell fills it, and in ``discard(_:of:)``.
-  @_lifetime(immortal)
-  func text(_ now: Reading) -> Span<UInt8> { input.looseSpan(0..<now.inputBytes) }
-
   /// The file is not read any more.
   mutating func release(_ now: Reading) {
     if now.access == .open { mustClose = true }

@@ -80,6 +80,10 @@ struct Reading {
   var isWhole: Bool { access == .atEnd }
   var wasSent: Bool { purpose == .again(wasSent: true) }
 
+  /// What the input holds of the file.
+  @_lifetime(borrow input)
+  func text(in input: borrowing FixedBuffer<UInt8>) -> Span<UInt8> { input.span(0..<inputBytes) }
+
   /// What is left to be read again.
   var rest: Stretch {
     var rest = Stretch(

@@ -43,19 +43,22 @@ struct Recorder: ~Copyable {
   // MARK: - Records
 
   /// A notification waits for its time.
-  mutating func postpone(_ object: Span<UInt8>, of claim: ClaimNumber) {
+  mutating func postpone(
+    _ notification: Notification, of now: Reading, in input: borrowing FixedBuffer<UInt8>
+  ) {
     text.clear()
-    text.append(bytes: object)
+    text.append(bytes: now.text(in: input).extracting(notification.object))
     text.putInOneLine(from: 0)
     text.append("\n")
-    pending = Pending(claim: claim, kind: .postponed)
+    pending = Pending(claim: now.claim, kind: .postponed)
   }
 
   /// A notification was refused before it was sent. Returns whether the record shows all of it.
   mutating func refuse(
-    _ finding: Finding, _ object: Range<Int>, of now: inout Reading, in input: Span<UInt8>,
-    _ claims: borrowing Claims
+    _ finding: Finding, _ object: Range<Int>, of now: inout Reading,
+    in input: borrowing FixedBuffer<UInt8>, _ claims: borrowing Claims
   ) -> Bool {
+    let input = now.text(in: input)
     var reason = Text(capacity: 512)
     finding.describe(in: &reason)
     var code = Text(capacity: 64)
@@ -119,8 +122,8 @@ struct Recorder: ~Copyable {
   ///   - isSilent: whether the service names nothing that it rejects.
   mutating func reject(
     _ rejection: Rejection, _ notification: Notification, _ token: DeviceToken,
-    _ language: LanguageTag?, of now: Reading, in input: Span<UInt8>, _ claims: borrowing Claims,
-    isSilent: Bool
+    _ language: LanguageTag?, of now: Reading, in input: borrowing FixedBuffer<UInt8>,
+    _ claims: borrowing Claims, isSilent: Bool
   ) {
     var reason = Text(capacity: 512)
     if rejection.reason == .endsConnections {
@@ -141,7 +144,7 @@ struct Recorder: ~Copyable {
     if rejection.code > 0 { FailedLine.append("status", rejection.code, to: &text) }
     FailedLine.append(
       "offset", now.inputOffset + Int64(notification.object.lowerBound), to: &text)
-    FailedLine.end(notification, of: input, for: token, language, &text)
+    FailedLine.end(notification, of: now.text(in: input), for: token, language, &text)
     pending = Pending(claim: now.claim, kind: .rejected)
     if rejection.suppressesToken {
       pending?.invalidToken = token
@@ -153,8 +156,9 @@ struct Recorder: ~Copyable {
   /// the record shows all of the notification.
   mutating func refuse(
     _ problem: Roster.Problem, in roster: borrowing Roster, _ notification: Notification,
-    of now: inout Reading, in input: Span<UInt8>, _ claims: borrowing Claims
+    of now: inout Reading, in input: borrowing FixedBuffer<UInt8>, _ claims: borrowing Claims
   ) -> Bool {
+    let input = now.text(in: input)
     var reason = Text(capacity: 512)
     let code = Self.describe(problem, in: roster, &reason)
     begin(reason, code, now.claim, claims)

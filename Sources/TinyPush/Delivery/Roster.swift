@@ -56,8 +56,8 @@ struct Roster: ~Copyable {
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) { body(buffer.bytes) }
 
   /// Its name, of which a NUL follows.
-  @_lifetime(immortal)
-  func name() -> Span<UInt8> { nameBuffer.looseSpan(0..<nameBytes) }
+  @_lifetime(borrow self)
+  func name() -> Span<UInt8> { nameBuffer.span(0..<nameBytes) }
 
   /// Tells it from most others.
   var bit: UInt32 {
@@ -76,8 +76,10 @@ struct Roster: ~Copyable {
   ///   - isRepeated: whether some of its recipients have been passed before.
   ///   - problems: what was wrong with the files before it.
   mutating func begin(
-    _ name: Span<UInt8>, for owner: Owner, recipient: UInt32, isRepeated: Bool, problems: UInt32 = 0
+    _ notification: Notification, of now: Reading, in input: borrowing FixedBuffer<UInt8>,
+    for owner: Owner, recipient: UInt32, isRepeated: Bool, problems: UInt32 = 0
   ) {
+    let name = Self.listName(notification, owner.list, now.text(in: input))
     self.isRepeated = isRepeated
     isTorn = false
     let isKnown =
@@ -98,6 +100,16 @@ struct Roster: ~Copyable {
     offset = 0
     bytes = 0
     isWhole = false
+  }
+
+  @_lifetime(copy text)
+  private static func listName(_ notification: Notification, _ number: Int, _ text: Span<UInt8>)
+    -> Span<UInt8>
+  {
+    if notification.isBare { return Notification.defaultList.span }
+    var name = notification.firstList
+    for _ in 0..<number { name = notification.nextString(after: name.upperBound, in: text) }
+    return text.extracting(name)
   }
 
   /// Nothing is known any more.
@@ -147,7 +159,8 @@ struct Roster: ~Copyable {
         continue
       }
       guard end - place <= RecipientsFile.lineBytesMax else { return .wrong(.line(.tooLong)) }
-      switch RecipientsFile.read(buffer.looseSpan(place..<end)) {
+      let entry = RecipientsFile.read(buffer.span(place..<end))
+      switch entry {
       case .nothing: skipLine()
       case .recipient(let token, let language): return .recipient(token, language)
       case .wrong(let problem, _): return .wrong(.line(problem))
@@ -208,11 +221,12 @@ struct RosterVersions: ~Copyable {
   /// A file was read for a claim, or is gone. Returns the epoch since which it is what it is, as far as a claim under way
   /// knows it.
   mutating func note(
-    _ name: Span<UInt8>, _ identity: FileIdentity?, for age: UInt32, in claims: borrowing Claims
+    _ roster: borrowing Roster, _ identity: FileIdentity?, for age: UInt32,
+    in claims: borrowing Claims
   ) -> UInt32 {
     let identity = identity ?? FileIdentity(inode: 0, changeTimeNs: 0)
     var hash = Hash()
-    hash.add(name)
+    hash.add(roster.name())
     var place = oldest
     for index in 0..<count where versions[index].name == hash.value {
       // Where no claim under way has used what it was, it is as if it always had been what it is.

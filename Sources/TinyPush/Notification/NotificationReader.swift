@@ -39,6 +39,15 @@ public struct NotificationReader {
     scanner = JSONScanner(at: index)
   }
 
+  /// Reads on in the first `count` bytes of a buffer, of whose owner this reader may be a part.
+  @inline(__always)
+  public mutating func next(
+    in buffer: borrowing FixedBuffer<UInt8>, count: Int, isWhole: Bool, _ rules: Rules,
+    _ findings: inout Findings
+  ) -> Reading {
+    next(in: buffer.span(0..<count), isWhole: isWhole, rules, &findings)
+  }
+
   /// - Parameters:
   ///   - isWhole: whether the text is all there is, so that an end within an object is an error.
   ///   - findings: what is to be said of this notification; of the one before it nothing is left there.

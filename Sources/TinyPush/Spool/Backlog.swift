@@ -79,6 +79,11 @@ package struct Backlog: ~Copyable {
     nameBytes += Self.headBytes + name.count
   }
 
+  /// The same, of a name that is written in a text.
+  mutating func offer(_ name: borrowing Text, isFromScan: Bool) {
+    offer(name.bytes, isFromScan: isFromScan)
+  }
+
   /// Makes ready for ``smallest()``.
   package mutating func putInOrder() {
     guard !isSorted else { return }
@@ -87,7 +92,7 @@ package struct Backlog: ~Copyable {
   }
 
   /// The smallest name; there must be one, and the names be in order. Good until the next offer.
-  @_lifetime(immortal)
+  @_lifetime(borrow self)
   package func smallest() -> Span<UInt8> { name(at: first) }
 
   /// Whether the file of the smallest name was seen to be renamed here, each time that its name was offered.
@@ -101,7 +106,7 @@ package struct Backlog: ~Copyable {
   }
 
   /// The smallest name that comes behind `name`; nil: there is none. The names must be in order.
-  @_lifetime(immortal)
+  @_lifetime(borrow self)
   func next(after name: Span<UInt8>) -> Span<UInt8>? {
     var (low, high) = (first, end)
     while low < high {
@@ -140,11 +145,11 @@ package struct Backlog: ~Copyable {
 
   // MARK: - Order
 
-  @_lifetime(immortal)
+  @_lifetime(borrow self)
   private func name(at index: Int) -> Span<UInt8> {
     let place = Int(places[index])
     let start = place + Self.headBytes
-    return names.looseSpan(start..<start + Int(names[place]))
+    return names.span(start..<start + Int(names[place]))
   }
 
   private func isWanted(_ name: Span<UInt8>) -> Bool {

@@ -56,6 +56,13 @@ struct Claims: ~Copyable {
 
   // MARK: - Taking a file on
 
+  /// Takes on the first of the files that wait; `hasRoom` must hold.
+  mutating func append(smallestOf backlog: borrowing Backlog, seenAt: UInt64) -> ClaimNumber {
+    let name = backlog.smallest()
+    let cameWhole = backlog.smallestCameWhole || SpoolName.isFromSend(name)
+    return append(name, seenAt: seenAt, cameWhole: cameWhole)
+  }
+
   /// Takes a file on; `hasRoom` must hold.
   @inline(never)
   mutating func append(_ name: Span<UInt8>, seenAt: UInt64, cameWhole: Bool = false) -> ClaimNumber

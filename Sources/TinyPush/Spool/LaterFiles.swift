@@ -31,7 +31,7 @@ struct LaterFiles: ~Copyable {
 
   /// The file ``fileName`` was written.
   mutating func written() {
-    names.offer(fileName.looseBytes, isFromScan: false)
+    names.offer(fileName, isFromScan: false)
     // Where `later/` could not be read it may not be among them: a scan finds it.
     guard !names.isEmpty, let due = LaterName(fileName.bytes)?.due else { return }
     nextDue = min(nextDue ?? due, due)

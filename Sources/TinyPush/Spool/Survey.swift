@@ -71,8 +71,8 @@ struct Survey: ~Copyable {
   // MARK: - The pass
 
   /// Up to which name everything has been looked through.
-  @_lifetime(immortal)
-  func through() -> Span<UInt8> { last.looseSpan(0..<lastBytes) }
+  @_lifetime(borrow self)
+  func through() -> Span<UInt8> { last.span(0..<lastBytes) }
 
   /// A file has come: when the pass is beyond its name, it is looked through by itself.
   mutating func appeared(_ name: Span<UInt8>) {
@@ -107,23 +107,36 @@ struct Survey: ~Copyable {
   mutating func beginLate() -> Bool {
     guard !late.isEmpty else { return false }
     late.putInOrder()
-    begin(late.smallest(), .late)
+    nameBytes = Self.put(late.smallest(), into: name)
+    begin(at: 0, .late)
     late.removeSmallest()
     return true
   }
 
-  /// Looks through one of those that wait, from where it was left.
-  mutating func beginWaiting(_ name: Span<UInt8>) {
+  /// Looks through the next of those that wait, from where it was left; whether there is one.
+  mutating func beginNext(of backlog: borrowing Backlog) -> Bool {
+    guard let name = backlog.next(after: through()) else { return false }
     let isCutOne = cutBytes > 0 && name.equals(cut.span(0..<cutBytes))
     begin(name, at: isCutOne ? cutOffset : 0, .waiting)
+    return true
   }
 
   // MARK: - Looking through a file
 
   mutating func begin(_ name: Span<UInt8>, at offset: Int64 = 0, _ target: Target) {
-    self.name.store(name, at: 0)
-    nameBytes = name.count
-    self.name[nameBytes] = 0
+    nameBytes = Self.put(name, into: self.name)
+    begin(at: offset, target)
+  }
+
+  /// Puts a name and a NUL behind it into a buffer. Returns its bytes.
+  private static func put(_ name: Span<UInt8>, into buffer: borrowing FixedBuffer<UInt8>) -> Int {
+    buffer.store(name, at: 0)
+    buffer[name.count] = 0
+    return name.count
+  }
+
+  /// Begins with the file whose name is there.
+  private mutating func begin(at offset: Int64, _ target: Target) {
     self.offset = offset
     self.target = target
     bytes = 0
@@ -150,7 +163,7 @@ struct Survey: ~Copyable {
     bytes += count
     budget -= count
     while true {
-      switch reader.next(in: input.looseSpan(0..<bytes), isWhole: isWhole, rules, &findings) {
+      switch reader.next(in: input, count: bytes, isWhole: isWhole, rules, &findings) {
       case .notification(let notification):
         guard notification.collapseKey != 0 else { continue }
         note(notification.collapseKey, identity, offset + Int64(notification.object.lowerBound))

@@ -1,13 +1,14 @@
 import TinyPush
 
 extension Journal {
-  func connected(_ number: Int64, _ service: ServiceName, peerPort: UInt16, _ link: borrowing Link)
-  {
+  func connected(
+    _ number: Int64, _ service: ServiceName, peerPort: UInt16, _ stream: borrowing TLSStream
+  ) {
     tally.connections += 1
     guard !isQuiet else { return }
     begin()
     var topic = Text()
-    link.writeTopic(in: &topic)
+    stream.writeTopic(in: &topic)
     if isJSON {
       beginEvent("connected")
       out.member("connection", number: number)
@@ -15,12 +16,12 @@ extension Journal {
       out.member("peerPort", number: peerPort)
       out.member("topic", string: topic)
       var fact = Text()
-      link.writeVersion(in: &fact)
+      stream.writeVersion(in: &fact)
       out.member("version", string: fact)
       fact.clear()
-      link.writeSuite(in: &fact)
+      stream.writeSuite(in: &fact)
       out.member("suite", string: fact)
-      out.member("resumed", bool: link.isResumed)
+      out.member("resumed", bool: stream.isResumed)
       out.endLine()
     } else {
       beginLine(connection: number)
@@ -28,10 +29,10 @@ extension Journal {
       out.append(" from port ")
       out.append(peerPort)
       out.append(", ")
-      link.writeVersion(in: &out)
+      stream.writeVersion(in: &out)
       out.append(topic.count > 0 ? ", topic " : ", no topic")
       out.append(printable: topic.bytes)
-      if link.isResumed { out.append(", resumed") }
+      if stream.isResumed { out.append(", resumed") }
       out.append("\n")
     }
   }

@@ -16,7 +16,7 @@ final class Connection {
   let number: Int64
   private let peerPort: UInt16
   private let journal: Journal
-  private let link: Link
+  private let stream: TLSStream
   private let service: Service
   private var stage: Stage = .handshake
   /// What epoll is to wait for.
@@ -54,18 +54,19 @@ final class Connection {
   }
 
   init(
-    number: Int64, link: consuming Link, peerPort: UInt16, service: Service, journal: Journal,
+    number: Int64, stream: consuming TLSStream, peerPort: UInt16, service: Service,
+    journal: Journal,
     nowMs: Int64
   ) {
     self.number = number
-    self.link = link
+    self.stream = stream
     self.peerPort = peerPort
     self.service = service
     self.journal = journal
     deadlineMs = nowMs + Self.handshakeMs
   }
 
-  var descriptor: Int32 { link.descriptor }
+  var descriptor: Int32 { stream.descriptor }
 
   /// Whether there is nothing left to do but to free it.
   var isOver: Bool {
@@ -78,7 +79,7 @@ final class Connection {
   func ready(nowMs: Int64) {
     switch stage {
     case .handshake: shakeHands(nowMs)
-    case .refused: if link.discardRaw() { stage = .over }
+    case .refused: if stream.discardRaw() { stage = .over }
     case .open: act(serve(), nowMs)
     case .late: wait()
     case .draining: drain()
@@ -112,7 +113,7 @@ final class Connection {
   /// A fault's time has come.
   func play(_ fault: Fault, nowMs: Int64) {
     guard isOpenToGateway, case .gateway(let session) = service else { return }
-    act(session.play(fault, link), nowMs)
+    act(session.play(fault, stream), nowMs)
   }
 
   /// The sandbox ends.
@@ -121,7 +122,7 @@ final class Connection {
     case .handshake, .refused: stage = .over
     case .open, .late:
       switch service {
-      case .gateway(let session): act(session.goOutOfService(link), nowMs)
+      case .gateway(let session): act(session.goOutOfService(stream), nowMs)
       case .feedback: act(.finish, nowMs)
       }
       deadlineMs = nowMs + Self.stopMs
@@ -134,9 +135,9 @@ final class Connection {
   // MARK: - Stages
 
   private func shakeHands(_ nowMs: Int64) {
-    switch link.shakeHands() {
+    switch stream.shakeHands() {
     case .done:
-      journal.connected(number, service.name, peerPort: peerPort, link)
+      journal.connected(number, service.name, peerPort: peerPort, stream)
       stage = .open
       deadlineMs = nil
       act(serve(), nowMs)
@@ -145,18 +146,18 @@ final class Connection {
     case .closed: refuseHandshake("")
     case .broken:
       refuseHandshake("")
-      link.finishRaw()
+      stream.finishRaw()
       interest = EPOLLIN.rawValue
       stage = .refused
       deadlineMs = nowMs + Self.drainMs
-      if link.discardRaw() { stage = .over }
+      if stream.discardRaw() { stage = .over }
     }
   }
 
   private func serve() -> Turn {
     switch service {
-    case .gateway(let session): session.serve(link)
-    case .feedback(let session): session.serve(link)
+    case .gateway(let session): session.serve(stream)
+    case .feedback(let session): session.serve(stream)
     }
   }
 
@@ -165,7 +166,7 @@ final class Connection {
     case .wantRead: interest = EPOLLIN.rawValue
     case .wantWrite: interest = EPOLLOUT.rawValue
     case .finish:
-      link.finish()
+      stream.finish()
       interest = EPOLLIN.rawValue
       stage = .draining
       deadlineMs = nowMs + Self.drainMs
@@ -175,14 +176,14 @@ final class Connection {
       deadlineMs = nowMs + ms
       wait()
     case .reset:
-      link.reset()
+      stream.reset()
       end(isOrderly: false, "reset")
     case .stall:
       interest = EPOLLRDHUP.rawValue
       stage = .stalled
       deadlineMs = nil
     case .over:
-      link.finish()
+      stream.finish()
       end(isOrderly: true, "")
     case .broken: end(isOrderly: false, "")
     }
@@ -206,7 +207,7 @@ final class Connection {
 
   private func discard() -> Turn {
     switch service {
-    case .gateway(let session): session.discard(link)
+    case .gateway(let session): session.discard(stream)
     case .feedback: discardAll()
     }
   }
@@ -215,7 +216,7 @@ final class Connection {
   private func discardAll() -> Turn {
     let room = FixedBuffer<UInt8>(capacity: 1024)
     while true {
-      switch link.read(into: room.room(from: 0)) {
+      switch stream.read(into: room.room(from: 0)) {
       case .done: continue
       case .wantRead: return .wantRead
       case .wantWrite: return .wantWrite
@@ -225,18 +226,18 @@ final class Connection {
     }
   }
 
-  /// - Parameter why: empty for what the link says.
+  /// - Parameter why: empty for what the stream says.
   private func refuseHandshake(_ why: StaticString) {
     var text = Text()
-    if why.utf8CodeUnitCount > 0 { text.append(why) } else { link.writeProblem(in: &text) }
+    if why.utf8CodeUnitCount > 0 { text.append(why) } else { stream.writeProblem(in: &text) }
     journal.handshakeRefused(number, service.name, peerPort: peerPort, why: text)
     stage = .over
   }
 
-  /// - Parameter words: how it ended; empty for what the link says.
+  /// - Parameter words: how it ended; empty for what the stream says.
   private func end(isOrderly: Bool, _ words: StaticString) {
     var text = Text()
-    if words.utf8CodeUnitCount > 0 { text.append(words) } else { link.writeProblem(in: &text) }
+    if words.utf8CodeUnitCount > 0 { text.append(words) } else { stream.writeProblem(in: &text) }
     switch service {
     case .gateway(let session):
       if session.heldBytes > 0 {
@@ -247,7 +248,7 @@ final class Connection {
       session.closed()
       journal.closed(number, accepted: session.accepted, how: text)
     case .feedback(let session):
-      session.closed(isReceived: isOrderly && link.isAcknowledged)
+      session.closed(isReceived: isOrderly && stream.isAcknowledged)
     }
     stage = .over
   }

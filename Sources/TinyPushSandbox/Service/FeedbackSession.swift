@@ -25,9 +25,9 @@ final class FeedbackSession {
   }
 
   /// Goes on with telling.
-  func serve(_ link: borrowing Link) -> Turn {
+  func serve(_ stream: borrowing TLSStream) -> Turn {
     if list == nil {
-      let topic = Topic(of: link)
+      let topic = Topic(of: stream)
       list = FeedbackList(topic: topic.text, in: home)
       self.topic = topic
     }
@@ -37,7 +37,7 @@ final class FeedbackSession {
         isTold = true
         return .finish
       }
-      switch link.write(record, count: recordBytes) {
+      switch stream.write(record, count: recordBytes) {
       case .done: recordBytes = 0
       case .wantRead: return .wantRead
       case .wantWrite: return .wantWrite

@@ -83,9 +83,9 @@ final class Topic {
   private let string: CString
   let digest: UInt64
 
-  init(of link: borrowing Link) {
+  init(of stream: borrowing TLSStream) {
     var text = Text(capacity: 128)
-    link.writeTopic(in: &text)
+    stream.writeTopic(in: &text)
     digest = TokenContent.digest(topic: text.bytes)
     string = CString(text.bytes)
   }

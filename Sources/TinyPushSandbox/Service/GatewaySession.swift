@@ -39,12 +39,12 @@ final class GatewaySession {
   }
 
   /// Goes on with reading and judging, or with an answer that is under way.
-  func serve(_ link: borrowing Link) -> Turn {
-    if isOver { return end(link) }
-    if topic == nil { topic = Topic(of: link) }
+  func serve(_ stream: borrowing TLSStream) -> Turn {
+    if isOver { return end(stream) }
+    if topic == nil { topic = Topic(of: stream) }
     var records = 0
     repeat {
-      switch link.read(into: reader.makeRoom()) {
+      switch stream.read(into: reader.makeRoom()) {
       case .done(let count): reader.take(count)
       case .wantRead: return .wantRead
       case .wantWrite: return .wantWrite
@@ -52,28 +52,28 @@ final class GatewaySession {
       case .broken: return .broken
       }
       judge()
-      if isOver { return delayMs > 0 ? .late(ms: delayMs) : end(link) }
+      if isOver { return delayMs > 0 ? .late(ms: delayMs) : end(stream) }
       records += 1
-    } while records < Self.recordsMax || link.hasPending
+    } while records < Self.recordsMax || stream.hasPending
     return .wantRead
   }
 
   /// Goes out of service: names the last notification that it accepted, if it has its identifier.
-  func goOutOfService(_ link: borrowing Link) -> Turn {
+  func goOutOfService(_ stream: borrowing TLSStream) -> Turn {
     if !isOver, let lastAccepted {
       answer(.shutdown, lastAccepted)
     }
     if !isOver { discardedBytes += Int64(reader.heldBytes) }
     isOver = true
-    return end(link)
+    return end(stream)
   }
 
   /// Reads what comes after the end, to throw it away.
-  func discard(_ link: borrowing Link) -> Turn {
+  func discard(_ stream: borrowing TLSStream) -> Turn {
     countDiscarded()
     var records = 0
     repeat {
-      switch link.read(into: reader.makeRoom()) {
+      switch stream.read(into: reader.makeRoom()) {
       case .done(let count):
         reader.take(count)
         discardedBytes += Int64(count)
@@ -84,7 +84,7 @@ final class GatewaySession {
       }
       countDiscarded()
       records += 1
-    } while records < Self.recordsMax || link.hasPending
+    } while records < Self.recordsMax || stream.hasPending
     return .wantRead
   }
 
@@ -157,10 +157,10 @@ final class GatewaySession {
   }
 
   /// Plays a fault that needs no notification.
-  func play(_ fault: Fault, _ link: borrowing Link) -> Turn {
+  func play(_ fault: Fault, _ stream: borrowing TLSStream) -> Turn {
     journal.played(number, fault, at: nil, identifier: lastAccepted, token: 0..<0, reader)
     begin(fault)
-    return delayMs > 0 ? .late(ms: delayMs) : end(link)
+    return delayMs > 0 ? .late(ms: delayMs) : end(stream)
   }
 
   private func begin(_ fault: Fault) {
@@ -202,10 +202,10 @@ final class GatewaySession {
   }
 
   /// Says the last words.
-  private func end(_ link: borrowing Link) -> Turn {
+  private func end(_ stream: borrowing TLSStream) -> Turn {
     while lastBytes > 0 {
       let count = min(lastBytes, lastWords.capacity)
-      switch link.write(lastWords, count: count) {
+      switch stream.write(lastWords, count: count) {
       case .done: lastBytes -= count
       case .wantRead: return .wantRead
       case .wantWrite: return .wantWrite

@@ -3,7 +3,7 @@ import CMbed
 import TinyPush
 
 /// A TLS session and its socket.
-struct Link: ~Copyable {
+struct TLSStream: ~Copyable {
   let descriptor: Int32
   private let session: OpaquePointer
 

@@ -483,7 +483,7 @@ import Testing
     #expect(try screen.tmux("display-message", "-p", "#{alternate_on}#{cursor_flag}") == "10\n")
     for number in 1...40 { try box.drop(line(number), as: "\(number)") }
     try box.drop("{}", as: "wrong")
-    try screen.shows("41 files")
+    try screen.shows("40 files")
     try screen.shows("██████████████████████████████")
     try screen.shows("a notification is wrong and was not sent")
     try screen.shows("q ends it")

@@ -26,7 +26,7 @@ private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milli
   #expect(returns.isUrgent(at: at(299)) == false)
   #expect(returns.isUrgent(at: at(300)) == true)
   #expect(returns.takeNext(at: at(300))?.place.offset == 1)
-  #expect(returns.isEmpty)
+  #expect(returns.isEmpty == true)
   #expect(returns.nextDueAt == nil)
 }
 

@@ -207,11 +207,15 @@ extension Ledger {
 
   private func mayReplace(_ item: Item, _ file: SpoolFile) -> Bool {
     if file.holds(item) || disk.holds(item) { return true }
+    // With answers in any order, what replaces it may have gone before.
+    if waiting.settled[item.identity] != nil || waiting.replaced[item.identity] != nil {
+      return true
+    }
     if let forgotten = waiting.forgotten[item.identity] {
       if file.waitsSince > Instant(milliseconds: 0) { return forgotten.life == lives }
       return file.reader.life == forgotten.life && file.reader.superseded < forgotten.superseded
     }
-    return waiting.settled[item.identity] != nil || waiting.replaced[item.identity] != nil
+    return false
   }
 
   /// In the end the last one of those that replace each other has come to where it was to go, after the others were put.

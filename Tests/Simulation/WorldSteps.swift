@@ -234,6 +234,7 @@ extension World {
       return link.blocked()
     }
     blockedBytes = nil
+    link.forEachFirst { _ = courier.file(of: $0) }
     connection.write(bytes, latency: gateway.latency) { [gateway] wireEnd in
       gateway.arrive(connection, bytes, wireEnd: wireEnd)
     }

@@ -60,6 +60,8 @@ extension BinaryLink {
 
   /// The stretches in the batch that are sent for the first time.
   public func forEachFirst(_ body: (Stretch) -> Void) {
+    // What is kept is not on this connection, where only a barrier goes.
+    guard kept == .nothing else { return }
     var index = window.count - 1
     var end = endID
     while index >= 0 {

@@ -16,7 +16,10 @@ final class Box {
   }
 
   func end() {
-    for child in children { child.kill() }
+    for child in children {
+      child.kill()
+      if let crash = child.crash { Issue.record("\(crash)") }
+    }
     try? FileManager.default.removeItem(atPath: path)
   }
 
@@ -127,7 +130,7 @@ func wait(
   let deadline = ContinuousClock.now + .seconds(seconds)
   while try !isSo() {
     guard ContinuousClock.now < deadline else {
-      throw Failure("waited \(seconds) s in vain for \(what())")
+      throw Failure("waited \(seconds) s, and this did not come: \(what())")
     }
     usleep(5000)
   }
@@ -141,7 +144,7 @@ func wait(
   // The other tests may keep this one from its turn for longer than that: it looks once more before it complains.
   while try !isSo() {
     guard ContinuousClock.now < deadline else {
-      throw Failure("waited \(seconds) s in vain for \(what())")
+      throw Failure("waited \(seconds) s, and this did not come: \(what())")
     }
     try await Task.sleep(for: .milliseconds(20))
   }

@@ -116,6 +116,13 @@ final class Child {
   /// As ``wait(within:)``, once that has returned.
   var status: Int32? { ended }
 
+  /// What to say of a program that ended by a mistake of its own; nil where it did not.
+  var crash: String? {
+    guard let ended, [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV].contains(ended - 128)
+    else { return nil }
+    return "\(name) crashed with signal \(ended - 128):\n\(errors)"
+  }
+
   func signal(_ number: Int32) { if !hasEnded { Foundation.kill(id, number) } }
 
   /// Asks it to end, and waits until it has.

@@ -176,6 +176,7 @@ final class World {
       case .wait(let deadline):
         onNews(.rest)
         weigh()
+        giveBackMemory()
         busy = 0
         guard rest(until: deadline, end: end) else { return }
       case .finish:
@@ -197,6 +198,16 @@ final class World {
     link.forEachBuffer { bytes += $0.count }
     if bytes != courierBytes, courierBytes > 0 { complain("memory grows to \(bytes) bytes") }
     courierBytes = bytes
+  }
+
+  /// As the shell does, gives memory back to the system, and has empty memory instead.
+  private func giveBackMemory() {
+    guard courier.isIdle, !link.isBusy else { return }
+    func empty(_ buffer: UnsafeMutableRawBufferPointer) {
+      buffer.initializeMemory(as: UInt8.self, repeating: 0)
+    }
+    courier.giveBackMemory(empty)
+    link.forEachBuffer(empty)
   }
 
   private func account() {

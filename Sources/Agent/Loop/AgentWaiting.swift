@@ -119,7 +119,7 @@ extension Agent {
       isMemoryReturned = false
     } else if !isMemoryReturned {
       isMemoryReturned = true
-      courier.forEachBuffer(Self.giveBack)
+      courier.giveBackMemory(Self.giveBack)
       link.forEachBuffer(Self.giveBack)
       malloc_trim(0)
     }

@@ -35,15 +35,23 @@ extension Courier {
   /// The size of the largest ``failure``.
   public var failureBytesMax: Int { recorder.text.memory.count }
 
-  /// The large memories, whose pages may be given back to the system while ``isIdle``.
-  public func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
+  /// Hands over the large memories in which nothing is needed any more, so that their pages may be given back to the system.
+  /// Only while ``isIdle``.
+  public mutating func giveBackMemory(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
+    precondition(isIdle)
+    reader.roster.forget()
+    replacing.survey.forget()
+    forEachBuffer { body($0) }
+  }
+
+  /// The large memories, apart from the names of what waits in `later/`.
+  package func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     body(reader.input.bytes)
     body(recorder.text.memory)
     returns.forEachBuffer(body)
     claims.forEachBuffer(body)
     reader.roster.forEachBuffer(body)
     order.backlog.forEachBuffer(body)
-    later.names.forEachBuffer(body)
     replacing.survey.forEachBuffer(body)
   }
 

@@ -24,7 +24,7 @@ struct Claim: BitwiseCopyable {
   var identity: FileIdentity
   /// When the agent first saw the file: what `ttl` counts from.
   var seenAt: UInt64
-  /// How many files were taken before this one.
+  /// How many files were taken before this one: its number holds the last 16 bits.
   var age: UInt32
   /// The text that was read, once the file was read to its end.
   var content = FileContent(bytes: 0, hash: 0)
@@ -48,7 +48,6 @@ struct Claim: BitwiseCopyable {
   // Where the name stands, and the neighbours in the list of all claims and in the list of the settled ones.
   var nameAt: UInt32
   var nameBytes: UInt8
-  var generation: UInt32
   var older = Claims.none
   var newer = Claims.none
   var nextSettled = Claims.none

@@ -80,8 +80,7 @@ struct Claims: ~Copyable {
     nameBytes += needed
     var claim = Claim(
       identity: FileIdentity(inode: 0, changeTimeNs: 0), seenAt: seenAt, age: nextAge,
-      cameWhole: cameWhole, nameAt: UInt32(at), nameBytes: UInt8(name.count),
-      generation: slots[Int(slot)].generation &+ 1)
+      cameWhole: cameWhole, nameAt: UInt32(at), nameBytes: UInt8(name.count))
     nextAge &+= 1
     claim.older = newest
     slots[Int(slot)] = claim
@@ -99,9 +98,6 @@ struct Claims: ~Copyable {
     }
     let slot = UInt16(usedSlots)
     usedSlots += 1
-    slots[Int(slot)] = Claim(
-      identity: FileIdentity(inode: 0, changeTimeNs: 0), seenAt: 0, age: 0, cameWhole: false,
-      nameAt: 0, nameBytes: 0, generation: 0)
     return slot
   }
 
@@ -268,7 +264,14 @@ struct Claims: ~Copyable {
     slots[Int(slot)].nextSettled = firstFree
     firstFree = slot
     count -= 1
-    if isEmpty { inodes.empty() }
+    if isEmpty { forgetSlots() }
+  }
+
+  /// Without files, nothing in the buffers is needed: the system may have their memory back.
+  private mutating func forgetSlots() {
+    inodes.empty()
+    usedSlots = 0
+    firstFree = Self.none
   }
 
   // MARK: - Looking
@@ -300,7 +303,7 @@ struct Claims: ~Copyable {
   }
 
   private func number(of slot: UInt16) -> ClaimNumber {
-    ClaimNumber(slots[Int(slot)].generation << 16 | UInt32(slot))
+    ClaimNumber(slots[Int(slot)].age << 16 | UInt32(slot))
   }
 
   private func slot(_ number: ClaimNumber) -> UInt16 {
@@ -311,7 +314,7 @@ struct Claims: ~Copyable {
   private func index(_ number: ClaimNumber) -> Int {
     let index = Int(slot(number))
     precondition(
-      slots[index].generation & 0xFFFF == number.rawValue >> 16 && slots[index].nameBytes > 0)
+      slots[index].age & 0xFFFF == number.rawValue >> 16 && slots[index].nameBytes > 0)
     return index
   }
 }

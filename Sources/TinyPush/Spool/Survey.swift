@@ -68,6 +68,14 @@ struct Survey: ~Copyable {
     body(input.bytes)
   }
 
+  /// What was found is forgotten, and another pass begins.
+  mutating func forget() {
+    count = 0
+    nextForgotten = 0
+    isAnotherWanted = true
+    passEnded()
+  }
+
   // MARK: - The pass
 
   /// Up to which name everything has been looked through.

@@ -175,3 +175,13 @@ func `claims behave as a table with a set of inodes, and leave in any order`(see
     }
   }
 }
+
+@Test func `while no file is under way, nothing in the buffers is needed`() {
+  var claims = Claims(capacity: 4)
+  let before = (0..<3).map { claims.append("\($0)".bytes.span, seenAt: 0) }
+  for number in before.reversed() { claims.remove(number) }
+  claims.forEachBuffer { $0.initializeMemory(as: UInt8.self, repeating: 0) }
+  let after = (3..<7).map { claims.append("\($0)".bytes.span, seenAt: 0) }
+  #expect(after.map { name(claims, $0) } == ["3", "4", "5", "6"])
+  #expect(!after.contains(before[0]))
+}

@@ -27,6 +27,14 @@ public struct Notification {
   /// What it shares with those that it replaces, and with those that replace it: a hash of its `collapse-id` and its
   /// recipients; 0: nothing.
   public internal(set) var collapseKey: UInt64 = 0
+  /// The content of its `collapse-id`, with its escapes; empty: none.
+  public internal(set) var collapseID: Range<Int> = 0..<0
+  /// The content of its `topic`; empty: the configuration's.
+  public internal(set) var topic: Range<Int> = 0..<0
+  /// As it says itself, or as its payload shows.
+  public internal(set) var pushType = PushType.alert
+  /// The content of its `id`, a UUID; empty: none.
+  public internal(set) var identifier: Range<Int> = 0..<0
   /// Alerts in several languages: an object, its braces included; empty: none.
   public internal(set) var localized: Range<Int> = 0..<0
   /// The alert's text is shortened where it must be.

@@ -82,6 +82,7 @@ package struct Rendition {
 
 /// What a notification is held against, besides the service's tables.
 public struct Rules: Sendable, BitwiseCopyable {
+  public var service = PushProtocol.binary
   /// The bytes a payload may have as it goes out.
   public var payloadLimit = 2048
   /// For devices of which no language is known, or none that the notification speaks.

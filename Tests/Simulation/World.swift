@@ -173,6 +173,7 @@ final class World {
       case .disconnect:
         ledger.hungUp(connection)
         hangUp()
+      case .authorize, .setAside, .closeAside: complain("the binary link has only one connection")
       case .wait(let deadline):
         onNews(.rest)
         weigh()

@@ -1,17 +1,20 @@
 import CLinux
 import CMbed
 import TinyPush
+import TinyPushHTTP2
 
 /// The shell around ``Courier``: does what it asks for, on a spool, a socket and a clock, and tells it what happens. One
 /// thread, which sleeps in epoll when there is nothing to do.
 public struct Agent: ~Copyable {
   var config: Config
   var courier: Courier
-  var link: BinaryLink
+  var link: PushLink
   var spool: SpoolDirectory
   let recipients: RecipientsDirectory
   var suppression = SuppressionFiles()
   var connection: TLSConnection
+  /// One that goes on only until its answers are there.
+  var aside: TLSConnection
   var connectionState = ConnectionState()
   var output: AgentOutput
   var events: EventPoll
@@ -44,10 +47,12 @@ public struct Agent: ~Copyable {
     var seed: UInt64 = 0
     _ = getrandom(&seed, 8, 0)
     courier = Courier(config.courier)
-    link = BinaryLink(config.courier, seed: seed)
+    link = Self.link(config, authority: address.bytes, seed: seed)
     if let progress = spool.progress() { courier.resume(progress) }
     recipients = RecipientsDirectory(config.recipients.pointer)
     connection = TLSConnection(
+      address: address.bytes, port: Config.gatewayPort, timeout: config.connectTimeout)
+    aside = TLSConnection(
       address: address.bytes, port: Config.gatewayPort, timeout: config.connectTimeout)
     output = AgentOutput(isOnce: config.courier.isOnce)
     events = EventPoll()
@@ -57,6 +62,17 @@ public struct Agent: ~Copyable {
   }
 
   deinit {}
+
+  /// The link that the configuration asks for.
+  private static func link(
+    _ config: borrowing Config, authority: Span<UInt8>, seed: UInt64
+  ) -> PushLink {
+    PushLink(
+      config.courier,
+      HTTP2Link.Service(
+        authority: authority, topic: ("" as StaticString).span, usesProviderToken: false),
+      seed: seed)
+  }
 
   /// That certificate, key and CA can be read and fit together is found out before anything else.
   static func checkFiles(_ config: borrowing Config, message: inout Text) throws(ExitStatus) {
@@ -99,6 +115,7 @@ public struct Agent: ~Copyable {
         poll(.zero)
         output.page.update(courier, link, filesFound: filesFound)
       }
+      if link.hasAnswers { output.page.count(courier, link, since: clockSetAt) }
       let step = courier.next(Clock.time(), &link)
       takeReports()
       switch step {
@@ -135,6 +152,9 @@ public struct Agent: ~Copyable {
         listen()
         if connectionState.isUnread, let status = shouldGiveUp() { return finish(status) }
       case .sample: sample()
+      case .authorize: break
+      case .setAside: swap(&connection, &aside)
+      case .closeAside: aside.hangUp(epoll: events.epoll, sayGoodbye: true)
       case .disconnect:
         connection.hangUp(epoll: events.epoll, sayGoodbye: true)
         output.tellDown(gateway.span)
@@ -154,7 +174,7 @@ public struct Agent: ~Copyable {
   private mutating func shouldGiveUp() -> ExitStatus? {
     if ending.isOver(at: Clock.now()) { return .ok }
     guard config.courier.isOnce else { return nil }
-    if connectionState.isConfigBroken { return .config }
+    if connectionState.isConfigBroken || link.refusedConfiguration != nil { return .config }
     if courier.isScanBroken { return .inputOutput }
     let isHopeless =
       output.outage.tries >= Self.dialFailuresMax || link.failures >= Self.failuresMax
@@ -164,6 +184,7 @@ public struct Agent: ~Copyable {
   private mutating func finish(_ status: ExitStatus) -> ExitStatus {
     output.log.flush()
     connection.hangUp(epoll: events.epoll, sayGoodbye: true)
+    aside.hangUp(epoll: events.epoll, sayGoodbye: true)
     output.page.update(courier, link, filesFound: filesFound)
     output.page.change(.down, words: ("stopped" as StaticString).span)
     output.progress.finish(courier.counters)

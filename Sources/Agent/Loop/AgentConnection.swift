@@ -93,6 +93,22 @@ extension Agent {
 
   private static let readsMax = 16
 
+  /// The same on the connection that was set aside, to which nothing is written any more.
+  mutating func receiveAside() {
+    let room = scratch.room()
+    for _ in 0..<Self.asideReadsMax {
+      let result = aside.read(room)
+      guard result != CMBED_WANT_READ else { return }
+      guard result > 0 else { break }
+      link.receivedAside(scratch.looseSpan(0..<Int(result)))
+    }
+    aside.hangUp(epoll: events.epoll, sayGoodbye: false)
+    link.asideEnded()
+  }
+
+  /// More than this is no answer to what was asked.
+  private static let asideReadsMax = 4096
+
   mutating func connectionEnded() {
     let isNews = link.isUp && !link.isAwaitingEnd
     connectionState.ended(
@@ -115,7 +131,7 @@ extension Agent {
     guard link.isUp, connection.phase == .up else { return }
     let result = connection.write(link.batchContents())
     if result >= 0 {
-      output.page.count(courier, link, since: clockSetAt)
+      if link.service == .binary { output.page.count(courier, link, since: clockSetAt) }
       link.wrote(wireEnd: connection.wireEnd)
     } else if result == CMBED_WANT_WRITE {
       link.blocked()

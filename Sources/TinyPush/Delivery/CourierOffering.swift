@@ -114,13 +114,25 @@ extension Courier {
     link.take(
       Message(
         token: token, payload: notification.payload, rendition: rendition,
-        expiration: sending.expiration, priority: notification.priority, place: place,
+        expiration: sending.expiration, priority: notification.priority,
+        topic: notification.topic, identifier: notification.identifier,
+        collapseID: notification.collapseID, pushType: notification.pushType,
+        fingerprint: fingerprint(sending, token, of: now), place: place,
         follows: offeredEnd == place, wasSent: now.wasSent),
       in: now.text(in: reader.input))
     if now.isFirst { claims.opened(now.claim) }
     place.recipient += 1
     offeredEnd = place
     return .done
+  }
+
+  private func fingerprint(
+    _ sending: Sending, _ token: DeviceToken, of now: Reading
+  ) -> Fingerprint {
+    let claim = claims[now.claim]
+    return Fingerprint(
+      inode: claim.identity.inode, birth: claim.birth,
+      offset: now.inputOffset + Int64(sending.notification.object.lowerBound), token: token)
   }
 
   @inline(never)

@@ -96,6 +96,13 @@ extension Courier {
     case write
     /// Read what there is to read, and then call the link's `heard(until:)`.
     case listen
+    /// Make ready the token by which the service knows us; then the link's `authorized(_:issuedAt:)` or
+    /// `notAuthorized(until:)`.
+    case authorize
+    /// Keep the connection for what comes on it, and connect no other in its place until the link asks for that.
+    case setAside
+    /// Close the connection that was set aside.
+    case closeAside
     /// Find out what the peer has acknowledged; then the link's `sampled(unacknowledged:since:roundTrip:)`.
     case sample
     /// Close the connection.

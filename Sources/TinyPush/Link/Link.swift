@@ -52,10 +52,38 @@ public struct Message {
   /// UNIX seconds; 0: do not store.
   public let expiration: UInt32
   public let priority: UInt8
+  /// What the notification says of itself, in its text: empty where it does not.
+  public let topic: Range<Int>
+  public let identifier: Range<Int>
+  public let collapseID: Range<Int>
+  public let pushType: PushType
+  public let fingerprint: Fingerprint
   public let place: FilePlace
   /// The notification stands directly behind the one that was offered before.
   public let follows: Bool
   public let wasSent: Bool
+
+  package init(
+    token: DeviceToken, payload: Payload, rendition: Rendition, expiration: UInt32,
+    priority: UInt8, topic: Range<Int> = 0..<0, identifier: Range<Int> = 0..<0,
+    collapseID: Range<Int> = 0..<0, pushType: PushType = .alert,
+    fingerprint: Fingerprint = Fingerprint(high: 0, low: 0), place: FilePlace, follows: Bool,
+    wasSent: Bool
+  ) {
+    self.token = token
+    self.payload = payload
+    self.rendition = rendition
+    self.expiration = expiration
+    self.priority = priority
+    self.topic = topic
+    self.identifier = identifier
+    self.collapseID = collapseID
+    self.pushType = pushType
+    self.fingerprint = fingerprint
+    self.place = place
+    self.follows = follows
+    self.wasSent = wasSent
+  }
 }
 
 /// What became of notifications.
@@ -90,6 +118,18 @@ public struct Supply {
   public var wantsConnection: Bool
   /// Nothing new is taken any more.
   public var isStopping: Bool
+
+  /// Before the courier has said anything.
+  package init() {
+    self.init(isAllSent: false, wantsConnection: false, isStopping: false)
+  }
+
+  init(obstacle: Obstacle? = nil, isAllSent: Bool, wantsConnection: Bool, isStopping: Bool) {
+    self.obstacle = obstacle
+    self.isAllSent = isAllSent
+    self.wantsConnection = wantsConnection
+    self.isStopping = isStopping
+  }
 }
 
 /// What was written, and what the ends of connections left unknown.

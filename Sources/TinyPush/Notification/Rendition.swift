@@ -7,7 +7,7 @@ package struct Rendition {
   /// Where the alert's text is cut, and followed by an ellipsis; nil: nowhere.
   private(set) var cut: Int?
   /// Whether it is anything but the payload as it stands.
-  private(set) var isChanged = false
+  package private(set) var isChanged = false
 
   static let ellipsis: StaticString = "…"
   /// What an alert needs besides, where the payload has none.

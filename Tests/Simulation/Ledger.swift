@@ -41,7 +41,7 @@ final class Ledger {
   struct Life {
     var counters = Counters()
     var outcomes: [Int: Outcome] = [:]
-    var refusals: [Int: UInt8] = [:]
+    var refusals: [Int: UInt16] = [:]
     var recorded: Set<String> = []
     /// The file whose progress another agent has kept.
     var resumed: SpoolFile?

@@ -170,7 +170,7 @@ extension Ledger {
   }
 
   func rejects(_ number: Int, _ rejection: Rejection) {
-    life.refusals[number] = UInt8(rejection.code)
+    life.refusals[number] = rejection.code
     expected.refused += 1
   }
 

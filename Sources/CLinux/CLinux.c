@@ -303,17 +303,32 @@ int clinux_clock_was_set(int descriptor) {
   return was_set;
 }
 
+static void leave(int signal) {
+  (void)signal;
+  _exit(0);
+}
+
 void clinux_let_signals_end(int let) {
   static sigset_t before;
+  static struct sigaction terminate, interrupt;
   if (!let) {
     sigprocmask(SIG_SETMASK, &before, NULL);
+    if (!sigismember(&before, SIGTERM)) return;
+    sigaction(SIGTERM, &terminate, NULL);
+    sigaction(SIGINT, &interrupt, NULL);
     return;
   }
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
-  sigprocmask(SIG_UNBLOCK, &signals, &before);
+  sigprocmask(SIG_BLOCK, NULL, &before);
+  if (sigismember(&before, SIGTERM)) {
+    const struct sigaction action = {.sa_handler = leave};
+    sigaction(SIGTERM, &action, &terminate);
+    sigaction(SIGINT, &action, &interrupt);
+  }
+  sigprocmask(SIG_UNBLOCK, &signals, NULL);
 }
 
 const char *clinux_error_text(int error) {

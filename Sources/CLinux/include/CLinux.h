@@ -201,7 +201,8 @@ static inline void clinux_ignore_broken_pipes(void) { signal(SIGPIPE, SIG_IGN); 
 int clinux_clock_descriptor(void);
 int clinux_clock_was_set(int descriptor);
 
-/* Whether SIGTERM and SIGINT end the process at once, as they do by nature, or wait for the signalfd. */
+/* Whether SIGTERM and SIGINT end the process at once, or wait for the signalfd. A process that has them wait ends with 0
+   then, as it does when it is asked to stop. */
 void clinux_let_signals_end(int let);
 
 /* The text of an errno, never null. */

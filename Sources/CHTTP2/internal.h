@@ -14,9 +14,11 @@ struct chttp2_session {
   /* The list of those that are over. */
   uint16_t first_over, last_over;
   size_t memory, memory_max;
-  /* Of the request that is being made. */
+  /* Of the request that is being made: what is left of its payload, and the copy of that while a window is too small. */
   const uint8_t *payload;
   size_t payload_count;
+  uint8_t *kept;
+  int32_t sending; /* the stream of that request; 0: none */
   /* What nghttp2 has framed and nobody has taken yet. */
   const uint8_t *rest;
   size_t rest_count;

@@ -80,10 +80,20 @@ static int on_data(nghttp2_session *http2, uint8_t flags, int32_t stream, const 
   return 0;
 }
 
+static void end_sending(struct chttp2_session *session) {
+  free(session->kept);
+  session->kept = NULL;
+  session->payload = NULL;
+  session->payload_count = 0;
+  session->sending = 0;
+}
+
 static int on_close(nghttp2_session *http2, int32_t stream, uint32_t error, void *user) {
   (void)http2;
   chttp2_answer *answer = answer_of(user, stream);
   if (answer) finish(user, answer, error);
+  struct chttp2_session *session = user;
+  if (stream == session->sending) end_sending(session);
   return 0;
 }
 
@@ -119,13 +129,18 @@ static int on_error(nghttp2_session *http2, int code, const char *text, size_t c
 
 static ssize_t on_payload(nghttp2_session *http2, int32_t stream, uint8_t *room, size_t count, uint32_t *flags,
                           nghttp2_data_source *source, void *user) {
-  (void)http2, (void)stream, (void)source;
+  (void)http2, (void)source;
   struct chttp2_session *session = user;
-  if (!session->payload || count < session->payload_count) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-  memcpy(room, session->payload, session->payload_count);
-  session->payload = NULL;
-  *flags |= NGHTTP2_DATA_FLAG_EOF;
-  return (ssize_t)session->payload_count;
+  if (session->sending && session->sending != stream) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  if (count > session->payload_count) count = session->payload_count;
+  if (count > 0) memcpy(room, session->payload, count);
+  session->payload += count;
+  session->payload_count -= count;
+  if (session->payload_count == 0) {
+    *flags |= NGHTTP2_DATA_FLAG_EOF;
+    if (session->sending) end_sending(session);
+  }
+  return (ssize_t)count;
 }
 
 /* --- a session -------------------------------------------------------------------------------------------------- */
@@ -175,6 +190,7 @@ chttp2_session *chttp2_new(chttp2_answer *answers, uint16_t capacity, size_t mem
 void chttp2_free(chttp2_session *session) {
   if (!session) return;
   nghttp2_session_del(session->http2);
+  free(session->kept);
   free(session);
 }
 
@@ -229,7 +245,9 @@ long chttp2_request(chttp2_session *session, uint16_t place, const chttp2_header
   nghttp2_nv list[HEADERS_MAX];
   nghttp2_data_provider provider = {.read_callback = on_payload};
   chttp2_answer *answer = &session->answers[place];
-  if (session->is_broken || place >= session->capacity || header_count > HEADERS_MAX) return CHTTP2_BROKEN;
+  if (session->is_broken || session->sending || place >= session->capacity || header_count > HEADERS_MAX) {
+    return CHTTP2_BROKEN;
+  }
   for (size_t index = 0; index < header_count; index++) {
     uint8_t flags = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE;
     if (!headers[index].is_indexed) flags |= NGHTTP2_NV_FLAG_NO_INDEX;
@@ -241,16 +259,18 @@ long chttp2_request(chttp2_session *session, uint16_t place, const chttp2_header
   session->payload_count = payload_count;
   int32_t stream = nghttp2_submit_request(session->http2, NULL, list, header_count, &provider, answer);
   if (stream < 0) {
-    session->payload = NULL;
+    end_sending(session);
     return nghttp2_is_fatal(stream) ? break_off(session, nghttp2_strerror(stream)) : CHTTP2_ENDED;
   }
   answer->stream = stream;
   long taken = chttp2_take(session, room, count);
   if (taken < 0) return taken;
-  /* The caller saw to it that all of it can go at once. */
-  if (session->payload) {
-    session->payload = NULL;
-    return break_off(session, "a request could not be sent at once");
+  if (session->payload_count > 0) {
+    session->kept = malloc(session->payload_count);
+    if (!session->kept) return break_off(session, "out of memory");
+    memcpy(session->kept, session->payload, session->payload_count);
+    session->payload = session->kept;
+    session->sending = stream;
   }
   return taken;
 }
@@ -274,6 +294,7 @@ uint32_t chttp2_streams_max(const chttp2_session *session) {
 }
 
 int32_t chttp2_window(const chttp2_session *session) {
+  if (session->sending) return -1;
   int32_t all = nghttp2_session_get_remote_window_size(session->http2);
   uint32_t one = nghttp2_session_get_remote_settings(session->http2, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE);
   uint32_t frame = nghttp2_session_get_remote_settings(session->http2, NGHTTP2_SETTINGS_MAX_FRAME_SIZE);

@@ -79,7 +79,9 @@ extension HTTP2Link {
     case .expiredProviderToken:
       giveBack(place)
       guard request.connection == .current, state == .up else { return }
-      if authorization.isYoung(time.wallSeconds) { return holdBack(expired(said)) }
+      if !service.usesProviderToken || authorization.isYoung(time.wallSeconds) {
+        return holdBack(expired(said))
+      }
       authorization.refuse()
       leave(dialAt: time.now)
     case .shutdown:
@@ -95,6 +97,7 @@ extension HTTP2Link {
 
   /// The service took nothing of it: the notification goes again.
   private mutating func giveBack(_ place: UInt16, notBefore: Instant? = nil) {
+    if requests[place].sentAt != nil { requests[place].stretch.wasSent = true }
     requests.decide(place, .returned(notBefore: notBefore))
   }
 

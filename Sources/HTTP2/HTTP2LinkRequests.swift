@@ -23,10 +23,12 @@ extension HTTP2Link {
   public func obstacle(payloadBytes: Int) -> Obstacle? {
     guard isOpen else { return .closed }
     guard batch.bytes < Courier.batchBytesMax else { return .batchFull }
-    guard requests.currentCount < limit, requests.hasRoom,
-      payloadBytes <= session?.window ?? 0
-    else { return .windowFull }
-    return nil
+    guard requests.currentCount < limit, requests.hasRoom, let window = session?.window else {
+      return .windowFull
+    }
+    // Where not even an empty window takes it, it goes alone, in pieces.
+    let fits = payloadBytes <= window || requests.currentCount == 0 && window >= 0
+    return fits ? nil : .windowFull
   }
 
   public mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {

@@ -65,7 +65,7 @@ struct Session: BitwiseCopyable {
 
   var hasSettings: Bool { chttp2_has_settings(session) != 0 }
   var streamsMax: Int { Int(clamping: chttp2_streams_max(session)) }
-  /// Bytes of payload that a request can send at once.
+  /// Bytes of payload that a request can send at once; negative: another one is still being sent.
   var window: Int { Int(chttp2_window(session)) }
   var pongs: UInt32 { chttp2_pongs(session) }
   var isLeaving: Bool { chttp2_is_leaving(session) != 0 }

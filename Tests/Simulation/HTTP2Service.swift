@@ -28,6 +28,8 @@ final class HTTP2Service {
   let gateway: Gateway
   let ledger: Ledger
   var judge: (_ token: Int) -> (Verdict, after: UInt64) = { _ in (.accept, 1) }
+  /// Told what happens.
+  var say: (String) -> Void = { _ in }
   /// One way, in milliseconds.
   var latency: UInt64 = 5
   var canDial: () -> Bool = { true }
@@ -37,7 +39,7 @@ final class HTTP2Service {
   /// What it calls wrong of our configuration, at the moment.
   var refusal: () -> String? = { nil }
   /// Before this a request for the device must not come again.
-  private var waits: [Int: Instant] = [:]
+  var waits: [Int: Instant] = [:]
   private(set) var identifiers: [Int: String] = [:]
   /// When tokens were issued, in UNIX seconds, by their text.
   private(set) var issues: [String: Int64] = [:]
@@ -57,7 +59,9 @@ final class HTTP2Service {
     if let last = issues.max(by: { $0.value < $1.value }) {
       let age = wall - last.value
       if age >= 0, age < 3000, !isRefused || age < 1200 { return (last.key, last.value) }
-      if age >= 0, age < 1200 { ledger.complain("a token is \(age) s old, and another one is made") }
+      if age >= 0, age < 1200 {
+        ledger.complain("a token is \(age) s old, and another one is made")
+      }
     }
     let text = "jwt\(issues.count)"
     issues[text] = wall
@@ -92,12 +96,11 @@ final class HTTP2Service {
       ledger.complain("\(number) goes \(timeline.now.until(until).milliseconds) ms too early")
     }
     let (verdict, after) = judge(token)
-    if case .answer(429, _, let seconds) = verdict, seconds > 0 {
-      waits[number] = timeline.now + .seconds(UInt64(seconds))
-    }
+    if case .answer(410, _, _) = verdict { ledger.suppressing.goneNumbers.insert(number) }
     if case .accept = verdict { gateway.accepts(number) }
     if case .loseAnswer = verdict { gateway.accepts(number) }
     if case .leaveGently = verdict { gateway.accepts(number) }
+    say("    request \(number) on \(stream): \(verdict) after \(after) ms")
     answer(stream, wire, after: after, verdict)
   }
 
@@ -169,7 +172,9 @@ final class HTTP2Wire {
     guard !isDead, !isOver else { return }
     service.timeline.plan(after: service.latency) { [self] in
       guard !isDead, !isOver else { return }
-      service.timeline.plan(after: service.latency) { [self] in acknowledged = max(acknowledged, end) }
+      service.timeline.plan(after: service.latency) { [self] in
+        acknowledged = max(acknowledged, end)
+      }
       take(bytes)
     }
   }
@@ -180,7 +185,8 @@ final class HTTP2Wire {
       return
     }
     if chttp2_server_open(server) > announcedMax {
-      service.ledger.complain("\(chttp2_server_open(server)) requests, and \(announcedMax) are allowed")
+      service.ledger.complain(
+        "\(chttp2_server_open(server)) requests, and \(announcedMax) are allowed")
     }
     while let push = chttp2_server_next(server) { service.take(push, self) }
     flush()

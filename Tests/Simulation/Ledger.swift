@@ -259,6 +259,7 @@ final class Ledger {
     gateway.acceptances[number] != nil || lateLosses.contains(number) || dropped.contains(number)
       || file.lines.contains { $0.isDurable && $0.failure.number == number }
       || isSuppressed(number, item) && !isRefused(number, in: file)
+      || suppressing.goneNumbers.contains(number)
   }
 
   func mayExpire(_ item: Item) -> Bool {
@@ -315,7 +316,7 @@ final class Ledger {
     total -= waiting.replaced.values.reduce(0) { $0 + count($1) }
     let decided =
       counters.settled + counters.refused + counters.failedCheck + counters.expired
-      + counters.suppressed + (settings.uncertain == .drop ? counters.uncertain : 0)
+      + counters.suppressed + counters.gone + (settings.uncertain == .drop ? counters.uncertain : 0)
     if decided != total { complain("\(decided) are accounted for, of \(total)") }
     if counters.repeated != life.repeated, places.allSatisfy({ $0.value == 1 }) {
       complain("\(counters.repeated) count as repeated, and \(life.repeated) are")

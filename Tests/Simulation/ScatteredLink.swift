@@ -171,7 +171,7 @@ extension Ledger {
 
   func rejects(_ number: Int, _ rejection: Rejection) {
     life.refusals[number] = rejection.code
-    expected.refused += 1
+    if !rejection.isGone { expected.refused += 1 }
   }
 
   /// Looks at what the agent has counted since the last time.

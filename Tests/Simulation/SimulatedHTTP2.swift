@@ -35,6 +35,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
   consuming func restarted(seed: UInt64) -> SimulatedHTTP2 {
     wire?.closedByClient()
     aside?.closedByClient()
+    service.waits = [:]
     return SimulatedHTTP2(settings, service, usesProviderToken: usesProviderToken, seed: seed)
   }
 
@@ -74,7 +75,10 @@ struct SimulatedHTTP2: ~Copyable, Link {
       }
       service.ledger.proves(number)
     case .rejected(_, let rejection): service.ledger.rejects(number, rejection)
-    case .returned, .dropped: break
+    case .returned(let stretch, let notBefore):
+      if let notBefore { service.waits[number] = notBefore }
+      if !stretch.wasSent { service.ledger.life.framed.remove(number) }
+    case .dropped: service.ledger.dropped.insert(number)
     }
     return outcome
   }
@@ -109,6 +113,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
   private static let stepsMax = 1000
 
   private mutating func perform(_ step: Courier.Step) {
+    service.say("    \(step)")
     switch step {
     case .dial: dialedAt = now.now + .milliseconds(2 * service.latency + 1)
     case .write:
@@ -184,9 +189,11 @@ struct SimulatedHTTP2: ~Copyable, Link {
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) { link.forEachBuffer(body) }
 
   mutating func takeTraffic() -> LinkTraffic {
-    _ = link.takeTraffic()
-    defer { traffic = LinkTraffic() }
-    return traffic
+    var taken = link.takeTraffic()
+    taken.sent = traffic.sent
+    taken.repeated = traffic.repeated
+    traffic = LinkTraffic()
+    return taken
   }
 
   mutating func takeReport() -> Report? { link.takeReport() }

@@ -234,8 +234,12 @@ final class World {
     ledger.observe(courier.counters, on: connection)
   }
 
+  private func takeLinkReport() -> Report? {
+    http2 == nil ? link.takeReport() : http2!.takeReport()
+  }
+
   private func takeReports() {
-    while let report = courier.takeReport() ?? link.takeReport() {
+    while let report = courier.takeReport() ?? takeLinkReport() {
       trace.say("  \(report)")
       reports.append(report)
       onNews(.report(report))

@@ -57,8 +57,9 @@ int chttp2_next_over(chttp2_session *session);
 /* Copies what is to be sent next to `room`: how many bytes, or CHTTP2_BROKEN. 0: nothing is to be sent. */
 long chttp2_take(chttp2_session *session, uint8_t *room, size_t count);
 
-/* Makes a request, whose payload must fit into chttp2_window, and copies its frames to `room`, which must hold them: how
-   many bytes; or CHTTP2_ENDED, or CHTTP2_BROKEN. Nothing is kept of what it is given but by nghttp2. */
+/* Makes a request, while chttp2_window is not negative, and copies its frames to `room`, which must hold them: how
+   many bytes; or CHTTP2_ENDED, or CHTTP2_BROKEN. Of a payload that is larger than the window a copy is kept, and sent as
+   the window grows; until then no other request can be made. */
 long chttp2_request(chttp2_session *session, uint16_t place, const chttp2_header *headers, size_t header_count,
                     const uint8_t *payload, size_t payload_count, uint8_t *room, size_t count);
 
@@ -71,7 +72,8 @@ void chttp2_ping(chttp2_session *session);
 /* What the server allows. */
 int chttp2_has_settings(const chttp2_session *session); /* its settings have come */
 uint32_t chttp2_streams_max(const chttp2_session *session);
-int32_t chttp2_window(const chttp2_session *session); /* bytes of payload that can be sent at once, in a new request */
+int32_t chttp2_window(const chttp2_session *session); /* bytes of payload that a new request can send at once;
+                                                        negative: one is still being sent */
 uint32_t chttp2_pongs(const chttp2_session *session);
 
 /* The server ends the connection: requests that it will not look at are over, with the error REFUSED_STREAM. */

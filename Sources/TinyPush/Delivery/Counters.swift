@@ -34,7 +34,7 @@ public struct Counters: BitwiseCopyable {
   public var settled: UInt64 { settledByProof + settledByTime }
 
   mutating func noteRejection(_ rejection: Rejection) {
-    refused += 1
+    if rejection.isGone { gone += 1 } else { refused += 1 }
     rejections[Int(rejection.reason.rawValue)] += 1
   }
 

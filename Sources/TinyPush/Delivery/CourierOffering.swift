@@ -92,6 +92,13 @@ extension Courier {
     }
     if case .rejected(let rejection) = now.purpose {
       now.remaining = 0
+      if rejection.isGone {
+        suppression.learnGone(
+          token, since: rejection.since, registered: notification.registered,
+          now: time.wallSeconds)
+        claims.settled(now.claim, 1)
+        return .done
+      }
       record(rejection, notification, token, language, of: now)
       claims.settled(now.claim, 1)
       return .recorded

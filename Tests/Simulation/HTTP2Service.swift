@@ -106,7 +106,9 @@ final class HTTP2Service {
 
   /// A notification has the same identifier and collapse ID each time.
   private func checkIdentifier(_ number: Int, _ push: UnsafePointer<chttp2_push>) {
-    guard ledger.places[number, default: 1] == 1, !ledger.isLoose(number) else { return }
+    guard ledger.places[number, default: 1] == 1, !ledger.isLoose(number),
+      !ledger.movable.contains(World.serial(of: number))
+    else { return }
     let identifier =
       String(cString: chttp2_push_id(push)) + " " + String(cString: chttp2_push_collapse_id(push))
     if let known = identifiers[number], known != identifier {

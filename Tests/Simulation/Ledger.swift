@@ -19,6 +19,8 @@ final class Ledger {
   var serialMax = Int.max
   /// In how many places of the spool a number stands. Of one that stands in several nobody can tell which it was.
   var places: [Int: Int] = [:]
+  /// Notifications that may wait in a file of their own, by serial number.
+  var movable: Set<Int> = []
   /// What was dropped since nobody knew of it, where that is wanted.
   var dropped: Set<Int> = []
   /// How often the gateway died while a notification was alone in flight.

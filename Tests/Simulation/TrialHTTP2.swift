@@ -19,7 +19,8 @@ extension Trial {
     }
     world.ledger.isPrompt = true
     service.say = { [self] in world.trace.say($0) }
-    let usesProviderToken = random.oneIn(2)
+    // Without a clock there is no token.
+    let usesProviderToken = random.oneIn(2) && !faults.has(.wall)
     var settings = world.settings
     settings.streams = random.pick([1, 2, 20, 200])
     settings.answerTimeout = .seconds(random.pick([5, 30]))

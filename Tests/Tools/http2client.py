@@ -40,10 +40,10 @@ class Client:
         self.connection = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="latin-1"))
         self.connection.initiate_connection()
         self.numbers = iter(range(given.first, given.first + given.count))
-        self.waiting = None  # the number that the windows had no room for
+        self.next = next(self.numbers, None)
         self.asked = {}  # stream -> what is known of its answer
         self.answered = 0
-        self.allowed = 1  # until the server's settings are there
+        self.allowed = given.streams if given.greedy else 1  # until the server's settings are there
         self.goaway = None
         self.end = time.monotonic() + given.seconds
 
@@ -61,18 +61,16 @@ class Client:
         connection = self.connection
         payload = (self.given.payload or '{"aps":{"alert":"Tank low"}}').encode()
         while self.goaway is None and len(self.asked) < min(self.given.streams, self.allowed):
-            if self.waiting is None:
-                self.waiting = next(self.numbers, None)
-            if self.waiting is None:
+            if self.next is None:
                 return
             room = min(connection.outbound_flow_control_window, connection.remote_settings.initial_window_size)
             if room < len(payload):
                 return
             stream = connection.get_next_available_stream_id()
-            connection.send_headers(stream, self.headers(self.waiting))
+            connection.send_headers(stream, self.headers(self.next))
             connection.send_data(stream, payload, end_stream=True)
-            self.asked[stream] = {"number": self.waiting}
-            self.waiting = None
+            self.asked[stream] = {"number": self.next}
+            self.next = next(self.numbers, None)
 
     def hear(self, event):
         stream = getattr(event, "stream_id", None)
@@ -83,7 +81,8 @@ class Client:
             known["informational"] = dict(event.headers)
         elif isinstance(event, h2.events.ResponseReceived):
             known["headers"] = dict(event.headers)
-            known["status"] = int(known["headers"].get(":status", 0))
+            status = known["headers"].get(":status", "")
+            known["status"] = int(status) if status.isdecimal() else status
             known["body"] = ""
         elif isinstance(event, h2.events.DataReceived):
             known["body"] += event.data.decode("latin-1")
@@ -106,7 +105,7 @@ class Client:
         while True:
             self.ask()
             self.stream.sendall(self.connection.data_to_send())
-            if not self.asked and (self.goaway or self.waiting is None):
+            if not self.asked and (self.goaway or self.next is None):
                 return "done"
             left = self.end - time.monotonic()
             if left <= 0:
@@ -132,6 +131,7 @@ def main():
     parser.add_argument("--count", type=int, default=1)
     parser.add_argument("--from", dest="first", type=int, default=1, metavar="NUMBER")
     parser.add_argument("--streams", type=int, default=100)
+    parser.add_argument("--greedy", action="store_true", help="sends as many at once as --streams says, before it hears the settings")
     parser.add_argument("--payload", metavar="JSON")
     parser.add_argument("--header", action="append", default=[], metavar="NAME=VALUE", help="instead of its own; empty: none")
     parser.add_argument("--seconds", type=float, default=30, help="gives up after so long")

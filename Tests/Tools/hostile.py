@@ -292,7 +292,7 @@ ATTACKS = {
 }
 
 # What a client may bear, and be answered all the same.
-HARMLESS = {"settings-ack-flood", "ping-ack-flood", "large-table", "bad-value", "data-after-end"}
+HARMLESS = {"settings-ack-flood", "ping-ack-flood", "large-table", "status-101", "bad-value", "data-after-end"}
 
 
 class Hostile(peer.Peer):

@@ -213,6 +213,7 @@ static void open_session(void) {
   nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
   must_nghttp2(nghttp2_option_new(&options), "options");
   nghttp2_option_set_no_closed_streams(options, 1);
+  nghttp2_option_set_peer_max_concurrent_streams(options, 1); /* Apple's takes no more until its settings are there */
   must_nghttp2(nghttp2_session_client_new2(&session, callbacks, NULL, options), "session");
   nghttp2_option_del(options);
   nghttp2_session_callbacks_del(callbacks);

@@ -4,9 +4,11 @@
     http2check.py gateway|hostile [NAME...]
 
 Starts http2gateway.py with each fault, or hostile.py with each attack, sends notifications to it, and holds what came
-back against what ought to. Prints a line for each; fails if one was wrong.
+back against what ought to. Prints a line for each; fails if one was wrong. curl and nghttp, where they are installed,
+speak to the gateway, too; and nghttp, which is made of the agent's own library, is let loose on each attack.
 """
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -180,10 +182,55 @@ def try_tokens(home, name):
     return [] if found == expected else [f"{found}, not {expected}"]
 
 
+# Other clients, which send one notification; %s is the URL.
+STRANGERS = {
+    "curl": ["curl", "--silent", "--include", "--http2", "--max-time", "5", "--cacert", "certs/ca.pem",
+             "--cert", "certs/client.pem", "--key", "certs/client.key", "--data", '{"aps":{}}', "%s"],
+    "nghttp": ["nghttp", "--verbose", "--timeout", "5", "--cert", "certs/client.pem", "--key", "certs/client.key",
+               "--data", "payload", "%s"],
+}
+
+
+def try_stranger(home, name):
+    if not shutil.which(name):
+        return []
+    (home / "payload").write_text('{"aps":{}}')
+    found = []
+    for options, status in (([], "200"), (["--fault", "answer=410:Unregistered"], "410")):
+        with Server(home, "http2gateway", options) as server:
+            url = f"https://localhost:{server.port}/3/device/{DEVICE}"
+            done = subprocess.run([word.replace("%s", url) for word in STRANGERS[name]], cwd=home, timeout=20,
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if f"HTTP/2 {status}" not in done.stdout and f":status: {status}" not in done.stdout:
+            found.append(f"no {status}: {done.stdout}{done.stderr}")
+        if [line["token"] for line in server.lines("requests")] != [DEVICE]:
+            found.append(f"recorded {server.lines('requests')}")
+    return found
+
+
+def nghttp_says(home, server):
+    """What becomes of nghttp, and what it said in its GOAWAY."""
+    if not shutil.which("nghttp"):
+        return "not installed"
+    (home / "payload").write_text('{"aps":{}}')
+    before = len(server.lines("events"))
+    try:
+        done = subprocess.run(["nghttp", "--null-out", "--data", home / "payload",
+                               f"https://localhost:{server.port}/3/device/{DEVICE}"], timeout=1.5,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        said = [line for line in (done.stdout + done.stderr).splitlines() if "WARNING" not in line]
+        how = "ends" + (f": {said[0][:70]}" if said else "")
+    except subprocess.TimeoutExpired:
+        how = "goes on"
+    goaways = [event for event in server.lines("events")[before:] if event["event"] == "goaway"]
+    return how + (f"; GOAWAY {goaways[0]['code']} {goaways[0]['data']}" if goaways else "")
+
+
 def try_attack(home, name):
     """An attack is as it should be if the client complains of it, or is not answered well."""
     with Server(home, "hostile", ["--attack", name, "--megabytes", "2"]) as server:
         *answers, last = server.ask(["--count", "3", "--streams", "3", "--seconds", "1.5"])
+        stranger = nghttp_says(home, server)
     kinds = [event["event"] for event in server.lines("events")]
     wrong = []
     if "attack" not in kinds:
@@ -191,13 +238,13 @@ def try_attack(home, name):
     if last["end"] == "done" and outcomes(answers) == [200] * 3 and name not in hostile.HARMLESS:
         wrong.append("nothing came of it")
     if not wrong:
-        print(f"    {outcomes(answers)}, {last['end'][:100]}")
+        print(f"       {name}: h2 {outcomes(answers)}, {last['end'][:90]}; nghttp {stranger}")
     return wrong
 
 
 def main():
     what, names = sys.argv[1], sys.argv[2:]
-    suites = {"gateway": [(GATEWAY, try_gateway), (TOKENS, try_tokens)],
+    suites = {"gateway": [(GATEWAY, try_gateway), (TOKENS, try_tokens), (STRANGERS, try_stranger)],
               "hostile": [(hostile.ATTACKS, try_attack)]}[what]
     failed = 0
     if what == "gateway" and (missing := set(http2gateway.FAULTS) - set(GATEWAY)):

@@ -1,13 +1,15 @@
 #!/usr/bin/python3
 """Tries the HTTP/2 peers of the tests with a client that shares no code with the agent.
 
-    http2check.py gateway|hostile [NAME...]
+    http2check.py gateway|hostile|servers [NAME...]
 
 Starts http2gateway.py with each fault, or hostile.py with each attack, sends notifications to it, and holds what came
 back against what ought to. Prints a line for each; fails if one was wrong. curl and nghttp, where they are installed,
-speak to the gateway, too; and nghttp, which is made of the agent's own library, is let loose on each attack.
+speak to the gateway, too; and nghttp, which is made of the agent's own library, is let loose on each attack. The servers
+are Debian's nghttpd, and one of Go's net/http.
 """
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -117,9 +119,11 @@ class Server:
     def __init__(self, home, tool, words):
         self.record = Path(tempfile.mkdtemp(dir=home))
         certs = home / "certs"
+        program = [home / tool] if tool == "goserver" else [PYTHON, HERE / f"{tool}.py"]
+        if tool != "nghttpserver":
+            words = ["--ca", certs / "ca.pem", *words]
         self.process = subprocess.Popen(
-            [PYTHON, HERE / f"{tool}.py", "--record", self.record, "--certificate", certs / "server.pem",
-             "--key", certs / "server.key", "--ca", certs / "ca.pem", *words],
+            [*program, "--record", self.record, "--certificate", certs / "server.pem", "--key", certs / "server.key", *words],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.port = self.process.stdout.readline().split()[1]
         self.certs = certs
@@ -208,6 +212,37 @@ def try_stranger(home, name):
     return found
 
 
+# Servers of another making: what they need; options; whether with a certificate, and with a token; the answers.
+SERVERS = {
+    "goserver": ("go", [], True, False, EVERY),
+    "goserver with a token": ("go", ["--signing-key-public", "certs/signing-public.pem"], False, True, EVERY),
+    "goserver without": ("go", ["--signing-key-public", "certs/signing-public.pem"], False, False, [403] * 10),
+    "nghttpserver": ("nghttpd", [], True, False, EVERY),
+    "nghttpserver without": ("nghttpd", ["--optional"], False, False, EVERY),
+}
+
+
+def try_server(home, name):
+    need, options, has_certificate, has_token, expected = SERVERS[name]
+    if not shutil.which(need):
+        return []
+    tool = name.split()[0]
+    if need == "go" and not (home / tool).exists():
+        subprocess.run(["go", "build", "-o", home / tool, HERE / "goserver.go"], check=True,
+                       env={**os.environ, "GOCACHE": str(home / "go"), "GO111MODULE": "off"})
+    token = []
+    if has_token:
+        token = ["--token", subprocess.run(
+            [PYTHON, HERE / "providertoken.py", "--signing-key", home / "certs/signing.p8", *SIGNER],
+            capture_output=True, text=True, check=True).stdout.strip()]
+    options = [str(home / word) if word.startswith("certs/") else word for word in options]
+    with Server(home, tool, options) as server:
+        *answers, last = server.ask(["--count", "10", *token], certificate=has_certificate)
+    recorded = [line["answer"] for line in server.lines("requests")]
+    found = outcomes(answers)
+    return [] if found == recorded == expected and last["end"] == "done" else [f"{found}, {recorded}, {last}"]
+
+
 def nghttp_says(home, server):
     """What becomes of nghttp, and what it said in its GOAWAY."""
     if not shutil.which("nghttp"):
@@ -245,6 +280,7 @@ def try_attack(home, name):
 def main():
     what, names = sys.argv[1], sys.argv[2:]
     suites = {"gateway": [(GATEWAY, try_gateway), (TOKENS, try_tokens), (STRANGERS, try_stranger)],
+              "servers": [(SERVERS, try_server)],
               "hostile": [(hostile.ATTACKS, try_attack)]}[what]
     failed = 0
     if what == "gateway" and (missing := set(http2gateway.FAULTS) - set(GATEWAY)):
@@ -263,7 +299,7 @@ def main():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in ("gateway", "hostile"):
+    if len(sys.argv) < 2 or sys.argv[1] not in ("gateway", "hostile", "servers"):
         sys.exit(__doc__)
     try:
         main()

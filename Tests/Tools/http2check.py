@@ -33,6 +33,8 @@ EVERY = [200] * 10
 GATEWAY = {
     "plain": ([], [], EVERY, 10, "done", None),
     "answer=": (["--answer", f"{DEVICE}=410:Unregistered:1700000000000"], [], EVERY[:6] + [410] + EVERY[:3], 9, "done", None),
+    "answer=*": (["--answer", f"{DEVICE}=429:TooManyRequests:3*1"], ["--header", f":path=/3/device/{DEVICE}"],
+                 [429] + EVERY[:9], 9, "done", None),
     "answer": (["--fault", "answer=418:Teapot@3"], [], [200, 200, 418] + EVERY[:7], 9, "done", None),
     "bad-certificate": (["--fault", "bad-certificate@..5"], [], [403] * 5 + [200] * 5, 5, "done", None),
     "invalid-token": (["--fault", "invalid-token@2"], [], [200, 403] + EVERY[:8], 9, "done", None),
@@ -83,6 +85,8 @@ GATEWAY = {
     "one-again": (["--fault", "one-again", "--answer", f"{DEVICE}=400:BadDeviceToken"], [], EVERY[:6] + [400] + EVERY[:3], 9, "done", None),
     "one-again=strict": (["--fault", "one-again=strict", "--answer", f"{DEVICE}=400:BadDeviceToken"], [],
                          EVERY[:6] + [400] + EVERY[:3], 9, "done", None),
+    "idle-goaway": (["--fault", "idle-goaway=300", "--fault", "unanswered@4"], [], EVERY[:3], 3, "time", (0, 7, "")),
+    "idle-cut": (["--fault", "idle-cut=300", "--fault", "unanswered@4"], [], EVERY[:3], 3, "closed", None),
     "one-token": (["--fault", "one-token"], [], EVERY, 10, "done", None),
     "too many streams": (["--fault", "limit=1"], ["--streams", "10", "--greedy"], [], 0, "done", (7, 0, "")),
     "delay": (["--delay", "100"], ["--streams", "10"], EVERY, 10, "done", None),

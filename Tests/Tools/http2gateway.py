@@ -12,7 +12,8 @@ connection, stream, token, headers, never (the names never to be indexed), paylo
 delivered), answer (the status, or null), reason, fault (its name, or null), at. DIR/events has one for each other thing
 that happened: open, settings, ping, cancelled, goaway, cut, malformed, closed and so on.
 
-ANSWER is TOKENHEX=STATUS[:REASON[:TIMESTAMPMS]]: always the answer for this device token.
+ANSWER is TOKENHEX=STATUS[:REASON[:NUMBER]][*TIMES]: the answer for this device token, always or the first TIMES times.
+NUMBER is the timestamp of a 410, in ms, else the seconds of a retry-after. @FILE has one in each line.
 FAULT is NAME[=VALUE][WHEN]. WHEN counts requests, or connections, from 1:
     @5  the 5th only     @5..  from the 5th on     @..5  the first five     @5..9     %7  each 7th     nothing: each
 """
@@ -97,6 +98,8 @@ FAULTS = {
     "one-first":        ("connection", "one stream until something was accepted; so it is with a signing key anyway"),
     "one-again":        ("connection", "[strict] one stream after each rejection until something is accepted; "
                                        "strict: at once, whatever the client has heard"),
+    "idle-goaway":      ("connection", "[MS] GOAWAY without an error once so long (1000) nothing has come"),
+    "idle-cut":         ("connection", "[MS] closes without a word once so long (1000) nothing has come"),
     "one-token":        ("connection", "answers 429 for ever once a second provider token has come on it"),
 }
 WHEN = re.compile(r"(?:@(\d*)(\.\.)?(\d*))?(?:%(\d+))?")
@@ -172,10 +175,15 @@ class Gateway(peer.Peer):
         self.requests = open(self.record / "requests", "a", buffering=1)
         self.faults = [Fault(text) for text in given.fault]
         self.answers = {}
+        texts = []
         for text in given.answer:
-            token, _, rest = text.partition("=")
-            status, reason, timestamp = (rest.split(":") + [None, None])[:3]
-            self.answers[token] = (int(status), reason or None, int(timestamp) if timestamp else None)
+            texts += open(text[1:]).read().split() if text.startswith("@") else [text]
+        for text in texts:
+            found = re.fullmatch(r"([0-9a-f]+)=(\d+)(?::(\w*))?(?::(\d+))?(?:\*(\d+))?", text)
+            if not found:
+                raise ValueError(f"{text}: no such answer; --help explains")
+            token, status, reason, number, times = found.groups()
+            self.answers[token] = [int(status), reason or None, number and int(number), int(times or -1)]
         self.judge = None
         if given.signing_key_public:
             if not given.key_id or not given.team_id:
@@ -348,6 +356,8 @@ class Conversation:
     def read(self):
         """What came; b"" at the end, None if something else is due first."""
         due = min((queue[0][0] for queue in (self.timers, self.unsent) if queue), default=None)
+        if due is None and (idle := next((one for name, one in self.faults.items() if name.startswith("idle-")), None)):
+            return self.read_while_alive(idle)
         wait = self.given.seconds if due is None else max(0.0001, due - time.monotonic())
         self.stream.settimeout(wait)
         try:
@@ -355,6 +365,17 @@ class Conversation:
         except TimeoutError:
             if due is None:
                 raise
+            return None
+
+    def read_while_alive(self, idle):
+        self.stream.settimeout(idle.number(1000) / 1000)
+        try:
+            return self.stream.recv(65536)
+        except TimeoutError:
+            del self.faults[idle.name]
+            if idle.name == "idle-cut":
+                self.close(None, idle.name)
+            self.depart(b"", self.highest)
             return None
 
     def leave(self):
@@ -479,9 +500,12 @@ class Conversation:
                  or http2checks.fault(request.headers, request.payload, self.topics, self.has_certificate))
         if wrong:
             return Answer(*wrong)
-        if request.token in self.gateway.answers:
-            status, reason, timestamp = self.gateway.answers[request.token]
-            return Answer(status, reason, is_accepted=status == 200, timestamp=timestamp)
+        given = self.gateway.answers.get(request.token)
+        if given and given[-1]:
+            status, reason, number, _ = given
+            given[-1] -= 1
+            return Answer(status, reason, is_accepted=status == 200, timestamp=number if status == 410 else None,
+                          retry_after=number if status != 410 else None)
         return Answer(200, is_accepted=True)
 
     # --- what goes ---
@@ -615,7 +639,7 @@ class Conversation:
             self.open = {stream for stream in self.open if stream < request.stream}
             self.depart(value.encode() or b"Shutdown", max([one for one in self.recent if one < request.stream], default=0))
         elif name == "goaway-error":
-            self.answer(request, answer, {**shapes, "slow": Fault("slow=3600000")})
+            self.without_answer(request, answer, True)
             self.goaway(request.stream, fault.number(2), b'{"reason":"InternalServerError"}')
             self.close(None, name)
         elif name == "goaway-below":

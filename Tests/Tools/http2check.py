@@ -116,6 +116,7 @@ TOKENS = {
     "another's": ([0], "signing-other", [403]),
     "none": ([None], "signing", [403]),
     "two at once": ([10, 5, 10], "signing", [200, 429, 200]),
+    "one that has expired": ([10, 10, 5, 10, 5], "signing", [403, 403, 200, 403, 200], ["--fault", "expired-token=token@1"]),
 }
 
 
@@ -178,9 +179,10 @@ def try_gateway(home, name):
 
 
 def try_tokens(home, name):
-    ages, key, expected = TOKENS[name]
+    ages, key, expected, *options = TOKENS[name]
     found, made = [], {None: []}  # a token made again is another one
-    with Server(home, "http2gateway", ["--signing-key-public", home / "certs/signing-public.pem", *SIGNER]) as server:
+    with Server(home, "http2gateway", ["--signing-key-public", home / "certs/signing-public.pem", *SIGNER,
+                                       *(options[0] if options else [])]) as server:
         for age in ages:
             if age not in made:
                 made[age] = ["--token", subprocess.run(

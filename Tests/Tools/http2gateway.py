@@ -56,7 +56,7 @@ FAULTS = {
     "answer":           ("answer", "STATUS:REASON"),
     "bad-certificate":  ("answer", "403 BadCertificate"),
     "invalid-token":    ("answer", "403 InvalidProviderToken"),
-    "expired-token":    ("answer", "403 ExpiredProviderToken"),
+    "expired-token":    ("answer", "[token] 403 ExpiredProviderToken; token: this one, until another comes"),
     "bad-topic":        ("answer", "403 TopicDisallowed"),
     "bad-path":         ("answer", "404 BadPath"),
     "too-many-requests": ("answer", "[SECONDS] 429 TooManyRequests, with a retry-after of SECONDS"),
@@ -120,6 +120,10 @@ class Fault:
     def strikes(self, number):
         return (number >= self.first and (self.last is None or number <= self.last)
                 and (number - self.first + 1) % self.every == 0)
+
+    @property
+    def retry_after(self):
+        return int(self.value) if self.value and self.value.isdecimal() else None
 
     def number(self, default):
         return int(self.value) if self.value else default
@@ -190,6 +194,7 @@ class Gateway(peer.Peer):
                 raise ValueError("--signing-key-public needs --key-id and --team-id")
             with open(given.signing_key_public, "rb") as file:
                 self.judge = providertoken.Judge(file.read(), given.key_id, given.team_id)
+        self.expired = set()  # provider tokens
         self.provider_tokens = []  # those in use, the latest last: (token, when it came)
         self.number = 0
 
@@ -215,6 +220,13 @@ class Gateway(peer.Peer):
         with self.lock:
             self.requests.write(line + "\n")
 
+    def expire(self, request):
+        """The provider token that it came with, as if it were too old: another one may come at once."""
+        token = request.values.get("authorization", "").partition(" ")[2]
+        with self.lock:
+            self.expired.add(token)
+            self.provider_tokens = [one for one in self.provider_tokens if one[0] != token]
+
     def provider_token_fault(self, request, has_certificate):
         """(status, reason) of what is wrong with who sends it, or None."""
         if not self.judge:
@@ -229,7 +241,7 @@ class Gateway(peer.Peer):
         except ValueError:
             return 403, "InvalidProviderToken"
         age = time.time() + self.given.clock_ahead - issued_at
-        if not 0 <= age <= self.given.token_lives:
+        if token in self.expired or not 0 <= age <= self.given.token_lives:
             return 403, "ExpiredProviderToken"
         now = time.monotonic()
         with self.lock:
@@ -576,13 +588,15 @@ class Conversation:
     def strike(self, fault, request, answer, shapes):
         """What happens instead of the answer."""
         name, value = fault.name, fault.value
-        described = re.match(r"(?:\[SECONDS\] )?(\d{3}) (\w+)", FAULTS[name][1])
+        described = re.match(r"(?:\[\w+\] )?(\d{3}) (\w+)", FAULTS[name][1])
         if name == "answer":
             status, _, reason = (value or "500").partition(":")
             self.answer(request, Answer(int(status), reason or None, name, is_accepted=status == "200"), shapes)
         elif described:
             status, reason = described.groups()
-            self.answer(request, Answer(int(status), reason, name, retry_after=value), shapes)
+            if value == "token":
+                self.gateway.expire(request)
+            self.answer(request, Answer(int(status), reason, name, retry_after=fault.retry_after), shapes)
             if name == "shutdown":
                 self.depart(b"Shutdown", request.stream)
         else:

@@ -176,7 +176,7 @@ class Answer:
 class Gateway(peer.Peer):
     def __init__(self, given):
         super().__init__(given)
-        self.requests = open(self.record / "requests", "a", buffering=1)
+        self.requests = open(self.record / "requests", "ab", buffering=0)  # a line is there whole, or not at all
         self.faults = [Fault(text) for text in given.fault]
         self.answers = {}
         texts = []
@@ -218,7 +218,7 @@ class Gateway(peer.Peer):
             "answer": answer.status if is_answered else None, "reason": answer.reason, "fault": answer.fault,
             "at": round(time.monotonic(), 6)})
         with self.lock:
-            self.requests.write(line + "\n")
+            self.requests.write(line.encode() + b"\n")
 
     def expire(self, request):
         """The provider token that it came with, as if it were too old: another one may come at once."""

@@ -31,7 +31,8 @@ SIGNER = ["--key-id", "ABCDE12345", "--team-id", "TEAM123456"]
 # The client sends ten, one after the other, unless it is told otherwise.
 EVERY = [200] * 10
 GATEWAY = {
-    "plain": ([], [], EVERY, 10, "done", None),
+    "plain": ([], ["--ping", "3"], EVERY, 10, "done", None),
+    "no-pong": (["--fault", "no-pong"], ["--ping", "1"], EVERY, 10, "time", None),
     "answer=": (["--answer", f"{DEVICE}=410:Unregistered:1700000000000"], [], EVERY[:6] + [410] + EVERY[:3], 9, "done", None),
     "answer=*": (["--answer", f"{DEVICE}=429:TooManyRequests:3*1"], ["--header", f":path=/3/device/{DEVICE}"],
                  [429] + EVERY[:9], 9, "done", None),

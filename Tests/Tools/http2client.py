@@ -42,7 +42,7 @@ class Client:
         self.numbers = iter(range(given.first, given.first + given.count))
         self.next = next(self.numbers, None)
         self.asked = {}  # stream -> what is known of its answer
-        self.answered = 0
+        self.answered = self.pongs = 0
         self.allowed = given.streams if given.greedy else 1  # until the server's settings are there
         self.goaway = None
         self.end = time.monotonic() + given.seconds
@@ -95,6 +95,8 @@ class Client:
             self.answered += "status" in known
             if self.asked.pop(stream, None):
                 print(json.dumps(known))
+        elif isinstance(event, h2.events.PingAckReceived):
+            self.pongs += 1
         elif isinstance(event, h2.events.ConnectionTerminated):
             data = (event.additional_data or b"").decode("latin-1")
             self.goaway = {"code": int(event.error_code), "last": event.last_stream_id, "data": data}
@@ -102,10 +104,12 @@ class Client:
 
     def run(self):
         """How it ended."""
+        for at in range(self.given.ping):
+            self.connection.ping(at.to_bytes(8, "big"))
         while True:
             self.ask()
             self.stream.sendall(self.connection.data_to_send())
-            if not self.asked and (self.goaway or self.next is None):
+            if not self.asked and (self.goaway or self.next is None) and self.pongs >= self.given.ping:
                 return "done"
             left = self.end - time.monotonic()
             if left <= 0:
@@ -132,6 +136,7 @@ def main():
     parser.add_argument("--from", dest="first", type=int, default=1, metavar="NUMBER")
     parser.add_argument("--streams", type=int, default=100)
     parser.add_argument("--greedy", action="store_true", help="sends as many at once as --streams says, before it hears the settings")
+    parser.add_argument("--ping", type=int, default=0, metavar="N", help="sends so many PING, and awaits their acknowledgement")
     parser.add_argument("--payload", metavar="JSON")
     parser.add_argument("--header", action="append", default=[], metavar="NAME=VALUE", help="instead of its own; empty: none")
     parser.add_argument("--seconds", type=float, default=30, help="gives up after so long")

@@ -98,6 +98,7 @@ FAULTS = {
     "one-first":        ("connection", "one stream until something was accepted; so it is with a signing key anyway"),
     "one-again":        ("connection", "[strict] one stream after each rejection until something is accepted; "
                                        "strict: at once, whatever the client has heard"),
+    "no-pong":          ("connection", "acknowledges no PING"),
     "idle-goaway":      ("connection", "[MS] GOAWAY without an error once so long (1000) nothing has come"),
     "idle-cut":         ("connection", "[MS] closes without a word once so long (1000) nothing has come"),
     "one-token":        ("connection", "answers 429 for ever once a second provider token has come on it"),
@@ -136,12 +137,16 @@ class Settings(h2.settings.Settings):
 
 
 class Connection(h2.connection.H2Connection):
-    """To count its streams at each request, which also forgets those that are closed, takes h2 most of its time."""
-
+    answers_ping = True
     calls = 0
+
+    def _receive_ping_frame(self, frame):
+        frames, events = super()._receive_ping_frame(frame)
+        return frames if self.answers_ping else [], events
 
     @property
     def open_inbound_streams(self):
+        """To count them at each request, which also forgets those that are closed, takes h2 most of its time."""
         self.calls += 1
         if self.calls % FORGET_EVERY == 0:
             self._open_streams(1)
@@ -269,6 +274,7 @@ class Conversation:
         self.faults = {fault.name: fault for fault in gateway.faults
                        if fault.kind == "connection" and gateway.strikes(fault, number, number)}
         self.connection = Connection(h2.config.H2Configuration(client_side=False, header_encoding="latin-1"))
+        self.connection.answers_ping = "no-pong" not in self.faults
         self.requests = {}  # stream -> what has come of it so far
         self.open = set()  # streams that came and were not answered yet
         self.highest = 0  # of the streams that were processed

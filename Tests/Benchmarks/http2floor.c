@@ -320,7 +320,9 @@ static void add(const char *text, size_t size, const char *name) {
   request[EXPIRATION].value = (uint8_t *)expiration;
   request[EXPIRATION].valuelen = strspn(expiration, "0123456789");
   if (id_at) snprintf(id_text + 24, 13, "%012llx", (unsigned long long)total.requests);
-  if (collapse_at) request[collapse_at].valuelen = snprintf(collapse_text, sizeof collapse_text, "%08llx%.8s", (unsigned long long)total.requests, token);
+  if (collapse_at)
+    request[collapse_at].valuelen = snprintf(collapse_text, sizeof collapse_text, "%08llx%.8s",
+                                             (unsigned long long)total.requests, token);
   total.requests++;
   total.payload_bytes += left.size;
   must_nghttp2(nghttp2_submit_request(session, NULL, request, header_count, &provider, (void *)name), "request");

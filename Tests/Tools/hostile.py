@@ -23,7 +23,8 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = range(10)
 END_STREAM = ACK = 1
 END_HEADERS, PADDED = 4, 8
-TYPES = "DATA", "HEADERS", "PRIORITY", "RST_STREAM", "SETTINGS", "PUSH_PROMISE", "PING", "GOAWAY", "WINDOW_UPDATE", "CONTINUATION"
+TYPES = ("DATA", "HEADERS", "PRIORITY", "RST_STREAM", "SETTINGS", "PUSH_PROMISE", "PING", "GOAWAY", "WINDOW_UPDATE",
+         "CONTINUATION")
 TABLE_SIZE, ENABLE_PUSH, MAX_STREAMS, WINDOW_SIZE, FRAME_SIZE = 1, 2, 3, 4, 5
 OK, NOT_FOUND = b"\x88", b"\x8d"  # :status 200 and 404, of the static table
 REFUSED = 7
@@ -237,7 +238,8 @@ ATTACKS = {
     "connection-header": ("connection: close", answered(whole(OK + header(b"connection", b"close")))),
     "bad-value": ("a header value with a line end in it", answered(whole(OK + header(b"x", b"a\r\nb: c")))),
     "wrong-length": ("a body longer than its content-length",
-                     answered(part(NOT_FOUND + header(b"content-length", b"1")), lambda stream: frame(DATA, END_STREAM, stream, b"abcdef"))),
+                     answered(part(NOT_FOUND + header(b"content-length", b"1")),
+                              lambda stream: frame(DATA, END_STREAM, stream, b"abcdef"))),
     # frames out of place
     "push-promise": ("PUSH_PROMISE, though the client wants none",
                      answered(lambda stream: frame(PUSH, END_HEADERS, stream, struct.pack(">I", 2) + OK))),
@@ -254,7 +256,8 @@ ATTACKS = {
     "reset-length": ("RST_STREAM of three bytes", answered(lambda stream: frame(RST, 0, stream, b"???"))),
     "continuation-alone": ("CONTINUATION without HEADERS", begun(frame(CONTINUATION, END_HEADERS, 1, OK))),
     "continuation-torn": ("PING between HEADERS and CONTINUATION",
-                          answered(lambda stream: frame(HEADERS, 0, stream, OK), lambda stream: frame(PING, payload=b"12345678"))),
+                          answered(lambda stream: frame(HEADERS, 0, stream, OK),
+                                   lambda stream: frame(PING, payload=b"12345678"))),
     "settings-on-stream": ("SETTINGS on stream 1", begun(frame(SETTINGS, 0, 1))),
     "ping-length": ("PING of seven bytes", begun(frame(PING, payload=b"1234567"))),
     "ping-on-stream": ("PING on stream 1", begun(frame(PING, 0, 1, b"12345678"))),
@@ -264,8 +267,9 @@ ATTACKS = {
                        begun(frame(GOAWAY, payload=struct.pack(">II", 0, 11) + bytes(range(256)) * 62))),
     "padding": ("DATA with more padding than it has bytes",
                 answered(part(OK), lambda stream: frame(DATA, PADDED, stream, b"\xff?"))),
-    "oversized-frame": ("a frame that says it is of 16 MB", answered(lambda stream: frame(HEADERS, END_HEADERS, stream, OK, length=(1 << 24) - 1),
-                                                                     endless=lambda stream: b"a" * 16384)),
+    "oversized-frame": ("a frame that says it is of 16 MB",
+                        answered(lambda stream: frame(HEADERS, END_HEADERS, stream, OK, length=(1 << 24) - 1),
+                                 endless=lambda stream: b"a" * 16384)),
     # windows and settings
     "window-overflow": ("WINDOW_UPDATE of the connection beyond the largest window",
                         begun(frame(WINDOW, payload=struct.pack(">I", LARGEST)) * 2)),
@@ -274,11 +278,13 @@ ATTACKS = {
     "window-zero": ("WINDOW_UPDATE by nothing", begun(frame(WINDOW, payload=struct.pack(">I", 0)))),
     "window-on-idle": ("WINDOW_UPDATE of a stream that the client did not open",
                        begun(frame(WINDOW, 0, 1001, struct.pack(">I", 1)))),
-    "settings-window": ("INITIAL_WINDOW_SIZE beyond the largest window", lambda: iter([settings((WINDOW_SIZE, 1 << 31))])),
+    "settings-window": ("INITIAL_WINDOW_SIZE beyond the largest window",
+                        lambda: iter([settings((WINDOW_SIZE, 1 << 31))])),
     "settings-frame-size": ("MAX_FRAME_SIZE of 100", lambda: iter([settings((FRAME_SIZE, 100))])),
     "settings-push": ("ENABLE_PUSH 2", lambda: iter([settings((ENABLE_PUSH, 2))])),
     "settings-length": ("SETTINGS of five bytes", lambda: iter([frame(SETTINGS, payload=b"\0\4\0\0\0")])),
-    "settings-ack-payload": ("an acknowledgement of SETTINGS with settings in it", begun(frame(SETTINGS, ACK, payload=b"\0\4\0\0\0\0"))),
+    "settings-ack-payload": ("an acknowledgement of SETTINGS with settings in it",
+                             begun(frame(SETTINGS, ACK, payload=b"\0\4\0\0\0\0"))),
     "large-table": ("allows a header table of 4 GB, and is otherwise sane", large_table),
     "closed-window": ("INITIAL_WINDOW_SIZE 0, for ever", closed_window),
     "no-streams": ("MAX_CONCURRENT_STREAMS 0, for ever", no_streams),
@@ -287,7 +293,8 @@ ATTACKS = {
     "http1": ("an answer of HTTP/1.1", lambda: iter([b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n<html>"])),
     "ping-first": ("PING before SETTINGS", lambda: iter([frame(PING, payload=b"12345678")])),
     "no-settings": ("not a word", silence),
-    "half-frame": ("half of a frame, and then nothing", answered(lambda stream: frame(HEADERS, END_HEADERS, stream, OK, length=100))),
+    "half-frame": ("half of a frame, and then nothing",
+                   answered(lambda stream: frame(HEADERS, END_HEADERS, stream, OK, length=100))),
     "drip": ("an answer of a byte a second", drip),
 }
 

@@ -22,9 +22,9 @@ SWIFT_MINIMUM := 6.2
 # Debian packages: what the product needs, the machine that builds it, and what tests and measures it.
 LIBRARIES := libc6-dev libinih-dev libmbedtls-dev
 BUILD_NEEDS := $(LIBRARIES) g++
-TEST_NEEDS := binutils curl inotify-tools jq lintian mandoc nodejs openssl procps python3 python3-jinja2 \
-  python3-yaml qemu-user-static rsync strace systemd tmux zsh
-BENCH_NEEDS := gcc libc6-dev libssl-dev python3 valgrind
+TEST_NEEDS := binutils curl inotify-tools jq lintian mandoc nghttp2-server nodejs openssl procps python3 \
+  python3-cryptography python3-h2 python3-jinja2 python3-yaml qemu-user-static rsync strace systemd tmux zsh
+BENCH_NEEDS := gcc libc6-dev libnghttp2-dev libssl-dev python3 python3-cryptography valgrind
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:

@@ -276,10 +276,14 @@ long chttp2_request(chttp2_session *session, uint16_t place, const chttp2_header
 }
 
 void chttp2_cancel(chttp2_session *session, uint16_t place) {
+  chttp2_forget(session, place);
+  nghttp2_submit_rst_stream(session->http2, NGHTTP2_FLAG_NONE, session->answers[place].stream, NGHTTP2_CANCEL);
+}
+
+void chttp2_forget(chttp2_session *session, uint16_t place) {
   chttp2_answer *answer = &session->answers[place];
   if (answer->is_over) return;
   nghttp2_session_set_stream_user_data(session->http2, answer->stream, NULL);
-  nghttp2_submit_rst_stream(session->http2, NGHTTP2_FLAG_NONE, answer->stream, NGHTTP2_CANCEL);
   answer->is_over = 1;
 }
 

@@ -62,6 +62,7 @@ extension HTTP2Link {
     while place != Requests.none, requests[place].sentAt == nil, !batch.isBlocked {
       let older = requests[place].older
       if requests[place].connection == .current {
+        session?.forget(place)
         requests.decide(place, .returned(notBefore: nil))
       }
       place = older

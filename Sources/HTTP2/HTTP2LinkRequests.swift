@@ -4,8 +4,11 @@ import TinyPush
 extension HTTP2Link {
   // MARK: - Taking notifications
 
-  public var isOpen: Bool {
-    state == .up && !batch.isBlocked && !pace.isPaused(at: time.now)
+  public var isOpen: Bool { state == .up && !batch.isBlocked }
+
+  /// Whether a request may go out now.
+  private var isReady: Bool {
+    isOpen && !pace.isPaused(at: time.now)
       && (!service.usesProviderToken || authorization.isGood(time.wallSeconds))
   }
 
@@ -21,7 +24,7 @@ extension HTTP2Link {
   }
 
   public func obstacle(payloadBytes: Int) -> Obstacle? {
-    guard isOpen else { return .closed }
+    guard isReady else { return .closed }
     guard batch.bytes < Courier.batchBytesMax else { return .batchFull }
     guard requests.currentCount < limit, requests.hasRoom, let window = session?.window else {
       return .windowFull

@@ -61,6 +61,7 @@ struct Session: BitwiseCopyable {
   }
 
   func cancel(_ place: UInt16) { chttp2_cancel(session, place) }
+  func forget(_ place: UInt16) { chttp2_forget(session, place) }
   func ping() { chttp2_ping(session) }
 
   var hasSettings: Bool { chttp2_has_settings(session) != 0 }

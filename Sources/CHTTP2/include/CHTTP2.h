@@ -66,6 +66,9 @@ long chttp2_request(chttp2_session *session, uint16_t place, const chttp2_header
 /* Tells the server that the answer is not waited for any more. The place is over at once. */
 void chttp2_cancel(chttp2_session *session, uint16_t place);
 
+/* The same of a request that was never written: the server is told nothing. */
+void chttp2_forget(chttp2_session *session, uint16_t place);
+
 /* Asks the server for a sign of life; chttp2_pongs counts them. */
 void chttp2_ping(chttp2_session *session);
 

@@ -26,8 +26,7 @@ enum SendCommand {
       --payload FILE|-      the whole payload as JSON, instead of the above
       --trim                shorten the text where it would be too long
     How:
-      --priority 10|5|1     10: at once; 5: when it saves the device's power; 1: never
-                            waking it
+      --priority 10|5|1     10: at once; 5: to save power; 1: without waking it
       --push-type TYPE      what it is for the device: alert, background, voip ...
       --topic TOPIC         the app's bundle ID, instead of the configuration's
       --id UUID             the ID by which Apple's service names it

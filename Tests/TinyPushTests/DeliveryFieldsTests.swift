@@ -93,6 +93,9 @@ private let ofFields: [Remarked] = [
   Remarked(with(#""collapse-id":▸"a\u007f","#), collapseWords),
   Remarked(with(#""collapse-id":▸" a","#), collapseWords),
   Remarked(with(#""collapse-id":▸"a ","#), collapseWords),
+  Remarked(with(#""collapse-id":▸"\u0020a","#), collapseWords),
+  Remarked(with(#""collapse-id":▸"a\u0020","#), collapseWords),
+  Remarked(with(#""collapse-id":"\"a \\ b\"","#)),
   Remarked(with(#""collapse-id":"\#(String(repeating: #"\u044f"#, count: 32))","#)),
   Remarked(
     with(#""collapse-id":▸"\#(String(repeating: #"\u044f"#, count: 33))","#),

@@ -17,6 +17,7 @@ package struct Envelope {
   /// A date before this (2001-09-09) is none that anybody means.
   static let dateMin: UInt64 = 1_000_000_000
 
+  @inline(__always)
   init(at start: Int, _ service: PushProtocol) {
     notification = Notification(at: start)
     traits = PayloadTraits(service)

@@ -14,18 +14,19 @@ extension Envelope {
     notification.collapseID = range
     var reader = JSONStringReader()
     var bytes = 0
-    var hasControl = false
+    // No field of HTTP may have control characters, or a space at either end (RFC 9113 section 8.2.1).
+    var isFit = true
+    var last: UInt8 = .space
     let value = text.extracting(range)
     while let byte = reader.next(in: value) {
+      if byte < .space || byte == .delete || bytes == 0 && byte == .space { isFit = false }
       bytes += 1
-      if byte < .space || byte == .delete { hasControl = true }
+      last = byte
     }
     if bytes == 0 || bytes > Self.collapseIDBytesMax {
       findings.add(Finding(.collapseID, at: at, found: bytes, limit: Self.collapseIDBytesMax))
-    } else if traits.isOfHTTP2 {
-      // No field of HTTP may have these (RFC 9113 section 8.2.1).
-      let hasSpaceOutside = value[0] == .space || value[value.count - 1] == .space
-      if hasControl || hasSpaceOutside { findings.add(Finding(.collapseIDCharacters, at: at)) }
+    } else if traits.isOfHTTP2, !isFit || last == .space {
+      findings.add(Finding(.collapseIDCharacters, at: at))
     }
   }
 

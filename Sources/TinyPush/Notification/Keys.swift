@@ -93,7 +93,7 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
   }
 
   /// Its bit in a set of the keys of `aps`, or in one of those of `alert`.
-  var bit: UInt32 { @inline(__always) get { 1 << UInt32(rawValue) } }
+  var bit: UInt32 { @inline(__always) get { 1 &<< UInt32(rawValue) } }
 
   /// The one that a JSON key spells, in `aps` or in `alert`.
   @inline(never)
@@ -131,33 +131,35 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
   @inline(__always)
   private static func ofAps(_ key: Span<UInt8>) -> PayloadKey? {
     switch key.count {
-    case 5:
-      key.equals("alert")
-        ? .alert
-        : key.equals("badge")
-          ? .badge : key.equals("sound") ? .sound : key.equals("event") ? .event : nil
+    case 5 where key.equals("alert"): .alert
+    case 5 where key.equals("badge"): .badge
+    case 5 where key.equals("sound"): .sound
     case 8: key.equals("category") ? .category : nil
+    case 17 where key.equals("content-available"): .contentAvailable
+    default: newerOfAps(key)
+    }
+  }
+
+  /// Those since HTTP/2.
+  @inline(never)
+  private static func newerOfAps(_ key: Span<UInt8>) -> PayloadKey? {
+    switch key.count {
+    case 5: key.equals("event") ? .event : nil
     case 9: key.equals("thread-id") ? .threadID : key.equals("timestamp") ? .timestamp : nil
     case 10: key.equals("stale-date") ? .staleDate : key.equals("attributes") ? .attributes : nil
     case 13: key.equals("content-state") ? .contentState : nil
     case 14: key.equals("dismissal-date") ? .dismissalDate : nil
-    case 15: ofAps15(key)
-    case 17:
-      key.equals("content-available")
-        ? .contentAvailable : key.equals("target-content-id") ? .targetContentID : nil
+    case 15:
+      switch key[0] {
+      case UInt8(ascii: "m"): key.equals("mutable-content") ? .mutableContent : nil
+      case UInt8(ascii: "r"): key.equals("relevance-score") ? .relevanceScore : nil
+      case UInt8(ascii: "f"): key.equals("filter-criteria") ? .filterCriteria : nil
+      case UInt8(ascii: "a"): key.equals("attributes-type") ? .attributesType : nil
+      default: key.equals("content-changed") ? .contentChanged : nil
+      }
+    case 17: key.equals("target-content-id") ? .targetContentID : nil
     case 18: key.equals("interruption-level") ? .interruptionLevel : nil
     default: nil
-    }
-  }
-
-  @inline(never)
-  private static func ofAps15(_ key: Span<UInt8>) -> PayloadKey? {
-    switch key[0] {
-    case UInt8(ascii: "m"): key.equals("mutable-content") ? .mutableContent : nil
-    case UInt8(ascii: "r"): key.equals("relevance-score") ? .relevanceScore : nil
-    case UInt8(ascii: "f"): key.equals("filter-criteria") ? .filterCriteria : nil
-    case UInt8(ascii: "a"): key.equals("attributes-type") ? .attributesType : nil
-    default: key.equals("content-changed") ? .contentChanged : nil
     }
   }
 

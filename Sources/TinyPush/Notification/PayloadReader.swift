@@ -39,7 +39,7 @@ struct PayloadReader {
       } while try scanner.nextMember(text)
     }
     if apsAt == nil {
-      // Some push types have none, which the push type says that may follow.
+      // Some push types need none, and the push type may follow.
       traits.lacksAps = traits.isOfHTTP2
       if !traits.lacksAps { findings.add(Finding(.missingAps, at: start)) }
     }

@@ -17,7 +17,7 @@ public struct Notification {
   public internal(set) var firstList: Range<Int> = 0..<0
   /// An object with `aps` at its top: the payload itself, for the recipients ``defaultList``.
   public internal(set) var isBare = false
-  /// 10 (at once) or 5 (when it saves the device's power).
+  /// 10 (at once), 5 (when it saves the device's power) or 1 (without waking the device).
   public internal(set) var priority: UInt8 = 10
   public internal(set) var lifetime = Lifetime.configured
   /// UNIX seconds, UTC, before which it waits; 0: none.
@@ -56,6 +56,17 @@ public struct Notification {
   init(at start: Int) {
     object = start..<start
     payload = Payload(at: start)
+  }
+
+  /// The topic as it goes out: its own, or else the configuration's, with the ending that its push type demands.
+  public func appendTopic(
+    of text: Span<UInt8>, configured: Span<UInt8>, to output: inout Text
+  ) {
+    if topic.isEmpty {
+      pushType.appendTopic(configured, to: &output)
+    } else {
+      pushType.appendTopic(text.extracting(topic), to: &output)
+    }
   }
 
   /// Of an array of strings: the content of the one behind that which ends at `end`, and must have one behind it.

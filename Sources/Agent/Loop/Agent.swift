@@ -48,7 +48,7 @@ public struct Agent: ~Copyable {
     if let progress = spool.progress() { courier.resume(progress) }
     recipients = RecipientsDirectory(config.recipients.pointer)
     connection = TLSConnection(
-      address: address.bytes, port: Config.gatewayPort, timeout: config.connectTimeout)
+      address: address.bytes, port: config.gatewayPort, timeout: config.connectTimeout)
     output = AgentOutput(isOnce: config.courier.isOnce)
     events = EventPoll()
     gateway = address.cString()
@@ -57,33 +57,6 @@ public struct Agent: ~Copyable {
   }
 
   deinit {}
-
-  /// That certificate, key and CA can be read and fit together is found out before anything else.
-  static func checkFiles(_ config: borrowing Config, message: inout Text) throws(ExitStatus) {
-    guard !config.certificate.isEmpty else {
-      message.append(
-        "no certificate is set: set certificate (and key) to your push certificate's PEM files")
-      throw .config
-    }
-    let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
-    defer { text.deallocate() }
-    text[0] = 0
-    var certificate = cmbed_certificate()
-    let key = config.key.isEmpty ? config.certificate.pointer : config.key.pointer
-    var result = config.withKeyPassword {
-      cmbed_certificate_read(&certificate, config.certificate.pointer, key, $0, text)
-    }
-    if result == CMBED_OK {
-      result = min(cmbed_authorities_count(config.ca.pointer, text), Int32(CMBED_OK))
-    }
-    guard result != CMBED_OK else { return }
-    message.append(cString: text)
-    switch result {
-    case Int32(CMBED_FILE_MISSING): throw .noInput
-    case Int32(CMBED_FILE_UNREADABLE): throw .noPermission
-    default: throw .config
-    }
-  }
 
   // MARK: - The loop
 

@@ -33,11 +33,11 @@ extension Checkup {
     report.message.append(printable: config.keyID.span)
     let path = config.signingKey.span
     let mark: StaticString = "AuthKey_"
-    let start = path.count - mark.utf8CodeUnitCount - 14
-    guard start >= 0, path.extracting(start..<path.count - 14).equals(mark),
-      path.extracting(path.count - 4..<path.count).equals(".p8")
+    let start = path.count - mark.utf8CodeUnitCount - 13
+    guard start >= 0, path.extracting(start..<path.count - 13).equals(mark),
+      path.extracting(path.count - 3..<path.count).equals(".p8")
     else { return report.say("key-id") }
-    let named = path.extracting(path.count - 14..<path.count - 4)
+    let named = path.extracting(path.count - 13..<path.count - 3)
     guard !named.equals(config.keyID.span) else { return report.say("key-id") }
     report.message.append(", but the file is named after ")
     report.message.append(printable: named)

@@ -104,12 +104,14 @@ public struct ProviderToken: ~Copyable {
     var made = Text(capacity: Self.textMax)
     Self.writeClaims(keyID.span, teamID.span, now, in: &made)
     let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
-    let signature = FixedBuffer<UInt8>(capacity: Int(CMBED_SIGNATURE))
+    var signature: InlineArray<64, UInt8> = .init(repeating: 0)
     defer { reason.deallocate() }
-    let result = made.bytes.withUnsafeBytes {
-      cmbed_sign(
-        signature.room().baseAddress, key.pointer, $0.baseAddress, $0.count,
-        digest.room().baseAddress, reason)
+    let room = digest.room().baseAddress
+    var written = signature.mutableSpan
+    let result = written.withUnsafeMutableBufferPointer { signature in
+      made.bytes.withUnsafeBytes {
+        cmbed_sign(signature.baseAddress, key.pointer, $0.baseAddress, $0.count, room, reason)
+      }
     }
     clinux_wipe_stack()
     guard result == CMBED_OK else {
@@ -117,7 +119,7 @@ public struct ProviderToken: ~Copyable {
       return false
     }
     made.append(".")
-    made.append(base64URL: signature.span(0..<signature.capacity))
+    made.append(base64URL: signature.span)
     text.clear()
     text.append(made)
     issuedAt = now

@@ -10,7 +10,6 @@ import TinyPush
 struct ProviderTokenFile: ~Copyable {
   static let name: StaticString = "provider-token"
   private static let draftName: StaticString = ".provider-token.new"
-  private static let bytesMax = 512
 
   let state: CString
 
@@ -27,8 +26,10 @@ struct ProviderTokenFile: ~Copyable {
   func read(
     _ keyID: Span<UInt8>, _ teamID: Span<UInt8>, _ digest: Span<UInt8>, into text: inout Text
   ) -> Int64? {
-    let room = FixedBuffer<UInt8>(capacity: Self.bytesMax)
-    let line = room.span(0..<load(into: room))
+    var bytes: InlineArray<512, UInt8> = .init(repeating: 0)
+    var room = bytes.mutableSpan
+    let count = room.withUnsafeMutableBufferPointer { load(into: $0) }
+    let line = bytes.span.extracting(0..<count)
     var wanted = Text(capacity: 256)
     Self.writeKey(keyID, teamID, digest, in: &wanted)
     var digits = 0
@@ -55,7 +56,7 @@ struct ProviderTokenFile: ~Copyable {
     _ issuedAt: Int64, _ keyID: Span<UInt8>, _ teamID: Span<UInt8>, _ digest: Span<UInt8>,
     _ token: borrowing Text
   ) -> Int32 {
-    var line = Text(capacity: Self.bytesMax)
+    var line = Text(capacity: 512)
     line.append(issuedAt)
     Self.writeKey(keyID, teamID, digest, in: &line)
     line.append(token)
@@ -93,7 +94,7 @@ struct ProviderTokenFile: ~Copyable {
   }
 
   /// Reads the file, as far as there is room; not one that another user has put there. Returns the bytes read.
-  private func load(into room: borrowing FixedBuffer<UInt8>) -> Int {
+  private func load(into room: UnsafeMutableBufferPointer<UInt8>) -> Int {
     var error: Int32 = 0
     guard let directory = open(error: &error) else { return 0 }
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
@@ -104,7 +105,7 @@ struct ProviderTokenFile: ~Copyable {
       clinux_is_regular(&information) != 0,
       information.st_uid == geteuid() || information.st_uid == owner.st_uid
     else { return 0 }
-    return max(Descriptor.read(file.number, room.room(), at: 0), 0)
+    return max(Descriptor.read(file.number, room, at: 0), 0)
   }
 
   /// What tells the tokens of one key from those of another.

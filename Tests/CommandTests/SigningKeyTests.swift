@@ -135,4 +135,17 @@ import Testing
         ), "\(ended.errors)")
     }
   }
+
+  @Test func `with HTTP/2 there is no feedback service, and that is no mistake`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let path = try configure(box, try Gateway(in: box))
+    let said = try box.tinypush("feedback", "--config", path)
+    #expect(said.status == 0)
+    #expect(
+      said.output
+        == "with protocol = http2 there is no feedback service: the agent learns from each answer whether a device is gone\n"
+    )
+    #expect(said.errors == "")
+  }
 }

@@ -1,6 +1,6 @@
 /// Whether a provider token is still to be used. Source: Establishing a token-based connection to APNs, which refuses a token
 /// that is older than an hour, and one that replaces another within 20 minutes.
-enum ProviderTokenRule: Equatable {
+public enum ProviderTokenRule: Equatable, Sendable {
   /// The token that there is.
   case use
   /// A new one.
@@ -11,15 +11,15 @@ enum ProviderTokenRule: Equatable {
   case clockNotSet
 
   /// Seconds for which a token is used.
-  static let useSeconds: Int64 = 3000
+  public static let useSeconds: Int64 = 3000
   /// Seconds within which no second token is made.
-  static let makeSeconds: Int64 = 1200
+  public static let makeSeconds: Int64 = 1200
 
   /// - Parameters:
   ///   - now: UNIX seconds; nil: the clock is not set.
   ///   - issuedAt: when the token was made; nil: there is none.
   ///   - isRefused: whether the service has refused it.
-  init(now: Int64?, issuedAt: Int64?, isRefused: Bool) {
+  public init(now: Int64?, issuedAt: Int64?, isRefused: Bool) {
     guard let now else {
       self = .clockNotSet
       return

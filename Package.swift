@@ -49,7 +49,8 @@ let package = Package(
       dependencies: ["TinyPush", "TinyPushAgent", "TinyPushSandbox", "CommandArguments", "CLinux"],
       swiftSettings: lifetimes),
     .target(
-      name: "Simulation", dependencies: ["TinyPush", "TinyPushHTTP2", "CHTTP2"], path: "Tests/Simulation",
+      name: "Simulation", dependencies: ["TinyPush", "TinyPushHTTP2", "CHTTP2"],
+      path: "Tests/Simulation",
       exclude: ["breakages"], swiftSettings: lifetimes),
     .executableTarget(
       name: "passes", dependencies: ["TinyPush", "TinyPushAgent", "CLinux"],

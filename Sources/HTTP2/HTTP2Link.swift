@@ -202,8 +202,8 @@ public struct HTTP2Link: ~Copyable, Link {
     }
   }
 
-  /// Whether the service calls the present token too old.
-  public var isTokenRefused: Bool { authorization.isRefused }
+  /// When the present token was made, in UNIX seconds, if the service has refused it.
+  public var refusedTokenIssuedAt: Int64? { authorization.refusedIssuedAt }
 
   // MARK: - Looking
 

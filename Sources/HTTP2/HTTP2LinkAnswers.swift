@@ -79,20 +79,15 @@ extension HTTP2Link {
     case .expiredProviderToken:
       giveBack(place)
       guard request.connection == .current, state == .up else { return }
-      if !service.usesProviderToken || authorization.isYoung(time.wallSeconds) {
-        return holdBack(expired(said))
+      guard service.usesProviderToken, authorization.refuse(time.wallSeconds) else {
+        return holdBack(Rejection(.expiredProviderToken, code: said.status))
       }
-      authorization.refuse()
       leave(dialAt: time.now)
     case .shutdown:
       giveBack(place)
       if request.connection == .current, state == .up { leave(dialAt: dialAt()) }
     case .refused, .unknown: break
     }
-  }
-
-  private func expired(_ answer: Answer) -> Rejection {
-    Rejection(.expiredProviderToken, code: answer.status)
   }
 
   /// The service took nothing of it: the notification goes again.

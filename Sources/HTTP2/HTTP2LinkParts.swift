@@ -21,17 +21,13 @@ extension HTTP2Link {
     }
   }
 
-  /// The provider token: the text of a JWT.
+  /// The provider token, as it goes out.
   struct Authorization: ~Copyable {
-    /// Apple takes a token for an hour, and no new one within twenty minutes.
-    static let lifetimeSeconds: Int64 = 50 * 60
-    static let ageMinSeconds: Int64 = 20 * 60
     private static let scheme: StaticString = "bearer "
 
-    /// As it goes out.
     private(set) var text = Text(capacity: 1024)
-    private var issuedAt: Int64 = 0
-    private(set) var isRefused = false
+    private var issuedAt: Int64?
+    private var isRefused = false
     /// When the next one may be asked for, while there is none.
     var askAgainAt: Instant?
 
@@ -39,7 +35,7 @@ extension HTTP2Link {
 
     /// Returns whether it is another token than before.
     mutating func set(_ token: Span<UInt8>, issuedAt: Int64) -> Bool {
-      let isNew = text.bytes.isEmpty || issuedAt != self.issuedAt
+      let isNew = issuedAt != self.issuedAt
       text.clear()
       text.append(Self.scheme)
       text.append(bytes: token)
@@ -49,19 +45,22 @@ extension HTTP2Link {
       return isNew
     }
 
-    /// Whether requests may go out with it.
+    /// Whether requests may go out with it. A clock that is not set any more says nothing against it.
     func isGood(_ wallSeconds: Int64?) -> Bool {
-      guard !text.bytes.isEmpty, !isRefused else { return false }
-      guard let wallSeconds else { return true }
-      return wallSeconds - issuedAt < Self.lifetimeSeconds
+      switch ProviderTokenRule(now: wallSeconds, issuedAt: issuedAt, isRefused: isRefused) {
+      case .use: true
+      case .clockNotSet: issuedAt != nil && !isRefused
+      case .make, .wait: false
+      }
     }
 
-    /// Whether it was issued so lately that the service would not take another one.
-    func isYoung(_ wallSeconds: Int64?) -> Bool {
-      wallSeconds.map { $0 - issuedAt < Self.ageMinSeconds } ?? true
+    /// The service refuses it. Returns whether another one may be made now.
+    mutating func refuse(_ wallSeconds: Int64?) -> Bool {
+      isRefused = true
+      return ProviderTokenRule(now: wallSeconds, issuedAt: issuedAt, isRefused: true) == .make
     }
 
-    mutating func refuse() { isRefused = true }
+    var refusedIssuedAt: Int64? { isRefused ? issuedAt : nil }
   }
 
   /// The service refuses our configuration: nothing is sent but one request as a try, now and then.

@@ -130,7 +130,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
         unacknowledged: wire.written - wire.acknowledged, since: .milliseconds(0),
         roundTrip: .milliseconds(2 * service.latency))
     case .authorize:
-      if let token = service.token(isRefused: link.isTokenRefused) {
+      if let token = service.token(isRefused: link.refusedTokenIssuedAt != nil) {
         link.authorized(token.text.utf8.span, issuedAt: token.issuedAt)
       } else {
         link.notAuthorized(until: now.now + .seconds(30))

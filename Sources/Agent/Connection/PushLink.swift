@@ -128,7 +128,8 @@ struct PushLink: ~Copyable, Link {
     http2.authorized(token, issuedAt: issuedAt)
   }
   mutating func notAuthorized(until instant: Instant) { http2.notAuthorized(until: instant) }
-  var isTokenRefused: Bool { isBinary ? false : http2.isTokenRefused }
+  /// When the token was made that the service has refused.
+  var refusedTokenIssuedAt: Int64? { isBinary ? nil : http2.refusedTokenIssuedAt }
   mutating func receivedAside(_ bytes: Span<UInt8>) { http2.receivedAside(bytes) }
   mutating func asideEnded() { http2.asideEnded() }
   /// What the service has against our configuration.

@@ -15,6 +15,7 @@ public struct Agent: ~Copyable {
   var connection: TLSConnection
   /// One that goes on only until its answers are there.
   var aside: TLSConnection
+  var providerToken: ProviderToken
   var connectionState = ConnectionState()
   var output: AgentOutput
   var events: EventPoll
@@ -47,13 +48,14 @@ public struct Agent: ~Copyable {
     var seed: UInt64 = 0
     _ = getrandom(&seed, 8, 0)
     courier = Courier(config.courier)
-    link = Self.link(config, authority: address.bytes, seed: seed)
+    link = Self.link(config, address.bytes, seed: seed)
     if let progress = spool.progress() { courier.resume(progress) }
     recipients = RecipientsDirectory(config.recipients.pointer)
     connection = TLSConnection(
-      address: address.bytes, port: Config.gatewayPort, timeout: config.connectTimeout)
+      address: address.bytes, port: config.gatewayPort, timeout: config.connectTimeout)
     aside = TLSConnection(
-      address: address.bytes, port: Config.gatewayPort, timeout: config.connectTimeout)
+      address: address.bytes, port: config.gatewayPort, timeout: config.connectTimeout)
+    providerToken = ProviderToken(config)
     output = AgentOutput(isOnce: config.courier.isOnce)
     events = EventPoll()
     gateway = address.cString()
@@ -65,42 +67,24 @@ public struct Agent: ~Copyable {
 
   /// The link that the configuration asks for.
   private static func link(
-    _ config: borrowing Config, authority: Span<UInt8>, seed: UInt64
+    _ config: borrowing Config, _ address: Span<UInt8>, seed: UInt64
   ) -> PushLink {
-    PushLink(
+    let topic = config.defaultTopic()
+    return PushLink(
       config.courier,
       HTTP2Link.Service(
-        authority: authority, topic: ("" as StaticString).span, usesProviderToken: false),
-      seed: seed)
+        authority: Self.authority(address), topic: topic.span,
+        usesProviderToken: !config.signingKey.isEmpty), seed: seed)
   }
 
-  /// That certificate, key and CA can be read and fit together is found out before anything else.
-  static func checkFiles(_ config: borrowing Config, message: inout Text) throws(ExitStatus) {
-    guard !config.certificate.isEmpty else {
-      message.append(
-        "no certificate is set: set certificate (and key) to your push certificate's PEM files")
-      throw .config
-    }
-    let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
-    defer { text.deallocate() }
-    text[0] = 0
-    var certificate = cmbed_certificate()
-    let key = config.key.isEmpty ? config.certificate.pointer : config.key.pointer
-    var result = config.withKeyPassword {
-      cmbed_certificate_read(&certificate, config.certificate.pointer, key, $0, text)
-    }
-    if result == CMBED_OK {
-      result = min(cmbed_authorities_count(config.ca.pointer, text), Int32(CMBED_OK))
-    }
-    guard result != CMBED_OK else { return }
-    message.append(cString: text)
-    switch result {
-    case Int32(CMBED_FILE_MISSING): throw .noInput
-    case Int32(CMBED_FILE_UNREADABLE): throw .noPermission
-    default: throw .config
-    }
+  /// The address without the port that goes without saying.
+  @_lifetime(copy address)
+  private static func authority(_ address: Span<UInt8>) -> Span<UInt8> {
+    let port: StaticString = ":443"
+    let end = address.count - port.utf8CodeUnitCount
+    guard end > 0, address.extracting(end..<address.count).equals(port) else { return address }
+    return address.extracting(0..<end)
   }
-
   // MARK: - The loop
 
   /// Works until it is told to stop, or to take up another configuration, or with `--once` until the spool is empty.
@@ -152,7 +136,7 @@ public struct Agent: ~Copyable {
         listen()
         if connectionState.isUnread, let status = shouldGiveUp() { return finish(status) }
       case .sample: sample()
-      case .authorize: break
+      case .authorize: authorize()
       case .setAside: swap(&connection, &aside)
       case .closeAside: aside.hangUp(epoll: events.epoll, sayGoodbye: true)
       case .disconnect:

@@ -127,6 +127,36 @@ extension Agent {
     output.outage.ended()
   }
 
+  /// Makes ready the token by which the service knows us, or says why there is none.
+  mutating func authorize() {
+    let now = Clock.time()
+    var text = Text(capacity: Int(CMBED_TEXT_MAX) + 4300)
+    let refused = link.refusedTokenIssuedAt
+    switch providerToken.token(now, refused: refused) {
+    case .ready(let issuedAt):
+      link.authorized(providerToken.text.looseBytes, issuedAt: issuedAt)
+      guard !providerToken.problem.bytes.isEmpty else { return }
+      text.append(bytes: providerToken.problem.bytes)
+      return output.say(.warning, text, about: .connection)
+    case .wait(let until):
+      text.append("the service refuses the provider token, and takes no other one yet: waiting")
+      link.notAuthorized(until: until)
+    case .clockNotSet:
+      text.append("this machine's clock is not set: without the time no provider token can be made")
+      link.notAuthorized(until: now.now + Self.clockPatience)
+    case .failed:
+      text.append(bytes: providerToken.problem.bytes)
+      link.notAuthorized(until: now.now + Self.keyPatience)
+      connectionState.failed(isOurFault: true, wasUp: false)
+    }
+    output.tell(.down, text.bytes)
+    output.say(.error, text, about: .connection)
+  }
+
+  /// How long to wait for a clock that is set, which is told, and for a key that can be used.
+  private static let clockPatience = Duration.seconds(30)
+  private static let keyPatience = Duration.seconds(60)
+
   mutating func write() {
     guard link.isUp, connection.phase == .up else { return }
     let result = connection.write(link.batchContents())

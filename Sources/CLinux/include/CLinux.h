@@ -163,6 +163,9 @@ int clinux_terminal_signals(void);
    has not put there. */
 int clinux_ini_parse(FILE *file, ini_handler handler, void *user);
 
+/* The line of the file, from 1, whose setting the handler has been given. */
+int clinux_ini_line(void);
+
 /* The last value of a key in such a file, or "" where there is none or the file cannot be read. */
 void clinux_ini_value(const char *path, const char *key, char *value, size_t room);
 

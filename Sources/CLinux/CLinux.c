@@ -303,6 +303,14 @@ int clinux_clock_was_set(int descriptor) {
   return was_set;
 }
 
+int64_t clinux_birth_time_ns(int descriptor, const struct stat *file) {
+  struct statx more;
+  if (statx(descriptor, "", AT_EMPTY_PATH, STATX_BTIME, &more) != 0 || !(more.stx_mask & STATX_BTIME)) {
+    return clinux_modify_time_ns(file);
+  }
+  return more.stx_btime.tv_sec * INT64_C(1000000000) + more.stx_btime.tv_nsec;
+}
+
 static void leave(int signal) {
   (void)signal;
   _exit(0);

@@ -73,14 +73,9 @@ struct HeaderText: ~Copyable {
     if message.topic.isEmpty {
       append(service.topic.bytes)
     } else {
-      append(spelled: source.extracting(message.topic))
+      append(source.extracting(message.topic))
     }
-    let suffix = message.pushType.topicSuffix
-    let topic = text.span(start..<counts[1])
-    let isThere =
-      topic.count >= suffix.utf8CodeUnitCount
-      && topic.extracting(topic.count - suffix.utf8CodeUnitCount..<topic.count).equals(suffix)
-    if !isThere { append(suffix.span) }
+    append(message.pushType.suffix(behind: text.span(start..<counts[1])))
   }
 
   // MARK: - Values

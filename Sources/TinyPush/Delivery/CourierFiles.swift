@@ -19,6 +19,9 @@ extension Courier {
   /// Whether nothing of the file to open is under way.
   public var isNewFile: Bool { reader.reading.map { $0.isFirst && $0.isAtStart } ?? false }
 
+  /// Whether it is to be known when the file to open was made.
+  public var wantsBirth: Bool { isNewFile && settings.rules.service == .http2 }
+
   /// Whether the file to open may be one that its writer has not finished: it was not seen to come whole.
   public var mayBeUnfinished: Bool { isNewFile && !claims[reader.reading!.claim].cameWhole }
 

@@ -74,6 +74,7 @@ public struct HTTP2Link: ~Copyable, Link {
     self.time = time
     supply.isStopping = isStopping
     stream.begin()
+    takeAnswers()
     if aside != nil, requests.leavingCount == 0 { mustCloseAside = true }
     if mustCloseAside { return closeAside() }
     if let step = checkDeadlines() { return step }
@@ -145,6 +146,7 @@ public struct HTTP2Link: ~Copyable, Link {
   /// ``received(_:)``.
   public mutating func disconnected(at now: Instant, byPeer: Bool) {
     time.now = now
+    takeAnswers()
     switch state {
     case .up:
       let uncertain = end()
@@ -161,6 +163,7 @@ public struct HTTP2Link: ~Copyable, Link {
 
   /// The connection that was set aside has ended.
   public mutating func asideEnded() {
+    takeAnswers()
     let uncertain = endAside()
     if uncertain > 0 { reports.add(.cut(uncertain: uncertain)) }
   }

@@ -21,10 +21,11 @@ extension HTTP2Link {
     guard session != nil else { return }
     liveness.quietSince = time.now
     let isSound = session!.receive(bytes)
-    while let place = session?.nextOver() { handle(place) }
+    takeAnswers()
     guard isSound else { return isBroken() }
     guard state == .up else { return }
     collect()
+    takeAnswers()
     if state == .up, session!.isLeaving { serviceLeaves() }
   }
 
@@ -32,11 +33,17 @@ extension HTTP2Link {
   public mutating func receivedAside(_ bytes: Span<UInt8>) {
     guard aside != nil else { return }
     let isSound = aside!.receive(bytes)
-    while let place = aside?.nextOver() { handle(place) }
+    takeAnswers()
     if !isSound { mustCloseAside = true }
   }
 
   // MARK: - Answers
+
+  /// Handles the requests that are over. Some end when something is sent, not when something comes.
+  mutating func takeAnswers() {
+    while let place = session?.nextOver() { handle(place) }
+    while let place = aside?.nextOver() { handle(place) }
+  }
 
   private mutating func handle(_ place: UInt16) {
     let request = requests[place]
@@ -53,12 +60,12 @@ extension HTTP2Link {
     case .accepted:
       noteProgress()
       pace.accepted()
-      hold = Hold()
+      if request.connection == .current { hold = Hold() }
       overloaded.forget(request.device)
       requests.decide(place, .accepted)
     case .rejected(let rejection):
       noteProgress()
-      hold = Hold()
+      if request.connection == .current { hold = Hold() }
       if service.usesProviderToken { pace.tryOne() }
       if !rejection.isGone { reports.add(.refused(rejection, resent: 0)) }
       requests.decide(place, .rejected(rejection))
@@ -110,7 +117,7 @@ extension HTTP2Link {
     // A service that leaves refuses what it will not look at; and one that has too much to do refuses some.
     guard !isLeaving, !wasRefused || requests.currentCount == 0 else { return }
     if pace.troubled(sentAt: request.sentAt ?? time.now, wait: nil, at: time.now) {
-      reports.add(.troubled(Rejection(.other)))
+      reports.add(.closed(error: error))
     }
   }
 

@@ -51,10 +51,11 @@ extension HTTP2Link {
     case .bytes(let count):
       batch.bytes += count
       if message.wasSent { batch.repeated += 1 }
-    case .ended, .broken:
+    case .ended:
       // Nothing of it was sent: a new connection takes it.
       requests.decide(place, .returned(notBefore: nil))
-      if state == .up { leave(dialAt: dialAt()) }
+      leave(dialAt: dialAt())
+    case .broken: isBroken()
     }
   }
 

@@ -71,6 +71,11 @@ extension Report {
       rejection.describe(in: &text)
       text.append("; nothing leaves the spool until this is mended")
       return .error
+    case .closed(let error):
+      text.append("the service closed a request with error ")
+      text.append(error)
+      text.append(" of HTTP/2 and without an answer; it goes again")
+      return .warning
     case .timedOut(let count):
       text.append(count)
       text.append(count == 1 ? " request has" : " requests have")
@@ -142,7 +147,7 @@ extension Report {
   var topic: Log.Topic {
     switch self {
     case .shutdown, .strangeAnswer, .garbage, .cut, .unanswered, .askedAgain,
-      .unproved, .narrowed, .troubled, .configurationRefused, .timedOut, .leaves,
+      .unproved, .narrowed, .troubled, .configurationRefused, .timedOut, .closed, .leaves,
       .brokenProtocol:
       .connection
     case .refused, .deadly, .lateAnswer: .refusals

@@ -30,6 +30,8 @@ public enum Report {
   case troubled(Rejection)
   /// The service refuses our configuration: nothing is sent until somebody mends it.
   case configurationRefused(Rejection)
+  /// The service closed a request with an error of HTTP/2, and without an answer.
+  case closed(error: UInt32)
   /// So many requests had no answer in time.
   case timedOut(Int)
   /// The service ends the connection, with an error of HTTP/2.

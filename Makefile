@@ -22,6 +22,8 @@ SWIFT_MINIMUM := 6.2
 # Debian packages: what the product needs, the machine that builds it, and what tests and measures it.
 LIBRARIES := libc6-dev libinih-dev libmbedtls-dev libnghttp2-dev
 BUILD_NEEDS := $(LIBRARIES) g++
+# Seeds of the simulator that a run of the tests draws.
+SEEDS := 2000
 TEST_NEEDS := binutils curl inotify-tools jq lintian mandoc nghttp2-server nodejs openssl procps python3 \
   python3-cryptography python3-h2 python3-jinja2 python3-yaml qemu-user-static rsync strace systemd tmux zsh
 BENCH_NEEDS := gcc libc6-dev libnghttp2-dev libssl-dev python3 python3-cryptography valgrind
@@ -69,8 +71,10 @@ demo: $(call programs,$(HOST)) ## send notifications to a sandbox on this machin
 test: lint ## build everything, run all tests and lint
 	@board/need $(TEST_NEEDS)
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target $(call programs,$(TESTED)) \
-	  build/armhf/fuzzboard build/promtool build/$(HOST)/shim build/debian13-$(HOST)/shim tests
+	  build/ordinary/soak build/armhf/fuzzboard build/promtool build/$(HOST)/shim build/debian13-$(HOST)/shim tests
 	@Tests/Fuzz/fuzz 20 certificates
+	@echo 'Simulating $(SEEDS) seeds of each link'
+	@printf '%s\n' binary scattered http2 | xargs -P 2 -I {} env WAY={} build/ordinary/soak 1 $(SEEDS)
 	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 2700 $(SWIFT) test --skip-build --disable-xctest
 
 # The compiler optimises with one thread, so several builds go on at a time; the last one uses all that there are.
@@ -132,6 +136,7 @@ build/ordinary/%: always | deps
 	@mkdir -p build/ordinary
 	@install -C .build-ordinary/release/$* $@
 build/ordinary/tinypush-sandbox: | build/ordinary/tinypush
+build/ordinary/soak: | build/ordinary/tinypush-sandbox
 
 # The triples are those that have an Embedded standard library; the toolsets turn them into Debian's. All code is
 # optimised together when it is linked, which makes the product a quarter smaller. No path of this machine goes into it.

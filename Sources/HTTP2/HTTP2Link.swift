@@ -232,13 +232,13 @@ public struct HTTP2Link: ~Copyable, Link {
     !isBusy && (supply.isStopping || settings.isOnce) && supply.isAllSent
   }
 
-  public func forEachStretch(_ body: (Stretch) -> Void) { requests.forEach { body($0.stretch) } }
+  public func forEachStretch(_ body: (Stretch) -> Void) { requests.visit { body($0.stretch) } }
 
   public var hasAnswers: Bool { requests.decidedCount > 0 }
 
   /// What was accepted since the courier heard of it last.
   public func forEachAccepted(_ body: (Stretch) -> Void) {
-    requests.forEachDecided {
+    requests.visitDecided {
       if case .accepted = $0.outcome { body($0.stretch) }
     }
   }

@@ -162,16 +162,16 @@ struct Requests: ~Copyable {
 
   // MARK: - Looking
 
-  func forEach(_ body: (Request) -> Void) {
+  func visit(_ body: (Request) -> Void) {
     var place = oldest
     while place != Self.none {
       body(slots[Int(place)])
       place = slots[Int(place)].newer
     }
-    forEachDecided(body)
+    visitDecided(body)
   }
 
-  func forEachDecided(_ body: (Request) -> Void) {
+  func visitDecided(_ body: (Request) -> Void) {
     var place = firstDecided
     while place != Self.none {
       body(slots[Int(place)])

@@ -46,6 +46,7 @@ public struct HTTP2Link: ~Copyable, Link {
   var liveness = Liveness()
   var pace: Pace
   var overloaded = Overloaded()
+  var overtaken = Overtaken()
   var hold = Hold()
   var authorization = Authorization()
   private let pinned = Pinned()

@@ -10,6 +10,7 @@ extension HTTP2Link {
     case .accepted: return .accepted(request.stretch, isProved: true)
     case .rejected(let rejection): return .rejected(request.stretch, rejection)
     case .returned(let notBefore): return .returned(request.stretch, notBefore: notBefore)
+    case .superseded: return .superseded(request.stretch)
     case .dropped: return .dropped(request.stretch)
     }
   }
@@ -62,6 +63,10 @@ extension HTTP2Link {
       pace.accepted()
       if request.connection == .current { hold = Hold() }
       overloaded.forget(request.device)
+      if request.collapse != 0 {
+        requests.overtake(request.collapse, request.order)
+        overtaken.accepted(request.collapse, request.order)
+      }
       requests.decide(place, .accepted)
     case .rejected(let rejection):
       noteProgress()
@@ -100,7 +105,7 @@ extension HTTP2Link {
   /// The service took nothing of it: the notification goes again.
   private mutating func giveBack(_ place: UInt16, notBefore: Instant? = nil) {
     if requests[place].sentAt != nil { requests[place].stretch.wasSent = true }
-    requests.decide(place, .returned(notBefore: notBefore))
+    goesAgain(place, notBefore: notBefore)
   }
 
   /// A request was closed without an answer.
@@ -124,8 +129,15 @@ extension HTTP2Link {
   /// Nobody knows whether the service took it.
   mutating func decideUncertain(_ place: UInt16) {
     requests[place].stretch.wasSent = true
-    requests.decide(
-      place, settings.uncertain == .drop ? .dropped : .returned(notBefore: nil))
+    if settings.uncertain == .drop { requests.decide(place, .dropped) } else { goesAgain(place) }
+  }
+
+  /// A notification is to go again, unless a newer one that replaces it on the device has been accepted.
+  mutating func goesAgain(_ place: UInt16, notBefore: Instant? = nil) {
+    let request = requests[place]
+    if request.isOvertaken { return requests.decide(place, .superseded) }
+    if request.collapse != 0 { overtaken.givenBack(request.collapse, request.order) }
+    requests.decide(place, .returned(notBefore: notBefore))
   }
 
   private mutating func noteProgress() {

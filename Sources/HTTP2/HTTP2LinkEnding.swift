@@ -36,7 +36,7 @@ extension HTTP2Link {
       if request.connection == connection {
         isAny = true
         if request.sentAt == nil, !batch.isBlocked {
-          requests.decide(place, .returned(notBefore: nil))
+          goesAgain(place)
         } else {
           decideUncertain(place)
           uncertain += 1
@@ -63,7 +63,7 @@ extension HTTP2Link {
       let older = requests[place].older
       if requests[place].connection == .current {
         session?.forget(place)
-        requests.decide(place, .returned(notBefore: nil))
+        goesAgain(place)
       }
       place = older
     }

@@ -39,6 +39,7 @@ extension HTTP2Link {
     let place = requests.append(
       Stretch(place: message.place, wasSent: message.wasSent),
       device: Requests.device(message.token), namesTopic: !message.topic.isEmpty)
+    if !message.collapseID.isEmpty, isOvertaken(place, message, in: text) { return }
     scratch.write(message, in: text, service, authorization.text, settings)
     let requested: Session.Requested
     if message.payload.isVerbatim(message.rendition) {
@@ -53,11 +54,33 @@ extension HTTP2Link {
       if message.wasSent { batch.repeated += 1 }
     case .ended:
       // Nothing of it was sent: a new connection takes it.
-      requests.decide(place, .returned(notBefore: nil))
+      goesAgain(place)
       leave(dialAt: dialAt())
     case .broken: isBroken()
     }
   }
+
+  /// Whether a newer one that replaces it on the device was accepted, or may be soon: then the older one must not follow.
+  private mutating func isOvertaken(
+    _ place: UInt16, _ message: borrowing Message, in text: Span<UInt8>
+  ) -> Bool {
+    var hash = Hash()
+    hash.add(text.extracting(message.collapseID))
+    hash.add(message.token.bytes.span)
+    let collapse = max(hash.value, 1)
+    requests[place].collapse = collapse
+    requests[place].order = message.order
+    if overtaken.takes(collapse, message.order) {
+      requests.decide(place, .superseded)
+      return true
+    }
+    guard message.wasSent, requests.isFollowed(collapse, message.order) else { return false }
+    goesAgain(place, notBefore: time.now + Self.followerPatience)
+    return true
+  }
+
+  /// How long an older one waits for the outcome of a newer one.
+  private static let followerPatience = Duration.seconds(1)
 
   private func request(_ place: UInt16, _ payload: Span<UInt8>) -> Session.Requested {
     session!.request(

@@ -20,6 +20,11 @@ struct Requests: ~Copyable {
     var connection = Connection.current
     /// Whether the notification gave its own topic.
     var namesTopic: Bool
+    /// What it shares with others of which the device shows only the last; 0: nothing. And which comes last.
+    var collapse: UInt64 = 0
+    var order: UInt64 = 0
+    /// A newer one was accepted.
+    var isOvertaken = false
     /// When its frames were written; nil: they are in the batch.
     var sentAt: Instant?
     var outcome: Outcome?
@@ -31,6 +36,7 @@ struct Requests: ~Copyable {
     case accepted
     case rejected(Rejection)
     case returned(notBefore: Instant?)
+    case superseded
     case dropped
   }
 
@@ -160,7 +166,28 @@ struct Requests: ~Copyable {
     return request
   }
 
+  /// One that replaces others on the device was accepted.
+  func overtake(_ collapse: UInt64, _ order: UInt64) {
+    var place = oldest
+    while place != Self.none {
+      let other = slots[Int(place)]
+      if other.collapse == collapse, other.order < order { slots[Int(place)].isOvertaken = true }
+      place = other.newer
+    }
+  }
+
   // MARK: - Looking
+
+  /// Whether a newer one that replaces it on the device waits for its answer.
+  func isFollowed(_ collapse: UInt64, _ order: UInt64) -> Bool {
+    var place = oldest
+    while place != Self.none {
+      let other = slots[Int(place)]
+      if other.collapse == collapse, other.order > order { return true }
+      place = other.newer
+    }
+    return false
+  }
 
   func visit(_ body: (Request) -> Void) {
     var place = oldest

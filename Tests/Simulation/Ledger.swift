@@ -21,6 +21,8 @@ final class Ledger {
   var places: [Int: Int] = [:]
   /// Notifications that may wait in a file of their own, by serial number.
   var movable: Set<Int> = []
+  /// Notifications that must not follow newer ones that replace them.
+  var overtaken: Set<Int> = []
   /// What was dropped since nobody knew of it, where that is wanted.
   var dropped: Set<Int> = []
   /// How often the gateway died while a notification was alone in flight.
@@ -261,7 +263,7 @@ final class Ledger {
     gateway.acceptances[number] != nil || lateLosses.contains(number) || dropped.contains(number)
       || file.lines.contains { $0.isDurable && $0.failure.number == number }
       || isSuppressed(number, item) && !isRefused(number, in: file)
-      || suppressing.goneNumbers.contains(number)
+      || suppressing.goneNumbers.contains(number) || overtaken.contains(number)
   }
 
   func mayExpire(_ item: Item) -> Bool {
@@ -316,6 +318,7 @@ final class Ledger {
     var total = 0
     for file in files { for item in file.items { total += count(item) } }
     total -= waiting.replaced.values.reduce(0) { $0 + count($1) }
+    total -= overtaken.count
     let decided =
       counters.settled + counters.refused + counters.failedCheck + counters.expired
       + counters.suppressed + counters.gone + (settings.uncertain == .drop ? counters.uncertain : 0)

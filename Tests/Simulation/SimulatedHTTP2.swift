@@ -13,7 +13,11 @@ struct SimulatedHTTP2: ~Copyable, Link {
   private var aside: HTTP2Wire?
   private var dialedAt: Instant?
   /// What was taken and has no outcome yet.
-  private var open: [(place: FilePlace, number: Int)] = []
+  private var open: [(place: FilePlace, number: Int, key: String?, order: UInt64)] = []
+  /// The last of those that replace each other on a device that is known as accepted; and what was taken in spite of a later
+  /// one.
+  private var shown: [String: UInt64] = [:]
+  private var late: Set<Int> = []
   private var traffic = LinkTraffic()
   private var wasSupplied = false
 
@@ -48,11 +52,19 @@ struct SimulatedHTTP2: ~Copyable, Link {
     let token = [UInt8](message.token.bytes.span).suffix(4).reduce(0) { $0 << 8 | Int($1) }
     let payload = String(text.extracting(message.payload.range))
     let number = World.number(token, serial: World.serial(in: payload))
-    service.say("    take \(number) at \(message.place.offset) \(message.fingerprint)")
+    service.say("    take \(number) at \(message.place.offset) order \(message.order) \(message.wasSent)")
     service.ledger.takes(number)
     traffic.sent += 1
     if message.wasSent { traffic.repeated += 1 }
-    open.append((message.place, number))
+    let key =
+      message.collapseID.isEmpty
+      ? nil : "\(token) " + String(text.extracting(message.collapseID))
+    if let key, shown[key, default: 0] > message.order {
+      late.insert(number)
+    } else {
+      late.remove(number)
+    }
+    open.append((message.place, number, key, message.order))
     link.take(message, in: text)
   }
 
@@ -60,7 +72,8 @@ struct SimulatedHTTP2: ~Copyable, Link {
     guard let outcome = link.takeOutcome() else { return nil }
     let stretch: Stretch
     switch outcome {
-    case .accepted(let one, _), .rejected(let one, _), .returned(let one, _), .dropped(let one):
+    case .accepted(let one, _), .rejected(let one, _), .returned(let one, _), .superseded(let one),
+      .dropped(let one):
       stretch = one
     }
     guard let index = open.firstIndex(where: { $0.place == stretch.place }), stretch.count == 1
@@ -68,17 +81,27 @@ struct SimulatedHTTP2: ~Copyable, Link {
       service.ledger.complain("an outcome of what was not taken: \(stretch)")
       return outcome
     }
-    let number = open.remove(at: index).number
+    let (_, number, key, order) = open.remove(at: index)
+    service.say("    \(number): \(outcome)")
     switch outcome {
     case .accepted:
       if service.gateway.acceptances[number] == nil {
         service.ledger.complain("\(number) counts as accepted, and was not")
+      }
+      if let key {
+        if late.contains(number) {
+          service.ledger.complain("\(number) takes the place of a newer one")
+        }
+        shown[key] = max(shown[key, default: 0], order)
       }
       service.ledger.proves(number)
     case .rejected(_, let rejection): service.ledger.rejects(number, rejection)
     case .returned(let stretch, let notBefore):
       if let notBefore { service.waits[number] = notBefore }
       if !stretch.wasSent { service.ledger.life.framed.remove(number) }
+    case .superseded:
+      service.ledger.overtaken.insert(number)
+      service.ledger.life.superseded += 1
     case .dropped: service.ledger.dropped.insert(number)
     }
     return outcome

@@ -34,7 +34,11 @@ public struct Counters: BitwiseCopyable {
   public var settled: UInt64 { settledByProof + settledByTime }
 
   mutating func noteRejection(_ rejection: Rejection) {
-    if rejection.isGone { gone += 1 } else { refused += 1 }
+    guard !rejection.isGone else {
+      gone += 1
+      return
+    }
+    refused += 1
     rejections[Int(rejection.reason.rawValue)] += 1
   }
 

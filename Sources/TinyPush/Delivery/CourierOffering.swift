@@ -124,7 +124,8 @@ extension Courier {
         expiration: sending.expiration, priority: notification.priority,
         topic: notification.topic, identifier: notification.identifier,
         collapseID: notification.collapseID, pushType: notification.pushType,
-        fingerprint: fingerprint(sending, token, of: now), place: place,
+        fingerprint: fingerprint(sending, token, of: now), order: order(sending, of: now),
+        place: place,
         follows: offeredEnd == place, wasSent: now.wasSent),
       in: now.text(in: reader.input))
     if now.isFirst { claims.opened(now.claim) }
@@ -140,6 +141,10 @@ extension Courier {
     return Fingerprint(
       inode: claim.identity.inode, birth: claim.birth,
       offset: now.inputOffset + Int64(sending.notification.object.lowerBound), token: token)
+  }
+
+  private func order(_ sending: Sending, of now: Reading) -> UInt64 {
+    UInt64(claims[now.claim].age) << 32 | UInt64(UInt32(clamping: sending.place.offset))
   }
 
   @inline(never)

@@ -58,6 +58,8 @@ public struct Message {
   public let collapseID: Range<Int>
   public let pushType: PushType
   public let fingerprint: Fingerprint
+  /// Grows with the order in which notifications are read for the first time.
+  public let order: UInt64
   public let place: FilePlace
   /// The notification stands directly behind the one that was offered before.
   public let follows: Bool
@@ -67,7 +69,8 @@ public struct Message {
     token: DeviceToken, payload: Payload, rendition: Rendition, expiration: UInt32,
     priority: UInt8, topic: Range<Int> = 0..<0, identifier: Range<Int> = 0..<0,
     collapseID: Range<Int> = 0..<0, pushType: PushType = .alert,
-    fingerprint: Fingerprint = Fingerprint(high: 0, low: 0), place: FilePlace, follows: Bool,
+    fingerprint: Fingerprint = Fingerprint(high: 0, low: 0), order: UInt64 = 0,
+    place: FilePlace, follows: Bool,
     wasSent: Bool
   ) {
     self.token = token
@@ -80,6 +83,7 @@ public struct Message {
     self.collapseID = collapseID
     self.pushType = pushType
     self.fingerprint = fingerprint
+    self.order = order
     self.place = place
     self.follows = follows
     self.wasSent = wasSent
@@ -94,6 +98,8 @@ public enum LinkOutcome {
   case rejected(Stretch, Rejection)
   /// These go again, perhaps not before an instant.
   case returned(Stretch, notBefore: Instant?)
+  /// Newer ones that replace these on the device have been accepted meanwhile.
+  case superseded(Stretch)
   /// Nobody knows whether these arrived, and the configuration says not to send them again.
   case dropped(Stretch)
 }

@@ -319,7 +319,7 @@ func `what contradicts or lacks something with HTTP/2 is said with its line`(
   let lines = ["certificate=/c.pem", "settle=5s", "feedback=h:1", "alpn=apns", "protocol=binary"]
   let wrong = try complete(lines) { config in
     #expect(String(config.alpn.span) == "apns")
-    #expect(config.courier.rules.payloadLimit == 2048)
+    #expect(config.courier.rules.payloadLimit(for: .alert) == 2048)
   }
   #expect(wrong == nil)
 }

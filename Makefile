@@ -3,7 +3,7 @@
 # Builds of the product, each at build/NAME/tinypush, and beside it tinypush-sandbox:
 #   amd64 arm64 armhf              Embedded Swift; this machine's own Debian, or Debian 12 for another architecture
 #   debian13-amd64 and so on       Embedded Swift, for Debian 13 (mbedTLS 3.6, TLS 1.3)
-#   static-amd64 and so on         as the first, but with mbedTLS and inih in it: one file that needs nothing but glibc 2.34
+#   static-amd64 and so on         as the first, but with mbedTLS, inih and nghttp2 in it: one file that needs nothing but glibc 2.34
 #   ordinary                       ordinary Swift for this machine, to compare with
 # `board/run NAME ...` runs any of them here. The unstripped ones are in .build-NAME/TRIPLE/release.
 
@@ -20,11 +20,13 @@ SWIFT := swift
 SWIFT_MINIMUM := 6.2
 
 # Debian packages: what the product needs, the machine that builds it, and what tests and measures it.
-LIBRARIES := libc6-dev libinih-dev libmbedtls-dev
+LIBRARIES := libc6-dev libinih-dev libmbedtls-dev libnghttp2-dev
 BUILD_NEEDS := $(LIBRARIES) g++
-TEST_NEEDS := binutils curl inotify-tools jq lintian mandoc nodejs openssl procps python3 python3-jinja2 \
-  python3-yaml qemu-user-static rsync strace systemd tmux zsh
-BENCH_NEEDS := gcc libc6-dev libssl-dev python3 valgrind
+# Seeds of the simulator that a run of the tests draws.
+SEEDS := 2000
+TEST_NEEDS := binutils curl inotify-tools jq lintian mandoc nghttp2-server nodejs openssl procps python3 \
+  python3-cryptography python3-h2 python3-jinja2 python3-yaml qemu-user-static rsync strace systemd tmux zsh
+BENCH_NEEDS := gcc libc6-dev libnghttp2-dev libssl-dev python3 python3-cryptography valgrind
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
@@ -37,7 +39,7 @@ help: ## say what there is to make
 .PHONY: deps
 deps: ## install the Debian packages that a build on this machine lacks
 	@command -v dpkg-query >/dev/null || { \
-	  echo 'This is not a Debian machine: install Swift, mbedTLS and inih yourself, and use swift build.' >&2; exit 1; }
+	  echo 'This is not a Debian machine: install Swift, mbedTLS, inih and nghttp2 yourself, and use swift build.' >&2; exit 1; }
 	@version=$$($(SWIFT) --version 2>/dev/null | sed -n 's/.*Swift version \([0-9.]*\).*/\1/p'); \
 	  printf '%s\n' $(SWIFT_MINIMUM) "$${version:-0}" | sort -CV || { \
 	  echo "Swift $(SWIFT_MINIMUM) or later is needed, found: $${version:-none}. See https://swift.org/install" >&2; exit 1; }
@@ -69,8 +71,10 @@ demo: $(call programs,$(HOST)) ## send notifications to a sandbox on this machin
 test: lint ## build everything, run all tests and lint
 	@board/need $(TEST_NEEDS)
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target $(call programs,$(TESTED)) \
-	  build/armhf/fuzzboard build/promtool build/$(HOST)/shim build/debian13-$(HOST)/shim tests
+	  build/ordinary/soak build/armhf/fuzzboard build/promtool build/$(HOST)/shim build/debian13-$(HOST)/shim tests
 	@Tests/Fuzz/fuzz 20 certificates
+	@echo 'Simulating $(SEEDS) seeds of each link'
+	@printf '%s\n' binary scattered http2 | xargs -P 2 -I {} env WAY={} build/ordinary/soak 1 $(SEEDS)
 	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 2700 $(SWIFT) test --skip-build --disable-xctest
 
 # The compiler optimises with one thread, so several builds go on at a time; the last one uses all that there are.
@@ -132,6 +136,7 @@ build/ordinary/%: always | deps
 	@mkdir -p build/ordinary
 	@install -C .build-ordinary/release/$* $@
 build/ordinary/tinypush-sandbox: | build/ordinary/tinypush
+build/ordinary/soak: | build/ordinary/tinypush-sandbox
 
 # The triples are those that have an Embedded standard library; the toolsets turn them into Debian's. All code is
 # optimised together when it is linked, which makes the product a quarter smaller. No path of this machine goes into it.
@@ -180,14 +185,15 @@ build/%/shim: Tests/Shim/shim.c $(wildcard Sources/C*/*.[ch] Sources/C*/include/
 	@echo 'Building $@'
 	@mkdir -p $(@D)
 	@clang --sysroot=$(root) -fuse-ld=lld -std=gnu11 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
-	  -I Sources/CMbed/include -I Sources/CLinux/include -o $@ $(filter %.c,$^) -lmbedtls -lmbedx509 -lmbedcrypto -linih
+	  -I Sources/CMbed/include -I Sources/CLinux/include -I Sources/CHTTP2/include -o $@ $(filter %.c,$^) \
+	  -lmbedtls -lmbedx509 -lmbedcrypto -linih -lnghttp2
 $(filter-out build/static-%,$(FOREIGN:%=build/%/shim)): build/%/shim: | build/%/root
 $(BOARDS:%=build/static-%/tinypush): build/%/tinypush: | build/%/lib
 
 build/static-%/lib: | deps
 	@$(if $(filter $*,$(HOST)),,$(MAKE) --no-print-directory build/$*/root)
 	@mkdir -p $@.part
-	@for name in inih mbedtls mbedx509 mbedcrypto; do \
+	@for name in inih mbedtls mbedx509 mbedcrypto nghttp2; do \
 	  ln -sf $(if $(filter $*,$(HOST)),,$(CURDIR)/build/$*/root)/usr/lib/$(gnu_$*)/lib$$name.a $@.part || exit; done
 	@mv $@.part $@
 

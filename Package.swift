@@ -24,11 +24,16 @@ let package = Package(
         .linkedLibrary("mbedtls"), .linkedLibrary("mbedx509"), .linkedLibrary("mbedcrypto"),
       ]),
     .target(name: "CLinux", cSettings: checked, linkerSettings: [.linkedLibrary("inih")]),
+    .target(
+      name: "CHTTP2", cSettings: checked, linkerSettings: [.linkedLibrary("nghttp2")]),
     // The core has no C to call, so that no file, socket or clock can come into it.
     .target(name: "TinyPush", swiftSettings: lifetimes),
     .target(
-      name: "TinyPushAgent", dependencies: ["TinyPush", "CMbed", "CLinux"], path: "Sources/Agent",
+      name: "TinyPushHTTP2", dependencies: ["TinyPush", "CHTTP2"], path: "Sources/HTTP2",
       swiftSettings: lifetimes),
+    .target(
+      name: "TinyPushAgent", dependencies: ["TinyPush", "TinyPushHTTP2", "CMbed", "CLinux"],
+      path: "Sources/Agent", swiftSettings: lifetimes),
     .target(
       name: "TinyPushSandbox", dependencies: ["TinyPush", "TinyPushAgent", "CMbed", "CLinux"],
       swiftSettings: lifetimes),
@@ -44,7 +49,8 @@ let package = Package(
       dependencies: ["TinyPush", "TinyPushAgent", "TinyPushSandbox", "CommandArguments", "CLinux"],
       swiftSettings: lifetimes),
     .target(
-      name: "Simulation", dependencies: ["TinyPush"], path: "Tests/Simulation",
+      name: "Simulation", dependencies: ["TinyPush", "TinyPushHTTP2", "CHTTP2"],
+      path: "Tests/Simulation",
       exclude: ["breakages"], swiftSettings: lifetimes),
     .executableTarget(
       name: "passes", dependencies: ["TinyPush", "TinyPushAgent", "CLinux"],

@@ -303,6 +303,14 @@ int clinux_clock_was_set(int descriptor) {
   return was_set;
 }
 
+int64_t clinux_birth_time_ns(int descriptor, const struct stat *file) {
+  struct statx more;
+  if (statx(descriptor, "", AT_EMPTY_PATH, STATX_BTIME, &more) != 0 || !(more.stx_mask & STATX_BTIME)) {
+    return clinux_modify_time_ns(file);
+  }
+  return more.stx_btime.tv_sec * INT64_C(1000000000) + more.stx_btime.tv_nsec;
+}
+
 static void leave(int signal) {
   (void)signal;
   _exit(0);
@@ -473,11 +481,25 @@ __attribute__((noinline)) void clinux_wipe_stack(void) {
   explicit_bzero(left, sizeof left);
 }
 
+static int line;
+static int is_line_cut;
+
+/* inih does not tell its handler the line, and reads a long one in pieces. */
+static char *read_line(char *text, int room, void *file) {
+  char *piece = fgets(text, room, file);
+  if (!is_line_cut) line++;
+  is_line_cut = piece != NULL && strchr(piece, '\n') == NULL;
+  return piece;
+}
+
+int clinux_ini_line(void) { return line; }
+
 /* The C library's own buffer would be freed as it is. */
 __attribute__((noinline)) static int parse(FILE *file, ini_handler handler, void *user) {
   char buffer[4096];
   setvbuf(file, buffer, _IOFBF, sizeof buffer);
-  int result = ini_parse_file(file, handler, user);
+  line = is_line_cut = 0;
+  int result = ini_parse_stream(read_line, file, handler, user);
   fclose(file);
   return result;
 }

@@ -151,6 +151,7 @@ public struct Arguments: ~Copyable {
         throw .usage
       }
     }
+    try config.complete(configPath, message: &message)
   }
 
   /// Says why the command fails.

@@ -9,7 +9,8 @@ enum FeedbackCommand {
     Usage: tinypush feedback [OPTION]...
     Asks the feedback service once which devices are gone, and puts their tokens on the
     suppression list, so that nothing is sent to them any more until they register again.
-    A running agent takes that up by itself. Once a day is enough.
+    A running agent takes that up by itself. Once a day is enough. With protocol = http2 there
+    is no such service, and nothing to do: the answer to a notification says that a device is gone.
 
       --json                a line of JSON for each device, and one with the sums
       --quiet               say only the sums
@@ -59,12 +60,21 @@ enum FeedbackCommand {
       throw arguments.fail(error, message)
     }
     var lines = TokenLines(isJSON: isJSON)
+    let hasService = config.courier.rules.service == .binary
     let status = pull.run(config) { token, device in
       if !isQuiet { lines.say(token, device.time, state(device.outcome)) }
     }
     if status == .ok || pull.sums.isMerged && pull.sums.devices > 0 {
       var text = Text()
-      if isJSON { writeJSON(pull.sums, in: &text) } else { write(pull.sums, in: &text) }
+      if isJSON {
+        writeJSON(pull.sums, in: &text)
+      } else if hasService || pull.sums.devices > 0 {
+        write(pull.sums, in: &text)
+      } else {
+        text.append(
+          "with protocol = http2 there is no feedback service: the agent learns from each answer whether a device is gone"
+        )
+      }
       lines.say(text)
     }
     if pull.warning.count > 0 { _ = arguments.fail(status, pull.warning) }

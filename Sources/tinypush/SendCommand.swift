@@ -26,7 +26,10 @@ enum SendCommand {
       --payload FILE|-      the whole payload as JSON, instead of the above
       --trim                shorten the text where it would be too long
     How:
-      --priority 10|5       10: at once; 5: when it saves the device's power
+      --priority 10|5|1     10: at once; 5: to save power; 1: without waking it
+      --push-type TYPE      what it is for the device: alert, background, voip ...
+      --topic TOPIC         the app's bundle ID, instead of the configuration's
+      --id UUID             the ID by which Apple's service names it
       --ttl TIME            how long the service may keep it; 0: not at all
       --expiration WHEN     the same as a date
       --not-before WHEN     it waits in the spool until then
@@ -49,7 +52,7 @@ enum SendCommand {
   private enum Flag: Int {
     case to, token, lang
     case title, badge, sound, category, contentAvailable, payload, trim
-    case priority, ttl, expiration, notBefore, collapseID, registered
+    case priority, pushType, topic, id, ttl, expiration, notBefore, collapseID, registered
     case wait, noSync
 
     var isRepeatable: Bool { rawValue <= Flag.lang.rawValue }
@@ -57,12 +60,13 @@ enum SendCommand {
     var isContent: Bool { rawValue < Flag.wait.rawValue }
   }
 
-  private static var options: InlineArray<18, Option> {
+  private static var options: InlineArray<21, Option> {
     [
       Option("to", .required), Option("token", .required), Option("lang", .required),
       Option("title", .required), Option("badge", .required), Option("sound", .required),
       Option("category", .required), Option("content-available"), Option("payload", .required),
-      Option("trim"), Option("priority", .required), Option("ttl", .required),
+      Option("trim"), Option("priority", .required), Option("push-type", .required),
+      Option("topic", .required), Option("id", .required), Option("ttl", .required),
       Option("expiration", .required), Option("not-before", .required),
       Option("collapse-id", .required), Option("registered", .required),
       Option("wait", .optional), Option("no-sync"),
@@ -136,7 +140,7 @@ enum SendCommand {
     case .title: composition.title = clinux_option_argument()
     case .payload: composition.payloadPath = clinux_option_argument()
     case .sound, .category: composition.aps.member(name, string: value)
-    case .collapseID: composition.members.member(name, string: value)
+    case .pushType, .topic, .id, .collapseID: composition.members.member(name, string: value)
     case .contentAvailable: composition.aps.member(name, number: 1)
     case .trim: composition.members.member(name, bool: true)
     case .badge, .priority:

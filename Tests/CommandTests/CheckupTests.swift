@@ -247,22 +247,22 @@ import Testing
       certificate: "client-soon"),
     Row(
       "of the sandbox", "certificate.environment", "error",
-      "sandbox alone, but environment = production",
+      "development alone, but environment = production",
       "connect to the other one, or take the app's other certificate: so each token is an invalid token",
       status: 78, certificate: "client-sandbox"),
     Row(
       "of production", "certificate.environment", "error",
-      "production alone, but environment = sandbox",
+      "production alone, but environment = development",
       "connect to the other one, or take the app's other certificate: so each token is an invalid token",
       status: 78, settings: ["environment=sandbox"]),
     Row(
-      "of the sandbox, as it should", "certificate.environment", "ok", "sandbox",
+      "of the sandbox, as it should", "certificate.environment", "ok", "development",
       certificate: "client-sandbox", settings: ["environment=sandbox"]),
     Row(
-      "for trying", "certificate.environment", "ok", "sandbox", certificate: "client-sandbox",
+      "for trying", "certificate.environment", "ok", "development", certificate: "client-sandbox",
       settings: ["environment=local"]),
     Row(
-      "universal", "certificate.environment", "ok", "production and sandbox",
+      "universal", "certificate.environment", "ok", "production and development",
       certificate: "client-universal", settings: ["environment=sandbox"]),
     Row(
       "universal, its topics", "certificate.topic", "ok",

@@ -43,7 +43,7 @@ class Peer {
     return port
   }
 
-  fileprivate init(
+  init(
     _ tool: String, in box: Box, certificate: String, ca: String, tls: String?, _ script: [String],
     name: String
   ) throws {

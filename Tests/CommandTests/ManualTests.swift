@@ -146,7 +146,7 @@ import Testing
     }
     #expect(try bash([program, "run", "-o", "confi"], in: box) == ["confirm="])
     #expect(try bash([program, "run", "-o", "confirm", "=", "b"], in: box) == ["barrier"])
-    #expect(try bash([program, "send", "--priority", ""], in: box) == ["10", "5"])
+    #expect(try bash([program, "send", "--priority", ""], in: box) == ["10", "5", "1"])
     #expect(try bash([program, "check", "--config", "/etc/host"], in: box).contains("/etc/hosts"))
     #expect(
       try bash([program, "check", "--config", "=", "/etc/host"], in: box).contains("/etc/hosts"))

@@ -35,7 +35,7 @@ import Testing
     Row("run -o format=3", 64, "format must be 2, 1 or 0"),
     Row("run -o window=3", 64, "window must be a number from 16 to 65536"),
     Row("run -o payload-limit=1M", 64, "payload-limit must be a size from 16 to 4096 bytes"),
-    Row("run -o environment=prod", 64, "environment must be production, sandbox or local"),
+    Row("run -o environment=prod", 64, "environment must be production, development or local"),
     Row("run -o confirm=never", 64, "confirm must be drain, barrier or settle"),
     Row("run -o spool=", 64, "spool must be a path"),
     Row("send --tokn x", 64, "there is no option --tokn", "did you mean --token?"),
@@ -88,7 +88,7 @@ import Testing
   /// A key with a value that cannot be, and what is said it must be.
   private static let settings: [(key: String, values: [String], expected: String)] = [
     (
-      "environment", ["Production", "development", ""], "production, sandbox or local"
+      "environment", ["Production", "dev", ""], "production, development or local"
     ),
     (
       "gateway", ["", "host:", "host:0", "host:65536", "host:x", "::1", ":2195"],
@@ -98,6 +98,18 @@ import Testing
       "feedback", ["", "host:apns", "[::1]:", "a:b:1"],
       "HOST or HOST:PORT, the port from 1 to 65535, an IPv6 address in brackets"
     ),
+    ("protocol", ["http", "HTTP2", ""], "http2 or binary"),
+    ("signing-key", [""], "a path"),
+    (
+      "key-id", ["", "ABC123", "ABC-123456"],
+      "10 characters, letters and digits, as Apple has given it"
+    ),
+    ("team-id", [""], "10 characters, letters and digits, as Apple has given it"),
+    ("topic", ["", "two words"], "the bundle ID of an app, such as com.example.app"),
+    ("repeats", ["drop", ""], "replace or show"),
+    ("streams", ["0", "1001", "many", ""], "a number from 1 to 1000"),
+    ("ping", ["60", "25h"], time), ("ping", ["999ms"], "at least 1s"),
+    ("answer-timeout", ["30", "11m"], time), ("answer-timeout", ["99ms"], "at least 100ms"),
     ("certificate", [""], "a path"), ("key", [""], "a path"), ("ca", [""], "a path"),
     ("spool", [""], "a path"), ("state", [""], "a path"), ("status", [""], "a path"),
     ("recipients", [""], "a path"),

@@ -34,7 +34,7 @@ import Testing
     #expect(
       sent.errors == """
         tinypush send: refused: the gateway refused it: invalid token; the token belongs to another \
-        app, or to the other environment (production, sandbox), or is made up (token \(token(2)))
+        app, or to the other environment (production, development), or is made up (token \(token(2)))
 
         """)
     // The agent may have other settings than the sender.

@@ -40,6 +40,7 @@ import Testing
   private static let libraries = [
     "libc.so.6": "libc6", "libinih.so.1": "libinih1", "libmbedcrypto.so.7": "libmbedcrypto7",
     "libmbedtls.so.14": "libmbedtls14", "libmbedx509.so.1": "libmbedx509-1",
+    "libnghttp2.so.14": "libnghttp2-14",
   ]
 
   @Test(arguments: names, boards)

@@ -292,8 +292,10 @@ import Testing
       in: box, ["--reject", "\(token(2))=7", "--reject", "\(token(3))=8"])
     try box.write(
       "\(token(1)) lang=en\n\(token(2)) lang=fr\n\(token(3))\n", to: "recipients/family")
+    let delivery =
+      #""topic":"org.example","push-type":"alert","id":"123e4567-e89b-42d3-a456-426614174000""#
     let members =
-      #""to":["family","nobody"],"localized":{"fr":"Cuve vide","en":"Tank low"},"ttl":600"#
+      #""to":["family","nobody"],"localized":{"fr":"Cuve vide","en":"Tank low"},"ttl":600,\#(delivery)"#
     try box.drop(
       notification("x", members) + "\n" + notification("y", #""token":"12""#), as: "1")
     let lists = ["recipients=\(box.path)/recipients", "state=\(box.path)/state"]
@@ -308,6 +310,10 @@ import Testing
     #expect(first.output.contains("recipients file nobody: No such file"))
     #expect(box.names(in: "failed") == ["1"])
     #expect(try box.failures("1").count == 3)
+    for name in box.names(in: "new") {
+      let text = try String(contentsOfFile: "\(box.spool)/new/\(name)", encoding: .utf8)
+      #expect(text.contains(delivery), "\(text)")
+    }
     let accepting = try Gateway(in: box, name: "accepting")
     #expect(try box.deliver(accepting, lists).status == 0)
     try #expect(accepting.alerts(in: box) == ["Cuve vide"])

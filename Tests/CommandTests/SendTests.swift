@@ -49,6 +49,11 @@ import Testing
         #"{"tokens":["\#(one)"],"priority":5,"ttl":5400,"payload":{"aps":{"content-available":1}}}"#
     ),
     Sending(
+      "x", "--token", one, "--push-type", "voip", "--topic", "org.example", "--id=1",
+      gives:
+        #"{"tokens":["\#(one)"],"push-type":"voip","topic":"org.example","id":"1","payload":{"aps":{"alert":"x"}}}"#
+    ),
+    Sending(
       "--token", one, "--ttl=0", "--no-sync", "--badge", "3",
       gives: #"{"tokens":["\#(one)"],"ttl":0,"payload":{"aps":{"badge":3}}}"#),
     Sending(

@@ -74,7 +74,7 @@ import Testing
         "the gateway takes less than was sent: set payload-limit to its limit"),
       Row(
         8, "invalid token",
-        "the token belongs to another app, or to the other environment (production, sandbox), or is made up"
+        "the token belongs to another app, or to the other environment (production, development), or is made up"
       ),
       Row(255, "unknown", again),
     ], Way.allCases)

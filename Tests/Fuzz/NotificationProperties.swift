@@ -49,7 +49,7 @@ func scannerViolation(_ text: [UInt8], cut: Int) -> String? {
 
 /// The payload as it goes out to a device of a language; empty: its frame is none.
 private func rendition(
-  of one: Notification, for language: LanguageTag?, in text: [UInt8]
+  of one: Notification, for language: LanguageTag?, in text: [UInt8], _ rules: Rules
 ) -> [UInt8] {
   let rendition = Rendition(one, for: language, in: text.span, rules)
   let buffer = FixedBuffer<UInt8>(capacity: rendition.bytes + 64)
@@ -69,11 +69,11 @@ private enum Outcome: Equatable {
 }
 
 private let payloadLimit = 512
-private let rules = Rules(payloadLimit: payloadLimit)
+private let services = [PushProtocol.binary, .http2]
 private let languages = [nil, LanguageTag("fr-CA"), LanguageTag("de")]
 
 /// Reads a text that comes in pieces with these ends; nil when the reader does not do as it says.
-private func read(_ text: [UInt8], ends: [Int]) -> [Outcome]? {
+private func read(_ text: [UInt8], ends: [Int], _ rules: Rules) -> [Outcome]? {
   var outcomes: [Outcome] = []
   var base = 0
   var next = 0
@@ -98,7 +98,8 @@ private func read(_ text: [UInt8], ends: [Int]) -> [Outcome]? {
           payloadBytes: one.payload.bytes, tokens: tokens, priority: one.priority,
           lifetime: one.lifetime, collapseKey: one.collapseKey,
           renditions: one.localized.isEmpty && !one.isTrimmed
-            ? [] : languages.map { rendition(of: one, for: $0, in: piece) }))
+            ? [] : languages.map { rendition(of: one, for: $0, in: piece, rules) }))
+      if rules.service == .http2, !isFitForHeaders(one, in: piece) { return nil }
       for index in 0..<findings.count where findings[index].offset > piece.count { return nil }
     case .refused(let refusal, let object):
       guard object.lowerBound >= 0, object.upperBound <= piece.count else { return nil }
@@ -120,10 +121,33 @@ private func read(_ text: [UInt8], ends: [Int]) -> [Outcome]? {
   }
 }
 
+/// Whether what becomes a field of HTTP may stand in one.
+private func isFitForHeaders(_ notification: Notification, in text: [UInt8]) -> Bool {
+  let isVisible = text[notification.topic].allSatisfy { $0 > 0x20 && $0 < 0x7F }
+  let collapseID = text[notification.collapseID]
+  let value = Array(collapseID)
+  var reader = JSONStringReader()
+  var bytes: [UInt8] = []
+  while let byte = reader.next(in: value.span) { bytes.append(byte) }
+  return isVisible && notification.topic.count <= Envelope.topicBytesMax
+    && [0, 36].contains(notification.identifier.count) && bytes.count <= 64
+    && bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F } && bytes.first != 0x20 && bytes.last != 0x20
+}
+
 func readerViolation(_ text: [UInt8], cut: Int) -> String? {
+  for service in services {
+    let rules = Rules(service, payloadLimit: payloadLimit)
+    if let violation = readerViolation(text, cut: cut, rules) { return violation }
+  }
+  return nil
+}
+
+private func readerViolation(_ text: [UInt8], cut: Int, _ rules: Rules) -> String? {
   var whole: [Outcome]?
   for ends in pieces(of: text.count, cut: cut) {
-    guard let outcomes = read(text, ends: ends) else { return "the reader goes astray at \(ends)" }
+    guard let outcomes = read(text, ends: ends, rules) else {
+      return "the reader goes astray at \(ends)"
+    }
     if let whole, whole != outcomes { return "\(whole), but \(outcomes) at \(ends)" }
     whole = outcomes
   }

@@ -408,6 +408,81 @@ static void test_passwords(int version) {
   CHECK(cmbed_authorities_count(path("client.key"), text) == CMBED_FILE_INVALID);
 }
 
+static void run(const char *format, ...) {
+  char command[2048];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(command, sizeof command, format, arguments);
+  va_end(arguments);
+  if (system(command) != 0) fail(__LINE__, command);
+}
+
+static void refuse_signing_key(const char *name, int code, const char *words) {
+  unsigned char signature[CMBED_SIGNATURE], digest[32];
+  CHECK(cmbed_signing_key_read(path(name), digest, text) == code);
+  if (strstr(text, words) == NULL) fail(__LINE__, text);
+  CHECK(strstr(text, path(name)) != NULL && text[strlen(text) - 1] == '.');
+  CHECK(cmbed_sign(signature, path(name), "x", 1, digest, text) == code);
+}
+
+/* OpenSSL verifies a signature as ASN.1: a SEQUENCE of two INTEGERs, each with a zero before a high bit. */
+static void write_der(const unsigned char signature[CMBED_SIGNATURE]) {
+  unsigned char der[80] = {0x30}, *at = der + 2;
+  for (int half = 0; half < 2; half++) {
+    const unsigned char *number = signature + 32 * half;
+    int count = 32;
+    while (count > 1 && number[0] == 0) number++, count--;
+    *at++ = 2;
+    *at++ = (unsigned char)(count + (number[0] >> 7));
+    if (number[0] >> 7) *at++ = 0;
+    memcpy(at, number, (size_t)count);
+    at += count;
+  }
+  der[1] = (unsigned char)(at - der - 2);
+  FILE *file = fopen(path("signature"), "w");
+  CHECK(file != NULL && fwrite(der, 1, (size_t)(at - der), file) == (size_t)(at - der) && fclose(file) == 0);
+}
+
+static void test_signing(int version) {
+  (void)version;
+  unsigned char signature[CMBED_SIGNATURE], other[CMBED_SIGNATURE], digest[32], again[32];
+  run("cd %s && openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out good.p8 2>/dev/null && "
+      "openssl pkey -in good.p8 -pubout -out public.pem && printf 'header.claims' >message", directory);
+  CHECK(cmbed_signing_key_read(path("good.p8"), digest, text) == CMBED_OK);
+  /* More than once, for the numbers differ each time, and may begin with zeros. */
+  for (int count = 0; count < 20; count++) {
+    CHECK(cmbed_sign(signature, path("good.p8"), "header.claims", 13, again, text) == CMBED_OK);
+    CHECK(memcmp(digest, again, sizeof digest) == 0);
+    write_der(signature);
+    run("cd %s && openssl dgst -sha256 -verify public.pem -signature signature message >/dev/null", directory);
+  }
+  CHECK(cmbed_sign(other, path("good.p8"), "header.claims", 13, digest, text) == CMBED_OK);
+  CHECK(memcmp(signature, other, sizeof signature) != 0);
+  run("cd %s && tr -d '\\n' <good.p8 | sed 's/-----BEGIN PRIVATE KEY-----/&\\r\\n/; s/-----END/\\r\\n&/' >carriage.p8",
+      directory);
+  CHECK(cmbed_signing_key_read(path("carriage.p8"), again, text) == CMBED_OK);
+  CHECK(memcmp(digest, again, sizeof digest) == 0);
+
+  refuse_signing_key("nowhere.p8", CMBED_FILE_MISSING, "does not exist");
+  run("cd %s && : >empty.p8 && echo no >text.p8 && openssl pkey -in good.p8 -outform DER -out der.p8 && "
+      "openssl ec -in good.p8 -out sec1.p8 2>/dev/null && cp client.pem certificate.p8 && cp public.pem public.p8 && "
+      "openssl pkcs8 -topk8 -in good.p8 -passout pass:sesame -out locked.p8 && "
+      "openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-384 -out curve.p8 2>/dev/null && "
+      "openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out rsa.p8 2>/dev/null && "
+      "openssl genpkey -algorithm ED25519 -out edwards.p8 && sed '2s/..../AAAA/' good.p8 >damaged.p8", directory);
+  refuse_signing_key("empty.p8", CMBED_FILE_INVALID, "is empty");
+  refuse_signing_key("text.p8", CMBED_FILE_INVALID, "is not PEM");
+  refuse_signing_key("der.p8", CMBED_FILE_INVALID, "is not PEM");
+  refuse_signing_key("sec1.p8", CMBED_FILE_INVALID, "is not in PKCS#8");
+  refuse_signing_key("certificate.p8", CMBED_FILE_INVALID, "is a certificate");
+  refuse_signing_key("public.p8", CMBED_FILE_INVALID, "is a public key");
+  refuse_signing_key("locked.p8", CMBED_KEY_PASSWORD, "is encrypted");
+  refuse_signing_key("curve.p8", CMBED_FILE_INVALID, "is an EC key of 384 bits");
+  refuse_signing_key("rsa.p8", CMBED_FILE_INVALID, "is an RSA key of 2048 bits");
+  refuse_signing_key("edwards.p8", CMBED_FILE_INVALID, "is not an EC key of the curve P-256");
+  refuse_signing_key("damaged.p8", CMBED_FILE_INVALID, "is damaged");
+}
+
 static void test_tokens(int version) {
   (void)version;
   unsigned char key[CMBED_TOKEN_KEY], content[CMBED_TOKEN_CONTENT], token[CMBED_TOKEN], opened[CMBED_TOKEN_CONTENT];
@@ -455,6 +530,7 @@ static const struct {
   {"a connection breaks in the middle of a batch", test_broken, 3},
   {"each refusal of the certificate says what to do", test_refusals, 3},
   {"keys are opened by their passwords, and by no others", test_passwords, 0},
+  {"a signing key signs what OpenSSL verifies, and anything else is said to be no such key", test_signing, 0},
   {"device tokens are sealed and opened", test_tokens, 0},
   {"calls to the system hold", test_linux, 0},
 };

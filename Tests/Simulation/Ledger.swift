@@ -19,6 +19,10 @@ final class Ledger {
   var serialMax = Int.max
   /// In how many places of the spool a number stands. Of one that stands in several nobody can tell which it was.
   var places: [Int: Int] = [:]
+  /// Notifications that may wait in a file of their own, by serial number.
+  var movable: Set<Int> = []
+  /// Notifications that must not follow newer ones that replace them.
+  var overtaken: Set<Int> = []
   /// What was dropped since nobody knew of it, where that is wanted.
   var dropped: Set<Int> = []
   /// How often the gateway died while a notification was alone in flight.
@@ -41,7 +45,7 @@ final class Ledger {
   struct Life {
     var counters = Counters()
     var outcomes: [Int: Outcome] = [:]
-    var refusals: [Int: UInt8] = [:]
+    var refusals: [Int: UInt16] = [:]
     var recorded: Set<String> = []
     /// The file whose progress another agent has kept.
     var resumed: SpoolFile?
@@ -259,6 +263,7 @@ final class Ledger {
     gateway.acceptances[number] != nil || lateLosses.contains(number) || dropped.contains(number)
       || file.lines.contains { $0.isDurable && $0.failure.number == number }
       || isSuppressed(number, item) && !isRefused(number, in: file)
+      || suppressing.goneNumbers.contains(number) || overtaken.contains(number)
   }
 
   func mayExpire(_ item: Item) -> Bool {
@@ -313,9 +318,10 @@ final class Ledger {
     var total = 0
     for file in files { for item in file.items { total += count(item) } }
     total -= waiting.replaced.values.reduce(0) { $0 + count($1) }
+    total -= overtaken.count
     let decided =
       counters.settled + counters.refused + counters.failedCheck + counters.expired
-      + counters.suppressed + (settings.uncertain == .drop ? counters.uncertain : 0)
+      + counters.suppressed + counters.gone + (settings.uncertain == .drop ? counters.uncertain : 0)
     if decided != total { complain("\(decided) are accounted for, of \(total)") }
     if counters.repeated != life.repeated, places.allSatisfy({ $0.value == 1 }) {
       complain("\(counters.repeated) count as repeated, and \(life.repeated) are")

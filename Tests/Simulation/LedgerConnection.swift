@@ -84,7 +84,7 @@ extension Ledger {
     if account.frames[Int(id) - 1].number == nil { silentAreUncertain() }
     if status != 10, account.settled == end, let number = account.frames[end].number {
       expected.refused += 1
-      life.refusals[number] = status
+      life.refusals[number] = UInt16(status)
     }
     account.isOver = true
   }

@@ -59,6 +59,10 @@ extension Ledger {
     var present: [Int: UInt32] = [:]
     /// Tokens on record as invalid, with all the times that the agent may give to that.
     var invalid: [Int: Set<UInt32>] = [:]
+    /// Devices that the service calls gone, with the time that it gives.
+    var gone: [Int: UInt32] = [:]
+    /// Notifications that it did not take for that.
+    var goneNumbers: Set<Int> = []
     /// The refusals by which each was learned, and those of which somebody else knew.
     var verdicts: [Int: Set<Verdict>] = [:]
     var elsewhere: Set<Int> = []
@@ -109,6 +113,10 @@ extension Ledger {
       let times = suppressing.registered[number, default: []].union(suppressing.registeredLists)
       if !times.contains(where: { $0 >= record.time }) {
         complain("\(number) is learned to be registered at \(record.time), which nobody said")
+      }
+    case .gone:
+      if suppressing.gone[number] != record.time {
+        complain("\(number) is learned to be gone since \(record.time), which nobody said")
       }
     case .feedback, .byHand: complain("\(number) is learned, \(record.reason.text)")
     }
@@ -177,6 +185,7 @@ extension Ledger {
 
   func registers(_ item: Item) {
     guard let number = item.number else { return }
+    if item.notBefore > 0 { movable.insert(World.serial(of: number)) }
     suppressing.said[World.serial(of: number)] = item.registered
     guard item.registered > 0 else { return }
     if item.list == nil {

@@ -42,11 +42,14 @@ extension Ledger {
   /// What a list was while an item was in the spool.
   private func versions(_ item: Item) -> ArraySlice<List> {
     let all = waiting.lists[item.list!] ?? []
-    guard let last = all.lastIndex(where: { $0.since <= item.putAt }) else {
+    // To what was appended to a file under way goes the list as it was when the file was begun.
+    let openedAt = disk.new.values.first { $0.holds(item) && $0.reader.life == lives }?.openedAt
+    let since = min(openedAt ?? item.putAt, item.putAt)
+    guard let last = all.lastIndex(where: { $0.since <= since }) else {
       return [List(problems: 1)] + all
     }
     // Of what was changed at the same instant, nobody knows which of it was seen.
-    let first = all.firstIndex { $0.since == item.putAt }.map { max($0 - 1, 0) } ?? last
+    let first = all.firstIndex { $0.since == since }.map { max($0 - 1, 0) } ?? last
     return all[first...]
   }
 

@@ -170,8 +170,8 @@ extension Ledger {
   }
 
   func rejects(_ number: Int, _ rejection: Rejection) {
-    life.refusals[number] = UInt8(rejection.code)
-    expected.refused += 1
+    life.refusals[number] = rejection.code
+    if !rejection.isGone { expected.refused += 1 }
   }
 
   /// Looks at what the agent has counted since the last time.

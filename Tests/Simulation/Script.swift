@@ -127,6 +127,7 @@ extension World {
     courier = Courier(settings)
     link = BinaryLink(settings, seed: UInt64(lives + 1))
     scattered = scattered?.restarted()
+    if let other = http2.take() { http2 = other.restarted(seed: UInt64(lives + 1)) }
     held = nil
     ledger.restarted(settings)
     noticeSuppression()

@@ -14,18 +14,29 @@ public final class Trial {
     public var trace: [String]
   }
 
+  /// The link of the trial.
+  public enum Way: String, CaseIterable, Sendable {
+    case binary
+    /// A link whose answers come in any order, and that has no connection.
+    case scattered
+    case http2
+  }
+
   private let seed: UInt64
   let world: World
   var random: Seeded
   var workload: Workload
   let faults: Faults
   private let isOnce: Bool
-  private let isScattered: Bool
+  private let way: Way
 
   var isCalm = false
   private(set) var files: [SpoolFile] = []
   var blow: Faults.Blow?
   var stopBy: Instant?
+  /// Of the HTTP/2 service.
+  var service: HTTP2Service?
+  var refusalsUntil: Instant?
   private var wasStopped: Bool { stopBy != nil }
   /// Agents that have begun since nothing goes wrong any more.
   var calmLives = 0
@@ -44,9 +55,9 @@ public final class Trial {
   private static let patience = Duration.seconds(30_000)
   private static let stepsMax = 1_000_000
 
-  private init(_ seed: UInt64, isScattered: Bool) {
+  private init(_ seed: UInt64, _ way: Way) {
     self.seed = seed
-    self.isScattered = isScattered
+    self.way = way
     var random = Seeded(seed)
     isOnce = random.oneIn(3)
     faults = Faults(&random, once: isOnce)
@@ -69,11 +80,9 @@ public final class Trial {
 
   /// Runs the trial of a seed.
   ///
-  /// - Parameter isScattered: the link is one whose answers come in any order.
-  public static func run(
-    _ seed: UInt64, isScattered: Bool = false, keepsTrace: Bool = false
-  ) -> Outcome {
-    let trial = Trial(seed, isScattered: isScattered)
+  public static func run(_ seed: UInt64, _ way: Way = .binary, keepsTrace: Bool = false) -> Outcome
+  {
+    let trial = Trial(seed, way)
     trial.world.trace.isKept = keepsTrace
     trial.world.trace.say("\(trial.world.settings) \(trial.faults)")
     Traps.telling(seed) { trial.run() }
@@ -121,6 +130,8 @@ public final class Trial {
     world.verdict = { _ in .accept }
     world.beforeStep = { _ in }
     world.scattered = nil
+    world.http2 = nil
+    letGoOfHTTP2()
     world.timeline.cancelAll()
   }
 
@@ -172,10 +183,14 @@ public final class Trial {
     }
     world.verdict = { [self] in judge($0) }
     world.beforeStep = { [self] in beforeStep(after: $0) }
-    guard isScattered else { return }
-    let limit = random.pick([1, 3, 30, 200])
-    world.scattered = ScatteredLink(world.ledger, world.gateway, limit: limit) { [self] in
-      scatter($0)
+    switch way {
+    case .binary: break
+    case .scattered:
+      let limit = random.pick([1, 3, 30, 200])
+      world.scattered = ScatteredLink(world.ledger, world.gateway, limit: limit) { [self] in
+        scatter($0)
+      }
+    case .http2: setUpHTTP2()
     }
   }
 

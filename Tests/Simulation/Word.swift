@@ -7,7 +7,7 @@ enum Word: Int {
     sync, probe, remove, keepProgress, dial,
     write, listen,
     sample
-  case disconnect, wait, finish
+  case disconnect, authorize, setAside, closeAside, wait, finish
 
   init(_ step: Courier.Step) {
     self =
@@ -33,6 +33,9 @@ enum Word: Int {
       case .listen: .listen
       case .sample: .sample
       case .disconnect: .disconnect
+      case .authorize: .authorize
+      case .setAside: .setAside
+      case .closeAside: .closeAside
       case .wait: .wait
       case .finish: .finish
       }
@@ -61,6 +64,9 @@ enum Word: Int {
     case .listen: "listen"
     case .sample: "sample"
     case .disconnect: "disconnect"
+    case .authorize: "authorize"
+    case .setAside: "set aside"
+    case .closeAside: "close aside"
     case .wait: "wait"
     case .finish: "finish"
     }

@@ -19,6 +19,7 @@ final class World {
   var link: BinaryLink
   /// In place of the binary link.
   var scattered: ScatteredLink?
+  var http2: SimulatedHTTP2?
   /// Agents that there have been before this one.
   var lives = 0
   var isFinished = false
@@ -130,9 +131,7 @@ final class World {
       guard busy < Self.stepsWithoutRestMax else { return complain("does not come to rest") }
       beforeStep(lastWord)
       if polls() { poll() }
-      let step =
-        scattered == nil
-        ? courier.next(timeline.time, &link) : courier.next(timeline.time, &scattered!)
+      let step = nextStep()
       steps += 1
       account()
       takeReports()
@@ -173,6 +172,7 @@ final class World {
       case .disconnect:
         ledger.hungUp(connection)
         hangUp()
+      case .authorize, .setAside, .closeAside: complain("the binary link has only one connection")
       case .wait(let deadline):
         onNews(.rest)
         weigh()
@@ -184,6 +184,13 @@ final class World {
         if openFile != nil { complain("a file is still open at the end") }
       }
     }
+  }
+
+  /// The courier's next step, with the link that there is.
+  private func nextStep() -> Courier.Step {
+    if http2 != nil { return courier.next(timeline.time, &http2!) }
+    if scattered != nil { return courier.next(timeline.time, &scattered!) }
+    return courier.next(timeline.time, &link)
   }
 
   func complain(_ violation: String) { ledger.complain(violation) }
@@ -202,15 +209,23 @@ final class World {
 
   /// As the shell does, gives memory back to the system, and has empty memory instead.
   private func giveBackMemory() {
-    guard courier.isIdle, !link.isBusy else { return }
+    guard courier.isIdle else { return }
     func empty(_ buffer: UnsafeMutableRawBufferPointer) {
       buffer.initializeMemory(as: UInt8.self, repeating: 0)
     }
-    courier.giveBackMemory(empty)
-    link.forEachBuffer(empty)
+    func empty<L: Link & ~Copyable>(_ link: inout L) {
+      guard !link.isBusy else { return }
+      courier.giveBackMemory(empty)
+      link.forEachBuffer(empty)
+    }
+    if http2 == nil { empty(&link) } else { empty(&http2!) }
   }
 
   private func account() {
+    if http2 != nil {
+      courier.hear(&http2!)
+      return ledger.observeScattered(courier.counters)
+    }
     guard scattered == nil else {
       courier.hear(&scattered!)
       return ledger.observeScattered(courier.counters)
@@ -219,8 +234,12 @@ final class World {
     ledger.observe(courier.counters, on: connection)
   }
 
+  private func takeLinkReport() -> Report? {
+    http2 == nil ? link.takeReport() : http2!.takeReport()
+  }
+
   private func takeReports() {
-    while let report = courier.takeReport() ?? link.takeReport() {
+    while let report = courier.takeReport() ?? takeLinkReport() {
       trace.say("  \(report)")
       reports.append(report)
       onNews(.report(report))

@@ -142,7 +142,9 @@ extension World {
     if failure.file != name { complain("\(text) is recorded for \(name)") }
     let file = disk.new[name]
     let isRecorded = disk.record(failure, of: name, movesFile: courier.failureMovesFile)
-    let isInvalid = failure.status == Int(Status.invalidToken.rawValue)
+    let isInvalid =
+      failure.status == Int(Status.invalidToken.rawValue)
+      || failure.reason.contains("bad device token")
     if isRecorded, isInvalid, let number = failure.number, let file = life(of: name.bytes.span) {
       ledger.refuses(number, in: file)
     }

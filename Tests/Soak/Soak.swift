@@ -5,14 +5,17 @@ import Simulation
 ///
 ///     soak [FIRST [COUNT]]
 ///     SEED=7 soak                that one alone, and what happened in it
-///     SEED=7 SCATTERED=1 soak    the same over the link whose answers come in any order
+///     SEED=7 WAY=http2 soak      the same over another link: binary, scattered or http2
+///     WAY=http2 soak [FIRST [COUNT]]    only that link
 @main
 struct Soak {
   static func main() {
-    if let seed = ProcessInfo.processInfo.environment["SEED"].flatMap(UInt64.init) {
-      let isScattered = ProcessInfo.processInfo.environment["SCATTERED"] != nil
-      replay(seed, isScattered: isScattered, lines: .max)
+    let environment = ProcessInfo.processInfo.environment
+    let way = environment["WAY"].flatMap(Trial.Way.init)
+    if let seed = environment["SEED"].flatMap(UInt64.init) {
+      replay(seed, way ?? .binary, lines: .max)
     }
+    let ways = way.map { [$0] } ?? Trial.Way.allCases
     let numbers = CommandLine.arguments.dropFirst().compactMap(UInt64.init)
     let first = numbers.first ?? UInt64(Date().timeIntervalSince1970) << 20
     let last = numbers.count > 1 ? first + numbers[1] : .max
@@ -20,10 +23,10 @@ struct Soak {
     let start = Date()
     var told = start
     for seed in first..<last {
-      for isScattered in [false, true] {
-        let outcome = Trial.run(seed, isScattered: isScattered)
+      for way in ways {
+        let outcome = Trial.run(seed, way)
         steps += outcome.steps
-        if !outcome.violations.isEmpty { replay(seed, isScattered: isScattered, lines: 200) }
+        if !outcome.violations.isEmpty { replay(seed, way, lines: 200) }
       }
       guard Date().timeIntervalSince(told) >= 10 || seed + 1 == last else { continue }
       told = Date()
@@ -33,13 +36,13 @@ struct Soak {
     }
   }
 
-  static func replay(_ seed: UInt64, isScattered: Bool, lines: Int) -> Never {
-    let outcome = Trial.run(seed, isScattered: isScattered, keepsTrace: true)
+  static func replay(_ seed: UInt64, _ way: Trial.Way, lines: Int) -> Never {
+    let outcome = Trial.run(seed, way, keepsTrace: true)
     let trace = outcome.trace
     for line in trace.prefix(1) + trace.dropFirst().suffix(lines) { print(line) }
     for violation in outcome.violations { print(violation) }
     print(
-      "SEED=\(seed)\(isScattered ? " SCATTERED=1" : "")  \(outcome.steps) steps, trace \(String(outcome.hash, radix: 16))"
+      "SEED=\(seed)\(way == .binary ? "" : " WAY=\(way)")  \(outcome.steps) steps, trace \(String(outcome.hash, radix: 16))"
     )
     exit(outcome.violations.isEmpty ? 0 : 1)
   }

@@ -116,6 +116,7 @@ private struct Rig: ~Copyable {
         told.append("rejected \(words(stretch)) \(rejection.reason)")
       case .returned(let stretch, _):
         told.append("back \(words(stretch))\(stretch.wasSent ? " sent" : "")")
+      case .superseded(let stretch): told.append("superseded \(words(stretch))")
       case .dropped(let stretch): told.append("dropped \(words(stretch))")
       }
     }

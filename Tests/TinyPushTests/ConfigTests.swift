@@ -57,8 +57,20 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
   let names = Config.names
   for index in names.indices { #expect(Config.Key(rawValue: index) != nil) }
   #expect(Config.Key(rawValue: names.count) == nil)
-  #expect(takes("environment", "sandbox") { $0.environment == .sandbox })
+  #expect(takes("environment", "development") { $0.environment == .development })
+  #expect(takes("environment", "sandbox") { $0.environment == .development })
   #expect(takes("environment", "local") { $0.environment == .local })
+  #expect(takes("protocol", "http2") { $0.courier.rules.service == .http2 })
+  #expect(takes("protocol", "binary") { $0.courier.rules.service == .binary })
+  #expect(takes("signing-key", "/s.p8") { String($0.signingKey.span) == "/s.p8" })
+  #expect(takes("key-id", "ABC123DEFG") { String($0.keyID.span) == "ABC123DEFG" })
+  #expect(takes("team-id", "0123456789") { String($0.teamID.span) == "0123456789" })
+  #expect(takes("topic", "com.example.an-app") { String($0.topic.span) == "com.example.an-app" })
+  #expect(takes("streams", "1000") { $0.courier.streams == 1000 })
+  #expect(takes("ping", "30m") { $0.courier.ping == .seconds(1800) })
+  #expect(takes("answer-timeout", "5s") { $0.courier.answerTimeout == .seconds(5) })
+  #expect(takes("repeats", "show") { $0.courier.repeats == .show })
+  #expect(takes("repeats", "replace") { $0.courier.repeats == .replace })
   #expect(takes("gateway", "h:1") { String($0.gateway.span) == "h:1" })
   #expect(takes("feedback", "h:2") { String($0.feedback.span) == "h:2" })
   #expect(takes("certificate", "/c") { String($0.certificate.span) == "/c" })
@@ -97,6 +109,12 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
   ("rescan", "999ms"), ("connect-timeout", "11m"), ("failed-limit", "0"),
   ("failed-size", "65535"), ("failed-size", "63K"), ("failed-size", "1048577M"),
   ("failed-size", "999999999999999M"), ("payload-limit", "999999999999999K"),
+  ("protocol", "http"), ("protocol", ""), ("protocol", "HTTP2"), ("signing-key", ""),
+  ("key-id", ""), ("key-id", "ABC123DEF"), ("key-id", "ABC123DEFGH"), ("key-id", "ABC-23DEFG"),
+  ("team-id", "ABC123DEF\u{E9}"), ("topic", ""), ("topic", "com example"), ("topic", "com.\"x"),
+  ("topic", String(repeating: "x", count: 128)), ("streams", "0"), ("streams", "1001"),
+  ("ping", "999ms"), ("ping", "25h"), ("answer-timeout", "99ms"), ("answer-timeout", "11m"),
+  ("answer-timeout", "30"), ("repeats", "drop"), ("repeats", ""),
 ])
 func `a value that cannot be is refused, and said what it must be`(key: String, value: String) {
   let problem = set(key, value)
@@ -126,13 +144,191 @@ func `an unknown key is an error that names the nearest known one`(key: String, 
 }
 
 @Test(arguments: [
-  ("production", "gateway.push.apple.com:2195"),
-  ("sandbox", "gateway.sandbox.push.apple.com:2195"), ("local", "localhost:2195"),
+  ("binary", "production", "gateway.push.apple.com:2195"),
+  ("binary", "development", "gateway.sandbox.push.apple.com:2195"),
+  ("binary", "sandbox", "gateway.sandbox.push.apple.com:2195"),
+  ("binary", "local", "localhost:2195"),
+  ("http2", "production", "api.push.apple.com:443"),
+  ("http2", "development", "api.sandbox.push.apple.com:443"),
+  ("http2", "sandbox", "api.sandbox.push.apple.com:443"), ("http2", "local", "localhost:2197"),
 ])
-func `each environment has its gateway`(environment: String, address: String) throws {
+func `each environment has its gateway, for each protocol`(
+  service: String, environment: String, address: String
+) throws {
   var config = Config()
+  try config.set("protocol".bytes.span, to: service.bytes.span)
   try config.set("environment".bytes.span, to: environment.bytes.span)
   var found = Text()
   config.gatewayAddress(in: &found)
   #expect(String(found.bytes) == address)
+  #expect(config.gatewayPort.equals(service == "http2" ? "443" : "2195"))
+}
+
+extension StaticString {
+  fileprivate func equals(_ text: String) -> Bool { String(span) == text }
+}
+
+/// Sets what these lines say, and then what `-o` says over it, and completes the configuration. Returns what is wrong, if
+/// anything is.
+private func complete(
+  _ lines: [String], over settings: [String] = [], look: (borrowing Config) -> Void = { _ in }
+) throws -> (status: TinyPushAgent.ExitStatus, words: String)? {
+  var config = Config()
+  for (index, line) in (lines + settings).enumerated() where line.contains("=") {
+    let words = line.split(separator: "=", maxSplits: 1).map(String.init)
+    try config.set(
+      words[0].bytes.span, to: words[1].bytes.span,
+      line: index < lines.count ? Int32(index + 1) : nil)
+  }
+  var message = Text()
+  let file: StaticString = "x.conf"
+  do throws(TinyPushAgent.ExitStatus) {
+    try config.complete(file.cString, message: &message)
+  } catch {
+    return (error, String(message.bytes))
+  }
+  #expect(message.count == 0)
+  look(config)
+  return nil
+}
+
+private let signing = [
+  "signing-key=/AuthKey_ABC123DEFG.p8", "key-id=ABC123DEFG", "team-id=DEF123GHIJ",
+  "topic=com.example.app",
+]
+
+@Test(arguments: [
+  ("settle=5s", "the service answers each notification"),
+  ("confirm=drain", "the service answers each notification"),
+  ("barrier-interval=1m", "the service answers each notification"),
+  ("format=2", "there are no frames of several formats"),
+  ("feedback=localhost:1", "the service answers at once when a device is gone"),
+  ("feedback-timeout=9s", "the service answers at once when a device is gone"),
+])
+func `what holds for the binary protocol alone is an error with HTTP/2`(
+  setting: String, reason: String
+) throws {
+  let key = setting.prefix { $0 != "=" }
+  let words =
+    "\(key) holds for protocol = binary alone; with http2 \(reason): remove it, or set protocol = binary"
+  // The protocol may come before or after.
+  var wrong = try complete(["# note", setting, "protocol=http2"])
+  #expect(wrong?.words == "x.conf:2: " + words)
+  #expect(wrong?.status == .config)
+  wrong = try complete(["protocol=http2"], over: [setting])
+  #expect(wrong?.words == "-o: " + words)
+  #expect(wrong?.status == .usage)
+  #expect(try complete(["protocol=binary", setting]) == nil)
+}
+
+@Test(arguments: [
+  ("signing-key=/k.p8", "a certificate is needed"),
+  ("key-id=ABC123DEFG", "a certificate is needed"),
+  ("team-id=ABC123DEFG", "a certificate is needed"),
+  ("topic=com.example.app", "the certificate decides the topic"),
+  ("repeats=show", "no notification replaces another on a device"),
+  ("streams=9", "the service does not answer what it accepts"),
+  ("ping=1h", "the service does not answer what it accepts"),
+  ("answer-timeout=9s", "the service does not answer what it accepts"),
+])
+func `what holds for HTTP/2 alone is an error with the binary protocol`(
+  setting: String, reason: String
+) throws {
+  let key = setting.prefix { $0 != "=" }
+  let wrong = try complete([setting, "protocol=binary"])
+  #expect(
+    wrong?.words
+      == "x.conf:1: \(key) holds for protocol = http2 alone; with binary \(reason): remove it, or set protocol = http2"
+  )
+}
+
+@Test(arguments: [
+  (
+    ["signing-key=/k.p8", "team-id=ABC123DEFG", "topic=a.b"],
+    "x.conf:1: signing-key needs key-id: set it to the 10 characters in the name AuthKey_XXXXXXXXXX.p8"
+  ),
+  (
+    ["key-id=ABC123DEFG", "signing-key=/k.p8", "topic=a.b"],
+    "x.conf:2: signing-key needs team-id: set it to the 10 characters under Membership in Apple's developer account"
+  ),
+  (
+    ["key-id=ABC123DEFG", "team-id=ABC123DEFG", "signing-key=/k.p8"],
+    "x.conf:3: signing-key needs topic: set it to the bundle ID of your app, such as com.example.app"
+  ),
+  (
+    signing + ["certificate=/c.pem"],
+    "x.conf:5: certificate is set, and signing-key as well: remove one of them"
+  ),
+  (
+    ["key=/c.key"] + signing,
+    "x.conf:1: key belongs to a certificate, and signing-key is set: remove it"
+  ),
+  (
+    signing + ["key-password=x"],
+    "x.conf:5: key-password belongs to a certificate, and signing-key is set: remove it"
+  ),
+  (
+    ["certificate=/c.pem", "key-id=ABC123DEFG"],
+    "x.conf:2: key-id belongs to a signing key, and none is set: set signing-key, or remove it"
+  ),
+  (
+    ["team-id=ABC123DEFG"],
+    "x.conf:1: team-id belongs to a signing key, and none is set: set signing-key, or remove it"
+  ),
+  (["alpn=apns"], "x.conf:1: alpn must be h2 with protocol = http2: remove it"),
+  (
+    ["gateway=gateway.push.apple.com:2195"],
+    "x.conf:1: gateway is Apple's binary service, which was switched off in 2021: remove it, and set environment"
+  ),
+  (
+    ["gateway=gateway.sandbox.push.apple.com"],
+    "x.conf:1: gateway is Apple's binary service, which was switched off in 2021: remove it, and set environment"
+  ),
+])
+func `what contradicts or lacks something with HTTP/2 is said with its line`(
+  lines: [String], words: String
+) throws {
+  #expect(try complete(lines + ["protocol=http2"])?.words == words)
+}
+
+@Test func `Apple's service for HTTP/2 is none for the binary protocol`() throws {
+  #expect(
+    try complete(["protocol=binary"], over: ["gateway=api.push.apple.com:2197"])?.words
+      == "-o: gateway is Apple's service for HTTP/2: set protocol = http2, or another gateway")
+}
+
+@Test func `a configuration for HTTP/2 is completed`() throws {
+  for lines in [signing, ["certificate=/c.pem", "key=/c.key", "topic=com.example.app"], []] {
+    let wrong = try complete(["protocol=http2"] + lines) { config in
+      #expect(String(config.alpn.span) == "h2")
+      #expect(config.courier.rules.payloadLimit == 4096)
+      let isSet = config.isSet(.payloadLimit)
+      #expect(!isSet)
+    }
+    #expect(wrong == nil)
+  }
+  let wrong = try complete(["payload-limit=256", "alpn=h2", "protocol=http2"]) { config in
+    #expect(config.courier.rules.payloadLimit == 256)
+    let isSet = config.isSet(.payloadLimit)
+    #expect(isSet)
+  }
+  #expect(wrong == nil)
+}
+
+@Test func `a configuration for the binary protocol stays as it is`() throws {
+  let lines = ["certificate=/c.pem", "settle=5s", "feedback=h:1", "alpn=apns", "protocol=binary"]
+  let wrong = try complete(lines) { config in
+    #expect(String(config.alpn.span) == "apns")
+    #expect(config.courier.rules.payloadLimit(for: .alert) == 2048)
+  }
+  #expect(wrong == nil)
+}
+
+@Test func `an old configuration with a certificate goes on working with HTTP/2`() throws {
+  let lines = [
+    "certificate=credentials/push.pem", "key=credentials/push.key", "environment=sandbox",
+    "status=/run/tinypush/status", "payload-limit=2048", "linger=20ms", "ttl=1d",
+    "uncertain=resend", "window=8192", "rescan=15m", "connect-timeout=10s", "protocol=http2",
+  ]
+  #expect(try complete(lines) == nil)
 }

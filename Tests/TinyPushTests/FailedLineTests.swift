@@ -7,6 +7,7 @@ import Testing
 
 private let token = String(repeating: "0123456789abcdef", count: 4)
 private let other = String(repeating: "f", count: 64)
+private let uuid = "123e4567-e89b-42d3-a456-426614174000"
 private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
 
 /// A line of `failed/`: what is written, and what is read.
@@ -92,6 +93,11 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
       "{\"aps\":{\"alert\":\"ü😀☀\"},\n\"failed\":{\"x\":1}}",
       #""payload":{"aps":{"alert":"ü😀☀"}, "failed":{"x":1}}"#
     ),
+    // How it is to be delivered.
+    (
+      #"{"topic":"org.example","token":"\#(token)","push-type":"voip","id":"\#(uuid)",\#(alert),"collapse-id":"x"}"#,
+      #""topic":"org.example","push-type":"voip","id":"\#(uuid)",\#(alert),"collapse-id":"x""#
+    ),
     // It failed before.
     (
       #"{"failed":{"reason":"before","failed":{}},"token":"\#(token)",\#(alert)}"#, alert
@@ -141,6 +147,10 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
       "{\"to\":\n\"a\",\"to\" :\"b\",\r\n\(alert)}", #","to":"a","to":"b",\#(alert)"#
     ),
     (#"{"payload":[1, 2],"id":"ü😀"}"#, #","payload":[1, 2],"id":"ü😀""#),
+    (
+      #"{"push-type":"voip","topic":"org.example","id":"\#(uuid)","token":"12",\#(alert)}"#,
+      #","push-type":"voip","topic":"org.example","id":"\#(uuid)","token":"12",\#(alert)"#
+    ),
     // A payload alone stays one, for those whom it was for.
     (#"{"aps":{"badge":"3"},"x":1}"#, #","to":"default","payload":{"aps":{"badge":"3"},"x":1}"#),
     // What is meant for one device must not go to all.

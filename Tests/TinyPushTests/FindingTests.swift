@@ -54,6 +54,9 @@ private func said(_ text: String, _ rules: Rules = Rules()) -> [String] {
   findings(text, rules).map { "\($0.offset) \(words($0))" }
 }
 
+/// The same, for tests in other files.
+func remarks(_ text: String, _ rules: Rules) -> [String] { said(text, rules) }
+
 private let token = String(repeating: "0123456789abcdef", count: 4)
 private let payload = #""payload":{"aps":{"alert":"x"}}"#
 /// A notification with these members besides its token and payload.
@@ -164,6 +167,10 @@ private let ofNotifications: [Remarked] = [
   Remarked(
     with(#""priority":▸"high""#),
     "priority: priority must be 10 (at once) or 5 (when it saves the device's power)"),
+  Remarked(
+    with(#""priority":▸1"#),
+    "priority: priority 1 is for protocol = http2: with protocol = binary it must be 10 (at once) or 5 (when it saves the device's power)"
+  ),
   Remarked(
     #"{"token":"\#(token)","priority":▸10,"payload":{"aps":{"content-available":1}}}"#,
     "priority-silent: with only content-available, priority must be 5: the gateway refuses 10 when nothing is shown or heard"
@@ -500,6 +507,27 @@ private func number(_ reason: Finding.Reason) -> Int {
   case .toEmpty: 26
   case .listName: 27
   case .tooManyLists: 50
+  case .notObject: 52
+  case .date: 53
+  case .sound: 54
+  case .critical: 55
+  case .volume: 56
+  case .mutableContent: 57
+  case .interruptionLevel: 58
+  case .relevanceScore: 59
+  case .event: 60
+  case .priorityOne: 61
+  case .priorityOfHTTP2: 62
+  case .collapseIDCharacters: 63
+  case .topic: 64
+  case .topicSuffix: 65
+  case .identifier: 66
+  case .pushType: 67
+  case .pushTypeAlert: 68
+  case .pushTypeBackground: 69
+  case .liveActivity: 70
+  case .liveActivityStart: 71
+  case .topicEnding: 72
   case .listIsToken: 28
   case .priority: 29
   case .prioritySilent: 30
@@ -531,9 +559,11 @@ private func number(_ reason: Finding.Reason) -> Int {
 }
 
 @Test func `every reason is among those above, and its code in the README`() throws {
-  let all = (ofNotifications + ofPayloads + ofTables + ofJSON).flatMap { findings($0.text) }
+  let all =
+    (ofNotifications + ofPayloads + ofTables + ofJSON).flatMap { findings($0.text) }
+    + ofHTTP2.flatMap { findings($0.text, Rules(.http2, payloadLimit: nil)) }
   let numbers = Set(all.map { number($0.reason) })
-  #expect((0..<52).filter { !numbers.contains($0) } == [])
+  #expect((0..<73).filter { !numbers.contains($0) } == [])
   let problems = (0...).lazy.map(JSONProblem.init(rawValue:)).prefix { $0 != nil }.map { $0! }
   let apart: [JSONProblem] = [.invalidUTF8, .tooDeep, .byteOrderMark]
   #expect(

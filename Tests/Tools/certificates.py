@@ -19,8 +19,10 @@
     client-both.pem             certificate and key in one file
     client-encrypted.key        the client's key; the password is "secret"
     client-mismatch.key         somebody else's
+    signing.p8                  a key that signs provider tokens; signing-public.pem is its public half
+    signing-other.p8            somebody else's
 
-Each is NAME.pem and NAME.key.
+The certificates are NAME.pem and NAME.key.
 """
 import shutil
 import subprocess
@@ -147,6 +149,10 @@ def make(directory):
     openssl("pkey", "-in", directory / "client.key", "-aes256", "-passout", f"pass:{PASSWORD}",
             "-out", directory / "client-encrypted.key")
     openssl("genpkey", "-algorithm", *EC, "-out", directory / "client-mismatch.key")
+    for name in ("signing", "signing-other"):
+        openssl("genpkey", "-algorithm", *EC, "-out", directory / f"{name}.p8")
+        (directory / f"{name}.p8").chmod(0o600)
+    openssl("pkey", "-in", directory / "signing.p8", "-pubout", "-out", directory / "signing-public.pem")
     shutil.rmtree(directory / ".work")
 
 

@@ -1,13 +1,15 @@
-"""A TLS server on 127.0.0.1 that wants a client certificate: what gateway.py and feedback.py have in common.
+"""A TLS server on 127.0.0.1 that wants a client certificate: what the gateways, feedback.py and hostile.py have in common.
 
 Each prints "listening PORT" once it is ready, and ends at SIGTERM or after --seconds. DIR/events has a JSON line for each
 thing that happened.
 """
 import argparse
 import json
+import os
 import signal
 import socket
 import ssl
+import stat
 import struct
 import sys
 import threading
@@ -33,7 +35,8 @@ class Peer:
             self.tls.set_ciphers(given.ciphers)
         self.tls.load_cert_chain(given.certificate, given.key)
         self.tls.load_verify_locations(given.ca)
-        self.tls.verify_mode = ssl.CERT_NONE if given.trusting else ssl.CERT_REQUIRED
+        self.tls.verify_mode = (ssl.CERT_NONE if given.trusting else
+                                ssl.CERT_OPTIONAL if given.optional else ssl.CERT_REQUIRED)
         if given.alpn:
             self.tls.set_alpn_protocols([given.alpn])
 
@@ -140,6 +143,7 @@ def parser(description):
     made.add_argument("--alpn", metavar="NAME", help="the protocol it speaks")
     made.add_argument("--first", type=int, default=0, metavar="K", help="the script is for the first K connections only")
     made.add_argument("--trusting", action="store_true", help="wants no client certificate")
+    made.add_argument("--optional", action="store_true", help="takes a client without a certificate, too")
     made.add_argument("--hang", action="store_true", help="accepts, and never shakes hands")
     made.add_argument("--leave", action="store_true", help="shakes hands, and closes at once")
     made.add_argument("--babble", type=int, metavar="BYTES", help="shakes hands, and sends so many zeros at SIGUSR1")
@@ -147,7 +151,15 @@ def parser(description):
     return made
 
 
-def run(make, name):
+def end_with_stdin():
+    """Ends this process when its standard input does, if that is a pipe: then whoever started it is gone."""
+    if stat.S_ISFIFO(os.fstat(0).st_mode):
+        while os.read(0, 4096):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def run(make, name, heeds_stdin=False):
     """Serves with the peer that `make()` gives until it is told to end."""
     try:
         peer = make()
@@ -156,6 +168,8 @@ def run(make, name):
         listener = socket.create_server(("127.0.0.1", peer.given.port), backlog=64)
         print(f"listening {listener.getsockname()[1]}", flush=True)
         threading.Thread(target=peer.serve, args=(listener,), daemon=True).start()
+        if heeds_stdin:
+            threading.Thread(target=end_with_stdin, daemon=True).start()
         if signal.sigtimedwait(ends, peer.given.seconds) is None:
             sys.exit(f"{name}: time is up")
     except (OSError, ValueError) as error:

@@ -24,11 +24,13 @@ _tinypush() {
   elif [[ $current != "${COMP_WORDS[COMP_CWORD]}" || ${COMP_WORDS[COMP_CWORD - 1]} == = ]]; then
     # The value of a setting.
     case $option in
-      environment) value='production|sandbox|local' ;;
+      environment) value='production|development|local' ;;
+      protocol) value='http2|binary' ;;
+      repeats) value='replace|show' ;;
       confirm) value='drain|barrier|settle' ;;
       uncertain) value='resend|drop' ;;
       format) value='2|1|0' ;;
-      certificate | key | ca | status) value=FILE ;;
+      certificate | key | signing-key | ca | status) value=FILE ;;
       spool | state | recipients) value=DIR ;;
       *) return ;;
     esac
@@ -48,9 +50,10 @@ _tinypush() {
       ;;
     *' KEY=VALUE')
       compopt -o nospace
-      words='environment gateway feedback certificate key key-password ca alpn spool state status recipients
-        default-language format payload-limit linger settle ttl confirm barrier-interval uncertain window rescan
-        connect-timeout feedback-timeout failed-limit failed-size'
+      words='environment protocol gateway feedback certificate key key-password signing-key key-id team-id topic ca alpn
+        spool state status recipients default-language format payload-limit linger settle ttl confirm barrier-interval
+        uncertain repeats window streams ping answer-timeout rescan connect-timeout feedback-timeout failed-limit
+        failed-size'
       mapfile -t COMPREPLY < <(compgen -S = -W "$words" -- "$current")
       ;;
     *'|'*)

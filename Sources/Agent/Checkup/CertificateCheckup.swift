@@ -7,20 +7,25 @@ extension Checkup {
   static var warningDays: Int64 { 30 }
   static var daySeconds: Int64 { 86_400 }
 
-  /// Our certificate and its key, and the authorities that the gateway's is held against.
+  /// Our certificate and its key, or the signing key in their place; and the authorities that the gateway's is held against.
   @inline(never)
   mutating func checkCertificate(_ config: borrowing Config) {
-    report.begin("certificate")
     let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     let certificate = UnsafeMutablePointer<cmbed_certificate>.allocate(capacity: 1)
     defer {
       reason.deallocate()
       certificate.deallocate()
     }
+    report.begin(config.signingKey.isEmpty ? "certificate" : "signing-key")
     let path = config.certificate.pointer
-    if config.certificate.isEmpty {
+    if !config.signingKey.isEmpty {
+      checkSigningKey(config, reason)
+    } else if config.certificate.isEmpty {
       report.advice.append(
         "set certificate, and key if it is in a file of its own, to your push certificate as PEM")
+      if config.courier.rules.service == .http2 {
+        report.advice.append("; or signing-key, key-id, team-id and topic")
+      }
       report.say("file", .wrong(.config), "none is set")
       hasCertificate = false
     } else {
@@ -32,7 +37,7 @@ extension Checkup {
         } else {
           report.say("file")
         }
-        sayTopic(certificate)
+        sayTopic(config, certificate)
         sayEnvironment(config, certificate)
         sayDates(certificate)
         sayChain(certificate)
@@ -46,7 +51,7 @@ extension Checkup {
 
   /// A file that cannot be used: without it there is no connection.
   @inline(never)
-  private mutating func refuse(
+  mutating func refuse(
     _ item: StaticString, _ result: Int32, _ reason: UnsafePointer<CChar>
   ) {
     hasCertificate = false
@@ -64,10 +69,12 @@ extension Checkup {
   }
 
   @inline(never)
-  private mutating func sayTopic(_ certificate: UnsafePointer<cmbed_certificate>) {
+  private mutating func sayTopic(
+    _ config: borrowing Config, _ certificate: UnsafePointer<cmbed_certificate>
+  ) {
     let topic = CString.span(cmbed_certificate_topic(certificate))
     let topics = CString.span(cmbed_certificate_topics(certificate))
-    guard topic.count > 0 else {
+    guard topic.count > 0 || !config.topic.isEmpty else {
       report.message.append("there is none: ")
       report.message.append(
         printable: cmbed_link_name(cmbed_chain_link(cmbed_certificate_chain(certificate), 0)))
@@ -76,6 +83,14 @@ extension Checkup {
         "is it the push certificate of an app? Make one in Apple's Member Center")
       isCertificateWrong = true
       return report.say("topic", .wrong(.config))
+    }
+    guard config.topic.isEmpty || config.topic.span.equals(topic) else {
+      report.message.append(printable: config.topic.span)
+      if topics.lists(config.topic.span) { return report.say("topic") }
+      report.message.append(", but the certificate is for ")
+      report.message.append(printable: topic)
+      report.advice.append("remove topic, or set it to a topic of the certificate")
+      return report.say("topic", .warning)
     }
     report.message.append(printable: topic)
     if topics.count > 0 {
@@ -91,33 +106,31 @@ extension Checkup {
     _ config: borrowing Config, _ certificate: UnsafePointer<cmbed_certificate>
   ) {
     let isProduction = certificate.pointee.production != 0
-    let isSandbox = certificate.pointee.sandbox != 0
-    guard isProduction || isSandbox else {
+    let isDevelopment = certificate.pointee.sandbox != 0
+    guard isProduction || isDevelopment else {
       report.message.append("it does not say for which it is, as Apple's do")
       if config.environment == .local { return report.say("environment") }
       report.advice.append("is it the push certificate of an app?")
       return report.say("environment", .warning)
     }
     report.message.append(
-      isProduction && isSandbox ? "production and sandbox" : isProduction ? "production" : "sandbox"
-    )
+      isProduction && isDevelopment
+        ? "production and development" : isProduction ? "production" : "development")
     guard config.environment != .local else { return report.say("environment") }
     var address = Text(capacity: 300)
     config.gatewayAddress(in: &address)
-    let isForSandbox = address.bytes.startsHost("gateway.sandbox.push.apple.com")
-    let isForProduction = address.bytes.startsHost("gateway.push.apple.com")
-    let wanted: Config.Environment =
-      isForSandbox ? .sandbox : isForProduction ? .production : config.environment
-    guard wanted == .sandbox ? isSandbox : isProduction else {
+    let apple = Config.appleService(at: address.bytes)
+    let wanted = apple?.environment ?? config.environment
+    guard wanted == .development ? isDevelopment : isProduction else {
       isCertificateWrong = true
       report.message.append(" alone, but ")
-      if isForSandbox || isForProduction {
+      if apple != nil {
         report.message.append(printable: address)
         report.message.append(" is of ")
       } else {
         report.message.append("environment = ")
       }
-      report.message.append(wanted == .sandbox ? "sandbox" : "production")
+      report.message.append(wanted.name)
       report.advice.append(
         "connect to the other one, or take the app's other certificate: so each token is an invalid token"
       )
@@ -224,7 +237,13 @@ extension Checkup {
     report.message.append(printable: path)
     report.message.append(", ")
     report.message.append(cString: cmbed_certificate_key(certificate))
-    guard !isClosedToAgent(path) else { return sayClosed("key", isCredential: true) }
+    saySecret("key", path)
+  }
+
+  /// Says of the file of a key whether others can read it.
+  @inline(never)
+  mutating func saySecret(_ item: StaticString, _ path: UnsafePointer<CChar>) {
+    guard !isClosedToAgent(path) else { return sayClosed(item, isCredential: true) }
     var file = stat()
     if stat(path, &file) == 0, UInt32(file.st_mode) & 0o007 != 0 {
       report.message.append(", which anybody may read (mode ")
@@ -232,9 +251,9 @@ extension Checkup {
       report.message.append(")")
       report.advice.append("chmod o= ")
       report.advice.append(printable: path)
-      return report.say("key", .warning)
+      return report.say(item, .warning)
     }
-    report.say("key")
+    report.say(item)
   }
 
   @inline(never)
@@ -254,9 +273,15 @@ extension Checkup {
 }
 
 extension Span<UInt8> {
-  /// Whether this is the address of a host, with or without a port.
-  fileprivate func startsHost(_ host: StaticString) -> Bool {
-    begins(with: host.span)
-      && (count == host.utf8CodeUnitCount || self[host.utf8CodeUnitCount] == .colon)
+  /// Whether these are names with `, ` between them, and one of them is `name`.
+  fileprivate func lists(_ name: Span<UInt8>) -> Bool {
+    var start = 0
+    while start < count {
+      var end = start
+      while end < count, self[end] != .comma { end += 1 }
+      if extracting(start..<end).equals(name) { return true }
+      start = end + 2
+    }
+    return false
   }
 }

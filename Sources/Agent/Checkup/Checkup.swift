@@ -37,7 +37,7 @@ public struct Checkup: ~Copyable {
     checkup.checkSpool(config)
     checkup.checkDirectories(config)
     checkup.checkGateway(config)
-    checkup.checkFeedback(config)
+    if config.courier.rules.service == .binary { checkup.checkFeedback(config) }
     checkup.report.end()
     return checkup.report.worst
   }

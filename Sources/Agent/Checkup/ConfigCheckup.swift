@@ -39,15 +39,14 @@ extension Checkup {
 
   @inline(never)
   private mutating func saySettings(_ config: borrowing Config) {
-    switch config.environment {
-    case .production: report.message.append("production")
-    case .sandbox: report.message.append("sandbox")
-    case .local: report.message.append("local")
-    }
+    report.message.append(config.environment.name)
     var address = Text(capacity: 300)
     config.gatewayAddress(in: &address)
     report.message.append(", gateway ")
     report.message.append(printable: address)
+    if config.courier.rules.service == .http2 {
+      return report.say("environment", .well, " (HTTP/2)")
+    }
     address.clear()
     config.feedbackAddress(in: &address)
     report.message.append(", feedback ")
@@ -63,6 +62,7 @@ extension Checkup {
     var count = 0
     note("certificate", config.certificate.pointer, &count)
     note("key", config.key.pointer, &count)
+    note("signing-key", config.signingKey.pointer, &count)
     note("ca", config.ca.pointer, &count)
     report.message.append(count == 0 ? "nothing is taken from " : " from ")
     report.message.append(printable: from)

@@ -19,13 +19,16 @@ extension Checkup {
     config.gatewayAddress(in: &address)
     report.begin("gateway")
     var connection = TLSConnection(
-      address: address.bytes, port: Config.gatewayPort, timeout: config.connectTimeout)
+      address: address.bytes, port: config.gatewayPort, timeout: config.connectTimeout)
     let addresses = resolve(connection, isGateway: true)
     guard let first = sayAddresses(config, addresses, isGateway: true) else {
       return skip("there is no connection")
     }
     guard hasCertificate else {
-      return skip("the certificate, its key or the authorities cannot be used")
+      return skip(
+        config.signingKey.isEmpty
+          ? "the certificate, its key or the authorities cannot be used"
+          : "the signing key or the authorities cannot be used")
     }
     let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     let chain = UnsafeMutablePointer<cmbed_chain>.allocate(capacity: 1)
@@ -204,11 +207,16 @@ extension Checkup {
     var reader = ErrorResponseReader()
     let early = hear(&connection, epoll, room, &reader, Self.refusalMs)
     if case .ended = early { return sayFailure(connection, "client") }
-    if connection.isCertificateShown {
+    if !config.signingKey.isEmpty {
+      report.say("client", .skipped, "there is no certificate: each request names the signing key")
+    } else if connection.isCertificateShown {
       report.say("client", .well, "shown, and not refused")
     } else {
       report.advice.append("a push gateway does: are the host and the port right?")
       report.say("client", .warning, "it did not ask for our certificate")
+    }
+    guard config.courier.rules.service == .binary else {
+      return report.say("answer", .skipped, "not asked for: with protocol = http2 it shows in use")
     }
     if case .answered = early { return sayHeard(config, early, 0, asked: 0) }
     if config.courier.confirm == .settle {

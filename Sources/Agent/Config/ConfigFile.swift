@@ -81,7 +81,8 @@ public enum ConfigFile {
         return 0
       }
       guard let value else { throw .value("followed by = and a value") }
-      try state.pointee.config.pointee.set(CString.span(name), to: CString.span(value))
+      try state.pointee.config.pointee.set(
+        CString.span(name), to: CString.span(value), line: clinux_ini_line())
       return 1
     } catch {
       state.pointee.isBad = true

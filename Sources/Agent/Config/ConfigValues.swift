@@ -47,6 +47,29 @@ extension Config {
     return CString(value)
   }
 
+  /// The ID of a signing key or of a team.
+  static func appleID(_ value: Span<UInt8>) throws(Problem) -> CString {
+    var isPlain = value.count == 10
+    for index in value.indices where !value[index].isLetterOrDigit { isPlain = false }
+    guard isPlain else { throw .value("10 characters, letters and digits, as Apple has given it") }
+    return CString(value)
+  }
+
+  /// The bundle ID of an app. It goes into a header as it stands.
+  static func topic(_ value: Span<UInt8>) throws(Problem) -> CString {
+    var isPlain = value.count > 0 && value.count < 128
+    for index in value.indices {
+      let byte = value[index]
+      if !byte.isLetterOrDigit, byte != .dot, byte != .hyphen, byte != .underscore {
+        isPlain = false
+      }
+    }
+    guard isPlain else {
+      throw .value("the bundle ID of an app, such as com.example.app")
+    }
+    return CString(value)
+  }
+
   /// A whole number in decimal digits; nil for anything else.
   public static func number(_ value: Span<UInt8>) -> UInt64? {
     guard value.count > 0, value.count <= 15 else { return nil }
@@ -93,5 +116,11 @@ extension Config {
   /// A time to live as people write it: `30s`, `10m`, `1d`.
   public static func lifetime(_ value: Span<UInt8>) throws(Problem) -> Duration {
     try duration(value, max: 4_000_000_000_000)
+  }
+}
+
+extension UInt8 {
+  fileprivate var isLetterOrDigit: Bool {
+    isDigit || UInt8.capitals.contains(self) || UInt8.smallLetters.contains(self)
   }
 }

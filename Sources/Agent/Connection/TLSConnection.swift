@@ -179,6 +179,7 @@ struct TLSConnection: ~Copyable {
     let result = cmbed_handshake(session)
     switch Int(result) {
     case Int(CMBED_OK):
+      guard isExpectedProtocol(config) else { return .failed }
       phase = .up
       deadline = nil
       freeAddresses()
@@ -198,6 +199,21 @@ struct TLSConnection: ~Copyable {
       }
       return .failed
     }
+  }
+
+  /// Whether the service has agreed to HTTP/2, where that is what is to be spoken.
+  private mutating func isExpectedProtocol(_ config: borrowing Config) -> Bool {
+    guard config.courier.rules.service == .http2, let session,
+      !CString.span(cmbed_alpn(session)).equals("h2")
+    else { return true }
+    failure = Int32(CMBED_PROTOCOL)
+    problem.clear()
+    problem.append("The server ")
+    problem.append(cString: host.pointer)
+    problem.append(
+      " does not speak HTTP/2. Correct gateway, or for a gateway of the binary protocol set protocol = binary."
+    )
+    return false
   }
 
   private func setOptions() {

@@ -72,7 +72,7 @@ public struct FeedbackPull: ~Copyable {
   ) -> ExitStatus {
     // What others have left comes first: there may be so much of it that there is room for no more.
     var merged = merge(nil, body)
-    guard merged == .ok else { return merged }
+    guard merged == .ok, config.courier.rules.service == .binary else { return merged }
     var error: Int32 = 0
     guard let received = ReceivedFile.make(in: directory, error: &error) else {
       return failToKeep(error, "; nothing was read from the feedback service")

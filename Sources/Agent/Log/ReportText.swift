@@ -61,6 +61,35 @@ extension Report {
         "connections end at one notification each time it is sent; it goes to failed/, the others go on"
       )
       return .warning
+    case .troubled(let rejection):
+      text.append("the service is in trouble (")
+      rejection.describe(in: &text)
+      text.append("); what it did not take goes again, one at a time at first")
+      return .warning
+    case .configurationRefused(let rejection):
+      text.append("the service refuses the configuration: ")
+      rejection.describe(in: &text)
+      text.append("; nothing leaves the spool until this is mended")
+      return .error
+    case .closed(let error):
+      text.append("the service closed a request with error ")
+      text.append(error)
+      text.append(" of HTTP/2 and without an answer; it goes again")
+      return .warning
+    case .timedOut(let count):
+      text.append(count)
+      text.append(count == 1 ? " request has" : " requests have")
+      text.append(" no answer; sending again")
+      return .warning
+    case .leaves(let error):
+      text.append("the service ends the connection with error ")
+      text.append(error)
+      text.append(" of HTTP/2; connecting anew")
+      return .warning
+    case .brokenProtocol(let uncertain):
+      text.append("the other end does not keep to HTTP/2; connection closed")
+      Self.appendUncertain(uncertain, to: &text)
+      return .warning
     case .failedCheck:
       text.append("a notification is wrong and was not sent: failed/ says why")
       return .warning
@@ -118,7 +147,8 @@ extension Report {
   var topic: Log.Topic {
     switch self {
     case .shutdown, .strangeAnswer, .garbage, .cut, .unanswered, .askedAgain,
-      .unproved, .narrowed:
+      .unproved, .narrowed, .troubled, .configurationRefused, .timedOut, .closed, .leaves,
+      .brokenProtocol:
       .connection
     case .refused, .deadly, .lateAnswer: .refusals
     case .failedCheck, .unreadable: .mistakes

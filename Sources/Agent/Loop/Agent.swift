@@ -1,17 +1,21 @@
 import CLinux
 import CMbed
 import TinyPush
+import TinyPushHTTP2
 
 /// The shell around ``Courier``: does what it asks for, on a spool, a socket and a clock, and tells it what happens. One
 /// thread, which sleeps in epoll when there is nothing to do.
 public struct Agent: ~Copyable {
   var config: Config
   var courier: Courier
-  var link: BinaryLink
+  var link: PushLink
   var spool: SpoolDirectory
   let recipients: RecipientsDirectory
   var suppression = SuppressionFiles()
   var connection: TLSConnection
+  /// One that goes on only until its answers are there.
+  var aside: TLSConnection
+  var providerToken: ProviderToken
   var connectionState = ConnectionState()
   var output: AgentOutput
   var events: EventPoll
@@ -44,11 +48,14 @@ public struct Agent: ~Copyable {
     var seed: UInt64 = 0
     _ = getrandom(&seed, 8, 0)
     courier = Courier(config.courier)
-    link = BinaryLink(config.courier, seed: seed)
+    link = Self.link(config, address.bytes, seed: seed)
     if let progress = spool.progress() { courier.resume(progress) }
     recipients = RecipientsDirectory(config.recipients.pointer)
     connection = TLSConnection(
-      address: address.bytes, port: Config.gatewayPort, timeout: config.connectTimeout)
+      address: address.bytes, port: config.gatewayPort, timeout: config.connectTimeout)
+    aside = TLSConnection(
+      address: address.bytes, port: config.gatewayPort, timeout: config.connectTimeout)
+    providerToken = ProviderToken(config)
     output = AgentOutput(isOnce: config.courier.isOnce)
     events = EventPoll()
     gateway = address.cString()
@@ -58,33 +65,26 @@ public struct Agent: ~Copyable {
 
   deinit {}
 
-  /// That certificate, key and CA can be read and fit together is found out before anything else.
-  static func checkFiles(_ config: borrowing Config, message: inout Text) throws(ExitStatus) {
-    guard !config.certificate.isEmpty else {
-      message.append(
-        "no certificate is set: set certificate (and key) to your push certificate's PEM files")
-      throw .config
-    }
-    let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
-    defer { text.deallocate() }
-    text[0] = 0
-    var certificate = cmbed_certificate()
-    let key = config.key.isEmpty ? config.certificate.pointer : config.key.pointer
-    var result = config.withKeyPassword {
-      cmbed_certificate_read(&certificate, config.certificate.pointer, key, $0, text)
-    }
-    if result == CMBED_OK {
-      result = min(cmbed_authorities_count(config.ca.pointer, text), Int32(CMBED_OK))
-    }
-    guard result != CMBED_OK else { return }
-    message.append(cString: text)
-    switch result {
-    case Int32(CMBED_FILE_MISSING): throw .noInput
-    case Int32(CMBED_FILE_UNREADABLE): throw .noPermission
-    default: throw .config
-    }
+  /// The link that the configuration asks for.
+  private static func link(
+    _ config: borrowing Config, _ address: Span<UInt8>, seed: UInt64
+  ) -> PushLink {
+    let topic = config.defaultTopic()
+    return PushLink(
+      config.courier,
+      HTTP2Link.Service(
+        authority: Self.authority(address), topic: topic.span,
+        usesProviderToken: !config.signingKey.isEmpty), seed: seed)
   }
 
+  /// The address without the port that goes without saying.
+  @_lifetime(copy address)
+  private static func authority(_ address: Span<UInt8>) -> Span<UInt8> {
+    let port: StaticString = ":443"
+    let end = address.count - port.utf8CodeUnitCount
+    guard end > 0, address.extracting(end..<address.count).equals(port) else { return address }
+    return address.extracting(0..<end)
+  }
   // MARK: - The loop
 
   /// Works until it is told to stop, or to take up another configuration, or with `--once` until the spool is empty.
@@ -99,6 +99,7 @@ public struct Agent: ~Copyable {
         poll(.zero)
         output.page.update(courier, link, filesFound: filesFound)
       }
+      if link.hasAnswers { output.page.count(courier, link, since: clockSetAt) }
       let step = courier.next(Clock.time(), &link)
       takeReports()
       switch step {
@@ -135,6 +136,9 @@ public struct Agent: ~Copyable {
         listen()
         if connectionState.isUnread, let status = shouldGiveUp() { return finish(status) }
       case .sample: sample()
+      case .authorize: authorize()
+      case .setAside: swap(&connection, &aside)
+      case .closeAside: aside.hangUp(epoll: events.epoll, sayGoodbye: true)
       case .disconnect:
         connection.hangUp(epoll: events.epoll, sayGoodbye: true)
         output.tellDown(gateway.span)
@@ -154,7 +158,7 @@ public struct Agent: ~Copyable {
   private mutating func shouldGiveUp() -> ExitStatus? {
     if ending.isOver(at: Clock.now()) { return .ok }
     guard config.courier.isOnce else { return nil }
-    if connectionState.isConfigBroken { return .config }
+    if connectionState.isConfigBroken || link.refusedConfiguration != nil { return .config }
     if courier.isScanBroken { return .inputOutput }
     let isHopeless =
       output.outage.tries >= Self.dialFailuresMax || link.failures >= Self.failuresMax
@@ -164,6 +168,7 @@ public struct Agent: ~Copyable {
   private mutating func finish(_ status: ExitStatus) -> ExitStatus {
     output.log.flush()
     connection.hangUp(epoll: events.epoll, sayGoodbye: true)
+    aside.hangUp(epoll: events.epoll, sayGoodbye: true)
     output.page.update(courier, link, filesFound: filesFound)
     output.page.change(.down, words: ("stopped" as StaticString).span)
     output.progress.finish(courier.counters)

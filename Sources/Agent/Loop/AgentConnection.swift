@@ -93,6 +93,22 @@ extension Agent {
 
   private static let readsMax = 16
 
+  /// The same on the connection that was set aside, to which nothing is written any more.
+  mutating func receiveAside() {
+    let room = scratch.room()
+    for _ in 0..<Self.asideReadsMax {
+      let result = aside.read(room)
+      guard result != CMBED_WANT_READ else { return }
+      guard result > 0 else { break }
+      link.receivedAside(scratch.looseSpan(0..<Int(result)))
+    }
+    aside.hangUp(epoll: events.epoll, sayGoodbye: false)
+    link.asideEnded()
+  }
+
+  /// More than this is no answer to what was asked.
+  private static let asideReadsMax = 4096
+
   mutating func connectionEnded() {
     let isNews = link.isUp && !link.isAwaitingEnd
     connectionState.ended(
@@ -111,11 +127,41 @@ extension Agent {
     output.outage.ended()
   }
 
+  /// Makes ready the token by which the service knows us, or says why there is none.
+  mutating func authorize() {
+    let now = Clock.time()
+    var text = Text(capacity: Int(CMBED_TEXT_MAX) + 4300)
+    let refused = link.refusedTokenIssuedAt
+    switch providerToken.token(now, refused: refused) {
+    case .ready(let issuedAt):
+      link.authorized(providerToken.text.looseBytes, issuedAt: issuedAt)
+      guard !providerToken.problem.bytes.isEmpty else { return }
+      text.append(bytes: providerToken.problem.bytes)
+      return output.say(.warning, text, about: .connection)
+    case .wait(let until):
+      text.append("the service refuses the provider token, and takes no other one yet: waiting")
+      link.notAuthorized(until: until)
+    case .clockNotSet:
+      text.append("this machine's clock is not set: without the time no provider token can be made")
+      link.notAuthorized(until: now.now + Self.clockPatience)
+    case .failed:
+      text.append(bytes: providerToken.problem.bytes)
+      link.notAuthorized(until: now.now + Self.keyPatience)
+      connectionState.failed(isOurFault: true, wasUp: false)
+    }
+    output.tell(.down, text.bytes)
+    output.say(.error, text, about: .connection)
+  }
+
+  /// How long to wait for a clock that is set, which is told, and for a key that can be used.
+  private static let clockPatience = Duration.seconds(30)
+  private static let keyPatience = Duration.seconds(60)
+
   mutating func write() {
     guard link.isUp, connection.phase == .up else { return }
     let result = connection.write(link.batchContents())
     if result >= 0 {
-      output.page.count(courier, link, since: clockSetAt)
+      if link.service == .binary { output.page.count(courier, link, since: clockSetAt) }
       link.wrote(wireEnd: connection.wireEnd)
     } else if result == CMBED_WANT_WRITE {
       link.blocked()

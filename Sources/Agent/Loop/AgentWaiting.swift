@@ -41,6 +41,7 @@ extension Agent {
       case .descriptor(connection.descriptor, let writable):
         isConnectionReady = true
         isWritable = writable
+      case .descriptor(aside.descriptor, _): receiveAside()
       case .descriptor: break
       }
     }

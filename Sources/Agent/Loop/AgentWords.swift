@@ -82,6 +82,11 @@ extension Agent {
     text.append(" expired, ")
     text.append(counters.suppressed)
     text.append(" suppressed")
+    if counters.gone > 0 {
+      text.append(", ")
+      text.append(counters.gone)
+      text.append(" to devices that are gone")
+    }
     if counters.settledByTime > 0 {
       text.append("; nothing proves that ")
       text.append(counters.settledByTime)

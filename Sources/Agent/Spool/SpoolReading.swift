@@ -32,6 +32,7 @@ extension SpoolDirectory {
         if courier.isNewFile { delivered = known.content.bytes } else { identity = known.identity }
       }
     }
+    let birth = courier.wantsBirth ? clinux_birth_time_ns(descriptor, &information) : 0
     let offset = courier.readOffset
     let room = courier.inputRoom
     let count = Descriptor.read(descriptor, room, at: offset)
@@ -49,7 +50,8 @@ extension SpoolDirectory {
     }
     let lastByte = isWhole || offset > 0 ? .closeBrace : Self.lastByte(descriptor, size)
     courier.opened(
-      identity, bytes: count, isWhole: isWhole, lastByte: lastByte, delivered: delivered)
+      identity, bytes: count, isWhole: isWhole, lastByte: lastByte, delivered: delivered,
+      birth: birth)
   }
 
   private func couldNotOpen(_ error: Int32, _ courier: inout Courier) {

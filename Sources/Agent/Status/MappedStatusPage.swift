@@ -133,7 +133,7 @@ struct MappedStatusPage: ~Copyable {
 
   /// - Parameter filesFound: in `new/`, where the courier does not know all of them.
   @inline(never)
-  func update(_ courier: borrowing Courier, _ link: borrowing BinaryLink, filesFound: Int) {
+  func update(_ courier: borrowing Courier, _ link: borrowing PushLink, filesFound: Int) {
     let isExact = courier.areFilesKnown
     clinux_begin_change(&page.pointee.sequence)
     page.pointee.counters = courier.counters
@@ -175,18 +175,18 @@ struct MappedStatusPage: ~Copyable {
   /// That clock is a tick of the kernel's late at most, in nanoseconds; and newer kernels know some times exactly.
   private static let tick: Int64 = 10_000_000
 
-  /// What the link's batch holds for the first time is written.
+  /// Notifications are on their way, or accepted, for the first time: as the link counts them.
   ///
   /// - Parameter since: files that came before, in UNIX nanoseconds, came by another clock.
   @inline(never)
-  func count(_ courier: borrowing Courier, _ link: borrowing BinaryLink, since: Int64) {
+  func count(_ courier: borrowing Courier, _ link: borrowing PushLink, since: Int64) {
     var now = timespec()
     // The clock that file systems use.
     clock_gettime(CLOCK_REALTIME_COARSE, &now)
     let wall = clinux_nanoseconds(&now)
     let instant = Clock.now()
     clinux_begin_change(&page.pointee.sequence)
-    link.forEachFirst { stretch in
+    link.forEachCounted { stretch in
       let came = courier.file(of: stretch).changeTimeNs
       let latency: Duration? =
         came >= since && came - Self.tick <= wall

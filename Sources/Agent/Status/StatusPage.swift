@@ -21,8 +21,8 @@ public struct StatusPage {
     public func append(to text: inout Text) { self.text.append(to: &text) }
   }
 
-  /// "TPS3": changes with the layout.
-  static let layout: UInt32 = 0x5450_5333
+  /// "TPS4": changes with the layout.
+  static let layout: UInt32 = 0x5450_5334
 
   var magic: UInt32 = 0
   /// Odd while the agent is changing the page. Stands behind the first number, wherever the rest does.

@@ -97,6 +97,8 @@ static inline int64_t clinux_nanoseconds(const struct timespec *time) {
 /* File times and kinds, which are macros and unions in glibc. */
 static inline int64_t clinux_change_time_ns(const struct stat *file) { return clinux_nanoseconds(&file->st_ctim); }
 static inline int64_t clinux_modify_time_ns(const struct stat *file) { return clinux_nanoseconds(&file->st_mtim); }
+/* When an open file was made, in UNIX nanoseconds; where the file system does not know that, when it was last written. */
+int64_t clinux_birth_time_ns(int descriptor, const struct stat *file);
 static inline int clinux_is_regular(const struct stat *file) { return S_ISREG(file->st_mode); }
 static inline int64_t clinux_change_time_s(const struct stat *file) { return (int64_t)file->st_ctim.tv_sec; }
 static inline int clinux_is_directory(const struct stat *file) { return S_ISDIR(file->st_mode); }
@@ -162,6 +164,9 @@ int clinux_terminal_signals(void);
 /* Reads a file as ini_parse_file does, and closes it. Of what it holds, such as a password, nothing stays in memory that the handler
    has not put there. */
 int clinux_ini_parse(FILE *file, ini_handler handler, void *user);
+
+/* The line of the file, from 1, whose setting the handler has been given. */
+int clinux_ini_line(void);
 
 /* The last value of a key in such a file, or "" where there is none or the file cannot be read. */
 void clinux_ini_value(const char *path, const char *key, char *value, size_t room);

@@ -204,6 +204,19 @@ typedef struct {
 /* Makes a key (EC: P-256) and a certificate for it. Files are written beside themselves and renamed into place. */
 int cmbed_issue(const cmbed_issue_options *options, char text[CMBED_TEXT_MAX]);
 
+/* --- signing keys -------------------------------------------------------------------------------------------- */
+
+/* Bytes of a signature: r and s, each a number of 32 bytes, the highest first. */
+#define CMBED_SIGNATURE 64
+
+/* Reads a signing key of Apple's (PEM, PKCS#8, an EC key of the curve P-256, no password), and leaves nothing of it in
+   memory. `digest` becomes the SHA-256 of its public key. CMBED_OK, or a negative code with `text`. */
+int cmbed_signing_key_read(const char *path, unsigned char digest[32], char text[CMBED_TEXT_MAX]);
+
+/* The same, and signs `bytes` with the key: ES256 (RFC 7518, section 3.4). */
+int cmbed_sign(unsigned char signature[CMBED_SIGNATURE], const char *path, const void *bytes, size_t count,
+               unsigned char digest[32], char text[CMBED_TEXT_MAX]);
+
 /* --- device tokens ------------------------------------------------------------------------------------------- */
 
 /* Bytes of what a token stands for, of the token, and of the key under which it is sealed. */

@@ -9,7 +9,9 @@ public struct Counters: BitwiseCopyable {
   public var refused: UInt64 = 0
   public var failedCheck: UInt64 = 0
   /// Of those refused by the service: by the raw value of the reason.
-  private var rejections: InlineArray<10, UInt64> = .init(repeating: 0)
+  private var rejections: InlineArray<37, UInt64> = .init(repeating: 0)
+  /// Left out, since the service says that the device is gone.
+  public var gone: UInt64 = 0
   /// Frames written again after they, or what came before them, got no answer or were discarded.
   public var repeated: UInt64 = 0
   /// Notifications of which a cut connection left unknown whether they arrived.
@@ -32,6 +34,10 @@ public struct Counters: BitwiseCopyable {
   public var settled: UInt64 { settledByProof + settledByTime }
 
   mutating func noteRejection(_ rejection: Rejection) {
+    guard !rejection.isGone else {
+      gone += 1
+      return
+    }
     refused += 1
     rejections[Int(rejection.reason.rawValue)] += 1
   }

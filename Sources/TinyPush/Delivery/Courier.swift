@@ -95,6 +95,9 @@ public struct Courier: ~Copyable {
           counters.settledByTime += UInt64(stretch.count)
         }
         settled(stretch)
+      case .superseded(let stretch):
+        counters.superseded += UInt64(stretch.count)
+        settled(stretch)
       case .dropped(let stretch): settled(stretch)
       case .rejected(let stretch, let rejection):
         counters.noteRejection(rejection)

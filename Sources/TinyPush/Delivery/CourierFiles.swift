@@ -19,6 +19,9 @@ extension Courier {
   /// Whether nothing of the file to open is under way.
   public var isNewFile: Bool { reader.reading.map { $0.isFirst && $0.isAtStart } ?? false }
 
+  /// Whether it is to be known when the file to open was made.
+  public var wantsBirth: Bool { isNewFile && settings.rules.service == .http2 }
+
   /// Whether the file to open may be one that its writer has not finished: it was not seen to come whole.
   public var mayBeUnfinished: Bool { isNewFile && !claims[reader.reading!.claim].cameWhole }
 
@@ -45,14 +48,16 @@ extension Courier {
   ///   - identity: where the file begins with what is ``known(inode:)``, that one's where something of it is under way.
   ///   - lastByte: of a file that is not whole, the last byte that is not white space.
   ///   - delivered: so many bytes at its start are known as delivered.
+  ///   - birth: when the file was made, in UNIX nanoseconds; it tells the file from others that had its inode.
   public mutating func opened(
     _ identity: FileIdentity, bytes: Int, isWhole: Bool, lastByte: UInt8 = UInt8(ascii: "}"),
-    delivered deliveredBytes: Int64 = 0
+    delivered deliveredBytes: Int64 = 0, birth: Int64 = 0
   ) {
     guard var now = reader.reading else { return }
     now.access = isWhole ? .atEnd : .open
     if now.isFirst && now.isAtStart {
       guard takeOn(identity, deliveredBytes, &now) else { return }
+      claims.noteBirth(now.claim, birth)
     } else if claims[now.claim].identity != identity {
       return endReading(now, .changed)
     }

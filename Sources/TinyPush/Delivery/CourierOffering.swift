@@ -92,6 +92,13 @@ extension Courier {
     }
     if case .rejected(let rejection) = now.purpose {
       now.remaining = 0
+      if rejection.isGone {
+        suppression.learnGone(
+          token, since: rejection.since, registered: notification.registered,
+          now: time.wallSeconds)
+        claims.settled(now.claim, 1)
+        return .done
+      }
       record(rejection, notification, token, language, of: now)
       claims.settled(now.claim, 1)
       return .recorded
@@ -114,13 +121,30 @@ extension Courier {
     link.take(
       Message(
         token: token, payload: notification.payload, rendition: rendition,
-        expiration: sending.expiration, priority: notification.priority, place: place,
+        expiration: sending.expiration, priority: notification.priority,
+        topic: notification.topic, identifier: notification.identifier,
+        collapseID: notification.collapseID, pushType: notification.pushType,
+        fingerprint: fingerprint(sending, token, of: now), order: order(sending, of: now),
+        place: place,
         follows: offeredEnd == place, wasSent: now.wasSent),
       in: now.text(in: reader.input))
     if now.isFirst { claims.opened(now.claim) }
     place.recipient += 1
     offeredEnd = place
     return .done
+  }
+
+  private func fingerprint(
+    _ sending: Sending, _ token: DeviceToken, of now: Reading
+  ) -> Fingerprint {
+    let claim = claims[now.claim]
+    return Fingerprint(
+      inode: claim.identity.inode, birth: claim.birth,
+      offset: now.inputOffset + Int64(sending.notification.object.lowerBound), token: token)
+  }
+
+  private func order(_ sending: Sending, of now: Reading) -> UInt64 {
+    UInt64(claims[now.claim].age) << 32 | UInt64(UInt32(clamping: sending.place.offset))
   }
 
   @inline(never)

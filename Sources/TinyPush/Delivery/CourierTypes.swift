@@ -2,6 +2,13 @@ extension Courier {
   public struct Settings {
     public var format = FrameFormat.items
     public var rules = Rules()
+    /// Requests that may wait for their answer at a time.
+    public var streams = 200
+    /// After so much silence the connection is tried.
+    public var ping = Duration.seconds(3600)
+    /// How long a request waits for its answer.
+    public var answerTimeout = Duration.seconds(30)
+    public var repeats = Repeats.replace
     /// Seconds that the service may keep a notification which does not say itself.
     public var ttl: UInt32 = 86_400
     public var linger = Duration.milliseconds(20)
@@ -26,6 +33,14 @@ extension Courier {
     case barrier
     /// Never.
     case settle
+  }
+
+  /// What a device does with a notification that it gets a second time.
+  public enum Repeats: UInt8 {
+    /// It replaces the first one.
+    case replace
+    /// It is shown like the first one.
+    case show
   }
 
   /// What happens to notifications of which nobody knows whether they arrived.
@@ -81,6 +96,13 @@ extension Courier {
     case write
     /// Read what there is to read, and then call the link's `heard(until:)`.
     case listen
+    /// Make ready the token by which the service knows us; then the link's `authorized(_:issuedAt:)` or
+    /// `notAuthorized(until:)`.
+    case authorize
+    /// Keep the connection for what comes on it, and connect no other in its place until the link asks for that.
+    case setAside
+    /// Close the connection that was set aside.
+    case closeAside
     /// Find out what the peer has acknowledged; then the link's `sampled(unacknowledged:since:roundTrip:)`.
     case sample
     /// Close the connection.

@@ -26,6 +26,18 @@ public enum Report {
   case unreadable
   /// The gateway refused a notification that already counted as settled: its answer came later than `settle`.
   case lateAnswer(Rejection, identifier: UInt32)
+  /// The service is in trouble, or has too much to do: what it did not take goes again.
+  case troubled(Rejection)
+  /// The service refuses our configuration: nothing is sent until somebody mends it.
+  case configurationRefused(Rejection)
+  /// The service closed a request with an error of HTTP/2, and without an answer.
+  case closed(error: UInt32)
+  /// So many requests had no answer in time.
+  case timedOut(Int)
+  /// The service ends the connection, with an error of HTTP/2.
+  case leaves(error: UInt32)
+  /// The other end does not keep to HTTP/2.
+  case brokenProtocol(uncertain: Int)
   /// A file under way was removed or replaced by somebody else.
   case fileChanged
   /// A recipients file was changed while what goes to it was under way: that goes again, to all.
@@ -44,17 +56,19 @@ public enum Report {
 }
 
 /// The reports that the shell has not taken yet. When it is slow the newest are dropped: they only inform.
-struct Reports {
+package struct Reports {
   private var queue: InlineArray<16, Report> = .init(repeating: .failedCheck)
   private var count = 0
 
-  mutating func add(_ report: Report) {
+  package init() {}
+
+  package mutating func add(_ report: Report) {
     guard count < 16 else { return }
     queue[count] = report
     count += 1
   }
 
-  mutating func take() -> Report? {
+  package mutating func take() -> Report? {
     guard count > 0 else { return nil }
     let report = queue[0]
     for index in 1..<max(count, 1) { queue[index - 1] = queue[index] }

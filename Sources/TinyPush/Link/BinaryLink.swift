@@ -16,7 +16,7 @@ public struct BinaryLink: ~Copyable, Link {
 
   let settings: Courier.Settings
   var time = Time(now: Instant(milliseconds: 0), wallSeconds: nil)
-  var supply = Supply(isAllSent: false, wantsConnection: false, isStopping: false)
+  var supply = Supply()
   var traffic = LinkTraffic()
   var reports = Reports()
 
@@ -41,7 +41,7 @@ public struct BinaryLink: ~Copyable, Link {
   var barrier = Barrier()
 
   // What the other end does.
-  var stream = Stream()
+  var stream = ByteStream()
   var acknowledgements: Acknowledgements
   var answer = ErrorResponseReader()
   var suspicion = Suspicion()
@@ -65,8 +65,7 @@ public struct BinaryLink: ~Copyable, Link {
   public mutating func advance(to time: Time, isStopping: Bool) -> Courier.Step? {
     self.time = time
     supply.isStopping = isStopping
-    stream.isJustRead = stream.wasRead
-    stream.wasRead = false
+    stream.begin()
     if let step = settleByTime() ?? endTrial() { return step }
     return state == .closing ? hangUp() : nil
   }
@@ -148,8 +147,7 @@ public struct BinaryLink: ~Copyable, Link {
 
   /// Everything has been read that came from the gateway until `instant`.
   public mutating func heard(until instant: Instant) {
-    stream.heardAt = instant
-    stream.wasRead = true
+    stream.heard(until: instant)
   }
 
   /// What kept the agent from connecting is over.

@@ -31,32 +31,6 @@ extension BinaryLink {
     case suspect
   }
 
-  /// The frames that are to be written as one TLS record.
-  struct Batch: ~Copyable {
-    let buffer = FixedBuffer<UInt8>(capacity: Courier.batchBytesMax)
-    var bytes = 0
-    /// Notifications in it that were on the wire before.
-    var repeated: UInt64 = 0
-    var since = Instant(milliseconds: 0)
-    /// When it is written, where that is not at once.
-    var flushAt: Instant?
-    /// The socket takes no more; and it does again.
-    var isBlocked = false
-    var isUnblocked = false
-
-    init() {}
-
-    var isEmpty: Bool { bytes == 0 }
-
-    mutating func clear() {
-      bytes = 0
-      repeated = 0
-      flushAt = nil
-      isBlocked = false
-      isUnblocked = false
-    }
-  }
-
   /// The frame that the gateway must refuse, and what is known of how it takes such frames.
   struct Barrier {
     /// Of the one that is on its way, or in the batch.
@@ -70,26 +44,5 @@ extension BinaryLink {
 
     static let unansweredBeforeTrial = 2
     static let unansweredMax = 4
-  }
-
-  /// The bytes of the connection, and what is known of their way.
-  struct Stream {
-    /// Bytes written, and of those, bytes that the peer's kernel acknowledged.
-    var written: UInt64 = 0
-    var acknowledged: UInt64 = 0
-    var writtenAt = Instant(milliseconds: 0)
-    /// When the acknowledgements were last asked for, and last moved on.
-    var sampledAt = Instant(milliseconds: 0)
-    var movedAt = Instant(milliseconds: 0)
-    /// Until when everything that the gateway said has been read.
-    var heardAt = Instant(milliseconds: 0)
-    /// Everything has been read since the last step; and it had been when the present one began.
-    var wasRead = false
-    var isJustRead = false
-
-    /// Whether the peer has stopped taking what it is sent, so that it may not have looked at what it took before.
-    func isStalled(for patience: Duration, at now: Instant) -> Bool {
-      acknowledged < written && movedAt + patience < now
-    }
   }
 }

@@ -52,9 +52,7 @@ extension BinaryLink {
     batch.flushAt = nil
     batch.isBlocked = false
     lastWrittenID = nextID - 1
-    stream.writtenAt = time.now
-    if stream.acknowledged == stream.written { stream.movedAt = time.now }
-    stream.written = wireEnd
+    stream.wrote(upTo: wireEnd, at: time.now)
     acknowledgements.sent(upTo: lastWrittenID, wireEnd: wireEnd, at: time.now)
   }
 
@@ -91,21 +89,13 @@ extension BinaryLink {
   ///   - since: how long ago an acknowledgement last came.
   ///   - roundTrip: how long one takes.
   public mutating func sampled(unacknowledged: Int, since: Duration, roundTrip: Duration) {
-    let end = stream.written - UInt64(min(unacknowledged, Int(clamping: stream.written)))
-    if end > stream.acknowledged || end == stream.written { stream.movedAt = time.now }
-    stream.acknowledged = end
-    stream.sampledAt = time.now
+    stream.sampled(unacknowledged: unacknowledged, at: time.now)
     var at = time.now
     if unacknowledged == 0, since.milliseconds < at.milliseconds {
       at.milliseconds -= since.milliseconds
     }
-    acknowledgements.acknowledged(upTo: end, at: at, now: time.now)
-    if !batch.isEmpty, batch.flushAt == nil, stream.acknowledged < stream.written {
-      let wait = roundTrip < settings.linger ? roundTrip : settings.linger
-      let due = time.now + (wait.milliseconds > 0 ? wait : .milliseconds(1))
-      let last = batch.since + settings.linger
-      batch.flushAt = due < last ? due : last
-    }
+    acknowledgements.acknowledged(upTo: stream.acknowledged, at: at, now: time.now)
+    if !stream.isAcknowledged { batch.await(roundTrip, linger: settings.linger, at: time.now) }
     checkBarrier()
   }
 
@@ -128,7 +118,7 @@ extension BinaryLink {
     if supply.obstacle == .batchFull || supply.obstacle == .windowFull || barrier.id != nil {
       return write()
     }
-    if stream.acknowledged == stream.written { return write() }
+    if stream.isAcknowledged { return write() }
     guard let flushAt = batch.flushAt else { return .sample }
     return time.now >= flushAt ? write() : nil
   }

@@ -52,10 +52,42 @@ public struct Message {
   /// UNIX seconds; 0: do not store.
   public let expiration: UInt32
   public let priority: UInt8
+  /// What the notification says of itself, in its text: empty where it does not.
+  public let topic: Range<Int>
+  public let identifier: Range<Int>
+  public let collapseID: Range<Int>
+  public let pushType: PushType
+  public let fingerprint: Fingerprint
+  /// Grows with the order in which notifications are read for the first time.
+  public let order: UInt64
   public let place: FilePlace
   /// The notification stands directly behind the one that was offered before.
   public let follows: Bool
   public let wasSent: Bool
+
+  package init(
+    token: DeviceToken, payload: Payload, rendition: Rendition, expiration: UInt32,
+    priority: UInt8, topic: Range<Int> = 0..<0, identifier: Range<Int> = 0..<0,
+    collapseID: Range<Int> = 0..<0, pushType: PushType = .alert,
+    fingerprint: Fingerprint = Fingerprint(high: 0, low: 0), order: UInt64 = 0,
+    place: FilePlace, follows: Bool,
+    wasSent: Bool
+  ) {
+    self.token = token
+    self.payload = payload
+    self.rendition = rendition
+    self.expiration = expiration
+    self.priority = priority
+    self.topic = topic
+    self.identifier = identifier
+    self.collapseID = collapseID
+    self.pushType = pushType
+    self.fingerprint = fingerprint
+    self.order = order
+    self.place = place
+    self.follows = follows
+    self.wasSent = wasSent
+  }
 }
 
 /// What became of notifications.
@@ -66,6 +98,8 @@ public enum LinkOutcome {
   case rejected(Stretch, Rejection)
   /// These go again, perhaps not before an instant.
   case returned(Stretch, notBefore: Instant?)
+  /// Newer ones that replace these on the device have been accepted meanwhile.
+  case superseded(Stretch)
   /// Nobody knows whether these arrived, and the configuration says not to send them again.
   case dropped(Stretch)
 }
@@ -90,6 +124,18 @@ public struct Supply {
   public var wantsConnection: Bool
   /// Nothing new is taken any more.
   public var isStopping: Bool
+
+  /// Before the courier has said anything.
+  package init() {
+    self.init(isAllSent: false, wantsConnection: false, isStopping: false)
+  }
+
+  init(obstacle: Obstacle? = nil, isAllSent: Bool, wantsConnection: Bool, isStopping: Bool) {
+    self.obstacle = obstacle
+    self.isAllSent = isAllSent
+    self.wantsConnection = wantsConnection
+    self.isStopping = isStopping
+  }
 }
 
 /// What was written, and what the ends of connections left unknown.

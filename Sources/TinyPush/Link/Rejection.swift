@@ -14,7 +14,15 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     /// Connections end whenever this notification is sent, and live without it.
     case endsConnections
 
-    public static let count = 10
+    // As the HTTP/2 service names them.
+    case badDeviceToken, deviceTokenNotForTopic, unregistered, expiredToken, badCollapseID
+    case badExpirationDate, badMessageID, badPriority, badTopic, topicDisallowed
+    case invalidPushType, payloadEmpty, payloadTooLarge, duplicateHeaders, badCertificate
+    case badCertificateEnvironment, forbidden, expiredProviderToken, invalidProviderToken
+    case missingProviderToken, badPath, methodNotAllowed, tooManyProviderTokenUpdates
+    case tooManyRequests, internalServerError, serviceUnavailable, shutdown
+
+    public static let count = 37
 
     /// A name for programs.
     public var name: StaticString {
@@ -29,21 +37,54 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
       case .invalidPayloadSize: "invalid_payload_size"
       case .invalidToken: "invalid_token"
       case .endsConnections: "connection_ended"
+      case .badDeviceToken: "bad_device_token"
+      case .deviceTokenNotForTopic: "device_token_not_for_topic"
+      case .unregistered: "unregistered"
+      case .expiredToken: "expired_token"
+      case .badCollapseID: "bad_collapse_id"
+      case .badExpirationDate: "bad_expiration_date"
+      case .badMessageID: "bad_message_id"
+      case .badPriority: "bad_priority"
+      case .badTopic: "bad_topic"
+      case .topicDisallowed: "topic_disallowed"
+      case .invalidPushType: "invalid_push_type"
+      case .payloadEmpty: "payload_empty"
+      case .payloadTooLarge: "payload_too_large"
+      case .duplicateHeaders: "duplicate_headers"
+      case .badCertificate: "bad_certificate"
+      case .badCertificateEnvironment: "bad_certificate_environment"
+      case .forbidden: "forbidden"
+      case .expiredProviderToken: "expired_provider_token"
+      case .invalidProviderToken: "invalid_provider_token"
+      case .missingProviderToken: "missing_provider_token"
+      case .badPath: "bad_path"
+      case .methodNotAllowed: "method_not_allowed"
+      case .tooManyProviderTokenUpdates: "too_many_provider_token_updates"
+      case .tooManyRequests: "too_many_requests"
+      case .internalServerError: "internal_server_error"
+      case .serviceUnavailable: "service_unavailable"
+      case .shutdown: "shutdown"
       }
     }
   }
 
   public var reason: Reason
-  /// The service's number: of the binary protocol, the status of the error response.
+  /// The service's number: of the binary protocol, the status of the error response; of HTTP/2, the answer's status.
   public var code: UInt16
+  /// UNIX seconds since when the device is gone; 0: that was not said.
+  public var since: UInt32
 
-  public init(_ reason: Reason, code: UInt16 = 0) {
+  public init(_ reason: Reason, code: UInt16 = 0, since: UInt32 = 0) {
     self.reason = reason
     self.code = code
+    self.since = since
   }
 
   /// Whether the service says that no notification can reach this device token.
-  public var suppressesToken: Bool { reason == .invalidToken }
+  public var suppressesToken: Bool { reason == .invalidToken || reason == .badDeviceToken }
+
+  /// Whether the app is on that device no more.
+  public var isGone: Bool { reason == .unregistered || reason == .expiredToken }
 
   /// What the service's table calls it.
   public var text: StaticString {
@@ -53,6 +94,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
       case 0: "no error"
       case 10: "shutdown"
       case 255: "unknown"
+      case 256...: "an answer that is in no table"
       default: "undocumented"
       }
     case .processingError: "processing error"
@@ -64,6 +106,33 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .invalidPayloadSize: "invalid payload size"
     case .invalidToken: "invalid token"
     case .endsConnections: "connection ended"
+    case .badDeviceToken: "bad device token"
+    case .deviceTokenNotForTopic: "device token not for topic"
+    case .unregistered: "unregistered"
+    case .expiredToken: "expired token"
+    case .badCollapseID: "bad collapse ID"
+    case .badExpirationDate: "bad expiration date"
+    case .badMessageID: "bad message ID"
+    case .badPriority: "bad priority"
+    case .badTopic: "bad topic"
+    case .topicDisallowed: "topic disallowed"
+    case .invalidPushType: "invalid push type"
+    case .payloadEmpty: "payload empty"
+    case .payloadTooLarge: "payload too large"
+    case .duplicateHeaders: "duplicate headers"
+    case .badCertificate: "bad certificate"
+    case .badCertificateEnvironment: "bad certificate environment"
+    case .forbidden: "forbidden"
+    case .expiredProviderToken: "expired provider token"
+    case .invalidProviderToken: "invalid provider token"
+    case .missingProviderToken: "missing provider token"
+    case .badPath: "bad path"
+    case .methodNotAllowed: "method not allowed"
+    case .tooManyProviderTokenUpdates: "too many provider token updates"
+    case .tooManyRequests: "too many requests"
+    case .internalServerError: "internal server error"
+    case .serviceUnavailable: "service unavailable"
+    case .shutdown: "shutdown"
     }
   }
 
@@ -75,10 +144,34 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .invalidTokenSize: "a device token is 64 hex digits"
     case .invalidPayloadSize:
       "the gateway takes less than was sent: set payload-limit to its limit"
-    case .invalidToken:
-      "the token belongs to another app, or to the other environment (production, sandbox), or is made up"
+    case .invalidToken, .badDeviceToken:
+      "the token belongs to another app, or to the other environment (production, development), or is made up"
+    case .deviceTokenNotForTopic:
+      "the token belongs to another app: give the topic of that app, or a token of this one"
+    case .unregistered, .expiredToken: "the app is not on that device any more: forget the token"
+    case .badTopic, .topicDisallowed:
+      "the topic is the app's bundle ID; the certificate or the signing key must be of the same team"
+    case .badCertificate: "renew the push certificate"
+    case .badCertificateEnvironment:
+      "the certificate is for the other environment: set environment to production or development"
+    case .forbidden, .invalidProviderToken:
+      "check that signing-key, key-id and team-id belong together, and that the key is not revoked"
+    case .missingProviderToken: "set signing-key, key-id and team-id, or certificate"
+    case .expiredProviderToken: "check this machine's clock"
+    case .badPath, .methodNotAllowed:
+      "check that gateway names the push service itself, and no proxy"
+    case .badCollapseID: "a collapse-id has 64 bytes at most"
+    case .badExpirationDate: "expiration is in UNIX seconds"
+    case .badMessageID: "an id is a UUID"
+    case .badPriority: "the priority of a background push is 5 or 1"
+    case .invalidPushType: "the push type must fit the payload and the topic"
+    case .payloadEmpty: "give it a payload"
+    case .payloadTooLarge: "a payload has 4096 bytes at most, and 5120 with the push type voip"
+    case .tooManyProviderTokenUpdates, .tooManyRequests, .internalServerError,
+      .serviceUnavailable, .shutdown:
+      "nothing: it goes again"
     case .endsConnections: "look for what is unusual in it"
-    case .other, .processingError, .missingDeviceToken, .missingPayload:
+    case .other, .processingError, .missingDeviceToken, .missingPayload, .duplicateHeaders:
       "send it again; if it is refused again, look at the payload"
     }
   }

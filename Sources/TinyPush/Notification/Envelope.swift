@@ -4,12 +4,12 @@ package struct Envelope {
   var notification: Notification
   private var seen: UInt32 = 0
   private var priorityAt = 0
-  private var collapseID: Range<Int> = 0..<0
+  /// Where the value of `push-type` is; 0: it has none that is known.
+  var pushTypeAt = 0
+  private(set) var traits: PayloadTraits
   /// What the agent has added to the object, which counts for nothing.
   private(set) var failedBytes = 0
 
-  /// The longest `collapse-id`, in bytes. Source: APNs Provider API, 2015-12 and later, `apns-collapse-id`.
-  static let collapseIDBytesMax = 64
   /// The longest name of a recipients file. Inferred: names are for people.
   package static let listNameBytesMax = 64
   /// Recipients files that one notification may name. Inferred: whoever has more makes one of them.
@@ -17,8 +17,10 @@ package struct Envelope {
   /// A date before this (2001-09-09) is none that anybody means.
   static let dateMin: UInt64 = 1_000_000_000
 
-  init(at start: Int) {
+  @inline(__always)
+  init(at start: Int, _ service: PushProtocol) {
     notification = Notification(at: start)
+    traits = PayloadTraits(service)
   }
 
   /// Reads the object; the scanner stands on its brace.
@@ -70,12 +72,14 @@ package struct Envelope {
           continue
         }
         var reader = PayloadReader(at: at)
-        notification.payload = try reader.read(text, by: &scanner, &findings)
+        notification.payload = try reader.read(text, by: &scanner, &traits, &findings)
       case .priority:
         priorityAt = at
         let number = try wholeNumber(text, by: &scanner)
-        guard let number, number == 10 || number == 5 else {
-          findings.add(Finding(.priority, at: at))
+        guard let number, number == 10 || number == 5 || number == 1 && traits.isOfHTTP2 else {
+          let reason: Finding.Reason =
+            traits.isOfHTTP2 ? .priorityOfHTTP2 : number == 1 ? .priorityOne : .priority
+          findings.add(Finding(reason, at: at))
           continue
         }
         notification.priority = UInt8(number)
@@ -101,19 +105,7 @@ package struct Envelope {
           continue
         }
         notification.registered = date
-      case .collapseID:
-        guard first == .quote else {
-          findings.add(Finding(.mustBeString(key), at: at))
-          try scanner.skipValue(text)
-          continue
-        }
-        collapseID = try scanner.string(text)
-        let isGood = !collapseID.isEmpty && collapseID.count <= Self.collapseIDBytesMax
-        if !isGood {
-          findings.add(
-            Finding(
-              .collapseID, at: at, found: collapseID.count, limit: Self.collapseIDBytesMax))
-        }
+      case .collapseID: try readCollapseID(text, by: &scanner, &findings)
       case .trim:
         try scanner.skipValue(text)
         notification.isTrimmed = text.extracting(at..<scanner.index).equals("true")
@@ -128,9 +120,7 @@ package struct Envelope {
         if scanner.index - before.index <= NotificationReader.objectBytesMax {
           failedBytes += scanner.index - keyAt
         }
-      case .topic, .pushType, .id:
-        if first != .quote { findings.add(Finding(.mustBeString(key), at: at)) }
-        try scanner.skipValue(text)
+      case .topic, .pushType, .id: try readString(key, text, by: &scanner, &findings)
       }
     } while try scanner.nextMember(text)
     notification.object = before.index..<scanner.index
@@ -142,9 +132,9 @@ package struct Envelope {
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
     let start = scanner.index
-    self = Envelope(at: start)
+    self = Envelope(at: start, traits.isOfHTTP2 ? .http2 : .binary)
     var reader = PayloadReader(at: start, isBare: true)
-    notification.payload = try reader.read(text, by: &scanner, &findings)
+    notification.payload = try reader.read(text, by: &scanner, &traits, &findings)
     notification.object = notification.payload.range
     notification.isBare = true
     notification.lists = 1
@@ -161,24 +151,36 @@ package struct Envelope {
       | 1 << EnvelopeKey.to.rawValue
     if seen & recipients == 0 { findings.add(Finding(.missingRecipient, at: start)) }
     let payload = notification.payload
+    let isSilent = payload.isSilent && notification.localized.isEmpty
+    if pushTypeAt == 0 {
+      notification.pushType =
+        isSilent ? .background : traits.isOfLiveActivity ? .liveactivity : .alert
+    }
+    let type = notification.pushType
+    if traits.isOfHTTP2 {
+      let mayContradict =
+        pushTypeAt > 0 || traits.needsType || type == .liveactivity || !notification.topic.isEmpty
+      if mayContradict { checkPushType(isSilent, text, &findings) }
+    }
+    let limit = rules.payloadLimit(for: type)
     if !notification.localized.isEmpty {
-      checkLocalized(text, rules, &findings)
-    } else {
-      if payload.isApsEmpty {
-        findings.add(Finding(.apsIsEmpty, at: payload.alert.range.lowerBound - 1))
-      }
-      if payload.isSilent {
-        if !isSeen(.priority) {
-          notification.priority = 5
-        } else if notification.priority == 10 {
-          findings.add(Finding(.prioritySilent, at: priorityAt))
-        }
+      checkLocalized(text, limit, rules.defaultLanguage, &findings)
+    } else if payload.isApsEmpty, !traits.isOfHTTP2 || type.needsAps {
+      findings.add(Finding(.apsIsEmpty, at: payload.alert.range.lowerBound - 1))
+    }
+    if traits.isOfHTTP2 ? type == .background : isSilent {
+      if !isSeen(.priority) {
+        notification.priority = 5
+      } else if notification.priority == 10 {
+        findings.add(Finding(.prioritySilent, at: priorityAt))
       }
     }
-    if payload.bytes > rules.payloadLimit {
-      checkSize(Rendition(payload), at: payload.range.lowerBound, text, rules, &findings)
+    if payload.bytes > limit {
+      checkSize(Rendition(payload), at: payload.range.lowerBound, text, limit, &findings)
     }
-    if !collapseID.isEmpty, findings.refusals == 0 { notification.collapseKey = collapseKey(text) }
+    if !notification.collapseID.isEmpty, findings.refusals == 0 {
+      notification.collapseKey = collapseKey(text)
+    }
   }
 
   // MARK: - Languages
@@ -204,18 +206,20 @@ package struct Envelope {
       if LanguageTag(text.extracting(range)) == nil {
         findings.add(Finding(.localizedLanguage, at: range.lowerBound - 1))
       }
-      _ = try Alert(text, by: &scanner, &findings)
+      _ = try Alert(text, by: &scanner, &traits, &findings)
     } while try scanner.nextMember(text)
     notification.localized = start..<scanner.index
   }
 
   @inline(never)
-  private func checkLocalized(_ text: Span<UInt8>, _ rules: Rules, _ findings: inout Findings) {
+  private func checkLocalized(
+    _ text: Span<UInt8>, _ limit: Int, _ defaultLanguage: LanguageTag, _ findings: inout Findings
+  ) {
     let payload = notification.payload
     guard isSeen(.payload) else { return }
     let localized = notification.localized
     if payload.alert.range.isEmpty,
-      Localization.alert(for: rules.defaultLanguage, in: localized, of: text) == nil
+      Localization.alert(for: defaultLanguage, in: localized, of: text) == nil
     {
       findings.add(Finding(.localizedNoDefault, at: localized.lowerBound))
     }
@@ -226,8 +230,8 @@ package struct Envelope {
         _ = try scanner.key(text)
         let alert = try Alert(text, by: &scanner)
         let rendition = Rendition(payload, alert)
-        if rendition.bytes > rules.payloadLimit {
-          checkSize(rendition, at: alert.range.lowerBound, text, rules, &findings)
+        if rendition.bytes > limit {
+          checkSize(rendition, at: alert.range.lowerBound, text, limit, &findings)
         }
       } while try scanner.nextMember(text)
     } catch {}
@@ -236,22 +240,22 @@ package struct Envelope {
   /// It is too large, unless it can be trimmed.
   @inline(never)
   private func checkSize(
-    _ rendition: Rendition, at offset: Int, _ text: Span<UInt8>, _ rules: Rules,
+    _ rendition: Rendition, at offset: Int, _ text: Span<UInt8>, _ limit: Int,
     _ findings: inout Findings
   ) {
     var trimmed = rendition
-    if notification.isTrimmed, trimmed.trim(to: rules.payloadLimit, in: text) { return }
+    if notification.isTrimmed, trimmed.trim(to: limit, in: text) { return }
     findings.add(
       Finding(
         notification.isTrimmed ? .trimTooLarge : .payloadTooLarge, at: offset,
-        found: rendition.bytes, limit: rules.payloadLimit))
+        found: rendition.bytes, limit: limit))
   }
 
   // MARK: - Parts
 
   @inline(never)
   private func collapseKey(_ text: Span<UInt8>) -> UInt64 {
-    var hash = Hash(spelled: text.extracting(collapseID))
+    var hash = Hash(spelled: text.extracting(notification.collapseID))
     var token = notification.firstToken..<notification.firstToken + DeviceToken.digitCount
     for index in 0..<notification.tokens {
       if index > 0 { token = notification.nextString(after: token.upperBound, in: text) }

@@ -35,6 +35,15 @@ public struct Finding: BitwiseCopyable {
     case notStringOrNull(PayloadKey)
     case notStrings(PayloadKey)
     case notStringsOrNull(PayloadKey)
+    case notObject(PayloadKey)
+    case date(PayloadKey)
+    case sound
+    case critical
+    case volume
+    case mutableContent
+    case interruptionLevel
+    case relevanceScore
+    case event
     case payloadTooLarge
     case trimTooLarge
     case tokenNotString
@@ -52,6 +61,8 @@ public struct Finding: BitwiseCopyable {
     case listMissingDefault
     case listEmpty
     case priority
+    case priorityOne
+    case priorityOfHTTP2
     case prioritySilent
     case expiration
     case expirationPast
@@ -61,6 +72,15 @@ public struct Finding: BitwiseCopyable {
     case notBeforePast
     case registered
     case collapseID
+    case collapseIDCharacters
+    case topic
+    case topicSuffix(PushType)
+    case identifier
+    case pushType(nearest: PushType?)
+    case pushTypeAlert
+    case pushTypeBackground
+    case liveActivity
+    case liveActivityStart
     case trim
     case localized
     case localizedEmpty
@@ -74,6 +94,7 @@ public struct Finding: BitwiseCopyable {
     case longEscapes
     case strangeKey(nearest: PayloadKey)
     case badgeNotWhole
+    case topicEnding(PushType)
     case listUnreadable
     case listsElsewhere
   }
@@ -81,8 +102,8 @@ public struct Finding: BitwiseCopyable {
   /// Whether it is only something to know: the notification is sent.
   public var isWarning: Bool {
     switch reason {
-    case .onlyBody, .whiteSpace, .longEscapes, .strangeKey, .badgeNotWhole, .listUnreadable,
-      .listsElsewhere:
+    case .onlyBody, .whiteSpace, .longEscapes, .strangeKey, .badgeNotWhole, .topicEnding,
+      .listUnreadable, .listsElsewhere:
       true
     default: false
     }

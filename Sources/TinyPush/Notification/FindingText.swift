@@ -23,7 +23,7 @@ extension Finding {
       index += 1
     }
     switch reason {
-    case .expiration, .notBefore, .registered:
+    case .expiration, .notBefore, .registered, .date:
       if found == 13 { text.append("; these look like milliseconds: divide by 1000") }
     default: break
     }
@@ -53,8 +53,10 @@ extension Finding.Reason {
     case .unknownKey(let nearest): nearest?.name ?? ""
     case .mustBeString(let key): key.name
     case .notString(let key), .notStringOrNull(let key), .notStrings(let key),
-      .notStringsOrNull(let key), .strangeKey(let key):
+      .notStringsOrNull(let key), .notObject(let key), .date(let key), .strangeKey(let key):
       key.name
+    case .topicSuffix(let type), .topicEnding(let type): type.name
+    case .pushType(let nearest): nearest?.name ?? ""
     default: ""
     }
   }
@@ -101,6 +103,18 @@ extension Finding.Reason {
     case .notStrings: "not-strings: %k must be an array of strings: put numbers in quotes"
     case .notStringsOrNull:
       "not-strings-or-null: %k must be an array of strings, or null: put numbers in quotes"
+    case .notObject: "not-object: %k must be an object"
+    case .date: "date: %k must be UNIX seconds, without quotes"
+    case .sound:
+      "sound: sound must be a string, \"default\" or the name of a file in the app, or for a critical alert {\"critical\": 1, \"name\": \"default\", \"volume\": 1}"
+    case .critical: "critical: critical must be 1 or 0"
+    case .volume: "volume: volume must be a number from 0 to 1, without quotes"
+    case .mutableContent: "mutable-content: mutable-content must be 1, or left out"
+    case .interruptionLevel:
+      "interruption-level: interruption-level must be \"passive\", \"active\", \"time-sensitive\" or \"critical\""
+    case .relevanceScore:
+      "relevance-score: relevance-score must be a number from 0 to 1, without quotes (of a live activity any number)"
+    case .event: "event: event must be \"start\", \"update\" or \"end\""
     case .payloadTooLarge:
       "payload-too-large: the payload has %f bytes without white space, and at most %l may be sent (payload-limit): shorten the alert, add \"trim\": true, or let the app fetch the rest"
     case .trimTooLarge:
@@ -131,6 +145,10 @@ extension Finding.Reason {
       "list-empty: no token is in this recipients file, so it goes to nobody: add one, on a line of its own"
     case .priority:
       "priority: priority must be 10 (at once) or 5 (when it saves the device's power)"
+    case .priorityOne:
+      "priority: priority 1 is for protocol = http2: with protocol = binary it must be 10 (at once) or 5 (when it saves the device's power)"
+    case .priorityOfHTTP2:
+      "priority: priority must be 10 (at once), 5 (when it saves the device's power) or 1 (without waking the device)"
     case .prioritySilent:
       "priority-silent: with only content-available, priority must be 5: the gateway refuses 10 when nothing is shown or heard"
     case .expiration:
@@ -146,6 +164,25 @@ extension Finding.Reason {
       "registered: registered must be the UNIX seconds at which the app last registered the token"
     case .collapseID:
       "collapse-id: collapse-id must have 1 to %l bytes, and this one has %f"
+    case .collapseIDCharacters:
+      "collapse-id-characters: collapse-id must have no control characters, and no space at its start or end"
+    case .topic:
+      "topic: topic must be the bundle ID of the app: 1 to %l visible ASCII characters, without spaces and escapes"
+    case .topicSuffix:
+      "topic-suffix: a topic that ends like this is one for push-type %k: give this push type, or the bundle ID alone"
+    case .identifier:
+      "id: id must be a UUID, such as 123e4567-e89b-42d3-a456-426614174000"
+    case .pushType(nearest: nil):
+      "push-type: no such push type: it is alert, background, location, voip, complication, fileprovider, mdm, liveactivity, pushtotalk, widgets or controls"
+    case .pushType: "push-type: no such push type: did you mean %k?"
+    case .pushTypeAlert:
+      "push-type-alert: with only content-available nothing is shown or heard: push-type must be background, or left out"
+    case .pushTypeBackground:
+      "push-type-background: a background push has content-available in aps, and no alert, badge or sound: correct aps, or leave push-type out"
+    case .liveActivity:
+      "live-activity: a live activity needs timestamp, event and content-state in aps (to end it, content-state may be missing)"
+    case .liveActivityStart:
+      "live-activity-start: to start a live activity, aps needs attributes-type and attributes as well"
     case .trim: "trim: trim must be true or false, without quotes"
     case .localized:
       "localized: localized must be an object: {\"fr\": \"…\", \"en\": {\"title\": \"…\", \"body\": \"…\"}}"
@@ -167,6 +204,8 @@ extension Finding.Reason {
       "strange-key: the service does not know this key: did you mean %k?"
     case .badgeNotWhole:
       "badge-not-whole: a badge is a whole number from 0 on: devices may show another one than this"
+    case .topicEnding:
+      "topic-ending: most topics that end like this are for push-type %k: give this push type, unless the bundle ID itself ends so"
     case .listUnreadable:
       "list-unreadable: the recipients file of this name may not be read by this user: whether the agent may was not looked at"
     case .listsElsewhere:

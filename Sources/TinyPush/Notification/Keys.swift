@@ -57,19 +57,33 @@ public enum EnvelopeKey: UInt8, BitwiseCopyable {
   }
 }
 
-/// The keys of `aps` and of `alert` that the service knows. Source: Local and Remote Notification Programming Guide, 2015-10,
-/// tables 3-1 and 3-2.
+/// The keys of `aps`, `alert` and `sound` that the service knows. Source: Local and Remote Notification Programming Guide,
+/// 2015-10, tables 3-1 and 3-2; Generating a remote notification, tables 1 to 3; Updating widgets with WidgetKit push
+/// notifications.
 public enum PayloadKey: UInt8, BitwiseCopyable {
   // of aps
   case alert, badge, sound, contentAvailable, category
+  // of aps, since HTTP/2
+  case threadID, mutableContent, interruptionLevel, relevanceScore, targetContentID, filterCriteria
+  case contentChanged, timestamp, event, contentState, staleDate, dismissalDate
+  case attributesType, attributes
   // of alert
   case title, body, titleLocKey, titleLocArgs, actionLocKey, locKey, locArgs, launchImage
+  // of alert, since HTTP/2
+  case subtitle, subtitleLocKey, subtitleLocArgs
+  // of sound, since HTTP/2
+  case critical, soundName, volume
 
-  private static let apsCount = 5
-  private static var names: InlineArray<13, StaticString> {
+  private static let apsCount = 19
+  private static let alertCount = 11
+  private static var names: InlineArray<33, StaticString> {
     [
-      "alert", "badge", "sound", "content-available", "category", "title", "body",
-      "title-loc-key", "title-loc-args", "action-loc-key", "loc-key", "loc-args", "launch-image",
+      "alert", "badge", "sound", "content-available", "category", "thread-id", "mutable-content",
+      "interruption-level", "relevance-score", "target-content-id", "filter-criteria",
+      "content-changed", "timestamp", "event", "content-state", "stale-date", "dismissal-date",
+      "attributes-type", "attributes", "title", "body", "title-loc-key", "title-loc-args",
+      "action-loc-key", "loc-key", "loc-args", "launch-image", "subtitle", "subtitle-loc-key",
+      "subtitle-loc-args", "critical", "name", "volume",
     ]
   }
 
@@ -77,6 +91,9 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
     let names = Self.names
     return names[Int(rawValue)]
   }
+
+  /// Its bit in a set of the keys of `aps`, or in one of those of `alert`.
+  var bit: UInt32 { @inline(__always) get { 1 &<< UInt32(rawValue) } }
 
   /// The one that a JSON key spells, in `aps` or in `alert`.
   @inline(never)
@@ -93,36 +110,90 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
     self = known
   }
 
+  /// The one that a JSON key spells in `sound`.
+  init?(ofSound key: Span<UInt8>) {
+    if key.equals("critical") {
+      self = .critical
+    } else if key.equals("name") {
+      self = .soundName
+    } else if key.equals("volume") {
+      self = .volume
+    } else {
+      return nil
+    }
+  }
+
   @inline(__always)
   private static func known(_ key: Span<UInt8>, _ isInAlert: Bool) -> PayloadKey? {
-    guard isInAlert else {
-      return switch key.count {
-      case 5:
-        key.equals("alert")
-          ? .alert : key.equals("badge") ? .badge : key.equals("sound") ? .sound : nil
-      case 8: key.equals("category") ? .category : nil
-      case 17: key.equals("content-available") ? .contentAvailable : nil
-      default: nil
-      }
+    isInAlert ? ofAlert(key) : ofAps(key)
+  }
+
+  @inline(__always)
+  private static func ofAps(_ key: Span<UInt8>) -> PayloadKey? {
+    switch key.count {
+    case 5 where key.equals("alert"): .alert
+    case 5 where key.equals("badge"): .badge
+    case 5 where key.equals("sound"): .sound
+    case 8: key.equals("category") ? .category : nil
+    case 17 where key.equals("content-available"): .contentAvailable
+    default: newerOfAps(key)
     }
-    return switch key.count {
+  }
+
+  /// Those since HTTP/2.
+  @inline(never)
+  private static func newerOfAps(_ key: Span<UInt8>) -> PayloadKey? {
+    switch key.count {
+    case 5: key.equals("event") ? .event : nil
+    case 9: key.equals("thread-id") ? .threadID : key.equals("timestamp") ? .timestamp : nil
+    case 10: key.equals("stale-date") ? .staleDate : key.equals("attributes") ? .attributes : nil
+    case 13: key.equals("content-state") ? .contentState : nil
+    case 14: key.equals("dismissal-date") ? .dismissalDate : nil
+    case 15:
+      switch key[0] {
+      case UInt8(ascii: "m"): key.equals("mutable-content") ? .mutableContent : nil
+      case UInt8(ascii: "r"): key.equals("relevance-score") ? .relevanceScore : nil
+      case UInt8(ascii: "f"): key.equals("filter-criteria") ? .filterCriteria : nil
+      case UInt8(ascii: "a"): key.equals("attributes-type") ? .attributesType : nil
+      default: key.equals("content-changed") ? .contentChanged : nil
+      }
+    case 17: key.equals("target-content-id") ? .targetContentID : nil
+    case 18: key.equals("interruption-level") ? .interruptionLevel : nil
+    default: nil
+    }
+  }
+
+  @inline(__always)
+  private static func ofAlert(_ key: Span<UInt8>) -> PayloadKey? {
+    switch key.count {
     case 4: key.equals("body") ? .body : nil
     case 5: key.equals("title") ? .title : nil
     case 7: key.equals("loc-key") ? .locKey : nil
-    case 8: key.equals("loc-args") ? .locArgs : nil
+    case 8: key.equals("loc-args") ? .locArgs : key.equals("subtitle") ? .subtitle : nil
     case 12: key.equals("launch-image") ? .launchImage : nil
     case 13: key.equals("title-loc-key") ? .titleLocKey : nil
     case 14:
       key.equals("title-loc-args")
         ? .titleLocArgs : key.equals("action-loc-key") ? .actionLocKey : nil
+    case 16: key.equals("subtitle-loc-key") ? .subtitleLocKey : nil
+    case 17: key.equals("subtitle-loc-args") ? .subtitleLocArgs : nil
     default: nil
     }
   }
 
   /// The one that was most likely meant.
   static func nearest(to key: Span<UInt8>, isInAlert: Bool) -> PayloadKey? {
+    nearest(
+      to: key, among: isInAlert ? apsCount..<apsCount + alertCount : 0..<apsCount)
+  }
+
+  static func nearest(toKeyOfSound key: Span<UInt8>) -> PayloadKey? {
+    nearest(to: key, among: apsCount + alertCount..<names.count)
+  }
+
+  @inline(never)
+  private static func nearest(to key: Span<UInt8>, among range: Range<Int>) -> PayloadKey? {
     let names = Self.names
-    let range = isInAlert ? apsCount..<names.count : 0..<apsCount
     return Nearest.index(key, among: names.span.extracting(range)).flatMap {
       PayloadKey(rawValue: UInt8(range.lowerBound + $0))
     }

@@ -17,7 +17,7 @@ public struct Notification {
   public internal(set) var firstList: Range<Int> = 0..<0
   /// An object with `aps` at its top: the payload itself, for the recipients ``defaultList``.
   public internal(set) var isBare = false
-  /// 10 (at once) or 5 (when it saves the device's power).
+  /// 10 (at once), 5 (when it saves the device's power) or 1 (without waking the device).
   public internal(set) var priority: UInt8 = 10
   public internal(set) var lifetime = Lifetime.configured
   /// UNIX seconds, UTC, before which it waits; 0: none.
@@ -27,6 +27,14 @@ public struct Notification {
   /// What it shares with those that it replaces, and with those that replace it: a hash of its `collapse-id` and its
   /// recipients; 0: nothing.
   public internal(set) var collapseKey: UInt64 = 0
+  /// The content of its `collapse-id`, with its escapes; empty: none.
+  public internal(set) var collapseID: Range<Int> = 0..<0
+  /// The content of its `topic`; empty: the configuration's.
+  public internal(set) var topic: Range<Int> = 0..<0
+  /// As it says itself, or as its payload shows.
+  public internal(set) var pushType = PushType.alert
+  /// The content of its `id`, a UUID; empty: none.
+  public internal(set) var identifier: Range<Int> = 0..<0
   /// Alerts in several languages: an object, its braces included; empty: none.
   public internal(set) var localized: Range<Int> = 0..<0
   /// The alert's text is shortened where it must be.
@@ -48,6 +56,17 @@ public struct Notification {
   init(at start: Int) {
     object = start..<start
     payload = Payload(at: start)
+  }
+
+  /// The topic as it goes out: its own, or else the configuration's, with the ending that its push type demands.
+  public func appendTopic(
+    of text: Span<UInt8>, configured: Span<UInt8>, to output: inout Text
+  ) {
+    if topic.isEmpty {
+      pushType.appendTopic(configured, to: &output)
+    } else {
+      pushType.appendTopic(text.extracting(topic), to: &output)
+    }
   }
 
   /// Of an array of strings: the content of the one behind that which ends at `end`, and must have one behind it.

@@ -65,7 +65,7 @@ public struct NotificationReader {
     let start = scanner.index
     guard start < text.count else { return isWhole ? .end : .more(from: start) }
     let before = scanner
-    var envelope = Envelope(at: start)
+    var envelope = Envelope(at: start, rules.service)
     do throws(JSONProblem) {
       try scanner.begin(text)
       guard text[start] == .openBrace else {

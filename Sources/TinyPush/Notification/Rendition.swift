@@ -7,7 +7,7 @@ package struct Rendition {
   /// Where the alert's text is cut, and followed by an ellipsis; nil: nowhere.
   private(set) var cut: Int?
   /// Whether it is anything but the payload as it stands.
-  private(set) var isChanged = false
+  package private(set) var isChanged = false
 
   static let ellipsis: StaticString = "…"
   /// What an alert needs besides, where the payload has none.
@@ -36,9 +36,9 @@ package struct Rendition {
   ) {
     self.init(notification.payload)
     if !notification.localized.isEmpty { localize(notification, language, text, rules) }
-    if notification.isTrimmed, bytes > rules.payloadLimit {
-      _ = trim(to: rules.payloadLimit, in: text)
-    }
+    guard notification.isTrimmed else { return }
+    let limit = rules.payloadLimit(for: notification.pushType)
+    if bytes > limit { _ = trim(to: limit, in: text) }
   }
 
   private mutating func localize(
@@ -77,19 +77,5 @@ package struct Rendition {
 
   private func isSpace(before index: Int, in text: Span<UInt8>) -> Bool {
     text[index - 1] == .space
-  }
-}
-
-/// What a notification is held against, besides the service's tables.
-public struct Rules: Sendable, BitwiseCopyable {
-  /// The bytes a payload may have as it goes out.
-  public var payloadLimit = 2048
-  /// For devices of which no language is known, or none that the notification speaks.
-  public var defaultLanguage = LanguageTag("en")
-
-  public init() {}
-
-  public init(payloadLimit: Int) {
-    self.payloadLimit = payloadLimit
   }
 }

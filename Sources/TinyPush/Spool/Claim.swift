@@ -22,6 +22,8 @@ struct Claim: BitwiseCopyable {
   }
 
   var identity: FileIdentity
+  /// When the file was made, in UNIX nanoseconds.
+  var birth: Int64 = 0
   /// When the agent first saw the file: what `ttl` counts from.
   var seenAt: UInt64
   /// How many files were taken before this one: its number holds the last 16 bits.

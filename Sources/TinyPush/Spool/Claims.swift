@@ -144,6 +144,9 @@ struct Claims: ~Copyable {
     slots[index(number)].endsWithinText = endsWithinText
   }
 
+  /// When the file was made.
+  func noteBirth(_ number: ClaimNumber, _ birth: Int64) { slots[index(number)].birth = birth }
+
   /// What becomes of the file, unless something that outweighs this is known.
   @inline(never)
   func decide(_ number: ClaimNumber, _ fate: Claim.Fate) {

@@ -69,6 +69,20 @@ struct Suppression: ~Copyable {
       isGatewayRight: isGatewayRight)
   }
 
+  /// The service says that the app is not on the device any more.
+  ///
+  /// - Parameters:
+  ///   - since: UNIX seconds; 0: it does not say since when.
+  ///   - registered: UNIX seconds at which the app last registered the token, if somebody says so: when that is later, the
+  ///     token stands for another installation.
+  ///   - now: UNIX seconds; nil while the clock is not set.
+  mutating func learnGone(_ token: DeviceToken, since: UInt32, registered: UInt32, now: Int64?) {
+    guard registered <= since || since == 0 else { return }
+    let time = since > 0 ? since : now.map { UInt32(clamping: $0) } ?? Learned.noTime
+    learned.insert(
+      SuppressionRecord(token: token, time: time, reason: .gone), isGatewayRight: isGatewayRight)
+  }
+
   /// The records of refusals may be lost. The tokens are not suppressed until the gateway has refused them again: a
   /// notification to a suppressed token leaves without a record.
   mutating func forgetVerdicts() { learned.forgetVerdicts(isGatewayRight: isGatewayRight) }

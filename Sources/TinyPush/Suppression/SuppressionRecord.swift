@@ -9,6 +9,8 @@ public struct SuppressionRecord: BitwiseCopyable {
     case invalidToken = 2
     /// Somebody said so.
     case byHand = 3
+    /// The service said that the app is not on the device any more.
+    case gone = 4
 
     public var text: StaticString {
       switch self {
@@ -16,6 +18,7 @@ public struct SuppressionRecord: BitwiseCopyable {
       case .feedback: "feedback"
       case .invalidToken: "invalid token"
       case .byHand: "by hand"
+      case .gone: "gone"
       }
     }
   }

@@ -129,6 +129,28 @@ public struct Frame {
   }
 }
 
+extension Payload {
+  /// Writes the payload as it is for one device to the start of a buffer, and returns its length; `text` is what its
+  /// notification stands in.
+  @inline(never)
+  package func write(
+    _ rendition: Rendition, in text: Span<UInt8>, to buffer: borrowing FixedBuffer<UInt8>
+  ) -> Int {
+    var place = Place(index: 0)
+    if rendition.isChanged {
+      place.put(self, rendition, in: text, buffer)
+    } else {
+      place.put(json: text.extracting(range), in: buffer)
+    }
+    return place.index
+  }
+
+  /// Whether the payload goes to a device as it stands in its text.
+  package func isVerbatim(_ rendition: Rendition) -> Bool {
+    !rendition.isChanged && bytes == range.count
+  }
+}
+
 /// Where the next byte goes.
 private struct Place {
   var index: Int

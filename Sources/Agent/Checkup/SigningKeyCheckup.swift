@@ -1,0 +1,47 @@
+import CLinux
+import CMbed
+import TinyPush
+
+extension Checkup {
+  /// The signing key and what belongs to it.
+  @inline(never)
+  mutating func checkSigningKey(
+    _ config: borrowing Config, _ reason: UnsafeMutablePointer<CChar>
+  ) {
+    let path = config.signingKey.pointer
+    let digest = UnsafeMutablePointer<UInt8>.allocate(capacity: 32)
+    let result = cmbed_signing_key_read(path, digest, reason)
+    clinux_wipe_stack()
+    digest.deallocate()
+    if result == CMBED_OK {
+      report.message.append(printable: path)
+      report.message.append(", EC, 256 bits")
+      saySecret("file", path)
+    } else {
+      refuse("file", result, reason)
+    }
+    sayKeyID(config)
+    report.message.append(printable: config.teamID.span)
+    report.say("team-id")
+    report.message.append(printable: config.topic.span)
+    report.say("topic")
+  }
+
+  /// Apple names the file of a key by the key's ID.
+  @inline(never)
+  private mutating func sayKeyID(_ config: borrowing Config) {
+    report.message.append(printable: config.keyID.span)
+    let path = config.signingKey.span
+    let mark: StaticString = "AuthKey_"
+    let start = path.count - mark.utf8CodeUnitCount - 13
+    guard start >= 0, path.extracting(start..<path.count - 13).equals(mark),
+      path.extracting(path.count - 3..<path.count).equals(".p8")
+    else { return report.say("key-id") }
+    let named = path.extracting(path.count - 13..<path.count - 3)
+    guard !named.equals(config.keyID.span) else { return report.say("key-id") }
+    report.message.append(", but the file is named after ")
+    report.message.append(printable: named)
+    report.advice.append("set key-id to the ID of this key, or signing-key to the other file")
+    report.say("key-id", .warning)
+  }
+}

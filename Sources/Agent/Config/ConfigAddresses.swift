@@ -1,0 +1,51 @@
+import TinyPush
+
+/// Where the services are.
+extension Config {
+  /// The port of the gateway where none is said.
+  public var gatewayPort: StaticString { courier.rules.service == .http2 ? "443" : "2195" }
+  static let feedbackPort: StaticString = "2196"
+
+  /// The host and port of the gateway.
+  public borrowing func gatewayAddress(in text: inout Text) {
+    guard gateway.isEmpty else { return text.append(bytes: gateway.span) }
+    switch (courier.rules.service, environment) {
+    case (.http2, .production): text.append("api.push.apple.com:443")
+    case (.http2, .development): text.append("api.sandbox.push.apple.com:443")
+    case (.http2, .local): text.append("localhost:2197")
+    case (.binary, .production): text.append("gateway.push.apple.com:2195")
+    case (.binary, .development): text.append("gateway.sandbox.push.apple.com:2195")
+    case (.binary, .local): text.append("localhost:2195")
+    }
+  }
+
+  /// The host and port of the feedback service, which only the binary protocol has.
+  public borrowing func feedbackAddress(in text: inout Text) {
+    guard feedback.isEmpty else { return text.append(bytes: feedback.span) }
+    switch environment {
+    case .production: text.append("feedback.push.apple.com:2196")
+    case .development: text.append("feedback.sandbox.push.apple.com:2196")
+    case .local: text.append("localhost:2196")
+    }
+  }
+
+  /// Which of Apple's services an address is of; nil: none of them.
+  static func appleService(
+    at address: Span<UInt8>
+  ) -> (service: PushProtocol, environment: Environment)? {
+    if address.isHost("api.push.apple.com") { return (.http2, .production) }
+    if address.isHost("api.sandbox.push.apple.com") { return (.http2, .development) }
+    if address.isHost("api.development.push.apple.com") { return (.http2, .development) }
+    if address.isHost("gateway.push.apple.com") { return (.binary, .production) }
+    if address.isHost("gateway.sandbox.push.apple.com") { return (.binary, .development) }
+    return nil
+  }
+}
+
+extension Span<UInt8> {
+  /// Whether this is the address of a host, with or without a port.
+  fileprivate func isHost(_ host: StaticString) -> Bool {
+    begins(with: host.span)
+      && (count == host.utf8CodeUnitCount || self[host.utf8CodeUnitCount] == .colon)
+  }
+}

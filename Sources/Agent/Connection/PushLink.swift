@@ -1,0 +1,137 @@
+import TinyPush
+import TinyPushHTTP2
+
+/// The link that the configuration asks for: one of the two there are.
+struct PushLink: ~Copyable, Link {
+  let service: PushProtocol
+  private(set) var binary: BinaryLink
+  private(set) var http2: HTTP2Link
+  private let pinned = Pinned()
+
+  /// Both are made, since one costs next to nothing while nothing is taken by it.
+  init(_ settings: Courier.Settings, _ http2: consuming HTTP2Link.Service, seed: UInt64) {
+    service = settings.rules.service
+    binary = BinaryLink(settings, seed: seed)
+    self.http2 = HTTP2Link(settings, http2, seed: seed)
+  }
+
+  private var isBinary: Bool { service == .binary }
+
+  var isOpen: Bool { isBinary ? binary.isOpen : http2.isOpen }
+  var deadline: Instant? { isBinary ? binary.deadline : http2.deadline }
+  var stretchCount: Int { isBinary ? binary.stretchCount : http2.stretchCount }
+  var notificationCount: Int { isBinary ? binary.notificationCount : http2.notificationCount }
+  var isBusy: Bool { isBinary ? binary.isBusy : http2.isBusy }
+  var endings: UInt32 { isBinary ? binary.endings : http2.endings }
+  var isUp: Bool { isBinary ? binary.isUp : http2.isUp }
+  var hasProgressed: Bool { isBinary ? binary.hasProgressed : http2.hasProgressed }
+  var nextDialAt: Instant? { isBinary ? binary.nextDialAt : http2.nextDialAt }
+  var failures: Int { isBinary ? binary.failures : http2.failures }
+  var isAwaitingEnd: Bool { isBinary ? binary.isAwaitingEnd : http2.isAwaitingEnd }
+
+  func obstacle(payloadBytes: Int) -> Obstacle? {
+    if isBinary { return binary.obstacle(payloadBytes: payloadBytes) }
+    return http2.obstacle(payloadBytes: payloadBytes)
+  }
+  mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
+    if isBinary { binary.take(message, in: text) } else { http2.take(message, in: text) }
+  }
+  mutating func takeOutcome() -> LinkOutcome? {
+    if isBinary { return binary.takeOutcome() }
+    return http2.takeOutcome()
+  }
+  mutating func forgetSuspicion() {
+    if isBinary { binary.forgetSuspicion() } else { http2.forgetSuspicion() }
+  }
+  mutating func advance(to time: Time, isStopping: Bool) -> Courier.Step? {
+    if isBinary { return binary.advance(to: time, isStopping: isStopping) }
+    return http2.advance(to: time, isStopping: isStopping)
+  }
+  mutating func nextStep(_ supply: Supply) -> Courier.Step? {
+    if isBinary { return binary.nextStep(supply) }
+    return http2.nextStep(supply)
+  }
+  func forEachStretch(_ body: (Stretch) -> Void) {
+    if isBinary { return binary.forEachStretch(body) }
+    return http2.forEachStretch(body)
+  }
+  func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
+    if isBinary { return binary.forEachBuffer(body) }
+    return http2.forEachBuffer(body)
+  }
+  mutating func takeTraffic() -> LinkTraffic {
+    if isBinary { return binary.takeTraffic() }
+    return http2.takeTraffic()
+  }
+  mutating func takeReport() -> Report? {
+    if isBinary { return binary.takeReport() }
+    return http2.takeReport()
+  }
+  mutating func connected() {
+    if isBinary { binary.connected() } else { http2.connected() }
+  }
+  mutating func disconnected(at now: Instant, byPeer: Bool) {
+    if isBinary {
+      binary.disconnected(at: now, byPeer: byPeer)
+    } else {
+      http2.disconnected(at: now, byPeer: byPeer)
+    }
+  }
+  mutating func received(_ bytes: Span<UInt8>) {
+    if isBinary { binary.received(bytes) } else { http2.received(bytes) }
+  }
+  mutating func heard(until instant: Instant) {
+    if isBinary { binary.heard(until: instant) } else { http2.heard(until: instant) }
+  }
+  mutating func dialAtOnce() {
+    if isBinary { binary.dialAtOnce() } else { http2.dialAtOnce() }
+  }
+  mutating func suspended(until now: Instant) {
+    if isBinary { binary.suspended(until: now) } else { http2.suspended(until: now) }
+  }
+  mutating func wrote(wireEnd: UInt64) {
+    if isBinary { binary.wrote(wireEnd: wireEnd) } else { http2.wrote(wireEnd: wireEnd) }
+  }
+  mutating func blocked() {
+    if isBinary { binary.blocked() } else { http2.blocked() }
+  }
+  mutating func writable() {
+    if isBinary { binary.writable() } else { http2.writable() }
+  }
+  mutating func sampled(unacknowledged: Int, since: Duration, roundTrip: Duration) {
+    if isBinary {
+      binary.sampled(unacknowledged: unacknowledged, since: since, roundTrip: roundTrip)
+    } else {
+      http2.sampled(unacknowledged: unacknowledged, since: since, roundTrip: roundTrip)
+    }
+  }
+
+  /// The bytes to write, as one record.
+  @_lifetime(borrow self)
+  func batchContents() -> Span<UInt8> {
+    if isBinary { return binary.batchContents() }
+    return http2.batchContents()
+  }
+
+  /// The notifications that count now: those in the binary link's batch that go for the first time, and those that the
+  /// HTTP/2 service has just accepted.
+  func forEachCounted(_ body: (Stretch) -> Void) {
+    if isBinary { binary.forEachFirst(body) } else { http2.forEachAccepted(body) }
+  }
+
+  // MARK: - What only HTTP/2 has
+
+  /// Whether requests have an outcome of which the courier has not heard.
+  var hasAnswers: Bool { isBinary ? false : http2.hasAnswers }
+
+  mutating func authorized(_ token: Span<UInt8>, issuedAt: Int64) {
+    http2.authorized(token, issuedAt: issuedAt)
+  }
+  mutating func notAuthorized(until instant: Instant) { http2.notAuthorized(until: instant) }
+  /// When the token was made that the service has refused.
+  var refusedTokenIssuedAt: Int64? { isBinary ? nil : http2.refusedTokenIssuedAt }
+  mutating func receivedAside(_ bytes: Span<UInt8>) { http2.receivedAside(bytes) }
+  mutating func asideEnded() { http2.asideEnded() }
+  /// What the service has against our configuration.
+  var refusedConfiguration: Rejection? { isBinary ? nil : http2.refusedConfiguration }
+}

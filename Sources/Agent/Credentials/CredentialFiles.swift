@@ -1,0 +1,78 @@
+import CLinux
+import CMbed
+import TinyPush
+
+extension Agent {
+  /// That the signing key, or certificate and key, and the CA can be read and fit together is found out before anything else.
+  static func checkFiles(_ config: borrowing Config, message: inout Text) throws(ExitStatus) {
+    let isHTTP2 = config.courier.rules.service == .http2
+    guard !config.certificate.isEmpty || !config.signingKey.isEmpty else {
+      message.append(
+        "no certificate is set: set certificate (and key) to your push certificate's PEM files")
+      if isHTTP2 { message.append(", or signing-key, key-id, team-id and topic") }
+      throw .config
+    }
+    let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
+    defer { text.deallocate() }
+    text[0] = 0
+    var result =
+      config.signingKey.isEmpty
+      ? try checkCertificate(config, text, message: &message) : checkSigningKey(config, text)
+    if result == CMBED_OK {
+      result = min(cmbed_authorities_count(config.ca.pointer, text), Int32(CMBED_OK))
+    }
+    guard result != CMBED_OK else { return }
+    message.append(cString: text)
+    switch result {
+    case Int32(CMBED_FILE_MISSING): throw .noInput
+    case Int32(CMBED_FILE_UNREADABLE): throw .noPermission
+    default: throw .config
+    }
+  }
+
+  private static func checkCertificate(
+    _ config: borrowing Config, _ text: UnsafeMutablePointer<CChar>, message: inout Text
+  ) throws(ExitStatus) -> Int32 {
+    var certificate = cmbed_certificate()
+    let key = config.key.isEmpty ? config.certificate.pointer : config.key.pointer
+    let result = config.withKeyPassword {
+      cmbed_certificate_read(&certificate, config.certificate.pointer, key, $0, text)
+    }
+    guard result == CMBED_OK, config.courier.rules.service == .http2, config.topic.isEmpty,
+      cmbed_certificate_topic(&certificate).pointee == 0
+    else { return result }
+    message.append("the certificate ")
+    message.append(printable: config.certificate.span)
+    message.append(
+      " says no topic: set topic to the bundle ID of your app, or take the push certificate of the app"
+    )
+    throw .config
+  }
+
+  private static func checkSigningKey(
+    _ config: borrowing Config, _ text: UnsafeMutablePointer<CChar>
+  ) -> Int32 {
+    let digest = UnsafeMutablePointer<UInt8>.allocate(capacity: 32)
+    defer { digest.deallocate() }
+    let result = cmbed_signing_key_read(config.signingKey.pointer, digest, text)
+    clinux_wipe_stack()
+    return result
+  }
+}
+
+extension Config {
+  /// What notifications are for that name no topic: the setting, or else the topic of the certificate. Empty: neither says one.
+  @inline(never)
+  public borrowing func defaultTopic() -> CString {
+    guard topic.isEmpty, !certificate.isEmpty else { return CString(topic.span) }
+    let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
+    let certificate = UnsafeMutablePointer<cmbed_certificate>.allocate(capacity: 1)
+    defer {
+      text.deallocate()
+      certificate.deallocate()
+    }
+    guard cmbed_certificate_read(certificate, self.certificate.pointer, nil, nil, text) == CMBED_OK
+    else { return CString("") }
+    return CString(cString: cmbed_certificate_topic(certificate))
+  }
+}

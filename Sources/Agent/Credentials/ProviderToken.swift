@@ -1,0 +1,172 @@
+import CLinux
+import CMbed
+import TinyPush
+
+/// The provider token, a JSON Web Token that the signing key signs, and that goes with each request in the place of a
+/// certificate. The present one is kept in the directory of the setting `state`, since not every run may make its own.
+///
+/// Source: Establishing a token-based connection to APNs.
+public struct ProviderToken: ~Copyable {
+  public enum Answer: Equatable {
+    /// ``text`` is the token. It was made at this time, in UNIX seconds, and is replaced ``useSeconds`` later.
+    case ready(issuedAt: Int64)
+    /// None may be made before this time.
+    case wait(until: Instant)
+    /// None can be made before the clock is set.
+    case clockNotSet
+    /// The key cannot be used: ``problem`` says why.
+    case failed
+  }
+
+  /// Seconds for which a token is used.
+  public static var useSeconds: Int64 { ProviderTokenRule.useSeconds }
+
+  /// The token, as it stands in the header `authorization` behind `bearer `.
+  public private(set) var text = Text(capacity: textMax)
+  /// Why there is no token, or why it could not be kept; empty: all is well.
+  public private(set) var problem = Text(capacity: Int(CMBED_TEXT_MAX) + 4200)
+
+  /// The longest token that there can be is 190 bytes long.
+  static let textMax = 256
+
+  private let key: CString
+  private let keyID: CString
+  private let teamID: CString
+  private let file: ProviderTokenFile
+  private var issuedAt: Int64?
+  private var isRefused = false
+  /// The SHA-256 of the public key.
+  private let digest = FixedBuffer<UInt8>(capacity: 32)
+  private var isKeyRead = false
+
+  /// - Parameter config: has a signing key, with what belongs to it.
+  public init(_ config: borrowing Config) {
+    key = CString(config.signingKey.span)
+    keyID = CString(config.keyID.span)
+    teamID = CString(config.teamID.span)
+    file = ProviderTokenFile(config.state.span)
+  }
+
+  deinit {}
+
+  /// A token to be used from now on: the present one, or a new one where that is too old.
+  ///
+  /// - Parameter refused: when the token was made that the service has refused, as ``Answer/ready(issuedAt:)`` said; nil: none.
+  @inline(never)
+  public mutating func token(_ time: Time, refused: Int64? = nil) -> Answer {
+    problem.clear()
+    if let refused, refused == issuedAt { isRefused = true }
+    guard let now = time.wallSeconds else { return .clockNotSet }
+    var rule = ProviderTokenRule(now: now, issuedAt: issuedAt, isRefused: isRefused)
+    if rule != .use {
+      guard readKey() else { return .failed }
+      readKept(except: refused)
+      rule = ProviderTokenRule(now: now, issuedAt: issuedAt, isRefused: isRefused)
+    }
+    switch rule {
+    case .use: break
+    case .clockNotSet: return .clockNotSet
+    case .wait(let until):
+      return .wait(until: time.now + .seconds(UInt64(until - now)))
+    case .make:
+      guard make(at: now) else { return .failed }
+    }
+    return .ready(issuedAt: issuedAt ?? now)
+  }
+
+  // MARK: - Parts
+
+  /// Finds out which key the present token must have been signed with.
+  private mutating func readKey() -> Bool {
+    guard !isKeyRead else { return true }
+    let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
+    defer { reason.deallocate() }
+    let result = cmbed_signing_key_read(key.pointer, digest.room().baseAddress, reason)
+    clinux_wipe_stack()
+    isKeyRead = result == CMBED_OK
+    if !isKeyRead { problem.append(cString: reason) }
+    return isKeyRead
+  }
+
+  /// Takes up what another run has kept of the same key.
+  private mutating func readKept(except refused: Int64?) {
+    var token = Text(capacity: Self.textMax)
+    guard
+      let kept = file.read(keyID.span, teamID.span, digest.span(0..<32), into: &token),
+      kept != issuedAt
+    else { return }
+    text = token
+    issuedAt = kept
+    isRefused = kept == refused
+  }
+
+  private mutating func make(at now: Int64) -> Bool {
+    var made = Text(capacity: Self.textMax)
+    Self.writeClaims(keyID.span, teamID.span, now, in: &made)
+    let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
+    var signature: InlineArray<64, UInt8> = .init(repeating: 0)
+    defer { reason.deallocate() }
+    let room = digest.room().baseAddress
+    var written = signature.mutableSpan
+    let result = written.withUnsafeMutableBufferPointer { signature in
+      made.bytes.withUnsafeBytes {
+        cmbed_sign(signature.baseAddress, key.pointer, $0.baseAddress, $0.count, room, reason)
+      }
+    }
+    clinux_wipe_stack()
+    guard result == CMBED_OK else {
+      problem.append(cString: reason)
+      return false
+    }
+    made.append(".")
+    made.append(base64URL: signature.span)
+    text.clear()
+    text.append(made)
+    issuedAt = now
+    isRefused = false
+    let error = file.write(now, keyID.span, teamID.span, digest.span(0..<32), text)
+    if error != 0 {
+      SuppressionDirectory.explain(error, file.state.pointer, in: &problem)
+      problem.append(" (the provider token is not kept, and after a restart another is made)")
+    }
+    return true
+  }
+
+  /// What is signed: the header and the claims.
+  static func writeClaims(
+    _ keyID: Span<UInt8>, _ teamID: Span<UInt8>, _ now: Int64, in text: inout Text
+  ) {
+    var part = Text(capacity: 128)
+    part.append("{\"alg\":\"ES256\",\"kid\":\"")
+    part.append(bytes: keyID)
+    part.append("\"}")
+    text.append(base64URL: part.bytes)
+    text.append(".")
+    part.clear()
+    part.append("{\"iss\":\"")
+    part.append(bytes: teamID)
+    part.append("\",\"iat\":")
+    part.append(now)
+    part.append("}")
+    text.append(base64URL: part.bytes)
+  }
+}
+
+extension Text {
+  /// In base64 without padding, in the alphabet for URLs: RFC 4648, section 5.
+  @inline(never)
+  mutating func append(base64URL bytes: Span<UInt8>) {
+    let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    var bits: UInt32 = 0
+    var count: UInt32 = 0
+    for index in bytes.indices {
+      bits = bits << 8 | UInt32(bytes[index])
+      count += 8
+      while count >= 6 {
+        count -= 6
+        append(byte: alphabet.span[Int(bits >> count & 63)])
+      }
+    }
+    if count > 0 { append(byte: alphabet.span[Int(bits << (6 - count) & 63)]) }
+  }
+}

@@ -1,0 +1,123 @@
+import CLinux
+import TinyPush
+
+/// Where the present provider token is kept: a line in the file `provider-token` of the directory `state`, which only the
+/// agent's user may read.
+///
+/// ```
+/// UNIX-SECONDS KEY-ID TEAM-ID SHA-256-OF-THE-PUBLIC-KEY TOKEN
+/// ```
+struct ProviderTokenFile: ~Copyable {
+  static let name: StaticString = "provider-token"
+  private static let draftName: StaticString = ".provider-token.new"
+
+  let state: CString
+
+  init(_ state: Span<UInt8>) {
+    self.state = CString(state)
+  }
+
+  deinit {}
+
+  /// When the token was made that is kept; nil where there is none of this key and team.
+  ///
+  /// - Parameter text: becomes the token.
+  @inline(never)
+  func read(
+    _ keyID: Span<UInt8>, _ teamID: Span<UInt8>, _ digest: Span<UInt8>, into text: inout Text
+  ) -> Int64? {
+    var bytes: InlineArray<512, UInt8> = .init(repeating: 0)
+    var room = bytes.mutableSpan
+    let count = room.withUnsafeMutableBufferPointer { load(into: $0) }
+    let line = bytes.span.extracting(0..<count)
+    var wanted = Text(capacity: 256)
+    Self.writeKey(keyID, teamID, digest, in: &wanted)
+    var digits = 0
+    while digits < line.count, line[digits].isDigit { digits += 1 }
+    let rest = line.extracting(digits..<line.count)
+    guard let issuedAt = Config.number(line.extracting(0..<digits)),
+      rest.begins(with: wanted.bytes)
+    else { return nil }
+    let token = rest.extracting(wanted.count..<rest.count)
+    // A whole token has two dots, and its line an end.
+    var dots = 0
+    for index in token.indices where token[index] == .dot { dots += 1 }
+    guard dots == 2, token.count < ProviderToken.textMax, token[token.count - 1] == .lineFeed else {
+      return nil
+    }
+    text.clear()
+    text.append(bytes: token.extracting(0..<token.count - 1))
+    return Int64(issuedAt)
+  }
+
+  /// Keeps a token instead of the one before. Returns 0 or an errno.
+  @inline(never)
+  func write(
+    _ issuedAt: Int64, _ keyID: Span<UInt8>, _ teamID: Span<UInt8>, _ digest: Span<UInt8>,
+    _ token: borrowing Text
+  ) -> Int32 {
+    var line = Text(capacity: 512)
+    line.append(issuedAt)
+    Self.writeKey(keyID, teamID, digest, in: &line)
+    line.append(token)
+    line.append("\n")
+    var error: Int32 = 0
+    mkdir(state.pointer, 0o750)
+    guard let directory = open(error: &error) else { return error }
+    unlinkat(directory.number, Self.draftName.cString, 0)
+    let flags = O_WRONLY | O_CREAT | O_EXCL
+    guard
+      let file = Descriptor(
+        directory.number, Self.draftName.cString, flags, 0o600, error: &error)
+    else { return error }
+    file.belong(to: directory.number)
+    error = line.bytes.withUnsafeBytes {
+      Descriptor.writeAll(file.number, $0.baseAddress!, $0.count)
+    }
+    if error == 0, fsync(file.number) != 0 { error = clinux_errno() }
+    if error == 0,
+      renameat(directory.number, Self.draftName.cString, directory.number, Self.name.cString) != 0
+    {
+      error = clinux_errno()
+    }
+    guard error == 0 else {
+      unlinkat(directory.number, Self.draftName.cString, 0)
+      return error
+    }
+    return Descriptor.syncDirectory(directory.number)
+  }
+
+  // MARK: - Parts
+
+  private func open(error: inout Int32) -> Descriptor? {
+    Descriptor(AT_FDCWD, state.pointer, O_RDONLY | O_DIRECTORY, error: &error)
+  }
+
+  /// Reads the file, as far as there is room; not one that another user has put there. Returns the bytes read.
+  private func load(into room: UnsafeMutableBufferPointer<UInt8>) -> Int {
+    var error: Int32 = 0
+    guard let directory = open(error: &error) else { return 0 }
+    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+    var owner = stat()
+    var information = stat()
+    guard let file = Descriptor(directory.number, Self.name.cString, flags, error: &error),
+      fstat(directory.number, &owner) == 0, fstat(file.number, &information) == 0,
+      clinux_is_regular(&information) != 0,
+      information.st_uid == geteuid() || information.st_uid == owner.st_uid
+    else { return 0 }
+    return max(Descriptor.read(file.number, room, at: 0), 0)
+  }
+
+  /// What tells the tokens of one key from those of another.
+  private static func writeKey(
+    _ keyID: Span<UInt8>, _ teamID: Span<UInt8>, _ digest: Span<UInt8>, in text: inout Text
+  ) {
+    text.append(" ")
+    text.append(bytes: keyID)
+    text.append(" ")
+    text.append(bytes: teamID)
+    text.append(" ")
+    text.append(hex: digest)
+    text.append(" ")
+  }
+}

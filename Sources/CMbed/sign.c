@@ -1,0 +1,127 @@
+#include "internal.h"
+
+#include <mbedtls/ecdsa.h>
+#include <mbedtls/md.h>
+#include <string.h>
+
+#define OTHER "Give the file AuthKey_....p8 that Apple made for the key ID."
+#define HALF (CMBED_SIGNATURE / 2)
+
+/* What a file is that is no PKCS#8 key without a password. */
+static int refuse_file(const cmbed_file *file, const char *path, char *text) {
+  const char *begin = file->count == 0 ? NULL : strstr((const char *)file->bytes, "-----BEGIN ");
+  if (file->count == 0)
+    return cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is empty. Copy it again.", path);
+  if (begin == NULL)
+    return cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is not PEM: it has no line \"-----BEGIN PRIVATE "
+                     "KEY-----\". Give the file AuthKey_....p8 as it came from Apple.", path);
+  begin += sizeof "-----BEGIN " - 1;
+  if (strncmp(begin, "ENCRYPTED ", 10) == 0 || strstr(begin, "Proc-Type: 4,ENCRYPTED") != NULL)
+    return cmbed_say(text, CMBED_KEY_PASSWORD, "The signing key %s is encrypted. Decrypt it with \"openssl pkcs8\".",
+                     path);
+  if (strncmp(begin, "EC PRIVATE KEY", 14) == 0 || strncmp(begin, "EC PARAMETERS", 13) == 0)
+    return cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is not in PKCS#8. Give the file AuthKey_....p8 as it "
+                     "came from Apple, or convert this one with \"openssl pkcs8 -topk8 -nocrypt\".", path);
+  const char *what = strncmp(begin, "CERTIFICATE", 11) == 0   ? "a certificate"
+                     : strncmp(begin, "PUBLIC KEY", 10) == 0 ? "a public key"
+                     : strncmp(begin, "RSA ", 4) == 0        ? "an RSA key"
+                                                             : "of another kind";
+  return cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is %s. " OTHER, path, what);
+}
+
+static int parse(mbedtls_pk_context *key, const cmbed_file *file) {
+#if MBEDTLS_VERSION_NUMBER >= 0x03000000
+  return mbedtls_pk_parse_key(key, file->bytes, file->count + 1, NULL, 0, cmbed_random, NULL);
+#else
+  return mbedtls_pk_parse_key(key, file->bytes, file->count + 1, NULL, 0);
+#endif
+}
+
+static int is_usable(const mbedtls_pk_context *key) {
+  return mbedtls_pk_get_type(key) == MBEDTLS_PK_ECKEY &&
+    mbedtls_pk_ec(*key)->MBEDTLS_PRIVATE(grp).id == MBEDTLS_ECP_DP_SECP256R1;
+}
+
+static int read_key(mbedtls_pk_context *key, const char *path, char *text) {
+  cmbed_file file;
+  int result = cmbed_file_read(&file, "The signing key", path, text);
+  if (result != CMBED_OK) return result;
+  /* Not the first line: a text may stand above it. */
+  if (file.count == 0 || strstr((const char *)file.bytes, "-----BEGIN PRIVATE KEY-----") == NULL) {
+    result = refuse_file(&file, path, text);
+    cmbed_file_clear(&file);
+    return result;
+  }
+  int error = parse(key, &file);
+  cmbed_file_clear(&file);
+  if (error == 0 && is_usable(key)) return CMBED_OK;
+  if (error == 0)
+    return cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is an %s key of %u bits, and not an EC key of the "
+                     "curve P-256. " OTHER, path, mbedtls_pk_get_name(key), (unsigned)mbedtls_pk_get_bitlen(key));
+  int high = -(-error & 0xff80);
+  if (high == MBEDTLS_ERR_PK_UNKNOWN_PK_ALG || high == MBEDTLS_ERR_PK_UNKNOWN_NAMED_CURVE)
+    return cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is not an EC key of the curve P-256. " OTHER, path);
+  if (cmbed_is_memory(error))
+    return cmbed_say(text, CMBED_MEMORY, "There is not enough memory to read %s.", path);
+  char name[CMBED_NAME_MAX];
+  cmbed_library_error(name, error);
+  return cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is damaged: %s. Copy it again.", path, name);
+}
+
+/* The digest of the public key, as it stands in the file or follows from the secret. */
+static int digest_public(unsigned char digest[32], const mbedtls_ecp_keypair *pair) {
+  unsigned char point[MBEDTLS_ECP_MAX_PT_LEN];
+  size_t count;
+  int error = mbedtls_ecp_point_write_binary(&pair->MBEDTLS_PRIVATE(grp), &pair->MBEDTLS_PRIVATE(Q),
+                                             MBEDTLS_ECP_PF_UNCOMPRESSED, &count, point, sizeof point);
+  return error == 0 ? cmbed_digest(digest, point, count) : error;
+}
+
+int cmbed_signing_key_read(const char *path, unsigned char digest[32], char text[CMBED_TEXT_MAX]) {
+  mbedtls_pk_context key;
+  mbedtls_pk_init(&key);
+  text[0] = '\0';
+  int result = read_key(&key, path, text);
+  if (result == CMBED_OK && digest_public(digest, mbedtls_pk_ec(key)) != 0)
+    result = cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is damaged. Copy it again.", path);
+  mbedtls_pk_free(&key);
+  return result;
+}
+
+/* The two numbers as they stand in a JWS, each in 32 bytes: RFC 7518, section 3.4. */
+static int sign(unsigned char *signature, mbedtls_ecp_keypair *pair, const void *bytes, size_t count) {
+  unsigned char digest[32];
+  mbedtls_mpi r, s;
+  mbedtls_mpi_init(&r);
+  mbedtls_mpi_init(&s);
+  int error = cmbed_digest(digest, bytes, count);
+  if (error == 0)
+    error = mbedtls_ecdsa_sign(&pair->MBEDTLS_PRIVATE(grp), &r, &s, &pair->MBEDTLS_PRIVATE(d), digest, sizeof digest,
+                               cmbed_random, NULL);
+  if (error == 0) error = mbedtls_mpi_write_binary(&r, signature, HALF);
+  if (error == 0) error = mbedtls_mpi_write_binary(&s, signature + HALF, HALF);
+  mbedtls_mpi_free(&r);
+  mbedtls_mpi_free(&s);
+  return error;
+}
+
+int cmbed_sign(unsigned char signature[CMBED_SIGNATURE], const char *path, const void *bytes, size_t count,
+               unsigned char digest[32], char text[CMBED_TEXT_MAX]) {
+  mbedtls_pk_context key;
+  mbedtls_pk_init(&key);
+  text[0] = '\0';
+  int result = read_key(&key, path, text);
+  if (result == CMBED_OK) {
+    int error = digest_public(digest, mbedtls_pk_ec(key));
+    if (error == 0) error = sign(signature, mbedtls_pk_ec(key), bytes, count);
+    if (cmbed_is_memory(error)) {
+      result = cmbed_say(text, CMBED_MEMORY, "There is not enough memory to sign with %s.", path);
+    } else if (error != 0) {
+      char name[CMBED_NAME_MAX];
+      cmbed_library_error(name, error);
+      result = cmbed_say(text, CMBED_INTERNAL, "The signing key %s does not sign: %s.", path, name);
+    }
+  }
+  mbedtls_pk_free(&key);
+  return result;
+}

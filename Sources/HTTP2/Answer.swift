@@ -1,0 +1,117 @@
+import CHTTP2
+import TinyPush
+
+/// What the service said to one request.
+struct Answer {
+  /// What it means for the notification, and for us.
+  enum Meaning {
+    case accepted
+    /// This notification is not taken, now or ever; or its device is gone.
+    case rejected(Rejection)
+    /// No notification would be taken: somebody has to mend the configuration.
+    case configuration(Rejection)
+    /// The token by which the service knows us is too old.
+    case expiredProviderToken
+    /// So much to this device is too much.
+    case tooManyRequests
+    /// The service is in trouble.
+    case trouble(Rejection)
+    /// The connection ends, and this was not taken.
+    case shutdown
+    /// Not looked at.
+    case refused
+    /// Nobody knows what became of it.
+    case unknown
+  }
+
+  let status: UInt16
+  private(set) var reason = Rejection.Reason.other
+  /// UNIX seconds; 0: not said.
+  private(set) var since: UInt32 = 0
+
+  init(_ answer: UnsafePointer<chttp2_answer>) {
+    status = answer.pointee.status
+    let body = Span(
+      _unsafeStart: chttp2_answer_body(answer), count: Int(answer.pointee.body_count))
+    do throws(JSONProblem) { try read(body) } catch {}
+  }
+
+  private mutating func read(_ body: Span<UInt8>) throws(JSONProblem) {
+    var scanner = JSONScanner(at: 0)
+    guard body.count > 0, try scanner.openObject(body) else { return }
+    repeat {
+      let key = try scanner.key(body)
+      let first = try scanner.peek(body)
+      if first == UInt8(ascii: "\""), body.extracting(key).equals("reason") {
+        reason = Rejection.Reason(serviceName: body.extracting(try scanner.string(body))) ?? .other
+      } else if body.extracting(key).equals("timestamp") {
+        var milliseconds: UInt64 = 0
+        let start = scanner.index
+        try scanner.skipValue(body)
+        for index in start..<min(scanner.index, start + 16) {
+          guard let digit = Self.digit(body[index]) else { break }
+          milliseconds = milliseconds * 10 + digit
+        }
+        since = UInt32(clamping: milliseconds / 1000)
+      } else {
+        try scanner.skipValue(body)
+      }
+    } while try scanner.nextMember(body)
+  }
+
+  private static func digit(_ byte: UInt8) -> UInt64? {
+    byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9") ? UInt64(byte - UInt8(ascii: "0")) : nil
+  }
+
+  /// - Parameter namesTopic: whether the notification gave its own topic.
+  func meaning(namesTopic: Bool) -> Meaning {
+    let rejection = Rejection(reason, code: status, since: since)
+    switch status {
+    case 200: return .accepted
+    case 410:
+      return .rejected(
+        Rejection(rejection.isGone ? reason : .unregistered, code: status, since: since))
+    case 429:
+      // Too many tokens of ours are as trouble at the service: the one we have is kept.
+      return reason == .tooManyProviderTokenUpdates ? .trouble(rejection) : .tooManyRequests
+    case 400...499: break
+    case 503 where reason == .shutdown: return .shutdown
+    // Whatever else this is, the service has not answered as it should.
+    default: return .trouble(rejection)
+    }
+    switch reason {
+    case .expiredProviderToken: return .expiredProviderToken
+    case .badTopic, .topicDisallowed, .missingTopic:
+      return namesTopic ? .rejected(rejection) : .configuration(rejection)
+    default: break
+    }
+    // Of us, and not of the notification: who we are, and what we ask for.
+    switch status {
+    case 401, 403, 404, 405, 407: return .configuration(rejection)
+    default: return .rejected(rejection)
+    }
+  }
+}
+
+extension Rejection.Reason {
+  /// The reason that the service calls so, in its own spelling: `BadDeviceToken`.
+  init?(serviceName: Span<UInt8>) {
+    for value in 0..<UInt8(Self.count) {
+      guard let reason = Self(rawValue: value), reason.isSpelled(serviceName) else { continue }
+      self = reason
+      return
+    }
+    return nil
+  }
+
+  /// Whether these are the letters of the name, in whatever case.
+  private func isSpelled(_ text: Span<UInt8>) -> Bool {
+    let name = self.name.span
+    var index = 0
+    for other in name.indices where name[other] != UInt8(ascii: "_") {
+      guard index < text.count, text[index] | 0x20 == name[other] else { return false }
+      index += 1
+    }
+    return index == text.count
+  }
+}

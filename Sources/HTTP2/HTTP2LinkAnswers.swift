@@ -1,0 +1,240 @@
+import CHTTP2
+import TinyPush
+
+extension HTTP2Link {
+  // MARK: - Outcomes
+
+  public mutating func takeOutcome() -> LinkOutcome? {
+    guard let request = requests.takeDecided() else { return nil }
+    switch request.outcome! {
+    case .accepted: return .accepted(request.stretch, isProved: true)
+    case .rejected(let rejection): return .rejected(request.stretch, rejection)
+    case .returned(let notBefore): return .returned(request.stretch, notBefore: notBefore)
+    case .superseded: return .superseded(request.stretch)
+    case .dropped: return .dropped(request.stretch)
+    }
+  }
+
+  // MARK: - Bytes
+
+  /// Bytes came from the service.
+  public mutating func received(_ bytes: Span<UInt8>) {
+    guard session != nil else { return }
+    liveness.quietSince = time.now
+    let isSound = session!.receive(bytes)
+    takeAnswers()
+    guard isSound else { return isBroken() }
+    guard state == .up else { return }
+    collect()
+    takeAnswers()
+    if state == .up, session!.isLeaving { serviceLeaves() }
+  }
+
+  /// Bytes came on the connection that was set aside.
+  public mutating func receivedAside(_ bytes: Span<UInt8>) {
+    guard aside != nil else { return }
+    let isSound = aside!.receive(bytes)
+    takeAnswers()
+    if !isSound { mustCloseAside = true }
+  }
+
+  // MARK: - Answers
+
+  /// Handles the requests that are over. Some end when something is sent, not when something comes.
+  mutating func takeAnswers() {
+    while let place = session?.nextOver() { handle(place) }
+    while let place = aside?.nextOver() { handle(place) }
+  }
+
+  private mutating func handle(_ place: UInt16) {
+    let request = requests[place]
+    let answer = answers.room().baseAddress! + Int(place)
+    guard answer.pointee.status > 0 else {
+      return unanswered(place, request, error: answer.pointee.error)
+    }
+    liveness.timeouts = 0
+    let said = Answer(answer)
+    let wait =
+      answer.pointee.retry_after > 0
+      ? Duration.seconds(UInt64(answer.pointee.retry_after)) : nil
+    switch said.meaning(namesTopic: request.namesTopic) {
+    case .accepted:
+      noteProgress()
+      pace.accepted()
+      if request.connection == .current { hold = Hold() }
+      overloaded.forget(request.device)
+      if request.collapse != 0 {
+        requests.overtake(request.collapse, request.order)
+        overtaken.accepted(request.collapse, request.order)
+      }
+      requests.decide(place, .accepted)
+    case .rejected(let rejection):
+      noteProgress()
+      if request.connection == .current { hold = Hold() }
+      if service.usesProviderToken { pace.tryOne() }
+      if !rejection.isGone { reports.add(.refused(rejection, resent: 0)) }
+      requests.decide(place, .rejected(rejection))
+    case .tooManyRequests:
+      noteProgress()
+      if service.usesProviderToken { pace.tryOne() }
+      let least = overloaded.wait(request.device)
+      let pause = wait.map { least < $0 ? $0 : least } ?? least
+      giveBack(place, notBefore: time.now + pause)
+    case .trouble(let rejection):
+      if pace.troubled(sentAt: request.sentAt ?? time.now, wait: wait, at: time.now) {
+        reports.add(.troubled(rejection))
+      }
+      giveBack(place)
+    case .configuration(let rejection):
+      giveBack(place)
+      holdBack(rejection)
+    case .expiredProviderToken:
+      giveBack(place)
+      guard request.connection == .current, state == .up else { return }
+      guard service.usesProviderToken, authorization.refuse(time.wallSeconds) else {
+        return holdBack(Rejection(.expiredProviderToken, code: said.status))
+      }
+      leave(dialAt: time.now)
+    case .shutdown:
+      giveBack(place)
+      if request.connection == .current, state == .up { leave(dialAt: dialAt()) }
+    case .refused, .unknown: break
+    }
+  }
+
+  /// The service took nothing of it: the notification goes again.
+  private mutating func giveBack(_ place: UInt16, notBefore: Instant? = nil) {
+    if requests[place].sentAt != nil { requests[place].stretch.wasSent = true }
+    goesAgain(place, notBefore: notBefore)
+  }
+
+  /// A request was closed without an answer.
+  private mutating func unanswered(_ place: UInt16, _ request: Requests.Request, error: UInt32) {
+    let wasRefused = error == UInt32(CHTTP2_REFUSED_STREAM)
+    let isLeaving =
+      request.connection == .leaving ? true : session.map { $0.isLeaving } ?? true
+    if wasRefused {
+      giveBack(place)
+    } else {
+      decideUncertain(place)
+      traffic.uncertain += 1
+    }
+    // A service that leaves refuses what it will not look at; and one that has too much to do refuses some.
+    guard !isLeaving, !wasRefused || requests.currentCount == 0 else { return }
+    if pace.troubled(sentAt: request.sentAt ?? time.now, wait: nil, at: time.now) {
+      reports.add(.closed(error: error))
+    }
+  }
+
+  /// Nobody knows whether the service took it.
+  mutating func decideUncertain(_ place: UInt16) {
+    requests[place].stretch.wasSent = true
+    if settings.uncertain == .drop { requests.decide(place, .dropped) } else { goesAgain(place) }
+  }
+
+  /// A notification is to go again, unless a newer one that replaces it on the device has been accepted.
+  mutating func goesAgain(_ place: UInt16, notBefore: Instant? = nil) {
+    let request = requests[place]
+    if request.isOvertaken { return requests.decide(place, .superseded) }
+    if request.collapse != 0 { overtaken.givenBack(request.collapse, request.order) }
+    requests.decide(place, .returned(notBefore: notBefore))
+  }
+
+  private mutating func noteProgress() {
+    hasProgressed = true
+    backoff.reset()
+  }
+
+  /// Our configuration is refused: nothing is sent until it is mended, but for a try now and then.
+  private mutating func holdBack(_ rejection: Rejection) {
+    guard state == .up else { return }
+    let wait = hold.begin(rejection)
+    reports.add(.configurationRefused(rejection))
+    leave(dialAt: time.now + wait)
+  }
+
+  // MARK: - Time
+
+  /// When the request that was sent first has waited long enough.
+  var answerDue: Instant? {
+    guard requests.oldest != Requests.none, let sentAt = requests[requests.oldest].sentAt else {
+      return nil
+    }
+    return sentAt + settings.answerTimeout
+  }
+
+  var settingsDue: Instant? {
+    guard let upSince, let session, !session.hasSettings else { return nil }
+    return upSince + Liveness.settingsPatience
+  }
+
+  /// When the connection has been quiet for so long that it is tried.
+  var pingDue: Instant? {
+    guard state == .up, !isBusy, liveness.pongDue == nil else { return nil }
+    return liveness.quietSince + settings.ping
+  }
+
+  private func isDue(_ instant: Instant?) -> Bool { instant.map { $0 <= time.now } ?? false }
+
+  mutating func checkDeadlines() -> Courier.Step? {
+    if isDue(answerDue) {
+      guard stream.heardAt >= answerDue! else { return .listen }
+      missAnswers()
+    }
+    guard state == .up else { return nil }
+    if isDue(settingsDue) {
+      guard stream.heardAt >= settingsDue! else { return .listen }
+      return lose()
+    }
+    if isDue(liveness.pongDue) {
+      guard stream.heardAt >= liveness.pongDue! else { return .listen }
+      guard session?.pongs != liveness.pongs else { return lose() }
+      liveness.pongDue = nil
+    }
+    if isDue(liveness.probe?.due) {
+      guard stream.sampledAt >= liveness.probe!.due else { return .sample }
+      // Not a failure of the service's: what was sent goes on a new connection at once.
+      hasProgressed = true
+      return lose()
+    }
+    if isDue(pingDue) {
+      liveness.pongs = session?.pongs ?? 0
+      liveness.pongDue = time.now + Liveness.pongPatience
+      session?.ping()
+      collect()
+    }
+    return nil
+  }
+
+  /// Requests have no answer: they go again, and their answers are not waited for any more. When several in a row have none,
+  /// the connection is left.
+  private mutating func missAnswers() {
+    var missed = 0
+    while isDue(answerDue) {
+      let place = requests.oldest
+      if requests[place].connection == .current {
+        session?.cancel(place)
+      } else {
+        aside?.cancel(place)
+      }
+      decideUncertain(place)
+      traffic.uncertain += 1
+      missed += 1
+    }
+    reports.add(.timedOut(missed))
+    liveness.timeouts += missed
+    if state == .up {
+      collect()
+      if liveness.timeouts >= Liveness.timeoutsMax { lose() }
+    }
+  }
+
+  /// The connection is dead, or the service does not do its part.
+  @discardableResult
+  private mutating func lose() -> Courier.Step? {
+    let uncertain = end()
+    if uncertain > 0 { reports.add(.cut(uncertain: uncertain)) }
+    state = .closing(dialAt: dialAt())
+    return nil
+  }
+}

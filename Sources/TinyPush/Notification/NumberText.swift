@@ -1,0 +1,46 @@
+/// What a JSON value is, by its text, which must have been found valid.
+extension Span<UInt8> {
+  /// Whether a value is a number.
+  var isNumber: Bool { self[0] == .hyphen || self[0].isDigit }
+
+  /// Whether a number is written without sign, fraction and exponent.
+  var isWhole: Bool {
+    for index in indices where !self[index].isDigit { return false }
+    return true
+  }
+
+  /// Whether a number is from 0 to 1.
+  var isUpToOne: Bool {
+    var digits = 0
+    var digitsBeforePoint: Int?
+    // The first digit that is not zero: which it is, and what stands there.
+    var first: (digit: Int, value: UInt8)?
+    var isRound = true
+    var index = 0
+    while index < count, self[index] | 0x20 != UInt8(ascii: "e") {
+      let byte = self[index]
+      index += 1
+      if byte == .dot { digitsBeforePoint = digits }
+      guard byte.isDigit else { continue }
+      if first != nil {
+        isRound = isRound && byte.digitValue == 0
+      } else if byte.digitValue > 0 {
+        first = (digits, byte.digitValue)
+      }
+      digits += 1
+    }
+    guard let first else { return true }
+    guard self[0] != .hyphen else { return false }
+    let power = (digitsBeforePoint ?? digits) - 1 - first.digit + exponent(from: index)
+    return power < 0 || power == 0 && first.value == 1 && isRound
+  }
+
+  /// The number behind the `e` at `start`, as far as it matters; 0: nothing is there.
+  private func exponent(from start: Int) -> Int {
+    var value = 0
+    for index in start..<count where self[index].isDigit {
+      value = Swift.min(value * 10 + Int(self[index].digitValue), 1_000_000)
+    }
+    return start + 1 < count && self[start + 1] == .hyphen ? -value : value
+  }
+}

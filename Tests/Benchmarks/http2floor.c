@@ -1,0 +1,456 @@
+/* http2floor: what no agent of Apple's HTTP/2 service can avoid, and nothing else. floor.c is the same for the binary one.
+
+     http2floor files DIR   PORT CA [option...]     one notification a file, unlinked once answered 200
+     http2floor lines FILE  PORT CA [option...]     one notification a line
+     http2floor idle  FILE  PORT CA [option...]     sends the file's one, then holds the connection
+     http2floor watch DIR   PORT CA [option...]     sends each file at once as it is renamed into DIR
+
+     --certificate PEM --key PEM     shows a client certificate
+     --token JWT                     sends it with each request
+     --streams N                     concurrent ones, no more than the gateway allows (1000)
+     --topic TOPIC                   com.example.tinypush
+     --id                            an apns-id with each request, too
+     --collapse                      an apns-collapse-id with each request, too
+
+   It checks nothing and repeats nothing; every input has the one shape {"token":"HEX","expiration":N,"payload":{...}}.
+   Whatever is ready goes out as TLS records of up to 16 KB. A request is made only when both windows take its payload
+   whole, so that no payload is kept. An answer other than 200 is an error. It ends when all is answered, with one JSON
+   line of counts on the standard output. */
+
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <malloc.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <mbedtls/ctr_drbg.h>
+#include <mbedtls/entropy.h>
+#include <mbedtls/error.h>
+#include <mbedtls/ssl.h>
+#include <mbedtls/version.h>
+#if MBEDTLS_VERSION_MAJOR >= 3
+#include <psa/crypto.h>
+#endif
+#include <nghttp2/nghttp2.h>
+
+enum { BATCH_BYTES = 16384, READ_BYTES = 65536, PATH_BYTES = 10 + 64 };
+
+static int gateway;
+static mbedtls_ssl_context ssl;
+static mbedtls_ssl_config config;
+static mbedtls_entropy_context entropy;
+static mbedtls_ctr_drbg_context drbg;
+static mbedtls_x509_crt ca, certificate;
+static mbedtls_pk_context key;
+
+static nghttp2_session *session;
+static unsigned char batch[BATCH_BYTES];
+static size_t batched;
+static struct { uint64_t requests, answers, records, bytes, payload_bytes; } total;
+static uint32_t streams = 1000;
+static int open_count;
+
+/* Of the files, which are unlinked when their answers are there. */
+static int directory = -1;
+
+static void must(int code, const char *what) {
+  if (code >= 0) return;
+  char text[128] = "";
+  if (code < -1) mbedtls_strerror(code, text, sizeof text);
+  fprintf(stderr, "http2floor: %s: %s\n", what, *text ? text : "failed");
+  exit(1);
+}
+
+static void must_nghttp2(int code, const char *what) {
+  if (code >= 0) return;
+  fprintf(stderr, "http2floor: %s: %s\n", what, nghttp2_strerror(code));
+  exit(1);
+}
+
+/* --- TLS ----------------------------------------------------------------------------------------------------- */
+
+static const int suites[] = {
+#if MBEDTLS_VERSION_MAJOR >= 3
+  MBEDTLS_TLS1_3_AES_128_GCM_SHA256, MBEDTLS_TLS1_3_AES_256_GCM_SHA384,
+#endif
+  MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+  MBEDTLS_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, MBEDTLS_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+  MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, 0,
+};
+
+static int transmit(void *of, const unsigned char *bytes, size_t size) {
+  (void)of;
+  for (;;) {
+    ssize_t wrote = write(gateway, bytes, size);
+    if (wrote >= 0 || errno != EAGAIN) return wrote;
+    poll(&(struct pollfd){.fd = gateway, .events = POLLOUT}, 1, -1);
+  }
+}
+
+static int receive(void *of, unsigned char *bytes, size_t size) {
+  (void)of;
+  ssize_t got = read(gateway, bytes, size);
+  return got < 0 && errno == EAGAIN ? MBEDTLS_ERR_SSL_WANT_READ : got;
+}
+
+static void connect_to(const char *port, const char *ca_file, const char *certificate_file, const char *key_file) {
+  static const char *protocols[] = {"h2", NULL};
+#if MBEDTLS_VERSION_MAJOR >= 3
+  must(psa_crypto_init(), "psa");
+#endif
+  mbedtls_entropy_init(&entropy);
+  mbedtls_ctr_drbg_init(&drbg);
+  mbedtls_x509_crt_init(&ca);
+  mbedtls_x509_crt_init(&certificate);
+  mbedtls_pk_init(&key);
+  mbedtls_ssl_config_init(&config);
+  mbedtls_ssl_init(&ssl);
+  must(mbedtls_ctr_drbg_seed(&drbg, mbedtls_entropy_func, &entropy, NULL, 0), "seed");
+  must(mbedtls_x509_crt_parse_file(&ca, ca_file), ca_file);
+  must(mbedtls_ssl_config_defaults(&config, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM,
+                                   MBEDTLS_SSL_PRESET_DEFAULT), "config");
+  mbedtls_ssl_conf_authmode(&config, MBEDTLS_SSL_VERIFY_REQUIRED);
+  mbedtls_ssl_conf_ca_chain(&config, &ca, NULL);
+  mbedtls_ssl_conf_ciphersuites(&config, suites);
+  mbedtls_ssl_conf_rng(&config, mbedtls_ctr_drbg_random, &drbg);
+  must(mbedtls_ssl_conf_alpn_protocols(&config, protocols), "ALPN");
+  if (certificate_file && key_file) {
+    must(mbedtls_x509_crt_parse_file(&certificate, certificate_file), certificate_file);
+#if MBEDTLS_VERSION_MAJOR >= 3
+    must(mbedtls_pk_parse_keyfile(&key, key_file, NULL, mbedtls_ctr_drbg_random, &drbg), key_file);
+#else
+    must(mbedtls_pk_parse_keyfile(&key, key_file, NULL), key_file);
+#endif
+    must(mbedtls_ssl_conf_own_cert(&config, &certificate, &key), "own certificate");
+  }
+  must(mbedtls_ssl_setup(&ssl, &config), "setup");
+  must(mbedtls_ssl_set_hostname(&ssl, "localhost"), "host name");
+
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(atoi(port)),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  gateway = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  must(gateway, "socket");
+  must(connect(gateway, (struct sockaddr *)&address, sizeof address), "connect");
+  setsockopt(gateway, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+  mbedtls_ssl_set_bio(&ssl, NULL, transmit, receive, NULL);
+  must(mbedtls_ssl_handshake(&ssl), "handshake");
+  const char *protocol = mbedtls_ssl_get_alpn_protocol(&ssl);
+  if (!protocol || strcmp(protocol, "h2")) must(-1, "ALPN: the gateway does not speak h2");
+  must(fcntl(gateway, F_SETFL, O_NONBLOCK), "fcntl");
+
+  /* Only the handshake needed them, and an idle agent should not hold them either. */
+  mbedtls_x509_crt_free(&ca);
+  mbedtls_x509_crt_free(&certificate);
+  mbedtls_pk_free(&key);
+}
+
+static void flush(void) {
+  if (batched) total.records++;
+  total.bytes += batched;
+  for (size_t at = 0; at < batched;) {
+    int wrote = mbedtls_ssl_write(&ssl, batch + at, batched - at);
+    must(wrote, "write");
+    at += wrote;
+  }
+  batched = 0;
+}
+
+/* What the session has to say goes into the batch, and full batches go out. */
+static void gather(void) {
+  const uint8_t *bytes;
+  ssize_t size;
+  while ((size = nghttp2_session_mem_send(session, &bytes)) > 0)
+    while (size) {
+      size_t some = BATCH_BYTES - batched < (size_t)size ? BATCH_BYTES - batched : (size_t)size;
+      memcpy(batch + batched, bytes, some);
+      bytes += some, size -= some;
+      if ((batched += some) == BATCH_BYTES) flush();
+    }
+  must_nghttp2(size, "send");
+}
+
+/* --- HTTP/2 -------------------------------------------------------------------------------------------------- */
+
+static int on_header(nghttp2_session *of, const nghttp2_frame *frame, const uint8_t *name, size_t name_size,
+                     const uint8_t *value, size_t value_size, uint8_t flags, void *user) {
+  (void)of, (void)frame, (void)flags, (void)user;
+  if (name_size == 7 && !memcmp(name, ":status", 7) && (value_size != 3 || memcmp(value, "200", 3))) {
+    fprintf(stderr, "http2floor: answered %.*s\n", (int)value_size, (const char *)value);
+    exit(1);
+  }
+  return 0;
+}
+
+static int on_close(nghttp2_session *of, int32_t stream, uint32_t code, void *user) {
+  (void)user;
+  const char *name = nghttp2_session_get_stream_user_data(of, stream);
+  if (code) must(-1, "a stream was reset");
+  total.answers++;
+  open_count--;
+  if (name && *name) unlinkat(directory, name, 0);
+  return 0;
+}
+
+static void open_session(void) {
+  nghttp2_session_callbacks *callbacks;
+  nghttp2_option *options;
+  static const nghttp2_settings_entry settings[] = {
+    {NGHTTP2_SETTINGS_ENABLE_PUSH, 0}, {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 16384},
+    {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, 16384}};
+  must_nghttp2(nghttp2_session_callbacks_new(&callbacks), "callbacks");
+  nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
+  nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
+  must_nghttp2(nghttp2_option_new(&options), "options");
+  nghttp2_option_set_no_closed_streams(options, 1);
+  nghttp2_option_set_peer_max_concurrent_streams(options, 1); /* Apple's takes no more until its settings are there */
+  must_nghttp2(nghttp2_session_client_new2(&session, callbacks, NULL, options), "session");
+  nghttp2_option_del(options);
+  nghttp2_session_callbacks_del(callbacks);
+  must_nghttp2(nghttp2_submit_settings(session, 0, settings, sizeof settings / sizeof *settings), "settings");
+}
+
+/* Takes all that has come; waits for something first, if told to. */
+static void hear(int waits) {
+  static unsigned char bytes[BATCH_BYTES];
+  for (;;) {
+    int got = mbedtls_ssl_read(&ssl, bytes, sizeof bytes);
+    if (got == MBEDTLS_ERR_SSL_WANT_READ) {
+      if (!waits) return;
+      poll(&(struct pollfd){.fd = gateway, .events = POLLIN}, 1, -1);
+      continue;
+    }
+#ifdef MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET
+    if (got == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET) continue;
+#endif
+    if (got == 0) got = -1;
+    must(got, "the gateway's answers");
+    ssize_t taken = nghttp2_session_mem_recv(session, bytes, got);
+    must_nghttp2(taken, "receive");
+    waits = 0;
+  }
+}
+
+/* --- notifications ------------------------------------------------------------------------------------------- */
+
+enum { METHOD, SCHEME, AUTHORITY, PATH, TOPIC, TYPE, PRIORITY, EXPIRATION, OTHERS };
+
+static nghttp2_nv request[OTHERS + 3];
+static int header_count = OTHERS, id_at, collapse_at;
+static char path_text[PATH_BYTES + 1] = "/3/device/", id_text[37] = "00000000-0000-4000-8000-000000000000";
+static char collapse_text[33];
+
+static nghttp2_nv header(const char *name, const char *value, int is_indexed) {
+  int flags = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE;
+  return (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value),
+                      is_indexed ? flags : flags | NGHTTP2_NV_FLAG_NO_INDEX};
+}
+
+static void prepare(const char *port, const char *topic, const char *token, int has_id, int has_collapse) {
+  static char authority[32], authorization[2048];
+  snprintf(authority, sizeof authority, "localhost:%s", port);
+  request[METHOD] = header(":method", "POST", 1);
+  request[SCHEME] = header(":scheme", "https", 1);
+  request[AUTHORITY] = header(":authority", authority, 1);
+  request[PATH] = header(":path", path_text, 0);
+  request[PATH].valuelen = PATH_BYTES;
+  request[TOPIC] = header("apns-topic", topic, 1);
+  request[TYPE] = header("apns-push-type", "alert", 1);
+  request[PRIORITY] = header("apns-priority", "10", 1);
+  request[EXPIRATION] = header("apns-expiration", "", 0);
+  if (token) {
+    snprintf(authorization, sizeof authorization, "bearer %s", token);
+    request[header_count++] = header("authorization", authorization, 0);
+  }
+  if (has_id) request[id_at = header_count++] = header("apns-id", id_text, 0);
+  if (has_collapse) request[collapse_at = header_count++] = header("apns-collapse-id", collapse_text, 0);
+}
+
+static char *after(const char *text, size_t size, const char *what) {
+  char *found = memmem(text, size, what, strlen(what));
+  if (!found) must(-1, what);
+  return found + strlen(what);
+}
+
+struct payload { const char *bytes; size_t size; }; /* what is left of it */
+
+static ssize_t body(nghttp2_session *of, int32_t stream, uint8_t *to, size_t size, uint32_t *flags,
+                    nghttp2_data_source *source, void *user) {
+  struct payload *left = source->ptr;
+  (void)of, (void)stream, (void)user;
+  if (size > left->size) size = left->size;
+  memcpy(to, left->bytes, size);
+  left->bytes += size, left->size -= size;
+  if (!left->size) *flags |= NGHTTP2_DATA_FLAG_EOF;
+  return size;
+}
+
+/* Whether there is a stream for another request, and room for its payload. */
+static int has_room(size_t payload_size) {
+  uint32_t allowed = nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+  return (uint32_t)open_count < (allowed < streams ? allowed : streams) &&
+         nghttp2_session_get_remote_window_size(session) >= (int32_t)payload_size &&
+         nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE) >= payload_size;
+}
+
+/* `size` bytes from '{' to '}'; `name` is the file's, to be unlinked. */
+static void add(const char *text, size_t size, const char *name) {
+  const char *token = after(text, size, "\"token\":\""), *end = text + size;
+  char *expiration = after(token + 64, end - token - 64, "\"expiration\":");
+  const char *payload = after(expiration, end - expiration, "\"payload\":");
+  struct payload left = {payload, end - 1 - payload};
+  nghttp2_data_provider provider = {.source.ptr = &left, .read_callback = body};
+
+  while (!has_room(left.size)) {
+    gather();
+    flush();
+    hear(1);
+  }
+  memcpy(path_text + 10, token, 64);
+  request[EXPIRATION].value = (uint8_t *)expiration;
+  request[EXPIRATION].valuelen = strspn(expiration, "0123456789");
+  if (id_at) snprintf(id_text + 24, 13, "%012llx", (unsigned long long)total.requests);
+  if (collapse_at)
+    request[collapse_at].valuelen = snprintf(collapse_text, sizeof collapse_text, "%08llx%.8s",
+                                             (unsigned long long)total.requests, token);
+  total.requests++;
+  total.payload_bytes += left.size;
+  must_nghttp2(nghttp2_submit_request(session, NULL, request, header_count, &provider, (void *)name), "request");
+  open_count++;
+  gather();
+  if (left.size) must(-1, "a payload was not taken whole");
+}
+
+static void add_file(int of, const char *name) {
+  static char text[READ_BYTES];
+  int file = openat(of, name, O_RDONLY | O_CLOEXEC);
+  must(file, name);
+  ssize_t size = read(file, text, sizeof text);
+  must(size, name);
+  close(file);
+  while (size && text[size - 1] != '}') size--;
+  add(text, size, name);
+}
+
+static void confirm(void) {
+  gather();
+  flush();
+  while (open_count) {
+    hear(1);
+    gather();
+    flush();
+  }
+}
+
+static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
+
+static void send_files(const char *path) {
+  struct dirent **names;
+  directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  must(directory, path);
+  int count = scandir(path, &names, is_visible, alphasort);
+  must(count, path);
+  for (int i = 0; i < count; i++) add_file(directory, names[i]->d_name);
+  confirm();
+}
+
+static void send_lines(const char *path) {
+  static char text[READ_BYTES];
+  size_t held = 0;
+  ssize_t more;
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  must(file, path);
+  while ((more = read(file, text + held, sizeof text - held)) > 0) {
+    held += more;
+    char *line = text, *end;
+    while ((end = memchr(line, '\n', text + held - line))) {
+      add(line, end - line, NULL);
+      line = end + 1;
+    }
+    held -= line - text;
+    memmove(text, line, held);
+  }
+  must(more, path);
+  close(file);
+  confirm();
+  unlink(path);
+}
+
+static void watch(const char *path) {
+  static char events[4096] __attribute__((aligned(8)));
+  directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int watcher = inotify_init1(IN_CLOEXEC);
+  must(directory, path);
+  must(inotify_add_watch(watcher, path, IN_MOVED_TO), path);
+  for (;;) {
+    ssize_t size = read(watcher, events, sizeof events);
+    must(size, "inotify");
+    for (ssize_t at = 0; at < size;) {
+      struct inotify_event *event = (void *)(events + at);
+      add_file(directory, event->name);
+      confirm();
+      at += sizeof *event + event->len;
+    }
+  }
+}
+
+int main(int count, char **words) {
+  static const struct option options[] = {
+    {"certificate", 1, 0, 'c'}, {"key", 1, 0, 'k'}, {"token", 1, 0, 'j'}, {"streams", 1, 0, 's'},
+    {"topic", 1, 0, 't'}, {"id", 0, 0, 'i'}, {"collapse", 0, 0, 'o'}, {0},
+  };
+  const char *certificate_file = NULL, *key_file = NULL, *token = NULL, *topic = "com.example.tinypush";
+  int has_id = 0, has_collapse = 0;
+  for (int option; (option = getopt_long(count, words, "", options, NULL)) != -1;) {
+    switch (option) {
+      case 'c': certificate_file = optarg; break;
+      case 'k': key_file = optarg; break;
+      case 'j': token = optarg; break;
+      case 's': streams = strtoul(optarg, NULL, 10); break;
+      case 't': topic = optarg; break;
+      case 'i': has_id = 1; break;
+      case 'o': has_collapse = 1; break;
+      default: return 64;
+    }
+  }
+  if (count - optind != 4) {
+    fprintf(stderr, "usage: http2floor files|lines|idle|watch PATH PORT CA [option...]\n");
+    return 64;
+  }
+  const char *mode = words[optind], *path = words[optind + 1], *port = words[optind + 2];
+  connect_to(port, words[optind + 3], certificate_file, key_file);
+  prepare(port, topic, token, has_id, has_collapse);
+  open_session();
+  if (!strcmp(mode, "files")) {
+    send_files(path);
+  } else if (!strcmp(mode, "lines")) {
+    send_lines(path);
+  } else if (!strcmp(mode, "idle")) {
+    add_file(AT_FDCWD, path);
+    confirm();
+    malloc_trim(0);
+    for (;;) pause();
+  } else if (!strcmp(mode, "watch")) {
+    watch(path);
+  } else {
+    must(-1, mode);
+  }
+  nghttp2_session_terminate_session(session, NGHTTP2_NO_ERROR);
+  gather();
+  flush();
+  mbedtls_ssl_close_notify(&ssl);
+  printf("{\"requests\": %llu, \"answers\": %llu, \"records\": %llu, \"bytes\": %llu, \"payload_bytes\": %llu}\n",
+         (unsigned long long)total.requests, (unsigned long long)total.answers, (unsigned long long)total.records,
+         (unsigned long long)total.bytes, (unsigned long long)total.payload_bytes);
+  return 0;
+}

@@ -1,0 +1,200 @@
+import Foundation
+import Testing
+
+/// Delivery to Apple's service of today, played by Tests/Tools/http2gateway.py: an HTTP/2 server that shares no code with the
+/// product.
+@Suite struct HTTP2Tests {
+  /// The settings that belong to an identity.
+  private static func settings(_ identity: HTTP2Gateway.Identity) throws -> [String] {
+    switch identity {
+    case .certificate: ["protocol=http2"]
+    case .token:
+      [
+        "protocol=http2", "certificate=", "key=",
+        "signing-key=" + (try Certificates.path("signing.p8")), "key-id=" + HTTP2Gateway.keyID,
+        "team-id=" + HTTP2Gateway.teamID, "topic=com.example.tinypush",
+      ]
+    }
+  }
+
+  private static func lines(_ count: Int) -> String {
+    (1...count).map { line($0, "Alert \($0)") + "\n" }.joined()
+  }
+
+  /// Runs the agent until the spool is empty.
+  private func deliver(
+    _ box: Box, _ gateway: HTTP2Gateway, _ identity: HTTP2Gateway.Identity = .certificate,
+    _ settings: [String] = [], build: String = Build.host
+  ) throws -> Child {
+    try box.run(
+      Build.command(build) + ["run", "--once"]
+        + box.http2Settings(gateway.port, Self.settings(identity) + settings))
+  }
+
+  @Test(arguments: HTTP2Gateway.Identity.allCases)
+  func `notifications arrive, and say who sends them`(identity: HTTP2Gateway.Identity) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box, identity)
+    try box.drop(Self.lines(300), as: "many.ndjson")
+    let run = try deliver(box, gateway, identity)
+    #expect(run.status == 0, "\(run.errors)")
+    #expect(Set(try gateway.alerts()) == Set((1...300).map { "Alert \($0)" }))
+    let requests = try gateway.requests()
+    #expect(requests.count == 300)
+    let headers = try #require(requests.first?["headers"] as? [String: String])
+    #expect(headers["apns-topic"] == "com.example.tinypush")
+    #expect(headers["apns-push-type"] == "alert")
+    #expect((headers["authorization"] != nil) == (identity == .token))
+    #expect(box.names(in: "new") == [])
+    #expect(box.names(in: "failed") == [])
+  }
+
+  @Test(arguments: Build.all) func `every build delivers over HTTP/2`(build: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box, .token)
+    try box.drop(line(1, "Tank low"), as: "one")
+    let run = try deliver(box, gateway, .token, build: build)
+    #expect(run.status == 0, "\(run.errors)")
+    #expect(try gateway.alerts() == ["Tank low"])
+  }
+
+  /// What the service does wrong, once.
+  private static let faults = [
+    "unavailable@5", "internal-error@5..7", "too-many-requests=1@5", "refuse%7", "reset@5",
+    "cut-before@20",
+    "cut-lost@20", "cut-after=reset@20", "goaway@20", "goaway-twice@20", "goaway-refusing@20",
+    "goaway-below@20", "goaway-error@20", "shutdown@20", "silent@20", "closed-window",
+    "stream-window=100", "connection-window", "long-body@5", "byte-body", "early-hints", "trailers",
+    "late-settings", "lower=1@20", "one-first",
+  ]
+
+  @Test(arguments: faults)
+  func `nothing is lost whatever the service does, and nothing is shown twice`(
+    fault: String
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", fault])
+    try box.drop(Self.lines(100), as: "many.ndjson")
+    let run = try deliver(box, gateway, .certificate, ["answer-timeout=2s"])
+    #expect(run.status == 0, "\(run.errors)")
+    #expect(box.names(in: "new") == [])
+    #expect(box.names(in: "failed") == [])
+    let accepted = try gateway.requests().filter { $0["accepted"] as? Bool == true }
+    var ids: [String: Set<String>] = [:]
+    for request in accepted {
+      let headers = try #require(request["headers"] as? [String: String])
+      ids[request["token"] as! String, default: []].insert(
+        headers["apns-id"]! + headers["apns-collapse-id"]!)
+    }
+    #expect(ids.count == 100)
+    // A repeat bears the same identifiers, so that the device replaces what it shows.
+    #expect(ids.values.allSatisfy { $0.count == 1 })
+  }
+
+  @Test func `what the service does not take goes to failed, with its reason`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(
+      in: box, .certificate,
+      [
+        "--answer", token(2) + "=400:BadDeviceToken", "--answer",
+        token(3) + "=410:Unregistered:1700000000000", "--answer", token(4) + "=413:PayloadTooLarge",
+      ])
+    for number in 1...5 { try box.drop(line(number, "Alert \(number)"), as: "n\(number)") }
+    let run = try deliver(box, gateway)
+    #expect(run.status == 65, "\(run.errors)")
+    #expect(Set(try gateway.alerts()) == ["Alert 1", "Alert 5"])
+    #expect(box.names(in: "new") == [])
+    #expect(box.names(in: "failed") == ["n2", "n4"])
+    #expect(try box.failures("n2").first?["status"] as? Int == 400)
+    #expect(
+      (try box.failures("n4").first?["reason"]
+        as? String)?.contains("payload too large") == true)
+    // The device that is gone is not sent to any more.
+    try box.drop(line(3, "Once more"), as: "n6")
+    #expect(try deliver(box, gateway).status == 0)
+    #expect(try !gateway.requests().contains { ($0["payload"] as! String).contains("Once more") })
+  }
+
+  @Test(arguments: ["bad-certificate", "bad-topic", "invalid-token"])
+  func `nothing leaves the spool while the service refuses the configuration`(fault: String) throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", fault])
+    for number in 1...5 { try box.drop(line(number, "Alert \(number)"), as: "n\(number)") }
+    let run = try deliver(box, gateway)
+    #expect(run.status == 78)
+    #expect(run.errors.contains("the service refuses the configuration"))
+    #expect(box.names(in: "new").count == 5)
+    #expect(box.names(in: "failed") == [])
+  }
+
+  @Test func `one provider token serves many runs`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box, .token)
+    for number in 1...3 {
+      try box.drop(line(number, "Alert \(number)"), as: "n\(number)")
+      #expect(try deliver(box, gateway, .token).status == 0)
+    }
+    let tokens = try gateway.requests().map {
+      ($0["headers"] as! [String: String])["authorization"]!
+    }
+    #expect(tokens.count == 3)
+    #expect(Set(tokens).count == 1)
+  }
+
+  /// Attacks that end, or that the agent has to end.
+  private static let attacks = [
+    "settings-flood", "ping-flood", "ping-ack-flood", "window-update-flood", "unknown-flood",
+    "empty-data-flood", "endless-body", "endless-hints", "continuation-flood", "hpack-bomb",
+    "huge-header", "no-status", "push-promise", "headers-on-zero", "data-on-idle",
+    "window-overflow", "stream-window-overflow", "settings-window", "oversized-frame", "garbage",
+    "reset-flood", "goaway-flood", "refuse-all", "half-frame",
+  ]
+
+  @Test(arguments: attacks)
+  func `an attack by the server costs neither memory nor the queue`(attack: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let hostile = try Hostile(in: box, attack, ["--megabytes", "4"])
+    for number in 1...3 { try box.drop(line(number, "Alert \(number)"), as: "n\(number)") }
+    let agent = try box.start(
+      Build.command(Build.host) + ["run"]
+        + box.http2Settings(hostile.port, Self.settings(.certificate) + ["answer-timeout=1s"]))
+    try agent.line("connected to", in: .errors)
+    // Long enough for the attack to have its effect, whether the connection ends or not.
+    usleep(1_500_000)
+    #expect(!agent.hasEnded, "\(agent.errors)")
+    let peak = try #require(
+      try? String(contentsOfFile: "/proc/\(agent.id)/status", encoding: .utf8)
+    )
+    .firstMatch(of: #/VmHWM:\s*(\d+)/#)
+    #expect(Int(peak?.1 ?? "0")! < 12_000, "\(attack)")
+    #expect(try agent.terminate() == 0)
+    #expect(
+      box.names(in: "new").count + box.names(in: "failed").count >= 3 || attack == "endless-body")
+  }
+}
+
+extension Box {
+  /// As ``settings(_:certificate:key:_:)``, for HTTP/2.
+  func http2Settings(_ port: Int, _ more: [String]) throws -> [String] {
+    var settings = try [
+      "gateway=localhost:\(port)", "ca=" + Certificates.path("ca.pem"),
+      "certificate=" + Certificates.path("client.pem"),
+      "key=" + Certificates.path("client.key"), "spool=" + spool, "state=" + state,
+    ]
+    // An empty value takes a setting away.
+    for setting in more {
+      let key = setting.prefix { $0 != "=" } + "="
+      settings.removeAll { $0.hasPrefix(key) }
+      if setting.count > key.count { settings.append(setting) }
+    }
+    return settings.flatMap { ["-o", $0] }
+  }
+}

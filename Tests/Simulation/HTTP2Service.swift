@@ -1,0 +1,232 @@
+import CHTTP2
+import TinyPush
+
+/// What plays Apple's HTTP/2 service in a simulated world: it takes requests, answers each after its time, and never
+/// forgets what it accepted, whatever becomes of the agent.
+final class HTTP2Service {
+  /// What it does with a request.
+  enum Verdict {
+    case accept
+    case answer(Int, String, retryAfter: Int = 0)
+    /// The stream is closed with an error, and not looked at.
+    case reset(UInt32)
+    /// It is accepted, and the stream closed with an error.
+    case loseAnswer
+    /// Nothing comes.
+    case silence
+    /// The connection ends in order: this request and what came after it are refused.
+    case leave
+    /// The connection ends in order, once this request and those before it are answered.
+    case leaveGently
+    /// The connection is cut.
+    case cut
+    /// Nothing comes on the connection any more, and nothing arrives.
+    case die
+  }
+
+  let timeline: Timeline
+  let gateway: Gateway
+  let ledger: Ledger
+  var judge: (_ token: Int) -> (Verdict, after: UInt64) = { _ in (.accept, 1) }
+  /// Told what happens.
+  var say: (String) -> Void = { _ in }
+  /// One way, in milliseconds.
+  var latency: UInt64 = 5
+  var canDial: () -> Bool = { true }
+  /// How many requests it allows at a time, and how many more once it has accepted one.
+  var streamsMax: () -> (first: Int, later: Int) = { (100, 100) }
+  var window = 0
+  /// What it calls wrong of our configuration, at the moment.
+  var refusal: () -> String? = { nil }
+  /// Before this a request for the device must not come again.
+  var waits: [Int: Instant] = [:]
+  private(set) var identifiers: [Int: String] = [:]
+  /// When tokens were issued, in UNIX seconds, by their text.
+  private(set) var issues: [String: Int64] = [:]
+  private(set) var requests = 0
+
+  init(_ timeline: Timeline, _ gateway: Gateway, _ ledger: Ledger) {
+    self.timeline = timeline
+    self.gateway = gateway
+    self.ledger = ledger
+  }
+
+  // MARK: - Tokens
+
+  /// A provider token: the one that is kept, or another one where that is too old, or is refused.
+  func token(isRefused: Bool) -> (text: String, issuedAt: Int64)? {
+    guard let wall = timeline.time.wallSeconds else { return nil }
+    if let last = issues.max(by: { $0.value < $1.value }) {
+      let age = wall - last.value
+      if age >= 0, age < 3000, !isRefused || age < 1200 { return (last.key, last.value) }
+      if age >= 0, age < 1200 {
+        ledger.complain("a token is \(age) s old, and another one is made")
+      }
+    }
+    let text = "jwt\(issues.count)"
+    issues[text] = wall
+    return (text, wall)
+  }
+
+  // MARK: - Requests
+
+  func take(_ push: UnsafePointer<chttp2_push>, _ wire: HTTP2Wire) {
+    requests += 1
+    let stream = push.pointee.stream
+    let path = String(cString: chttp2_push_path(push))
+    let payload = String(
+      decoding: UnsafeBufferPointer(
+        start: chttp2_push_payload(push), count: Int(push.pointee.payload_count)), as: UTF8.self)
+    let token = Int(path.suffix(6), radix: 16) ?? 0
+    let number = World.number(token, serial: World.serial(in: payload))
+    guard path.hasPrefix("/3/device/"), path.count == 74, payload.hasSuffix("}") else {
+      return ledger.complain("a request that is none: \(path) \(payload)")
+    }
+    checkIdentifier(number, push)
+    if let reason = refusal() {
+      return answer(stream, wire, after: 1, .answer(403, #"{"reason":"\#(reason)"}"#))
+    }
+    let authorization = String(cString: chttp2_push_authorization(push))
+    guard authorization.isEmpty || issues[String(authorization.dropFirst(7))] != nil else {
+      return answer(stream, wire, after: 1, .answer(403, #"{"reason":"InvalidProviderToken"}"#))
+    }
+    if let until = waits.removeValue(forKey: number), timeline.now < until,
+      ledger.places[number, default: 1] == 1, !ledger.isLoose(number)
+    {
+      ledger.complain("\(number) goes \(timeline.now.until(until).milliseconds) ms too early")
+    }
+    let (verdict, after) = judge(token)
+    if case .answer(410, _, _) = verdict { ledger.suppressing.goneNumbers.insert(number) }
+    if case .accept = verdict { gateway.accepts(number) }
+    if case .loseAnswer = verdict { gateway.accepts(number) }
+    if case .leaveGently = verdict { gateway.accepts(number) }
+    say("    request \(number) on \(stream): \(verdict) after \(after) ms")
+    answer(stream, wire, after: after, verdict)
+  }
+
+  /// A notification has the same identifier and collapse ID each time.
+  private func checkIdentifier(_ number: Int, _ push: UnsafePointer<chttp2_push>) {
+    guard ledger.places[number, default: 1] == 1, !ledger.isLoose(number),
+      !ledger.movable.contains(World.serial(of: number))
+    else { return }
+    let identifier =
+      String(cString: chttp2_push_id(push)) + " " + String(cString: chttp2_push_collapse_id(push))
+    if let known = identifiers[number], known != identifier {
+      ledger.complain("\(number) is \(identifier) now, and was \(known)")
+    }
+    identifiers[number] = identifier
+  }
+
+  private func answer(_ stream: Int32, _ wire: HTTP2Wire, after: UInt64, _ verdict: Verdict) {
+    timeline.plan(after: after) { [self] in
+      guard !wire.isOver else { return }
+      switch verdict {
+      case .accept:
+        wire.answer(stream, 200)
+        let more = streamsMax().later
+        if wire.announced != more { wire.announce(more) }
+      case .answer(let status, let body, let seconds):
+        wire.answer(stream, status, body, retryAfter: seconds)
+      case .reset(let error): chttp2_server_reset(wire.server, stream, error)
+      case .loseAnswer: chttp2_server_reset(wire.server, stream, 2)
+      case .silence: break
+      case .leave: chttp2_server_leave(wire.server, max(stream - 2, 0), 0, nil)
+      case .leaveGently:
+        wire.answer(stream, 200)
+        chttp2_server_leave(wire.server, -1, 0, nil)
+      case .cut: return wire.cut()
+      case .die: wire.isDead = true
+      }
+      wire.flush()
+    }
+  }
+}
+
+/// One connection to it, with the bytes on their way.
+final class HTTP2Wire {
+  let service: HTTP2Service
+  let server: OpaquePointer
+  private(set) var announced: Int
+  private var announcedMax: Int
+  /// Bytes that have arrived at the client; and whether the connection is over there.
+  var arrived: [[UInt8]] = []
+  private(set) var isCutForClient = false
+  /// Nothing gets through any more.
+  var isDead = false
+  private(set) var isOver = false
+  /// Bytes that the client has written, and of those the ones that the other end has acknowledged.
+  private(set) var written = 0
+  private(set) var acknowledged = 0
+
+  init(_ service: HTTP2Service) {
+    self.service = service
+    announced = service.streamsMax().first
+    announcedMax = announced
+    server = chttp2_server_new(UInt32(announced), UInt32(service.window))!
+    flush()
+  }
+
+  deinit { chttp2_server_free(server) }
+
+  func write(_ bytes: [UInt8]) {
+    written += bytes.count
+    let end = written
+    guard !isDead, !isOver else { return }
+    service.timeline.plan(after: service.latency) { [self] in
+      guard !isDead, !isOver else { return }
+      service.timeline.plan(after: service.latency) { [self] in
+        acknowledged = max(acknowledged, end)
+      }
+      take(bytes)
+    }
+  }
+
+  private func take(_ bytes: [UInt8]) {
+    guard chttp2_server_receive(server, bytes, bytes.count) == 0 else {
+      service.ledger.complain("what the client sends is no HTTP/2")
+      return
+    }
+    if chttp2_server_open(server) > announcedMax {
+      service.ledger.complain(
+        "\(chttp2_server_open(server)) requests, and \(announcedMax) are allowed")
+    }
+    while let push = chttp2_server_next(server) { service.take(push, self) }
+    flush()
+  }
+
+  func answer(_ stream: Int32, _ status: Int, _ body: String = "", retryAfter: Int = 0) {
+    chttp2_server_answer(server, stream, Int32(status), UInt32(retryAfter), body)
+  }
+
+  func announce(_ streams: Int) {
+    announced = streams
+    announcedMax = max(announcedMax, streams)
+    chttp2_server_settings(server, UInt32(streams))
+  }
+
+  /// What the service has to say goes on its way.
+  func flush() {
+    var room = [UInt8](repeating: 0, count: 16_384)
+    while true {
+      let count = chttp2_server_take(server, &room, room.count)
+      guard count > 0 else { return }
+      let bytes = [UInt8](room[..<count])
+      guard !isDead else { continue }
+      service.timeline.plan(after: service.latency) { [self] in
+        if !isDead, !isCutForClient { arrived.append(bytes) }
+      }
+    }
+  }
+
+  /// The service ends it without a word.
+  func cut() {
+    guard !isOver else { return }
+    isOver = true
+    service.timeline.plan(after: service.latency) { [self] in isCutForClient = true }
+  }
+
+  /// The client has closed it: what it sent before still arrives.
+  func closedByClient() {
+    service.timeline.plan(after: service.latency + 1) { [self] in isOver = true }
+  }
+}

@@ -1,0 +1,225 @@
+import TinyPush
+import TinyPushHTTP2
+
+/// The HTTP/2 link with a simulated service at its other end: the link's own steps are done in here, so that the courier and
+/// its world see a link and nothing of its connections.
+struct SimulatedHTTP2: ~Copyable, Link {
+  private var link: HTTP2Link
+  private let service: HTTP2Service
+  private let settings: Courier.Settings
+  private let usesProviderToken: Bool
+  private var now: Time
+  private var wire: HTTP2Wire?
+  private var aside: HTTP2Wire?
+  private var dialedAt: Instant?
+  /// What was taken and has no outcome yet.
+  private var open: [(place: FilePlace, number: Int, key: String?, order: UInt64)] = []
+  /// The last of those that replace each other on a device that is known as accepted; and what was taken in spite of a later
+  /// one.
+  private var shown: [String: UInt64] = [:]
+  private var late: Set<Int> = []
+  private var traffic = LinkTraffic()
+  private var wasSupplied = false
+
+  init(
+    _ settings: Courier.Settings, _ service: HTTP2Service, usesProviderToken: Bool, seed: UInt64
+  ) {
+    self.settings = settings
+    self.service = service
+    self.usesProviderToken = usesProviderToken
+    now = service.timeline.time
+    link = HTTP2Link(
+      settings,
+      HTTP2Link.Service(
+        authority: "api.push.apple.com".utf8.span, topic: "com.example.app".utf8.span,
+        usesProviderToken: usesProviderToken), seed: seed)
+  }
+
+  /// For the next agent: what is on its way still arrives.
+  consuming func restarted(seed: UInt64) -> SimulatedHTTP2 {
+    wire?.closedByClient()
+    aside?.closedByClient()
+    service.waits = [:]
+    return SimulatedHTTP2(settings, service, usesProviderToken: usesProviderToken, seed: seed)
+  }
+
+  // MARK: - Notifications
+
+  var isOpen: Bool { link.isOpen }
+  func obstacle(payloadBytes: Int) -> Obstacle? { link.obstacle(payloadBytes: payloadBytes) }
+
+  mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
+    let token = [UInt8](message.token.bytes.span).suffix(4).reduce(0) { $0 << 8 | Int($1) }
+    let payload = String(text.extracting(message.payload.range))
+    let number = World.number(token, serial: World.serial(in: payload))
+    service.say(
+      "    take \(number) at \(message.place.offset) order \(message.order) \(message.wasSent)")
+    service.ledger.takes(number)
+    traffic.sent += 1
+    if message.wasSent { traffic.repeated += 1 }
+    let key =
+      message.collapseID.isEmpty
+      ? nil : "\(token) " + String(text.extracting(message.collapseID))
+    if let key, shown[key, default: 0] > message.order {
+      late.insert(number)
+    } else {
+      late.remove(number)
+    }
+    open.append((message.place, number, key, message.order))
+    link.take(message, in: text)
+  }
+
+  mutating func takeOutcome() -> LinkOutcome? {
+    guard let outcome = link.takeOutcome() else { return nil }
+    let stretch: Stretch
+    switch outcome {
+    case .accepted(let one, _), .rejected(let one, _), .returned(let one, _), .superseded(let one),
+      .dropped(let one):
+      stretch = one
+    }
+    guard let index = open.firstIndex(where: { $0.place == stretch.place }), stretch.count == 1
+    else {
+      service.ledger.complain("an outcome of what was not taken: \(stretch)")
+      return outcome
+    }
+    let (_, number, key, order) = open.remove(at: index)
+    service.say("    \(number): \(outcome)")
+    switch outcome {
+    case .accepted:
+      if service.gateway.acceptances[number] == nil {
+        service.ledger.complain("\(number) counts as accepted, and was not")
+      }
+      if let key {
+        if late.contains(number) {
+          service.ledger.complain("\(number) takes the place of a newer one")
+        }
+        shown[key] = max(shown[key, default: 0], order)
+      }
+      service.ledger.proves(number)
+    case .rejected(_, let rejection): service.ledger.rejects(number, rejection)
+    case .returned(let stretch, let notBefore):
+      if let notBefore { service.waits[number] = notBefore }
+      if !stretch.wasSent { service.ledger.life.framed.remove(number) }
+    case .superseded:
+      service.ledger.overtaken.insert(number)
+      service.ledger.life.superseded += 1
+    case .dropped: service.ledger.dropped.insert(number)
+    }
+    return outcome
+  }
+
+  mutating func forgetSuspicion() { link.forgetSuspicion() }
+
+  // MARK: - Work
+
+  mutating func advance(to time: Time, isStopping: Bool) -> Courier.Step? {
+    now = time
+    listen()
+    for _ in 0..<Self.stepsMax {
+      guard let step = link.advance(to: time, isStopping: isStopping) else { return nil }
+      perform(step)
+    }
+    service.ledger.complain("the link does not come to rest")
+    return nil
+  }
+
+  mutating func nextStep(_ supply: Supply) -> Courier.Step? {
+    for _ in 0..<Self.stepsMax {
+      guard let step = link.nextStep(supply) else { return nil }
+      perform(step)
+      _ = link.advance(to: now, isStopping: supply.isStopping).map { perform($0) }
+      // What was given back is heard of first.
+      if link.hasAnswers { return .listen }
+    }
+    service.ledger.complain("the link does not come to rest")
+    return nil
+  }
+
+  private static let stepsMax = 1000
+
+  private mutating func perform(_ step: Courier.Step) {
+    service.say("    \(step)")
+    switch step {
+    case .dial: dialedAt = now.now + .milliseconds(2 * service.latency + 1)
+    case .write:
+      guard let wire else { return service.ledger.complain("writes without a connection") }
+      wire.write([UInt8](link.batchContents()))
+      link.wrote(wireEnd: UInt64(wire.written))
+    case .listen:
+      listen()
+      link.heard(until: now.now)
+    case .sample:
+      guard let wire else { return service.ledger.complain("samples without a connection") }
+      link.sampled(
+        unacknowledged: wire.written - wire.acknowledged, since: .milliseconds(0),
+        roundTrip: .milliseconds(2 * service.latency))
+    case .authorize:
+      if let token = service.token(isRefused: link.refusedTokenIssuedAt != nil) {
+        link.authorized(token.text.utf8.span, issuedAt: token.issuedAt)
+      } else {
+        link.notAuthorized(until: now.now + .seconds(30))
+      }
+    case .disconnect:
+      wire?.closedByClient()
+      wire = nil
+    case .setAside:
+      if aside != nil { service.ledger.complain("two connections are set aside") }
+      aside = wire
+      wire = nil
+    case .closeAside:
+      aside?.closedByClient()
+      aside = nil
+    default: service.ledger.complain("the link wants what only the courier can want")
+    }
+  }
+
+  /// Takes in what has come.
+  private mutating func listen() {
+    if let at = dialedAt, at <= now.now {
+      dialedAt = nil
+      if service.canDial() {
+        wire = HTTP2Wire(service)
+        link.connected()
+      } else {
+        link.disconnected(at: now.now, byPeer: false)
+      }
+    }
+    while let wire, !wire.arrived.isEmpty {
+      let bytes = wire.arrived.removeFirst()
+      link.received(bytes.span)
+    }
+    if let wire, wire.isCutForClient {
+      self.wire = nil
+      link.disconnected(at: now.now, byPeer: true)
+    }
+    while let aside, !aside.arrived.isEmpty {
+      let bytes = aside.arrived.removeFirst()
+      link.receivedAside(bytes.span)
+    }
+    if let aside, aside.isCutForClient {
+      self.aside = nil
+      link.asideEnded()
+    }
+  }
+
+  var deadline: Instant? { [link.deadline, dialedAt].compactMap { $0 }.min() }
+
+  // MARK: - Looking
+
+  var stretchCount: Int { link.stretchCount }
+  var notificationCount: Int { link.notificationCount }
+  var isBusy: Bool { link.isBusy }
+  var endings: UInt32 { link.endings }
+  func forEachStretch(_ body: (Stretch) -> Void) { link.forEachStretch(body) }
+  func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) { link.forEachBuffer(body) }
+
+  mutating func takeTraffic() -> LinkTraffic {
+    var taken = link.takeTraffic()
+    taken.sent = traffic.sent
+    taken.repeated = traffic.repeated
+    traffic = LinkTraffic()
+    return taken
+  }
+
+  mutating func takeReport() -> Report? { link.takeReport() }
+}

@@ -1,0 +1,79 @@
+import TinyPush
+import TinyPushHTTP2
+
+/// What goes wrong at an HTTP/2 service, drawn by the seed.
+extension Trial {
+  func setUpHTTP2() {
+    let service = HTTP2Service(world.timeline, world.gateway, world.ledger)
+    self.service = service
+    service.latency = random.pick([0, 1, 20, 150])
+    service.canDial = { [self] in isCalm || !random.oneIn(5) && dialsUntil == nil }
+    let later = random.pick([1, 3, 100, 1000])
+    let first = random.pick([1, later])
+    service.streamsMax = { (first, later) }
+    service.window = random.pick([0, 0, 0, 1000])
+    service.judge = { [self] in judgeRequest($0) }
+    service.refusal = { [self] in
+      guard let until = refusalsUntil, world.timeline.now < until, !isCalm else { return nil }
+      return "BadCertificate"
+    }
+    world.ledger.isPrompt = true
+    service.say = { [self] in world.trace.say($0) }
+    // Without a clock there is no token.
+    let usesProviderToken = random.oneIn(2) && !faults.has(.wall)
+    var settings = world.settings
+    settings.streams = random.pick([1, 2, 20, 200])
+    settings.answerTimeout = .seconds(random.pick([5, 30]))
+    settings.ping = .seconds(random.pick([60, 3600]))
+    world.http2 = SimulatedHTTP2(
+      settings, service, usesProviderToken: usesProviderToken, seed: random.next())
+  }
+
+  func letGoOfHTTP2() {
+    service?.judge = { _ in (.accept, 1) }
+    service?.say = { _ in }
+    service?.canDial = { false }
+    service?.refusal = { nil }
+  }
+
+  private static func gone(since time: UInt32) -> HTTP2Service.Verdict {
+    .answer(410, #"{"reason":"Unregistered","timestamp":\#(UInt64(time) * 1000)}"#)
+  }
+
+  /// What the service does with a request, and how long that takes.
+  private func judgeRequest(_ token: Int) -> (HTTP2Service.Verdict, after: UInt64) {
+    let after = UInt64(
+      random.pick([1, 1, 5, 40, 1 + random.upTo(random.oneIn(20) ? 20_000 : 900)]))
+    if let status = workload.refusals[token] {
+      let reason = status == .invalidToken ? "BadDeviceToken" : "InvalidPushType"
+      return (.answer(400, #"{"reason":"\#(reason)"}"#), after)
+    }
+    if let time = world.ledger.suppressing.gone[token] { return (Self.gone(since: time), after) }
+    if isCalm { return (.accept, after) }
+    switch random.upTo(150) {
+    case 0...2: return (.reset(7), after)
+    case 3: return (.reset(2), after)
+    case 4: return (.loseAnswer, after)
+    case 5: return (.silence, after)
+    case 6...7: return (.leave, after)
+    case 8...9: return (.leaveGently, after)
+    case 10: return (.cut, after)
+    case 11: return (.die, after)
+    case 12...13:
+      return (.answer(429, #"{"reason":"TooManyRequests"}"#, retryAfter: random.upTo(90)), after)
+    case 14: return (.answer(503, #"{"reason":"ServiceUnavailable"}"#), after)
+    case 15: return (.answer(500, "<html>"), after)
+    case 16: return (.answer(503, #"{"reason":"Shutdown"}"#), after)
+    case 17: return (.answer(403, #"{"reason":"ExpiredProviderToken"}"#), after)
+    case 18:
+      refusalsUntil = world.timeline.now + .seconds(UInt64(random.upTo(200)))
+      return (.answer(403, #"{"reason":"BadCertificate"}"#), after)
+    case 19: return (.answer(302, ""), after)
+    case 20:
+      let time = UInt32(1_700_000_000 - random.upTo(100_000))
+      world.ledger.suppressing.gone[token] = time
+      return (Self.gone(since: time), after)
+    default: return (.accept, after)
+    }
+  }
+}

@@ -1,0 +1,156 @@
+#!/usr/bin/python3
+"""A provider that speaks HTTP/2 and says what it is told: what the gateways and hosts of tests are tried with.
+
+    http2client.py --port N --ca PEM [--certificate PEM --key PEM] [--token JWT] [--count N] [--streams N] [option...]
+
+Sends --count notifications whose device tokens are the numbers from --from on, --streams of them at a time, and no more
+than the server allows. Prints a JSON line for each: number, status, headers, body, informational and trailers; or reset,
+the code. The last line says how it ended: answered, goaway (code, last stream, data), and end: "done", "closed", "time"
+or what was wrong. Needs Debian's python3-h2, hence Debian's Python.
+"""
+import argparse
+import json
+import os
+import socket
+import ssl
+import sys
+import time
+
+try:
+    import h2.config
+    import h2.connection
+    import h2.events
+    import h2.exceptions
+except ImportError:  # another Python than Debian's
+    if sys.executable == "/usr/bin/python3":
+        raise
+    os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
+
+
+class Client:
+    def __init__(self, given):
+        self.given = given
+        tls = ssl.create_default_context(cafile=given.ca)
+        tls.set_alpn_protocols(["h2"])
+        if given.certificate:
+            tls.load_cert_chain(given.certificate, given.key)
+        raw = socket.create_connection(("127.0.0.1", given.port), given.seconds)
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.stream = tls.wrap_socket(raw, server_hostname="localhost")
+        self.connection = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="latin-1"))
+        self.connection.initiate_connection()
+        self.numbers = iter(range(given.first, given.first + given.count))
+        self.next = next(self.numbers, None)
+        self.asked = {}  # stream -> what is known of its answer
+        self.answered = self.pongs = 0
+        self.allowed = given.streams if given.greedy else 1  # until the server's settings are there
+        self.goaway = None
+        self.end = time.monotonic() + given.seconds
+
+    def headers(self, number):
+        given = self.given
+        headers = {":method": "POST", ":scheme": "https", ":authority": "localhost", ":path": f"/3/device/{number:064x}",
+                   "apns-topic": "com.example.tinypush", "apns-push-type": "alert", "apns-priority": "10",
+                   "apns-expiration": str(int(time.time()) + 3600)}
+        if given.token:
+            headers["authorization"] = f"bearer {given.token}"
+        headers.update(one.split("=", 1) for one in given.header)
+        return [(name, value) for name, value in headers.items() if value]
+
+    def ask(self):
+        connection = self.connection
+        payload = (self.given.payload or '{"aps":{"alert":"Tank low"}}').encode()
+        while self.goaway is None and len(self.asked) < min(self.given.streams, self.allowed):
+            if self.next is None:
+                return
+            room = min(connection.outbound_flow_control_window, connection.remote_settings.initial_window_size)
+            if room < len(payload):
+                return
+            stream = connection.get_next_available_stream_id()
+            connection.send_headers(stream, self.headers(self.next))
+            connection.send_data(stream, payload, end_stream=True)
+            self.asked[stream] = {"number": self.next}
+            self.next = next(self.numbers, None)
+
+    def hear(self, event):
+        stream = getattr(event, "stream_id", None)
+        known = self.asked.get(stream, {})
+        if isinstance(event, h2.events.RemoteSettingsChanged):
+            self.allowed = self.connection.remote_settings.max_concurrent_streams
+        elif isinstance(event, h2.events.InformationalResponseReceived):
+            known["informational"] = dict(event.headers)
+        elif isinstance(event, h2.events.ResponseReceived):
+            known["headers"] = dict(event.headers)
+            status = known["headers"].get(":status", "")
+            known["status"] = int(status) if status.isdecimal() else status
+            known["body"] = ""
+        elif isinstance(event, h2.events.DataReceived):
+            known["body"] += event.data.decode("latin-1")
+            self.connection.acknowledge_received_data(event.flow_controlled_length, stream)
+        elif isinstance(event, h2.events.TrailersReceived):
+            known["trailers"] = dict(event.headers)
+        elif isinstance(event, (h2.events.StreamEnded, h2.events.StreamReset)):
+            if isinstance(event, h2.events.StreamReset):
+                known["reset"] = int(event.error_code)
+            self.answered += "status" in known
+            if self.asked.pop(stream, None):
+                print(json.dumps(known))
+        elif isinstance(event, h2.events.PingAckReceived):
+            self.pongs += 1
+        elif isinstance(event, h2.events.ConnectionTerminated):
+            data = (event.additional_data or b"").decode("latin-1")
+            self.goaway = {"code": int(event.error_code), "last": event.last_stream_id, "data": data}
+            self.asked = {one: of for one, of in self.asked.items() if one <= event.last_stream_id}
+
+    def run(self):
+        """How it ended."""
+        for at in range(self.given.ping):
+            self.connection.ping(at.to_bytes(8, "big"))
+        while True:
+            self.ask()
+            self.stream.sendall(self.connection.data_to_send())
+            if not self.asked and (self.goaway or self.next is None) and self.pongs >= self.given.ping:
+                return "done"
+            left = self.end - time.monotonic()
+            if left <= 0:
+                return "time"
+            self.stream.settimeout(left)
+            try:
+                piece = self.stream.recv(65536)
+            except TimeoutError:
+                return "time"
+            if not piece:
+                return "closed"
+            for event in self.connection.receive_data(piece):
+                self.hear(event)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--ca", required=True)
+    parser.add_argument("--certificate")
+    parser.add_argument("--key")
+    parser.add_argument("--token", metavar="JWT", help="the provider token")
+    parser.add_argument("--count", type=int, default=1)
+    parser.add_argument("--from", dest="first", type=int, default=1, metavar="NUMBER")
+    parser.add_argument("--streams", type=int, default=100)
+    parser.add_argument("--greedy", action="store_true", help="sends as many at once as --streams says, before it hears the settings")
+    parser.add_argument("--ping", type=int, default=0, metavar="N", help="sends so many PING, and awaits their acknowledgement")
+    parser.add_argument("--payload", metavar="JSON")
+    parser.add_argument("--header", action="append", default=[], metavar="NAME=VALUE", help="instead of its own; empty: none")
+    parser.add_argument("--seconds", type=float, default=30, help="gives up after so long")
+    given = parser.parse_args()
+    client = Client(given)
+    try:
+        end = client.run()
+    except (OSError, h2.exceptions.ProtocolError) as error:
+        end = f"{type(error).__name__}: {error}"
+    print(json.dumps({"answered": client.answered, "goaway": client.goaway, "end": end}))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (OSError, ValueError) as error:
+        sys.exit(f"http2client: {error}")

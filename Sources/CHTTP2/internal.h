@@ -25,9 +25,6 @@ struct chttp2_session {
   uint32_t pongs;
   int has_settings, is_leaving, is_broken;
   uint32_t leaving_error;
-  size_t leaving_count;
-  uint8_t leaving_text[CHTTP2_BODY_MAX];
-  char problem[128];
 };
 
 nghttp2_mem chttp2_memory(struct chttp2_session *session);

@@ -1,4 +1,3 @@
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "internal.h"
@@ -67,7 +66,6 @@ static int on_data(nghttp2_session *http2, uint8_t flags, int32_t stream, const 
   if (!answer || answer->is_over) return 0;
   answer->body_read += (uint32_t)count;
   if (answer->body_read > BODY_READ_MAX) {
-    answer->is_cut = 1;
     finish(user, answer, 0);
     nghttp2_submit_rst_stream(http2, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL);
     return 0;
@@ -110,20 +108,8 @@ static int on_frame(nghttp2_session *http2, const nghttp2_frame *frame, void *us
   case NGHTTP2_GOAWAY:
     session->is_leaving = 1;
     session->leaving_error = frame->goaway.error_code;
-    session->leaving_count = frame->goaway.opaque_data_len;
-    if (session->leaving_count > CHTTP2_BODY_MAX) session->leaving_count = CHTTP2_BODY_MAX;
-    if (session->leaving_count > 0) memcpy(session->leaving_text, frame->goaway.opaque_data, session->leaving_count);
     break;
   }
-  return 0;
-}
-
-static int on_error(nghttp2_session *http2, int code, const char *text, size_t count, void *user) {
-  (void)http2, (void)code;
-  struct chttp2_session *session = user;
-  if (count >= sizeof session->problem) count = sizeof session->problem - 1;
-  memcpy(session->problem, text, count);
-  session->problem[count] = 0;
   return 0;
 }
 
@@ -155,7 +141,6 @@ static int open_session(struct chttp2_session *session) {
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
   nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
   nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
-  nghttp2_session_callbacks_set_error_callback2(callbacks, on_error);
   /* Until the server's settings are there it may not take more than one request. */
   nghttp2_option_set_peer_max_concurrent_streams(options, 1);
   nghttp2_option_set_max_reserved_remote_streams(options, 0);
@@ -194,19 +179,18 @@ void chttp2_free(chttp2_session *session) {
   free(session);
 }
 
-static int break_off(struct chttp2_session *session, const char *problem) {
+static int break_off(struct chttp2_session *session) {
   session->is_broken = 1;
-  if (!session->problem[0]) snprintf(session->problem, sizeof session->problem, "%s", problem);
   return CHTTP2_BROKEN;
 }
 
 int chttp2_receive(chttp2_session *session, const uint8_t *bytes, size_t count) {
   if (session->is_broken) return CHTTP2_BROKEN;
   ssize_t result = nghttp2_session_mem_recv(session->http2, bytes, count);
-  if (result < 0) return break_off(session, nghttp2_strerror((int)result));
+  if (result < 0) return break_off(session);
   /* nghttp2 has told the server that it broke the protocol, and reads no more. */
   if (!session->is_leaving && !nghttp2_session_want_read(session->http2)) {
-    return break_off(session, "the server does not keep to HTTP/2");
+    return break_off(session);
   }
   return 0;
 }
@@ -225,7 +209,7 @@ long chttp2_take(chttp2_session *session, uint8_t *room, size_t count) {
   while (taken < count) {
     if (session->rest_count == 0) {
       ssize_t framed = nghttp2_session_mem_send(session->http2, &session->rest);
-      if (framed < 0) return break_off(session, nghttp2_strerror((int)framed));
+      if (framed < 0) return break_off(session);
       if (framed == 0) break;
       session->rest_count = (size_t)framed;
     }
@@ -260,14 +244,14 @@ long chttp2_request(chttp2_session *session, uint16_t place, const chttp2_header
   int32_t stream = nghttp2_submit_request(session->http2, NULL, list, header_count, &provider, answer);
   if (stream < 0) {
     end_sending(session);
-    return nghttp2_is_fatal(stream) ? break_off(session, nghttp2_strerror(stream)) : CHTTP2_ENDED;
+    return nghttp2_is_fatal(stream) ? break_off(session) : CHTTP2_ENDED;
   }
   answer->stream = stream;
   long taken = chttp2_take(session, room, count);
   if (taken < 0) return taken;
   if (session->payload_count > 0) {
     session->kept = malloc(session->payload_count);
-    if (!session->kept) return break_off(session, "out of memory");
+    if (!session->kept) return break_off(session);
     memcpy(session->kept, session->payload, session->payload_count);
     session->payload = session->kept;
     session->sending = stream;
@@ -309,10 +293,3 @@ int32_t chttp2_window(const chttp2_session *session) {
 uint32_t chttp2_pongs(const chttp2_session *session) { return session->pongs; }
 int chttp2_is_leaving(const chttp2_session *session) { return session->is_leaving; }
 uint32_t chttp2_leaving_error(const chttp2_session *session) { return session->leaving_error; }
-
-const uint8_t *chttp2_leaving_text(const chttp2_session *session, size_t *count) {
-  *count = session->leaving_count;
-  return session->leaving_text;
-}
-
-const char *chttp2_problem(const chttp2_session *session) { return session->problem; }

@@ -18,10 +18,6 @@ struct Answer {
     case trouble(Rejection)
     /// The connection ends, and this was not taken.
     case shutdown
-    /// Not looked at.
-    case refused
-    /// Nobody knows what became of it.
-    case unknown
   }
 
   let status: UInt16

@@ -246,7 +246,7 @@ public struct HTTP2Link: ~Copyable, Link {
 
   public func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     requests.forEachBuffer(body)
-    if session == nil, aside == nil { body(answers.bytes) }
+    body(answers.bytes)
   }
 
   public mutating func takeTraffic() -> LinkTraffic {

@@ -98,7 +98,6 @@ extension HTTP2Link {
     case .shutdown:
       giveBack(place)
       if request.connection == .current, state == .up { leave(dialAt: dialAt()) }
-    case .refused, .unknown: break
     }
   }
 
@@ -111,8 +110,7 @@ extension HTTP2Link {
   /// A request was closed without an answer.
   private mutating func unanswered(_ place: UInt16, _ request: Requests.Request, error: UInt32) {
     let wasRefused = error == UInt32(CHTTP2_REFUSED_STREAM)
-    let isLeaving =
-      request.connection == .leaving ? true : session.map { $0.isLeaving } ?? true
+    let isLeaving = request.connection == .leaving || session.map { $0.isLeaving } ?? true
     if wasRefused {
       giveBack(place)
     } else {

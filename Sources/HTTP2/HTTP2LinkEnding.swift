@@ -91,7 +91,7 @@ extension HTTP2Link {
   mutating func serviceLeaves() {
     let error = session!.leavingError
     if error != 0 { reports.add(.leaves(error: error)) }
-    leave(dialAt: error == 0 && hasProgressed ? time.now : dialAt())
+    leave(dialAt: dialAt())
   }
 
   /// The other end does not keep to HTTP/2, or it asks for too much.

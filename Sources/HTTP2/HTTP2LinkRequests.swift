@@ -74,7 +74,7 @@ extension HTTP2Link {
       requests.decide(place, .superseded)
       return true
     }
-    guard message.wasSent, requests.isFollowed(collapse, message.order) else { return false }
+    guard requests.isFollowed(collapse, message.order) else { return false }
     goesAgain(place, notBefore: time.now + Self.followerPatience)
     return true
   }
@@ -114,6 +114,8 @@ extension HTTP2Link {
     }
     stream.wrote(upTo: wireEnd, at: time.now)
     liveness.quietSince = time.now
+    // What did not fit into the batch follows.
+    collect()
   }
 
   /// The socket takes no more for now: the same batch is written when it does.

@@ -16,8 +16,6 @@ struct Overtaken: ~Copyable {
 
   init() {}
 
-  func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) { body(entries.bytes) }
-
   mutating func givenBack(_ collapse: UInt64, _ order: UInt64) {
     let index = count < Self.capacity ? count : next
     if count < Self.capacity { count += 1 } else { next = (next + 1) % Self.capacity }

@@ -71,5 +71,4 @@ struct Session: BitwiseCopyable {
   var pongs: UInt32 { chttp2_pongs(session) }
   var isLeaving: Bool { chttp2_is_leaving(session) != 0 }
   var leavingError: UInt32 { chttp2_leaving_error(session) }
-  var problem: UnsafePointer<CChar> { chttp2_problem(session) }
 }

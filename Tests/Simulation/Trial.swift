@@ -62,6 +62,7 @@ public final class Trial {
     isOnce = random.oneIn(3)
     faults = Faults(&random, once: isOnce)
     world = World(seed: seed, once: isOnce) {
+      $0.rules.service = way == .http2 ? .http2 : .binary
       $0.window = random.pick([16, 16, 40, 500])
       $0.format = random.oneIn(3) ? random.pick([.enhanced, .enhanced, .simple]) : .items
       $0.confirm = random.pick([.drain, .drain, .settle, .barrier])

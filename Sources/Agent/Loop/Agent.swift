@@ -137,7 +137,10 @@ public struct Agent: ~Copyable {
         if connectionState.isUnread, let status = shouldGiveUp() { return finish(status) }
       case .sample: sample()
       case .authorize: authorize()
-      case .setAside: swap(&connection, &aside)
+      case .setAside:
+        swap(&connection, &aside)
+        // What TLS holds already is not told by epoll.
+        receiveAside()
       case .closeAside: aside.hangUp(epoll: events.epoll, sayGoodbye: true)
       case .disconnect:
         connection.hangUp(epoll: events.epoll, sayGoodbye: true)

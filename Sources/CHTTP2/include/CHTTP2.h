@@ -25,7 +25,6 @@ typedef struct {
   uint16_t status;      /* 0: none came */
   uint16_t body_count;
   uint8_t is_over;      /* nothing more comes */
-  uint8_t is_cut;       /* the body was longer than we read */
   uint32_t error;       /* the error code with which the stream was closed; 0: in order */
   uint32_t retry_after; /* seconds; 0: not said */
   uint32_t body_read;   /* bytes of the body, kept or not */
@@ -82,11 +81,6 @@ uint32_t chttp2_pongs(const chttp2_session *session);
 /* The server ends the connection: requests that it will not look at are over, with the error REFUSED_STREAM. */
 int chttp2_is_leaving(const chttp2_session *session);
 uint32_t chttp2_leaving_error(const chttp2_session *session);
-/* What it says about it, CHTTP2_BODY_MAX bytes at most. */
-const uint8_t *chttp2_leaving_text(const chttp2_session *session, size_t *count);
-
-/* In words: how the server broke the protocol. */
-const char *chttp2_problem(const chttp2_session *session);
 
 /* Error codes of HTTP/2 (RFC 9113, section 7). */
 enum { CHTTP2_NO_ERROR = 0, CHTTP2_REFUSED_STREAM = 7, CHTTP2_CANCEL = 8 };

@@ -137,6 +137,7 @@ extension Courier {
   private func fingerprint(
     _ sending: Sending, _ token: DeviceToken, of now: Reading
   ) -> Fingerprint {
+    guard settings.rules.service == .http2 else { return Fingerprint(high: 0, low: 0) }
     let claim = claims[now.claim]
     return Fingerprint(
       inode: claim.identity.inode, birth: claim.birth,

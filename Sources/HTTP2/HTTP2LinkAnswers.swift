@@ -79,31 +79,36 @@ extension HTTP2Link {
       if service.usesProviderToken { pace.tryOne() }
       let least = overloaded.wait(request.device)
       let pause = wait.map { least < $0 ? $0 : least } ?? least
-      giveBack(place, notBefore: time.now + pause)
+      giveBack(place, .tooManyRequests, notBefore: time.now + pause)
     case .trouble(let rejection):
       if pace.troubled(sentAt: request.sentAt ?? time.now, wait: wait, at: time.now) {
         reports.add(.troubled(rejection))
       }
-      giveBack(place)
+      giveBack(place, .serviceTrouble)
     case .configuration(let rejection):
-      giveBack(place)
+      giveBack(place, .configuration)
       holdBack(rejection)
     case .expiredProviderToken:
-      giveBack(place)
+      giveBack(place, .providerToken)
       guard request.connection == .current, state == .up else { return }
       guard service.usesProviderToken, authorization.refuse(time.wallSeconds) else {
         return holdBack(Rejection(.expiredProviderToken, code: said.status))
       }
       leave(dialAt: time.now)
     case .shutdown:
-      giveBack(place)
+      giveBack(place, .shutdown)
       if request.connection == .current, state == .up { leave(dialAt: dialAt()) }
     }
   }
 
   /// The service took nothing of it: the notification goes again.
-  private mutating func giveBack(_ place: UInt16, notBefore: Instant? = nil) {
-    if requests[place].sentAt != nil { requests[place].stretch.wasSent = true }
+  private mutating func giveBack(
+    _ place: UInt16, _ cause: RetryCause, notBefore: Instant? = nil
+  ) {
+    if requests[place].sentAt != nil {
+      requests[place].stretch.wasSent = true
+      traffic.noteRetry(cause)
+    }
     goesAgain(place, notBefore: notBefore)
   }
 
@@ -112,10 +117,9 @@ extension HTTP2Link {
     let wasRefused = error == UInt32(CHTTP2_REFUSED_STREAM)
     let isLeaving = request.connection == .leaving || session.map { $0.isLeaving } ?? true
     if wasRefused {
-      giveBack(place)
+      giveBack(place, isLeaving ? .shutdown : .refusedStream)
     } else {
-      decideUncertain(place)
-      traffic.uncertain += 1
+      decideUncertain(place, .connectionLost)
     }
     // A service that leaves refuses what it will not look at; and one that has too much to do refuses some.
     guard !isLeaving, !wasRefused || requests.currentCount == 0 else { return }
@@ -125,9 +129,12 @@ extension HTTP2Link {
   }
 
   /// Nobody knows whether the service took it.
-  mutating func decideUncertain(_ place: UInt16) {
+  mutating func decideUncertain(_ place: UInt16, _ cause: RetryCause) {
     requests[place].stretch.wasSent = true
-    if settings.uncertain == .drop { requests.decide(place, .dropped) } else { goesAgain(place) }
+    traffic.uncertain += 1
+    guard settings.uncertain == .resend else { return requests.decide(place, .dropped) }
+    traffic.noteRetry(cause)
+    goesAgain(place)
   }
 
   /// A notification is to go again, unless a newer one that replaces it on the device has been accepted.
@@ -215,8 +222,7 @@ extension HTTP2Link {
       } else {
         aside?.cancel(place)
       }
-      decideUncertain(place)
-      traffic.uncertain += 1
+      decideUncertain(place, .noAnswer)
       missed += 1
     }
     reports.add(.timedOut(missed))

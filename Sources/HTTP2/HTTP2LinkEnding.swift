@@ -38,13 +38,12 @@ extension HTTP2Link {
         if request.sentAt == nil, !batch.isBlocked {
           goesAgain(place)
         } else {
-          decideUncertain(place)
+          decideUncertain(place, .connectionLost)
           uncertain += 1
         }
       }
       place = older
     }
-    traffic.uncertain += UInt64(uncertain)
     if isAny { endings &+= 1 }
     return uncertain
   }

@@ -15,6 +15,10 @@ enum StatusJSON {
     text.member("changed_at", number: UInt64(clamping: page.changedAt))
     page.appendWords(to: &word)
     text.member("detail", string: word)
+    text.member("protocol", word: page.service.name)
+    if let reason = page.refusedConfiguration {
+      text.member("configuration_refused", word: reason.name)
+    }
     if page.dialInstant > 0, page.connectivity == .down {
       let wait = now.until(Instant(milliseconds: page.dialInstant))
       text.member("next_try_in_ms", number: wait.milliseconds)
@@ -39,6 +43,7 @@ enum StatusJSON {
       text.member(counters[index].name, number: counters[index].value)
     }
     writeRefusals(page, in: &text)
+    writeRetries(page, in: &text)
     writePeriods(page, now, in: &text)
     writeProblems(page, in: &text)
     text.endLine()
@@ -51,6 +56,15 @@ enum StatusJSON {
       guard let reason = Rejection.Reason(rawValue: UInt8(value)) else { continue }
       let count = page.counters.rejected(for: reason)
       if count > 0 { text.member(reason.name, number: count) }
+    }
+    text.endObject()
+  }
+
+  private static func writeRetries(_ page: borrowing StatusPage, in text: inout Text) {
+    text.key("retried_by_cause")
+    text.beginObject()
+    page.counters.forEachRetry { cause, count in
+      if count > 0 { text.member(cause.name, number: count) }
     }
     text.endObject()
   }

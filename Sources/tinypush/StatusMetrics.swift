@@ -37,6 +37,10 @@ enum StatusMetrics {
     gauge(
       "held", "Whether the disk keeps files in the spool that are done with.",
       page.held == 0 ? 0 : 1, &text)
+    gauge(
+      "configuration_refused",
+      "Whether the service refuses the configuration, so that nothing leaves the spool.",
+      page.refusedConfiguration == nil ? 0 : 1, &text)
     let counters = StatusCounter.all(of: page)
     for index in counters.indices where !counters[index].name.span.equals("refused") {
       counter(counters[index].name, counters[index].help, &text)
@@ -46,6 +50,7 @@ enum StatusMetrics {
       end(counters[index].value, &text)
     }
     writeRefusals(page, &text)
+    writeRetries(page, &text)
     writeLatencies(page, &text)
   }
 
@@ -60,11 +65,22 @@ enum StatusMetrics {
     }
   }
 
+  private static func writeRetries(_ page: borrowing StatusPage, _ text: inout Text) {
+    counter("retried", "Notifications that were sent and go again, by the cause.", &text)
+    page.counters.forEachRetry { cause, count in
+      text.append("tinypush_retried_total{cause=\"")
+      text.append(cause.name)
+      text.append("\"} ")
+      end(count, &text)
+    }
+  }
+
   /// A histogram whose bounds are powers of four, from 4 ms to 18 hours.
   private static func writeLatencies(_ page: borrowing StatusPage, _ text: inout Text) {
     head(
       "send_latency_seconds", "histogram",
-      "From a file's coming into the spool to the first writing of its notifications.", &text)
+      "From a file's coming into the spool to the service's answer, or with the binary protocol to the first writing.",
+      &text)
     let latencies = page.traffic.latencies(in: .start, at: Clock.now())
     var bound: UInt64 = 4
     while bound <= 67_108_864 {

@@ -85,6 +85,15 @@ struct StatusScreen: ~Copyable {
       terminal.end(in: &line)
       end(&text)
     }
+    if let reason = page.refusedConfiguration {
+      terminal.begin(.red, in: &line)
+      line.append("  held: the service refuses the configuration: ")
+      line.append(Rejection(reason).text)
+      line.append("; ")
+      line.append(Rejection(reason).advice)
+      terminal.end(in: &line)
+      wrap(indent: 2, &text)
+    }
     if page.held & 1 != 0 { warn("  held: what was delivered cannot be removed from new/", &text) }
     if page.held & 2 != 0 { warn("  held: failed/ cannot be written to", &text) }
   }
@@ -111,19 +120,23 @@ struct StatusScreen: ~Copyable {
 
   private mutating func showCounters(_ page: borrowing StatusPage, _ text: inout Text) {
     let counters = page.counters
+    let isBinary = page.service == .binary
     let rows:
       InlineArray<4, ((StaticString, UInt64), (StaticString, UInt64), (StaticString, UInt64))> = [
         (
-          ("sent", counters.sent), ("refused by the gateway", counters.refused),
+          ("sent", counters.sent),
+          (isBinary ? "refused by the gateway" : "refused by the service", counters.refused),
           ("repeated", counters.repeated)
         ),
         (
-          ("delivered, proved", counters.settledByProof),
+          (isBinary ? "delivered, proved" : "accepted", counters.settledByProof),
           ("failed the check", counters.failedCheck),
           ("uncertain", counters.uncertain)
         ),
         (
-          ("delivered, by time", counters.settledByTime), ("suppressed", counters.suppressed),
+          isBinary
+            ? ("delivered, by time", counters.settledByTime) : ("device gone", counters.gone),
+          ("suppressed", counters.suppressed),
           ("expired", counters.expired)
         ),
         (
@@ -137,13 +150,30 @@ struct StatusScreen: ~Copyable {
       field(rows[index].2, 9, 6)
       end(&text)
     }
+    showRetries(counters, &text)
+  }
+
+  private mutating func showRetries(_ counters: Counters, _ text: inout Text) {
+    var isAny = false
+    counters.forEachRetry { cause, count in
+      guard count > 0 else { return }
+      line.append(isAny ? ", " : "  sent again: ")
+      isAny = true
+      line.append(count)
+      line.append(" ")
+      line.append(cause.text)
+    }
+    if isAny { wrap(indent: 14, &text) }
   }
 
   private mutating func showTraffic(
     _ page: borrowing StatusPage, _ now: Instant, _ text: inout Text
   ) {
     terminal.begin(.dim, in: &line)
-    line.append("                  sent      p50      p99   from the spool to the gateway")
+    line.append(
+      page.service == .binary
+        ? "                  sent      p50      p99   from the spool to the gateway"
+        : "              accepted      p50      p99   from the spool to the answer")
     terminal.end(in: &line)
     end(&text)
     let periods = StatusPeriod.all

@@ -141,6 +141,7 @@ public struct Agent: ~Copyable {
         swap(&connection, &aside)
         // What TLS holds already is not told by epoll.
         receiveAside()
+        output.tellDown(gateway.span)
       case .closeAside: aside.hangUp(epoll: events.epoll, sayGoodbye: true)
       case .disconnect:
         connection.hangUp(epoll: events.epoll, sayGoodbye: true)

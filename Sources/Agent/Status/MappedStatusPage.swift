@@ -143,6 +143,9 @@ struct MappedStatusPage: ~Copyable {
     page.pointee.isFilesExact = isExact ? 1 : 0
     page.pointee.later = UInt64(courier.laterFiles)
     page.pointee.dialInstant = link.nextDialAt?.milliseconds ?? 0
+    page.pointee.protocolValue = UInt32(link.service.rawValue)
+    page.pointee.refusedConfigurationValue =
+      link.refusedConfiguration.map { UInt32($0.reason.rawValue) + 1 } ?? 0
     clinux_end_change(&page.pointee.sequence)
   }
 

@@ -21,8 +21,8 @@ public struct StatusPage {
     public func append(to text: inout Text) { self.text.append(to: &text) }
   }
 
-  /// "TPS4": changes with the layout.
-  static let layout: UInt32 = 0x5450_5334
+  /// "TPS5": changes with the layout.
+  static let layout: UInt32 = 0x5450_5335
 
   var magic: UInt32 = 0
   /// Odd while the agent is changing the page. Stands behind the first number, wherever the rest does.
@@ -33,6 +33,10 @@ public struct StatusPage {
   var connectivityValue: UInt32 = 0
   /// What keeps files in `new/`: 1: what was delivered cannot be removed; 2: `failed/` cannot be written to.
   public var held: UInt32 = 0
+  /// The protocol that the agent speaks; and why the service refuses the configuration, by the raw value of the reason plus 1,
+  /// 0: it does not.
+  var protocolValue: UInt32 = 0
+  var refusedConfigurationValue: UInt32 = 0
   /// UNIX seconds: when the agent started, and when the connection was last made, tried or lost.
   public var startedAt: Int64 = 0
   public var changedAt: Int64 = 0
@@ -62,6 +66,16 @@ public struct StatusPage {
   /// How the connection is; nil when no agent keeps the page any more.
   public var connectivity: Connectivity? {
     isAlive ? Connectivity(rawValue: connectivityValue) ?? .down : nil
+  }
+
+  public var service: PushProtocol {
+    PushProtocol(rawValue: UInt8(truncatingIfNeeded: protocolValue)) ?? .binary
+  }
+
+  /// Why nothing leaves the spool until somebody mends the configuration.
+  public var refusedConfiguration: Rejection.Reason? {
+    refusedConfigurationValue == 0
+      ? nil : Rejection.Reason(rawValue: UInt8(clamping: refusedConfigurationValue - 1))
   }
 
   /// Whether an agent still keeps it.

@@ -14,6 +14,8 @@ public struct Counters: BitwiseCopyable {
   public var gone: UInt64 = 0
   /// Frames written again after they, or what came before them, got no answer or were discarded.
   public var repeated: UInt64 = 0
+  /// Notifications that were sent and go again: by the raw value of the cause.
+  private var retries: InlineArray<9, UInt64> = .init(repeating: 0)
   /// Notifications of which a cut connection left unknown whether they arrived.
   public var uncertain: UInt64 = 0
   public var expired: UInt64 = 0
@@ -29,6 +31,13 @@ public struct Counters: BitwiseCopyable {
   /// How many were rejected for a reason.
   public func rejected(for reason: Rejection.Reason) -> UInt64 {
     rejections[Int(reason.rawValue)]
+  }
+
+  /// How many go again for each cause.
+  public func forEachRetry(_ body: (RetryCause, UInt64) -> Void) {
+    for value in retries.indices {
+      if let cause = RetryCause(rawValue: UInt8(value)) { body(cause, retries[value]) }
+    }
   }
 
   public var settled: UInt64 { settledByProof + settledByTime }
@@ -48,5 +57,6 @@ public struct Counters: BitwiseCopyable {
     uncertain += traffic.uncertain
     connections += traffic.connections
     records += traffic.records
+    for index in retries.indices { retries[index] += traffic.retried[index] }
   }
 }

@@ -49,7 +49,13 @@ extension BinaryLink {
     }
     let attemptedEnd = min(attemptedID + 1, endID)
     let attempted = attemptedEnd > openID ? attemptedEnd - openID : 0
-    news.rest = Rest(attempted: attempted, isUncertain: ending != .answered)
+    let cause: RetryCause =
+      switch ending {
+      case .answered: .refusalBefore
+      case .died: .connectionLost
+      case .unanswered, .silent: .noAnswer
+      }
+    news.rest = Rest(attempted: attempted, isUncertain: ending != .answered, cause: cause)
     guard ending != .answered else { return 0 }
     traffic.uncertain += UInt64(attempted)
     return Int(attempted)
@@ -60,7 +66,8 @@ extension BinaryLink {
   mutating func returnUnanswered() -> Int {
     guard kept == .unanswered else { return 0 }
     kept = .nothing
-    news.rest = Rest(attempted: UInt32(window.notifications), isUncertain: true)
+    news.rest = Rest(
+      attempted: UInt32(window.notifications), isUncertain: true, cause: .noAnswer)
     traffic.uncertain += UInt64(window.notifications)
     return window.notifications
   }
@@ -77,7 +84,8 @@ extension BinaryLink {
       window.noteSent()
     } else if kept == .suspect {
       kept = .nothing
-      news.rest = Rest(attempted: UInt32(window.notifications), isUncertain: false)
+      news.rest = Rest(
+        attempted: UInt32(window.notifications), isUncertain: false, cause: .connectionLost)
     }
     guard suspicion.isNarrow, !wasNarrow else { return }
     if !isGatewayUnproven { backoff.reset() }

@@ -19,6 +19,8 @@ extension BinaryLink {
     var attempted: UInt32
     /// Nobody knows whether those arrived.
     var isUncertain: Bool
+    /// Why those go again.
+    var cause: RetryCause
   }
 
   /// Notifications that stay in the window when their connection ends, and wait for what a barrier shows that goes alone on

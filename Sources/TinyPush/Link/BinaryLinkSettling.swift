@@ -40,6 +40,7 @@ extension BinaryLink {
     }
     stretch.wasSent = true
     if rest.isUncertain, settings.uncertain == .drop { return .dropped(stretch) }
+    traffic.noteRetry(rest.cause, Int(stretch.count))
     return .returned(stretch, notBefore: nil)
   }
 
@@ -101,6 +102,7 @@ extension BinaryLink {
       settle(before: id + 1, byProof: true)
       reports.add(.shutdown(resent: Int(openCount)))
       end(.answered)
+      news.rest?.cause = .shutdown
     } else if id >= firstOpen {
       news.rejection = rejection
       noteProgress(1)

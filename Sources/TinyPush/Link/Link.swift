@@ -148,6 +148,12 @@ public struct LinkTraffic {
   public var connections: UInt64 = 0
   /// TLS records.
   public var records: UInt64 = 0
+  /// Notifications that were sent and go again, by the raw value of the cause.
+  private(set) var retried: InlineArray<9, UInt64> = .init(repeating: 0)
 
   public init() {}
+
+  package mutating func noteRetry(_ cause: RetryCause, _ count: Int = 1) {
+    retried[Int(cause.rawValue)] += UInt64(count)
+  }
 }

@@ -4,4 +4,7 @@ public enum PushProtocol: UInt8, BitwiseCopyable, Sendable {
   case binary
   /// Apple's service of today: HTTP/2.
   case http2
+
+  /// As the configuration calls it.
+  public var name: StaticString { self == .binary ? "binary" : "http2" }
 }

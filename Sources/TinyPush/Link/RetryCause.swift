@@ -1,0 +1,49 @@
+/// Why a notification that was sent goes again.
+public enum RetryCause: UInt8, Sendable, BitwiseCopyable {
+  /// The connection ended before an answer.
+  case connectionLost
+  /// No answer came in time.
+  case noAnswer
+  /// The service did not look at the request.
+  case refusedStream
+  /// The service ended the connection in order.
+  case shutdown
+  /// Too many notifications to this device.
+  case tooManyRequests
+  /// The service is in trouble.
+  case serviceTrouble
+  case providerToken
+  case configuration
+  /// Another notification before this one was refused, and the binary protocol discards what follows that.
+  case refusalBefore
+
+  /// A name for programs.
+  public var name: StaticString {
+    switch self {
+    case .connectionLost: "connection_lost"
+    case .noAnswer: "no_answer"
+    case .refusedStream: "refused_stream"
+    case .shutdown: "shutdown"
+    case .tooManyRequests: "too_many_requests"
+    case .serviceTrouble: "service_trouble"
+    case .providerToken: "provider_token"
+    case .configuration: "configuration"
+    case .refusalBefore: "refusal_before"
+    }
+  }
+
+  /// A name for people.
+  public var text: StaticString {
+    switch self {
+    case .connectionLost: "connection lost"
+    case .noAnswer: "no answer"
+    case .refusedStream: "stream refused"
+    case .shutdown: "service shut down"
+    case .tooManyRequests: "too many to a device"
+    case .serviceTrouble: "service in trouble"
+    case .providerToken: "provider token refused"
+    case .configuration: "configuration refused"
+    case .refusalBefore: "behind a refused one"
+    }
+  }
+}

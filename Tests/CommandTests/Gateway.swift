@@ -162,13 +162,13 @@ struct Proxy {
 }
 
 extension Box {
-  /// What an agent is told by `-o`: to reach this gateway with these certificates, from the box's spool.
+  /// What an agent is told by `-o`: to reach this gateway of the binary protocol with these certificates, from the box's spool.
   func settings(
     _ port: Int, certificate: String = "client", key: String? = nil, _ more: [String] = []
   ) throws -> [String] {
     let settings =
       try [
-        "gateway=localhost:\(port)", "ca=" + Certificates.path("ca.pem"),
+        "protocol=binary", "gateway=localhost:\(port)", "ca=" + Certificates.path("ca.pem"),
         "certificate=" + Certificates.path("\(certificate).pem"),
         "key=" + Certificates.path(key ?? "\(certificate).key"), "spool=" + spool,
         "state=" + state,

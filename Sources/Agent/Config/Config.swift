@@ -18,7 +18,7 @@ public struct Config: ~Copyable {
   }
 
   /// The protocol where none is set.
-  static let defaultProtocol = PushProtocol.binary
+  static let defaultProtocol = PushProtocol.http2
 
   public var courier = Courier.Settings()
   public var environment = Environment.production

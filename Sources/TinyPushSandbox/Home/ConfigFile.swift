@@ -29,6 +29,7 @@ struct ConfigFile {
     var isChanged = false
     var hasGateway = false
     var hasFeedback = false
+    var hasProtocol = false
     var start = 0
     while start < bytes.count {
       var end = start
@@ -41,6 +42,7 @@ struct ConfigFile {
         hasFeedback = true
         rewrite(line, "feedback", feedbackPort, isChanged: &isChanged, in: &text)
       } else {
+        if Self.key(of: line, is: "protocol") { hasProtocol = true }
         text.append(bytes: line)
       }
       text.append("\n")
@@ -50,11 +52,17 @@ struct ConfigFile {
     if !hasGateway { text.append("\n") }
     if !hasFeedback { rewrite(Span(), "feedback", feedbackPort, isChanged: &isChanged, in: &text) }
     if !hasFeedback { text.append("\n") }
+    if !hasProtocol {
+      text.append("protocol = binary\n")
+      isChanged = true
+    }
     return isChanged
   }
 
   private func writeAll(in text: inout Text) {
-    text.append("# An agent's config for the sandbox in this directory.\nenvironment = local\n")
+    text.append(
+      "# An agent's config for the sandbox in this directory.\nenvironment = local\nprotocol = binary\n"
+    )
     text.append("gateway = localhost:")
     text.append(port)
     text.append("\nfeedback = localhost:")

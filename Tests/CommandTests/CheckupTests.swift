@@ -191,6 +191,7 @@ import Testing
     }
     let path = try box.write(
       """
+      protocol = binary
       certificate = credentials/client.pem
       key = credentials/client.key
       ca = \(Certificates.path("ca.pem"))

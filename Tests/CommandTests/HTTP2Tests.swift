@@ -5,7 +5,7 @@ import Testing
 /// product.
 @Suite struct HTTP2Tests {
   /// The settings that belong to an identity.
-  private static func settings(_ identity: HTTP2Gateway.Identity) throws -> [String] {
+  static func settings(_ identity: HTTP2Gateway.Identity) throws -> [String] {
     switch identity {
     case .certificate: ["protocol=http2"]
     case .token:

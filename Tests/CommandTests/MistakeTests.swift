@@ -189,6 +189,7 @@ import Testing
     let path = try box.write(
       """
       # as people write them
+      protocol = binary
       gateway = localhost:1
       ca = \(Certificates.path("ca.pem"))
       certificate=\(Certificates.path("client.pem"))

@@ -514,8 +514,7 @@ class Conversation:
         self.has_two_tokens |= authorization != self.provider_token
         if "one-token" in self.faults and self.has_two_tokens:
             return Answer(429, "TooManyProviderTokenUpdates", "one-token")
-        wrong = (self.gateway.provider_token_fault(request, self.has_certificate)
-                 or http2checks.fault(request.headers, request.payload, self.topics, self.has_certificate))
+        wrong = self.gateway.provider_token_fault(request, self.has_certificate)
         if wrong:
             return Answer(*wrong)
         given = self.gateway.answers.get(request.token)
@@ -524,7 +523,8 @@ class Conversation:
             given[-1] -= 1
             return Answer(status, reason, is_accepted=status == 200, timestamp=number if status == 410 else None,
                           retry_after=number if status != 410 else None)
-        return Answer(200, is_accepted=True)
+        wrong = http2checks.fault(request.headers, request.payload, self.topics, self.has_certificate)
+        return Answer(*wrong) if wrong else Answer(200, is_accepted=True)
 
     # --- what goes ---
 

@@ -6,7 +6,7 @@ extension Checkup {
   /// A gateway that refuses our certificate in TLS 1.3 does so after the handshake: so long its first words are waited for.
   private static var refusalMs: UInt64 { 300 }
   /// The gateway's answer is waited for so long.
-  private static func answerSeconds(_ timeout: Duration) -> UInt64 {
+  static func answerSeconds(_ timeout: Duration) -> UInt64 {
     min(timeout.milliseconds / 1000, 5)
   }
   /// Servers renew their certificates at the last moment, but not at the very last.
@@ -22,6 +22,7 @@ extension Checkup {
       address: address.bytes, port: config.gatewayPort, timeout: config.connectTimeout)
     let addresses = resolve(connection, isGateway: true)
     guard let first = sayAddresses(config, addresses, isGateway: true) else {
+      if addresses.failure == 0 { sayOtherPort(config, connection) }
       return skip("there is no connection")
     }
     guard hasCertificate else {
@@ -59,7 +60,11 @@ extension Checkup {
     report.message.append(" ms")
     report.say("handshake")
     sayPeer(chain)
-    sayAnswer(config, &connection, epoll)
+    if config.courier.rules.service == .http2 {
+      sayService(config, &connection, epoll)
+    } else {
+      sayAnswer(config, &connection, epoll)
+    }
     connection.hangUp(epoll: epoll, sayGoodbye: true)
   }
 
@@ -146,10 +151,40 @@ extension Checkup {
     }
   }
 
+  /// Apple's service listens at two ports, so that a firewall which closes one may leave the other.
+  @inline(never)
+  private mutating func sayOtherPort(
+    _ config: borrowing Config, _ connection: borrowing TLSConnection
+  ) {
+    let ports: InlineArray<2, StaticString> = ["443", "2197"]
+    let present = CString.span(connection.port.pointer)
+    let isFirst = present.equals(ports[0].span)
+    guard config.courier.rules.service == .http2, isFirst || present.equals(ports[1].span) else {
+      return
+    }
+    let other = ports[isFirst ? 1 : 0]
+    report.wait(for: "connecting to port ", other.span)
+    let addresses = HostAddresses(connection.host.pointer, other.cString)
+    addresses.connect(within: config.connectTimeout)
+    report.message.append("port ")
+    report.message.append(other)
+    guard addresses.firstConnected != nil else {
+      report.advice.append(
+        "if other hosts can be reached, a firewall keeps both ports closed: have it let one of them out"
+      )
+      return report.say("port", .warning, " cannot be reached either")
+    }
+    report.advice.append("set gateway = ")
+    report.advice.append(printable: connection.host.span)
+    report.advice.append(":")
+    report.advice.append(other)
+    report.say("port", .warning, " can be reached")
+  }
+
   // MARK: - TLS
 
   @inline(never)
-  private mutating func sayFailure(_ connection: borrowing TLSConnection, _ item: StaticString) {
+  mutating func sayFailure(_ connection: borrowing TLSConnection, _ item: StaticString) {
     take(connection.problem.bytes)
     switch connection.failure {
     case Int32(CMBED_REFUSED_CERTIFICATE):
@@ -207,16 +242,11 @@ extension Checkup {
     var reader = ErrorResponseReader()
     let early = hear(&connection, epoll, room, &reader, Self.refusalMs)
     if case .ended = early { return sayFailure(connection, "client") }
-    if !config.signingKey.isEmpty {
-      report.say("client", .skipped, "there is no certificate: each request names the signing key")
-    } else if connection.isCertificateShown {
+    if connection.isCertificateShown {
       report.say("client", .well, "shown, and not refused")
     } else {
       report.advice.append("a push gateway does: are the host and the port right?")
       report.say("client", .warning, "it did not ask for our certificate")
-    }
-    guard config.courier.rules.service == .binary else {
-      return report.say("answer", .skipped, "not asked for: with protocol = http2 it shows in use")
     }
     if case .answered = early { return sayHeard(config, early, 0, asked: 0) }
     if config.courier.confirm == .settle {

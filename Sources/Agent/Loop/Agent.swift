@@ -69,22 +69,9 @@ public struct Agent: ~Copyable {
   private static func link(
     _ config: borrowing Config, _ address: Span<UInt8>, seed: UInt64
   ) -> PushLink {
-    let topic = config.defaultTopic()
-    return PushLink(
-      config.courier,
-      HTTP2Link.Service(
-        authority: Self.authority(address), topic: topic.span,
-        usesProviderToken: !config.signingKey.isEmpty), seed: seed)
+    PushLink(config.courier, HTTP2Link.Service(config, at: address), seed: seed)
   }
 
-  /// The address without the port that goes without saying.
-  @_lifetime(copy address)
-  private static func authority(_ address: Span<UInt8>) -> Span<UInt8> {
-    let port: StaticString = ":443"
-    let end = address.count - port.utf8CodeUnitCount
-    guard end > 0, address.extracting(end..<address.count).equals(port) else { return address }
-    return address.extracting(0..<end)
-  }
   // MARK: - The loop
 
   /// Works until it is told to stop, or to take up another configuration, or with `--once` until the spool is empty.

@@ -5,6 +5,9 @@ public struct FilePlace: Equatable, BitwiseCopyable, Sendable {
   public var claim: ClaimNumber
   /// Recipients that come before this one.
   public var recipient: UInt32
+
+  /// Of a notification that stands in no file.
+  package static var nowhere: Self { Self(offset: 0, claim: ClaimNumber(0), recipient: 0) }
 }
 
 /// Notifications that stand one behind the other in a file, and were offered to the link one behind the other. What must go

@@ -1,0 +1,167 @@
+import CLinux
+import CMbed
+import TinyPush
+import TinyPushHTTP2
+
+extension Checkup {
+  /// To a device token that cannot exist: nothing is delivered, and nothing kept.
+  private static var notification: StaticString {
+    "{\"token\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"ttl\":0,\"payload\":{\"aps\":{\"alert\":\"check\"}}}"
+  }
+
+  private enum Heard {
+    case outcome(LinkOutcome)
+    case nothing
+    case ended
+  }
+
+  /// Has the HTTP/2 service refuse a device token. It looks at who we are, and at the topic, before that.
+  @inline(never)
+  mutating func sayService(
+    _ config: borrowing Config, _ connection: inout TLSConnection, _ epoll: Int32
+  ) {
+    var address = Text(capacity: 300)
+    config.gatewayAddress(in: &address)
+    var link = HTTP2Link(
+      config.courier, HTTP2Link.Service(config, at: address.bytes), seed: 1)
+    guard config.signingKey.isEmpty || authorize(config, &link) else { return }
+    report.wait(for: "waiting for an answer", Span())
+    let since = Clock.now()
+    link.connected()
+    take(config, &link)
+    let seconds = Self.answerSeconds(config.connectTimeout)
+    let room = FixedBuffer<UInt8>(capacity: 16_384)
+    let heard = hear(&link, &connection, epoll, room, until: since + .seconds(seconds))
+    if case .ended = heard, !link.hasProgressed { return sayFailure(connection, "client") }
+    if !config.signingKey.isEmpty {
+      report.say("client", .skipped, "there is no certificate: each request names the signing key")
+    } else if connection.isCertificateShown {
+      report.say("client", .well, "shown, and not refused")
+    } else {
+      report.advice.append("the push service does: are the host and the port right?")
+      report.say("client", .warning, "it did not ask for our certificate")
+    }
+    switch heard {
+    case .ended: sayFailure(connection, "answer")
+    case .nothing:
+      report.message.append("none to a request within ")
+      report.message.append(seconds)
+      report.message.append(" s")
+      report.advice.append("are the host and the port those of the push service?")
+      report.say("answer", .wrong(.unavailable))
+    case .outcome(let outcome):
+      report.message.append("within ")
+      report.message.append(since.until(Clock.now()).milliseconds + 1)
+      report.message.append(" ms: ")
+      sayOutcome(outcome, &link)
+    }
+  }
+
+  /// Gives the link its provider token; says why there is none.
+  private mutating func authorize(
+    _ config: borrowing Config, _ link: inout HTTP2Link
+  ) -> Bool {
+    var token = ProviderToken(config)
+    switch token.token(Clock.time()) {
+    case .ready(let issuedAt):
+      link.authorized(token.text.bytes, issuedAt: issuedAt)
+      return true
+    case .clockNotSet: report.say("answer", .skipped, "not asked for: the clock is not set")
+    case .wait: report.say("answer", .skipped, "not asked for: no other provider token may be made")
+    case .failed:
+      report.message.append(token.problem)
+      report.say("answer", .wrong(.config))
+    }
+    return false
+  }
+
+  private func take(_ config: borrowing Config, _ link: inout HTTP2Link) {
+    let text = Self.notification.span
+    var reader = NotificationReader()
+    var findings = Findings()
+    guard
+      case .notification(let notification) = reader.next(
+        in: text, isWhole: true, config.courier.rules, &findings),
+      let token = DeviceToken(
+        hex: text.extracting(
+          notification.firstToken..<notification.firstToken + DeviceToken.digitCount))
+    else { return }
+    link.take(
+      Message(
+        token: token, payload: notification.payload,
+        rendition: Rendition(notification, for: nil, in: text, config.courier.rules),
+        expiration: 0, priority: notification.priority, pushType: notification.pushType,
+        place: .nowhere, follows: false, wasSent: false),
+      in: text)
+  }
+
+  /// Sends what the link has to send, until the request has an outcome.
+  private func hear(
+    _ link: inout HTTP2Link, _ connection: inout TLSConnection, _ epoll: Int32,
+    _ room: borrowing FixedBuffer<UInt8>, until deadline: Instant
+  ) -> Heard {
+    while true {
+      _ = link.advance(to: Clock.time(), isStopping: false)
+      if let outcome = link.takeOutcome() { return .outcome(outcome) }
+      guard link.isUp else { return .ended }
+      if link.batchContents().count > 0 {
+        guard connection.write(link.batchContents()) >= 0 else { return .ended }
+        link.wrote(wireEnd: connection.wireEnd)
+        continue
+      }
+      let count = connection.read(room.room())
+      if count == CMBED_WANT_READ {
+        let now = Clock.now()
+        guard now < deadline else { return .nothing }
+        var event = epoll_event()
+        epoll_wait(epoll, &event, 1, Int32(clamping: now.until(deadline).milliseconds))
+      } else if count > 0 {
+        link.received(room.span(0..<Int(count)))
+      } else {
+        return .ended
+      }
+    }
+  }
+
+  @inline(never)
+  private mutating func sayOutcome(_ outcome: LinkOutcome, _ link: inout HTTP2Link) {
+    switch outcome {
+    case .rejected(_, let rejection) where rejection.reason == .badDeviceToken || rejection.isGone:
+      say(rejection)
+      report.message.append(", to a device token that cannot exist: ")
+      report.say("answer", .well, "it knows us and the topic")
+    case .rejected(_, let rejection):
+      say(rejection)
+      report.advice.append(rejection.advice)
+      report.say("answer", .warning)
+    case .accepted:
+      report.advice.append("is it the push service?")
+      report.say("answer", .warning, "it accepts a device token that cannot exist")
+    default:
+      if let rejection = link.refusedConfiguration {
+        say(rejection)
+        report.advice.append(rejection.advice)
+        return report.say("answer", .wrong(.config))
+      }
+      if link.refusedTokenIssuedAt != nil {
+        let rejection = Rejection(.expiredProviderToken, code: 403)
+        say(rejection)
+        report.advice.append(rejection.advice)
+        return report.say("answer", .wrong(.config))
+      }
+      while let told = link.takeReport() {
+        guard case .troubled(let rejection) = told else { continue }
+        say(rejection)
+        return report.say("answer", .warning, ": the service is in trouble, ask again later")
+      }
+      report.say("answer", .warning, "it did not look at the request: ask again later")
+    }
+  }
+
+  private mutating func say(_ rejection: Rejection) {
+    report.message.append("status ")
+    report.message.append(rejection.code)
+    report.message.append(", ")
+    report.message.append(rejection.text)
+  }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import Testing
+
+/// What `tinypush check` says of the HTTP/2 service.
+@Suite struct ServiceCheckupTests {
+  private static let nobody = String(repeating: "0", count: 64)
+
+  private func check(
+    _ box: Box, _ port: Int, _ identity: HTTP2Gateway.Identity, _ settings: [String] = []
+  ) throws -> Checkup {
+    try Checkup(
+      box.run(
+        Build.command(Build.host) + ["check", "--json"]
+          + box.http2Settings(port, HTTP2Tests.settings(identity) + settings)))
+  }
+
+  struct Row: Sendable, CustomTestStringConvertible {
+    let answer: String
+    let state: String
+    let message: String
+    let advice: String
+    let status: Int32
+    var identity = HTTP2Gateway.Identity.token
+    var testDescription: String { answer }
+  }
+
+  @Test(arguments: [
+    Row(
+      answer: "400:BadDeviceToken", state: "ok",
+      message:
+        "status 400, bad device token, to a device token that cannot exist: it knows us and the topic",
+      advice: "", status: 0),
+    Row(
+      answer: "400:BadDeviceToken", state: "ok",
+      message:
+        "status 400, bad device token, to a device token that cannot exist: it knows us and the topic",
+      advice: "", status: 0, identity: .certificate),
+    Row(
+      answer: "403:InvalidProviderToken", state: "error",
+      message: "status 403, invalid provider token",
+      advice:
+        "check that signing-key, key-id and team-id belong together, and that the key is not revoked",
+      status: 78),
+    Row(
+      answer: "403:ExpiredProviderToken", state: "error",
+      message: "status 403, expired provider token", advice: "check this machine's clock",
+      status: 78),
+    Row(
+      answer: "403:BadCertificateEnvironment", state: "error",
+      message: "status 403, bad certificate environment",
+      advice:
+        "the certificate is for the other environment: set environment to production or development",
+      status: 78, identity: .certificate),
+    Row(
+      answer: "403:BadCertificate", state: "error", message: "status 403, bad certificate",
+      advice: "renew the push certificate", status: 78, identity: .certificate),
+    Row(
+      answer: "403:Forbidden", state: "error", message: "status 403, forbidden",
+      advice:
+        "check that signing-key, key-id and team-id belong together, and that the key is not revoked",
+      status: 78),
+    Row(
+      answer: "400:TopicDisallowed", state: "error", message: "status 400, topic disallowed",
+      advice:
+        "the topic is the app's bundle ID; the certificate or the signing key must be of the same team",
+      status: 78),
+    Row(
+      answer: "400:BadTopic", state: "error", message: "status 400, bad topic",
+      advice:
+        "the topic is the app's bundle ID; the certificate or the signing key must be of the same team",
+      status: 78),
+    Row(
+      answer: "404:BadPath", state: "error", message: "status 404, bad path",
+      advice: "check that gateway names the push service itself, and no proxy", status: 78),
+    Row(
+      answer: "400:DeviceTokenNotForTopic", state: "warning",
+      message: "status 400, device token not for topic",
+      advice:
+        "the token belongs to another app: give the topic of that app, or a token of this one",
+      status: 0),
+    Row(
+      answer: "503:ServiceUnavailable", state: "warning",
+      message: "status 503, service unavailable: the service is in trouble, ask again later",
+      advice: "", status: 0),
+    Row(
+      answer: "429:TooManyRequests", state: "warning",
+      message: "it did not look at the request: ask again later", advice: "", status: 0),
+    Row(
+      answer: "200", state: "warning", message: "it accepts a device token that cannot exist",
+      advice: "is it the push service?", status: 0),
+  ])
+  func `the answer to a device token that cannot exist shows whether the service knows us`(
+    row: Row
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(
+      in: box, row.identity, ["--answer", Self.nobody + "=" + row.answer])
+    let checkup = try check(box, gateway.port, row.identity)
+    let answer = checkup["gateway.answer"]
+    #expect(answer.state == row.state, "\(answer)")
+    #expect(answer.message.firstMatch(of: #/^within \d+ ms: /#) != nil, "\(answer)")
+    #expect(answer.message.hasSuffix(" ms: " + row.message), "\(answer)")
+    #expect(answer.advice == row.advice)
+    #expect(checkup["gateway.client"].state == (row.identity == .token ? "skipped" : "ok"))
+    #expect(checkup.status == row.status)
+    let request = try #require(gateway.requests().first)
+    #expect(request["token"] as? String == Self.nobody)
+    #expect((request["headers"] as? [String: String])?["apns-topic"] == "com.example.tinypush")
+  }
+
+  @Test func `a service that does not answer is not waited for any longer`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box, .token, ["--fault", "silent"])
+    let checkup = try check(box, gateway.port, .token, ["connect-timeout=2s"])
+    #expect(checkup["gateway.answer"].message == "none to a request within 2 s")
+    #expect(checkup["gateway.answer"].state == "error")
+    #expect(checkup.status == 69)
+  }
+
+  @Test func `the check and the agent share a provider token`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box, .token)
+    _ = try check(box, gateway.port, .token)
+    _ = try check(box, gateway.port, .token)
+    let tokens = try gateway.requests().map {
+      ($0["headers"] as! [String: String])["authorization"]!
+    }
+    #expect(tokens.count == 2)
+    #expect(Set(tokens).count == 1)
+  }
+
+  @Test func `the other port of the service is tried when the one is closed`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let closed = try check(box, 443, .token, ["gateway=localhost"])
+    #expect(closed["gateway.port"].message == "port 2197 cannot be reached either")
+    let gateway = try HTTP2Gateway(in: box, .token, ["--port", "2197"])
+    #expect(gateway.port == 2197)
+    let checkup = try check(box, 443, .token, ["gateway=localhost"])
+    #expect(checkup["gateway.port"].message == "port 2197 can be reached")
+    #expect(checkup["gateway.port"].advice == "set gateway = localhost:2197")
+    #expect(checkup.status == 69)
+  }
+}

@@ -162,15 +162,15 @@ import Testing
     }
   }
 
-  @Test func `all services have the same sandbox`() throws {
-    let sandboxes = try Self.units.filter { $0.hasSuffix(".service") }.map { unit in
+  @Test func `all services have the same restrictions`() throws {
+    let restrictions = try Self.units.filter { $0.hasSuffix(".service") }.map { unit in
       let text = try String(
         contentsOfFile: "\(Build.package)/board/systemd/\(unit)", encoding: .utf8)
-      let start = try #require(text.range(of: "# The sandbox")).lowerBound
+      let start = try #require(text.range(of: "# The restrictions")).lowerBound
       return text[start...].components(separatedBy: "\n\n")[0]
         .trimmingCharacters(in: .newlines)
     }
-    #expect(Set(sandboxes).count == 1)
-    #expect(sandboxes[0].contains("SystemCallFilter="))
+    #expect(Set(restrictions).count == 1)
+    #expect(restrictions[0].contains("SystemCallFilter="))
   }
 }

@@ -301,16 +301,14 @@ func `what contradicts or lacks something with HTTP/2 is said with its line`(
   for lines in [signing, ["certificate=/c.pem", "key=/c.key", "topic=com.example.app"], []] {
     let wrong = try complete(["protocol=http2"] + lines) { config in
       #expect(String(config.alpn.span) == "h2")
-      #expect(config.courier.rules.payloadLimit == 4096)
-      let isSet = config.isSet(.payloadLimit)
-      #expect(!isSet)
+      #expect(config.courier.rules.payloadLimit(for: .alert) == 4096)
+      #expect(config.courier.rules.payloadLimit(for: .voip) == 5120)
     }
     #expect(wrong == nil)
   }
   let wrong = try complete(["payload-limit=256", "alpn=h2", "protocol=http2"]) { config in
-    #expect(config.courier.rules.payloadLimit == 256)
-    let isSet = config.isSet(.payloadLimit)
-    #expect(isSet)
+    #expect(config.courier.rules.payloadLimit(for: .alert) == 256)
+    #expect(config.courier.rules.payloadLimit(for: .voip) == 256)
   }
   #expect(wrong == nil)
 }

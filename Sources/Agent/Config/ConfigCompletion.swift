@@ -33,7 +33,6 @@ extension Config {
     }
     alpn = CString("h2")
     try checkIdentity(file, &message)
-    if !isSet(.payloadLimit) { courier.rules.payloadLimit = 4096 }
   }
 
   /// Each of Apple's hosts speaks one protocol.

@@ -169,7 +169,7 @@ import Testing
         notes.json:7:134: warning: the service does not know this key: did you mean badge?
           …,"payload":{"aps":{"alert":"Füllstand \\u00fcber 9","bagde":1,"sound":1}},"tt…
                                                               ^~~~~~~
-        notes.json:7:152: error: sound must be a string: "default", or the name of a file in the app
+        notes.json:7:152: error: sound must be a string, "default" or the name of a file in the app, or for a critical alert {"critical": 1, "name": "default", "volume": 1}
           …d":{"aps":{"alert":"Füllstand \\u00fcber 9","bagde":1,"sound":1}},"ttl":"1h"}
                                                                         ^
         notes.json:7:162: error: ttl must be whole seconds, 0 to 4294967295 (0: do not store)
@@ -203,7 +203,7 @@ import Testing
         "2:13-17 error token-size 1", "3:14-15 warning white-space 1",
         "4:14-15 warning only-body 1", "5:14-17 error badge 1", "7:80-81 error token-size 7",
         "7:121-122 warning long-escapes 7", "7:134-141 warning strange-key 7",
-        "7:152-153 error not-string 7", "7:162-166 error ttl 7",
+        "7:152-153 error sound 7", "7:162-166 error ttl 7",
       ] + ofList + ["8:17-25 error list-missing 8", "8:87-88 error trailing-comma 8"] + ofList)
     // Places in lines and characters, and in bytes, are the same.
     for object in objects {

@@ -38,11 +38,14 @@ struct Card {
   ///   - device: its name; empty: it has none.
   ///   - time: the time of day at which the device got it.
   ///   - lateSeconds: for how long the service had kept it by then.
+  ///   - push: its type, if it came over HTTP/2.
+  ///   - replacing: what it takes the place of.
   func write(
     _ presentation: borrowing Presentation, of topic: Span<UInt8>, badge: UInt64,
     on device: Span<UInt8>,
     at time: Span<UInt8>,
-    lateSeconds: Int64, to text: inout Text
+    lateSeconds: Int64, push: PushType? = nil,
+    replacing: LockScreens.Replacing = .nothing, to text: inout Text
   ) {
     writeHead(presentation, topic, device, time, lateSeconds, to: &text)
     if let title = presentation.title {
@@ -53,7 +56,7 @@ struct Card {
       write(presentation.bytes(body), linesMax: Self.textLinesMax, in: "", to: &text)
     }
     writeButtons(presentation, to: &text)
-    writeFoot(presentation, badge, to: &text)
+    writeFoot(presentation, badge, push, replacing, to: &text)
     writeNotes(presentation, to: &text)
   }
 
@@ -109,12 +112,21 @@ struct Card {
 
   @inline(never)
   private func writeFoot(
-    _ presentation: borrowing Presentation, _ badge: UInt64, to text: inout Text
+    _ presentation: borrowing Presentation, _ badge: UInt64, _ push: PushType?,
+    _ replacing: LockScreens.Replacing, to text: inout Text
   ) {
     text.append(palette.dim)
     text.append("╰")
     text.append(line(presentation))
     var foot = Foot(room: columns - 3, line: line(presentation))
+    if case .nothing = replacing {
+    } else {
+      foot.write("in the place of the one before", to: &text)
+    }
+    switch push {
+    case nil, .alert, .background: break
+    case let push?: foot.write(push.name, to: &text)
+    }
     if presentation.isSilent {
       foot.write("silent: the app is woken", to: &text)
     } else if presentation.wakesApp {

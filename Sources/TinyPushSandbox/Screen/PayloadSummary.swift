@@ -20,12 +20,15 @@ struct PayloadSummary {
   var hasAlert = false
   /// Keys beside `aps`.
   var ownKeys = 0
+  private(set) var hasAps = true
 
   /// Whether nobody sees or hears anything of it.
   var isSilent: Bool { isContentAvailable && !hasAlert && badge == nil && sound == nil }
 
   /// Reads the whole text; of a key that stands there twice the last one counts.
-  init(_ text: Span<UInt8>) throws(PayloadProblem) {
+  ///
+  /// - Parameter needsAps: whether a payload without `aps` is none.
+  init(_ text: Span<UInt8>, needsAps: Bool = true) throws(PayloadProblem) {
     var scanner = JSONScanner()
     do throws(JSONProblem) {
       guard try scanner.peek(text) == .openBrace else { throw .expectedValue }
@@ -58,7 +61,9 @@ struct PayloadSummary {
     guard scanner.index == text.count else { throw .trailing(at: scanner.index) }
     switch aps {
     case .object: return
-    case .missing: throw .noAps
+    case .missing:
+      guard !needsAps else { throw .noAps }
+      hasAps = false
     case .other: throw .apsNotObject
     }
   }

@@ -72,7 +72,9 @@ let package = Package(
       swiftSettings: lifetimes),
     .testTarget(
       name: "TinyPushSandboxTests",
-      dependencies: ["TinyPush", "TinyPushSandbox", "Simulation", "CHTTP2"],
+      dependencies: [
+        "TinyPush", "TinyPushAgent", "TinyPushSandbox", "Simulation", "CHTTP2", "CMbed",
+      ],
       swiftSettings: lifetimes),
     .testTarget(name: "CommandTests"),
   ],

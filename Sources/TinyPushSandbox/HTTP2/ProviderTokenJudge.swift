@@ -108,6 +108,10 @@ struct ProviderTokenJudge: ~Copyable {
     guard let issued = Self.number("iat", of: claims.bytes) else {
       throw Self.invalid("the provider token's iat is no time in seconds")
     }
+    guard signature.count == Int(CMBED_SIGNATURE) else {
+      throw Self.invalid(
+        "the provider token's signature is not r and s, of 32 bytes each (DER, perhaps?)")
+    }
     guard key.hasSigned(signed, signature.bytes) else {
       throw Self.invalid("the provider token is not signed with the sandbox's signing key")
     }

@@ -52,6 +52,10 @@ struct Card {
       write(
         presentation.bytes(title), linesMax: Self.titleLinesMax, in: palette.strong, to: &text)
     }
+    if let subtitle = presentation.subtitle {
+      write(
+        presentation.bytes(subtitle), linesMax: Self.titleLinesMax, in: palette.strong, to: &text)
+    }
     if let body = presentation.text {
       write(presentation.bytes(body), linesMax: Self.textLinesMax, in: "", to: &text)
     }
@@ -132,6 +136,10 @@ struct Card {
     } else if presentation.wakesApp {
       foot.write("the app is woken", to: &text)
     }
+    if let event = presentation.event { foot.write(presentation.bytes(event), to: &text) }
+    if let level = presentation.interruptionLevel {
+      foot.write(presentation.bytes(level), to: &text)
+    }
     if badge > 0 {
       var words = Text(capacity: 32)
       words.append("badge ")
@@ -140,6 +148,7 @@ struct Card {
     } else if presentation.badge != nil {
       foot.write("no badge", to: &text)
     }
+    if presentation.isCritical { foot.write("critical", to: &text) }
     switch presentation.sound {
     case .none: break
     case .systemDefault: foot.write("default sound", to: &text)

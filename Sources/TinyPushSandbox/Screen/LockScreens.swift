@@ -5,7 +5,7 @@ import TinyPush
 struct LockScreens: ~Copyable {
   private static let countMax = 256
 
-  private struct Shown: BitwiseCopyable {
+  struct Shown: BitwiseCopyable {
     /// Digests of the device token with the collapse ID, and of the payload.
     var place: UInt64 = 0
     var content: UInt64 = 0

@@ -15,6 +15,7 @@ struct Particulars {
     }
     text.append(", priority ")
     text.append(arrival.priority)
+    if arrival.priority == 1 { text.append(" (wakes nothing)") }
     text.append(", ")
     writeExpiration(now: now, to: &text)
     text.append(", connection ")

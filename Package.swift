@@ -35,7 +35,8 @@ let package = Package(
       name: "TinyPushAgent", dependencies: ["TinyPush", "TinyPushHTTP2", "CMbed", "CLinux"],
       path: "Sources/Agent", swiftSettings: lifetimes),
     .target(
-      name: "TinyPushSandbox", dependencies: ["TinyPush", "TinyPushAgent", "CMbed", "CLinux"],
+      name: "TinyPushSandbox",
+      dependencies: ["TinyPush", "TinyPushAgent", "CHTTP2", "CMbed", "CLinux"],
       swiftSettings: lifetimes),
     .target(
       name: "CommandArguments", dependencies: ["TinyPush", "TinyPushAgent", "CLinux"],
@@ -70,7 +71,10 @@ let package = Package(
       dependencies: ["TinyPush", "TinyPushAgent", "TinyPushSandbox", "Simulation", "Fuzz"],
       swiftSettings: lifetimes),
     .testTarget(
-      name: "TinyPushSandboxTests", dependencies: ["TinyPush", "TinyPushSandbox", "Simulation"],
+      name: "TinyPushSandboxTests",
+      dependencies: [
+        "TinyPush", "TinyPushAgent", "TinyPushSandbox", "Simulation", "CHTTP2", "CMbed",
+      ],
       swiftSettings: lifetimes),
     .testTarget(name: "CommandTests"),
   ],

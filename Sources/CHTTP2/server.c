@@ -12,6 +12,7 @@ struct request {
 
 struct chttp2_server {
   nghttp2_session *http2;
+  uint32_t payload_max;
   struct request *first, *last;
   struct request *newest;
   size_t open;
@@ -60,6 +61,7 @@ static int on_header(nghttp2_session *http2, const nghttp2_frame *frame, const u
   };
   for (size_t index = 0; index < sizeof known / sizeof *known; index++) {
     if (strlen(known[index].name) == name_count && memcmp(known[index].name, name, name_count) == 0) {
+      if (known[index].text[0]) push->is_duplicate = 1;
       snprintf(known[index].text, known[index].room, "%.*s", (int)count, (const char *)value);
     }
   }
@@ -69,13 +71,25 @@ static int on_header(nghttp2_session *http2, const nghttp2_frame *frame, const u
 static int on_data(nghttp2_session *http2, uint8_t flags, int32_t stream, const uint8_t *bytes, size_t count,
                    void *user) {
   (void)http2, (void)flags;
-  struct request *request = request_of(user, stream);
+  chttp2_server *server = user;
+  struct request *request = request_of(server, stream);
   if (!request) return 0;
-  size_t room = sizeof request->push.payload - request->push.payload_count;
+  chttp2_push *push = &request->push;
+  push->payload_bytes += count;
+  size_t room = server->payload_max - push->payload_count;
   if (count > room) count = room;
-  memcpy(request->push.payload + request->push.payload_count, bytes, count);
-  request->push.payload_count += (uint32_t)count;
+  if (count == 0) return 0;
+  uint8_t *payload = realloc(push->payload, push->payload_count + count);
+  if (!payload) return NGHTTP2_ERR_CALLBACK_FAILURE;
+  push->payload = payload;
+  memcpy(payload + push->payload_count, bytes, count);
+  push->payload_count += (uint32_t)count;
   return 0;
+}
+
+static void free_request(struct request *request) {
+  free(request->push.payload);
+  free(request);
 }
 
 static int on_frame(nghttp2_session *http2, const nghttp2_frame *frame, void *user) {
@@ -110,14 +124,15 @@ static int on_close(nghttp2_session *http2, int32_t stream, uint32_t error, void
     *link = request->next;
     if (server->last == request) server->last = before;
   }
-  free(request);
+  free_request(request);
   return 0;
 }
 
-chttp2_server *chttp2_server_new(uint32_t streams_max, uint32_t window) {
+chttp2_server *chttp2_server_new(uint32_t streams_max, uint32_t window, uint32_t payload_max) {
   chttp2_server *server = calloc(1, sizeof *server);
   nghttp2_session_callbacks *callbacks = NULL;
   if (!server || nghttp2_session_callbacks_new(&callbacks) != 0) goto failed;
+  server->payload_max = payload_max;
   nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin);
   nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
@@ -141,7 +156,7 @@ void chttp2_server_free(chttp2_server *server) {
   if (!server) return;
   while (server->newest) {
     struct request *older = server->newest->older;
-    free(server->newest);
+    free_request(server->newest);
     server->newest = older;
   }
   nghttp2_session_del(server->http2);
@@ -170,6 +185,11 @@ long chttp2_server_take(chttp2_server *server, uint8_t *room, size_t count) {
   return (long)taken;
 }
 
+int chttp2_server_is_over(const chttp2_server *server) {
+  return server->rest_count == 0 && !nghttp2_session_want_read(server->http2) &&
+    !nghttp2_session_want_write(server->http2);
+}
+
 const chttp2_push *chttp2_server_next(chttp2_server *server) {
   struct request *request = server->first;
   if (!request) return NULL;
@@ -189,19 +209,22 @@ static ssize_t on_body(nghttp2_session *http2, int32_t stream, uint8_t *room, si
   return (ssize_t)length;
 }
 
-void chttp2_server_answer(chttp2_server *server, int32_t stream, int status, uint32_t retry_after, const char *body) {
+static int has(const char *text) { return text && text[0]; }
+
+void chttp2_server_answer(chttp2_server *server, int32_t stream, const chttp2_reply *reply) {
   struct request *request = request_of(server, stream);
   if (!request) return;
-  char number[8], seconds[16];
-  snprintf(number, sizeof number, "%d", status);
-  snprintf(seconds, sizeof seconds, "%u", retry_after);
-  snprintf(request->body, sizeof request->body, "%s", body ? body : "");
+  char status[16], seconds[16];
+  snprintf(status, sizeof status, "%d", reply->status);
+  snprintf(seconds, sizeof seconds, "%u", reply->retry_after);
+  snprintf(request->body, sizeof request->body, "%s", reply->body ? reply->body : "");
 #define HEADER(name, text) \
-  {(uint8_t *)name, (uint8_t *)text, sizeof name - 1, strlen(text), NGHTTP2_NV_FLAG_NONE}
-  nghttp2_nv headers[3] = {HEADER(":status", number)};
+  (nghttp2_nv){(uint8_t *)name, (uint8_t *)text, sizeof name - 1, strlen(text), NGHTTP2_NV_FLAG_NONE}
+  nghttp2_nv headers[4] = {HEADER(":status", status)};
   size_t count = 1;
-  if (request->push.id[0]) headers[count++] = (nghttp2_nv)HEADER("apns-id", request->push.id);
-  if (retry_after > 0) headers[count++] = (nghttp2_nv)HEADER("retry-after", seconds);
+  if (has(reply->id)) headers[count++] = HEADER("apns-id", reply->id);
+  if (has(reply->unique_id)) headers[count++] = HEADER("apns-unique-id", reply->unique_id);
+  if (reply->retry_after > 0) headers[count++] = HEADER("retry-after", seconds);
 #undef HEADER
   nghttp2_data_provider provider = {.source.ptr = request->body, .read_callback = on_body};
   nghttp2_submit_response(server->http2, stream, headers, count, request->body[0] ? &provider : NULL);

@@ -139,6 +139,14 @@ static void read_topics(char *to, size_t room, const mbedtls_x509_crt *certifica
   }
 }
 
+void cmbed_client_read(cmbed_client *client, const mbedtls_x509_crt *certificate) {
+  cmbed_name_topic(client->topic, &certificate->subject);
+  read_topics(client->topics, sizeof client->topics, certificate);
+  client->kind = CMBED_PEER_SHOWN;
+  if (has_extension(certificate, OID(CMBED_OID_APPLE_PRODUCTION))) client->kind |= CMBED_PEER_PRODUCTION;
+  if (has_extension(certificate, OID(CMBED_OID_APPLE_SANDBOX))) client->kind |= CMBED_PEER_SANDBOX;
+}
+
 /* Whether `issuer` has signed `certificate`, and not only bears its issuer's name. */
 static int has_issued(mbedtls_x509_crt *issuer, const mbedtls_x509_crt *certificate) {
   const mbedtls_x509_buf *named = &certificate->issuer_raw, *name = &issuer->subject_raw;

@@ -52,7 +52,7 @@ int cmbed_witness(void *context, mbedtls_x509_crt *certificate, int depth, uint3
     session->since = cmbed_now();
     session->not_before = INT64_MIN;
     session->not_after = INT64_MAX;
-    session->topic[0] = '\0';
+    memset(&session->client, 0, sizeof session->client);
   }
   if (from > session->not_before) session->not_before = from;
   if (to < session->not_after) session->not_after = to;
@@ -82,7 +82,7 @@ int cmbed_witness(void *context, mbedtls_x509_crt *certificate, int depth, uint3
   if (session->peer != NULL) cmbed_chain_note(session->peer, depth, certificate);
   if (depth == 0) {
     cmbed_certificate_names(evidence->names, sizeof evidence->names, certificate);
-    if (session->server != NULL) cmbed_name_topic(session->topic, &certificate->subject);
+    if (session->server != NULL) session->server->read(&session->client, certificate);
   }
   evidence->flags |= *flags;
   return 0;

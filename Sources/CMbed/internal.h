@@ -108,6 +108,14 @@ void cmbed_name_common(char *to, size_t room, const mbedtls_x509_name *name);
 /* The topic, to the letter, or "". */
 void cmbed_name_topic(char to[CMBED_NAME_MAX], const mbedtls_x509_name *name);
 
+/* What a client's certificate says of the client. */
+typedef struct {
+  char topic[CMBED_NAME_MAX], topics[256];
+  int kind;
+} cmbed_client;
+
+void cmbed_client_read(cmbed_client *client, const mbedtls_x509_crt *certificate);
+
 /* Puts a certificate at its place in a chain. */
 void cmbed_chain_note(cmbed_chain *chain, int index, const mbedtls_x509_crt *certificate);
 
@@ -176,11 +184,12 @@ struct cmbed_session {
   int shows;        /* we show a certificate */
   int verified;     /* the peer's certificate was verified in this handshake */
   int offered;      /* a session was offered for resumption, or a ticket taken */
+  int excused;      /* the client needs no certificate */
   int complete;
   int ended;        /* nothing more comes from the peer */
   unsigned heard;   /* how much of `opening` is filled */
   unsigned char opening[8];
-  char topic[CMBED_NAME_MAX];
+  cmbed_client client;
   char text[CMBED_TEXT_MAX];
 };
 
@@ -217,6 +226,10 @@ struct cmbed_server {
   cmbed_identity identity;
   cmbed_ticket_key keys[2];
   char *alpn, *authorities;
+  int alpn_anonymous;
+  /* Called after each step of a handshake, and with the client's certificate: by pointers, so that no client has them. */
+  int (*admit)(cmbed_session *session);
+  void (*read)(cmbed_client *client, const mbedtls_x509_crt *certificate);
 };
 
 /* Ties the session to its host, its authorities and its own certificate, then offers what is kept for them. */

@@ -4,6 +4,7 @@
 #include <mbedtls/bignum.h>
 #include <mbedtls/ecp.h>
 #include <mbedtls/oid.h>
+#include <mbedtls/pem.h>
 #include <mbedtls/platform_util.h>
 #include <mbedtls/rsa.h>
 #include <stdio.h>
@@ -245,6 +246,46 @@ static int issue(work *work, const cmbed_issue_options *options, char *text) {
   char name[CMBED_NAME_MAX];
   cmbed_library_error(name, error);
   return cmbed_say(text, CMBED_INTERNAL, "The certificate \"%s\" cannot be made: %s.", options->name, name);
+}
+
+/* mbedTLS writes keys as SEC 1 has them; PKCS#8 puts the algorithm before that (RFC 5208, section 5; RFC 5480). */
+static int write_pkcs8(char *pem, size_t room, mbedtls_pk_context *key) {
+  static const unsigned char head[] = {MBEDTLS_ASN1_INTEGER, 1, 0, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d,
+                                       0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07};
+  unsigned char space[512], *end = space + sizeof space, inner[256];
+  int count = mbedtls_pk_write_key_der(key, inner, sizeof inner);
+  if (count < 0) return count;
+  unsigned char *at = end;
+  int error = put(&at, space, MBEDTLS_ASN1_OCTET_STRING, inner + sizeof inner - count, (size_t)count);
+  if (error >= 0) error = mbedtls_asn1_write_raw_buffer(&at, space, head, sizeof head);
+  if (error >= 0) error = wrap(&at, space, end);
+  size_t written;
+  if (error >= 0)
+    error = mbedtls_pem_write_buffer("-----BEGIN PRIVATE KEY-----\n", "-----END PRIVATE KEY-----\n", at,
+                                     (size_t)(end - at), (unsigned char *)pem, room, &written);
+  mbedtls_platform_zeroize(space, sizeof space);
+  mbedtls_platform_zeroize(inner, sizeof inner);
+  return error < 0 ? error : 0;
+}
+
+int cmbed_signing_key_make(const char *path, char text[CMBED_TEXT_MAX]) {
+  text[0] = '\0';
+  char pem[KEY_PEM_MAX];
+  mbedtls_pk_context key;
+  mbedtls_pk_init(&key);
+  int error = make_key(&key, 0);
+  if (error == 0) error = write_pkcs8(pem, sizeof pem, &key);
+  mbedtls_pk_free(&key);
+  int result;
+  if (error == 0) {
+    result = cmbed_file_write(path, pem, 0600, text);
+  } else {
+    char name[CMBED_NAME_MAX];
+    cmbed_library_error(name, error);
+    result = cmbed_say(text, CMBED_INTERNAL, "The signing key %s cannot be made: %s.", path, name);
+  }
+  mbedtls_platform_zeroize(pem, sizeof pem);
+  return result;
 }
 
 int cmbed_issue(const cmbed_issue_options *options, char text[CMBED_TEXT_MAX]) {

@@ -149,10 +149,10 @@ void cmbed_resumption_keep(cmbed_session *session) {
 /* --- a server ------------------------------------------------------------------------------------------------ */
 
 /* A ticket is the key's name and a nonce, then, sealed by them: the window in which the client's chain is valid, when
-   it was verified, the topic, and the session; then the seal. mbedTLS's own tickets would keep no topic for TLS 1.3,
+   it was verified, what its certificate says, and the session; then the seal. mbedTLS's own tickets would keep no topic for TLS 1.3,
    and would outlive the client's certificate. */
 
-enum { NAME = 4, NONCE = 12, TAG = 16, TIMES = 24, HEAD = NAME + NONCE, INSIDE = TIMES + CMBED_NAME_MAX };
+enum { NAME = 4, NONCE = 12, TAG = 16, TIMES = 24, HEAD = NAME + NONCE, INSIDE = TIMES + sizeof(cmbed_client) };
 
 static void put_time(unsigned char *bytes, int64_t seconds) {
   for (int index = 0; index < 8; index++) bytes[index] = (unsigned char)((uint64_t)seconds >> (56 - 8 * index));
@@ -214,7 +214,7 @@ static int write_ticket(void *context, const mbedtls_ssl_session *current, unsig
   put_time(inside, session->not_before);
   put_time(inside + 8, session->not_after);
   put_time(inside + 16, session->since);
-  memcpy(inside + TIMES, session->topic, CMBED_NAME_MAX);
+  memcpy(inside + TIMES, &session->client, sizeof session->client);
   error = seal(key, start, INSIDE + saved);
   if (error == 0) *count = HEAD + INSIDE + saved + TAG;
   return error;
@@ -239,8 +239,7 @@ static int read_ticket(void *context, mbedtls_ssl_session *restored, unsigned ch
   session->not_before = not_before;
   session->not_after = not_after;
   session->since = since;
-  memcpy(session->topic, inside + TIMES, CMBED_NAME_MAX);
-  session->topic[CMBED_NAME_MAX - 1] = '\0';
+  memcpy(&session->client, inside + TIMES, sizeof session->client);
   return 0;
 }
 

@@ -5,10 +5,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Whoever offers the protocol may come without a certificate. One that is shown must still be good, and mbedTLS, which
+   need not have any then, does not insist. */
+static int admit(cmbed_session *session) {
+  mbedtls_ssl_context *ssl = &session->ssl;
+  if (!session->server->alpn_anonymous || mbedtls_ssl_get_alpn_protocol(ssl) == NULL) return 0;
+  mbedtls_ssl_conf_authmode(&session->conf, MBEDTLS_SSL_VERIFY_OPTIONAL);
+  session->excused = 1;
+  uint32_t flags = session->verified ? mbedtls_ssl_get_verify_result(ssl) : 0;
+  if (flags == 0) return 0;
+  mbedtls_ssl_send_alert_message(ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
+                                 flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED ? MBEDTLS_SSL_ALERT_MSG_UNKNOWN_CA
+                                 : flags & MBEDTLS_X509_BADCERT_EXPIRED   ? MBEDTLS_SSL_ALERT_MSG_CERT_EXPIRED
+                                                                          : MBEDTLS_SSL_ALERT_MSG_BAD_CERT);
+  return MBEDTLS_ERR_X509_CERT_VERIFY_FAILED;
+}
+
 static int prepare(cmbed_server *server, const cmbed_server_options *options, char *text) {
   const char *key = options->key == NULL ? options->certificate : options->key;
   server->authorities = strdup(options->ca);
   if (options->alpn != NULL) server->alpn = strdup(options->alpn);
+  server->alpn_anonymous = options->alpn_anonymous;
+  server->admit = admit;
+  server->read = cmbed_client_read;
   if (server->authorities == NULL || (options->alpn != NULL && server->alpn == NULL))
     return cmbed_say(text, CMBED_MEMORY, "There is not enough memory for a server.");
   int result = cmbed_authorities_read(&server->identity.authorities, options->ca, text);

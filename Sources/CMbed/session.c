@@ -312,6 +312,7 @@ static int step(cmbed_session *session) {
   while (error == 0 && session->ssl.MBEDTLS_PRIVATE(state) != MBEDTLS_SSL_HANDSHAKE_OVER) {
     mend_alert_keys(session);
     error = mbedtls_ssl_handshake_step(&session->ssl);
+    if (error == 0 && session->server != NULL) error = session->server->admit(session);
   }
   return error;
 }
@@ -333,7 +334,7 @@ int cmbed_handshake(cmbed_session *session) {
     return cmbed_explain(session, error);
   }
   /* Without a session to resume there is no way around the peer's certificate; this is the belt to the braces. */
-  if (!session->verified && !session->offered)
+  if (!session->verified && !session->offered && !session->excused)
     return cmbed_fail(session, CMBED_INTERNAL, "The handshake ended without a certificate of the peer's.");
   session->complete = 1;
   session->shown = session->written;
@@ -446,7 +447,7 @@ const char *cmbed_alpn(const cmbed_session *session) {
 }
 
 int cmbed_resumed(const cmbed_session *session) {
-  return session->complete && !session->verified;
+  return session->complete && !session->verified && (session->offered || !session->excused);
 }
 
 /* Without the certificate what goes out after the first answer, a key and two checks, is smaller than any certificate. */
@@ -455,5 +456,13 @@ int cmbed_shown(const cmbed_session *session) {
 }
 
 const char *cmbed_peer_topic(const cmbed_session *session) {
-  return session->complete ? session->topic : "";
+  return session->complete ? session->client.topic : "";
+}
+
+const char *cmbed_peer_topics(const cmbed_session *session) {
+  return session->complete ? session->client.topics : "";
+}
+
+int cmbed_peer_kind(const cmbed_session *session) {
+  return session->complete ? session->client.kind : 0;
 }

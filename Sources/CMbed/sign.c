@@ -68,13 +68,28 @@ static int read_key(mbedtls_pk_context *key, const char *path, char *text) {
   return cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is damaged: %s. Copy it again.", path, name);
 }
 
-/* The digest of the public key, as it stands in the file or follows from the secret. */
-static int digest_public(unsigned char digest[32], const mbedtls_ecp_keypair *pair) {
-  unsigned char point[MBEDTLS_ECP_MAX_PT_LEN];
+/* The public key, as it stands in the file or follows from the secret. */
+static int write_public(unsigned char point[CMBED_POINT], const mbedtls_ecp_keypair *pair) {
   size_t count;
-  int error = mbedtls_ecp_point_write_binary(&pair->MBEDTLS_PRIVATE(grp), &pair->MBEDTLS_PRIVATE(Q),
-                                             MBEDTLS_ECP_PF_UNCOMPRESSED, &count, point, sizeof point);
-  return error == 0 ? cmbed_digest(digest, point, count) : error;
+  return mbedtls_ecp_point_write_binary(&pair->MBEDTLS_PRIVATE(grp), &pair->MBEDTLS_PRIVATE(Q),
+                                        MBEDTLS_ECP_PF_UNCOMPRESSED, &count, point, CMBED_POINT);
+}
+
+static int digest_public(unsigned char digest[32], const mbedtls_ecp_keypair *pair) {
+  unsigned char point[CMBED_POINT];
+  int error = write_public(point, pair);
+  return error == 0 ? cmbed_digest(digest, point, sizeof point) : error;
+}
+
+int cmbed_signing_key_public(const char *path, unsigned char point[CMBED_POINT], char text[CMBED_TEXT_MAX]) {
+  mbedtls_pk_context key;
+  mbedtls_pk_init(&key);
+  text[0] = '\0';
+  int result = read_key(&key, path, text);
+  if (result == CMBED_OK && write_public(point, mbedtls_pk_ec(key)) != 0)
+    result = cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is damaged. Copy it again.", path);
+  mbedtls_pk_free(&key);
+  return result;
 }
 
 int cmbed_signing_key_read(const char *path, unsigned char digest[32], char text[CMBED_TEXT_MAX]) {
@@ -124,4 +139,28 @@ int cmbed_sign(unsigned char signature[CMBED_SIGNATURE], const char *path, const
   }
   mbedtls_pk_free(&key);
   return result;
+}
+
+int cmbed_signature_is_good(const unsigned char signature[CMBED_SIGNATURE], const unsigned char point[CMBED_POINT],
+                            const void *bytes, size_t count) {
+  unsigned char digest[32];
+  mbedtls_ecp_group group;
+  mbedtls_ecp_point key;
+  mbedtls_mpi r, s;
+  mbedtls_ecp_group_init(&group);
+  mbedtls_ecp_point_init(&key);
+  mbedtls_mpi_init(&r);
+  mbedtls_mpi_init(&s);
+  int error = cmbed_digest(digest, bytes, count);
+  if (error == 0) error = mbedtls_ecp_group_load(&group, MBEDTLS_ECP_DP_SECP256R1);
+  if (error == 0) error = mbedtls_ecp_point_read_binary(&group, &key, point, CMBED_POINT);
+  if (error == 0) error = mbedtls_ecp_check_pubkey(&group, &key);
+  if (error == 0) error = mbedtls_mpi_read_binary(&r, signature, HALF);
+  if (error == 0) error = mbedtls_mpi_read_binary(&s, signature + HALF, HALF);
+  if (error == 0) error = mbedtls_ecdsa_verify(&group, digest, sizeof digest, &key, &r, &s);
+  mbedtls_ecp_group_free(&group);
+  mbedtls_ecp_point_free(&key);
+  mbedtls_mpi_free(&r);
+  mbedtls_mpi_free(&s);
+  return error == 0;
 }

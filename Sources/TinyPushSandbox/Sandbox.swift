@@ -14,6 +14,7 @@ public final class Sandbox {
   private let isAnyToken: Bool
   private let journal: Journal
   private let gatekeeper: Gatekeeper
+  private let requests: RequestGatekeeper
   private let post: StoreAndForward
   private let commands: DeviceCommands
   private let control: ControlListener
@@ -59,19 +60,24 @@ public final class Sandbox {
     guard signals >= 0, let poller = Poller() else { throw .software }
     let port = options.port
     let feedbackPort = options.feedbackPort
+    let payloadLimit = options.payloadLimit
     let home = try Home(options.directory)
     let gateway = try Listener(port: port, option: "--port")
     let feedback = try Listener(port: feedbackPort, option: "--feedback-port")
     _ = try Credentials(in: home, now: clock.unixSeconds, isRSA: options.isRSA)
-    try ConfigFile(home: home, port: gateway.port, feedbackPort: feedback.port).keep()
+    let key = try SigningKey(in: home)
+    try ConfigFile.keepAll(home: home, port: gateway.port, feedbackPort: feedback.port)
     server = try Server(home)
     let journal = Journal(isJSON: options.isJSON, isQuiet: options.isQuiet)
     let devices = try Devices(in: home, now: clock.unixSeconds)
     control = try ControlListener(in: home)
     let isAnyToken = options.isAnyToken
     gatekeeper = Gatekeeper(
-      payloadLimit: options.payloadLimit, invalidTokens: options.invalidTokens,
-      devices: isAnyToken ? nil : devices)
+      payloadLimit: options.payloadLimit ?? SandboxOptions.payloadLimitDefault,
+      invalidTokens: options.invalidTokens, devices: isAnyToken ? nil : devices)
+    requests = RequestGatekeeper(
+      payloadLimit: payloadLimit, gatekeeper: gatekeeper, devices: isAnyToken ? nil : devices,
+      key: key)
     post = StoreAndForward(devices, in: home, journal: journal)
     commands = DeviceCommands(devices, post, journal)
     clockWatch = clinux_clock_descriptor()
@@ -151,13 +157,10 @@ public final class Sandbox {
   private func timeoutMs() -> Int32 {
     var next = Int64.max
     if case .full = stage, let retryMs { next = retryMs }
-    var isOpen = false
     for index in 0..<Self.connectionsMax {
-      guard let connection = connections[index] else { continue }
-      if let deadline = connection.deadlineMs { next = min(next, deadline) }
-      if connection.isOpenToGateway { isOpen = true }
+      if let deadline = connections[index]?.deadlineMs { next = min(next, deadline) }
     }
-    if isOpen, let time = faults.nextMs { next = min(next, time) }
+    if let time = faults.nextMs(on: protocols) { next = min(next, time) }
     if let deadline = controlConnection?.deadlineMs { next = min(next, deadline) }
     if let expiration = post.nextExpiration {
       // The wall clock's time by the other clock; it is worked out anew when the wall clock is set.
@@ -212,8 +215,8 @@ public final class Sandbox {
     case .gateway:
       session = .gateway(
         GatewaySession(
-          number: lastNumber, gatekeeper: gatekeeper, faults: faults, post: post,
-          journal: journal))
+          number: lastNumber, gatekeeper: gatekeeper, requests: requests, faults: faults,
+          post: post, journal: journal))
     case .feedback:
       session = .feedback(
         FeedbackSession(number: lastNumber, home: home, post: post, journal: journal))
@@ -273,14 +276,20 @@ public final class Sandbox {
     playFaults()
   }
 
+  /// Those of the connections that are open to the gateway.
+  private var protocols: Fault.Protocols {
+    var protocols: Fault.Protocols = []
+    for index in 0..<Self.connectionsMax {
+      if let connection = connections[index] { protocols.formUnion(connection.protocols) }
+    }
+    return protocols
+  }
+
   /// Those by time, on every connection to the gateway that is open.
   private func playFaults() {
-    guard let time = faults.nextMs, time <= clock.monotonicMs, isRunning else { return }
-    var isOpen = false
-    for index in 0..<Self.connectionsMax {
-      if connections[index]?.isOpenToGateway ?? false { isOpen = true }
+    guard isRunning, let fault = faults.nextDue(nowMs: clock.monotonicMs, on: protocols) else {
+      return
     }
-    guard isOpen, let fault = faults.nextDue(nowMs: clock.monotonicMs) else { return }
     for index in 0..<Self.connectionsMax {
       connections[index]?.play(fault, nowMs: clock.monotonicMs)
       settle(index)

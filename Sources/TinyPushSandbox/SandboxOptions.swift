@@ -12,8 +12,8 @@ public struct SandboxOptions: ~Copyable {
   public var isJSON = false
   /// Whether nothing is said of single notifications and connections, and only the sums at the end.
   public var isQuiet = false
-  /// The largest payload that is accepted, in bytes.
-  public var payloadLimit = SandboxOptions.payloadLimitDefault
+  /// The largest payload that is accepted, in bytes; nil: as large as the protocol says.
+  public var payloadLimit: Int?
   /// Tokens that are answered with status 8.
   public var invalidTokens = TokenList()
   /// Whether every other token is taken for that of a device that is there.
@@ -25,7 +25,7 @@ public struct SandboxOptions: ~Copyable {
   /// What the faults by chance depend on; nil: any number.
   public var seed: UInt64?
 
-  /// Source: Local and Remote Notification Programming Guide, 2015-10, table 5-1.
+  /// Of the binary protocol. Source: Local and Remote Notification Programming Guide, 2015-10, table 5-1.
   public static let payloadLimitDefault = 2048
   /// What an item's head can announce.
   public static let payloadLimitMax = 65_535

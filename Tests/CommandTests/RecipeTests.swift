@@ -211,6 +211,21 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: board.root + "/run/touched"))
   }
 
+  @Test func `curl`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    try FileManager.default.moveItem(
+      atPath: box.path + "/sandbox", toPath: box.path + "/tinypush-sandbox")
+    let program = try Build.command(Build.host).map { "'\($0)'" }.joined(separator: " ")
+    let recipe = try Recipe.text("curl").replacing("2195", with: "\(sandbox.gateway)")
+      .replacing("tinypush sandbox device", with: program + " sandbox device")
+    let sent = try box.run(["sh", "-ec", recipe])
+    #expect(sent.output.hasPrefix("HTTP/2 200 "), "\(sent.output)\(sent.errors)")
+    #expect(try sandbox.child.terminate() == 0)
+    try #expect(sandbox.events("delivered").map { $0["text"] as? String } == ["Tank low"])
+  }
+
   // MARK: - Setting up
 
   @Test func `a .p12 file becomes a certificate that the agent runs with`() throws {

@@ -6,7 +6,9 @@ struct Sandbox {
   let directory: String
   let gateway: Int
   let feedback: Int
-  var config: String { directory + "/tinypush.conf" }
+  /// With which an agent speaks the binary protocol, and HTTP/2.
+  var config: String { directory + "/tinypush-binary.conf" }
+  var http2Config: String { directory + "/tinypush.conf" }
 
   /// - Parameter hasDevices: whether tokens lead to devices; else any is good.
   init(in box: Box, _ arguments: [String] = [], hasDevices: Bool = false) throws {

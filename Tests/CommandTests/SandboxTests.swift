@@ -222,13 +222,17 @@ import Testing
 
   @Test(arguments: [
     ("reset", "reset is not WHAT@WHEN"), ("", " is not WHAT@WHEN"),
-    ("rest@5", "rest@5: \"rest\" is no fault: there are status=N, shutdown, close, reset, stall"),
+    ("rest@5", "rest@5: \"rest\" is no fault: there are status, shutdown, close, reset, stall"),
     ("rest@5", "did you mean reset?"), ("@5", "\"\" is no fault"),
     ("status@5", "\"status\" is no status"), ("status=@5", "\"\" is no status"),
     ("status=256@5", "\"256\" is no status: one is a number from 0 to 255"),
     ("status=10@5", "say shutdown"), ("reset=4@5", "\"reset=4\" has a value"),
     ("garbage=0@5", "\"0\" is no size"), ("garbage=2000M@5", "\"2000M\" is no size"),
     ("reset+5@5", "\"5\" is no delay, such as 500ms or 5s"), ("reset+2h@5", "\"2h\" is no delay"),
+    ("reason=Unregisterd@5", "did you mean Unregistered?"),
+    ("reason@5", "is no reason of Apple's table"),
+    ("retry-after=0@5", "\"0\" is no number of seconds"),
+    ("goaway=5@5", "\"goaway=5\" has a value"),
     ("reset@", "\"\" is none of: a notification's number"), ("reset@0", "\"0\" is none of"),
     ("reset@0%", "\"0%\" is none of"), ("reset@100.1%", "\"100.1%\" is none of"),
     ("reset@0.00001%", "\"0.00001%\" is none of"), ("reset@%", "\"%\" is none of"),
@@ -292,19 +296,23 @@ import Testing
 
   // MARK: - With an agent
 
-  @Test func `what send queues is shown as it arrives`() throws {
+  @Test(arguments: [
+    ("tinypush-binary.conf", ", priority 10, kept for 24 h, connection 1 no. 1, "),
+    ("tinypush.conf", ", alert, priority 10, kept for 24 h, connection 1 stream 1, "),
+  ])
+  func `what send queues is shown as it arrives`(config: String, particulars: String) throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try box.start(
       Build.command(Build.host) + ["sandbox", "--any-token", "--dir", "sandbox", "--port", "0"])
     try sandbox.line("ready; Ctrl-C ends it")
-    let config = box.path + "/sandbox/tinypush.conf"
+    let config = box.path + "/sandbox/" + config
     let agent = try box.start(Build.command(Build.host) + ["run", "--config", config])
     let sent = try box.tinypush(
       "send", "Tank low", "--title", "Cellar", "--badge", "3", "--token", token(7), "--config",
       config)
     #expect(sent.status == 0, "\(sent.errors)")
-    try sandbox.line("  00000000..0007, priority 10, kept for 24 h, connection 1 no. 1, ")
+    try sandbox.line("  00000000..0007" + particulars)
     #expect(sandbox.output.contains("\n╭─ tinypush ──"))
     #expect(sandbox.output.contains("\n│ Cellar   "))
     #expect(sandbox.output.contains("\n│ Tank low   "))
@@ -314,8 +322,10 @@ import Testing
     #expect(sandbox.output.contains("Goodbye. 1 connection, 1 notification accepted"))
   }
 
-  @Test(arguments: Build.all)
-  func `an agent of every build delivers to a sandbox of every build`(build: String) throws {
+  @Test(arguments: Build.all, ["tinypush-binary.conf", "tinypush.conf"])
+  func `an agent of every build delivers to a sandbox of every build`(
+    build: String, config: String
+  ) throws {
     let box = try Box()
     defer { box.end() }
     for other in Build.all {
@@ -330,7 +340,7 @@ import Testing
         try box.write(line(number, "ü \(number)"), to: "\(spool)/\(number + 100)")
       }
       let agent = try box.tinypush(
-        "run", "--once", "--config", "\(box.path)/\(directory)/tinypush.conf", build: build)
+        "run", "--once", "--config", "\(box.path)/\(directory)/\(config)", build: build)
       #expect(agent.status == 0, "\(other): \(agent.errors)")
       #expect(try sandbox.terminate() == 0)
       let accepted = try objects(sandbox.output).filter { $0["event"] as? String == "accepted" }
@@ -379,12 +389,23 @@ import Testing
     #expect(taken.errors.contains("\(first.gateway)"))
     #expect(try first.child.terminate() == 0)
     let before = box.text("sandbox/ca.pem") + box.text("sandbox/client.pem")
-    try box.write(box.text("sandbox/tinypush.conf") + "settle = 1s\n", to: "sandbox/tinypush.conf")
+    let key = box.text("sandbox/AuthKey_SANDBOXKEY.p8")
+    let written = box.text("sandbox/tinypush.conf")
+    try box.write(written + "ping = 1h\n", to: "sandbox/tinypush.conf")
+    // As a sandbox wrote it that knew the binary protocol alone.
+    let binary = box.text("sandbox/tinypush-binary.conf").replacing("protocol = binary\n", with: "")
+    try box.write(binary + "settle = 1s\n", to: "sandbox/tinypush-binary.conf")
     let again = try Sandbox(in: box)
     #expect(box.text("sandbox/ca.pem") + box.text("sandbox/client.pem") == before)
     let config = box.text("sandbox/tinypush.conf")
     #expect(config.contains("gateway = localhost:\(again.gateway)\n"))
-    #expect(config.hasSuffix("settle = 1s\n"))
+    #expect(config.hasSuffix("ping = 1h\n"))
+    #expect(!config.contains("feedback"))
+    let old = box.text("sandbox/tinypush-binary.conf")
+    #expect(old.contains("gateway = localhost:\(again.gateway)\n"))
+    #expect(old.contains("feedback = localhost:\(again.feedback)\n"))
+    #expect(old.hasSuffix("settle = 1s\nprotocol = binary\n"))
+    #expect(box.text("sandbox/AuthKey_SANDBOXKEY.p8") == key)
     #expect(try again.child.terminate() == 0)
   }
 

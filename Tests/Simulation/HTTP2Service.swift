@@ -162,7 +162,7 @@ final class HTTP2Wire {
     self.service = service
     announced = service.streamsMax().first
     announcedMax = announced
-    server = chttp2_server_new(UInt32(announced), UInt32(service.window))!
+    server = chttp2_server_new(UInt32(announced), UInt32(service.window), 8192)!
     flush()
   }
 
@@ -195,7 +195,13 @@ final class HTTP2Wire {
   }
 
   func answer(_ stream: Int32, _ status: Int, _ body: String = "", retryAfter: Int = 0) {
-    chttp2_server_answer(server, stream, Int32(status), UInt32(retryAfter), body)
+    body.withCString { body in
+      var reply = chttp2_reply()
+      reply.status = Int32(status)
+      reply.retry_after = UInt32(retryAfter)
+      reply.body = body
+      chttp2_server_answer(server, stream, &reply)
+    }
   }
 
   func announce(_ streams: Int) {

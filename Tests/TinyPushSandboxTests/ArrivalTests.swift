@@ -6,6 +6,7 @@ import Testing
 
 @Test(arguments: [
   "1700000000123 10 1700086400 7 4294967295", "0 5 0 1 0", "1700000000123 10 -1 7 -1",
+  "0 5 0 1 3 alert 123e4567-e89b-42d3-a456-426614174000 61ff", "0 5 0 1 3 voip x ",
 ])
 func `how a notification came is kept as a line, and read again`(line: String) {
   let arrival = Arrival(line.bytes.span)
@@ -15,6 +16,7 @@ func `how a notification came is kept as a line, and read again`(line: String) {
 @Test(arguments: [
   "", "1", "1 10 0 7", "1 10 0 7 8 9", "1 10 0 7 8 ", "1 10 0 7 x", "1 256 0 7 8",
   "1 10 4294967296 7 8", "1 -1 0 7 8", "1  10 0 7 8", "- 10 0 7 8",
+  "0 5 0 1 3 shout x 61", "0 5 0 1 3 alert x 6", "0 5 0 1 3 alert x 6g", "0 5 0 1 3 alert x",
 ])
 func `a line that is none is not taken for one`(line: String) {
   let arrival = Arrival(line.bytes.span)

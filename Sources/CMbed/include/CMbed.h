@@ -91,7 +91,8 @@ typedef struct {
   const char *ca;          /* PEM file of the certificates that clients must chain to; required */
   const char *certificate; /* PEM file: ours, then its chain */
   const char *key;         /* PEM file; NULL: in the certificate's file */
-  const char *alpn;        /* NULL: no ALPN */
+  const char *alpn;        /* the one protocol that is spoken with clients that offer any; NULL: no ALPN */
+  int alpn_anonymous;      /* clients that offer it need no certificate */
 } cmbed_server_options;
 
 /* --- a client ------------------------------------------------------------------------------------------------ */
@@ -110,7 +111,8 @@ void cmbed_resumption_free(cmbed_resumption *resumption);
 int cmbed_server_new(cmbed_server **server, const cmbed_server_options *options, char text[CMBED_TEXT_MAX]);
 void cmbed_server_free(cmbed_server *server);
 
-/* A session over an accepted socket. A client certificate is required and verified. */
+/* A session over an accepted socket. A client certificate is required, unless the options excuse the client; where one is
+   shown, it is verified. */
 int cmbed_server_accept(cmbed_session **session, cmbed_server *server, int descriptor, char text[CMBED_TEXT_MAX]);
 
 /* --- a session ----------------------------------------------------------------------------------------------- */
@@ -160,6 +162,13 @@ int cmbed_shown(const cmbed_session *session);
 /* The topic that the peer's certificate bears (the subject's UID, else a common name with "Services: " before it).
    Kept from the handshake on the server's side; "" for none. */
 const char *cmbed_peer_topic(const cmbed_session *session);
+
+/* The same of the topics in Apple's extension, with ", " between; "" without it. */
+const char *cmbed_peer_topics(const cmbed_session *session);
+
+/* Whether the client showed a certificate, and which of Apple's environments the certificate names. */
+enum { CMBED_PEER_SHOWN = 1, CMBED_PEER_PRODUCTION = 2, CMBED_PEER_SANDBOX = 4 };
+int cmbed_peer_kind(const cmbed_session *session);
 
 /* --- certificates -------------------------------------------------------------------------------------------- */
 
@@ -216,6 +225,19 @@ int cmbed_signing_key_read(const char *path, unsigned char digest[32], char text
 /* The same, and signs `bytes` with the key: ES256 (RFC 7518, section 3.4). */
 int cmbed_sign(unsigned char signature[CMBED_SIGNATURE], const char *path, const void *bytes, size_t count,
                unsigned char digest[32], char text[CMBED_TEXT_MAX]);
+
+/* Bytes of a public key: a point of the curve P-256, uncompressed. */
+#define CMBED_POINT 65
+
+/* Makes a signing key of that form, mode 0600. */
+int cmbed_signing_key_make(const char *path, char text[CMBED_TEXT_MAX]);
+
+/* The public key of a signing key. */
+int cmbed_signing_key_public(const char *path, unsigned char point[CMBED_POINT], char text[CMBED_TEXT_MAX]);
+
+/* Whether the signature of these bytes was made with the key to which the public key belongs. */
+int cmbed_signature_is_good(const unsigned char signature[CMBED_SIGNATURE], const unsigned char point[CMBED_POINT],
+                            const void *bytes, size_t count);
 
 /* --- device tokens ------------------------------------------------------------------------------------------- */
 

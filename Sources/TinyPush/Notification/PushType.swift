@@ -37,7 +37,7 @@ public enum PushType: UInt8, BitwiseCopyable, Sendable, CaseIterable {
 
 extension PushType {
   /// The one that has this name.
-  init?(name: Span<UInt8>) {
+  package init?(name: Span<UInt8>) {
     var raw: UInt8 = 0
     while let type = PushType(rawValue: raw) {
       if name.equals(type.name) {
@@ -64,7 +64,7 @@ extension PushType {
   }
 
   /// Whether `aps` is what it is about. The payload of the others is between the app, or the system, and the sender.
-  var needsAps: Bool {
+  package var needsAps: Bool {
     switch self {
     case .alert, .background, .liveactivity: true
     default: false
@@ -86,7 +86,7 @@ extension PushType {
 
   /// The type whose topics end as this one does; nil: it ends as those of no type that demands an ending.
   @inline(never)
-  init?(ofTopic topic: Span<UInt8>) {
+  package init?(ofTopic topic: Span<UInt8>) {
     var raw: UInt8 = 0
     while let type = PushType(rawValue: raw) {
       if type.topicSuffix.utf8CodeUnitCount > 0, topic.ends(with: type.topicSuffix) {

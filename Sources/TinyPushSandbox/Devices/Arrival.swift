@@ -1,4 +1,5 @@
 import TinyPush
+import TinyPushAgent
 
 /// How a notification came to the gateway, and what it demands of the way on.
 struct Arrival {
@@ -9,6 +10,21 @@ struct Arrival {
   var expiration: UInt32?
   /// When it was accepted: milliseconds since 1970.
   var acceptedMs: Int64
+  /// What came with it over HTTP/2; nil: it came over the binary protocol.
+  var push: Push?
+
+  /// Over HTTP/2, where the identifier is the number of the stream.
+  init(
+    connection: Int64, identifier: UInt32, priority: UInt8, expiration: UInt32?,
+    acceptedMs: Int64, push: Push
+  ) {
+    self.connection = connection
+    self.identifier = identifier
+    self.priority = priority
+    self.expiration = expiration
+    self.acceptedMs = acceptedMs
+    self.push = push
+  }
 
   init(_ frame: ReceivedFrame, connection: Int64, nowMs: Int64) {
     self.connection = connection
@@ -35,6 +51,11 @@ struct Arrival {
       if isNegative { numbers[index] = -numbers[index] }
       place += 1
     }
+    if place < line.count {
+      guard let push = Push.read(line.extracting(place..<line.count)) else { return nil }
+      self.push = push
+      place = line.count + 1
+    }
     guard place == line.count + 1, numbers[1] >= 0, numbers[1] <= 255,
       numbers[2] <= Int64(UInt32.max), numbers[4] <= Int64(UInt32.max)
     else { return nil }
@@ -45,7 +66,16 @@ struct Arrival {
     identifier = numbers[4] < 0 ? nil : UInt32(numbers[4])
   }
 
-  /// As a line: when it was accepted, its priority, expiration, connection and identifier; -1 for what there is not.
+  /// Empty: none.
+  var collapseID: Span<UInt8> {
+    @_lifetime(immortal) get {
+      guard let push else { return Span() }
+      return push.collapseID
+    }
+  }
+
+  /// As a line: when it was accepted, its priority, expiration, connection and identifier; -1 for what there is not. What
+  /// came over HTTP/2 has its push type behind that, its `apns-id`, and its collapse ID in hexadecimal, if it has any.
   func write(in text: inout Text) {
     text.append(acceptedMs)
     text.append(" ")
@@ -56,6 +86,57 @@ struct Arrival {
     text.append(connection)
     text.append(" ")
     text.append(identifier.map { Int64($0) } ?? -1)
+    if let push {
+      text.append(" ")
+      push.write(in: &text)
+    }
+  }
+}
+
+/// What comes with a notification over HTTP/2 alone.
+final class Push {
+  let type: PushType
+  /// `apns-id`.
+  var id: Span<UInt8> { @_lifetime(immortal) get { CString.span(idString.pointer) } }
+  private let idString: CString
+  /// Empty: none.
+  var collapseID: Span<UInt8> { @_lifetime(immortal) get { CString.span(collapseString.pointer) } }
+  private let collapseString: CString
+
+  init(_ type: PushType, id: Span<UInt8>, collapseID: Span<UInt8>) {
+    self.type = type
+    idString = CString(id)
+    collapseString = CString(collapseID)
+  }
+
+  /// From the words that ``write(in:)`` wrote.
+  static func read(_ words: Span<UInt8>) -> Push? {
+    var ends: [Int] = []
+    for index in words.indices where words[index] == .space { ends.append(index) }
+    guard ends.count == 2, let type = PushType(name: words.extracting(0..<ends[0])) else {
+      return nil
+    }
+    let digits = words.extracting(ends[1] + 1..<words.count)
+    guard digits.count % 2 == 0 else { return nil }
+    var collapseID = Text(capacity: digits.count)
+    var index = 0
+    while index < digits.count {
+      guard let high = DeviceToken.hexValue(digits[index]),
+        let low = DeviceToken.hexValue(digits[index + 1])
+      else { return nil }
+      collapseID.append(byte: high << 4 | low)
+      index += 2
+    }
+    return Push(
+      type, id: words.extracting(ends[0] + 1..<ends[1]), collapseID: collapseID.bytes)
+  }
+
+  func write(in text: inout Text) {
+    text.append(type.name)
+    text.append(" ")
+    text.append(bytes: id)
+    text.append(" ")
+    text.append(hex: collapseID)
   }
 }
 

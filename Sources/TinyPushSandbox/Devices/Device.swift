@@ -21,6 +21,13 @@ final class Device {
     languageString = Self.language(language)
   }
 
+  /// Empty: it has no name.
+  @_lifetime(immortal)
+  static func name(of device: Device?) -> Span<UInt8> {
+    guard let device else { return Span() }
+    return device.name
+  }
+
   func setLanguage(_ language: Span<UInt8>) { languageString = Self.language(language) }
 
   /// What is no language is none.

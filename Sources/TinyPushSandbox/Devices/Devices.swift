@@ -49,6 +49,24 @@ final class Devices {
     return .gone
   }
 
+  /// Whether any app has this topic.
+  func haveApp(topic: Span<UInt8>) -> Bool {
+    for device in all where device.app(topic: topic) != nil { return true }
+    return false
+  }
+
+  /// When an app was found gone from its device: UNIX seconds; nil: as far as the service knows, it is there. The service
+  /// finds out only while the device can be reached.
+  func findGone(_ app: Installation, from device: Device, now: Int64) -> Int64? {
+    guard !app.isInstalled else { return nil }
+    if app.gone < app.registered {
+      guard device.isOnline else { return nil }
+      app.gone = now
+      keep(app, of: device)
+    }
+    return app.gone
+  }
+
   /// Where a token leads.
   enum Address {
     case app(Installation, Device)

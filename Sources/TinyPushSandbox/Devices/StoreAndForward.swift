@@ -14,12 +14,18 @@ final class StoreAndForward {
     self.journal = journal
   }
 
-  /// A notification to an app on a device.
+  /// A notification to an app on a device, whose payload a reader holds.
   func take(
-    _ arrival: Arrival, payload range: Range<Int>, _ reader: borrowing FrameReader,
+    _ arrival: Arrival, payload: Range<Int>, _ reader: borrowing FrameReader,
     for app: Installation, on device: Device
   ) {
-    let payload = reader.bytes(range)
+    take(arrival, payload: reader.bytes(payload), for: app, on: device)
+  }
+
+  /// A notification to an app on a device.
+  func take(
+    _ arrival: Arrival, payload: Span<UInt8>, for app: Installation, on device: Device
+  ) {
     guard !device.isOnline else { return deliver(arrival, payload, to: app, on: device) }
     if arrival.expiration == 0 {
       // One attempt, which has failed.
@@ -78,11 +84,12 @@ final class StoreAndForward {
     _ arrival: Arrival, _ payload: Span<UInt8>, to app: Installation, on device: Device
   ) {
     guard app.isInstalled else { return list(arrival, app, device) }
-    guard let summary = try? PayloadSummary(payload) else { return }
+    let needsAps = arrival.push?.type.needsAps ?? true
+    guard let summary = try? PayloadSummary(payload, needsAps: needsAps) else { return }
     let badge = app.screen.badge
     let presentation = app.screen.receive(summary, payload)
     if app.screen.badge != badge { devices.keep(app, of: device) }
-    journal.delivered(arrival, presentation, bytes: payload.count, app, device)
+    journal.delivered(arrival, presentation, payload, app, device)
   }
 
   /// Puts the token of an app that is gone on the feedback list, where it stands once.

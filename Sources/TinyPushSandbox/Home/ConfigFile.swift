@@ -1,22 +1,30 @@
 import CLinux
 import TinyPush
 
-/// The config with which an agent talks to the sandbox. It is written when it is missing; after that it is the user's,
-/// and only its ports are kept right.
+/// A config with which an agent talks to the sandbox: one over HTTP/2, and one over the binary protocol. Each is written
+/// when it is missing; after that it is the user's, and only its ports are kept right.
 struct ConfigFile {
   static let name: StaticString = "/tinypush.conf"
+  static let binaryName: StaticString = "/tinypush-binary.conf"
   /// Above any config that a person writes.
   private static let bytesMax = 65_536
 
-  let home: Home
-  let port: Int32
-  let feedbackPort: Int32
+  private let name: StaticString
+  private let home: Home
+  private let port: Int32
+  private let feedbackPort: Int32
 
-  /// Sees to it that the file is there and names the ports.
-  func keep() throws(SandboxFailure) {
+  /// Sees to it that both files are there and name the ports.
+  static func keepAll(home: Home, port: Int32, feedbackPort: Int32) throws(SandboxFailure) {
+    for name in [Self.name, Self.binaryName] {
+      try ConfigFile(name: name, home: home, port: port, feedbackPort: feedbackPort).keep()
+    }
+  }
+
+  private func keep() throws(SandboxFailure) {
     var present = Text(capacity: Self.bytesMax)
     var text = Text(capacity: Self.bytesMax + 1024)
-    if Home.read(home.path(Self.name), into: &present) == 0 {
+    if Home.read(home.path(name), into: &present) == 0 {
       guard mend(present.bytes, in: &text) else { return }
     } else {
       writeAll(in: &text)
@@ -24,7 +32,8 @@ struct ConfigFile {
     try replace(by: text)
   }
 
-  /// The same text with the right ports; whether that changed anything.
+  /// The same text with the right ports; whether that changed anything. A config with a feedback service that names no
+  /// protocol is of a time when there was only the binary one, and says so from then on.
   private func mend(_ bytes: Span<UInt8>, in text: inout Text) -> Bool {
     var isChanged = false
     var hasGateway = false
@@ -48,11 +57,11 @@ struct ConfigFile {
       text.append("\n")
       start = end + 1
     }
-    if !hasGateway { rewrite(Span(), "gateway", port, isChanged: &isChanged, in: &text) }
-    if !hasGateway { text.append("\n") }
-    if !hasFeedback { rewrite(Span(), "feedback", feedbackPort, isChanged: &isChanged, in: &text) }
-    if !hasFeedback { text.append("\n") }
-    if !hasProtocol {
+    if !hasGateway {
+      rewrite(Span(), "gateway", port, isChanged: &isChanged, in: &text)
+      text.append("\n")
+    }
+    if hasFeedback, !hasProtocol {
       text.append("protocol = binary\n")
       isChanged = true
     }
@@ -60,28 +69,40 @@ struct ConfigFile {
   }
 
   private func writeAll(in text: inout Text) {
-    text.append(
-      "# An agent's config for the sandbox in this directory.\nenvironment = local\nprotocol = binary\n"
-    )
-    text.append("gateway = localhost:")
+    let isBinary = name.span.equals(Self.binaryName)
+    text.append("# An agent's config for the sandbox in this directory, over ")
+    text.append(isBinary ? "the binary protocol" : "HTTP/2")
+    text.append(".\nenvironment = local\nprotocol = ")
+    text.append(isBinary ? "binary" : "http2")
+    text.append("\ngateway = localhost:")
     text.append(port)
-    text.append("\nfeedback = localhost:")
-    text.append(feedbackPort)
-    text.append("\nca = ")
-    home.write("/ca.pem", in: &text)
-    text.append("\ncertificate = ")
-    home.write("/client.pem", in: &text)
-    text.append("\nkey = ")
-    home.write("/client-key.pem", in: &text)
-    text.append("\nspool = ")
-    home.write("/spool", in: &text)
-    text.append("\nstate = ")
-    home.write("/state", in: &text)
-    text.append("\nstatus = ")
-    home.write("/status", in: &text)
-    text.append("\nrecipients = ")
-    home.write("/recipients", in: &text)
+    if isBinary {
+      text.append("\nfeedback = localhost:")
+      text.append(feedbackPort)
+    }
+    write("\nca = ", "/ca.pem", in: &text)
+    if isBinary {
+      write("\ncertificate = ", "/client.pem", in: &text)
+      write("\nkey = ", "/client-key.pem", in: &text)
+    } else {
+      text.append("\ntopic = ")
+      text.append(Credentials.topic)
+      write("\nsigning-key = ", SigningKey.name, in: &text)
+      text.append("\nkey-id = ")
+      text.append(SigningKey.keyID)
+      text.append("\nteam-id = ")
+      text.append(SigningKey.teamID)
+    }
+    write("\nspool = ", "/spool", in: &text)
+    write("\nstate = ", "/state", in: &text)
+    write("\nstatus = ", "/status", in: &text)
+    write("\nrecipients = ", "/recipients", in: &text)
     text.append("\n")
+  }
+
+  private func write(_ key: StaticString, _ path: StaticString, in text: inout Text) {
+    text.append(key)
+    home.write(path, in: &text)
   }
 
   private func rewrite(
@@ -107,10 +128,10 @@ struct ConfigFile {
   }
 
   private func replace(by text: borrowing Text) throws(SandboxFailure) {
-    let error = Home.replace(home.path(Self.name), by: text)
+    let error = Home.replace(home.path(name), by: text)
     guard error != 0 else { return }
     var words = Text(capacity: 8192)
-    home.write(Self.name, in: &words)
+    home.write(name, in: &words)
     words.append(" cannot be written: ")
     words.append(cString: clinux_error_text(error))
     SandboxFailure.say(words)

@@ -36,7 +36,9 @@ struct AppBundle: ~Copyable {
   /// Reads what a notification needs of the files in `directory`; nil: the app brought nothing.
   init(_ directory: UnsafePointer<CChar>?, for summary: PayloadSummary) {
     guard let directory else { return }
-    if summary.titleLocKey != nil || summary.locKey != nil || summary.actionLocKey != nil {
+    if summary.titleLocKey != nil || summary.subtitleLocKey != nil || summary.locKey != nil
+      || summary.actionLocKey != nil
+    {
       strings = read("Localizable.strings", in: directory, bytesMax: Self.stringsBytesMax)
       strings = StringsEncoding.decode(strings.bytes)
     }

@@ -38,22 +38,29 @@ struct Card {
   ///   - device: its name; empty: it has none.
   ///   - time: the time of day at which the device got it.
   ///   - lateSeconds: for how long the service had kept it by then.
+  ///   - push: its type, if it came over HTTP/2.
+  ///   - replacing: what it takes the place of.
   func write(
     _ presentation: borrowing Presentation, of topic: Span<UInt8>, badge: UInt64,
     on device: Span<UInt8>,
     at time: Span<UInt8>,
-    lateSeconds: Int64, to text: inout Text
+    lateSeconds: Int64, push: PushType? = nil,
+    replacing: LockScreens.Replacing = .nothing, to text: inout Text
   ) {
     writeHead(presentation, topic, device, time, lateSeconds, to: &text)
     if let title = presentation.title {
       write(
         presentation.bytes(title), linesMax: Self.titleLinesMax, in: palette.strong, to: &text)
     }
+    if let subtitle = presentation.subtitle {
+      write(
+        presentation.bytes(subtitle), linesMax: Self.titleLinesMax, in: palette.strong, to: &text)
+    }
     if let body = presentation.text {
       write(presentation.bytes(body), linesMax: Self.textLinesMax, in: "", to: &text)
     }
     writeButtons(presentation, to: &text)
-    writeFoot(presentation, badge, to: &text)
+    writeFoot(presentation, badge, push, replacing, to: &text)
     writeNotes(presentation, to: &text)
   }
 
@@ -109,16 +116,29 @@ struct Card {
 
   @inline(never)
   private func writeFoot(
-    _ presentation: borrowing Presentation, _ badge: UInt64, to text: inout Text
+    _ presentation: borrowing Presentation, _ badge: UInt64, _ push: PushType?,
+    _ replacing: LockScreens.Replacing, to text: inout Text
   ) {
     text.append(palette.dim)
     text.append("╰")
     text.append(line(presentation))
     var foot = Foot(room: columns - 3, line: line(presentation))
+    if case .nothing = replacing {
+    } else {
+      foot.write("in the place of the one before", to: &text)
+    }
+    switch push {
+    case nil, .alert, .background: break
+    case let push?: foot.write(push.name, to: &text)
+    }
     if presentation.isSilent {
       foot.write("silent: the app is woken", to: &text)
     } else if presentation.wakesApp {
       foot.write("the app is woken", to: &text)
+    }
+    if let event = presentation.event { foot.write(presentation.bytes(event), to: &text) }
+    if let level = presentation.interruptionLevel {
+      foot.write(presentation.bytes(level), to: &text)
     }
     if badge > 0 {
       var words = Text(capacity: 32)
@@ -128,6 +148,7 @@ struct Card {
     } else if presentation.badge != nil {
       foot.write("no badge", to: &text)
     }
+    if presentation.isCritical { foot.write("critical", to: &text) }
     switch presentation.sound {
     case .none: break
     case .systemDefault: foot.write("default sound", to: &text)

@@ -10,7 +10,7 @@ enum Greeting {
   ) {
     text.append("listening on 127.0.0.1")
     if gateway.v6 >= 0 && feedback.v6 >= 0 { text.append(" and [::1]") }
-    text.append(": the gateway at port ")
+    text.append(": the gateway, over HTTP/2 and the binary protocol, at port ")
     text.append(gateway.port)
     text.append(", the feedback service at ")
     text.append(feedback.port)
@@ -18,6 +18,8 @@ enum Greeting {
     if !isQuiet {
       text.append("  config        ")
       home.write(ConfigFile.name, in: &text)
+      text.append("\n  or binary     ")
+      home.write(ConfigFile.binaryName, in: &text)
       text.append("\n  an agent      ")
       text.append(bytes: agent)
       text.append(" run --config ")

@@ -14,6 +14,7 @@ extension Journal {
       out.member("connection", number: number)
       out.member("service", word: service.text)
       out.member("peerPort", number: peerPort)
+      if service == .gateway { out.member("protocol", word: stream.isHTTP2 ? "http2" : "binary") }
       out.member("topic", string: topic)
       var fact = Text()
       stream.writeVersion(in: &fact)
@@ -30,7 +31,12 @@ extension Journal {
       out.append(peerPort)
       out.append(", ")
       stream.writeVersion(in: &out)
-      out.append(topic.count > 0 ? ", topic " : ", no topic")
+      if stream.isHTTP2 { out.append(", HTTP/2") }
+      if stream.isHTTP2, !stream.client.hasCertificate {
+        out.append(", no certificate")
+      } else {
+        out.append(topic.count > 0 ? ", topic " : ", no topic")
+      }
       out.append(printable: topic.bytes)
       if stream.isResumed { out.append(", resumed") }
       out.append("\n")

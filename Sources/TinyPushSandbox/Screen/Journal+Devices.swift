@@ -29,25 +29,12 @@ extension Journal {
 
   /// A person sees it.
   ///
-  /// - Parameter bytes: of the payload.
   func delivered(
-    _ arrival: Arrival, _ presentation: borrowing Presentation, bytes: Int, _ app: Installation,
-    _ device: Device
+    _ arrival: Arrival, _ presentation: borrowing Presentation, _ payload: Span<UInt8>,
+    _ app: Installation, _ device: Device
   ) {
     tally.delivered += 1
-    guard !isQuiet else { return }
-    begin()
-    if isJSON {
-      beginEvent("delivered", arrival, app, device)
-      let lateMs = max(0, clock.unixMs - arrival.acceptedMs)
-      out.member("late", milliseconds: lateMs)
-      presentation.write(badge: app.screen.badge, to: &out)
-      out.endLine()
-    } else {
-      show(
-        presentation, of: app.screen, on: device.name,
-        Particulars(arrival: arrival, bytes: bytes), token: app.token.bytes.span)
-    }
+    show(presentation, of: app.screen, on: device, arrival, payload, token: app.token.bytes.span)
   }
 
   func stored(_ notification: StoredNotification, _ app: Installation, _ device: Device) {
@@ -55,7 +42,7 @@ extension Journal {
     guard !isQuiet else { return }
     begin()
     if isJSON {
-      beginEvent("stored", notification.arrival, app, device)
+      beginEvent("stored", notification.arrival, topic: app.topic, device)
       out.member("until", number: notification.expiresAt)
       out.endLine()
     } else {
@@ -72,7 +59,7 @@ extension Journal {
     guard !isQuiet else { return }
     begin()
     if isJSON {
-      beginEvent(why.event, arrival, app, device)
+      beginEvent(why.event, arrival, topic: app.topic, device)
       out.endLine()
     } else {
       beginLine()
@@ -190,17 +177,27 @@ extension Journal {
     out.append(palette.end)
   }
 
-  private func beginEvent(
-    _ event: StaticString, _ arrival: Arrival, _ app: Installation, _ device: Device
+  func beginEvent(
+    _ event: StaticString, _ arrival: Arrival, topic: Span<UInt8>, _ device: Device
   ) {
     beginEvent(event)
     out.member("device", string: device.name)
-    out.member("topic", string: app.topic)
+    out.member("topic", string: topic)
     write(arrival)
   }
 
-  private func write(_ arrival: Arrival) {
+  func write(_ arrival: Arrival) {
     out.member("connection", number: arrival.connection)
-    out.member("identifier", number: arrival.identifier)
+    guard let push = arrival.push else {
+      return out.member("identifier", number: arrival.identifier)
+    }
+    out.member("stream", number: arrival.identifier)
+    out.member("id", string: push.id)
+    out.member("pushType", word: push.type.name)
+    if push.collapseID.isEmpty {
+      out.member(null: "collapseId")
+    } else {
+      out.member("collapseId", string: push.collapseID)
+    }
   }
 }

@@ -24,31 +24,63 @@ extension Journal {
       out.endLine()
     } else if case .anybody = destination {
       let arrival = Arrival(frame, connection: number, nowMs: clock.unixMs)
-      show(
-        app.receive(summary, payload), of: app, on: Span(),
-        Particulars(arrival: arrival, bytes: payload.count), token: token)
+      show(app.receive(summary, payload), of: app, on: nil, arrival, payload, token: token)
     }
   }
 
   /// Shows a person what a device does.
   ///
-  /// - Parameter device: its name; empty: it has none.
+  /// - Parameter device: nil: it has no name.
   func show(
-    _ presentation: borrowing Presentation, of app: App, on device: Span<UInt8>,
-    _ particulars: Particulars, token: Span<UInt8>
+    _ presentation: borrowing Presentation, of app: App, on device: Device?, _ arrival: Arrival,
+    _ payload: Span<UInt8>, token: Span<UInt8>
+  ) {
+    let replacing = lockScreens.show(
+      payload, on: token, collapseID: arrival.collapseID)
+    if case .nothing = replacing {} else { tally.replaced += 1 }
+    guard !isQuiet else { return }
+    begin()
+    if isJSON {
+      guard let device else { return }
+      beginEvent("delivered", arrival, topic: app.topic, device)
+      let lateMs = max(0, clock.unixMs - arrival.acceptedMs)
+      out.member("late", milliseconds: lateMs)
+      if arrival.push != nil { out.member("replaces", word: replacing.name) }
+      presentation.write(badge: app.badge, to: &out)
+      out.endLine()
+      return
+    }
+    if case .same = replacing {
+      beginLine()
+      if let device {
+        out.append(palette.strong)
+        out.append(bytes: device.name)
+        out.append(palette.end)
+        out.append(" ")
+      }
+      out.append("shows the same notification in the place of the one before: ")
+    } else {
+      write(presentation, of: app, on: device, arrival, replacing)
+      out.append("  ")
+    }
+    out.append(palette.dim)
+    Particulars(arrival: arrival, bytes: payload.count).write(
+      token: token, now: clock.unixSeconds, to: &out)
+    out.append(palette.end)
+    out.append("\n")
+  }
+
+  private func write(
+    _ presentation: borrowing Presentation, of app: App, on device: Device?,
+    _ arrival: Arrival, _ replacing: LockScreens.Replacing
   ) {
     var time = Text(capacity: 16)
     clock.write(in: &time)
     let card = Card(columns: Int(clinux_terminal_columns(1)), palette: palette)
-    let lateMs = max(0, clock.unixMs - particulars.arrival.acceptedMs)
+    let lateMs = max(0, clock.unixMs - arrival.acceptedMs)
     card.write(
-      presentation, of: app.topic, badge: app.badge, on: device, at: time.bytes,
-      lateSeconds: lateMs / 1000, to: &out)
-    out.append("  ")
-    out.append(palette.dim)
-    particulars.write(token: token, now: clock.unixSeconds, to: &out)
-    out.append(palette.end)
-    out.append("\n")
+      presentation, of: app.topic, badge: app.badge, on: Device.name(of: device), at: time.bytes,
+      lateSeconds: lateMs / 1000, push: arrival.push?.type, replacing: replacing, to: &out)
   }
 
   /// - Parameter tokenRange: what there is of it.
@@ -101,15 +133,14 @@ extension Journal {
   ///   - count: the number of the notification at which it is played; nil: at its time.
   ///   - identifier: of that notification, or else of the last one accepted.
   func played(
-    _ number: Int64, _ fault: Fault, at count: Int64?, identifier: UInt32?,
-    token tokenRange: Range<Int>, _ reader: borrowing FrameReader
+    _ number: Int64, _ fault: Fault, at count: Int64? = nil, identifier: UInt32? = nil,
+    token: Span<UInt8> = Span()
   ) {
     tally.faults += 1
     guard !isQuiet else { return }
     begin()
     var words = Text()
     fault.describe(in: &words)
-    let token = reader.bytes(tokenRange)
     if isJSON {
       beginEvent("fault")
       out.member("connection", number: number)

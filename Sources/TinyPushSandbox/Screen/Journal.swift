@@ -11,6 +11,7 @@ final class Journal {
 
   var out = Text(capacity: capacity)
   var tally = Tally()
+  var lockScreens = LockScreens()
   private(set) var clock = SystemClock()
   let isJSON: Bool
   let isQuiet: Bool
@@ -49,6 +50,9 @@ final class Journal {
       var path = Text(capacity: 8192)
       home.write(ConfigFile.name, in: &path)
       out.member("config", string: path)
+      path.clear()
+      home.write(ConfigFile.binaryName, in: &path)
+      out.member("binaryConfig", string: path)
       if let seed = faults.seed { out.member("seed", number: seed) }
       out.endLine()
     } else {

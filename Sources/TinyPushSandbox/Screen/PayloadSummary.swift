@@ -4,9 +4,12 @@ import TinyPush
 /// of it. What is null is as if it were not there.
 struct PayloadSummary {
   var title: Range<Int>?
+  var subtitle: Range<Int>?
   var body: Range<Int>?
   var titleLocKey: Range<Int>?
   var titleLocArgs: Range<Int>?
+  var subtitleLocKey: Range<Int>?
+  var subtitleLocArgs: Range<Int>?
   var locKey: Range<Int>?
   var locArgs: Range<Int>?
   var actionLocKey: Range<Int>?
@@ -16,16 +19,25 @@ struct PayloadSummary {
   var badge: Range<Int>?
   var sound: Range<Int>?
   var category: Range<Int>?
+  /// Whether the sound is to be heard though the device is silent.
+  var isCritical = false
+  var interruptionLevel: Range<Int>?
+  /// Of a live activity: `start`, `update` or `end`, and what it shows from then on.
+  var event: Range<Int>?
+  var contentState: Range<Int>?
   var isContentAvailable = false
   var hasAlert = false
   /// Keys beside `aps`.
   var ownKeys = 0
+  private(set) var hasAps = true
 
   /// Whether nobody sees or hears anything of it.
   var isSilent: Bool { isContentAvailable && !hasAlert && badge == nil && sound == nil }
 
   /// Reads the whole text; of a key that stands there twice the last one counts.
-  init(_ text: Span<UInt8>) throws(PayloadProblem) {
+  ///
+  /// - Parameter needsAps: whether a payload without `aps` is none.
+  init(_ text: Span<UInt8>, needsAps: Bool = true) throws(PayloadProblem) {
     var scanner = JSONScanner()
     do throws(JSONProblem) {
       guard try scanner.peek(text) == .openBrace else { throw .expectedValue }
@@ -58,7 +70,9 @@ struct PayloadSummary {
     guard scanner.index == text.count else { throw .trailing(at: scanner.index) }
     switch aps {
     case .object: return
-    case .missing: throw .noAps
+    case .missing:
+      guard !needsAps else { throw .noAps }
+      hasAps = false
     case .other: throw .apsNotObject
     }
   }
@@ -81,12 +95,38 @@ struct PayloadSummary {
           hasAlert = hasAlert || body != nil
         }
       case .badge: badge = try value(text, by: &scanner)
-      case .sound: sound = try value(text, by: &scanner)
+      case .sound:
+        if try scanner.peek(text) == .openBrace {
+          try readSound(text, by: &scanner)
+        } else {
+          sound = try value(text, by: &scanner)
+        }
+      case .interruptionLevel: interruptionLevel = try value(text, by: &scanner)
+      case .event: event = try value(text, by: &scanner)
+      case .contentState: contentState = try value(text, by: &scanner)
       case .category: category = try value(text, by: &scanner)
       case .contentAvailable:
         isContentAvailable = true
         try scanner.skipValue(text)
       default: try scanner.skipValue(text)
+      }
+    } while try scanner.nextMember(text)
+  }
+
+  private mutating func readSound(
+    _ text: Span<UInt8>, by scanner: inout JSONScanner
+  ) throws(JSONProblem) {
+    guard try scanner.openObject(text) else { return }
+    repeat {
+      let key = try text.extracting(scanner.key(text))
+      if key.equals("name") {
+        sound = try value(text, by: &scanner)
+      } else if key.equals("critical") {
+        if let number = try value(text, by: &scanner) {
+          isCritical = text[number.lowerBound] == UInt8(ascii: "1")
+        }
+      } else {
+        try scanner.skipValue(text)
       }
     } while try scanner.nextMember(text)
   }
@@ -99,6 +139,9 @@ struct PayloadSummary {
       let key = try text.extracting(scanner.key(text))
       switch PayloadKey(spelled: key, isInAlert: true) {
       case .title: title = try value(text, by: &scanner)
+      case .subtitle: subtitle = try value(text, by: &scanner)
+      case .subtitleLocKey: subtitleLocKey = try value(text, by: &scanner)
+      case .subtitleLocArgs: subtitleLocArgs = try value(text, by: &scanner)
       case .body: body = try value(text, by: &scanner)
       case .titleLocKey: titleLocKey = try value(text, by: &scanner)
       case .titleLocArgs: titleLocArgs = try value(text, by: &scanner)

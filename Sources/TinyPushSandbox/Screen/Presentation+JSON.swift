@@ -8,12 +8,14 @@ extension Presentation {
   /// "sound":"default","launchImage":null,"silent":false,"wakesApp":false,"notes":["…"]
   /// ```
   ///
-  /// What is not there is null. `buttons` are those of a modal alert, of which a lock screen shows the first two; `badge` is
+  /// `subtitle`, `critical`, `interruptionLevel` and `activityEvent` are left out where they are not there; all else that is
+  /// not there is null. `buttons` are those of a modal alert, of which a lock screen shows the first two; `badge` is
   /// what the icon bears now, and null for none.
   ///
   /// - Parameter badge: on the app's icon from now on; 0: none.
   func write(badge: UInt64, to out: inout Text) {
     write("title", title, to: &out)
+    if subtitle != nil { write("subtitle", subtitle, to: &out) }
     write("text", text, to: &out)
     switch action {
     case .view: out.member("action", word: "View")
@@ -31,6 +33,9 @@ extension Presentation {
     case .file(let name): write("sound", name, to: &out)
     }
     write("launchImage", launchImage, to: &out)
+    if isCritical { out.member("critical", bool: true) }
+    if interruptionLevel != nil { write("interruptionLevel", interruptionLevel, to: &out) }
+    if event != nil { write("activityEvent", event, to: &out) }
     out.member("silent", bool: isSilent)
     out.member("wakesApp", bool: wakesApp)
     writeNotes(to: &out)

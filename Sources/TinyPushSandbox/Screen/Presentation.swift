@@ -19,10 +19,17 @@ struct Presentation: ~Copyable {
   private(set) var notes = Text(capacity: 2048)
 
   private(set) var title: Place?
+  private(set) var subtitle: Place?
   private(set) var text: Place?
   private(set) var action = Action.view
   private(set) var launchImage: Place?
   private(set) var sound = Sound.none
+  /// It sounds even though the device is silent.
+  let isCritical: Bool
+  /// How much it may interrupt; nil: it is not said.
+  private(set) var interruptionLevel: Place?
+  /// What happens to a live activity.
+  private(set) var event: Place?
   private(set) var buttonCount = 0
   private var buttons: InlineArray<4, Place> = .init(repeating: 0..<0)
   /// What the badge becomes: 0 removes it; nil: it stays.
@@ -67,6 +74,7 @@ struct Presentation: ~Copyable {
     badge = summary.badgeNumber(payload)
     isSilent = summary.isSilent
     wakesApp = summary.isContentAvailable
+    isCritical = summary.isCritical
     notes.append(bundle.notes)
     if summary.badge != nil, badge == nil {
       notes.append("the badge is no whole number from 0 on: it stays as it was\n")
@@ -74,7 +82,14 @@ struct Presentation: ~Copyable {
     var strings = Strings()
     title = localize(
       summary.titleLocKey, summary.titleLocArgs, else: summary.title, payload, bundle, &strings)
+    subtitle = localize(
+      summary.subtitleLocKey, summary.subtitleLocArgs, else: summary.subtitle, payload, bundle,
+      &strings)
     text = localize(summary.locKey, summary.locArgs, else: summary.body, payload, bundle, &strings)
+    // Without an alert, a live activity still changes what it shows.
+    if text == nil { text = copy(summary.contentState, payload) }
+    event = unescape(summary.event, payload)
+    interruptionLevel = unescape(summary.interruptionLevel, payload)
     if summary.hasNullAction { action = .none }
     if let title = localize(summary.actionLocKey, nil, else: nil, payload, bundle, &strings) {
       action = .title(title)
@@ -96,6 +111,14 @@ struct Presentation: ~Copyable {
     guard let range else { return nil }
     let start = words.count
     words.append(unescaping: payload.extracting(range))
+    return place(from: start)
+  }
+
+  /// A JSON value, as it stands there.
+  private mutating func copy(_ range: Range<Int>?, _ payload: Span<UInt8>) -> Place? {
+    guard let range else { return nil }
+    let start = words.count
+    words.append(bytes: payload.extracting(range))
     return place(from: start)
   }
 

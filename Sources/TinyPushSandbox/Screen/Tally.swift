@@ -12,6 +12,8 @@ struct Tally {
   var feedbackTuples: Int64 = 0
   /// To devices of the sandbox.
   var delivered: Int64 = 0
+  /// Of those that devices showed, in the place of one before.
+  var replaced: Int64 = 0
   var stored: Int64 = 0
   /// Replaced by a newer one, or expired.
   var dropped: Int64 = 0
@@ -24,12 +26,13 @@ struct Tally {
     text.append(accepted)
     text.append(accepted == 1 ? " notification accepted (" : " notifications accepted (")
     text.append(acceptedBytes)
-    text.append(" bytes of frames), ")
+    text.append(" bytes), ")
     text.append(refused)
     text.append(" refused, ")
     text.append(discarded)
     text.append(" discarded")
     write(delivered, " delivered", in: &text)
+    write(replaced, " in the place of one before", in: &text)
     write(stored, " stored", in: &text)
     write(dropped, " dropped", in: &text)
     write(undeliverable, " not deliverable", in: &text)
@@ -67,6 +70,7 @@ struct Tally {
     text.member("refused", number: refused)
     text.member("discarded", number: discarded)
     text.member("delivered", number: delivered)
+    text.member("replaced", number: replaced)
     text.member("stored", number: stored)
     text.member("dropped", number: dropped)
     text.member("undeliverable", number: undeliverable)

@@ -17,7 +17,7 @@ final class Connection {
   private let peerPort: UInt16
   private let journal: Journal
   private let stream: TLSStream
-  private let service: Service
+  private var service: Service
   private var stage: Stage = .handshake
   /// What epoll is to wait for.
   private(set) var interest = EPOLLIN.rawValue
@@ -29,11 +29,12 @@ final class Connection {
   /// The session behind it.
   enum Service {
     case gateway(GatewaySession)
+    case http2(HTTP2Session)
     case feedback(FeedbackSession)
 
     var name: ServiceName {
       switch self {
-      case .gateway: .gateway
+      case .gateway, .http2: .gateway
       case .feedback: .feedback
       }
     }
@@ -100,20 +101,31 @@ final class Connection {
       deadlineMs = nil
       act(serve(), nowMs)
     case .draining: end(isOrderly: true, "closed")
-    case .open, .stalled, .over: break
+    case .open:
+      deadlineMs = nil
+      act(serve(), nowMs)
+    case .stalled, .over: break
     }
   }
 
-  /// Whether a fault by time can be played on it.
-  var isOpenToGateway: Bool {
-    guard case .open = stage, case .gateway(let session) = service else { return false }
-    return !session.isOver
+  /// Those of which it can play faults by time.
+  var protocols: Fault.Protocols {
+    guard case .open = stage else { return [] }
+    return switch service {
+    case .gateway(let session): session.isOver ? [] : .binary
+    case .http2(let session): session.isOver ? [] : .http2
+    case .feedback: []
+    }
   }
 
   /// A fault's time has come.
   func play(_ fault: Fault, nowMs: Int64) {
-    guard isOpenToGateway, case .gateway(let session) = service else { return }
-    act(session.play(fault, stream), nowMs)
+    guard !protocols.isDisjoint(with: fault.act.protocols) else { return }
+    switch service {
+    case .gateway(let session): act(session.play(fault, stream), nowMs)
+    case .http2(let session): act(session.play(fault, stream), nowMs)
+    case .feedback: break
+    }
   }
 
   /// The sandbox ends.
@@ -123,6 +135,7 @@ final class Connection {
     case .open, .late:
       switch service {
       case .gateway(let session): act(session.goOutOfService(stream), nowMs)
+      case .http2(let session): act(session.goOutOfService(stream), nowMs)
       case .feedback: act(.finish, nowMs)
       }
       deadlineMs = nowMs + Self.stopMs
@@ -137,6 +150,7 @@ final class Connection {
   private func shakeHands(_ nowMs: Int64) {
     switch stream.shakeHands() {
     case .done:
+      if stream.isHTTP2, !beginHTTP2() { return }
       journal.connected(number, service.name, peerPort: peerPort, stream)
       stage = .open
       deadlineMs = nil
@@ -154,16 +168,34 @@ final class Connection {
     }
   }
 
+  /// Whether the peer gets the HTTP/2 that it has asked for.
+  private func beginHTTP2() -> Bool {
+    guard case .gateway(let session) = service else {
+      stream.finish()
+      refuseHandshake("it asks for HTTP/2, which the feedback service does not speak")
+      return false
+    }
+    guard let session = session.overHTTP2(stream.client) else {
+      refuseHandshake("there is not enough memory")
+      return false
+    }
+    service = .http2(session)
+    return true
+  }
+
   private func serve() -> Turn {
     switch service {
     case .gateway(let session): session.serve(stream)
+    case .http2(let session): session.serve(stream)
     case .feedback(let session): session.serve(stream)
     }
   }
 
   private func act(_ turn: Turn, _ nowMs: Int64) {
     switch turn {
-    case .wantRead: interest = EPOLLIN.rawValue
+    case .wantRead:
+      interest = EPOLLIN.rawValue
+      if case .http2(let session) = service { deadlineMs = session.nextMs }
     case .wantWrite: interest = EPOLLOUT.rawValue
     case .finish:
       stream.finish()
@@ -208,6 +240,7 @@ final class Connection {
   private func discard() -> Turn {
     switch service {
     case .gateway(let session): session.discard(stream)
+    case .http2(let session): session.discard(stream)
     case .feedback: discardAll()
     }
   }
@@ -247,6 +280,7 @@ final class Connection {
       }
       session.closed()
       journal.closed(number, accepted: session.accepted, how: text)
+    case .http2(let session): journal.closed(number, accepted: session.accepted, how: text)
     case .feedback(let session):
       session.closed(isReceived: isOrderly && stream.isAcknowledged)
     }

@@ -1,3 +1,4 @@
+import CHTTP2
 import TinyPush
 import TinyPushAgent
 
@@ -11,16 +12,24 @@ import TinyPushAgent
 /// | `reset` | breaks the connection off by a TCP reset |
 /// | `stall` | keeps the connection, and neither reads nor says anything on it any more |
 /// | `garbage[=SIZE]` | sends bytes that are no answer, and closes |
+/// | `reason=NAME` | refuses the request with that reason of Apple's table, and its status |
+/// | `retry-after=SECONDS` | refuses it with 429 TooManyRequests, to come again so much later |
+/// | `refused-stream` | resets the stream with REFUSED_STREAM |
+/// | `reset-stream` | resets the stream without an answer |
+/// | `slow` | answers late: 5 s, if there is no delay |
+/// | `odd-body` | answers 502 with a page of HTML, as a proxy does |
+/// | `goaway` | answers, and ends the connection in order |
 ///
-/// Whatever follows the notification on its connection is discarded. The notification itself is accepted by all but
-/// `status=`. With a delay, such as `+5s`, all that happens so much later, and what comes meanwhile is read and discarded.
+/// `status=` and `shutdown` are for the binary protocol alone, the last seven for HTTP/2 alone. The notification is
+/// accepted by all but `status=`, `reason=`, `retry-after=`, `refused-stream` and `odd-body`. Where the connection ends,
+/// whatever follows the notification is discarded. With a delay, such as `+5s`, all that happens so much later.
 ///
 /// | WHEN | |
 /// |---|---|
 /// | `N` | at the Nth notification since the start, once |
 /// | 64 hex digits | at each notification to this device token |
 /// | `N%` | at each notification by chance; up to four decimals |
-/// | `Ns` | so long after the start (`500ms`, `30s`, `5m`), once, on every connection that is open then, or else the first one after it; `status=` at the first notification after it |
+/// | `Ns` | so long after the start (`500ms`, `30s`, `5m`), once, on every connection that is open then, or else the first one after it; what answers a notification, at the first one after it |
 public struct Fault: BitwiseCopyable {
   public var act: Act
   public var delay: Duration
@@ -31,6 +40,16 @@ public struct Fault: BitwiseCopyable {
     case status(Status)
     case shutdown, close, reset, stall
     case garbage(bytes: Int)
+    case reason(Reason)
+    case retryAfter(seconds: UInt32)
+    case refusedStream, resetStream, slow, oddBody, goaway
+  }
+
+  /// The ways in which a connection to the gateway speaks.
+  struct Protocols: OptionSet {
+    let rawValue: UInt8
+    static let binary = Protocols(rawValue: 1)
+    static let http2 = Protocols(rawValue: 2)
   }
 
   /// When.
@@ -47,8 +66,11 @@ public struct Fault: BitwiseCopyable {
   static let garbageBytesDefault = 64
   static let garbageBytesMax = 1 << 30
   static let chanceMax = 1_000_000
-  private static let names: InlineArray<6, StaticString> = [
-    "status", "shutdown", "close", "reset", "stall", "garbage",
+  private static let slowDelay = Duration.seconds(5)
+  private static let retryAfterMax: UInt64 = 86_400
+  private static let names: InlineArray<13, StaticString> = [
+    "status", "shutdown", "close", "reset", "stall", "garbage", "reason", "retry-after",
+    "refused-stream", "reset-stream", "slow", "odd-body", "goaway",
   ]
 
   /// From words such as `status=8+5s@1000`.
@@ -63,6 +85,7 @@ public struct Fault: BitwiseCopyable {
       what = 0..<plus
     }
     act = try Self.act(text, what)
+    if case .slow = act, delay.milliseconds == 0 { delay = Self.slowDelay }
     occasion = try Self.occasion(text, at + 1..<text.count)
   }
 
@@ -76,10 +99,10 @@ public struct Fault: BitwiseCopyable {
 
   /// Whether it is played at a notification, and not at a time.
   var needsNotification: Bool {
-    switch (occasion, act) {
-    case (.time, .status): true
-    case (.time, _): false
-    default: true
+    guard case .time = occasion else { return true }
+    return switch act {
+    case .status, .reason, .retryAfter, .refusedStream, .resetStream, .slow, .oddBody: true
+    case .shutdown, .close, .reset, .stall, .garbage, .goaway: false
     }
   }
 
@@ -96,6 +119,18 @@ public struct Fault: BitwiseCopyable {
       else { throw Problem(kind: .size, part: value) }
       return .garbage(bytes: Int(bytes))
     }
+    if name.equals("reason") {
+      guard let reason = value.flatMap({ Reason(name: text.extracting($0)) }) else {
+        throw Problem(kind: .reason, part: value ?? part)
+      }
+      return .reason(reason)
+    }
+    if name.equals("retry-after") {
+      guard let value, let seconds = Config.number(text.extracting(value)), seconds > 0,
+        seconds <= retryAfterMax
+      else { throw Problem(kind: .retryAfter, part: value ?? part) }
+      return .retryAfter(seconds: UInt32(seconds))
+    }
     let act: Act
     if name.equals("shutdown") {
       act = .shutdown
@@ -105,6 +140,16 @@ public struct Fault: BitwiseCopyable {
       act = .reset
     } else if name.equals("stall") {
       act = .stall
+    } else if name.equals("refused-stream") {
+      act = .refusedStream
+    } else if name.equals("reset-stream") {
+      act = .resetStream
+    } else if name.equals("slow") {
+      act = .slow
+    } else if name.equals("odd-body") {
+      act = .oddBody
+    } else if name.equals("goaway") {
+      act = .goaway
     } else {
       throw Problem(kind: .act, part: part.lowerBound..<part.lowerBound + name.count)
     }
@@ -197,6 +242,17 @@ public struct Fault: BitwiseCopyable {
     case .garbage(let bytes):
       text.append("garbage=")
       text.append(bytes)
+    case .reason(let reason):
+      text.append("reason=")
+      text.append(reason.name)
+    case .retryAfter(let seconds):
+      text.append("retry-after=")
+      text.append(seconds)
+    case .refusedStream: text.append("refused-stream")
+    case .resetStream: text.append("reset-stream")
+    case .slow: text.append("slow")
+    case .oddBody: text.append("odd-body")
+    case .goaway: text.append("goaway")
     }
   }
 
@@ -230,7 +286,7 @@ extension Fault {
     public var part: Range<Int>
 
     public enum Kind: Equatable, Sendable {
-      case form, act, value, status, shutdown, size, delay, occasion
+      case form, act, value, status, shutdown, size, reason, retryAfter, delay, occasion
     }
 
     /// What is wrong, and what would be right.
@@ -243,17 +299,31 @@ extension Fault {
       switch kind {
       case .form: break
       case .act:
-        text.append("is no fault: there are status=N, shutdown, close, reset, stall and garbage")
+        text.append("is no fault: there are ")
+        let names = Fault.names
+        for index in names.indices {
+          if index > 0 { text.append(index + 1 == names.count ? " and " : ", ") }
+          text.append(names[index])
+        }
         if let nearest = Nearest.match(words.extracting(part), among: Fault.names.span) {
           text.append("; did you mean ")
           text.append(nearest)
           text.append("?")
         }
-      case .value: text.append("has a value, which only status and garbage take")
+      case .value:
+        text.append("has a value, which only status, garbage, reason and retry-after take")
       case .status: text.append("is no status: one is a number from 0 to 255, as in status=8")
       case .shutdown:
         text.append("names the last notification accepted and not one refused: say shutdown")
       case .size: text.append("is no size, such as 64, 100K or 4M, of 1 byte to 1 GB")
+      case .reason:
+        text.append("is no reason of Apple's table, as in reason=ServiceUnavailable")
+        if let nearest = Reason.nearest(to: words.extracting(part)) {
+          text.append("; did you mean ")
+          text.append(nearest.name)
+          text.append("?")
+        }
+      case .retryAfter: text.append("is no number of seconds, as in retry-after=30")
       case .delay: text.append("is no delay, such as 500ms or 5s, of an hour at most")
       case .occasion:
         text.append(
@@ -262,6 +332,39 @@ extension Fault {
           (0.5%), a time since the start (30s, an hour at most)
           """)
       }
+    }
+  }
+}
+
+extension Fault.Act {
+  /// The protocols over which it can be played.
+  var protocols: Fault.Protocols {
+    switch self {
+    case .close, .reset, .stall, .garbage: [.binary, .http2]
+    case .status, .shutdown: .binary
+    case .reason, .retryAfter, .refusedStream, .resetStream, .slow, .oddBody, .goaway: .http2
+    }
+  }
+
+  /// Whether the request at which it is played over HTTP/2 is accepted.
+  var accepts: Bool {
+    switch self {
+    case .reason, .retryAfter, .refusedStream, .oddBody: false
+    default: true
+    }
+  }
+
+  /// What the request is answered over HTTP/2; nil: nothing, since the connection ends.
+  var answer: HTTP2Session.Answer? {
+    switch self {
+    case .reason(let reason): .refused(reason)
+    case .retryAfter(let seconds): .refused(.tooManyRequests, retryAfter: seconds)
+    case .refusedStream: .reset(UInt32(CHTTP2_REFUSED_STREAM))
+    case .resetStream: .reset(UInt32(CHTTP2_INTERNAL_ERROR))
+    case .slow: .accepted
+    case .oddBody: .oddBody
+    case .goaway: .leave
+    case .status, .shutdown, .close, .reset, .stall, .garbage: nil
     }
   }
 }

@@ -44,11 +44,16 @@ public final class Faults {
   /// The fault to play at the next notification; the first one given, if there are several. Those that are played once
   /// then wait for the notification after it.
   ///
+  /// - Parameter protocols: the one of the notification's connection. Faults of others are not for it.
   /// - Returns: the fault, and the notification's number.
-  public func next(token: Span<UInt8>, nowMs: Int64) -> (fault: Fault, number: Int64)? {
+  func next(
+    token: Span<UInt8>, nowMs: Int64, on protocols: Fault.Protocols
+  ) -> (fault: Fault, number: Int64)? {
     asked += 1
     var found: Int?
-    for index in 0..<count where isDue(index, token, nowMs) && found == nil { found = index }
+    for index in 0..<count where !list[index].act.protocols.isDisjoint(with: protocols) {
+      if isDue(index, token, nowMs), found == nil { found = index }
+    }
     guard let found else { return nil }
     if list[found].isOnce { isPlayed[found] = true }
     return (list[found], asked)
@@ -67,22 +72,29 @@ public final class Faults {
   // MARK: - By time
 
   /// When the next fault by time is to be played that needs no notification, in milliseconds of the monotonic clock.
-  var nextMs: Int64? {
+  ///
+  /// - Parameter protocols: those of the connections that there are.
+  func nextMs(on protocols: Fault.Protocols) -> Int64? {
     var next: Int64?
-    for index in 0..<count where !isPlayed[index] && !list[index].needsNotification {
+    for index in 0..<count where waits(index, protocols) {
       if let due = dueMs(index) { next = min(next ?? .max, due) }
     }
     return next
   }
 
   /// The next of those that are due. They are played as soon as a connection is open, and on all that are.
-  func nextDue(nowMs: Int64) -> Fault? {
-    for index in 0..<count where !isPlayed[index] && !list[index].needsNotification {
+  func nextDue(nowMs: Int64, on protocols: Fault.Protocols) -> Fault? {
+    for index in 0..<count where waits(index, protocols) {
       guard let due = dueMs(index), due <= nowMs else { continue }
       isPlayed[index] = true
       return list[index]
     }
     return nil
+  }
+
+  private func waits(_ index: Int, _ protocols: Fault.Protocols) -> Bool {
+    !isPlayed[index] && !list[index].needsNotification
+      && !list[index].act.protocols.isDisjoint(with: protocols)
   }
 
   private func dueMs(_ index: Int) -> Int64? {

@@ -70,7 +70,8 @@ final class Gatekeeper {
     }
   }
 
-  private func isInvalid(_ token: Span<UInt8>) -> Bool {
+  /// Whether a token of 32 bytes is one of those that are always refused.
+  func isInvalid(_ token: Span<UInt8>) -> Bool {
     var bits: UInt8 = 0
     for index in 0..<token.count { bits |= token[index] }
     return bits == 0 || invalidTokens.contains(token)
@@ -83,11 +84,15 @@ final class Topic {
   private let string: CString
   let digest: UInt64
 
-  init(of stream: borrowing TLSStream) {
+  init(_ text: Span<UInt8>) {
+    digest = TokenContent.digest(topic: text)
+    string = CString(text)
+  }
+
+  convenience init(of stream: borrowing TLSStream) {
     var text = Text(capacity: 128)
     stream.writeTopic(in: &text)
-    digest = TokenContent.digest(topic: text.bytes)
-    string = CString(text.bytes)
+    self.init(text.bytes)
   }
 }
 
@@ -120,6 +125,9 @@ enum Objection {
   case payload(PayloadProblem)
   case priority(UInt8)
   case silentAtOnce
+  /// The push type demands that the topic ends so.
+  case suffix(PushType)
+  case words(StaticString)
   /// It was to be refused, whatever it is.
   case fault
   case frame(FrameProblem)
@@ -128,9 +136,9 @@ enum Objection {
     switch self {
     case .noTopic: text.append("the client's certificate bears no topic")
     case .topic(let bytes):
-      text.append("the certificate's topic has ")
+      text.append("the topic, of ")
       text.append(bytes)
-      text.append(" bytes")
+      text.append(" bytes, is longer than 100, or not all letters, digits, \".\", \"_\" and \"-\"")
     case .noToken: text.append("the frame has no device token")
     case .token(let bytes):
       text.append("the device token has ")
@@ -154,6 +162,12 @@ enum Objection {
       text.append("priority ")
       text.append(priority)
       text.append(" is neither 10 nor 5")
+    case .suffix(let type):
+      text.append("the topic of a push of type ")
+      text.append(type.name)
+      text.append(" must end with ")
+      text.append(type.topicSuffix)
+    case .words(let words): text.append(words)
     case .silentAtOnce:
       text.append("priority 10, and nothing but content-available to deliver: use priority 5")
     case .fault: text.append("a fault is played; nothing is wrong with it")

@@ -10,6 +10,7 @@ final class GatewaySession {
 
   private let number: Int64
   private let gatekeeper: Gatekeeper
+  private let requests: RequestGatekeeper
   private let faults: Faults
   private let post: StoreAndForward
   private let journal: Journal
@@ -29,13 +30,22 @@ final class GatewaySession {
   private var discardedBytes: Int64 = 0
 
   init(
-    number: Int64, gatekeeper: Gatekeeper, faults: Faults, post: StoreAndForward, journal: Journal
+    number: Int64, gatekeeper: Gatekeeper, requests: RequestGatekeeper, faults: Faults,
+    post: StoreAndForward, journal: Journal
   ) {
     self.number = number
     self.gatekeeper = gatekeeper
+    self.requests = requests
     self.faults = faults
     self.post = post
     self.journal = journal
+  }
+
+  /// What takes its place once the client has asked for HTTP/2; nil: out of memory.
+  func overHTTP2(_ client: ClientIdentity) -> HTTP2Session? {
+    HTTP2Session(
+      number: number, client: client, gatekeeper: requests, faults: faults, post: post,
+      journal: journal)
   }
 
   /// Goes on with reading and judging, or with an answer that is under way.
@@ -107,7 +117,7 @@ final class GatewaySession {
         case .accepted(let summary, let destination):
           let token = frame.token ?? 0..<0
           if let due = faults.next(
-            token: reader.bytes(token), nowMs: journal.clock.monotonicMs)
+            token: reader.bytes(token), nowMs: journal.clock.monotonicMs, on: .binary)
           {
             play(due.fault, at: due.number, frame, summary, destination)
             return
@@ -148,7 +158,8 @@ final class GatewaySession {
   ) {
     if case .status = fault.act {} else { accept(frame, summary, destination) }
     journal.played(
-      number, fault, at: count, identifier: frame.identifier, token: frame.token ?? 0..<0, reader)
+      number, fault, at: count, identifier: frame.identifier,
+      token: reader.bytes(frame.token ?? 0..<0))
     if case .status(let status) = fault.act {
       delayMs = Int64(fault.delay.milliseconds)
       return refuse(frame, status, .fault)
@@ -158,7 +169,7 @@ final class GatewaySession {
 
   /// Plays a fault that needs no notification.
   func play(_ fault: Fault, _ stream: borrowing TLSStream) -> Turn {
-    journal.played(number, fault, at: nil, identifier: lastAccepted, token: 0..<0, reader)
+    journal.played(number, fault, identifier: lastAccepted)
     begin(fault)
     return delayMs > 0 ? .late(ms: delayMs) : end(stream)
   }
@@ -168,11 +179,12 @@ final class GatewaySession {
     isOver = true
     discardedBytes += Int64(reader.heldBytes)
     switch fault.act {
-    case .status, .close: break
+    case .close: break
     case .shutdown: if let lastAccepted { answer(.shutdown, lastAccepted) }
     case .reset: ending = .reset
     case .stall: ending = .stall
     case .garbage(let bytes): fillWithGarbage(bytes)
+    default: break
     }
   }
 

@@ -1,5 +1,6 @@
 import CMbed
 import TinyPush
+import TinyPushAgent
 
 /// What the TLS sessions of both services have in common: certificates, keys, tickets.
 struct Server: ~Copyable {
@@ -16,6 +17,8 @@ struct Server: ~Copyable {
           options.ca = authority
           options.certificate = certificate
           options.key = key
+          options.alpn = ("h2" as StaticString).cString
+          options.alpn_anonymous = 1
           return cmbed_server_new(&made, &options, text)
         }
       }

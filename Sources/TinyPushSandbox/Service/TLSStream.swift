@@ -1,6 +1,7 @@
 import CLinux
 import CMbed
 import TinyPush
+import TinyPushAgent
 
 /// A TLS session and its socket.
 struct TLSStream: ~Copyable {
@@ -82,6 +83,16 @@ struct TLSStream: ~Copyable {
   func writeProblem(in text: inout Text) { text.append(cString: cmbed_session_text(session)) }
   func writeVersion(in text: inout Text) { text.append(cString: cmbed_version(session)) }
   func writeSuite(in text: inout Text) { text.append(cString: cmbed_suite(session)) }
+  /// Whether HTTP/2 was agreed on.
+  var isHTTP2: Bool { CString.span(cmbed_alpn(session)).equals("h2") }
+
+  /// Who the client is, by its certificate.
+  var client: ClientIdentity {
+    ClientIdentity(
+      topic: CString.span(cmbed_peer_topic(session)),
+      topics: CString.span(cmbed_peer_topics(session)), kind: Int(cmbed_peer_kind(session)))
+  }
+
   func writeTopic(in text: inout Text) { text.append(cString: cmbed_peer_topic(session)) }
   var isResumed: Bool { cmbed_resumed(session) != 0 }
 

@@ -1,0 +1,181 @@
+import CMbed
+import TinyPush
+import TinyPushAgent
+
+/// Judges the provider tokens of one connection: JSON Web Tokens, signed with ES256 (RFC 7519; RFC 7518, section 3.4).
+///
+/// Source: Establishing a token-based connection to APNs: a token is good for an hour, and must not be replaced within
+/// twenty minutes. The key ID of a connection may not change.
+struct ProviderTokenJudge: ~Copyable {
+  static let ageMax: Int64 = 3600
+  static let updateMin: Int64 = 1200
+  /// Inferred: clocks differ a little.
+  static let aheadMax: Int64 = 60
+  private static let bytesMax = 1024
+
+  /// Why a token is not taken.
+  struct Problem: Error {
+    var reason: Reason
+    var words: StaticString
+  }
+
+  /// The token that was taken last; empty: none.
+  private var taken = Text(capacity: bytesMax)
+  private var takenAt: Int64 = 0
+  private var issuedAt: Int64 = 0
+
+  /// Takes the header `authorization` of a request.
+  mutating func judge(
+    _ authorization: Span<UInt8>, by key: SigningKey, now: Int64
+  ) throws(Problem) {
+    guard authorization.count > 0 else {
+      throw Problem(
+        reason: .missingProviderToken,
+        words: "there is neither a certificate nor a header authorization")
+    }
+    let token = try Self.token(authorization)
+    guard !token.equals(taken.bytes) else { return try checkAge(issuedAt, now) }
+    let issued = try verify(token, by: key)
+    try checkAge(issued, now)
+    guard taken.count == 0 || now - takenAt >= Self.updateMin else {
+      throw Problem(
+        reason: .tooManyProviderTokenUpdates,
+        words: "the provider token has been replaced within 20 minutes")
+    }
+    taken.clear()
+    taken.append(bytes: token)
+    takenAt = now
+    issuedAt = issued
+  }
+
+  private func checkAge(_ issued: Int64, _ now: Int64) throws(Problem) {
+    guard issued <= now + Self.aheadMax else {
+      throw Problem(
+        reason: .invalidProviderToken, words: "the provider token is from the future (iat)")
+    }
+    guard now - issued <= Self.ageMax else {
+      throw Problem(
+        reason: .expiredProviderToken, words: "the provider token is older than an hour (iat)")
+    }
+  }
+
+  @_lifetime(copy authorization)
+  private static func token(_ authorization: Span<UInt8>) throws(Problem) -> Span<UInt8> {
+    let scheme: StaticString = "bearer "
+    let start = scheme.utf8CodeUnitCount
+    var isBearer = authorization.count > start && authorization.count <= bytesMax
+    for index in 0..<start where isBearer {
+      isBearer = authorization[index] | 0x20 == scheme.span[index]
+    }
+    guard isBearer else { throw invalid("the header authorization is not: bearer TOKEN") }
+    return authorization.extracting(start..<authorization.count)
+  }
+
+  private static func invalid(_ words: StaticString) -> Problem {
+    Problem(reason: .invalidProviderToken, words: words)
+  }
+
+  // MARK: - One token
+
+  /// Verifies a token that is not known yet, and returns when it was issued, in UNIX seconds.
+  private func verify(_ token: Span<UInt8>, by key: SigningKey) throws(Problem) -> Int64 {
+    var dots: [Int] = []
+    for index in token.indices where token[index] == .dot { dots.append(index) }
+    guard dots.count == 2 else {
+      throw Self.invalid("the provider token does not have three parts, with dots between")
+    }
+    let signed = token.extracting(0..<dots[1])
+    var head = Text(capacity: Self.bytesMax)
+    var claims = Text(capacity: Self.bytesMax)
+    var signature = Text(capacity: Self.bytesMax)
+    try Self.decode(token.extracting(0..<dots[0]), to: &head)
+    try Self.decode(token.extracting(dots[0] + 1..<dots[1]), to: &claims)
+    try Self.decode(token.extracting(dots[1] + 1..<token.count), to: &signature)
+    guard Self.member("alg", of: head.bytes, is: ("ES256" as StaticString).span) else {
+      throw Self.invalid("the provider token's alg is not ES256")
+    }
+    guard Self.member("kid", of: head.bytes, is: SigningKey.keyID.span) else {
+      // A connection that has a key keeps that key.
+      throw taken.count == 0
+        ? Self.invalid("the provider token's kid is not the ID of the sandbox's signing key")
+        : Problem(
+          reason: .unrelatedKeyIDInToken,
+          words: "the provider token's kid differs from that of the connection's first one")
+    }
+    guard Self.member("iss", of: claims.bytes, is: SigningKey.teamID.span) else {
+      throw Self.invalid("the provider token's iss is not the sandbox's team ID")
+    }
+    guard let issued = Self.number("iat", of: claims.bytes) else {
+      throw Self.invalid("the provider token's iat is no time in seconds")
+    }
+    guard signature.count == Int(CMBED_SIGNATURE) else {
+      throw Self.invalid(
+        "the provider token's signature is not r and s, of 32 bytes each (DER, perhaps?)")
+    }
+    guard key.hasSigned(signed, signature.bytes) else {
+      throw Self.invalid("the provider token is not signed with the sandbox's signing key")
+    }
+    return issued
+  }
+
+  /// From base64 without padding, in the alphabet for URLs: RFC 4648, section 5.
+  private static func decode(_ text: Span<UInt8>, to decoded: inout Text) throws(Problem) {
+    var bits: UInt32 = 0
+    var count: UInt32 = 0
+    for index in text.indices {
+      let value: UInt8
+      switch text[index] {
+      case UInt8.capitals: value = text[index] - UInt8(ascii: "A")
+      case UInt8.smallLetters: value = text[index] - UInt8(ascii: "a") + 26
+      case UInt8.digits: value = text[index].digitValue + 52
+      case .hyphen: value = 62
+      case .underscore: value = 63
+      default:
+        throw invalid("the provider token is not in base64 for URLs, without padding")
+      }
+      bits = bits << 6 | UInt32(value)
+      count += 6
+      if count >= 8 {
+        count -= 8
+        decoded.append(byte: UInt8(truncatingIfNeeded: bits >> count))
+      }
+    }
+  }
+
+  // MARK: - JSON
+
+  /// The place of a member's value; a string's is what stands between its quotes.
+  private static func value(_ name: StaticString, of object: Span<UInt8>) -> Range<Int>? {
+    var scanner = JSONScanner()
+    var found: Range<Int>?
+    do throws(JSONProblem) {
+      guard try scanner.peek(object) == .openBrace, try scanner.openObject(object) else {
+        return nil
+      }
+      repeat {
+        let isIt = try object.extracting(scanner.key(object)).equals(name)
+        _ = try scanner.peek(object)
+        let range = try scanner.value(object)
+        if isIt { found = range }
+      } while try scanner.nextMember(object)
+    } catch {
+      return nil
+    }
+    return found
+  }
+
+  private static func member(
+    _ name: StaticString, of object: Span<UInt8>, is wanted: Span<UInt8>
+  ) -> Bool {
+    guard let range = value(name, of: object) else { return false }
+    return object.extracting(range).equals(wanted)
+  }
+
+  private static func number(_ name: StaticString, of object: Span<UInt8>) -> Int64? {
+    guard let range = value(name, of: object), object[range.lowerBound - 1] != .quote else {
+      return nil
+    }
+    guard let number = Config.number(object.extracting(range)) else { return nil }
+    return Int64(number)
+  }
+}

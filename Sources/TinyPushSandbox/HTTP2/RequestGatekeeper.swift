@@ -1,0 +1,228 @@
+import CMbed
+import TinyPush
+import TinyPushAgent
+
+/// Decides what becomes of a request. Sources: Sending notification requests to APNs and Handling notification responses
+/// from APNs; what those leave open, such as the order, says "Inferred".
+final class RequestGatekeeper {
+  /// Source: Generating a remote notification.
+  static let payloadMax = 4096
+  static let payloadMaxVoIP = 5120
+  static let collapseIDMax = 64
+
+  /// What `--payload-limit` says; nil: the service's own limits.
+  private let payloadLimit: Int?
+  /// Of the binary protocol, which knows tokens that are always refused.
+  private let gatekeeper: Gatekeeper
+  /// nil: every token leads to somebody who is there.
+  private let devices: Devices?
+  private let key: SigningKey
+
+  init(
+    payloadLimit: Int?, gatekeeper: Gatekeeper, devices: Devices?, key: SigningKey
+  ) {
+    self.payloadLimit = payloadLimit
+    self.gatekeeper = gatekeeper
+    self.devices = devices
+    self.key = key
+  }
+
+  /// What is accepted of a request.
+  struct Acceptance {
+    var token: DeviceToken
+    var type: PushType
+    /// Of the app, without what a push type puts behind it.
+    var topic: Topic
+    var summary: PayloadSummary
+    var destination: Destination
+    var priority: UInt8
+    /// UNIX seconds; 0: not to be stored; nil: not said.
+    var expiration: UInt32?
+  }
+
+  /// Why a request is refused.
+  struct Refusal: Error {
+    var reason: Reason
+    var objection: Objection
+    /// When the app was found gone: UNIX seconds; 0: it was not.
+    var since: Int64 = 0
+
+    init(_ reason: Reason, _ objection: Objection, since: Int64 = 0) {
+      (self.reason, self.objection, self.since) = (reason, objection, since)
+    }
+
+    init(_ reason: Reason, _ words: StaticString) { self.init(reason, .words(words)) }
+  }
+
+  /// - Parameter now: UNIX seconds.
+  func judge(
+    _ request: PushRequest, of client: ClientIdentity, _ tokens: inout ProviderTokenJudge,
+    now: Int64
+  ) throws(Refusal) -> Acceptance {
+    guard request.method.equals("POST") else {
+      throw Refusal(.methodNotAllowed, "the method is not POST")
+    }
+    guard let digits = request.deviceToken else {
+      throw Refusal(.badPath, "the path is not /3/device/ and a device token")
+    }
+    guard !request.hasDuplicates else { throw Refusal(.duplicateHeaders, "a header came twice") }
+    try identify(client, request, &tokens, now)
+    guard request.id.isEmpty || request.id.isUUID else {
+      throw Refusal(.badMessageID, "apns-id is not a UUID")
+    }
+    guard request.collapseID.count <= Self.collapseIDMax else {
+      throw Refusal(.badCollapseID, "apns-collapse-id has more than 64 bytes")
+    }
+    let expiration = try Self.expiration(request)
+    let summary = try summary(request)
+    let type = try Self.type(request, summary)
+    let priority = try Self.priority(request, type)
+    let topic = try topic(request, of: client, type)
+    guard digits.count > 0 else {
+      throw Refusal(.missingDeviceToken, "the path ends without a device token")
+    }
+    guard let token = DeviceToken(hex: digits) else {
+      throw Refusal(.badDeviceToken, "the device token is not 64 hex digits")
+    }
+    let destination = try destination(token, topic, now)
+    return Acceptance(
+      token: token, type: type, topic: topic, summary: summary, destination: destination,
+      priority: priority, expiration: expiration)
+  }
+
+  // MARK: - The client
+
+  private func identify(
+    _ client: ClientIdentity, _ request: PushRequest, _ tokens: inout ProviderTokenJudge,
+    _ now: Int64
+  ) throws(Refusal) {
+    guard client.hasCertificate else {
+      do throws(ProviderTokenJudge.Problem) {
+        try tokens.judge(request.authorization, by: key, now: now)
+      } catch {
+        throw Refusal(error.reason, error.words)
+      }
+      return
+    }
+    guard !client.isForOtherEnvironment else {
+      throw Refusal(
+        .badCertificateEnvironment,
+        "the certificate is for production alone; this is the development environment")
+    }
+    guard client.topic.text.count > 0 else {
+      throw Refusal(.badCertificate, "the certificate bears no topic")
+    }
+  }
+
+  private func topic(
+    _ request: PushRequest, of client: ClientIdentity, _ type: PushType
+  ) throws(Refusal) -> Topic {
+    var wanted = request.topic
+    if wanted.isEmpty {
+      guard client.hasCertificate, !client.hasSeveralTopics else {
+        throw Refusal(
+          .missingTopic,
+          client.hasCertificate
+            ? "apns-topic is missing, and the certificate has several topics"
+            : "apns-topic is missing; without a certificate each request needs the topic")
+      }
+      wanted = client.topic.text
+    }
+    guard Installation.isTopic(wanted) else {
+      throw Refusal(.badTopic, .topic(bytes: wanted.count))
+    }
+    if client.hasCertificate, !client.allows(wanted) {
+      throw Refusal(.topicDisallowed, "the certificate is not for this topic")
+    }
+    let suffix = type.topicSuffix
+    if suffix.utf8CodeUnitCount > 0 {
+      guard type.suffix(behind: wanted).utf8CodeUnitCount == 0 else {
+        throw Refusal(.badTopic, .suffix(type))
+      }
+      wanted = wanted.extracting(0..<wanted.count - suffix.utf8CodeUnitCount)
+    }
+    if !client.hasCertificate, let devices, !devices.haveApp(topic: wanted) {
+      throw Refusal(.topicDisallowed, "no device of the sandbox has an app of this topic")
+    }
+    return Topic(wanted)
+  }
+
+  // MARK: - The headers
+
+  private static func expiration(_ request: PushRequest) throws(Refusal) -> UInt32? {
+    guard !request.expiration.isEmpty else { return nil }
+    guard let seconds = Config.number(request.expiration) else {
+      throw Refusal(.badExpirationDate, "apns-expiration is no time in UNIX seconds")
+    }
+    return UInt32(clamping: seconds)
+  }
+
+  /// Without the header: what the payload looks like.
+  private static func type(
+    _ request: PushRequest, _ summary: PayloadSummary
+  ) throws(Refusal) -> PushType {
+    if request.type.isEmpty {
+      return PushType(ofTopic: request.topic) ?? (summary.isSilent ? .background : .alert)
+    }
+    guard let type = PushType(name: request.type) else {
+      throw Refusal(.invalidPushType, "apns-push-type is no push type")
+    }
+    guard !type.needsAps || summary.hasAps else {
+      throw Refusal(.payloadEmpty, .payload(.noAps))
+    }
+    return type
+  }
+
+  private static func priority(
+    _ request: PushRequest, _ type: PushType
+  ) throws(Refusal) -> UInt8 {
+    if request.priority.isEmpty { return type == .background ? 5 : 10 }
+    guard let priority = Config.number(request.priority),
+      priority == 10 || priority == 5 || priority == 1
+    else { throw Refusal(.badPriority, "apns-priority is none of 10, 5 and 1") }
+    guard priority != 10 || type != .background else {
+      throw Refusal(.badPriority, "a background push has priority 5 or 1, and not 10")
+    }
+    return UInt8(priority)
+  }
+
+  // MARK: - The payload
+
+  /// Inferred: a payload that is no JSON object is refused like an empty one, since the table has no other reason.
+  private func summary(_ request: PushRequest) throws(Refusal) -> PayloadSummary {
+    let count = request.payloadBytes
+    guard count > 0 else { throw Refusal(.payloadEmpty, .noPayload) }
+    let limit =
+      payloadLimit ?? (request.type.equals("voip") ? Self.payloadMaxVoIP : Self.payloadMax)
+    guard count <= limit else {
+      throw Refusal(.payloadTooLarge, .payloadSize(bytes: count, limit: limit))
+    }
+    do throws(PayloadProblem) {
+      return try PayloadSummary(request.payload, needsAps: request.type.isEmpty)
+    } catch {
+      throw Refusal(.payloadEmpty, .payload(error))
+    }
+  }
+
+  // MARK: - The device
+
+  private func destination(
+    _ token: DeviceToken, _ topic: Topic, _ now: Int64
+  ) throws(Refusal) -> Destination {
+    guard !gatekeeper.isInvalid(token.bytes.span) else {
+      throw Refusal(.badDeviceToken, .tokenListed)
+    }
+    switch devices?.address(token.bytes.span, topicDigest: topic.digest) {
+    case nil: return .anybody
+    case .app(let app, let device)?:
+      if let since = devices?.findGone(app, from: device, now: now) {
+        throw Refusal(.unregistered, .words("the app is gone from the device"), since: since)
+      }
+      return .app(app, device)
+    case .gone?: throw Refusal(.unregistered, .words("the device is gone"), since: now)
+    case .invalid(.otherTopic)?:
+      throw Refusal(.deviceTokenNotForTopic, "the device token is of another app than the topic")
+    case .invalid(let problem)?: throw Refusal(.badDeviceToken, .tokenInvalid(problem))
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import CLinux
+import CMbed
+import TinyPush
+import TinyPushAgent
+
+/// The key with which providers sign their tokens: a file such as Apple makes, in the sandbox's directory, made when it is
+/// missing.
+final class SigningKey {
+  static let keyID: StaticString = "SANDBOXKEY"
+  static let teamID: StaticString = "TEAM123456"
+  static let name: StaticString = "/AuthKey_SANDBOXKEY.p8"
+
+  private let point = FixedBuffer<UInt8>(capacity: Int(CMBED_POINT))
+
+  init(in home: Home) throws(SandboxFailure) {
+    let words = FixedBuffer<CChar>(capacity: Int(CMBED_TEXT_MAX))
+    let text = words.room().baseAddress!
+    let result = home.withPath(Self.name) { path in
+      if access(path, F_OK) != 0 {
+        let made = cmbed_signing_key_make(path, text)
+        guard made == CMBED_OK else { return made }
+      }
+      return cmbed_signing_key_public(path, point.room().baseAddress, text)
+    }
+    guard result != CMBED_OK else { return }
+    var failure = Text(capacity: 8192)
+    failure.append(cString: text)
+    SandboxFailure.say(failure)
+    throw .cannotCreate
+  }
+
+  /// Whether the signature of these bytes was made with it.
+  func hasSigned(_ bytes: Span<UInt8>, _ signature: Span<UInt8>) -> Bool {
+    guard signature.count == Int(CMBED_SIGNATURE) else { return false }
+    return bytes.withUnsafeBytes { bytes in
+      signature.withUnsafeBytes { signature in
+        cmbed_signature_is_good(
+          signature.baseAddress?.assumingMemoryBound(to: UInt8.self), point.room().baseAddress,
+          bytes.baseAddress, bytes.count) != 0
+      }
+    }
+  }
+}

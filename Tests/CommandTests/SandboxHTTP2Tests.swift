@@ -1,0 +1,274 @@
+import Foundation
+import Testing
+
+/// The sandbox over HTTP/2: with the agent, and with clients that others wrote.
+@Suite struct SandboxHTTP2Tests {
+  private func drop(_ count: Int, in box: Box) throws {
+    for number in 1...count {
+      try box.write(
+        #"{"aps":{"alert":"Alert \#(number)"}}"#,
+        to: "sandbox/spool/new/\(String(number + 100)).json")
+    }
+  }
+
+  /// Runs the agent until the spool is empty.
+  private func deliver(_ box: Box, _ sandbox: Sandbox, _ settings: String...) throws -> Child {
+    try box.run(
+      Build.command(Build.host) + ["run", "--once", "--config", sandbox.http2Config]
+        + settings.flatMap { ["-o", $0] })
+  }
+
+  private func left(_ box: Box, in directory: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(
+      atPath: box.path + "/sandbox/spool/" + directory)
+  }
+
+  // MARK: - With the agent
+
+  private static let faults = [
+    "close@7", "reset@7", "stall@7", "garbage@7", "reason=ServiceUnavailable@7",
+    "reason=InternalServerError@1", "reason=Shutdown@7", "retry-after=1@7", "odd-body@7",
+    "refused-stream@7", "reset-stream@7", "slow+1s@7", "goaway@7", "goaway@1", "goaway@0s",
+    "close@0s", "reset-stream@20%", "refused-stream@20%",
+  ]
+
+  @Test(arguments: faults)
+  func `nothing is lost, and a repeat takes the place of what was shown`(fault: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, ["--fault", fault, "--seed", "1"], hasDevices: true)
+    try drop(20, in: box)
+    let agent = try deliver(box, sandbox, "answer-timeout=1s")
+    #expect(agent.status == 0, "\(agent.errors)")
+    #expect(try sandbox.child.terminate() == 0)
+    let delivered = try sandbox.events("delivered")
+    let texts = delivered.compactMap { $0["text"] as? String }
+    #expect(Set(texts) == Set((1...20).map { "Alert \($0)" }), "\(agent.errors)")
+    let repeats = delivered.filter { $0["replaces"] as? String == "same" }
+    #expect(repeats.count == texts.count - 20, "each is shown once")
+    let sums = try #require(sandbox.events("stopped").first)
+    #expect(sums["replaced"] as? Int == repeats.count)
+    #expect(sums["faults"] as? Int ?? 0 >= 1)
+    #expect(try left(box, in: "new") == [])
+    #expect(try left(box, in: "failed") == [])
+  }
+
+  /// What the agent makes of a refusal.
+  enum Outcome: String, Sendable {
+    /// It goes again, and is delivered.
+    case again
+    /// It is in failed/.
+    case failed
+    /// The device is suppressed.
+    case gone
+    /// Nothing leaves the spool.
+    case kept
+  }
+
+  private static let reasons: [(reason: String, status: Int, outcome: Outcome)] = [
+    ("BadCollapseId", 400, .failed), ("BadDeviceToken", 400, .failed),
+    ("BadExpirationDate", 400, .failed), ("BadMessageId", 400, .failed),
+    ("BadPriority", 400, .failed), ("BadTopic", 400, .kept),
+    ("DeviceTokenNotForTopic", 400, .failed), ("DuplicateHeaders", 400, .failed),
+    ("IdleTimeout", 400, .failed), ("InvalidPushType", 400, .failed),
+    ("MissingDeviceToken", 400, .failed), ("MissingTopic", 400, .kept),
+    ("PayloadEmpty", 400, .failed), ("TopicDisallowed", 400, .kept),
+    ("BadCertificate", 403, .kept), ("BadCertificateEnvironment", 403, .kept),
+    ("BadEnvironmentKeyIdInToken", 403, .kept), ("ExpiredProviderToken", 403, .kept),
+    ("Forbidden", 403, .kept), ("InvalidProviderToken", 403, .kept),
+    ("MissingProviderToken", 403, .kept), ("UnrelatedKeyIdInToken", 403, .kept),
+    ("BadPath", 404, .kept), ("MethodNotAllowed", 405, .kept),
+    ("ExpiredToken", 410, .gone), ("Unregistered", 410, .gone),
+    ("PayloadTooLarge", 413, .failed),
+    ("TooManyProviderTokenUpdates", 429, .again), ("TooManyRequests", 429, .again),
+    ("InternalServerError", 500, .again), ("ServiceUnavailable", 503, .again),
+    ("Shutdown", 503, .again),
+  ]
+
+  @Test(arguments: reasons)
+  func `each reason of Apple's table has its effect`(
+    reason: String, status: Int, outcome: Outcome
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, ["--fault", "reason=\(reason)@1"], hasDevices: true)
+    try drop(1, in: box)
+    let agent = try deliver(box, sandbox)
+    #expect(try sandbox.child.terminate() == 0)
+    let refused = try sandbox.events("refused")
+    #expect(refused.first?["reason"] as? String == reason)
+    #expect(refused.first?["status"] as? Int == status)
+    let delivered = try sandbox.events("delivered").count
+    let isKept = try left(box, in: "new").count == 1
+    let isFailed = try left(box, in: "failed").count == 1
+    let phone = String(box.text("sandbox/recipients/default").split(separator: "\n").last!)
+    let list = try box.tinypush("token", "list", "--config", sandbox.http2Config)
+    let isGone = list.output.contains(phone)
+    let found: Outcome? =
+      delivered == 1 ? .again : isKept ? .kept : isFailed ? .failed : isGone ? .gone : nil
+    #expect(found == outcome, "\(agent.errors)")
+    #expect(
+      agent.status == (outcome == .kept ? 78 : outcome == .failed ? 65 : 0), "\(agent.errors)")
+  }
+
+  @Test func `an app that is gone is told by 410, and not sent to until it registers`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    try sandbox.device(box, "uninstall", "phone")
+    for _ in 1...2 {
+      try drop(1, in: box)
+      let agent = try deliver(box, sandbox)
+      #expect(agent.status == 0, "\(agent.errors)")
+    }
+    try #expect(sandbox.events("refused").map { $0["reason"] as? String } == ["Unregistered"])
+    let token = try sandbox.token(box, "reregister", "phone")
+    let listed = try objects(sandbox.device(box, "list", "--json").output)[0]
+    let registered = try #require(listed["registered"] as? Int)
+    try box.write(
+      #"{"token":"\#(token)","registered":\#(registered),"payload":{"aps":{"alert":"Back"}}}"#,
+      to: "sandbox/spool/new/again")
+    let agent = try deliver(box, sandbox)
+    #expect(agent.status == 0, "\(agent.errors)")
+    try #expect(sandbox.events("delivered").map { $0["text"] as? String } == ["Back"])
+  }
+
+  @Test func `what came over HTTP/2 is kept for a device across a restart`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let first = try Sandbox(in: box, hasDevices: true)
+    try first.device(box, "offline", "phone")
+    let token = try first.token(box, "token", "phone")
+    try box.write(
+      #"{"token":"\#(token)","collapse-id":"tank","payload":{"aps":{"alert":"Tank low"}}}"#,
+      to: "sandbox/spool/new/one")
+    #expect(try deliver(box, first).status == 0)
+    #expect(try first.child.terminate() == 0)
+    let second = try Sandbox(in: box, hasDevices: true)
+    try second.device(box, "online", "phone")
+    #expect(try second.child.terminate() == 0)
+    let delivered = try #require(second.events("delivered").first)
+    #expect(delivered["text"] as? String == "Tank low")
+    #expect(delivered["pushType"] as? String == "alert")
+    #expect(delivered["collapseId"] as? String == "tank")
+    #expect(delivered["id"] as? String == (try first.events("stored").first?["id"] as? String))
+  }
+
+  // MARK: - With other clients
+
+  /// A provider token of the sandbox's key.
+  private func providerToken(_ box: Box, _ more: String...) throws -> String {
+    let made = try box.run(
+      [
+        "python3", Build.tools + "/providertoken.py", "--signing-key",
+        box.path + "/sandbox/AuthKey_SANDBOXKEY.p8", "--key-id", "SANDBOXKEY", "--team-id",
+        "TEAM123456",
+      ] + more)
+    guard made.status == 0 else { throw Failure(made.errors) }
+    return made.output.trimmingCharacters(in: .newlines)
+  }
+
+  private func curl(_ box: Box, _ sandbox: Sandbox, _ path: String, _ more: [String]) throws
+    -> Child
+  {
+    try box.run(
+      ["curl", "-si", "--http2", "--cacert", "sandbox/ca.pem"] + more
+        + ["-d", #"{"aps":{"alert":"Tank low"}}"#, "https://localhost:\(sandbox.gateway)\(path)"])
+  }
+
+  @Test func `curl is answered, by a provider token or a certificate`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    let path = "/3/device/" + (try sandbox.token(box, "token", "phone"))
+    let id = "123E4567-E89B-42D3-A456-426614174000"
+    let token = ["-H", "authorization: bearer \(try providerToken(box))"]
+    let topic = ["-H", "apns-topic: com.example.tinypush"]
+    let certificate = ["--cert", "sandbox/client.pem", "--key", "sandbox/client-key.pem"]
+
+    let good = try curl(box, sandbox, path, token + topic + ["-H", "apns-id: \(id)"])
+    #expect(good.output.hasPrefix("HTTP/2 200 "), "\(good.output)\(good.errors)")
+    #expect(good.output.contains("\r\napns-id: \(id)\r\n"))
+    #expect(good.output.contains(/\r\napns-unique-id: [0-9A-F-]{36}\r\n/))
+    let certified = try curl(box, sandbox, path, certificate)
+    #expect(certified.output.hasPrefix("HTTP/2 200 "), "\(certified.output)\(certified.errors)")
+    #expect(certified.output.contains(/\r\napns-id: [0-9A-F-]{36}\r\n/), "one is made")
+
+    let rows: [(more: [String], status: Int, reason: String)] = [
+      (topic, 403, "MissingProviderToken"), (token, 400, "MissingTopic"),
+      (
+        topic + ["-H", "authorization: bearer \(try providerToken(box, "--age", "3700"))"], 403,
+        "ExpiredProviderToken"
+      ),
+      (certificate + ["-H", "apns-topic: com.example.other"], 400, "TopicDisallowed"),
+    ]
+    for row in rows {
+      let answer = try curl(box, sandbox, path, row.more)
+      #expect(answer.output.hasPrefix("HTTP/2 \(row.status) "), "\(answer.output)")
+      #expect(answer.output.hasSuffix(#"{"reason":"\#(row.reason)"}"#), "\(answer.output)")
+    }
+    // Without HTTP/2 it speaks the binary protocol, which wants a certificate.
+    let old = try box.run([
+      "curl", "-si", "--no-alpn", "--cacert", "sandbox/ca.pem",
+      "https://localhost:\(sandbox.gateway)/",
+    ])
+    #expect(old.status != 0)
+    #expect(try sandbox.child.terminate() == 0)
+    try #expect(sandbox.events("delivered").count == 2)
+  }
+
+  @Test func `a certificate of another authority is turned away over HTTP/2, too`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box)
+    let answer = try curl(
+      box, sandbox, "/3/device/" + token(7),
+      ["--cert", Certificates.path("client.pem"), "--key", Certificates.path("client.key")])
+    #expect(answer.status != 0, "\(answer.output)")
+    #expect(!answer.output.contains("HTTP/2"))
+    try sandbox.child.line(#""event":"handshakeRefused""#)
+    #expect(try sandbox.child.terminate() == 0)
+  }
+
+  @Test func `openssl agrees with it on HTTP/2, and the feedback service does not`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box)
+    func meet(_ port: Int) throws -> String {
+      try box.run(
+        [
+          "openssl", "s_client", "-alpn", "h2", "-connect", "127.0.0.1:\(port)", "-CAfile",
+          "sandbox/ca.pem", "-verify_return_error",
+        ], input: ""
+      ).output
+    }
+    let met = try meet(sandbox.gateway)
+    #expect(met.contains("ALPN protocol: h2"), "\(met)")
+    #expect(met.contains("Verify return code: 0 (ok)"), "\(met)")
+    _ = try meet(sandbox.feedback)
+    try sandbox.child.line("the feedback service does not speak")
+    #expect(try sandbox.child.terminate() == 0)
+  }
+
+  @Test(arguments: HTTP2Gateway.Identity.allCases)
+  func `Python's h2 delivers many at a time`(identity: HTTP2Gateway.Identity) throws {
+    let box = try Box()
+    defer { box.end() }
+    let sandbox = try Sandbox(in: box)
+    let whom =
+      identity == .token
+      ? ["--token", try providerToken(box)]
+      : ["--certificate", "sandbox/client.pem", "--key", "sandbox/client-key.pem"]
+    let client = try box.run(
+      [
+        "python3", Build.tools + "/http2client.py", "--port", "\(sandbox.gateway)", "--ca",
+        "sandbox/ca.pem", "--count", "500", "--streams", "50", "--ping", "3",
+      ] + whom)
+    let lines = try objects(client.output)
+    #expect(lines.last?["end"] as? String == "done", "\(client.output)\(client.errors)")
+    #expect(lines.last?["answered"] as? Int == 500)
+    #expect(lines.dropLast().allSatisfy { $0["status"] as? Int == 200 })
+    #expect(try sandbox.child.terminate() == 0)
+    try #expect(sandbox.events("accepted").count == 500)
+  }
+}

@@ -1,0 +1,192 @@
+import CHTTP2
+import CMbed
+import Foundation
+
+@testable import Simulation
+@testable import TinyPush
+@testable import TinyPushSandbox
+
+/// A sandbox in a directory of its own, without its loop and its sockets.
+final class Desk {
+  let home: Home
+  let devices: Devices
+  let key: SigningKey
+  let post: StoreAndForward
+  let journal = Journal(isJSON: true, isQuiet: true)
+  private let path: String
+
+  /// The time at which everything happens: UNIX seconds.
+  var now: Int64 { journal.clock.unixSeconds }
+
+  init() throws {
+    path = NSTemporaryDirectory() + "tinypush-desk-\(UInt64.random(in: 0 ... .max))"
+    home = try Home(path)
+    key = try SigningKey(in: home)
+    devices = try Devices(in: home, now: journal.clock.unixSeconds)
+    post = StoreAndForward(devices, in: home, journal: journal)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  /// - Parameter hasDevices: whether tokens lead to devices; else any is good.
+  func session(
+    _ client: ClientIdentity, faults: [String] = [], hasDevices: Bool = true
+  ) throws -> HTTP2Session {
+    let list = Faults()
+    for words in faults { _ = list.add(try Fault(words.bytes.span)) }
+    list.start(nowMs: journal.clock.monotonicMs, seed: 1)
+    let gatekeeper = Gatekeeper(
+      payloadLimit: 2048, invalidTokens: TokenList(), devices: hasDevices ? devices : nil)
+    let requests = RequestGatekeeper(
+      payloadLimit: nil, gatekeeper: gatekeeper, devices: hasDevices ? devices : nil, key: key)
+    return HTTP2Session(
+      number: 1, client: client, gatekeeper: requests, faults: list, post: post, journal: journal)!
+  }
+
+  /// The token of the device that is there from the first start, in hex.
+  var phone: String { text { $0.append(hex: devices.all[0].apps[0].token.bytes.span) } }
+
+  /// The provider token of all requests.
+  private(set) lazy var token = jwt()
+
+  /// Another provider token.
+  func jwt(
+    _ head: String = #"{"alg":"ES256","kid":"SANDBOXKEY"}"#, claims: String? = nil,
+    age: Int64 = 0, isDamaged: Bool = false
+  ) -> String {
+    let claims = claims ?? #"{"iss":"TEAM123456","iat":\#(now - age)}"#
+    let signed = Self.base64(Data(head.utf8)) + "." + Self.base64(Data(claims.utf8))
+    var signature = [UInt8](repeating: 0, count: 64)
+    var digest = [UInt8](repeating: 0, count: 32)
+    var words = [CChar](repeating: 0, count: Int(CMBED_TEXT_MAX))
+    let bytes = signed.bytes
+    let result = cmbed_sign(
+      &signature, path + "/AuthKey_SANDBOXKEY.p8", bytes, bytes.count, &digest, &words)
+    precondition(result == CMBED_OK)
+    if isDamaged { signature[63] ^= 1 }
+    return signed + "." + Self.base64(Data(signature))
+  }
+
+  private static func base64(_ data: Data) -> String {
+    data.base64EncodedString().replacing("=", with: "").replacing("+", with: "-")
+      .replacing("/", with: "_")
+  }
+}
+
+extension ClientIdentity {
+  /// Whoever shows no certificate.
+  static var nobody: ClientIdentity { ClientIdentity(topic: Span(), topics: Span(), kind: 0) }
+
+  static func certificate(
+    _ topic: String = "com.example.tinypush", topics: String = "", kind: Int32 = 4
+  ) -> ClientIdentity {
+    let (topic, topics) = (topic.bytes, topics.bytes)
+    return ClientIdentity(
+      topic: topic.span, topics: topics.span, kind: Int(CMBED_PEER_SHOWN) | Int(kind))
+  }
+}
+
+/// A provider, which nghttp2's client plays, and the sandbox's side of its connection, joined in memory.
+final class Conversation {
+  let session: HTTP2Session
+  private let client: OpaquePointer
+  private let answers: UnsafeMutablePointer<chttp2_answer>
+  private var next: UInt16 = 0
+  /// Bytes that are handed over at a time.
+  private let piece: Int
+
+  init(_ session: HTTP2Session, piece: Int = 16_384) {
+    self.session = session
+    self.piece = piece
+    answers = .allocate(capacity: 1000)
+    answers.initialize(repeating: chttp2_answer(), count: 1000)
+    client = chttp2_new(answers, 1000, 1 << 24)!
+    exchange()
+  }
+
+  deinit {
+    chttp2_free(client)
+    answers.deallocate()
+  }
+
+  var streamsMax: UInt32 { chttp2_streams_max(client) }
+  var isLeaving: Bool { chttp2_is_leaving(client) != 0 }
+
+  struct Answer: Equatable {
+    var status: Int
+    var reason = ""
+    /// The error code with which the stream was closed.
+    var error: UInt32 = 0
+    var retryAfter: UInt32 = 0
+    var body = ""
+  }
+
+  /// Makes a request. Returns its place.
+  @discardableResult
+  func begin(_ headers: [(name: String, value: String)], _ payload: String) -> UInt16 {
+    let place = next
+    next += 1
+    let strings = headers.map { (strdup($0.name)!, strdup($0.value)!, $0.value.utf8.count) }
+    defer {
+      for (name, value, _) in strings {
+        free(name)
+        free(value)
+      }
+    }
+    let fields = strings.map { name, value, count in
+      chttp2_header(
+        name: name, value: UnsafeRawPointer(value).assumingMemoryBound(to: UInt8.self),
+        count: count, is_indexed: 0)
+    }
+    let bytes = payload.bytes
+    var room = [UInt8](repeating: 0, count: 262_144)
+    let count = chttp2_request(
+      client, place, fields, fields.count, bytes, bytes.count, &room, room.count)
+    precondition(count > 0)
+    hand(Array(room[..<count]))
+    return place
+  }
+
+  /// What became of a request; nil: nothing yet.
+  func answer(_ place: UInt16) -> Answer? {
+    exchange()
+    let answer = answers[Int(place)]
+    guard answer.is_over != 0 else { return nil }
+    let body = withUnsafePointer(to: answer) { pointer in
+      String(
+        decoding: UnsafeBufferPointer(
+          start: chttp2_answer_body(pointer), count: Int(answer.body_count)), as: UTF8.self)
+    }
+    let object = try? JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: Any]
+    return Answer(
+      status: Int(answer.status), reason: object?["reason"] as? String ?? "",
+      error: answer.error, retryAfter: answer.retry_after, body: body)
+  }
+
+  func ask(_ headers: [(name: String, value: String)], _ payload: String) -> Answer? {
+    answer(begin(headers, payload))
+  }
+
+  private func hand(_ bytes: [UInt8]) {
+    var start = 0
+    while start < bytes.count {
+      let end = min(start + piece, bytes.count)
+      let part = Array(bytes[start..<end])
+      session.receive(part.span)
+      start = end
+    }
+  }
+
+  /// Lets both say what they have to say.
+  private func exchange() {
+    var room = [UInt8](repeating: 0, count: 16_384)
+    for _ in 0..<100 {
+      let sent = chttp2_take(client, &room, room.count)
+      if sent > 0 { hand(Array(room[..<sent])) }
+      let heard = room.withUnsafeMutableBufferPointer { session.take($0) }
+      if heard > 0 { _ = chttp2_receive(client, room, heard) }
+      while chttp2_next_over(client) >= 0 {}
+      if sent <= 0, heard == 0 { return }
+    }
+  }
+}

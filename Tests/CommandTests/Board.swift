@@ -60,9 +60,7 @@ final class Board {
       \(packaged)
       environment = local
       gateway = localhost:\(sandbox.gateway)
-      feedback = localhost:\(sandbox.feedback)
       ca = ca.pem
-      settle = 300ms
       \(certificate ? "certificate = credentials/push.pem" : "")
 
       """, to: "etc/tinypush/tinypush.conf")

@@ -299,7 +299,7 @@ import Testing
         }.joined(), to: "etc/tinypush/recipients/default")
     try box.write(Recipe.text("apps"), to: "recipe")
     let options =
-      "-o gateway=localhost:\(board.sandbox.gateway) -o ca=/etc/tinypush/ca.pem -o settle=300ms"
+      "-o gateway=localhost:\(board.sandbox.gateway) -o ca=/etc/tinypush/ca.pem"
     let done = try board.run(
       ["sh", "-e", box.path + "/recipe"], environment: ["TINYPUSH_OPTIONS": options])
     #expect(done.status == 0, "\(done.errors)")

@@ -236,7 +236,7 @@ long chttp2_request(chttp2_session *session, uint16_t place, const chttp2_header
     uint8_t flags = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE;
     if (!headers[index].is_indexed) flags |= NGHTTP2_NV_FLAG_NO_INDEX;
     list[index] = (nghttp2_nv){(uint8_t *)headers[index].name, (uint8_t *)headers[index].value,
-                               strlen(headers[index].name), headers[index].count, flags};
+                               headers[index].name_count, headers[index].count, flags};
   }
   memset(answer, 0, offsetof(chttp2_answer, body));
   session->payload = payload;

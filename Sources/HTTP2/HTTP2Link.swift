@@ -39,7 +39,7 @@ public struct HTTP2Link: ~Copyable, Link {
   var requests: Requests
   let answers: FixedBuffer<chttp2_answer>
   var batch = Batch(slack: 8192)
-  let scratch = HeaderText()
+  var scratch = HeaderText()
 
   // What the other end does.
   var stream = ByteStream()

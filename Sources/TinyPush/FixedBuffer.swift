@@ -73,6 +73,13 @@ extension FixedBuffer where Element == UInt8 {
     }
   }
 
+  /// Writes four bytes to `start`, the lowest one first.
+  @inline(__always)
+  public func store(_ word: UInt32, at start: Int) {
+    precondition(start >= 0 && start + 4 <= capacity)
+    UnsafeMutableRawPointer(base + start).storeBytes(of: word.littleEndian, as: UInt32.self)
+  }
+
   /// Moves `count` bytes from `source` to `target`; the two may overlap.
   public func move(from source: Int, to target: Int, count: Int) {
     precondition(source >= 0 && target >= 0 && count >= 0)

@@ -34,7 +34,8 @@ typedef struct {
 static inline const uint8_t *chttp2_answer_body(const chttp2_answer *answer) { return answer->body; }
 
 typedef struct {
-  const char *name;
+  const uint8_t *name;
+  size_t name_count;
   const uint8_t *value;
   size_t count;
   int is_indexed; /* the value comes often: the server may remember it */

@@ -29,6 +29,19 @@ func `anything but 64 digits is no token`(text: String) {
   }
 }
 
+@Test func `no place of a token takes anything but a digit`() {
+  for place in 0..<64 {
+    for byte in UInt8.min...UInt8.max {
+      var text = digits.bytes
+      text[place] = byte
+      let token = DeviceToken(hex: text.span)
+      let digit = DeviceToken.hexValue(byte)
+      let value = token.map { $0.bytes[place / 2] >> (place % 2 == 0 ? 4 : 0) & 15 }
+      #expect(value == digit)
+    }
+  }
+}
+
 @Test(arguments: [0, 31, 32, 33])
 func `a token from bytes has 32 of them`(count: Int) {
   let token = DeviceToken(bytes: [UInt8](repeating: 7, count: count).span)

@@ -12,12 +12,18 @@ public struct DeviceToken: BitwiseCopyable {
   public init?(hex digits: Span<UInt8>) {
     guard digits.count == Self.digitCount else { return nil }
     bytes = .init(repeating: 0)
-    for index in 0..<Self.byteCount {
-      guard let high = Self.hexValue(digits[2 * index]),
-        let low = Self.hexValue(digits[2 * index + 1])
-      else { return nil }
-      bytes[index] = high << 4 | low
+    var areDigits = true
+    for index in 0..<8 {
+      let eight = digits.withUnsafeBytes {
+        UInt64(littleEndian: $0.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
+      }
+      areDigits = Self.areDigits(eight) && areDigits
+      let four = Self.fourBytes(eight)
+      for place in 0..<4 {
+        bytes[4 * index + place] = UInt8(truncatingIfNeeded: four >> UInt32(8 * place))
+      }
     }
+    guard areDigits else { return nil }
   }
 
   /// From 32 bytes; nil for any other number.
@@ -29,9 +35,34 @@ public struct DeviceToken: BitwiseCopyable {
 
   /// The first that is no hexadecimal digit; nil: all are.
   static func firstNonDigit(_ digits: Span<UInt8>) -> Int? {
+    if DeviceToken(hex: digits) != nil { return nil }
     for index in digits.indices where hexValue(digits[index]) == nil { return index }
     return nil
   }
+
+  /// Whether eight characters, the first in the lowest byte, are hexadecimal digits. All are looked at together: a byte's
+  /// highest bit says yes.
+  private static func areDigits(_ characters: UInt64) -> Bool {
+    let low = characters & eight(0x7F)
+    let figures = low ^ eight(0x30)
+    let letters = (low | eight(0x20)) ^ eight(0x60)
+    // A sum has the highest bit from 10 on; from 1 on, and from 7 on.
+    let isFigure = ~(figures + eight(0x76))
+    let isLetter = (letters + eight(0x7F)) & ~(letters + eight(0x79))
+    return (isFigure | isLetter) & ~characters & eight(0x80) == eight(0x80)
+  }
+
+  /// The bytes that eight digits write, the first in the lowest byte.
+  private static func fourBytes(_ digits: UInt64) -> UInt32 {
+    // The low half of a letter is its place in the alphabet: `a` is 1, and stands for 10.
+    var values = (digits & eight(0x0F)) + 9 * (digits >> 6 & eight(0x01))
+    values = (values << 4 | values >> 8) & 0x00FF_00FF_00FF_00FF
+    values = (values | values >> 8) & 0x0000_FFFF_0000_FFFF
+    return UInt32(truncatingIfNeeded: values | values >> 16)
+  }
+
+  /// Eight times the same byte.
+  private static func eight(_ byte: UInt64) -> UInt64 { byte * 0x0101_0101_0101_0101 }
 
   @_noAllocation
   @inline(__always)

@@ -303,12 +303,27 @@ int clinux_clock_was_set(int descriptor) {
   return was_set;
 }
 
-int64_t clinux_birth_time_ns(int descriptor, const struct stat *file) {
-  struct statx more;
-  if (statx(descriptor, "", AT_EMPTY_PATH, STATX_BTIME, &more) != 0 || !(more.stx_mask & STATX_BTIME)) {
-    return clinux_modify_time_ns(file);
-  }
-  return more.stx_btime.tv_sec * INT64_C(1000000000) + more.stx_btime.tv_nsec;
+static struct timespec time_of(struct statx_timestamp time) {
+  return (struct timespec){.tv_sec = (time_t)time.tv_sec, .tv_nsec = time.tv_nsec};
+}
+
+int clinux_stat(int descriptor, struct stat *file, int64_t *birth_ns) {
+  struct statx found;
+  if (statx(descriptor, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &found) != 0) return -1;
+  *file = (struct stat){
+    .st_dev = makedev(found.stx_dev_major, found.stx_dev_minor),
+    .st_ino = found.stx_ino,
+    .st_mode = found.stx_mode,
+    .st_nlink = found.stx_nlink,
+    .st_uid = found.stx_uid,
+    .st_gid = found.stx_gid,
+    .st_size = (off_t)found.stx_size,
+    .st_mtim = time_of(found.stx_mtime),
+    .st_ctim = time_of(found.stx_ctime),
+  };
+  struct timespec birth = found.stx_mask & STATX_BTIME ? time_of(found.stx_btime) : file->st_mtim;
+  *birth_ns = clinux_nanoseconds(&birth);
+  return 0;
 }
 
 static void leave(int signal) {

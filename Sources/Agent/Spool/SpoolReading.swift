@@ -11,7 +11,11 @@ extension SpoolDirectory {
     }
     guard descriptor >= 0 else { return couldNotOpen(-descriptor, &courier) }
     var information = stat()
-    guard fstat(descriptor, &information) == 0, clinux_is_regular(&information) != 0 else {
+    var birth: Int64 = 0
+    let result =
+      courier.wantsBirth
+      ? clinux_stat(descriptor, &information, &birth) : fstat(descriptor, &information)
+    guard result == 0, clinux_is_regular(&information) != 0 else {
       CLinux.close(descriptor)
       courier.couldNotOpen(.notRegular)
       return
@@ -32,7 +36,6 @@ extension SpoolDirectory {
         if courier.isNewFile { delivered = known.content.bytes } else { identity = known.identity }
       }
     }
-    let birth = courier.wantsBirth ? clinux_birth_time_ns(descriptor, &information) : 0
     let offset = courier.readOffset
     let room = courier.inputRoom
     let count = Descriptor.read(descriptor, room, at: offset)

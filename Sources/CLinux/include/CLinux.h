@@ -32,6 +32,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <sys/timerfd.h>
 #include <sys/timex.h>
 #include <sys/un.h>
@@ -97,8 +98,9 @@ static inline int64_t clinux_nanoseconds(const struct timespec *time) {
 /* File times and kinds, which are macros and unions in glibc. */
 static inline int64_t clinux_change_time_ns(const struct stat *file) { return clinux_nanoseconds(&file->st_ctim); }
 static inline int64_t clinux_modify_time_ns(const struct stat *file) { return clinux_nanoseconds(&file->st_mtim); }
-/* When an open file was made, in UNIX nanoseconds; where the file system does not know that, when it was last written. */
-int64_t clinux_birth_time_ns(int descriptor, const struct stat *file);
+/* As fstat, and when the file was made, in UNIX nanoseconds; where the file system does not know that, when it was last
+   written. */
+int clinux_stat(int descriptor, struct stat *file, int64_t *birth_ns);
 static inline int clinux_is_regular(const struct stat *file) { return S_ISREG(file->st_mode); }
 static inline int64_t clinux_change_time_s(const struct stat *file) { return (int64_t)file->st_ctim.tv_sec; }
 static inline int clinux_is_directory(const struct stat *file) { return S_ISDIR(file->st_mode); }

@@ -104,7 +104,8 @@ struct HeaderText: ~Copyable {
     _ name: StaticString, _ value: UnsafePointer<UInt8>, _ count: Int, isIndexed: Bool
   ) {
     headers[self.count] = chttp2_header(
-      name: name.utf8Start, name_count: name.utf8CodeUnitCount, value: value, count: count, is_indexed: isIndexed ? 1 : 0)
+      name: name.utf8Start, name_count: name.utf8CodeUnitCount, value: value, count: count,
+      is_indexed: isIndexed ? 1 : 0)
     self.count += 1
   }
 
@@ -137,7 +138,9 @@ struct HeaderText: ~Copyable {
   }
 
   private mutating func append(hex number: UInt64) {
-    for shift in 0..<4 { append(hex: UInt16(truncatingIfNeeded: number >> UInt64(48 - 16 * shift))) }
+    for shift in 0..<4 {
+      append(hex: UInt16(truncatingIfNeeded: number >> UInt64(48 - 16 * shift)))
+    }
   }
 
   /// As a UUID of version 8 (RFC 9562): one whose bits mean what its maker likes.

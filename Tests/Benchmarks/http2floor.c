@@ -9,8 +9,7 @@
      --token JWT                     sends it with each request
      --streams N                     concurrent ones, no more than the gateway allows (1000)
      --topic TOPIC                   com.example.tinypush
-     --id                            an apns-id with each request, too
-     --collapse                      an apns-collapse-id with each request, too
+     --ids                           an apns-id and an apns-collapse-id with each request
 
    It checks nothing and repeats nothing; every input has the one shape {"token":"HEX","expiration":N,"payload":{...}}.
    Whatever is ready goes out as TLS records of up to 16 KB. A request is made only when both windows take its payload
@@ -246,9 +245,9 @@ static void hear(int waits) {
 enum { METHOD, SCHEME, AUTHORITY, PATH, TOPIC, TYPE, PRIORITY, EXPIRATION, OTHERS };
 
 static nghttp2_nv request[OTHERS + 3];
-static int header_count = OTHERS, id_at, collapse_at;
-static char path_text[PATH_BYTES + 1] = "/3/device/", id_text[37] = "00000000-0000-4000-8000-000000000000";
-static char collapse_text[33];
+static int header_count = OTHERS, writes_ids;
+static char path_text[PATH_BYTES + 1] = "/3/device/", id_text[37] = "00000000-0000-0000-0000-000000000000";
+static char collapse_text[17], hex_digits[256][2];
 
 static nghttp2_nv header(const char *name, const char *value, int is_indexed) {
   int flags = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE;
@@ -256,7 +255,8 @@ static nghttp2_nv header(const char *name, const char *value, int is_indexed) {
                       is_indexed ? flags : flags | NGHTTP2_NV_FLAG_NO_INDEX};
 }
 
-static void prepare(const char *port, const char *topic, const char *token, int has_id, int has_collapse) {
+static void prepare(const char *port, const char *topic, const char *token, int has_ids) {
+  char number[3];
   static char authority[32], authorization[2048];
   snprintf(authority, sizeof authority, "localhost:%s", port);
   request[METHOD] = header(":method", "POST", 1);
@@ -272,8 +272,13 @@ static void prepare(const char *port, const char *topic, const char *token, int 
     snprintf(authorization, sizeof authorization, "bearer %s", token);
     request[header_count++] = header("authorization", authorization, 0);
   }
-  if (has_id) request[id_at = header_count++] = header("apns-id", id_text, 0);
-  if (has_collapse) request[collapse_at = header_count++] = header("apns-collapse-id", collapse_text, 0);
+  if (has_ids) {
+    for (int i = 0; i < 256; i++) sprintf(number, "%02x", i), memcpy(hex_digits[i], number, 2);
+    writes_ids = 1;
+    request[header_count++] = header("apns-id", id_text, 0);
+    request[header_count] = header("apns-collapse-id", collapse_text, 0);
+    request[header_count++].valuelen = sizeof collapse_text - 1;
+  }
 }
 
 static char *after(const char *text, size_t size, const char *what) {
@@ -303,6 +308,18 @@ static int has_room(size_t payload_size) {
          nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE) >= payload_size;
 }
 
+static void hex(char *to, uint64_t number, int bytes) {
+  while (bytes--) memcpy(to, hex_digits[number >> 8 * bytes & 255], 2), to += 2;
+}
+
+/* Of a notification: nobody guesses one from the one before it. */
+static void write_ids(void) {
+  uint64_t one = (total.requests + 1) * 0x9E3779B97F4A7C15, other = one * 0xFF51AFD7ED558CCD;
+  hex(id_text, one >> 32, 4), hex(id_text + 9, one >> 16, 2), hex(id_text + 14, one, 2);
+  hex(id_text + 19, other >> 48, 2), hex(id_text + 24, other, 6);
+  hex(collapse_text, other, 8);
+}
+
 /* `size` bytes from '{' to '}'; `name` is the file's, to be unlinked. */
 static void add(const char *text, size_t size, const char *name) {
   const char *token = after(text, size, "\"token\":\""), *end = text + size;
@@ -319,10 +336,7 @@ static void add(const char *text, size_t size, const char *name) {
   memcpy(path_text + 10, token, 64);
   request[EXPIRATION].value = (uint8_t *)expiration;
   request[EXPIRATION].valuelen = strspn(expiration, "0123456789");
-  if (id_at) snprintf(id_text + 24, 13, "%012llx", (unsigned long long)total.requests);
-  if (collapse_at)
-    request[collapse_at].valuelen = snprintf(collapse_text, sizeof collapse_text, "%08llx%.8s",
-                                             (unsigned long long)total.requests, token);
+  if (writes_ids) write_ids();
   total.requests++;
   total.payload_bytes += left.size;
   must_nghttp2(nghttp2_submit_request(session, NULL, request, header_count, &provider, (void *)name), "request");
@@ -407,10 +421,10 @@ static void watch(const char *path) {
 int main(int count, char **words) {
   static const struct option options[] = {
     {"certificate", 1, 0, 'c'}, {"key", 1, 0, 'k'}, {"token", 1, 0, 'j'}, {"streams", 1, 0, 's'},
-    {"topic", 1, 0, 't'}, {"id", 0, 0, 'i'}, {"collapse", 0, 0, 'o'}, {0},
+    {"topic", 1, 0, 't'}, {"ids", 0, 0, 'i'}, {0},
   };
   const char *certificate_file = NULL, *key_file = NULL, *token = NULL, *topic = "com.example.tinypush";
-  int has_id = 0, has_collapse = 0;
+  int has_ids = 0;
   for (int option; (option = getopt_long(count, words, "", options, NULL)) != -1;) {
     switch (option) {
       case 'c': certificate_file = optarg; break;
@@ -418,8 +432,7 @@ int main(int count, char **words) {
       case 'j': token = optarg; break;
       case 's': streams = strtoul(optarg, NULL, 10); break;
       case 't': topic = optarg; break;
-      case 'i': has_id = 1; break;
-      case 'o': has_collapse = 1; break;
+      case 'i': has_ids = 1; break;
       default: return 64;
     }
   }
@@ -429,7 +442,7 @@ int main(int count, char **words) {
   }
   const char *mode = words[optind], *path = words[optind + 1], *port = words[optind + 2];
   connect_to(port, words[optind + 3], certificate_file, key_file);
-  prepare(port, topic, token, has_id, has_collapse);
+  prepare(port, topic, token, has_ids);
   open_session();
   if (!strcmp(mode, "files")) {
     send_files(path);

@@ -1,13 +1,14 @@
 /* http2sink: the gateway's side of the HTTP/2 benchmarks, on OpenSSL so that it shares no TLS with what is measured.
 
      http2sink --certificate PEM --key PEM [--ca PEM] [--port N] [--tls 1.2|1.3] [--suite NAME] [--expect N] [--seconds N]
-               [--streams N] [--window BYTES] [--times FILE]
+               [--streams N] [--window BYTES] [--times FILE] [--delay MS] [--answers N]
 
    Prints "listening PORT", then answers every request with 200 and an apns-id, as fast as it can. With --ca it wants a
    client certificate. At SIGTERM, after --seconds, or when --expect requests have come and every connection is closed, it
    prints one JSON line of counts. --times writes "INDEX NANOSECONDS" (CLOCK_MONOTONIC) as each request is complete, where
    INDEX is the first four bytes of its device token. Of the connection's window --window bytes (1 MB) are open at a
-   time; 65535 is what HTTP/2 begins with. */
+   time; 65535 is what HTTP/2 begins with. With --delay everything that it says in HTTP/2 comes so much later, as over a
+   long way. With --answers it answers the first N requests only. */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -38,13 +39,20 @@ enum {
   PATH_BYTES = 10 + 64,
 };
 
+/* What a turn says, until it is written. */
+struct words {
+  struct words *next;
+  uint64_t due;
+  size_t size, written;
+  unsigned char bytes[WRITE_BYTES];
+};
+
 struct connection {
   int fd;
   SSL *ssl;
   nghttp2_session *session;
   size_t wire_bytes; /* of the record being read */
-  size_t unsent;     /* of `out`: what the socket did not take */
-  unsigned char out[WRITE_BYTES];
+  struct words *first, *last;
 };
 
 static struct connection connections[CONNECTIONS_MAX];
@@ -53,7 +61,7 @@ static struct {
   uint64_t connections, notifications, distinct, out_of_order, malformed, resets, streams_max, bytes, payload_bytes;
   uint64_t header_bytes, records, record_bytes, record_bytes_max, record_bytes_min, first_ns, last_ns;
 } total;
-static uint64_t streams_open;
+static uint64_t streams_open, delay_ns, answers_max = UINT64_MAX;
 static unsigned char seen[INDEX_MAX / 8];
 static uint32_t last_index, streams_allowed = 1000, window_bytes = 1 << 20;
 static char version[16], suite[64], fault[128];
@@ -100,7 +108,15 @@ static int alpn(SSL *ssl, const unsigned char **out, unsigned char *out_size, co
   return SSL_TLSEXT_ERR_OK;
 }
 
+static void forget_first(struct connection *connection) {
+  struct words *first = connection->first;
+  connection->first = first->next;
+  if (!connection->first) connection->last = NULL;
+  free(first);
+}
+
 static void close_connection(struct connection *connection) {
+  while (connection->first) forget_first(connection);
   SSL_shutdown(connection->ssl);
   nghttp2_session_del(connection->session);
   SSL_free(connection->ssl);
@@ -160,6 +176,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     return 0;
   uintptr_t index = (uintptr_t)nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
   if (index) count(index - 1);
+  if (total.notifications > answers_max) return 0;
   snprintf(id + 24, 13, "%012llX", (unsigned long long)total.notifications);
   nghttp2_submit_response(session, frame->hd.stream_id, answer, 2, NULL);
   return 0;
@@ -188,27 +205,38 @@ static void open_session(struct connection *connection) {
     nghttp2_session_set_local_window_size(connection->session, 0, 0, window_bytes);
 }
 
-/* All that there is to say, a turn's answers in one write. Whether the connection goes on. */
+static struct words *append_words(struct connection *connection) {
+  struct words *words = malloc(sizeof *words);
+  if (!words) fail("malloc");
+  words->next = NULL;
+  words->due = now() + delay_ns;
+  words->size = words->written = 0;
+  if (connection->last) connection->last->next = words;
+  else connection->first = words;
+  return connection->last = words;
+}
+
+/* Writes what is due, a turn's answers in one write. Whether the connection goes on. */
 static int say(struct connection *connection) {
-  for (;;) {
-    const uint8_t *bytes;
-    ssize_t size = 0;
-    while (connection->unsent < READ_BYTES && (size = nghttp2_session_mem_send(connection->session, &bytes)) > 0) {
-      if (connection->unsent + size > WRITE_BYTES) return 0;
-      memcpy(connection->out + connection->unsent, bytes, size);
-      connection->unsent += size;
-    }
-    if (size < 0) return 0;
-    if (!connection->unsent) return 1;
-    int wrote = SSL_write(connection->ssl, connection->out, connection->unsent);
+  struct words *words = NULL;
+  const uint8_t *bytes;
+  ssize_t size;
+  while ((size = nghttp2_session_mem_send(connection->session, &bytes)) > 0) {
+    if (!words || words->size + size > WRITE_BYTES) words = append_words(connection);
+    memcpy(words->bytes + words->size, bytes, size);
+    words->size += size;
+  }
+  while ((words = connection->first) && words->due <= now()) {
+    int wrote = SSL_write(connection->ssl, words->bytes + words->written, words->size - words->written);
     if (wrote <= 0) {
       int why = SSL_get_error(connection->ssl, wrote);
       ERR_clear_error();
       return why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE;
     }
-    connection->unsent -= wrote;
-    memmove(connection->out, connection->out + wrote, connection->unsent);
+    words->written += wrote;
+    if (words->written == words->size) forget_first(connection);
   }
+  return size == 0;
 }
 
 /* Whether the connection goes on. */
@@ -246,7 +274,6 @@ static void accept_from(int listener, SSL_CTX *context) {
     if (connection->ssl) continue;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     connection->fd = fd;
-    connection->unsent = 0;
     connection->ssl = SSL_new(context);
     SSL_set_fd(connection->ssl, fd);
     SSL_set_accept_state(connection->ssl);
@@ -267,12 +294,20 @@ static void run(int listener, SSL_CTX *context, uint64_t expected, uint64_t unti
   sigprocmask(SIG_BLOCK, &blocked, &during);
   while (!ended && now() < until && !(expected && total.notifications >= expected && !open_count)) {
     struct pollfd polled[CONNECTIONS_MAX + 1] = {{.fd = listener, .events = POLLIN}};
-    for (int i = 0; i < CONNECTIONS_MAX; i++)
+    uint64_t at = now(), wait = 1000000000ull;
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+      struct words *words = connections[i].first;
+      int is_due = words && words->due <= at;
+      if (words && !is_due && words->due - at < wait) wait = words->due - at;
       polled[i + 1] = (struct pollfd){.fd = connections[i].ssl ? connections[i].fd : -1,
-                                      .events = connections[i].unsent ? POLLIN | POLLOUT : POLLIN};
-    if (ppoll(polled, CONNECTIONS_MAX + 1, &(struct timespec){.tv_sec = 1}, &during) < 0) continue;
-    for (int i = 0; i < CONNECTIONS_MAX; i++)
-      if (connections[i].ssl && polled[i + 1].revents && !serve(&connections[i])) close_connection(&connections[i]);
+                                      .events = is_due ? POLLIN | POLLOUT : POLLIN};
+    }
+    struct timespec timeout = {.tv_sec = wait / 1000000000ull, .tv_nsec = wait % 1000000000ull};
+    if (ppoll(polled, CONNECTIONS_MAX + 1, &timeout, &during) < 0) continue;
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+      int acts = polled[i + 1].revents || (connections[i].first && connections[i].first->due <= now());
+      if (connections[i].ssl && acts && !serve(&connections[i])) close_connection(&connections[i]);
+    }
     if (polled[0].revents) accept_from(listener, context);
   }
 }
@@ -281,7 +316,7 @@ int main(int count, char **words) {
   static const struct option options[] = {
     {"certificate", 1, 0, 'c'}, {"key", 1, 0, 'k'}, {"ca", 1, 0, 'a'}, {"port", 1, 0, 'p'}, {"tls", 1, 0, 'v'},
     {"suite", 1, 0, 's'}, {"expect", 1, 0, 'e'}, {"seconds", 1, 0, 't'}, {"times", 1, 0, 'm'}, {"streams", 1, 0, 'n'},
-    {"window", 1, 0, 'w'}, {0},
+    {"window", 1, 0, 'w'}, {"delay", 1, 0, 'd'}, {"answers", 1, 0, 'r'}, {0},
   };
   SSL_CTX *context = SSL_CTX_new(TLS_server_method());
   uint64_t expected = 0, seconds = 900;
@@ -300,6 +335,8 @@ int main(int count, char **words) {
       case 'm': times_file = open(optarg, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644); break;
       case 'n': streams_allowed = strtoul(optarg, NULL, 10); break;
       case 'w': window_bytes = strtoul(optarg, NULL, 10); break;
+      case 'd': delay_ns = strtoull(optarg, NULL, 10) * 1000000; break;
+      case 'r': answers_max = strtoull(optarg, NULL, 10); break;
       case 'v': {
         int only = strcmp(optarg, "1.3") ? TLS1_2_VERSION : TLS1_3_VERSION;
         ok &= SSL_CTX_set_min_proto_version(context, only) & SSL_CTX_set_max_proto_version(context, only);

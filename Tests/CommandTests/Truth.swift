@@ -43,6 +43,8 @@ struct Sum {
 enum Table {
   private static let path = ProcessInfo.processInfo.environment["TINYPUSH_FAULTS"]
 
+  static var isMade: Bool { path != nil }
+
   static func add(
     _ row: String, _ column: String, _ truth: Truth, _ time: ContinuousClock.Duration
   ) throws {

@@ -1,0 +1,78 @@
+import Foundation
+import Testing
+
+/// The agent over HTTP/2, and a service at which something goes wrong at the thousandth request: nothing is lost. The other
+/// table that the README shows; a smaller count serves where no table is made.
+@Suite(.serialized) struct HTTP2FaultTests {
+  private static let count = Table.isMade ? 20_000 : 2000
+  private static let files = count / 20
+  private static let sheaf = Result {
+    try Sheaf.plain(files: files, lines: count - files, in: Shared.directory() + "/http2faults")
+  }
+
+  struct Row: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    /// As http2gateway.py is told.
+    var fault: String
+    var settings: [String] = []
+    var identity = HTTP2Gateway.Identity.certificate
+    /// Whether nobody can know what became of the requests that have no answer.
+    var isUncertain = false
+  }
+
+  static let rows = [
+    Row(testDescription: "cut", fault: "cut-lost@1000", isUncertain: true),
+    Row(testDescription: "GOAWAY", fault: "goaway-refusing@1000"),
+    Row(
+      testDescription: "stall (`answer-timeout = 2s`)", fault: "stall=accepted@1000",
+      settings: ["answer-timeout=2s"], isUncertain: true),
+    Row(testDescription: "refused streams", fault: "refuse@1000..1100"),
+    Row(testDescription: "429", fault: "too-many-requests=1@1000"),
+    Row(testDescription: "503", fault: "unavailable@1000..1100"),
+    Row(testDescription: "500", fault: "internal-error@1000..1100"),
+    Row(testDescription: "expired JWT", fault: "expired-token=token@1000", identity: .token),
+  ]
+
+  /// How far away the service is.
+  enum Way: String, CaseIterable, Sendable {
+    case near, distant
+  }
+
+  @Test(arguments: rows, Way.allCases)
+  func `nothing is lost, and only what nobody knows of is repeated`(row: Row, way: Way)
+    async throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box, row.identity, ["--fault", row.fault])
+    let port = way == .distant ? try Proxy(in: box, to: gateway.port).port : gateway.port
+    let command =
+      try Build.command(Build.host) + ["run", "--once"]
+      + box.http2Settings(port, HTTP2Tests.settings(row.identity) + row.settings)
+    if row.identity == .token { try useOldToken(command, in: box) }
+    try Self.sheaf.get().fill(box)
+    let start = ContinuousClock.now
+    let agent = try box.start(command)
+    try await agent.end(within: 300)
+    let time = ContinuousClock.now - start
+    let truth = try Truth(gateway.record, count: Self.count, in: box)
+    let words = "\(truth)\n\(agent.errors)"
+    try Table.add("HTTP/2: " + row.testDescription, way.rawValue, truth, time)
+
+    #expect(agent.status == 0, "\(words)")
+    #expect(truth.lost == 0, "\(words)")
+    #expect(truth.refused == [], "\(words)")
+    #expect(row.isUncertain || truth.duplicates == 0, "\(words)")
+    #expect(try Sum(agent.errors).delivered == Self.count, "\(words)")
+    #expect(box.names(in: "new") + box.names(in: "failed") == [])
+  }
+  /// Lets the agent keep a provider token that was made 40 minutes ago, which may be replaced. It sends one notification.
+  private func useOldToken(_ command: [String], in box: Box) throws {
+    let clock = box.path + "/clock.so"
+    try box.run(["cc", "-shared", "-fPIC", Build.tools + "/clock.c", "-o", clock])
+    try box.drop(line(Self.count + 1), as: "first")
+    let then = Int(Date().timeIntervalSince1970) - 2400
+    let agent = try box.run(command, environment: ["LD_PRELOAD": clock, "CLOCK": "\(then)"])
+    #expect(agent.status == 0, "\(agent.errors)")
+  }
+}

@@ -1,6 +1,9 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
 
+/* What a handshake takes of the stack, and more. */
+#define STACK_BYTES (256 << 10)
+
 static int argument_count;
 static char **arguments;
 
@@ -324,6 +327,13 @@ int clinux_stat(int descriptor, struct stat *file, int64_t *birth_ns) {
   struct timespec birth = found.stx_mask & STATX_BTIME ? time_of(found.stx_btime) : file->st_mtim;
   *birth_ns = clinux_nanoseconds(&birth);
   return 0;
+}
+
+void clinux_give_back_stack(void) {
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  /* A page is left for what this call and a signal need. */
+  uintptr_t end = ((uintptr_t)__builtin_frame_address(0) / page - 1) * page;
+  madvise((void *)(end - STACK_BYTES), STACK_BYTES, MADV_DONTNEED);
 }
 
 static void leave(int signal) {

@@ -123,6 +123,7 @@ extension Agent {
       courier.giveBackMemory(Self.giveBack)
       link.forEachBuffer(Self.giveBack)
       malloc_trim(0)
+      clinux_give_back_stack()
     }
   }
 

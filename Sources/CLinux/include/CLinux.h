@@ -98,6 +98,9 @@ static inline int64_t clinux_nanoseconds(const struct timespec *time) {
 /* File times and kinds, which are macros and unions in glibc. */
 static inline int64_t clinux_change_time_ns(const struct stat *file) { return clinux_nanoseconds(&file->st_ctim); }
 static inline int64_t clinux_modify_time_ns(const struct stat *file) { return clinux_nanoseconds(&file->st_mtim); }
+/* Gives the system the pages of the stack back that earlier calls have left, below this one. */
+void clinux_give_back_stack(void);
+
 /* As fstat, and when the file was made, in UNIX nanoseconds; where the file system does not know that, when it was last
    written. */
 int clinux_stat(int descriptor, struct stat *file, int64_t *birth_ns);

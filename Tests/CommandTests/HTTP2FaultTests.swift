@@ -46,13 +46,10 @@ import Testing
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, row.identity, ["--fault", row.fault])
     let port = way == .distant ? try Proxy(in: box, to: gateway.port).port : gateway.port
-    let command =
-      try Build.command(Build.host) + ["run", "--once"]
-      + box.http2Settings(port, HTTP2Tests.settings(row.identity) + row.settings)
-    if row.identity == .token { try useOldToken(command, in: box) }
+    if row.identity == .token { try keepOldToken(in: box) }
     try Self.sheaf.get().fill(box)
     let start = ContinuousClock.now
-    let agent = try box.start(command)
+    let agent = try box.start(Self.command(row.identity, port, row.settings, in: box))
     try await agent.end(within: 300)
     let time = ContinuousClock.now - start
     let truth = try Truth(gateway.record, count: Self.count, in: box)
@@ -66,13 +63,23 @@ import Testing
     #expect(try Sum(agent.errors).delivered == Self.count, "\(words)")
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
   }
-  /// Lets the agent keep a provider token that was made 40 minutes ago, which may be replaced. It sends one notification.
-  private func useOldToken(_ command: [String], in box: Box) throws {
+  private static func command(
+    _ identity: HTTP2Gateway.Identity, _ port: Int, _ settings: [String] = [], in box: Box
+  ) throws -> [String] {
+    try Build.command(Build.host) + ["run", "--once"]
+      + box.http2Settings(port, HTTP2Tests.settings(identity) + settings)
+  }
+
+  /// Lets an agent make a provider token 40 minutes ago, which may be replaced by now.
+  private func keepOldToken(in box: Box) throws {
+    let gateway = try HTTP2Gateway(in: box, .token, name: "earlier")
     let clock = box.path + "/clock.so"
     try box.run(["cc", "-shared", "-fPIC", Build.tools + "/clock.c", "-o", clock])
-    try box.drop(line(Self.count + 1), as: "first")
+    try box.drop(line(1), as: "earlier")
     let then = Int(Date().timeIntervalSince1970) - 2400
-    let agent = try box.run(command, environment: ["LD_PRELOAD": clock, "CLOCK": "\(then)"])
+    let agent = try box.run(
+      Self.command(.token, gateway.port, in: box),
+      environment: ["LD_PRELOAD": clock, "CLOCK": "\(then)"])
     #expect(agent.status == 0, "\(agent.errors)")
   }
 }

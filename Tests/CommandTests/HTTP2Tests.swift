@@ -31,6 +31,16 @@ import Testing
         + box.http2Settings(gateway.port, Self.settings(identity) + settings))
   }
 
+  /// Starts the agent as it runs all day.
+  private func start(
+    _ box: Box, _ port: Int, _ settings: [String] = [], environment: [String: String] = [:]
+  ) throws -> Child {
+    try box.start(
+      Build.command(Build.host) + ["run"]
+        + box.http2Settings(port, Self.settings(.certificate) + settings),
+      environment: environment)
+  }
+
   @Test(arguments: HTTP2Gateway.Identity.allCases)
   func `notifications arrive, and say who sends them`(identity: HTTP2Gateway.Identity) throws {
     let box = try Box()
@@ -146,6 +156,36 @@ import Testing
     }
     #expect(tokens.count == 3)
     #expect(Set(tokens).count == 1)
+  }
+
+  @Test func `a stop waits for the answer to what was sent`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "slow=2000"])
+    try box.drop(line(1, "Tank low"), as: "one")
+    let agent = try start(box, gateway.port)
+    try gateway.accepts("Tank low")
+    #expect(try agent.terminate() == 0)
+    #expect(box.names(in: "new") == [])
+  }
+
+  @Test(arguments: [("1s", "11000000"), ("10m", "30000000")])
+  func `a stop ends in the time that systemd gives, without answers too`(
+    timeout: String, microseconds: String
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let manager = try NotifySocket(in: box)
+    let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "silent"])
+    try box.drop(line(1), as: "one")
+    let agent = try start(
+      box, gateway.port, ["answer-timeout=" + timeout], environment: manager.environment)
+    try wait(for: "the request") { try gateway.requests().count == 1 }
+    agent.signal(SIGTERM)
+    let stopping = try manager.hears("STOPPING=1\n")
+    #expect(stopping.hasSuffix("\nEXTEND_TIMEOUT_USEC=" + microseconds))
+    #expect(try agent.wait() == 0)
+    #expect(box.names(in: "new") == ["one"])
   }
 
   /// Attacks that end, or that the agent has to end.

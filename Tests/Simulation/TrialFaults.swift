@@ -211,7 +211,7 @@ extension Trial {
     case .stop:
       world.trace.note("stop", at: world.timeline.elapsed)
       world.courier.stop()
-      stopBy = world.timeline.now + world.settings.settle + .seconds(5)
+      stopBy = world.timeline.now + world.settings.stopPatience + .seconds(5)
     case .sleep(let milliseconds): sleep(milliseconds)
     }
   }

@@ -81,7 +81,7 @@ extension Agent {
     guard events.takeClockChange() else { return }
     output.page.clockWasSet()
     clockSetAt = max(Clock.plausibleSinceNs, Clock.wallNs())
-    if connection.isClockWrong { link.dialAtOnce() }
+    if connection.isClockWrong || providerToken.lacksClock { link.dialAtOnce() }
   }
 
   private mutating func takeSignals() {

@@ -184,15 +184,15 @@ static int break_off(struct chttp2_session *session) {
   return CHTTP2_BROKEN;
 }
 
+/* nghttp2 has framed its complaint that the server breaks the protocol, and reads no more. */
+static int has_given_up(const struct chttp2_session *session) {
+  return !session->is_leaving && !nghttp2_session_want_read(session->http2);
+}
+
 int chttp2_receive(chttp2_session *session, const uint8_t *bytes, size_t count) {
   if (session->is_broken) return CHTTP2_BROKEN;
   ssize_t result = nghttp2_session_mem_recv(session->http2, bytes, count);
-  if (result < 0) return break_off(session);
-  /* nghttp2 has told the server that it broke the protocol, and reads no more. */
-  if (!session->is_leaving && !nghttp2_session_want_read(session->http2)) {
-    return break_off(session);
-  }
-  return 0;
+  return result < 0 || has_given_up(session) ? break_off(session) : 0;
 }
 
 int chttp2_next_over(chttp2_session *session) {
@@ -219,7 +219,7 @@ long chttp2_take(chttp2_session *session, uint8_t *room, size_t count) {
     session->rest_count -= some;
     taken += some;
   }
-  return (long)taken;
+  return has_given_up(session) ? break_off(session) : (long)taken;
 }
 
 #define HEADERS_MAX 16

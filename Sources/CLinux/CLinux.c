@@ -224,6 +224,11 @@ int clinux_set_option(int socket, int level, int option, int value) {
   return setsockopt(socket, level, option, &value, sizeof value) == 0 ? 0 : -errno;
 }
 
+void clinux_drop_unsent(int socket) {
+  struct linger linger = {.l_onoff = 1};
+  setsockopt(socket, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+}
+
 int clinux_socket_error(int socket) {
   int error = 0;
   socklen_t size = sizeof error;

@@ -180,13 +180,14 @@ public struct HTTP2Link: ~Copyable, Link {
     state = .down(dialAt: time.now)
   }
 
-  /// The machine slept: what waits for an answer waits anew.
+  /// The machine slept: what waits for an answer waits anew. A router may have forgotten the connection meanwhile, so the
+  /// sleep counts as silence.
   public mutating func suspended(until now: Instant) {
     requests.restart(at: now)
     stream.movedAt = now
-    liveness.quietSince = now
-    liveness.probe = nil
-    if upSince != nil { upSince = now }
+    if liveness.probe != nil { liveness.probe!.due = now + Liveness.probePatience }
+    if liveness.pongDue != nil { liveness.pongDue = now + Liveness.pongPatience }
+    if session?.hasSettings == false { upSince = now }
   }
 
   /// The token by which the service knows us, and when it was issued, in UNIX seconds. Requests with a new one go on a new
@@ -261,11 +262,13 @@ public struct HTTP2Link: ~Copyable, Link {
 
   // MARK: - Connections
 
+  var hasLasted: Bool { upSince.map { $0 + Self.lasting < time.now } ?? false }
+
   /// When to connect again: at once after a connection on which something was answered, by the backoff otherwise; and that
   /// begins anew after a connection which lasted.
   mutating func dialAt() -> Instant {
     if hasProgressed { return time.now }
-    if let upSince, upSince + Self.lasting < time.now { backoff.reset() }
+    if hasLasted { backoff.reset() }
     return time.now + backoff.fail()
   }
 

@@ -25,9 +25,19 @@ extension HTTP2Link {
     takeAnswers()
     guard isSound else { return isBroken() }
     guard state == .up else { return }
+    noteLife()
     collect()
     takeAnswers()
     if state == .up, session!.isLeaving { serviceLeaves() }
+  }
+
+  /// Something came, so the connection lives: what is under way has its time from now on.
+  private mutating func noteLife() {
+    guard let probe = liveness.probe else { return }
+    let isAwaited = requests.currentCount > 0 || liveness.pongDue != nil
+    liveness.probe =
+      isAwaited
+      ? Liveness.Probe(mark: probe.mark, due: time.now + Liveness.probePatience) : nil
   }
 
   /// Bytes came on the connection that was set aside.
@@ -198,9 +208,9 @@ extension HTTP2Link {
     }
     if isDue(liveness.probe?.due) {
       guard stream.sampledAt >= liveness.probe!.due else { return .sample }
-      // Not a failure of the service's: what was sent goes on a new connection at once.
-      hasProgressed = true
-      return lose()
+      // That is no failure of the service's: what was sent goes on a new connection at once.
+      if hasLasted { hasProgressed = true }
+      return lose(isForgotten: true)
     }
     if isDue(pingDue) {
       liveness.pongs = session?.pongs ?? 0
@@ -235,9 +245,11 @@ extension HTTP2Link {
 
   /// The connection is dead, or the service does not do its part.
   @discardableResult
-  private mutating func lose() -> Courier.Step? {
+  private mutating func lose(isForgotten: Bool = false) -> Courier.Step? {
     let uncertain = end()
-    if uncertain > 0 { reports.add(.cut(uncertain: uncertain)) }
+    if uncertain > 0 {
+      reports.add(isForgotten ? .forgotten(uncertain: uncertain) : .cut(uncertain: uncertain))
+    }
     state = .closing(dialAt: dialAt())
     return nil
   }

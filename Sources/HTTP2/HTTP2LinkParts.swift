@@ -84,19 +84,23 @@ extension HTTP2Link {
 
   /// Whether the connection lives.
   struct Liveness {
-    /// Something was written after a long silence, to a connection that a router on the way may have forgotten.
+    /// Whether the peer's kernel acknowledges what was written. A router on the way that has forgotten the connection
+    /// swallows everything without a word.
     struct Probe {
-      /// The connection's bytes up to those.
-      var end: UInt64
+      /// When more of the connection's bytes than these are acknowledged, the connection lives.
+      var mark: UInt64
+      /// When the connection is given up.
       var due: Instant
       var isExtended = false
     }
 
     static let settingsPatience = Duration.seconds(10)
     static let pongPatience = Duration.seconds(10)
-    /// A connection that was quiet for so long may have been forgotten.
+    /// How long nothing may be acknowledged, besides three round trips.
+    static let probePatience = Duration.seconds(5)
+    /// A connection that was quiet for so long is likely to be forgotten, and has less time.
     static let forgottenAfter = Duration.seconds(60)
-    static let probePatience = Duration.seconds(1)
+    static let forgottenPatience = Duration.seconds(1)
     /// After so many requests in a row without an answer the connection is left.
     static let timeoutsMax = 3
 

@@ -109,8 +109,10 @@ extension HTTP2Link {
     batch.since = time.now
     batch.flushAt = nil
     batch.isBlocked = false
-    if liveness.quietSince + Liveness.forgottenAfter < time.now, liveness.probe == nil {
-      liveness.probe = Liveness.Probe(end: wireEnd, due: time.now + Liveness.probePatience)
+    if liveness.probe == nil, requests.currentCount > 0 || liveness.pongDue != nil {
+      let wasQuiet = liveness.quietSince + Liveness.forgottenAfter < time.now
+      let patience = wasQuiet ? Liveness.forgottenPatience : Liveness.probePatience
+      liveness.probe = Liveness.Probe(mark: stream.written, due: time.now + patience)
     }
     stream.wrote(upTo: wireEnd, at: time.now)
     liveness.quietSince = time.now
@@ -129,12 +131,16 @@ extension HTTP2Link {
     stream.sampled(unacknowledged: unacknowledged, at: time.now)
     if !stream.isAcknowledged { batch.await(roundTrip, linger: settings.linger, at: time.now) }
     guard let probe = liveness.probe else { return }
-    if stream.acknowledged >= probe.end {
+    if stream.isAcknowledged {
       liveness.probe = nil
+    } else if stream.acknowledged > probe.mark {
+      liveness.probe = Liveness.Probe(
+        mark: stream.acknowledged, due: time.now + Liveness.probePatience)
     } else if !probe.isExtended {
-      // A few round trips, for a packet that was lost.
-      liveness.probe?.due = probe.due + .milliseconds(roundTrip.milliseconds * 3)
-      liveness.probe?.isExtended = true
+      // For a packet that was lost. Whatever is acknowledged meanwhile shows that the connection lives.
+      liveness.probe = Liveness.Probe(
+        mark: stream.acknowledged, due: probe.due + .milliseconds(roundTrip.milliseconds * 3),
+        isExtended: true)
     }
   }
 

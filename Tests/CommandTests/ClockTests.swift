@@ -3,18 +3,11 @@ import Testing
 
 /// What is made of a wall clock that is not set, as on a board without a battery until a time service has answered.
 @Suite struct ClockTests {
-  /// A clock in a file of the box, beginning in 1970.
-  private func clock(_ box: Box) throws -> [String: String] {
-    let made = try box.run([
-      "cc", "-shared", "-fPIC", Build.tools + "/clock.c", "-o", box.path + "/clock.so",
-    ])
-    #expect(made.status == 0, "\(made.errors)")
-    try box.write("60", to: "clock")
-    mkfifo(box.path + "/set", 0o600)
-    return [
-      "LD_PRELOAD": box.path + "/clock.so", "CLOCK_FILE": box.path + "/clock",
-      "CLOCK_SET": box.path + "/set",
-    ]
+  /// A clock that is not set.
+  private func clock(_ box: Box) throws -> Clocks {
+    let clocks = try Clocks(in: box, [.wall])
+    try clocks.set(.wall, to: 60)
+    return clocks
   }
 
   @Test func `once the clock is set, the agent connects at once`() throws {
@@ -23,7 +16,8 @@ import Testing
     let gateway = try Gateway(in: box)
     try box.drop(line(1, "hello"), as: "hello")
     let page = "status=" + box.path + "/page"
-    let agent = try box.agent(gateway, [page], environment: clock(box))
+    let clocks = try clock(box)
+    let agent = try box.agent(gateway, [page], environment: clocks.environment)
     // The pauses grow, up to minutes.
     var pause = 0.0
     try wait(for: "a long pause") {
@@ -33,8 +27,8 @@ import Testing
     }
     let nextTry = Date(timeIntervalSinceNow: pause)
     #expect(agent.errors.contains("this machine's clock seems not to be set"))
-    try box.write("\(Int(Date().timeIntervalSince1970))", to: "clock")
-    try writeFile("x", to: box.path + "/set")
+    try clocks.set(.wall, to: Int(Date().timeIntervalSince1970))
+    try clocks.tell()
     try gateway.accepts("hello")
     #expect(Date() < nextTry, "it waited for its next try")
     #expect(try agent.terminate() == 0)
@@ -66,7 +60,7 @@ import Testing
     let sent = try box.run(
       Build.command(Build.host)
         + ["send", "Hi", "--token", token(1), "-o", "spool=\(box.spool)"] + row.arguments,
-      environment: clock(box))
+      environment: clock(box).environment)
     #expect(sent.status == row.status, "\(sent.errors)")
     #expect(row.says.isEmpty ? sent.errors == "" : sent.errors.contains(row.says), "\(sent.errors)")
     #expect(box.names(in: "new").count == (row.status == 0 ? 1 : 0))

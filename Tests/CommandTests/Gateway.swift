@@ -45,16 +45,30 @@ class Peer {
 
   init(
     _ tool: String, in box: Box, certificate: String, ca: String, tls: String?, _ script: [String],
-    name: String
+    name: String, prefix: [String] = []
   ) throws {
     record = "\(box.path)/\(name)"
-    child = try box.start(
-      [
-        "python3", "\(Build.tools)/\(tool).py", "--record", record,
-        "--certificate", Certificates.path("\(certificate).pem"),
-        "--key", Certificates.path("\(certificate).key"), "--ca", Certificates.path("\(ca).pem"),
-      ] + (tls.map { ["--tls", $0] } ?? []) + script)
+    child = try Self.start(
+      prefix + ["python3", "\(Build.tools)/\(tool).py"], in: box, record, certificate,
+      ["--ca", Certificates.path("\(ca).pem")] + (tls.map { ["--tls", $0] } ?? []) + script)
     port = try Self.port(child)
+  }
+
+  /// Another program that takes the same words.
+  init(_ program: [String], in box: Box, _ words: [String]) throws {
+    record = "\(box.path)/server"
+    child = try Self.start(program, in: box, record, "server", words)
+    port = try Self.port(child)
+  }
+
+  private static func start(
+    _ program: [String], in box: Box, _ record: String, _ certificate: String, _ words: [String]
+  ) throws -> Child {
+    try box.start(
+      program + [
+        "--record", record, "--certificate", Certificates.path("\(certificate).pem"),
+        "--key", Certificates.path("\(certificate).key"),
+      ] + words)
   }
 
   /// What happened, as it says.
@@ -62,6 +76,16 @@ class Peer {
     let text = String(
       decoding: try Data(contentsOf: URL(filePath: record + "/events")), as: UTF8.self)
     return try objects(text).filter { $0["event"] as? String == event }
+  }
+
+  /// Waits until it has heard every connection to its end: what counts as delivered by time may still wait to be read by it.
+  func hearsAll() throws {
+    func connections(_ event: String) throws -> Set<Int> {
+      Set(try events(event).compactMap { $0["connection"] as? Int })
+    }
+    try wait(for: "the gateway to hear every connection to its end") {
+      try connections("open").isSubset(of: connections("closed"))
+    }
   }
 }
 
@@ -125,16 +149,6 @@ final class Gateway: Peer {
       recorded(.accepted).reduce(0) { sum, path in
         sum + ((try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0)
       } >= bytes
-    }
-  }
-
-  /// Waits until it has heard every connection to its end: what counts as delivered by time may still wait to be read by it.
-  func hearsAll() throws {
-    func connections(_ event: String) throws -> Set<Int> {
-      Set(try events(event).compactMap { $0["connection"] as? Int })
-    }
-    try wait(for: "the gateway to hear every connection to its end") {
-      try connections("open").isSubset(of: connections("closed"))
     }
   }
 

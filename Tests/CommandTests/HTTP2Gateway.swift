@@ -1,29 +1,14 @@
 import Foundation
 
-/// A gateway like Apple's HTTP/2 service: Tests/Tools/http2gateway.py.
-final class HTTP2Gateway: Peer {
-  /// What it asks of its clients.
-  enum Identity: String, CaseIterable, Sendable {
-    case certificate, token
-  }
+/// By what a service knows who sends notifications.
+enum Identity: String, CaseIterable, Sendable {
+  case certificate, token
+}
 
+/// A server to which requests of HTTP/2 go.
+class HTTP2Server: Peer {
   static let keyID = "ABCDE12345"
   static let teamID = "TEAM123456"
-
-  init(
-    in box: Box, _ identity: Identity = .certificate, certificate: String = "server",
-    tls: String? = nil, _ script: [String] = [], name: String = "gateway"
-  ) throws {
-    var words = script
-    if identity == .token {
-      words += [
-        "--signing-key-public", try Certificates.path("signing-public.pem"),
-        "--key-id", Self.keyID, "--team-id", Self.teamID,
-      ]
-    }
-    try super.init(
-      "http2gateway", in: box, certificate: certificate, ca: "ca", tls: tls, words, name: name)
-  }
 
   /// Each request, as it came.
   func requests() throws -> [[String: Any]] {
@@ -47,17 +32,76 @@ final class HTTP2Gateway: Peer {
   }
 }
 
+/// A gateway like Apple's HTTP/2 service: Tests/Tools/http2gateway.py.
+final class HTTP2Gateway: HTTP2Server {
+  init(
+    in box: Box, _ identity: Identity = .certificate, certificate: String = "server",
+    tls: String? = nil, _ script: [String] = [], name: String = "gateway", prefix: [String] = []
+  ) throws {
+    var words = script
+    if identity == .token {
+      words += [
+        "--signing-key-public", try Certificates.path("signing-public.pem"),
+        "--key-id", Self.keyID, "--team-id", Self.teamID,
+      ]
+    }
+    try super.init(
+      "http2gateway", in: box, certificate: certificate, ca: "ca", tls: tls, words, name: name,
+      prefix: prefix)
+  }
+}
+
 /// A server that attacks whoever connects: Tests/Tools/hostile.py.
-final class Hostile: Peer {
+final class Hostile: HTTP2Server {
   init(in box: Box, _ attack: String, _ script: [String] = [], name: String = "hostile") throws {
     try super.init(
       "hostile", in: box, certificate: "server", ca: "ca", tls: nil,
       ["--attack", attack] + script, name: name)
   }
+}
 
-  /// The names of all attacks.
-  static func attacks(in box: Box) throws -> [String] {
-    try box.run(["python3", Build.tools + "/hostile.py", "--list"]).output
-      .split(separator: "\n").map { String($0.prefix { $0 != " " }) }
+extension Box {
+  /// As ``settings(_:certificate:key:_:)``, for HTTP/2.
+  func http2Settings(
+    _ port: Int, _ identity: Identity = .certificate, _ more: [String] = []
+  ) throws -> [String] {
+    let common = try [
+      "protocol=http2", "gateway=localhost:\(port)", "ca=" + Certificates.path("ca.pem"),
+      "spool=" + spool, "state=" + state,
+    ]
+    let own =
+      switch identity {
+      case .certificate:
+        try [
+          "certificate=" + Certificates.path("client.pem"),
+          "key=" + Certificates.path("client.key"),
+        ]
+      case .token:
+        try [
+          "signing-key=" + Certificates.path("signing.p8"), "key-id=" + HTTP2Server.keyID,
+          "team-id=" + HTTP2Server.teamID, "topic=com.example.tinypush",
+        ]
+      }
+    return (common + own + more).flatMap { ["-o", $0] }
+  }
+
+  /// Starts an agent, as it runs all day, after the command `prefix`.
+  func agent(
+    _ server: HTTP2Server, _ identity: Identity = .certificate, _ settings: [String] = [],
+    environment: [String: String] = [:], prefix: [String] = []
+  ) throws -> Child {
+    try start(
+      prefix + Build.command(Build.host) + ["run"] + http2Settings(server.port, identity, settings),
+      environment: environment)
+  }
+
+  /// Runs an agent until the spool is empty.
+  func deliver(
+    _ server: HTTP2Server, _ identity: Identity = .certificate, _ settings: [String] = [],
+    build: String = Build.host, environment: [String: String] = [:]
+  ) throws -> Child {
+    try run(
+      Build.command(build) + ["run", "--once"] + http2Settings(server.port, identity, settings),
+      environment: environment)
   }
 }

@@ -17,7 +17,7 @@ import Testing
     let agent = try box.start(
       Build.command(Build.host) + ["run"]
         + box.http2Settings(
-          gateway.port, ["protocol=http2", "status=" + box.path + "/page"] + settings))
+          gateway.port, .certificate, ["status=" + box.path + "/page"] + settings))
     try agent.line(words, in: .errors)
     return agent
   }

@@ -4,40 +4,17 @@ import Testing
 /// Delivery to Apple's service of today, played by Tests/Tools/http2gateway.py: an HTTP/2 server that shares no code with the
 /// product.
 @Suite struct HTTP2Tests {
-  /// The settings that belong to an identity.
-  static func settings(_ identity: HTTP2Gateway.Identity) throws -> [String] {
-    switch identity {
-    case .certificate: ["protocol=http2"]
-    case .token:
-      [
-        "protocol=http2", "certificate=", "key=",
-        "signing-key=" + (try Certificates.path("signing.p8")), "key-id=" + HTTP2Gateway.keyID,
-        "team-id=" + HTTP2Gateway.teamID, "topic=com.example.tinypush",
-      ]
-    }
-  }
-
   private static func lines(_ count: Int) -> String {
     (1...count).map { line($0, "Alert \($0)") + "\n" }.joined()
   }
 
-  /// Runs the agent until the spool is empty.
-  private func deliver(
-    _ box: Box, _ gateway: HTTP2Gateway, _ identity: HTTP2Gateway.Identity = .certificate,
-    _ settings: [String] = [], build: String = Build.host
-  ) throws -> Child {
-    try box.run(
-      Build.command(build) + ["run", "--once"]
-        + box.http2Settings(gateway.port, Self.settings(identity) + settings))
-  }
-
-  @Test(arguments: HTTP2Gateway.Identity.allCases)
-  func `notifications arrive, and say who sends them`(identity: HTTP2Gateway.Identity) throws {
+  @Test(arguments: Identity.allCases)
+  func `notifications arrive, and say who sends them`(identity: Identity) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, identity)
     try box.drop(Self.lines(300), as: "many.ndjson")
-    let run = try deliver(box, gateway, identity)
+    let run = try box.deliver(gateway, identity)
     #expect(run.status == 0, "\(run.errors)")
     #expect(Set(try gateway.alerts()) == Set((1...300).map { "Alert \($0)" }))
     let requests = try gateway.requests()
@@ -55,7 +32,7 @@ import Testing
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .token)
     try box.drop(line(1, "Tank low"), as: "one")
-    let run = try deliver(box, gateway, .token, build: build)
+    let run = try box.deliver(gateway, .token, build: build)
     #expect(run.status == 0, "\(run.errors)")
     #expect(try gateway.alerts() == ["Tank low"])
   }
@@ -78,7 +55,7 @@ import Testing
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", fault])
     try box.drop(Self.lines(100), as: "many.ndjson")
-    let run = try deliver(box, gateway, .certificate, ["answer-timeout=2s"])
+    let run = try box.deliver(gateway, .certificate, ["answer-timeout=2s"])
     #expect(run.status == 0, "\(run.errors)")
     #expect(box.names(in: "new") == [])
     #expect(box.names(in: "failed") == [])
@@ -104,7 +81,7 @@ import Testing
         token(3) + "=410:Unregistered:1700000000000", "--answer", token(4) + "=413:PayloadTooLarge",
       ])
     for number in 1...5 { try box.drop(line(number, "Alert \(number)"), as: "n\(number)") }
-    let run = try deliver(box, gateway)
+    let run = try box.deliver(gateway)
     #expect(run.status == 65, "\(run.errors)")
     #expect(Set(try gateway.alerts()) == ["Alert 1", "Alert 5"])
     #expect(box.names(in: "new") == [])
@@ -115,7 +92,7 @@ import Testing
         as? String)?.contains("payload too large") == true)
     // The device that is gone is not sent to any more.
     try box.drop(line(3, "Once more"), as: "n6")
-    #expect(try deliver(box, gateway).status == 0)
+    #expect(try box.deliver(gateway).status == 0)
     #expect(try !gateway.requests().contains { ($0["payload"] as! String).contains("Once more") })
   }
 
@@ -126,7 +103,7 @@ import Testing
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", fault])
     for number in 1...5 { try box.drop(line(number, "Alert \(number)"), as: "n\(number)") }
-    let run = try deliver(box, gateway)
+    let run = try box.deliver(gateway)
     #expect(run.status == 78)
     #expect(run.errors.contains("the service refuses the configuration"))
     #expect(box.names(in: "new").count == 5)
@@ -139,7 +116,7 @@ import Testing
     let gateway = try HTTP2Gateway(in: box, .token)
     for number in 1...3 {
       try box.drop(line(number, "Alert \(number)"), as: "n\(number)")
-      #expect(try deliver(box, gateway, .token).status == 0)
+      #expect(try box.deliver(gateway, .token).status == 0)
     }
     let tokens = try gateway.requests().map {
       ($0["headers"] as! [String: String])["authorization"]!
@@ -148,53 +125,88 @@ import Testing
     #expect(Set(tokens).count == 1)
   }
 
-  /// Attacks that end, or that the agent has to end.
+  @Test func `a stop waits for the answer to what was sent`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "slow=2000"])
+    try box.drop(line(1, "Tank low"), as: "one")
+    let agent = try box.agent(gateway)
+    try gateway.accepts("Tank low")
+    #expect(try agent.terminate() == 0)
+    #expect(box.names(in: "new") == [])
+  }
+
+  @Test(arguments: [("1s", "11000000"), ("10m", "30000000")])
+  func `a stop ends in the time that systemd gives, without answers too`(
+    timeout: String, microseconds: String
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let manager = try NotifySocket(in: box)
+    let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "silent"])
+    try box.drop(line(1), as: "one")
+    let agent = try box.agent(
+      gateway, .certificate, ["answer-timeout=" + timeout], environment: manager.environment)
+    try wait(for: "the request") { try gateway.requests().count == 1 }
+    agent.signal(SIGTERM)
+    let stopping = try manager.hears("STOPPING=1\n")
+    #expect(stopping.hasSuffix("\nEXTEND_TIMEOUT_USEC=" + microseconds))
+    #expect(try agent.wait() == 0)
+    #expect(box.names(in: "new") == ["one"])
+  }
+
+  /// Attacks on the connection, which the agent has to close.
   private static let attacks = [
     "settings-flood", "ping-flood", "ping-ack-flood", "window-update-flood", "unknown-flood",
     "empty-data-flood", "endless-body", "endless-hints", "continuation-flood", "hpack-bomb",
-    "huge-header", "no-status", "push-promise", "headers-on-zero", "data-on-idle",
-    "window-overflow", "stream-window-overflow", "settings-window", "oversized-frame", "garbage",
-    "reset-flood", "goaway-flood", "refuse-all", "half-frame",
+    "huge-header", "push-promise", "headers-on-zero", "data-on-idle",
+    "window-overflow", "settings-window", "oversized-frame", "garbage", "reset-flood",
+    "goaway-flood", "half-frame",
   ]
 
   @Test(arguments: attacks)
-  func `an attack by the server costs neither memory nor the queue`(attack: String) throws {
+  func `a connection with an attacker on it is closed`(attack: String) throws {
+    try bear(attack) { agent, hostile in
+      try wait(for: "the agent to close the connection: \(agent.errors)") {
+        try hostile.events("end").first { $0["connection"] as? Int == 1 }?["closed"] as? Bool
+          == true
+      }
+    }
+  }
+
+  /// With these each request ends with an error of its own, and the connection is in order.
+  @Test(arguments: ["refuse-all", "no-status", "stream-window-overflow"])
+  func `a service that closes each request is asked again later`(attack: String) throws {
+    try bear(attack) { agent, _ in try agent.line("closed a request with error", in: .errors) }
+  }
+
+  /// An attack costs neither memory nor the queue, and a sane server at the same place gets everything.
+  private func bear(
+    _ attack: String, until hasEffect: (_ agent: Child, _ hostile: Hostile) throws -> Void
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let hostile = try Hostile(in: box, attack, ["--megabytes", "4"])
     for number in 1...3 { try box.drop(line(number, "Alert \(number)"), as: "n\(number)") }
-    let agent = try box.start(
-      Build.command(Build.host) + ["run"]
-        + box.http2Settings(hostile.port, Self.settings(.certificate) + ["answer-timeout=1s"]))
-    try agent.line("connected to", in: .errors)
-    // Long enough for the attack to have its effect, whether the connection ends or not.
-    usleep(1_500_000)
-    #expect(!agent.hasEnded, "\(agent.errors)")
-    let peak = try #require(
-      try? String(contentsOfFile: "/proc/\(agent.id)/status", encoding: .utf8)
-    )
-    .firstMatch(of: #/VmHWM:\s*(\d+)/#)
-    #expect(Int(peak?.1 ?? "0")! < 12_000, "\(attack)")
-    #expect(try agent.terminate() == 0)
-    #expect(
-      box.names(in: "new").count + box.names(in: "failed").count >= 3 || attack == "endless-body")
-  }
-}
-
-extension Box {
-  /// As ``settings(_:certificate:key:_:)``, for HTTP/2.
-  func http2Settings(_ port: Int, _ more: [String]) throws -> [String] {
-    var settings = try [
-      "gateway=localhost:\(port)", "ca=" + Certificates.path("ca.pem"),
-      "certificate=" + Certificates.path("client.pem"),
-      "key=" + Certificates.path("client.key"), "spool=" + spool, "state=" + state,
-    ]
-    // An empty value takes a setting away.
-    for setting in more {
-      let key = setting.prefix { $0 != "=" } + "="
-      settings.removeAll { $0.hasPrefix(key) }
-      if setting.count > key.count { settings.append(setting) }
+    let agent = try box.agent(hostile, .certificate, ["answer-timeout=1s"])
+    try hasEffect(agent, hostile)
+    let status = try String(contentsOfFile: "/proc/\(agent.id)/status", encoding: .utf8)
+    let peak = try #require(status.firstMatch(of: /VmHWM:\s*(\d+) kB/))
+    #expect(Int(peak.1)! < Self.memoryMax, "\(attack): \(peak.1) kB")
+    #expect(box.names(in: "new") == ["n1", "n2", "n3"])
+    #expect(box.names(in: "failed") == [])
+    hostile.child.kill()
+    let gateway = try HTTP2Gateway(in: box, .certificate, ["--port", "\(hostile.port)"])
+    // It may be about to wait for long.
+    agent.signal(SIGHUP)
+    try wait(for: "the alerts: \(agent.errors)") {
+      try Set(gateway.alerts()) == ["Alert 1", "Alert 2", "Alert 3"]
     }
-    return settings.flatMap { ["-o", $0] }
+    #expect(try agent.terminate() == 0)
+    #expect(box.names(in: "new") == [])
+    #expect(box.names(in: "failed") == [])
   }
+
+  /// Kilobytes: what the agent takes at rest, libraries included, and the 2 MB that its open requests may take.
+  private static let memoryMax = 6000
 }

@@ -250,8 +250,8 @@ import Testing
     #expect(try sandbox.child.terminate() == 0)
   }
 
-  @Test(arguments: HTTP2Gateway.Identity.allCases)
-  func `Python's h2 delivers many at a time`(identity: HTTP2Gateway.Identity) throws {
+  @Test(arguments: Identity.allCases)
+  func `Python's h2 delivers many at a time`(identity: Identity) throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box)

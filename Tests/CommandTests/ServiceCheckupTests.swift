@@ -6,12 +6,12 @@ import Testing
   private static let nobody = String(repeating: "0", count: 64)
 
   private func check(
-    _ box: Box, _ port: Int, _ identity: HTTP2Gateway.Identity, _ settings: [String] = []
+    _ box: Box, _ port: Int, _ identity: Identity, _ settings: [String] = []
   ) throws -> Checkup {
     try Checkup(
       box.run(
         Build.command(Build.host) + ["check", "--json"]
-          + box.http2Settings(port, HTTP2Tests.settings(identity) + settings)))
+          + box.http2Settings(port, identity, settings)))
   }
 
   struct Row: Sendable, CustomTestStringConvertible {
@@ -20,7 +20,7 @@ import Testing
     let message: String
     let advice: String
     let status: Int32
-    var identity = HTTP2Gateway.Identity.token
+    var identity = Identity.token
     var testDescription: String { answer }
   }
 

@@ -153,32 +153,91 @@ final class HTTP2Wire {
   private(set) var isCutForClient = false
   /// Nothing gets through any more.
   var isDead = false
+  /// A router on the way swallows everything, until it lets through what was sent meanwhile.
+  private var isSwallowed = false
+  private var held: [() -> Void] = []
   private(set) var isOver = false
   /// Bytes that the client has written, and of those the ones that the other end has acknowledged.
   private(set) var written = 0
   private(set) var acknowledged = 0
+  /// Since when the client could know that nothing gets through: it wrote or heard something then, or the machine woke up.
+  private var aliveAt: Instant
+  /// The connection had been quiet for long when the oldest bytes were written that are not acknowledged.
+  private var wasQuiet = false
 
   init(_ service: HTTP2Service) {
     self.service = service
     announced = service.streamsMax().first
     announcedMax = announced
     server = chttp2_server_new(UInt32(announced), UInt32(service.window), 8192)!
+    aliveAt = service.timeline.now
     flush()
   }
 
   deinit { chttp2_server_free(server) }
 
   func write(_ bytes: [UInt8]) {
+    if acknowledged == written {
+      wasQuiet = aliveAt + Self.quiet < service.timeline.now
+      aliveAt = service.timeline.now
+    }
     written += bytes.count
     let end = written
     guard !isDead, !isOver else { return }
-    service.timeline.plan(after: service.latency) { [self] in
+    carry { [self] in
       guard !isDead, !isOver else { return }
-      service.timeline.plan(after: service.latency) { [self] in
-        acknowledged = max(acknowledged, end)
+      carry { [self] in
+        guard end > acknowledged else { return }
+        acknowledged = end
+        isAlive()
       }
       take(bytes)
     }
+  }
+
+  /// On the way for as long as that takes.
+  private func carry(_ act: @escaping () -> Void) {
+    service.timeline.plan(after: service.latency) { [self] in
+      if isSwallowed { held.append(act) } else { act() }
+    }
+  }
+
+  // MARK: - A router that swallows
+
+  private static let quiet = Duration.seconds(60)
+
+  /// - Parameter milliseconds: nil: for good.
+  func swallow(for milliseconds: UInt64?) {
+    guard let milliseconds else {
+      isDead = true
+      return
+    }
+    isSwallowed = true
+    service.timeline.plan(after: milliseconds) { [self] in
+      isSwallowed = false
+      let acts = held
+      held = []
+      for act in acts { act() }
+    }
+  }
+
+  /// The client knows that the connection lives.
+  func isAlive() {
+    aliveAt = service.timeline.now
+    wasQuiet = false
+  }
+
+  /// What was written before has its time from now on: the client's machine woke up, or the client awaits nothing.
+  func waitAnew() { if acknowledged < written { isAlive() } }
+
+  /// How long the client has stayed without an acknowledgement of what it wrote; nil: no longer than it may.
+  var overdue: Duration? {
+    guard acknowledged < written, !isOver else { return nil }
+    let silence = aliveAt.until(service.timeline.now)
+    // Of a busy connection it may learn late that something was acknowledged.
+    let patience = wasQuiet ? Duration.seconds(1) : .seconds(10)
+    let slack = Duration.milliseconds(500 + 8 * service.latency)
+    return silence < patience + slack ? nil : silence
   }
 
   private func take(_ bytes: [UInt8]) {
@@ -218,9 +277,7 @@ final class HTTP2Wire {
       guard count > 0 else { return }
       let bytes = [UInt8](room[..<count])
       guard !isDead else { continue }
-      service.timeline.plan(after: service.latency) { [self] in
-        if !isDead, !isCutForClient { arrived.append(bytes) }
-      }
+      carry { [self] in if !isDead, !isCutForClient { arrived.append(bytes) } }
     }
   }
 
@@ -228,11 +285,13 @@ final class HTTP2Wire {
   func cut() {
     guard !isOver else { return }
     isOver = true
-    service.timeline.plan(after: service.latency) { [self] in isCutForClient = true }
+    carry { [self] in isCutForClient = true }
   }
 
-  /// The client has closed it: what it sent before still arrives.
+  /// The client has closed it: what it sent before still arrives, if nothing is in the way.
   func closedByClient() {
+    if isSwallowed { isDead = true }
+    held = []
     service.timeline.plan(after: service.latency + 1) { [self] in isOver = true }
   }
 }

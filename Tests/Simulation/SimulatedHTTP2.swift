@@ -115,6 +115,11 @@ struct SimulatedHTTP2: ~Copyable, Link {
   mutating func advance(to time: Time, isStopping: Bool) -> Courier.Step? {
     now = time
     listen()
+    if !link.isBusy { wire?.waitAnew() }
+    if let overdue = wire?.overdue, aside == nil {
+      service.ledger.complain(
+        "nothing gets through for \(overdue.milliseconds) ms, and the connection is kept")
+    }
     for _ in 0..<Self.stepsMax {
       guard let step = link.advance(to: time, isStopping: isStopping) else { return nil }
       perform(step)
@@ -173,6 +178,15 @@ struct SimulatedHTTP2: ~Copyable, Link {
     }
   }
 
+  /// A router on the way swallows everything on the present connection, for so many milliseconds or for good.
+  func swallow(for milliseconds: UInt64?) { wire?.swallow(for: milliseconds) }
+
+  /// The machine slept.
+  mutating func suspended(until now: Instant) {
+    link.suspended(until: now)
+    wire?.waitAnew()
+  }
+
   /// Takes in what has come.
   private mutating func listen() {
     if let at = dialedAt, at <= now.now {
@@ -186,6 +200,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
     }
     while let wire, !wire.arrived.isEmpty {
       let bytes = wire.arrived.removeFirst()
+      wire.isAlive()
       link.received(bytes.span)
     }
     if let wire, wire.isCutForClient {

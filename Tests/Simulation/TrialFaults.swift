@@ -9,7 +9,13 @@ extension Trial {
     switch kind {
     case .close: world.cut()
     case .reset: world.connection?.reset(latency: 0, hides: true)
-    case .death: dieSilently()
+    case .death:
+      if world.http2 == nil {
+        dieSilently()
+      } else {
+        let time = UInt64(random.upTo(random.oneIn(2) ? 2000 : 90_000))
+        world.http2!.swallow(for: random.oneIn(2) ? nil : time)
+      }
     case .stall:
       let longest = faults.isPrompt ? settle / 4 : 3 * settle
       world.stalledUntil = world.timeline.now + .milliseconds(UInt64(random.upTo(Int(longest))))
@@ -211,7 +217,7 @@ extension Trial {
     case .stop:
       world.trace.note("stop", at: world.timeline.elapsed)
       world.courier.stop()
-      stopBy = world.timeline.now + world.settings.settle + .seconds(5)
+      stopBy = world.timeline.now + world.settings.stopPatience + .seconds(5)
     case .sleep(let milliseconds): sleep(milliseconds)
     }
   }
@@ -247,5 +253,6 @@ extension Trial {
       for: .milliseconds(milliseconds), and: .milliseconds(UInt64(random.upTo(1000))))
     pass(milliseconds)
     world.link.suspended(until: world.timeline.now)
+    if world.http2 != nil { world.http2!.suspended(until: world.timeline.now) }
   }
 }

@@ -1,8 +1,10 @@
-/* clock: a wall clock that says what it is told. Built as a shared object for LD_PRELOAD.
+/* clock: clocks that say what they are told. Built as a shared object for LD_PRELOAD.
 
      CLOCK       UNIX seconds, for good
-     CLOCK_FILE  or a file that holds them, which may be written to
-     CLOCK_SET   a pipe: a byte in it says that the clock has been set. A timer that is cancelled by that is made of it. */
+     CLOCK_FILE  or a file that holds them, which may be written to. Without both the wall clock is as it is
+     CLOCK_SET   a pipe: a byte in it says that the clock has been set. A timer that is cancelled by that is made of it.
+     CLOCK_AWAKE, CLOCK_ASLEEP   files that hold seconds, which may be written to: how far the clocks that never jump are
+                 ahead, as if so much time had passed, and as if the machine had slept for so long */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,9 +18,10 @@
 
 static int timer = -1;
 
-static time_t told(void) {
-  const char *path = getenv("CLOCK_FILE");
-  if (!path) return (time_t)atoll(getenv("CLOCK"));
+/* The seconds in the file that a variable names; 0: there is no such variable. */
+static time_t seconds(const char *variable) {
+  const char *path = getenv(variable);
+  if (!path) return 0;
   char text[32] = "";
   int file = open(path, O_RDONLY | O_CLOEXEC);
   if (pread(file, text, sizeof text - 1, 0) < 0) abort();
@@ -26,16 +29,27 @@ static time_t told(void) {
   return (time_t)atoll(text);
 }
 
-time_t time(time_t *seconds) {
-  time_t now = told();
-  if (seconds) *seconds = now;
-  return now;
+static time_t told(void) {
+  const char *clock = getenv("CLOCK");
+  return clock ? (time_t)atoll(clock) : seconds("CLOCK_FILE");
 }
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
-  if (clock != CLOCK_REALTIME) return ((__typeof__(&clock_gettime))dlsym(RTLD_NEXT, "clock_gettime"))(clock, time);
-  *time = (struct timespec){.tv_sec = told()};
-  return 0;
+  if (clock == CLOCK_REALTIME && (getenv("CLOCK") || getenv("CLOCK_FILE"))) {
+    *time = (struct timespec){.tv_sec = told()};
+    return 0;
+  }
+  int result = ((__typeof__(&clock_gettime))dlsym(RTLD_NEXT, "clock_gettime"))(clock, time);
+  if (clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME) time->tv_sec += seconds("CLOCK_AWAKE");
+  if (clock == CLOCK_BOOTTIME) time->tv_sec += seconds("CLOCK_ASLEEP");
+  return result;
+}
+
+time_t time(time_t *seconds) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (seconds) *seconds = now.tv_sec;
+  return now.tv_sec;
 }
 
 int timerfd_create(clockid_t clock, int flags) {

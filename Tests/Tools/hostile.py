@@ -58,8 +58,13 @@ def header(name, value, first=0):
     return bytes([first]) + integer(len(name), 7) + name + integer(len(value), 7) + value
 
 
+# A header table that every client allows: whoever allows a smaller one than usual wants that said before the first header.
+TABLE = integer(512, 5, 0x20)
+
+
 def headers(stream, block, flags=END_HEADERS):
     """In as many frames as it takes."""
+    block = TABLE + block
     pieces = [block[at:at + 16384] for at in range(0, len(block), 16384)] or [b""]
     out = b""
     for at, piece in enumerate(pieces):
@@ -115,14 +120,14 @@ def hpack_bomb():
 def continuation_flood():
     yield settings((MAX_STREAMS, 100))
     stream = yield REQUEST
-    yield frame(HEADERS, 0, stream, OK)
+    yield frame(HEADERS, 0, stream, TABLE + OK)
     yield from forever(frame(CONTINUATION, 0, stream, header(b"x-filler", b"a" * 100) * 100))
 
 
 def empty_continuation_flood():
     yield settings((MAX_STREAMS, 100))
     stream = yield REQUEST
-    yield frame(HEADERS, 0, stream, OK)
+    yield frame(HEADERS, 0, stream, TABLE + OK)
     yield from forever(frame(CONTINUATION, 0, stream))
 
 
@@ -242,7 +247,7 @@ ATTACKS = {
                               lambda stream: frame(DATA, END_STREAM, stream, b"abcdef"))),
     # frames out of place
     "push-promise": ("PUSH_PROMISE, though the client wants none",
-                     answered(lambda stream: frame(PUSH, END_HEADERS, stream, struct.pack(">I", 2) + OK))),
+                     answered(lambda stream: frame(PUSH, END_HEADERS, stream, struct.pack(">I", 2) + TABLE + OK))),
     "headers-on-zero": ("HEADERS on stream 0", begun(frame(HEADERS, END_HEADERS, 0, OK))),
     "headers-on-idle": ("HEADERS on a stream that the client did not open", begun(frame(HEADERS, END_HEADERS, 1001, OK))),
     "headers-on-even": ("HEADERS on a stream of the server's own", begun(frame(HEADERS, END_HEADERS, 2, OK))),
@@ -256,7 +261,7 @@ ATTACKS = {
     "reset-length": ("RST_STREAM of three bytes", answered(lambda stream: frame(RST, 0, stream, b"???"))),
     "continuation-alone": ("CONTINUATION without HEADERS", begun(frame(CONTINUATION, END_HEADERS, 1, OK))),
     "continuation-torn": ("PING between HEADERS and CONTINUATION",
-                          answered(lambda stream: frame(HEADERS, 0, stream, OK),
+                          answered(lambda stream: frame(HEADERS, 0, stream, TABLE + OK),
                                    lambda stream: frame(PING, payload=b"12345678"))),
     "settings-on-stream": ("SETTINGS on stream 1", begun(frame(SETTINGS, 0, 1))),
     "ping-length": ("PING of seven bytes", begun(frame(PING, payload=b"1234567"))),
@@ -268,7 +273,7 @@ ATTACKS = {
     "padding": ("DATA with more padding than it has bytes",
                 answered(part(OK), lambda stream: frame(DATA, PADDED, stream, b"\xff?"))),
     "oversized-frame": ("a frame that says it is of 16 MB",
-                        answered(lambda stream: frame(HEADERS, END_HEADERS, stream, OK, length=(1 << 24) - 1),
+                        answered(lambda stream: frame(HEADERS, END_HEADERS, stream, TABLE + OK, length=(1 << 24) - 1),
                                  endless=lambda stream: b"a" * 16384)),
     # windows and settings
     "window-overflow": ("WINDOW_UPDATE of the connection beyond the largest window",
@@ -294,7 +299,7 @@ ATTACKS = {
     "ping-first": ("PING before SETTINGS", lambda: iter([frame(PING, payload=b"12345678")])),
     "no-settings": ("not a word", silence),
     "half-frame": ("half of a frame, and then nothing",
-                   answered(lambda stream: frame(HEADERS, END_HEADERS, stream, OK, length=100))),
+                   answered(lambda stream: frame(HEADERS, END_HEADERS, stream, TABLE + OK, length=100))),
     "drip": ("an answer of a byte a second", drip),
 }
 

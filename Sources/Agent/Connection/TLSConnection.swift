@@ -296,6 +296,11 @@ struct TLSConnection: ~Copyable {
     deadline = nil
   }
 
+  /// What has not arrived is not to arrive any more: it goes again elsewhere.
+  func dropUnsent() {
+    if clinux_unacknowledged(descriptor) > 0 { clinux_drop_unsent(descriptor) }
+  }
+
   // MARK: - Parts
 
   private mutating func closeSocket(epoll: Int32) {

@@ -26,6 +26,9 @@ public struct ProviderToken: ~Copyable {
   /// Why there is no token, or why it could not be kept; empty: all is well.
   public private(set) var problem = Text(capacity: Int(CMBED_TEXT_MAX) + 4200)
 
+  /// When a token was asked for last, the clock was not set.
+  private(set) var lacksClock = false
+
   /// The longest token that there can be is 190 bytes long.
   static let textMax = 256
 
@@ -56,6 +59,7 @@ public struct ProviderToken: ~Copyable {
   public mutating func token(_ time: Time, refused: Int64? = nil) -> Answer {
     problem.clear()
     if let refused, refused == issuedAt { isRefused = true }
+    lacksClock = time.wallSeconds == nil
     guard let now = time.wallSeconds else { return .clockNotSet }
     var rule = ProviderTokenRule(now: now, issuedAt: issuedAt, isRefused: isRefused)
     if rule != .use {

@@ -31,6 +31,12 @@ extension Report {
       text.append("the connection ended without an answer")
       Self.appendUncertain(uncertain, to: &text)
       return .warning
+    case .forgotten(let uncertain):
+      text.append(
+        "nothing gets through the connection any more: a router on the way may have forgotten it; connecting anew"
+      )
+      Self.appendUncertain(uncertain, to: &text)
+      return .notice
     case .unanswered(let uncertain):
       text.append("the gateway is silent, even to what it must refuse; connecting anew")
       Self.appendUncertain(uncertain, to: &text)
@@ -146,7 +152,7 @@ extension Report {
   /// What it is about.
   var topic: Log.Topic {
     switch self {
-    case .shutdown, .strangeAnswer, .garbage, .cut, .unanswered, .askedAgain,
+    case .shutdown, .strangeAnswer, .garbage, .cut, .forgotten, .unanswered, .askedAgain,
       .unproved, .narrowed, .troubled, .configurationRefused, .timedOut, .closed, .leaves,
       .brokenProtocol:
       .connection

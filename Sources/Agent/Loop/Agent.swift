@@ -131,6 +131,7 @@ public struct Agent: ~Copyable {
         output.tellDown(gateway.span)
       case .closeAside: aside.hangUp(epoll: events.epoll, sayGoodbye: true)
       case .disconnect:
+        if link.service == .http2 { connection.dropUnsent() }
         connection.hangUp(epoll: events.epoll, sayGoodbye: true)
         output.tellDown(gateway.span)
       case .wait(let until):

@@ -2,7 +2,7 @@ import TinyPush
 
 /// Whether, and until when, the agent is about to stop, and for what: for good, or for another configuration.
 struct AgentEnding: ~Copyable {
-  /// How long a stop may take besides `settle`.
+  /// How long a stop may take besides the wait for what was sent.
   static let patience = Duration.seconds(5)
 
   /// When it stops, whatever is not confirmed by then; nil: it goes on.
@@ -20,6 +20,6 @@ struct AgentEnding: ~Copyable {
 
   func isOver(at now: Instant) -> Bool { by.map { now >= $0 } ?? false }
 
-  /// - Parameter settle: how long to wait for answers.
-  mutating func begin(at now: Instant, settle: Duration) { by = now + settle + Self.patience }
+  /// - Parameter wait: for what was sent.
+  mutating func begin(at now: Instant, wait: Duration) { by = now + wait + Self.patience }
 }

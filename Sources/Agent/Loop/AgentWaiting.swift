@@ -81,7 +81,7 @@ extension Agent {
     guard events.takeClockChange() else { return }
     output.page.clockWasSet()
     clockSetAt = max(Clock.plausibleSinceNs, Clock.wallNs())
-    if connection.isClockWrong { link.dialAtOnce() }
+    if connection.isClockWrong || providerToken.lacksClock { link.dialAtOnce() }
   }
 
   private mutating func takeSignals() {
@@ -101,7 +101,7 @@ extension Agent {
   mutating func stop() {
     guard ending.by == nil else { return }
     courier.stop()
-    ending.begin(at: Clock.now(), settle: config.courier.settle)
+    ending.begin(at: Clock.now(), wait: config.courier.stopPatience)
   }
 
   private mutating func feedWatchdog(_ restsSince: Instant?) {

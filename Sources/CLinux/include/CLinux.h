@@ -151,6 +151,9 @@ int clinux_tcp_times(int socket, uint32_t *round_trip_us, uint32_t *since_acknow
 /* setsockopt with an int. Returns 0 or -errno. */
 int clinux_set_option(int socket, int level, int option, int value);
 
+/* What the peer has not acknowledged is thrown away when the TCP socket is closed; otherwise the kernel goes on sending it. */
+void clinux_drop_unsent(int socket);
+
 /* The pending error of a socket (SO_ERROR): 0 or a positive errno. */
 int clinux_socket_error(int socket);
 

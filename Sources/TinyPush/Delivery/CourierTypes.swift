@@ -23,6 +23,13 @@ extension Courier {
     public var isOnce = false
 
     public init() {}
+
+    /// How long a stop waits to learn what became of notifications that were sent. Service managers give half a minute.
+    public var stopPatience: Duration {
+      let longest = Duration.seconds(20)
+      if rules.service == .binary { return settle }
+      return answerTimeout < longest ? answerTimeout : longest
+    }
   }
 
   /// When a barrier is sent: a frame that the gateway must refuse, so that its answer proves all before it.

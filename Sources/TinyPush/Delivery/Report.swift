@@ -10,6 +10,8 @@ public enum Report {
   case garbage(firstByte: UInt8, uncertain: Int)
   /// The connection ended without an answer while notifications were under way.
   case cut(uncertain: Int)
+  /// Nothing of what was sent is acknowledged.
+  case forgotten(uncertain: Int)
   /// A barrier did not get through.
   case unanswered(uncertain: Int)
   /// The gateway took a barrier and did not answer it; so many notifications came before.

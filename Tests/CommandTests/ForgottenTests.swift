@@ -1,0 +1,93 @@
+import Foundation
+import Testing
+
+/// A router on the way that has forgotten the connection, as one that translates addresses does after a while: it swallows
+/// what goes over it without a word, and takes new connections.
+@Suite struct ForgottenTests {
+  /// What happened to the connection before it was forgotten.
+  enum Silence: CaseIterable {
+    /// The agent had nothing to send for ten minutes.
+    case idle
+    /// The machine slept for two hours.
+    case asleep
+    /// None.
+    case busy
+  }
+
+  @Test(arguments: Silence.allCases)
+  func `what a forgotten connection swallows arrives over a new one`(silence: Silence) throws {
+    let box = try Box()
+    defer { box.end() }
+    let clocks = try Clocks(in: box, [.awake, .asleep])
+    let network = try Network(in: box)
+    // No answer is missed so soon, so that it is what TCP does not acknowledge by which the agent knows.
+    let agent = try box.agent(
+      network.gateway, .certificate, ["answer-timeout=10m"], environment: clocks.environment,
+      prefix: network.prefix)
+    try box.drop(line(1, "before"), as: "before")
+    try network.gateway.accepts("before")
+    try wait(for: "the answer") { box.names(in: "new") == [] }
+    let port = try network.port(of: agent)
+    try network.swallow(port)
+    switch silence {
+    case .idle: try clocks.set(.awake, to: 600)
+    case .asleep: try clocks.set(.asleep, to: 7200)
+    case .busy: break
+    }
+    try box.drop((2...100).map { line($0, "Alert \($0)") }.joined(), as: "many")
+    try wait(for: "the alerts: \(agent.errors)") { try network.gateway.requests().count == 100 }
+    #expect(agent.errors.contains("a router on the way may have forgotten it"), "\(agent.errors)")
+    // Should the router remember, nothing of what went again comes over the old connection.
+    #expect(try !network.ports(of: agent).contains(port))
+    try network.pass(port)
+    #expect(try agent.terminate() == 0)
+    #expect(box.names(in: "new") == [])
+    let connections = try network.gateway.requests().map { $0["connection"] as! Int }
+    #expect(connections == [1] + Array(repeating: 2, count: 99))
+  }
+}
+
+/// A network with a gateway in it: Tests/Tools/network.
+private struct Network {
+  let gateway: HTTP2Gateway
+  private let box: Box
+  private static let tool = Build.tools + "/network"
+
+  init(in box: Box) throws {
+    self.box = box
+    gateway = try HTTP2Gateway(in: box, prefix: [Self.tool, "run"])
+  }
+
+  /// What comes before a command that is to run in this network.
+  var prefix: [String] { [Self.tool, "join", "\(gateway.child.id)"] }
+
+  /// The ports of the connections of a process to the gateway that are up or about to end, as the kernel tells.
+  func ports(of process: Child) throws -> [Int] {
+    let table = try String(contentsOfFile: "/proc/\(process.id)/net/tcp", encoding: .utf8)
+    return table.split(separator: "\n").compactMap { line in
+      let words = line.split(separator: " ")
+      guard words[2].hasSuffix(":" + hexadecimal(gateway.port)), words[3] != "06" else {
+        return nil
+      }
+      return Int(words[1].suffix(4), radix: 16)
+    }
+  }
+
+  private func hexadecimal(_ port: Int) -> String {
+    let digits = String(port, radix: 16, uppercase: true)
+    return String(repeating: "0", count: 4 - digits.count) + digits
+  }
+
+  func port(of process: Child) throws -> Int {
+    let ports = try ports(of: process)
+    return try #require(ports.count == 1 ? ports[0] : nil, "\(ports)")
+  }
+
+  func swallow(_ port: Int) throws { try change("swallow", port) }
+  func pass(_ port: Int) throws { try change("pass", port) }
+
+  private func change(_ verb: String, _ port: Int) throws {
+    let done = try box.run([Self.tool, verb, "\(gateway.child.id)", "\(port)"])
+    guard done.status == 0 else { throw Failure(done.errors) }
+  }
+}

@@ -1,0 +1,151 @@
+import Foundation
+import Testing
+
+/// When the provider token is made anew, by a clock that the test sets.
+@Suite struct RotationTests {
+  private static let hour = 3600
+
+  /// A clock that begins some hours ago: the gateway takes no token from the future.
+  private struct Clock {
+    let clocks: Clocks
+    private(set) var now = Int(Date().timeIntervalSince1970) - 5 * hour
+
+    init(in box: Box) throws {
+      clocks = try Clocks(in: box, [.wall])
+      try clocks.set(.wall, to: now)
+    }
+
+    mutating func advance(minutes: Int) throws {
+      now += minutes * 60
+      try clocks.set(.wall, to: now)
+    }
+  }
+
+  /// A gateway that leaves it to the test how old tokens are.
+  private func gateway(in box: Box, _ faults: String...) throws -> HTTP2Gateway {
+    try HTTP2Gateway(
+      in: box, .token,
+      ["--token-lives", "\(10 * Self.hour)", "--token-rests", "0"]
+        + faults.flatMap { ["--fault", $0] })
+  }
+
+  /// When the token of a request was made, by what the token says.
+  private func issue(_ request: [String: Any]) throws -> Int {
+    let headers = request["headers"] as! [String: String]
+    let parts = try #require(headers["authorization"]).split(separator: ".")
+    var text = String(parts[1]).replacing("-", with: "+").replacing("_", with: "/")
+    text += String(repeating: "=", count: (4 - text.count % 4) % 4)
+    let claims = try JSONSerialization.jsonObject(with: try #require(Data(base64Encoded: text)))
+    return try #require((claims as? [String: Any])?["iat"] as? Int)
+  }
+
+  private func request(_ alert: String, at gateway: HTTP2Gateway) throws -> [String: Any] {
+    try gateway.accepts(alert)
+    return try #require(
+      gateway.requests().last { ($0["payload"] as! String).contains("\"\(alert)\"") })
+  }
+
+  @Test func `after fifty minutes a new connection has a new token, and the old one ends in peace`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    var clock = try Clock(in: box)
+    let begin = clock.now
+    let gateway = try gateway(in: box, "slow=3000@2", "one-token")
+    let agent = try box.agent(gateway, .token, environment: clock.clocks.environment)
+    try box.drop(line(1, "first"), as: "n1")
+    try expect(request("first", at: gateway), connection: 1, issue: begin)
+    try clock.advance(minutes: 49)
+    // Its answer is on its way when the next one comes.
+    try box.drop(line(2, "second"), as: "n2")
+    try expect(request("second", at: gateway), connection: 1, issue: begin)
+    try clock.advance(minutes: 2)
+    try box.drop(line(3, "third"), as: "n3")
+    try expect(request("third", at: gateway), connection: 2, issue: clock.now)
+    try wait(for: "the first connection to end: \(agent.errors)") {
+      try gateway.events("closed").contains { $0["connection"] as? Int == 1 }
+    }
+    #expect(try agent.terminate() == 0)
+    #expect(box.names(in: "new") == [])
+    #expect(try gateway.requests().count == 3, "nothing was sent twice")
+  }
+
+  private func expect(_ request: [String: Any], connection: Int, issue: Int) throws {
+    #expect(request["connection"] as? Int == connection)
+    #expect(try self.issue(request) == issue)
+  }
+
+  @Test func `a token that the service calls expired is replaced, if it is old enough`() throws {
+    let box = try Box()
+    defer { box.end() }
+    var clock = try Clock(in: box)
+    let gateway = try gateway(in: box, "expired-token=token@2")
+    let agent = try box.agent(gateway, .token, environment: clock.clocks.environment)
+    try box.drop(line(1, "first"), as: "n1")
+    try gateway.accepts("first")
+    try clock.advance(minutes: 21)
+    try box.drop(line(2, "second"), as: "n2")
+    try gateway.accepts("second")
+    let requests = try gateway.requests()
+    #expect(requests.map { $0["answer"] as? Int } == [200, 403, 200])
+    try expect(try #require(requests.last), connection: 2, issue: clock.now)
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `no second token is made within twenty minutes, in whatever run`() throws {
+    let box = try Box()
+    defer { box.end() }
+    var clock = try Clock(in: box)
+    let begin = clock.now
+    let gateway = try gateway(in: box, "expired-token=token@1")
+    try box.drop(line(1, "first"), as: "n1")
+    for _ in 1...3 {
+      let run = try box.deliver(gateway, .token, environment: clock.clocks.environment)
+      #expect(run.status == 78, "\(run.errors)")
+      #expect(box.names(in: "new") == ["n1"])
+      try clock.advance(minutes: 6)
+    }
+    try clock.advance(minutes: 3)
+    let run = try box.deliver(gateway, .token, environment: clock.clocks.environment)
+    #expect(run.status == 0, "\(run.errors)")
+    #expect(try Set(gateway.requests().map(issue)) == [begin, clock.now])
+    #expect(try issue(request("first", at: gateway)) == clock.now)
+  }
+
+  @Test func `runs one after the other use one token for fifty minutes`() throws {
+    let box = try Box()
+    defer { box.end() }
+    var clock = try Clock(in: box)
+    let begin = clock.now
+    let gateway = try gateway(in: box)
+    for run in 0...6 {
+      try box.drop(line(run + 1, "run \(run)"), as: "n\(run)")
+      let ended = try box.deliver(gateway, .token, environment: clock.clocks.environment)
+      #expect(ended.status == 0, "\(ended.errors)")
+      try clock.advance(minutes: 10)
+    }
+    let issues = try gateway.requests().map(issue)
+    #expect(issues == Array(repeating: begin, count: 6) + [begin + Self.hour])
+  }
+
+  @Test func `while the clock is not set no token is made, and once it is set, at once`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let clocks = try Clocks(in: box, [.wall])
+    try clocks.set(.wall, to: 60)
+    let gateway = try HTTP2Gateway(in: box, .token)
+    let page = "status=" + box.path + "/page"
+    try box.drop(line(1, "hello"), as: "hello")
+    let agent = try box.agent(gateway, .token, [page], environment: clocks.environment)
+    try agent.line("this machine's clock is not set", in: .errors)
+    let status = try objects(box.tinypush("status", "--json", "-o", page).output).first
+    let pause = try #require(status?["next_try_in_ms"] as? Int)
+    let nextTry = Date(timeIntervalSinceNow: Double(pause) / 1000)
+    try clocks.set(.wall, to: Int(Date().timeIntervalSince1970))
+    try clocks.tell()
+    try gateway.accepts("hello")
+    #expect(Date() < nextTry, "it waited for its next try")
+    #expect(try agent.terminate() == 0)
+  }
+}

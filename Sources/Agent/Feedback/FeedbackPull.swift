@@ -180,7 +180,7 @@ public struct FeedbackPull: ~Copyable {
   private mutating func merge(
     _ received: ReceivedFile?, _ body: (Span<UInt8>, Device) -> Void
   ) -> ExitStatus {
-    guard let lock = SuppressionDirectory.lock(directory, isPatient: true) else {
+    guard let lock = Descriptor.lock(directory, isPatient: true) else {
       return failToKeep(clinux_errno(), "")
     }
     defer { extendLifetime(lock) }

@@ -97,7 +97,7 @@ public struct FeedbackPull: ~Copyable {
     var address = Text(capacity: 300)
     config.feedbackAddress(in: &address)
     var connection = TLSConnection(
-      address: address.bytes, port: Config.feedbackPort, timeout: config.connectTimeout)
+      address: address.bytes, port: Config.feedbackPort, config)
     let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     defer { close(epoll) }
     guard connection.connect(epoll: epoll, config: config) else {

@@ -237,25 +237,39 @@ import Testing
 
   // MARK: - Not alone
 
+  @Test func `what takes the place of the file is on disk before, and its name afterwards`() throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    try box.write("# family\n", to: "recipients/family")
+    let trace = box.path + "/trace"
+    let added = try box.run(
+      ["strace", "-o", trace, "-e", "trace=write,fsync,renameat"]
+        + command(box, ["add", "family", token(2)]))
+    #expect(added.status == 0, "\(added.errors)")
+    let names = box.text("trace").matches(of: #/(?m)^(\w+)\(/#).map { String($0.1) }
+    #expect(names == ["write", "fsync", "renameat", "fsync", "write"])
+  }
+
   @Test func `killed at any system call, it leaves the file as it was or as it is to be`() throws {
     let box = try Box()
     defer { box.end() }
-    let command = try command(box, ["add", "family", token(2)])
-    func traced(_ options: String...) throws -> Child {
-      try box.run(["python3", Build.tools + "/traced.py"] + options + command)
-    }
     let before = "# family\n\(token(1))\n"
-    try box.write(before, to: "recipients/family")
-    let whole = try traced("--kill-at", "1000000")
-    #expect(whole.status == 0)
     let after = before + "\(token(2))\n"
+    func killed(at call: Int) throws -> Child {
+      try box.write(before, to: "recipients/family")
+      return try box.run(
+        ["python3", Build.tools + "/traced.py", "--kill-at", "\(call)"]
+          + command(box, ["add", "family", token(2)]))
+    }
+    let whole = try killed(at: 1_000_000)
     #expect(file(box) == after)
     let calls = try #require(
-      whole.errors.split(separator: "\n").last?.split(separator: " ").last.flatMap { Int($0) })
+      whole.errors.split(whereSeparator: \.isWhitespace).last.flatMap { Int($0) })
     var found: Set<String> = []
-    for call in 1...calls {
-      try box.write(before, to: "recipients/family")
-      try traced("--kill-at", "\(call)")
+    // Before it opens the directory it changes nothing.
+    for call in calls / 2...calls {
+      #expect(try killed(at: call).status == 137)
       found.insert(file(box))
     }
     #expect(found == [before, after])

@@ -21,7 +21,7 @@ extension Checkup {
     var connection = TLSConnection(address: address.bytes, port: config.gatewayPort, config)
     let addresses = resolve(connection, isGateway: true)
     guard let first = sayAddresses(config, addresses, isGateway: true) else {
-      if addresses.failure == 0 { sayOtherPort(config, connection) }
+      if addresses.failure == 0, !connection.isProxied { sayOtherPort(config, connection) }
       return skip("there is no connection")
     }
     guard hasCertificate else {
@@ -201,14 +201,14 @@ extension Checkup {
     _ config: borrowing Config, _ connection: borrowing TLSConnection
   ) {
     let ports: InlineArray<2, StaticString> = ["443", "2197"]
-    let present = CString.span(connection.port.pointer)
+    let present = CString.span(connection.server.port.pointer)
     let isFirst = present.equals(ports[0].span)
     guard config.courier.rules.service == .http2, isFirst || present.equals(ports[1].span) else {
       return
     }
     let other = ports[isFirst ? 1 : 0]
     report.wait(for: "connecting to port ", other.span)
-    let addresses = HostAddresses(connection.host.pointer, other.cString)
+    let addresses = HostAddresses(connection.server.host.pointer, other.cString)
     addresses.connect(within: config.connectTimeout)
     report.message.append("port ")
     report.message.append(other)
@@ -219,7 +219,7 @@ extension Checkup {
       return report.say("port", .warning, " cannot be reached either")
     }
     report.advice.append("set gateway = ")
-    report.advice.append(printable: connection.host.span)
+    report.advice.append(printable: connection.server.host.span)
     report.advice.append(":")
     report.advice.append(other)
     report.say("port", .warning, " can be reached")

@@ -293,6 +293,7 @@ import Testing
       certificate = \(Certificates.path("client.pem"))
       key = client.key
       key-password = \(password)
+      protocol = binary
       confirm = drain
       proxy = http://me:\(password)@127.0.0.1:\(proxy.port)
       ca = \(Certificates.path("ca.pem"))

@@ -74,3 +74,16 @@ public struct TerminalCharacter {
     }
   }
 }
+
+extension Text {
+  /// As a terminal may show it, whatever it holds.
+  @inline(never)
+  public mutating func append(shown bytes: Span<UInt8>) {
+    var index = 0
+    while index < bytes.count {
+      let character = TerminalCharacter(in: bytes, at: index)
+      character.append(from: bytes, at: index, to: &self)
+      index += character.length
+    }
+  }
+}

@@ -14,7 +14,7 @@ struct Command {
 struct Main {
   static let version: StaticString = "0.1.0"
 
-  static var commands: InlineArray<8, Command> {
+  static var commands: InlineArray<9, Command> {
     [
       Command(name: "run", summary: "deliver the spool", run: RunCommand.run),
       Command(name: "send", summary: "put a notification into the spool", run: SendCommand.run),
@@ -27,6 +27,9 @@ struct Main {
       Command(
         name: "token", summary: "list device tokens that are not sent to, or change that",
         run: TokenCommand.run),
+      Command(
+        name: "recipient", summary: "list the devices that recipients files name, or change that",
+        run: RecipientCommand.run),
       Command(
         name: "queue", summary: "list what is in the spool; show it, drop it, or send it again",
         run: QueueCommand.run),
@@ -57,7 +60,7 @@ struct Main {
       exit(ExitStatus.ok.rawValue)
     }
     let commands = commands
-    var names: InlineArray<8, StaticString> = .init(repeating: "")
+    var names: InlineArray<9, StaticString> = .init(repeating: "")
     for index in commands.indices { names[index] = commands[index].name }
     if let index = Choice.index(name, among: names.span) {
       exit(commands[index].run(count - 1, arguments + 1))
@@ -78,7 +81,7 @@ struct Main {
     for index in commands.indices {
       text.append("  ")
       text.append(commands[index].name)
-      for _ in commands[index].name.utf8CodeUnitCount..<10 { text.append(" ") }
+      for _ in commands[index].name.utf8CodeUnitCount..<11 { text.append(" ") }
       text.append(commands[index].summary)
       text.append("\n")
     }

@@ -110,6 +110,13 @@ import Testing
     ("streams", ["0", "1001", "many", ""], "a number from 1 to 1000"),
     ("ping", ["60", "25h"], time), ("ping", ["999ms"], "at least 1s"),
     ("answer-timeout", ["30", "11m"], time), ("answer-timeout", ["99ms"], "at least 100ms"),
+    (
+      "proxy",
+      [
+        "proxy:3128", "http://proxy", "https://proxy:3128", "http://me:50%@proxy:3128",
+        "http://proxy:99999", "http://a b:1",
+      ], "http://HOST:PORT or http://USER:PASSWORD@HOST:PORT, with %25 for a % in these"
+    ),
     ("certificate", [""], "a path"), ("key", [""], "a path"), ("ca", [""], "a path"),
     ("spool", [""], "a path"), ("state", [""], "a path"), ("status", [""], "a path"),
     ("recipients", [""], "a path"),

@@ -314,6 +314,66 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: board.root + "/var/lib/tinypush/recent"))
   }
 
+  @Test func `an app that posts its token`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let board = try Board(in: box)
+    defer { board.end() }
+    try board.start("tinypush")
+    let phone = try board.sandbox.token(box, "token", "phone")
+    let family = "etc/tinypush/recipients/family"
+    try board.write("# posted\n", to: family)
+    // The port is one that nobody had a moment before.
+    let port = try box.run([
+      "python3", "-c",
+      "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1])",
+    ]).output.trimmingCharacters(in: .newlines)
+    let receiver = try Recipe.text("token-receiver")
+    #expect(receiver.contains(" 8300)"))
+    try board.install(receiver.replacing(" 8300)", with: " \(port))"), as: "token-receiver")
+    try board.write(
+      Recipe.text("token-receiver.service"), to: "etc/systemd/system/token-receiver.service")
+    try box.write(Recipe.text("token-setup"), to: "recipe")
+    let done = try board.run(["sh", "-e", box.path + "/recipe"])
+    #expect(done.status == 0, "\(done.errors)")
+    #expect(try mode(board.root + "/etc/tinypush/token-secret") == 0o600)
+    let secret = board.text("etc/tinypush/token-secret").trimmingCharacters(in: .newlines)
+    #expect(secret.count == 32)
+
+    /// Posts as an app does. Returns the status of the answer.
+    func post(
+      _ body: String, to name: String = "family", secret: String,
+      language: String = "fr-CA,fr;q=0.9"
+    ) throws -> String {
+      try box.run([
+        "curl", "--silent", "--path-as-is", "--output", "/dev/null", "--write-out", "%{http_code}",
+        "--request",
+        "POST", "--header", "Authorization: Bearer " + secret, "--header",
+        "Accept-Language: " + language, "--header", "Expect:", "--data-binary", body,
+        "http://127.0.0.1:\(port)/\(name)",
+      ]).output
+    }
+    try wait(for: "the receiver; \(board.log)") { try post(phone, secret: "") == "401" }
+    try #expect(post(phone, secret: String(repeating: "0", count: 32)) == "401")
+    for name in ["default", "family?x", "../family", "..%2ffamily", ""] {
+      try #expect(post(phone, to: name, secret: secret) == "404", "\(name)")
+    }
+    for body in [String(repeating: "z", count: 64), "", "--comment=" + String(phone.dropFirst(10))]
+    {
+      try #expect(post(body, secret: secret) == "400", "\(body)")
+    }
+    #expect(board.text(family) == "# posted\n")
+    for _ in 1...2 { try #expect(post(phone, secret: secret) == "204", "\(board.log)") }
+    #expect(board.text(family) == "# posted\n\(phone) lang=fr-CA\n")
+    for language in ["*", "$(touch /run/touched)", ""] {
+      try #expect(post(phone, secret: secret, language: language) == "204")
+    }
+    try #expect(post(phone.uppercased(), secret: secret, language: "de") == "204")
+    #expect(board.text(family) == "# posted\n\(phone) lang=de\n")
+    try board.run(["tinypush", "send", "--to", "family", "to who posted"], as: "pi")
+    try board.shows("to who posted")
+  }
+
   @Test func `a spool on tmpfs`() throws {
     let box = try Box()
     defer { box.end() }

@@ -26,6 +26,11 @@ private func set(
   }
 }
 
+/// Whether the configuration has this password of the key.
+private func hasPassword(_ config: borrowing Config, _ password: String) -> Bool {
+  config.keyPassword.with { $0.map { String(cString: $0) } } == password
+}
+
 @Test(arguments: [
   ("0ms", UInt64(0)), ("20ms", 20), ("10s", 10_000), ("5m", 300_000), ("2h", 7_200_000),
   ("1d", 86_400_000), ("007s", 7000),
@@ -75,7 +80,11 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
   #expect(takes("feedback", "h:2") { String($0.feedback.span) == "h:2" })
   #expect(takes("certificate", "/c") { String($0.certificate.span) == "/c" })
   #expect(takes("key", "/k") { String($0.key.span) == "/k" })
-  #expect(takes("key-password", "p w") { String($0.keyPassword.span) == "p w" })
+  #expect(takes("key-password", "p w") { hasPassword($0, "p w") })
+  #expect(takes("proxy", "http://p:1/") { String($0.proxy.span) == "p:1" && $0.proxyLogin.isEmpty })
+  #expect(
+    takes("proxy", "http://u:s@p:1") { String($0.proxy.span) == "p:1" && !$0.proxyLogin.isEmpty })
+  #expect(takes("proxy", "") { $0.proxy.isEmpty })
   #expect(takes("ca", "/ca") { String($0.ca.span) == "/ca" })
   #expect(takes("alpn", "apns") { String($0.alpn.span) == "apns" })
   #expect(takes("spool", "/s") { String($0.spool.span) == "/s" })

@@ -514,8 +514,8 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
 
   @Test func `two do not change the list at once`() throws {
     let store = try Store()
-    func isFree() -> Bool { SuppressionDirectory.lock(store.number, isPatient: false) != nil }
-    let lock = SuppressionDirectory.lock(store.number, isPatient: false)
+    func isFree() -> Bool { Descriptor.lock(store.number, isPatient: false) != nil }
+    let lock = Descriptor.lock(store.number, isPatient: false)
     #expect(!isFree())
     if lock == nil { Issue.record("there is no lock") }
     _ = consume lock

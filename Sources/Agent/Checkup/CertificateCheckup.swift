@@ -230,7 +230,7 @@ extension Checkup {
   ) {
     let path =
       config.key.isEmpty ? config.certificate.pointer : config.key.pointer
-    let result = config.withKeyPassword {
+    let result = config.keyPassword.with {
       cmbed_certificate_read(certificate, config.certificate.pointer, path, $0, reason)
     }
     guard result == CMBED_OK else { return refuse("key", result, reason) }

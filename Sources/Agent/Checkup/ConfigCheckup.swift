@@ -28,8 +28,10 @@ extension Checkup {
       report.advice.append(printable: path)
       return report.say("file", .warning)
     }
-    if config.hasKeyPassword, mode & 0o004 != 0 {
-      report.message.append(", in which anybody may read the key's password")
+    let hasKeyPassword = !config.keyPassword.isEmpty
+    if hasKeyPassword || !config.proxyLogin.isEmpty, mode & 0o004 != 0 {
+      report.message.append(", in which anybody may read the password of the ")
+      report.message.append(hasKeyPassword ? "key" : "proxy")
       report.advice.append("chmod o-r ")
       report.advice.append(printable: path)
       return report.say("file", .warning)
@@ -45,12 +47,17 @@ extension Checkup {
     report.message.append(", gateway ")
     report.message.append(printable: address)
     if config.courier.rules.service == .http2 {
-      return report.say("environment", .well, " (HTTP/2)")
+      report.message.append(" (HTTP/2)")
+    } else {
+      address.clear()
+      config.feedbackAddress(in: &address)
+      report.message.append(", feedback ")
+      report.message.append(printable: address)
     }
-    address.clear()
-    config.feedbackAddress(in: &address)
-    report.message.append(", feedback ")
-    report.message.append(printable: address)
+    if !config.proxy.isEmpty {
+      report.message.append(", by the proxy ")
+      report.message.append(printable: config.proxy.span)
+    }
     report.say("environment")
   }
 

@@ -18,11 +18,10 @@ extension Checkup {
     var address = Text(capacity: 300)
     config.gatewayAddress(in: &address)
     report.begin("gateway")
-    var connection = TLSConnection(
-      address: address.bytes, port: config.gatewayPort, timeout: config.connectTimeout)
+    var connection = TLSConnection(address: address.bytes, port: config.gatewayPort, config)
     let addresses = resolve(connection, isGateway: true)
     guard let first = sayAddresses(config, addresses, isGateway: true) else {
-      if addresses.failure == 0 { sayOtherPort(config, connection) }
+      if addresses.failure == 0, !connection.isProxied { sayOtherPort(config, connection) }
       return skip("there is no connection")
     }
     guard hasCertificate else {
@@ -39,10 +38,13 @@ extension Checkup {
     }
     chain.initialize(to: cmbed_chain())
     connection.peer = chain
+    let socket = addresses.takeSocket(first)
+    guard openTunnel(&connection, config, epoll, over: socket, isGateway: true) else {
+      return skip("there is no connection")
+    }
     report.wait(for: "shaking hands with ", address.bytes)
     let since = Clock.now()
-    let isUp = connection.connect(
-      epoll: epoll, config: config, over: addresses.takeSocket(first))
+    let isUp = connection.connect(epoll: epoll, config: config, over: socket)
     connection.peer = nil
     guard isUp else {
       sayFailure(connection, "handshake")
@@ -74,10 +76,43 @@ extension Checkup {
     var address = Text(capacity: 300)
     config.feedbackAddress(in: &address)
     report.begin("feedback")
-    let connection = TLSConnection(
-      address: address.bytes, port: Config.feedbackPort, timeout: config.connectTimeout)
+    var connection = TLSConnection(address: address.bytes, port: Config.feedbackPort, config)
     let addresses = resolve(connection, isGateway: false)
-    _ = sayAddresses(config, addresses, isGateway: false)
+    guard let first = sayAddresses(config, addresses, isGateway: false), connection.isProxied else {
+      return
+    }
+    let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+    defer { close(epoll) }
+    let socket = addresses.takeSocket(first)
+    _ = openTunnel(&connection, config, epoll, over: socket, isGateway: false)
+    connection.hangUp(epoll: epoll, sayGoodbye: false)
+  }
+
+  /// Has the proxy, if there is one, open the way to the server; whether nothing hinders the connection.
+  @inline(never)
+  private mutating func openTunnel(
+    _ connection: inout TLSConnection, _ config: borrowing Config, _ epoll: Int32,
+    over socket: Int32, isGateway: Bool
+  ) -> Bool {
+    guard connection.isProxied else { return true }
+    report.wait(for: "asking the proxy for ", connection.server.host.span)
+    let since = Clock.now()
+    guard connection.connect(epoll: epoll, config: config, over: socket, to: .open) else {
+      take(connection.problem.bytes)
+      if report.advice.count == 0 { report.advice.append("is it an HTTP proxy?") }
+      let isOurs = connection.isOurFault
+      report.say("proxy", isGateway ? .wrong(isOurs ? .config : .unavailable) : .warning)
+      return false
+    }
+    report.message.append("opens the way to ")
+    report.message.append(printable: connection.server.host.span)
+    report.message.append(", port ")
+    report.message.append(printable: connection.server.port.span)
+    report.message.append(", in ")
+    report.message.append(since.until(Clock.now()).milliseconds)
+    report.message.append(" ms")
+    report.say("proxy")
+    return true
   }
 
   @inline(never)
@@ -92,13 +127,22 @@ extension Checkup {
   private mutating func resolve(
     _ connection: borrowing TLSConnection, isGateway: Bool
   ) -> HostAddresses {
-    report.wait(for: "looking up ", connection.host.span)
-    let addresses = HostAddresses(connection.host.pointer, connection.port.pointer)
-    report.message.append(printable: connection.host.span)
+    if connection.isProxied { return resolve(connection.proxy, isProxy: true, isGateway) }
+    return resolve(connection.server, isProxy: false, isGateway)
+  }
+
+  @inline(never)
+  private mutating func resolve(
+    _ place: borrowing HostPort, isProxy: Bool, _ isGateway: Bool
+  ) -> HostAddresses {
+    report.wait(for: "looking up ", place.host.span)
+    let addresses = HostAddresses(place.host.pointer, place.port.pointer)
+    if isProxy { report.message.append("proxy ") }
+    report.message.append(printable: place.host.span)
     let failure = addresses.failure
     guard failure != 0 else {
       report.message.append(", port ")
-      report.message.append(printable: connection.port.span)
+      report.message.append(printable: place.port.span)
       report.say("name")
       return addresses
     }
@@ -157,14 +201,14 @@ extension Checkup {
     _ config: borrowing Config, _ connection: borrowing TLSConnection
   ) {
     let ports: InlineArray<2, StaticString> = ["443", "2197"]
-    let present = CString.span(connection.port.pointer)
+    let present = CString.span(connection.server.port.pointer)
     let isFirst = present.equals(ports[0].span)
     guard config.courier.rules.service == .http2, isFirst || present.equals(ports[1].span) else {
       return
     }
     let other = ports[isFirst ? 1 : 0]
     report.wait(for: "connecting to port ", other.span)
-    let addresses = HostAddresses(connection.host.pointer, other.cString)
+    let addresses = HostAddresses(connection.server.host.pointer, other.cString)
     addresses.connect(within: config.connectTimeout)
     report.message.append("port ")
     report.message.append(other)
@@ -175,7 +219,7 @@ extension Checkup {
       return report.say("port", .warning, " cannot be reached either")
     }
     report.advice.append("set gateway = ")
-    report.advice.append(printable: connection.host.span)
+    report.advice.append(printable: connection.server.host.span)
     report.advice.append(":")
     report.advice.append(other)
     report.say("port", .warning, " can be reached")

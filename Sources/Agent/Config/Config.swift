@@ -27,16 +27,17 @@ public struct Config: ~Copyable {
   public var feedback = CString("")
   public var certificate = CString("")
   public var key = CString("")
-  /// The password of the key, where it is not in a file that can be read again.
-  var keyPassword = CString("")
-  /// The file that has it: there it is looked up whenever the key is read, and not kept.
-  var keyPasswordFile = CString("")
+  var keyPassword = Secret("key-password")
   /// Apple's signing key, which stands in for a certificate; the ID of the key and that of the team that has it.
   public var signingKey = CString("")
   public var keyID = CString("")
   public var teamID = CString("")
   /// What notifications are for that do not say so themselves: the bundle ID of an app. Empty: the certificate says it.
   public var topic = CString("")
+  /// The host and port of the proxy by which the services are reached; empty: none.
+  var proxy = CString("")
+  /// The whole setting, where it names a user and a password.
+  var proxyLogin = Secret("proxy")
   public var ca = CString("/etc/ssl/certs/ca-certificates.crt")
   public var alpn = CString("")
   public var spool = CString("/var/spool/tinypush")
@@ -53,7 +54,7 @@ public struct Config: ~Copyable {
   /// The file that is being read; empty: none, or one that cannot be read again.
   var file = CString("")
   /// Where each setting was given last, by ``Key``.
-  var origins = InlineArray<36, Origin>(repeating: .none)
+  var origins = InlineArray<37, Origin>(repeating: .none)
   private let pinned = Pinned()
 
   public static let defaultFile: StaticString = "/etc/tinypush/tinypush.conf"
@@ -63,20 +64,21 @@ public struct Config: ~Copyable {
 
   // Commands that fail for many reasons destroy it in many places.
   @inline(never)
-  deinit { keyPassword.wipe() }
+  deinit {}
 
   public enum Key: Int {
     case environment, `protocol`, gateway, feedback, certificate, key, keyPassword, signingKey
-    case keyID, teamID, topic, ca, alpn, spool, state, status, recipients, defaultLanguage
+    case keyID, teamID, topic, proxy, ca, alpn, spool, state, status, recipients, defaultLanguage
     case format, payloadLimit, linger, settle, ttl, confirm, barrierInterval, uncertain, repeats
     case window, streams, ping, answerTimeout, rescan
     case connectTimeout, feedbackTimeout, failedLimit, failedSize
   }
 
-  public static var names: InlineArray<36, StaticString> {
+  public static var names: InlineArray<37, StaticString> {
     [
       "environment", "protocol", "gateway", "feedback", "certificate", "key", "key-password",
-      "signing-key", "key-id", "team-id", "topic", "ca", "alpn", "spool", "state", "status",
+      "signing-key", "key-id", "team-id", "topic", "proxy", "ca", "alpn", "spool", "state",
+      "status",
       "recipients", "default-language", "format", "payload-limit", "linger", "settle", "ttl",
       "confirm", "barrier-interval", "uncertain", "repeats", "window", "streams", "ping",
       "answer-timeout", "rescan", "connect-timeout", "feedback-timeout", "failed-limit",

@@ -25,6 +25,8 @@ extension Config {
       }
     }
     try checkGateway(file, &message)
+    // It is the proxy that acknowledges bytes, and time alone proves less.
+    if !proxy.isEmpty, !isSet(.confirm) { courier.confirm = .barrier }
     guard service == .http2 else { return }
     if !alpn.isEmpty, !alpn.span.equals("h2") {
       throw refuse(.alpn, file, &message) {

@@ -32,7 +32,9 @@ extension Config {
   static func address(_ value: Span<UInt8>) throws(Problem) -> CString {
     var host = value.count
     var colons = 0
+    var isPlain = true
     for index in value.indices {
+      if value[index] <= .space || value[index] == .delete { isPlain = false }
       if value[index] == .closeBracket { colons = 0 }
       guard value[index] == .colon else { continue }
       colons += 1
@@ -41,10 +43,26 @@ extension Config {
     let isBare = colons == 0
     if isBare { host = value.count }
     let port = isBare ? 1 : number(value.extracting(host + 1..<value.count)) ?? 0
-    guard host > 0, value.count < 260, colons < 2, port > 0, port < 65_536 else {
+    guard isPlain, host > 0, value.count < 260, colons < 2, port > 0, port < 65_536 else {
       throw .value("HOST or HOST:PORT, the port from 1 to 65535, an IPv6 address in brackets")
     }
     return CString(value)
+  }
+
+  /// The proxy, of which only the host and the port are kept, or nothing for none.
+  mutating func setProxy(_ value: Span<UInt8>) throws(Problem) {
+    let none = ("" as StaticString).span
+    guard value.count > 0 else {
+      proxy = CString("")
+      return proxyLogin.set(none, file: file)
+    }
+    guard let setting = ProxySetting(value),
+      let address = try? Self.address(value.extracting(setting.address))
+    else {
+      throw .value("http://HOST:PORT or http://USER:PASSWORD@HOST:PORT, with %25 for a % in these")
+    }
+    proxy = address
+    proxyLogin.set(setting.login.isEmpty ? none : value, file: file)
   }
 
   /// The ID of a signing key or of a team.

@@ -8,6 +8,10 @@ struct TLSConnection: ~Copyable {
   enum Phase {
     case none
     case connecting
+    /// The proxy has been asked for the way to the server.
+    case tunnelling
+    /// The way to the server is open.
+    case open
     case handshaking
     case up
   }
@@ -29,7 +33,7 @@ struct TLSConnection: ~Copyable {
   /// Somebody has to mend the configuration: a file is missing or wrong, or our certificate is refused.
   var isOurFault: Bool {
     failure <= CMBED_FILE_MISSING && failure >= CMBED_FILE_WRITE
-      || failure == CMBED_REFUSED_CERTIFICATE
+      || failure == CMBED_REFUSED_CERTIFICATE || tunnel.isOurFault
   }
   /// The gateway's certificate is not valid yet: most likely this machine's clock is not set.
   var isClockWrong: Bool { failure == CMBED_PEER_NOT_YET_VALID }
@@ -41,23 +45,19 @@ struct TLSConnection: ~Copyable {
   private var addresses: UnsafeMutablePointer<addrinfo>?
   private var nextAddress: UnsafeMutablePointer<addrinfo>?
   private let timeout: Duration
-  let host: CString
-  let port: CString
+  private var tunnel = ProxyTunnel()
+  let server: HostPort
+  /// The proxy by which the server is reached; its host is empty: none.
+  let proxy: HostPort
+  var isProxied: Bool { !proxy.isEmpty }
 
   /// - Parameters:
   ///   - address: `HOST` or `HOST:PORT`, the latter with brackets where the host has colons.
   ///   - port: the port where none is given.
-  init(address: Span<UInt8>, port standard: StaticString, timeout: Duration) {
-    var end = address.count
-    var colon = -1
-    for index in address.indices where address[index] == .colon { colon = index }
-    let isBracketed = address.count > 1 && address[0] == .openBracket
-    if colon > 0, !isBracketed || address[colon - 1] == .closeBracket { end = colon }
-    let from = isBracketed && address[end - 1] == .closeBracket ? 1 : 0
-    host = CString(address.extracting(from..<end - from))
-    port =
-      end < address.count ? CString(address.extracting(end + 1..<address.count)) : CString(standard)
-    self.timeout = timeout
+  init(address: Span<UInt8>, port: StaticString, _ config: borrowing Config) {
+    server = HostPort(address, port: port)
+    proxy = HostPort(config.proxy.span, port: "")
+    timeout = config.connectTimeout
   }
 
   deinit {
@@ -75,18 +75,26 @@ struct TLSConnection: ~Copyable {
 
   // MARK: - Connecting
 
-  /// Connects, however long it takes; whether it did.
+  /// Connects, or goes on with that, however long it takes; whether it did.
+  ///
+  /// - Parameter goal: ``Phase/open`` or ``Phase/up``.
   @inline(never)
-  mutating func connect(epoll: Int32, config: borrowing Config, over socket: Int32? = nil) -> Bool {
-    var outcome =
-      socket.map { adopt($0, epoll: epoll, at: Clock.now()) } ?? dial(epoll: epoll, at: Clock.now())
-    while case .wants = outcome {
+  mutating func connect(
+    epoll: Int32, config: borrowing Config, over socket: Int32? = nil, to goal: Phase = .up
+  ) -> Bool {
+    var outcome = Outcome.wants(read: false)
+    if phase != .open {
+      outcome =
+        socket.map { adopt($0, epoll: epoll, at: Clock.now()) }
+        ?? dial(epoll: epoll, at: Clock.now())
+    }
+    while phase != goal, case .wants = outcome {
       let wait = deadline.map { Clock.now().until($0).milliseconds } ?? 0
       var event = epoll_event()
       epoll_wait(epoll, &event, 1, Int32(clamping: wait))
       outcome = proceed(epoll: epoll, at: Clock.now(), config: config)
     }
-    return phase == .up
+    return phase == goal
   }
 
   /// Looks the name up afresh, and begins with the first of its addresses.
@@ -94,6 +102,7 @@ struct TLSConnection: ~Copyable {
   mutating func dial(epoll: Int32, at now: Instant) -> Outcome {
     hangUp(epoll: epoll, sayGoodbye: false)
     failure = Int32(CMBED_OK)
+    tunnel.reset()
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     hints.ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV
@@ -101,11 +110,15 @@ struct TLSConnection: ~Copyable {
     // This blocks, for many seconds where there is no network. There is no connection, so nothing is under way, and a
     // signal may simply end the process.
     clinux_let_signals_end(1)
-    let result = getaddrinfo(host.pointer, port.pointer, &hints, &found)
+    let result =
+      isProxied
+      ? getaddrinfo(proxy.host.pointer, proxy.port.pointer, &hints, &found)
+      : getaddrinfo(server.host.pointer, server.port.pointer, &hints, &found)
     clinux_let_signals_end(0)
     guard result == 0, let found else {
       problem.clear()
-      problem.append(cString: host.pointer)
+      problem.append(isProxied ? "proxy " : "")
+      problem.append(cString: isProxied ? proxy.host.pointer : server.host.pointer)
       problem.append(": ")
       problem.append(cString: gai_strerror(result))
       problem.append(": is the name right, and is there a network?")
@@ -171,6 +184,11 @@ struct TLSConnection: ~Copyable {
         return connectNext(epoll: epoll, at: now)
       }
       setOptions()
+      guard !isProxied else { return askProxy(epoll: epoll, at: now, config) }
+      phase = .open
+    }
+    if phase == .tunnelling { return hearProxy(epoll: epoll, at: now) }
+    if phase == .open {
       guard openSession(config) else { return .failed }
       phase = .handshaking
       deadline = now + timeout
@@ -201,6 +219,40 @@ struct TLSConnection: ~Copyable {
     }
   }
 
+  // MARK: - Through a proxy
+
+  private mutating func askProxy(
+    epoll: Int32, at now: Instant, _ config: borrowing Config
+  ) -> Outcome {
+    tunnel.reset()
+    let error = tunnel.ask(descriptor, server: server, config)
+    guard error == 0 else {
+      explain(error)
+      return connectNext(epoll: epoll, at: now)
+    }
+    phase = .tunnelling
+    deadline = now + timeout
+    watch(epoll: epoll, writable: false)
+    return .wants(read: true)
+  }
+
+  private mutating func hearProxy(epoll: Int32, at now: Instant) -> Outcome {
+    let (progress, verdict) = tunnel.hear(descriptor)
+    switch progress {
+    case .waiting: return .wants(read: true)
+    case .open:
+      phase = .open
+      // The next turn comes at once.
+      watch(epoll: epoll, writable: true)
+      return .wants(read: false)
+    case .ended, .refused:
+      problem.clear()
+      tunnel.explain(verdict, proxy: proxy, server: server, in: &problem)
+      guard progress == .ended || tunnel.isProxyBroken else { return .failed }
+      return connectNext(epoll: epoll, at: now)
+    }
+  }
+
   /// Whether the service has agreed to HTTP/2, where that is what is to be spoken.
   private mutating func isExpectedProtocol(_ config: borrowing Config) -> Bool {
     guard config.courier.rules.service == .http2, let session,
@@ -209,7 +261,7 @@ struct TLSConnection: ~Copyable {
     failure = Int32(CMBED_PROTOCOL)
     problem.clear()
     problem.append("The server ")
-    problem.append(cString: host.pointer)
+    problem.append(cString: server.host.pointer)
     problem.append(
       " does not speak HTTP/2. Correct gateway, or for a gateway of the binary protocol set protocol = binary."
     )
@@ -231,13 +283,13 @@ struct TLSConnection: ~Copyable {
     options.ca = config.ca.pointer
     options.certificate = config.certificate.isEmpty ? nil : config.certificate.pointer
     options.key = config.key.isEmpty ? nil : config.key.pointer
-    options.host = host.pointer
+    options.host = server.host.pointer
     options.alpn = config.alpn.isEmpty ? nil : config.alpn.pointer
     options.peer = peer
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     defer { text.deallocate() }
     text[0] = 0
-    let result = config.withKeyPassword {
+    let result = config.keyPassword.with {
       options.key_password = $0
       return cmbed_client_new(&session, descriptor, &options, resumption, text)
     }
@@ -326,9 +378,12 @@ struct TLSConnection: ~Copyable {
 
   private mutating func explain(_ error: Int32) {
     problem.clear()
-    problem.append(cString: host.pointer)
-    problem.append(":")
-    problem.append(cString: port.pointer)
+    if isProxied {
+      problem.append("proxy ")
+      proxy.append(to: &problem)
+    } else {
+      server.append(to: &problem)
+    }
     problem.append(": ")
     problem.append(cString: clinux_error_text(error))
     if error == ECONNREFUSED { problem.append(": nothing listens there") }

@@ -35,7 +35,7 @@ extension Agent {
   ) throws(ExitStatus) -> Int32 {
     var certificate = cmbed_certificate()
     let key = config.key.isEmpty ? config.certificate.pointer : config.key.pointer
-    let result = config.withKeyPassword {
+    let result = config.keyPassword.with {
       cmbed_certificate_read(&certificate, config.certificate.pointer, key, $0, text)
     }
     guard result == CMBED_OK, config.courier.rules.service == .http2, config.topic.isEmpty,

@@ -158,9 +158,15 @@ public struct ProviderToken: ~Copyable {
 
 extension Text {
   /// In base64 without padding, in the alphabet for URLs: RFC 4648, section 5.
-  @inline(never)
   mutating func append(base64URL bytes: Span<UInt8>) {
-    let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    append(
+      bytes: bytes,
+      inSixesOf: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+  }
+
+  /// A character of the alphabet for each six bits.
+  @inline(never)
+  mutating func append(bytes: Span<UInt8>, inSixesOf alphabet: StaticString) {
     var bits: UInt32 = 0
     var count: UInt32 = 0
     for index in bytes.indices {

@@ -97,7 +97,7 @@ public struct FeedbackPull: ~Copyable {
     var address = Text(capacity: 300)
     config.feedbackAddress(in: &address)
     var connection = TLSConnection(
-      address: address.bytes, port: Config.feedbackPort, timeout: config.connectTimeout)
+      address: address.bytes, port: Config.feedbackPort, config)
     let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     defer { close(epoll) }
     guard connection.connect(epoll: epoll, config: config) else {
@@ -180,7 +180,7 @@ public struct FeedbackPull: ~Copyable {
   private mutating func merge(
     _ received: ReceivedFile?, _ body: (Span<UInt8>, Device) -> Void
   ) -> ExitStatus {
-    guard let lock = SuppressionDirectory.lock(directory, isPatient: true) else {
+    guard let lock = Descriptor.lock(directory, isPatient: true) else {
       return failToKeep(clinux_errno(), "")
     }
     defer { extendLifetime(lock) }

@@ -51,10 +51,8 @@ public struct Agent: ~Copyable {
     link = Self.link(config, address.bytes, seed: seed)
     if let progress = spool.progress() { courier.resume(progress) }
     recipients = RecipientsDirectory(config.recipients.pointer)
-    connection = TLSConnection(
-      address: address.bytes, port: config.gatewayPort, timeout: config.connectTimeout)
-    aside = TLSConnection(
-      address: address.bytes, port: config.gatewayPort, timeout: config.connectTimeout)
+    connection = TLSConnection(address: address.bytes, port: config.gatewayPort, config)
+    aside = TLSConnection(address: address.bytes, port: config.gatewayPort, config)
     providerToken = ProviderToken(config)
     output = AgentOutput(isOnce: config.courier.isOnce)
     events = EventPoll()

@@ -57,17 +57,6 @@ public struct SuppressionDirectory: ~Copyable {
       && known.st_ino == present.st_ino && known.st_dev == present.st_dev
   }
 
-  /// Keeps others from changing anything, as long as the descriptor is open; nil when somebody else does.
-  @inline(never)
-  static func lock(_ directory: Int32, isPatient: Bool) -> Descriptor? {
-    var error: Int32 = 0
-    guard let lock = Descriptor(directory, directory: ".", error: &error) else { return nil }
-    while flock(lock.number, isPatient ? LOCK_EX : LOCK_EX | LOCK_NB) != 0 {
-      guard isPatient, clinux_errno() == EINTR else { return nil }
-    }
-    return lock
-  }
-
   /// Both files, what changed first: a merge that comes between takes nothing away.
   func sources(error: inout Int32) -> (recent: RecordSource?, list: RecordSource?)? {
     error = 0

@@ -53,7 +53,7 @@ struct SuppressionFiles: ~Copyable {
   ) -> (isKept: Bool, wasDamaged: Bool) {
     refresh(path, &courier)
     guard error == 0, let directory = store?.directory.number,
-      let lock = SuppressionDirectory.lock(directory, isPatient: false)
+      let lock = Descriptor.lock(directory, isPatient: false)
     else { return (false, false) }
     var merge = SuppressionMerge(directory)
     courier.forEachLearned { merge.add($0) }

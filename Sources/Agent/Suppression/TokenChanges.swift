@@ -27,7 +27,7 @@ public struct TokenChanges: ~Copyable {
   public mutating func finish(
     _ body: (SuppressionRecord, SuppressionMerge.Outcome) -> Void
   ) -> Int32 {
-    let lock = SuppressionDirectory.lock(store.directory.number, isPatient: true)
+    let lock = Descriptor.lock(store.directory.number, isPatient: true)
     guard lock != nil else { return clinux_errno() }
     _ = merge.finish(isWhole: false, body)
     extendLifetime(lock)

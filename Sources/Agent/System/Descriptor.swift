@@ -97,6 +97,18 @@ struct Descriptor: ~Copyable {
     return wanted != mode && fchmod(number, wanted) == 0
   }
 
+  /// Keeps other programs that take this lock from changing anything in a directory, as long as the descriptor is open; nil when
+  /// another one has the lock.
+  @inline(never)
+  static func lock(_ directory: Int32, isPatient: Bool) -> Descriptor? {
+    var error: Int32 = 0
+    guard let lock = Descriptor(directory, directory: ".", error: &error) else { return nil }
+    while flock(lock.number, isPatient ? LOCK_EX : LOCK_EX | LOCK_NB) != 0 {
+      guard isPatient, clinux_errno() == EINTR else { return nil }
+    }
+    return lock
+  }
+
   /// Has the names in a directory on disk. Returns 0 or an errno.
   static func syncDirectory(_ directory: Int32) -> Int32 {
     if fsync(directory) == 0 { return 0 }

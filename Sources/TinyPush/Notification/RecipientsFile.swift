@@ -87,6 +87,41 @@ public enum RecipientsFile {
     }
   }
 
+  /// The language of a line that names a recipient, as it is written there; empty: none.
+  @_lifetime(copy line)
+  public static func language(in line: Span<UInt8>) -> Span<UInt8> {
+    var place = 0
+    _ = word(line, from: &place)
+    let word = word(line, from: &place)
+    return line.extracting(min(word.lowerBound + 5, word.upperBound)..<word.upperBound)
+  }
+
+  /// The comment of a line, without its end; empty: none.
+  @_lifetime(copy line)
+  public static func comment(in line: Span<UInt8>) -> Span<UInt8> {
+    var place = 0
+    while word(line, from: &place).count > 0 {}
+    var end = line.count
+    if place < end { place += 1 }
+    while place < end, isSpace(line[place]) { place += 1 }
+    while end > place, isSpace(line[end - 1]) { end -= 1 }
+    return line.extracting(place..<end)
+  }
+
+  /// Whether a comment can be written: it stays in its line, and steers no terminal.
+  public static func isComment(_ text: Span<UInt8>) -> Bool {
+    var index = 0
+    while index < text.count {
+      let byte = text[index]
+      guard byte >= .space, byte != .delete else { return false }
+      let length = byte < 0x80 ? 1 : UTF8Sequence.length(in: text, at: index)
+      guard length > 0 else { return false }
+      index += length
+    }
+    // The rest of the line is for the token and the language.
+    return text.count <= lineBytesMax - DeviceToken.digitCount - LanguageTag.byteCountMax - 16
+  }
+
   /// The next word; empty at the end, or before a comment.
   private static func word(_ line: Span<UInt8>, from place: inout Int) -> Range<Int> {
     while place < line.count, isSpace(line[place]) { place += 1 }

@@ -1,0 +1,159 @@
+import CLinux
+import TinyPush
+
+/// The way through a proxy to a server: what is asked of the proxy, and what its answer means.
+struct ProxyTunnel: ~Copyable {
+  enum Progress {
+    case waiting
+    case open
+    /// The proxy ended the connection without an answer: another address may belong to another machine.
+    case ended
+    /// The proxy does not open the way.
+    case refused
+  }
+
+  /// The longest host there can be, and the longest user and password in base64.
+  private static let requestBytesMax = 4096
+
+  private var answer = ProxyAnswer()
+  private var hasLogin = false
+  /// The status of a proxy that refuses; 0: none.
+  private(set) var status = 0
+
+  /// Whether the setting must be mended.
+  var isOurFault: Bool { Self.isLoginRefused(status) }
+  /// Whether the same proxy at another address may do better.
+  var isProxyBroken: Bool { status >= 500 }
+
+  deinit {}
+
+  /// Forgets what was answered.
+  mutating func reset() {
+    answer = ProxyAnswer()
+    status = 0
+  }
+
+  /// Asks the proxy behind a connected socket for the way to a server. Returns 0 or an errno.
+  mutating func ask(
+    _ socket: Int32, server: borrowing HostPort, _ config: borrowing Config
+  ) -> Int32 {
+    var request = Text(capacity: Self.requestBytesMax)
+    request.append("CONNECT ")
+    server.append(to: &request)
+    request.append(" HTTP/1.1\r\nHost: ")
+    server.append(to: &request)
+    var login = Text(capacity: Secret.bytesMax)
+    config.proxyLogin.with { setting in
+      guard let setting, let parts = ProxySetting(CString.span(setting)) else { return }
+      let value = CString.span(setting).extracting(parts.login)
+      var hasColon = false
+      for index in value.indices where value[index] == .colon { hasColon = true }
+      _ = ProxySetting.decode(value) { login.append(byte: $0) }
+      if !hasColon, login.count > 0 { login.append(":") }
+    }
+    hasLogin = login.count > 0
+    if hasLogin {
+      request.append("\r\nProxy-Authorization: Basic ")
+      request.append(base64: login.bytes)
+    }
+    request.append("\r\n\r\n")
+    // The buffer of a new socket has room for all of it.
+    let error = request.bytes.withUnsafeBytes { bytes in
+      let sent = send(socket, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+      return sent == bytes.count ? 0 : sent < 0 ? clinux_errno() : ENOBUFS
+    }
+    login.wipe()
+    request.wipe()
+    clinux_wipe_stack()
+    return error
+  }
+
+  /// Reads what the proxy has answered so far, and nothing behind its headers.
+  mutating func hear(_ socket: Int32) -> (progress: Progress, verdict: ProxyAnswer.Verdict?) {
+    let room = FixedBuffer<UInt8>(capacity: 512)
+    while true {
+      let peeked = recv(socket, room.room().baseAddress, room.capacity, Int32(MSG_PEEK))
+      if peeked < 0, clinux_errno() == EINTR { continue }
+      if peeked < 0, clinux_errno() == EAGAIN { return (.waiting, nil) }
+      guard peeked > 0 else { return (.ended, nil) }
+      var verdict: ProxyAnswer.Verdict?
+      var count = 0
+      while verdict == nil, count < peeked {
+        verdict = answer.take(room[count])
+        count += 1
+      }
+      guard recv(socket, room.room().baseAddress, count, 0) == count else { return (.ended, nil) }
+      guard let verdict else { continue }
+      if case .refused(let status) = verdict { self.status = status }
+      return (verdict == .open ? .open : .refused, verdict)
+    }
+  }
+
+  /// Why the way is not open: a sentence that names the proxy and the server, and one that says what to do.
+  func explain(
+    _ verdict: ProxyAnswer.Verdict?, proxy: borrowing HostPort, server: borrowing HostPort,
+    in text: inout Text
+  ) {
+    text.append("the proxy ")
+    proxy.append(to: &text)
+    switch verdict {
+    case nil, .open:
+      text.append(
+        " closed the connection without an answer. Its log says why; are its host and port right?")
+    case .garbage:
+      text.append(" answers with something that is not HTTP. Are its host and port right?")
+    case .tooLong:
+      text.append(" answers with more than 8 KB of headers. Are its host and port right?")
+    case .refused(let status):
+      text.append(Self.refusal(status, hasLogin: hasLogin))
+      if !Self.isLoginRefused(status) { server.append(to: &text) }
+      text.append(" (status ")
+      text.append(status)
+      text.append("). ")
+      text.append(Self.advice(status, hasLogin: hasLogin))
+    }
+  }
+
+  /// Some proxies answer a wrong password as a server would.
+  private static func isLoginRefused(_ status: Int) -> Bool { status == 407 || status == 401 }
+
+  private static func refusal(_ status: Int, hasLogin: Bool) -> StaticString {
+    switch status {
+    case _ where isLoginRefused(status):
+      hasLogin ? " refuses the user and the password" : " wants a user and a password"
+    case 500...: " cannot reach "
+    default: " does not open a way to "
+    }
+  }
+
+  private static func advice(_ status: Int, hasLogin: Bool) -> StaticString {
+    switch status {
+    case _ where isLoginRefused(status):
+      hasLogin
+        ? "Correct them in proxy; the proxy must take the scheme Basic."
+        : "Set proxy = http://USER:PASSWORD@HOST:PORT."
+    case 403: "Its administrator must allow CONNECT to this host and port."
+    case 400, 404, 405, 501: "Is it a proxy that takes CONNECT, and is the port right?"
+    case 500...: "Can it look up that name, and does a firewall let it through?"
+    default: "Its log says why."
+    }
+  }
+}
+
+extension Text {
+  /// RFC 4648, section 4.
+  mutating func append(base64 bytes: Span<UInt8>) {
+    append(
+      bytes: bytes,
+      inSixesOf: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+    for _ in 0..<(3 - bytes.count % 3) % 3 { append("=") }
+  }
+
+  /// Overwrites a secret.
+  fileprivate mutating func wipe() {
+    bytes.withUnsafeBytes {
+      clinux_wipe(UnsafeMutableRawPointer(mutating: $0.baseAddress), $0.count)
+    }
+    clear()
+  }
+}

@@ -1,0 +1,209 @@
+import CLinux
+import TinyPush
+
+/// Changes a recipients file: makes a new file and renames it into the place of the old one, so that a reader has either the
+/// one or the other, also after a power cut.
+public struct RecipientsEditor: ~Copyable {
+  /// No line of which anything could be changed is so long.
+  private static let lineBytesMax = 4096
+  private static let writtenBytesMax = 16_384
+  /// Hidden, so that nobody takes it for a recipients file.
+  private static let draftName: StaticString = ".new"
+  /// Another change takes moments: so often it is waited for, for so many milliseconds.
+  private static let lockTries = 100
+  private static let lockWaitMs: Int32 = 100
+
+  private let path: CString
+  private let name: CString
+  private let directory: Descriptor
+  private let pinned = Pinned()
+
+  /// - Parameters:
+  ///   - path: of the directory of the recipients files.
+  ///   - name: of the file, which ``RecipientsFile/isName(_:)`` takes.
+  ///   - message: on failure, what is wrong, where, and what to do.
+  @inline(never)
+  public init(_ path: Span<UInt8>, _ name: Span<UInt8>, message: inout Text) throws(ExitStatus) {
+    self.path = CString(path)
+    self.name = CString(name)
+    var error: Int32 = 0
+    guard
+      let directory = Descriptor(
+        AT_FDCWD, self.path.pointer, O_RDONLY | O_DIRECTORY, error: &error)
+    else { throw Self.explain(error, path, nil, in: &message) }
+    self.directory = directory
+  }
+
+  @inline(never)
+  deinit {}
+
+  /// Makes the change. What came of it is in the change.
+  @inline(never)
+  public borrowing func make(
+    _ change: inout RecipientChange, message: inout Text
+  ) throws(ExitStatus) {
+    guard let lock = lock() else {
+      message.append("another program has locked ")
+      message.append(printable: path.span)
+      message.append(" for 10 s: try again, or end that program")
+      throw .tryLater
+    }
+    let error = edit(&change)
+    extendLifetime(lock)
+    unlinkat(directory.number, Self.draftName.cString, 0)
+    guard error != 0 else { return }
+    throw Self.explain(error, path.span, name.span, in: &message)
+  }
+
+  private borrowing func lock() -> Descriptor? {
+    for _ in 0..<Self.lockTries {
+      if let lock = Descriptor.lock(directory.number, isPatient: false) { return lock }
+      guard clinux_errno() == EWOULDBLOCK else { return nil }
+      poll(nil, 0, Self.lockWaitMs)
+    }
+    return nil
+  }
+
+  /// Returns 0 or an errno.
+  private borrowing func edit(_ change: inout RecipientChange) -> Int32 {
+    var error: Int32 = 0
+    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+    let file = Descriptor(directory.number, name.pointer, flags, error: &error)
+    guard file != nil || error == ENOENT && change.outcome != .absent else { return error }
+    var information = stat()
+    if let number = Self.number(file) {
+      guard fstat(number, &information) == 0 else { return clinux_errno() }
+      guard clinux_is_regular(&information) != 0 else { return EINVAL }
+      // Who may not write to the file may not replace it either, though the directory would allow that.
+      guard faccessat(directory.number, name.pointer, W_OK, AT_EACCESS) == 0 else {
+        return clinux_errno()
+      }
+    } else {
+      guard fstat(directory.number, &information) == 0 else { return clinux_errno() }
+      information.st_mode &= 0o666
+    }
+    unlinkat(directory.number, Self.draftName.cString, 0)
+    let draftFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
+    error = 0
+    guard
+      let draft = Descriptor(
+        directory.number, Self.draftName.cString, draftFlags, 0o600, error: &error)
+    else { return error }
+    error = Self.copy(file, to: draft.number, &change)
+    guard error == 0, change.outcome != .unchanged, change.outcome != .absent else { return error }
+    error = Self.give(draft.number, information)
+    guard error == 0 else { return error }
+    guard fsync(draft.number) == 0 else { return clinux_errno() }
+    // An editor knows nothing of the lock.
+    guard isCurrent(file, information) else { return ESTALE }
+    let draftPath = Self.draftName.cString
+    guard renameat(directory.number, draftPath, directory.number, name.pointer) == 0 else {
+      return clinux_errno()
+    }
+    return Descriptor.syncDirectory(directory.number)
+  }
+
+  private static func number(_ file: borrowing Descriptor?) -> Int32? {
+    switch file {
+    case .some(let descriptor): descriptor.number
+    case .none: nil
+    }
+  }
+
+  /// Writes what becomes of the file. Returns 0 or an errno.
+  private static func copy(
+    _ file: borrowing Descriptor?, to draft: Int32, _ change: inout RecipientChange
+  ) -> Int32 {
+    var text = Text(capacity: writtenBytesMax + 2 * lineBytesMax)
+    if let number = number(file) {
+      var lines = FileLines(number, capacity: lineBytesMax)
+      while true {
+        let count = lines.next()
+        guard count >= 0 else { return Int32(-count) }
+        guard count > 0 else { break }
+        if lines.isBeginning, lines.isEnd {
+          change.take(lines.line, to: &text)
+        } else {
+          text.append(bytes: lines.line)
+        }
+        let error = text.count > writtenBytesMax ? flush(&text, to: draft) : 0
+        guard error == 0 else { return error }
+      }
+    }
+    change.finish(&text)
+    return flush(&text, to: draft)
+  }
+
+  private static func flush(_ text: inout Text, to draft: Int32) -> Int32 {
+    let error = text.bytes.withUnsafeBytes { bytes in
+      bytes.count > 0 ? Descriptor.writeAll(draft, bytes.baseAddress!, bytes.count) : 0
+    }
+    text.clear()
+    return error
+  }
+
+  /// Gives the draft owner, group and mode of the file, or of the directory where the file is new. Only root can give a file
+  /// away: otherwise it belongs to this user from now on. Returns 0 or an errno.
+  private static func give(_ draft: Int32, _ model: stat) -> Int32 {
+    if fchown(draft, model.st_uid, model.st_gid) != 0 {
+      let keep = uid_t.max
+      guard fchown(draft, keep, model.st_gid) == 0 else { return clinux_errno() }
+    }
+    return fchmod(draft, model.st_mode & 0o7777) == 0 ? 0 : clinux_errno()
+  }
+
+  /// Whether the file is still the one that was read.
+  private borrowing func isCurrent(_ file: borrowing Descriptor?, _ known: stat) -> Bool {
+    var present = stat()
+    let result = fstatat(directory.number, name.pointer, &present, AT_SYMLINK_NOFOLLOW)
+    guard Self.number(file) != nil else { return result != 0 && clinux_errno() == ENOENT }
+    var known = known
+    return result == 0 && FileIdentity(&present) == FileIdentity(&known)
+  }
+
+  /// Says why a file or the directory cannot be read or changed, by its errno.
+  @inline(never)
+  public static func explain(
+    _ error: Int32, _ directory: Span<UInt8>, _ name: Span<UInt8>?, in message: inout Text
+  ) -> ExitStatus {
+    message.append("recipients ")
+    message.append(printable: directory)
+    if let name {
+      message.append("/")
+      message.append(printable: name)
+    }
+    message.append(": ")
+    switch error {
+    case ELOOP:
+      message.append("is a symbolic link: change the file that it leads to")
+      return .cannotCreate
+    case EINVAL:
+      message.append("is not a regular file: remove it")
+      return .cannotCreate
+    case ESTALE:
+      message.append("somebody has changed it meanwhile, and so nothing was done: try again")
+      return .tryLater
+    default: message.append(cString: clinux_error_text(error))
+    }
+    switch error {
+    case ENOENT where name == nil, ENOTDIR:
+      message.append(": make the directory, or set recipients")
+      return .noInput
+    case ENOENT:
+      message.append(": tinypush recipient list names the files that there are")
+      return .noInput
+    case EACCES, EPERM:
+      message.append(
+        ": do it as root, or let the group write to the directory and the file (man tinypush, RECIPIENTS)"
+      )
+      return .noPermission
+    case EROFS:
+      message.append(": mount it writable, or set recipients")
+      return .cannotCreate
+    case ENOSPC, EDQUOT:
+      message.append(": make room there; nothing has changed")
+      return .inputOutput
+    default: return .inputOutput
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import CLinux
+import TinyPush
+
+/// What stands in recipients files, for a person or a program.
+public struct RecipientsListing: ~Copyable {
+  /// As long as the agent takes a line to be, its end included, and one byte to see that it is longer.
+  private static let lineBytesMax = RecipientsFile.lineBytesMax + 2
+
+  private let directory: Descriptor
+  private let path: CString
+
+  /// - Parameters:
+  ///   - path: of the directory.
+  ///   - error: on failure, the errno.
+  public init?(_ path: Span<UInt8>, error: inout Int32) {
+    self.path = CString(path)
+    let flags = O_RDONLY | O_DIRECTORY
+    guard let directory = Descriptor(AT_FDCWD, self.path.pointer, flags, error: &error) else {
+      return nil
+    }
+    self.directory = directory
+  }
+
+  deinit {}
+
+  /// The names of all files, in their order.
+  @inline(never)
+  public func forEachName(_ body: (Span<UInt8>) -> Void) -> Int32 {
+    var list: UnsafeMutablePointer<UnsafeMutablePointer<dirent>?>?
+    let count = scandir(path.pointer, &list, nil) { alphasort($0!, $1!) }
+    guard count >= 0, let list else { return clinux_errno() }
+    for index in 0..<Int(count) {
+      guard let entry = list[index] else { continue }
+      withUnsafePointer(to: &entry.pointee.d_name) { name in
+        name.withMemoryRebound(to: CChar.self, capacity: 256) {
+          let name = CString.span($0)
+          if RecipientsFile.isName(name) { body(name) }
+        }
+      }
+      free(entry)
+    }
+    free(list)
+    return 0
+  }
+
+  /// Each line of a file, with its number from 1, what it says, and the line itself. Returns 0 or an errno.
+  @inline(never)
+  public func forEachLine(
+    in name: Span<UInt8>, _ body: (UInt64, RecipientsFile.Line, Span<UInt8>) -> Void
+  ) -> Int32 {
+    var error: Int32 = 0
+    let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
+    let name = CString(name)
+    guard let file = Descriptor(directory.number, name.pointer, flags, error: &error) else {
+      return error
+    }
+    var information = stat()
+    guard fstat(file.number, &information) == 0, clinux_is_regular(&information) != 0 else {
+      return EINVAL
+    }
+    var lines = FileLines(file.number, capacity: Self.lineBytesMax)
+    var number: UInt64 = 0
+    while true {
+      let count = lines.next()
+      guard count > 0 else { return Int32(-count) }
+      guard lines.isBeginning else { continue }
+      number += 1
+      let line = lines.line.extracting(0..<lines.line.count - 1)
+      let isWhole = lines.isEnd && line.count <= RecipientsFile.lineBytesMax
+      let said = isWhole ? RecipientsFile.read(line) : .wrong(.tooLong, at: 0)
+      body(number, said, line)
+    }
+  }
+}

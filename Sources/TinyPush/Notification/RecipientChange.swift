@@ -1,0 +1,116 @@
+/// A change of one recipient in a recipients file. People write such files too: lines that the change does not concern stay as
+/// they are.
+public struct RecipientChange: ~Copyable {
+  public enum Outcome: UInt8 {
+    /// The file has the recipient already, as wanted.
+    case unchanged
+    case added
+    case updated
+    case removed
+    /// The file does not have the recipient that is to be removed.
+    case absent
+  }
+
+  /// A word or a comment behind the token.
+  public enum Detail: ~Copyable {
+    case kept
+    /// Empty: none.
+    case set(Text)
+  }
+
+  private let token: DeviceToken
+  private let isRemoval: Bool
+  private let language: Detail
+  private let comment: Detail
+  public private(set) var outcome: Outcome
+  private var isMet = false
+
+  /// Adds the recipient, or gives one that is there another language or comment.
+  public init(add token: DeviceToken, language: consuming Detail, comment: consuming Detail) {
+    self.token = token
+    self.language = language
+    self.comment = comment
+    isRemoval = false
+    outcome = .unchanged
+  }
+
+  public init(remove token: DeviceToken) {
+    self.token = token
+    language = .kept
+    comment = .kept
+    isRemoval = true
+    outcome = .absent
+  }
+
+  deinit {}
+
+  /// Appends what becomes of a line, which has its end.
+  public mutating func take(_ line: Span<UInt8>, to text: inout Text) {
+    let content = line.extracting(0..<max(line.count - 1, 0))
+    guard case .recipient(let device, _) = RecipientsFile.read(content), device == token,
+      content.count <= RecipientsFile.lineBytesMax
+    else { return text.append(bytes: line) }
+    if isRemoval {
+      outcome = .removed
+      return
+    }
+    // Only the first one stays.
+    guard !isMet else {
+      outcome = .updated
+      return
+    }
+    isMet = true
+    let known = RecipientsFile.language(in: content)
+    let remark = RecipientsFile.comment(in: content)
+    if language.isSame(as: known), comment.isSame(as: remark) {
+      return text.append(bytes: line)
+    }
+    outcome = .updated
+    write(language: known, comment: remark, to: &text)
+  }
+
+  /// Appends the recipient where the file has had none.
+  public mutating func finish(_ text: inout Text) {
+    guard !isRemoval, !isMet else { return }
+    outcome = .added
+    let none = ("" as StaticString).span
+    write(language: none, comment: none, to: &text)
+  }
+
+  private borrowing func write(
+    language known: Span<UInt8>, comment remark: Span<UInt8>, to text: inout Text
+  ) {
+    text.append(hex: token.bytes.span)
+    language.append(or: known, after: " lang=", to: &text)
+    comment.append(or: remark, after: " # ", to: &text)
+    text.append("\n")
+  }
+}
+
+extension RecipientChange.Detail {
+  fileprivate borrowing func isSame(as known: Span<UInt8>) -> Bool {
+    switch self {
+    case .kept: return true
+    case .set(let text):
+      guard text.count == known.count else { return false }
+      let bytes = text.bytes
+      for index in bytes.indices where bytes[index] != known[index] { return false }
+      return true
+    }
+  }
+
+  fileprivate borrowing func append(
+    or known: Span<UInt8>, after mark: StaticString, to text: inout Text
+  ) {
+    switch self {
+    case .kept:
+      guard known.count > 0 else { return }
+      text.append(mark)
+      text.append(bytes: known)
+    case .set(let value):
+      guard value.count > 0 else { return }
+      text.append(mark)
+      text.append(value)
+    }
+  }
+}

@@ -1,0 +1,306 @@
+import CLinux
+import CommandArguments
+import TinyPush
+import TinyPushAgent
+
+/// `tinypush recipient`: who is in the recipients files, and what is to be changed of that.
+enum RecipientCommand {
+  static let usage: StaticString = """
+    Usage: tinypush recipient add NAME TOKEN [--language TAG] [--comment TEXT]
+           tinypush recipient remove NAME TOKEN
+           tinypush recipient list [NAME...] [--json]
+    The recipients files: device tokens that a notification reaches by the name of the file.
+    A running agent takes up what changes by itself.
+
+      add                   add a device token, or change its language or comment
+      remove                remove a device token
+      list                  say who is in the files of these names, or in all of them
+      --language TAG        the language of the device, as in fr or fr-CA; empty: none
+      --comment TEXT        whose device it is, for people to read; empty: none
+      --json                a line of JSON for each
+      -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
+      -o KEY=VALUE          a setting over it; may be given several times
+      -h, --help            print this
+
+    TOKEN is 64 hexadecimal digits in either case. The file is made if it is not there, and
+    on disk before this ends. Its owner, group, mode and all other lines stay as they are.
+
+    """
+
+  private enum Action: Int {
+    case list, add, remove
+  }
+
+  private static var actions: InlineArray<3, StaticString> { ["list", "add", "remove"] }
+
+  static func run(
+    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+  ) -> Int32 {
+    let options: InlineArray<3, Option> = [
+      Option("json"), Option("language", .required), Option("comment", .required),
+    ]
+    var arguments = Arguments("recipient", count, values, options: options.span, usage: usage)
+    do throws(ExitStatus) {
+      var config = Config()
+      var isJSON = false
+      var language = RecipientChange.Detail.kept
+      var comment = RecipientChange.Detail.kept
+      var hasDetails = false
+      while let option = try arguments.next() {
+        switch option {
+        case 0: isJSON = true
+        case 1:
+          language = .set(try Self.language(arguments))
+          hasDetails = true
+        default:
+          comment = .set(try Self.comment(arguments))
+          hasDetails = true
+        }
+      }
+      let action = try action(arguments)
+      if action != .add, hasDetails {
+        throw arguments.fail(.usage, "--language and --comment are for add", nil)
+      }
+      // A member of the group may change recipients without being allowed to read the configuration.
+      try arguments.readConfig(into: &config, mayBeClosed: true)
+      switch action {
+      case .list: return try list(config, isJSON: isJSON, arguments).rawValue
+      case .add:
+        let token = try token(arguments)
+        var change = RecipientChange(add: token, language: language, comment: comment)
+        return try make(&change, of: token, config, isJSON: isJSON, arguments).rawValue
+      case .remove:
+        let token = try token(arguments)
+        var change = RecipientChange(remove: token)
+        return try make(&change, of: token, config, isJSON: isJSON, arguments).rawValue
+      }
+    } catch {
+      return error.rawValue
+    }
+  }
+
+  // MARK: - Arguments
+
+  private static func action(_ arguments: borrowing Arguments) throws(ExitStatus) -> Action {
+    guard let operand = arguments.operand(0) else {
+      throw arguments.fail(.usage, "say what to do: add, remove or list", nil)
+    }
+    let actions = actions
+    let index = try arguments.choice(
+      CString.span(operand), among: actions.span, "takes add, remove or list, not ")
+    return Action(rawValue: index)!
+  }
+
+  private static func language(_ arguments: borrowing Arguments) throws(ExitStatus) -> Text {
+    var text = Text(capacity: LanguageTag.byteCountMax)
+    guard arguments.value().count > 0 else { return text }
+    guard LanguageTag(arguments.value()) != nil else {
+      throw arguments.fail(
+        .usage, "--language takes a language, such as fr or fr-CA, not ", arguments.value())
+    }
+    text.append(bytes: arguments.value())
+    return text
+  }
+
+  private static func comment(_ arguments: borrowing Arguments) throws(ExitStatus) -> Text {
+    let value = arguments.value()
+    guard RecipientsFile.isComment(value) else {
+      throw arguments.fail(
+        .usage,
+        "--comment takes a line of text in UTF-8 of some 900 bytes, without control characters", nil
+      )
+    }
+    var start = 0
+    var end = value.count
+    while start < end, value[start] == .space { start += 1 }
+    while end > start, value[end - 1] == .space { end -= 1 }
+    var text = Text(capacity: RecipientsFile.lineBytesMax)
+    text.append(bytes: value.extracting(start..<end))
+    return text
+  }
+
+  private static func name(
+    _ operand: UnsafePointer<CChar>, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) {
+    guard RecipientsFile.isName(CString.span(operand)) else {
+      throw arguments.fail(
+        .usage,
+        "the name of a recipients file has letters, digits and + - . @ _ alone, does not begin with a dot, and is no device token: not ",
+        CString.span(operand))
+    }
+  }
+
+  private static func token(_ arguments: borrowing Arguments) throws(ExitStatus) -> DeviceToken {
+    guard let operand = arguments.operand(1), let word = arguments.operand(2) else {
+      throw arguments.fail(.usage, "give the name of a recipients file and a device token", nil)
+    }
+    try name(operand, arguments)
+    if let more = arguments.operand(3) {
+      throw arguments.fail(
+        .usage, "takes one device token at a time, not also ", CString.span(more))
+    }
+    var found: DeviceToken?
+    guard !CString.span(word).equals("-") else {
+      throw arguments.fail(.usage, "give the device token itself, not -", nil)
+    }
+    try TokenReader.read(word, arguments) { token throws(ExitStatus) in found = token }
+    return found!
+  }
+
+  // MARK: - Changing
+
+  private static func make(
+    _ change: inout RecipientChange, of token: DeviceToken, _ config: borrowing Config,
+    isJSON: Bool, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> ExitStatus {
+    let name = CString.span(arguments.operand(1)!)
+    var message = Text()
+    do throws(ExitStatus) {
+      let editor = try RecipientsEditor(config.recipients.span, name, message: &message)
+      try editor.make(&change, message: &message)
+    } catch {
+      throw arguments.fail(error, message)
+    }
+    var line = Text()
+    if isJSON {
+      line.beginObject()
+      line.member("name", string: name)
+      line.member("token", hex: token.bytes.span)
+      line.member("state", word: words(change.outcome))
+      line.endLine()
+    } else {
+      line.append(printable: name)
+      line.append(" ")
+      line.append(hex: token.bytes.span)
+      line.append("  ")
+      line.append(words(change.outcome))
+      line.append("\n")
+    }
+    line.write(to: STDOUT_FILENO)
+    return .ok
+  }
+
+  private static func words(_ outcome: RecipientChange.Outcome) -> StaticString {
+    switch outcome {
+    case .unchanged: "unchanged"
+    case .added: "added"
+    case .updated: "updated"
+    case .removed: "removed"
+    case .absent: "not there"
+    }
+  }
+
+  // MARK: - Listing
+
+  private static func list(
+    _ config: borrowing Config, isJSON: Bool, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> ExitStatus {
+    var index = 1
+    while let operand = arguments.operand(index) {
+      try name(operand, arguments)
+      index += 1
+    }
+    var error: Int32 = 0
+    guard let listing = RecipientsListing(config.recipients.span, error: &error) else {
+      throw fail(error, config.recipients.span, nil, arguments)
+    }
+    var lines = RecipientLines(isJSON: isJSON)
+    var status = ExitStatus.ok
+    if arguments.operand(1) == nil {
+      error = listing.forEachName { name in
+        status = list(name, listing, &lines, arguments, config) ?? status
+      }
+      guard error == 0 else { throw fail(error, config.recipients.span, nil, arguments) }
+    }
+    index = 1
+    while let operand = arguments.operand(index) {
+      status = list(CString.span(operand), listing, &lines, arguments, config) ?? status
+      index += 1
+    }
+    return status
+  }
+
+  /// Lists one file; what is wrong is said, and returned.
+  private static func list(
+    _ name: Span<UInt8>, _ listing: borrowing RecipientsListing, _ lines: inout RecipientLines,
+    _ arguments: borrowing Arguments, _ config: borrowing Config
+  ) -> ExitStatus? {
+    var status: ExitStatus?
+    let error = listing.forEachLine(in: name) { number, said, line in
+      switch said {
+      case .nothing: break
+      case .recipient(let token, _): lines.say(name, number, token, line)
+      case .wrong(let problem, _):
+        lines.flush()
+        var text = Text()
+        text.append(printable: name)
+        text.append(":")
+        text.append(number)
+        text.append(": ")
+        text.append(problem.text)
+        status = arguments.fail(.dataRefused, text)
+      }
+    }
+    lines.flush()
+    guard error == 0 else { return fail(error, config.recipients.span, name, arguments) }
+    return status
+  }
+
+  private static func fail(
+    _ error: Int32, _ directory: Span<UInt8>, _ name: Span<UInt8>?, _ arguments: borrowing Arguments
+  ) -> ExitStatus {
+    var text = Text()
+    let status = RecipientsEditor.explain(error, directory, name, in: &text)
+    return arguments.fail(status, text)
+  }
+}
+
+/// The lines of the list, on standard output, for people or as JSON Lines.
+struct RecipientLines: ~Copyable {
+  private static let flushedBytes = 8192
+
+  private let isJSON: Bool
+  private var text = Text(capacity: 2 * flushedBytes)
+
+  init(isJSON: Bool) {
+    self.isJSON = isJSON
+  }
+
+  deinit {}
+
+  /// `NAME TOKEN lang=TAG # COMMENT`, or an object with `name`, `line`, `token`, `language` and `comment`.
+  mutating func say(
+    _ name: Span<UInt8>, _ number: UInt64, _ token: DeviceToken, _ line: Span<UInt8>
+  ) {
+    let language = RecipientsFile.language(in: line)
+    let comment = RecipientsFile.comment(in: line)
+    if isJSON {
+      text.beginObject()
+      text.member("name", string: name)
+      text.member("line", number: number)
+      text.member("token", hex: token.bytes.span)
+      if language.count > 0 { text.member("language", string: language) }
+      if comment.count > 0 { text.member("comment", string: comment) }
+      text.endLine()
+    } else {
+      text.append(printable: name)
+      text.append(" ")
+      text.append(hex: token.bytes.span)
+      if language.count > 0 {
+        text.append(" lang=")
+        text.append(bytes: language)
+      }
+      if comment.count > 0 {
+        text.append(" # ")
+        text.append(shown: comment)
+      }
+      text.append("\n")
+    }
+    if text.count > Self.flushedBytes { flush() }
+  }
+
+  mutating func flush() {
+    text.write(to: STDOUT_FILENO)
+    text.clear()
+  }
+}

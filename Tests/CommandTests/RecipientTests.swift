@@ -1,0 +1,312 @@
+import Foundation
+import Testing
+
+/// The recipients files: what `tinypush recipient` makes of them, and what a running agent does.
+@Suite struct RecipientTests {
+  private func command(
+    _ box: Box, _ arguments: [String], build: String = Build.host
+  ) throws -> [String] {
+    try Build.command(build) + ["recipient"] + arguments
+      + ["-o", "recipients=\(box.path)/recipients"]
+  }
+
+  @discardableResult
+  private func recipient(
+    _ box: Box, _ arguments: String..., build: String = Build.host
+  ) throws -> Child {
+    try box.run(command(box, arguments, build: build))
+  }
+
+  private func file(_ box: Box) -> String { box.text("recipients/family") }
+
+  private func mode(_ path: String) throws -> Int {
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    return try #require(attributes[.posixPermissions] as? Int)
+  }
+
+  // MARK: - Changing
+
+  @Test(arguments: Build.all)
+  func `a recipient is added, changed, listed and removed`(build: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.write("", to: "recipients/.hidden")
+    func check(_ arguments: String..., says words: String, then text: String) throws {
+      let child = try box.run(command(box, arguments, build: build))
+      #expect(child.status == 0, "\(child.errors)")
+      #expect(child.output == words + "\n" && child.errors == "")
+      #expect(file(box) == text)
+    }
+    let (one, two) = (token(1), token(0xAB))
+    try check("add", "family", one, says: "family \(one)  added", then: "\(one)\n")
+    try check("add", "family", one, says: "family \(one)  unchanged", then: "\(one)\n")
+    try check(
+      "add", "family", two.uppercased(), "--language=fr-CA", "--comment", " Zoë's #2 ",
+      says: "family \(two)  added", then: "\(one)\n\(two) lang=fr-CA # Zoë's #2\n")
+    try check(
+      "add", "family", two, "--language", "de", "--json",
+      says: #"{"name":"family","token":"\#(two)","state":"updated"}"#,
+      then: "\(one)\n\(two) lang=de # Zoë's #2\n")
+    let listed = try recipient(box, "list", build: build)
+    #expect(listed.output == "family \(one)\nfamily \(two) lang=de # Zoë's #2\n")
+    let lines = try objects(recipient(box, "list", "family", "--json", build: build).output)
+    #expect(lines.count == 2)
+    #expect(lines[0] as NSDictionary == ["name": "family", "line": 1, "token": one])
+    #expect(
+      lines[1] as NSDictionary
+        == [
+          "name": "family", "line": 2, "token": two, "language": "de", "comment": "Zoë's #2",
+        ])
+    try check(
+      "remove", "family", one, says: "family \(one)  removed", then: "\(two) lang=de # Zoë's #2\n")
+    try check(
+      "remove", "family", one, says: "family \(one)  not there", then: "\(two) lang=de # Zoë's #2\n"
+    )
+    let names = try FileManager.default.contentsOfDirectory(atPath: box.path + "/recipients")
+    #expect(names.sorted() == [".hidden", "family"])
+  }
+
+  @Test func `what people wrote stays, also in a large file`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let filler = (1...2000).map { "\(token($0)) # number \($0)\r\n" }.joined()
+    let odd = "\0 not a token\n" + String(repeating: "long ", count: 2000) + "\n# without an end"
+    try box.write("", to: "recipients/family")
+    let bytes = Data((filler + odd).utf8)
+    try bytes.write(to: URL(filePath: box.path + "/recipients/family"))
+    #expect(try recipient(box, "add", "family", token(5000)).status == 0)
+    #expect(file(box) == filler + odd + "\n\(token(5000))\n")
+    #expect(try recipient(box, "remove", "family", token(7)).status == 0)
+    #expect(
+      file(box) == filler.replacing("\(token(7)) # number 7\r\n", with: "") + odd
+        + "\n\(token(5000))\n")
+    let listed = try recipient(box, "list")
+    #expect(listed.status == 65)
+    #expect(listed.output.split(separator: "\n").count == 2000)
+    let errors = listed.errors.split(separator: "\n")
+    #expect(errors.count == 2)
+    #expect(errors[0].hasPrefix("tinypush recipient: family:2000: a device token has 64"))
+    #expect(errors[1].hasPrefix("tinypush recipient: family:2001: longer than 1024 bytes"))
+  }
+
+  @Test(
+    .enabled(if: geteuid() == 0, "needs root"),
+    arguments: [(0o640, 0, 12345), (0o664, 12346, 65534), (0o600, 12346, 0)])
+  func `a file keeps its owner, group and mode`(bits: Int, owner: Int, group: Int) throws {
+    let box = try Box()
+    defer { box.end() }
+    let path = try box.write("# mine\n", to: "recipients/family")
+    chown(path, uid_t(owner), gid_t(group))
+    chmod(path, mode_t(bits))
+    #expect(try recipient(box, "add", "family", token(1)).status == 0)
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    #expect(attributes[.ownerAccountID] as? Int == owner)
+    #expect(attributes[.groupOwnerAccountID] as? Int == group)
+    #expect(attributes[.posixPermissions] as? Int == bits)
+    #expect(file(box) == "# mine\n\(token(1))\n")
+  }
+
+  @Test(arguments: [(0o755, 0o644), (0o2775, 0o664), (0o750, 0o640), (0o2770, 0o660)])
+  func `a new file may be read and written by those who may read and write the directory`(
+    directory: Int, file: Int
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let path = box.path + "/recipients"
+    mkdir(path, 0o700)
+    chmod(path, mode_t(directory))
+    let added = try box.run(
+      ["sh", "-c", #"umask 077; exec "$@""#, "sh"] + command(box, ["add", "family", token(1)]))
+    #expect(added.status == 0, "\(added.errors)")
+    #expect(try mode(path + "/family") == file)
+  }
+
+  // MARK: - Rights
+
+  /// A member of the group, whom the operator lets change recipients by the modes of the directory and the file.
+  @Test(
+    .enabled(if: geteuid() == 0, "needs root"),
+    arguments: [
+      (0o2775, 0o664, Int32(0)), (0o2775, 0o644, 77), (0o755, 0o664, 77), (0o3775, 0o664, 77),
+    ])
+  func `a member of the group may do what the modes allow`(
+    directory: Int, bits: Int, status: Int32
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let path = try box.write("# family\n", to: "recipients/family")
+    for (path, bits) in [(path, bits), (box.path + "/recipients", directory)] {
+      chown(path, 0, 65534)
+      chmod(path, mode_t(bits))
+    }
+    let member = ["setpriv", "--reuid=12345", "--regid=12345", "--groups=65534"]
+    let added = try box.run(member + command(box, ["add", "family", token(1)]))
+    #expect(added.status == status, "\(added.errors)")
+    guard status == 0 else {
+      #expect(file(box) == "# family\n")
+      #expect(
+        added.errors.hasSuffix(
+          ": do it as root, or let the group write to the directory and the file (man tinypush, RECIPIENTS)\n"
+        ))
+      return
+    }
+    #expect(file(box) == "# family\n\(token(1))\n")
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    #expect(attributes[.groupOwnerAccountID] as? Int == 65534)
+    #expect(attributes[.posixPermissions] as? Int == bits)
+    let new = try box.run(member + command(box, ["add", "neighbours", token(2)]))
+    #expect(new.status == 0, "\(new.errors)")
+    let made = try FileManager.default.attributesOfItem(atPath: box.path + "/recipients/neighbours")
+    #expect(made[.groupOwnerAccountID] as? Int == 65534)
+  }
+
+  // MARK: - What is refused
+
+  @Test func `hostile names, tokens, languages and comments change nothing`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.write("# family\n", to: "recipients/family")
+    for (arguments, words) in [
+      (["add", "../family", token(1)], "the name of a recipients file has"),
+      (["add", ".new", token(1)], "does not begin with a dot"),
+      (["add", "a/b", token(1)], "the name of a recipients file has"),
+      (["add", token(1), token(1)], "and is no device token: not 000"),
+      (["add", "", token(1)], "the name of a recipients file has"),
+      (["add", "a\u{1B}[2J", token(1)], #"not a\x1b[2J"#),
+      (["add", "family", "zz"], "64 hexadecimal digits, not zz"),
+      (["add", "family", token(1) + "0"], "64 hexadecimal digits"),
+      (["add", "family", "-"], "give the device token itself"),
+      (["add", "family", token(1), token(2)], "one device token at a time"),
+      (["add", "family"], "give the name of a recipients file and a device token"),
+      (
+        ["add", "family", token(1), "--language", "fr\n\(token(2))"], "--language takes a language"
+      ),
+      (["add", "family", token(1), "--language", "lang=fr"], "--language takes a language"),
+      (["add", "family", token(1), "--comment", "x\n\(token(2))"], "--comment takes a line"),
+      (["remove", "family", token(1), "--comment", "x"], "are for add"),
+      (["list", ".."], "the name of a recipients file has"),
+      (["lst"], "did you mean list?"), ([], "say what to do: add, remove or list"),
+    ] as [([String], String)] {
+      let child = try box.run(command(box, arguments))
+      #expect(child.status == 64, "\(arguments)")
+      #expect(child.errors.contains(words), "\(arguments): \(child.errors)")
+    }
+    let names = try FileManager.default.contentsOfDirectory(atPath: box.path + "/recipients")
+    #expect(names == ["family"])
+    #expect(file(box) == "# family\n")
+  }
+
+  @Test func `a link is not followed, and a pipe is not waited for`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let outside = try box.write("# outside\n", to: "outside")
+    mkdir(box.path + "/recipients", 0o755)
+    symlink("../outside", box.path + "/recipients/family")
+    mkfifo(box.path + "/recipients/pipe", 0o600)
+    // The name of the new file leads elsewhere.
+    symlink(outside, box.path + "/recipients/.new")
+    let link = try recipient(box, "add", "family", token(1))
+    #expect(link.status == 73)
+    #expect(link.errors.contains("is a symbolic link: change the file that it leads to"))
+    for action in ["add", "remove"] {
+      let pipe = try recipient(box, action, "pipe", token(1))
+      #expect(pipe.status == 73)
+      #expect(pipe.errors.contains("is not a regular file: remove it"))
+    }
+    symlink(outside, box.path + "/recipients/.new")
+    #expect(try recipient(box, "add", "default", token(1)).status == 0)
+    #expect(box.text("outside") == "# outside\n")
+    #expect(box.text("recipients/default") == "\(token(1))\n")
+  }
+
+  @Test func `what is missing is named`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let none = try recipient(box, "add", "family", token(1))
+    #expect(none.status == 66)
+    #expect(none.errors.contains("make the directory, or set recipients"))
+    #expect(try recipient(box, "list").status == 66)
+    mkdir(box.path + "/recipients", 0o755)
+    for action in [["remove", "family", token(1)], ["list", "family"]] {
+      let child = try box.run(command(box, action))
+      #expect(child.status == 66)
+      #expect(child.errors.contains("tinypush recipient list names the files that there are"))
+    }
+    #expect(try recipient(box, "list").status == 0)
+  }
+
+  // MARK: - Not alone
+
+  @Test func `what takes the place of the file is on disk before, and its name afterwards`() throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    try box.write("# family\n", to: "recipients/family")
+    let trace = box.path + "/trace"
+    let added = try box.run(
+      ["strace", "-o", trace, "-e", "trace=write,fsync,renameat"]
+        + command(box, ["add", "family", token(2)]))
+    #expect(added.status == 0, "\(added.errors)")
+    let names = box.text("trace").matches(of: #/(?m)^(\w+)\(/#).map { String($0.1) }
+    #expect(names == ["write", "fsync", "renameat", "fsync", "write"])
+  }
+
+  @Test func `killed at any system call, it leaves the file as it was or as it is to be`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let before = "# family\n\(token(1))\n"
+    let after = before + "\(token(2))\n"
+    func killed(at call: Int) throws -> Child {
+      try box.write(before, to: "recipients/family")
+      return try box.run(
+        ["python3", Build.tools + "/traced.py", "--kill-at", "\(call)"]
+          + command(box, ["add", "family", token(2)]))
+    }
+    let whole = try killed(at: 1_000_000)
+    #expect(file(box) == after)
+    let calls = try #require(
+      whole.errors.split(whereSeparator: \.isWhitespace).last.flatMap { Int($0) })
+    var found: Set<String> = []
+    // Before it opens the directory it changes nothing.
+    for call in calls / 2...calls {
+      #expect(try killed(at: call).status == 137)
+      found.insert(file(box))
+    }
+    #expect(found == [before, after])
+    // What a killed one has left is in nobody's way.
+    #expect(try recipient(box, "add", "family", token(3)).status == 0)
+    let names = try FileManager.default.contentsOfDirectory(atPath: box.path + "/recipients")
+    #expect(names == ["family"])
+  }
+
+  @Test func `of many at once none is lost`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.write("# family\n", to: "recipients/family")
+    let children = try (1...20).map { try box.start(command(box, ["add", "family", token($0)])) }
+    for child in children {
+      try child.wait(within: 60)
+      #expect(child.status == 0, "\(child.errors)")
+    }
+    let lines = file(box).split(separator: "\n").map(String.init)
+    #expect(lines.count == 21)
+    #expect(Set(lines) == Set((1...20).map { token($0) } + ["# family"]))
+  }
+
+  @Test func `a running agent takes up what has changed`() throws {
+    let box = try Box()
+    defer { box.end() }
+    mkdir(box.path + "/recipients", 0o755)
+    let gateway = try Gateway(in: box)
+    _ = try box.agent(gateway, ["recipients=\(box.path)/recipients", "settle=300ms"])
+    let note = #"{"to":"family","payload":{"aps":{"alert":"ALERT"}},"ttl":600}"#
+    for (number, action) in ["add", "add", "remove"].enumerated() {
+      let changed = try recipient(box, action, "family", token(number % 2 + 1))
+      #expect(changed.status == 0)
+      try box.drop(note.replacing("ALERT", with: "after \(number)"), as: "\(number)")
+      try gateway.accepts("after \(number)")
+    }
+    let counts = try gateway.alerts(in: box).reduce(into: [:]) { $0[$1, default: 0] += 1 }
+    #expect(counts == ["after 0": 1, "after 1": 2, "after 2": 1])
+  }
+}

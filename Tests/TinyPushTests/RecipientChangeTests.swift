@@ -1,0 +1,98 @@
+import Testing
+
+@testable import TinyPush
+
+/// What stands for the token that is changed, and for another one.
+private let mine = String(repeating: "0", count: 63) + "a"
+private let other = String(repeating: "0", count: 63) + "b"
+
+/// What becomes of a file with these lines, in which MINE and OTHER are tokens, and what is said of it.
+private func made(_ change: consuming RecipientChange, of file: [String]) -> String {
+  var change = change
+  let made = text(capacity: 8192) { text in
+    for line in file {
+      let whole = line.replacing("MINE", with: mine).replacing("OTHER", with: other) + "\n"
+      change.take(Array(whole.utf8).span, to: &text)
+    }
+    change.finish(&text)
+  }
+  let shown = made.replacing(mine, with: "MINE").replacing(other, with: "OTHER")
+  return shown + "\(change.outcome)"
+}
+
+private func detail(_ value: String?) -> RecipientChange.Detail {
+  guard let value else { return .kept }
+  var text = Text()
+  text.append(bytes: Array(value.utf8).span)
+  return .set(text)
+}
+
+private func added(
+  _ file: [String], language: String? = nil, comment: String? = nil
+) -> String {
+  let token = DeviceToken(hex: Array(mine.utf8).span)!
+  return made(
+    RecipientChange(add: token, language: detail(language), comment: detail(comment)), of: file)
+}
+
+@Test(
+  arguments: [
+    ([], nil, nil, "MINE\nadded"),
+    ([], "fr-CA", "Marie's # 1", "MINE lang=fr-CA # Marie's # 1\nadded"),
+    (["OTHER"], "", "", "OTHER\nMINE\nadded"),
+    (
+      ["# all", "", "OTHER lang=de#x", "junk"], nil, "x",
+      "# all\n\nOTHER lang=de#x\njunk\nMINE # x\nadded"
+    ),
+    (["MINE"], nil, nil, "MINE\nunchanged"),
+    (["\tMINE\tlang=fr#"], nil, nil, "\tMINE\tlang=fr#\nMINE\nadded"),
+    (["  MINE\tlang=fr  #  x y \r"], "fr", "x y", "  MINE\tlang=fr  #  x y \r\nunchanged"),
+    (["MINE lang=FR-ca # x"], nil, "y", "MINE lang=FR-ca # y\nupdated"),
+    (["MINE lang=fr # x"], "de", nil, "MINE lang=de # x\nupdated"),
+    (["MINE lang=fr # x", "OTHER"], "", "", "MINE\nOTHER\nupdated"),
+    (["MINE # 1", "OTHER", "MINE lang=fr # 2"], nil, nil, "MINE # 1\nOTHER\nupdated"),
+    (["# MINE", "MINE langg=fr"], nil, nil, "# MINE\nMINE langg=fr\nMINE\nadded"),
+  ] as [([String], String?, String?, String)])
+func `a recipient is added once, or given another language or comment, and all else stays`(
+  file: [String], language: String?, comment: String?, result: String
+) {
+  #expect(added(file, language: language, comment: comment) == result)
+}
+
+@Test func `a line that is too long for the agent is none of the recipient's`() {
+  let long = "MINE #" + String(repeating: "x", count: 1024)
+  #expect(added([long]) == long + "\nMINE\nadded")
+}
+
+@Test func `a token is known in either case of its digits`() {
+  #expect(added([mine.uppercased() + " # x"]) == mine.uppercased() + " # x\nunchanged")
+}
+
+@Test(
+  arguments: [
+    ([], "absent"), (["OTHER # MINE"], "OTHER # MINE\nabsent"),
+    (["# a", "MINE lang=fr", "OTHER", "MINE # again"], "# a\nOTHER\nremoved"),
+    (["MINE langg=fr"], "MINE langg=fr\nabsent"),
+  ] as [([String], String)])
+func `each line of a recipient is removed, and no other`(file: [String], result: String) {
+  let token = DeviceToken(hex: Array(mine.utf8).span)!
+  #expect(made(RecipientChange(remove: token), of: file) == result)
+}
+
+@Test(arguments: [
+  ("", true), ("Marie's phone # 1", true), ("Zoë", true), ("a\nb", false), ("a\tb", false),
+  ("\u{1B}[2J", false), ("a\u{7F}", false), (String(repeating: "x", count: 909), true),
+  (String(repeating: "x", count: 910), false),
+])
+func `a comment stays in its line and steers no terminal`(text: String, isComment: Bool) {
+  let bytes = Array(text.utf8)
+  let found = RecipientsFile.isComment(bytes.span)
+  #expect(found == isComment)
+}
+
+@Test func `bytes that are not UTF-8 are no comment`() {
+  for bytes: [UInt8] in [[0xFF], [0xC3], [0x61, 0xE2, 0x82]] {
+    let found = RecipientsFile.isComment(bytes.span)
+    #expect(!found)
+  }
+}

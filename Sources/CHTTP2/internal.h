@@ -25,6 +25,8 @@ struct chttp2_session {
   uint32_t pongs;
   int has_settings, is_leaving, is_broken;
   uint32_t leaving_error;
+  uint32_t status;       /* of the headers that are coming, on this stream */
+  int32_t status_stream;
 };
 
 nghttp2_mem chttp2_memory(struct chttp2_session *session);

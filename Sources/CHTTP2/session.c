@@ -47,12 +47,13 @@ static uint32_t number(const uint8_t *text, size_t count) {
 static int on_header(nghttp2_session *http2, const nghttp2_frame *frame, const uint8_t *name, size_t name_count,
                      const uint8_t *value, size_t count, uint8_t flags, void *user) {
   (void)http2, (void)flags;
+  struct chttp2_session *session = user;
   chttp2_answer *answer = answer_of(user, frame->hd.stream_id);
   if (!answer) return 0;
   if (name_count == 7 && memcmp(name, ":status", 7) == 0) {
-    uint32_t status = number(value, count);
-    /* An answer that only goes before the answer says nothing. */
-    answer->status = status >= 200 && status < 1000 ? (uint16_t)status : 0;
+    /* It counts once all headers have come and are in order. */
+    session->status = number(value, count);
+    session->status_stream = frame->hd.stream_id;
   } else if (name_count == 11 && memcmp(name, "retry-after", 11) == 0) {
     answer->retry_after = number(value, count);
   }
@@ -98,7 +99,15 @@ static int on_close(nghttp2_session *http2, int32_t stream, uint32_t error, void
 static int on_frame(nghttp2_session *http2, const nghttp2_frame *frame, void *user) {
   (void)http2;
   struct chttp2_session *session = user;
+  chttp2_answer *answer;
   switch (frame->hd.type) {
+  case NGHTTP2_HEADERS:
+    answer = answer_of(user, frame->hd.stream_id);
+    /* An answer that only goes before the answer (1xx) says nothing, nor do trailers. */
+    if (answer && session->status_stream == frame->hd.stream_id && session->status >= 200 && session->status < 1000)
+      answer->status = (uint16_t)session->status;
+    session->status_stream = 0;
+    break;
   case NGHTTP2_SETTINGS:
     if (!(frame->hd.flags & NGHTTP2_FLAG_ACK)) session->has_settings = 1;
     break;

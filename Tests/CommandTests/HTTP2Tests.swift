@@ -175,7 +175,10 @@ import Testing
   }
 
   /// With these each request ends with an error of its own, and the connection is in order.
-  @Test(arguments: ["refuse-all", "no-status", "stream-window-overflow"])
+  @Test(arguments: [
+    "refuse-all", "no-status", "two-statuses", "request-header", "upper-case", "connection-header",
+    "stream-window-overflow",
+  ])
   func `a service that closes each request is asked again later`(attack: String) throws {
     try bear(attack) { agent, _ in try agent.line("closed a request with error", in: .errors) }
   }

@@ -93,7 +93,7 @@ static void connect_pair(pair *pair, int version, cmbed_resumption *resumption) 
   char ca[512], certificate[512], key[512];
   snprintf(ca, sizeof ca, "%s/ca.pem", directory);
   if (pair->authority == NULL) {
-    cmbed_server_options server = {ca, path("server.pem"), path("server.key"), NULL};
+    cmbed_server_options server = {.ca = ca, .certificate = path("server.pem"), .key = path("server.key")};
     CHECK(cmbed_server_new(&pair->authority, &server, text) == CMBED_OK);
   }
   CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair->ends) == 0);
@@ -348,6 +348,70 @@ static void test_resumption(int version) {
   cmbed_resumption_free(resumption);
 }
 
+/* What the server says of a client that offers `alpn` and shows the certificate `name`, if any; and what it knows then. */
+static int meet(int version, cmbed_server *authority, const char *alpn, const char *name, int *kind, char *topic) {
+  int ends[2];
+  char ca[512], certificate[512], key[512];
+  snprintf(ca, sizeof ca, "%s/ca.pem", directory);
+  snprintf(certificate, sizeof certificate, "%s/%s.pem", directory, name == NULL ? "" : name);
+  snprintf(key, sizeof key, "%s/%s.key", directory, name == NULL ? "" : name);
+  cmbed_client_options options = {.ca = ca, .certificate = name == NULL ? NULL : certificate,
+                                  .key = name == NULL ? NULL : key, .host = "localhost", .alpn = alpn};
+  cmbed_session *client, *server;
+  CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+  CHECK(cmbed_client_new(&client, ends[0], &options, NULL, text) == CMBED_OK);
+  CHECK(cmbed_server_accept(&server, authority, ends[1], text) == CMBED_OK);
+#if MBEDTLS_VERSION_NUMBER >= 0x03000000
+  if (version == 2) {
+    mbedtls_ssl_conf_max_tls_version(&client->conf, MBEDTLS_SSL_VERSION_TLS1_2);
+    client->ssl.MBEDTLS_PRIVATE(tls_version) = MBEDTLS_SSL_VERSION_TLS1_2;
+  }
+#else
+  CHECK(version == 2);
+#endif
+  int one = CMBED_WANT_READ, other = CMBED_WANT_READ;
+  for (int turns = 0; turns < 10000 && other == CMBED_WANT_READ; turns++) {
+    if (one == CMBED_WANT_READ) one = cmbed_handshake(client);
+    other = cmbed_handshake(server);
+  }
+  unsigned char byte;
+  if (one == CMBED_WANT_READ) one = cmbed_handshake(client);
+  if (other == CMBED_OK) {
+    CHECK(strcmp(cmbed_alpn(server), alpn == NULL ? "" : alpn) == 0);
+    CHECK(!cmbed_resumed(server));
+    CHECK(cmbed_write(client, sent, 1) == 1 && cmbed_read(server, &byte, 1) == 1);
+  } else {
+    CHECK((one == CMBED_OK ? cmbed_read(client, &byte, 1) : one) == CMBED_REFUSED_CERTIFICATE);
+  }
+  *kind = cmbed_peer_kind(server);
+  strcpy(topic, cmbed_peer_topic(server));
+  cmbed_session_free(client);
+  cmbed_session_free(server);
+  close(ends[0]);
+  close(ends[1]);
+  return other;
+}
+
+static void test_excused(int version) {
+  char ca[512], topic[128];
+  int kind;
+  snprintf(ca, sizeof ca, "%s/ca.pem", directory);
+  cmbed_server *authority;
+  cmbed_server_options options = {.ca = ca, .certificate = path("server.pem"), .key = path("server.key"), .alpn = "h2",
+                                  .alpn_anonymous = 1};
+  CHECK(cmbed_server_new(&authority, &options, text) == CMBED_OK);
+  CHECK(meet(version, authority, "h2", NULL, &kind, topic) == CMBED_OK);
+  CHECK(kind == 0 && topic[0] == '\0');
+  CHECK(meet(version, authority, "h2", "client", &kind, topic) == CMBED_OK);
+  CHECK(kind == (CMBED_PEER_SHOWN | CMBED_PEER_PRODUCTION) && strcmp(topic, "com.example.tinypush") == 0);
+  CHECK(meet(version, authority, NULL, "client", &kind, topic) == CMBED_OK);
+  CHECK(meet(version, authority, "h2", "stranger", &kind, topic) == CMBED_PEER_UNKNOWN_CA);
+  CHECK(kind == 0 && topic[0] == '\0');
+  CHECK(meet(version, authority, NULL, "stranger", &kind, topic) == CMBED_PEER_UNKNOWN_CA);
+  CHECK(meet(version, authority, NULL, NULL, &kind, topic) == CMBED_PEER_MISSING);
+  cmbed_server_free(authority);
+}
+
 static void test_broken(int version) {
   pair pair = {0};
   connect_pair(&pair, version, NULL);
@@ -456,6 +520,28 @@ static void test_signing(int version) {
     write_der(signature);
     run("cd %s && openssl dgst -sha256 -verify public.pem -signature signature message >/dev/null", directory);
   }
+  unsigned char point[CMBED_POINT];
+  CHECK(cmbed_signing_key_public(path("good.p8"), point, text) == CMBED_OK);
+  CHECK(cmbed_signature_is_good(signature, point, "header.claims", 13));
+  CHECK(!cmbed_signature_is_good(signature, point, "header.claimS", 13));
+  for (size_t index = 0; index < sizeof signature; index += 9) {
+    memcpy(other, signature, sizeof other);
+    other[index] ^= 1;
+    CHECK(!cmbed_signature_is_good(other, point, "header.claims", 13));
+  }
+  memset(other, 0, sizeof other);
+  CHECK(!cmbed_signature_is_good(other, point, "header.claims", 13));
+  point[64] ^= 1;
+  CHECK(!cmbed_signature_is_good(signature, point, "header.claims", 13));
+
+  CHECK(cmbed_signing_key_make(path("made.p8"), text) == CMBED_OK);
+  run("cd %s && openssl pkey -in made.p8 -noout -check >/dev/null && [ $(stat -c %%a made.p8) = 600 ]", directory);
+  CHECK(cmbed_signing_key_public(path("made.p8"), point, text) == CMBED_OK);
+  CHECK(cmbed_sign(other, path("made.p8"), "header.claims", 13, again, text) == CMBED_OK);
+  CHECK(cmbed_signature_is_good(other, point, "header.claims", 13));
+  CHECK(!cmbed_signature_is_good(signature, point, "header.claims", 13));
+  CHECK(cmbed_signing_key_make(path("nowhere/made.p8"), text) < 0);
+
   CHECK(cmbed_sign(other, path("good.p8"), "header.claims", 13, digest, text) == CMBED_OK);
   CHECK(memcmp(signature, other, sizeof signature) != 0);
   run("cd %s && tr -d '\\n' <good.p8 | sed 's/-----BEGIN PRIVATE KEY-----/&\\r\\n/; s/-----END/\\r\\n&/' >carriage.p8",
@@ -527,6 +613,7 @@ static const struct {
   {"one read takes no more than its share of a flood", test_share, 3},
   {"empty records are not the end", test_empty, 3},
   {"a session is resumed", test_resumption, 3},
+  {"who offers the protocol needs no certificate, and may show no bad one", test_excused, 3},
   {"a connection breaks in the middle of a batch", test_broken, 3},
   {"each refusal of the certificate says what to do", test_refusals, 3},
   {"keys are opened by their passwords, and by no others", test_passwords, 0},
@@ -545,6 +632,8 @@ int main(int count, char **arguments) {
   issue("ca", NULL, NULL);
   issue("server", "ca", "localhost");
   issue("client", "ca", NULL);
+  issue("elsewhere", NULL, NULL);
+  issue("stranger", "elsewhere", NULL);
   int latest = MBEDTLS_VERSION_NUMBER >= 0x03000000 ? 3 : 2;
   for (size_t index = 0; index < sizeof tests / sizeof *tests; index++) {
     int last = tests[index].versions == 0 ? 2 : tests[index].versions < latest ? tests[index].versions : latest;

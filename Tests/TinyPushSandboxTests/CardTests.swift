@@ -42,6 +42,26 @@ private let game = Screen(
     """
   ),
   (
+    #"{"aps":{"alert":{"title":"Water","subtitle":"Cellar","body":"40 cm"},"sound":{"critical":1,"name":"chime.aiff","volume":0.5},"interruption-level":"critical"}}"#,
+    """
+    ╭─ cellar on kitchen ────────────────────────────────── 14:05:59, now ─╮
+    │ Water                                                                │
+    │ Cellar                                                               │
+    │ 40 cm                                                                │
+    ╰─ critical ─ critical sound chime.aiff ───────────────────────────────╯
+
+    """
+  ),
+  (
+    #"{"aps":{"timestamp":1700000000,"event":"update","content-state":{"level":40}}}"#,
+    """
+    ╭─ cellar on kitchen ────────────────────────────────── 14:05:59, now ─╮
+    │ {"level":40}                                                         │
+    ╰─ update ─────────────────────────────────────────────────────────────╯
+
+    """
+  ),
+  (
     #"{"aps":{"alert":"One","category":"NEWS","content-available":1}}"#,
     """
     ╭─ cellar on kitchen ────────────────────────────────── 14:05:59, now ─╮
@@ -180,4 +200,32 @@ extension Substring {
   fileprivate func components(of separator: String) -> [Substring] {
     split(separator: separator, omittingEmptySubsequences: false)
   }
+}
+
+@Test func `a card says what came over HTTP/2, and what it takes the place of`() {
+  var screen = Screen()
+  screen.push = .voip
+  screen.replacing = .other
+  let card = screen.card(#"{"aps":{"alert":"One"}}"#)
+  #expect(
+    card?.hasSuffix(
+      "╰─ in the place of the one before ─ voip ──────────────────────────────╯\n") == true,
+    "\(card!)")
+}
+
+@Test func `what a device shows is known by its collapse ID`() {
+  var screens = LockScreens()
+  func show(_ payload: String, _ token: String, _ collapseID: String) -> LockScreens.Replacing {
+    let (payload, token, collapseID) = (payload.bytes, token.bytes, collapseID.bytes)
+    return screens.show(payload.span, on: token.span, collapseID: collapseID.span)
+  }
+  #expect(show("a", "phone", "") == .nothing)
+  #expect(show("a", "phone", "") == .nothing)
+  #expect(show("a", "phone", "tank") == .nothing)
+  #expect(show("a", "phone", "tank") == .same)
+  #expect(show("b", "phone", "tank") == .other)
+  #expect(show("b", "pad", "tank") == .nothing)
+  for number in 1...255 { #expect(show("a", "phone", "\(number)") == .nothing) }
+  #expect(show("b", "pad", "tank") == .same)
+  #expect(show("b", "phone", "tank") == .nothing, "it is too long ago")
 }

@@ -15,6 +15,8 @@ struct Screen {
   var late: Int64 = 0
   var columns = 0
   var palette = Palette.plain
+  var push: PushType?
+  var replacing = LockScreens.Replacing.nothing
 
   /// What a payload comes to on it; nil: it is none.
   private func present<Result>(
@@ -37,7 +39,7 @@ struct Screen {
       text {
         card.write(
           presentation, of: topic.span, badge: badge, on: device.span, at: time.span,
-          lateSeconds: late, to: &$0)
+          lateSeconds: late, push: push, replacing: replacing, to: &$0)
       }
     }
   }

@@ -148,11 +148,13 @@ struct Card {
     } else if presentation.badge != nil {
       foot.write("no badge", to: &text)
     }
-    if presentation.isCritical { foot.write("critical", to: &text) }
     switch presentation.sound {
     case .none: break
-    case .systemDefault: foot.write("default sound", to: &text)
-    case .file(let name): foot.write("sound ", presentation.bytes(name), to: &text)
+    case .systemDefault:
+      foot.write(presentation.isCritical ? "critical default sound" : "default sound", to: &text)
+    case .file(let name):
+      foot.write(
+        presentation.isCritical ? "critical sound " : "sound ", presentation.bytes(name), to: &text)
     }
     if let image = presentation.launchImage {
       foot.write("launch image ", presentation.bytes(image), to: &text)

@@ -69,9 +69,9 @@ final class HTTP2Session {
     post: StoreAndForward, journal: Journal
   ) {
     let streamsMax = client.hasCertificate ? Self.streamsMax : Self.streamsAtFirst
-    guard
-      let server = chttp2_server_new(streamsMax, 0, UInt32(SandboxOptions.payloadLimitMax))
-    else { return nil }
+    guard let server = chttp2_server_new(streamsMax, 0, UInt32(gatekeeper.payloadMax)) else {
+      return nil
+    }
     self.server = server
     self.streamsMax = streamsMax
     self.number = number

@@ -6,12 +6,14 @@ import TinyPushAgent
 /// from APNs; what those leave open, such as the order, says "Inferred".
 final class RequestGatekeeper {
   /// Source: Generating a remote notification.
-  static let payloadMax = 4096
+  static let payloadMaxOthers = 4096
   static let payloadMaxVoIP = 5120
   static let collapseIDMax = 64
 
   /// What `--payload-limit` says; nil: the service's own limits.
   private let payloadLimit: Int?
+  /// Of the largest payload that may be accepted.
+  var payloadMax: Int { payloadLimit ?? Self.payloadMaxVoIP }
   /// Of the binary protocol, which knows tokens that are always refused.
   private let gatekeeper: Gatekeeper
   /// nil: every token leads to somebody who is there.
@@ -193,7 +195,7 @@ final class RequestGatekeeper {
     let count = request.payloadBytes
     guard count > 0 else { throw Refusal(.payloadEmpty, .noPayload) }
     let limit =
-      payloadLimit ?? (request.type.equals("voip") ? Self.payloadMaxVoIP : Self.payloadMax)
+      payloadLimit ?? (request.type.equals("voip") ? Self.payloadMaxVoIP : Self.payloadMaxOthers)
     guard count <= limit else {
       throw Refusal(.payloadTooLarge, .payloadSize(bytes: count, limit: limit))
     }

@@ -126,17 +126,19 @@ final class Conversation {
   func begin(_ headers: [(name: String, value: String)], _ payload: String) -> UInt16 {
     let place = next
     next += 1
-    let strings = headers.map { (strdup($0.name)!, strdup($0.value)!, $0.value.utf8.count) }
+    let strings = headers.map { (strdup($0.name)!, strdup($0.value)!) }
     defer {
-      for (name, value, _) in strings {
+      for (name, value) in strings {
         free(name)
         free(value)
       }
     }
-    let fields = strings.map { name, value, count in
+    let fields = strings.map { name, value in
       chttp2_header(
-        name: name, value: UnsafeRawPointer(value).assumingMemoryBound(to: UInt8.self),
-        count: count, is_indexed: 0)
+        name: UnsafeRawPointer(name).assumingMemoryBound(to: UInt8.self),
+        name_count: strlen(name),
+        value: UnsafeRawPointer(value).assumingMemoryBound(to: UInt8.self),
+        count: strlen(value), is_indexed: 0)
     }
     let bytes = payload.bytes
     var room = [UInt8](repeating: 0, count: 262_144)

@@ -15,7 +15,7 @@ import Testing
     /// As http2gateway.py is told.
     var fault: String
     var settings: [String] = []
-    var identity = HTTP2Gateway.Identity.certificate
+    var identity = Identity.certificate
     /// Whether nobody can know what became of the requests that have no answer.
     var isUncertain = false
   }
@@ -64,10 +64,10 @@ import Testing
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
   }
   private static func command(
-    _ identity: HTTP2Gateway.Identity, _ port: Int, _ settings: [String] = [], in box: Box
+    _ identity: Identity, _ port: Int, _ settings: [String] = [], in box: Box
   ) throws -> [String] {
     try Build.command(Build.host) + ["run", "--once"]
-      + box.http2Settings(port, HTTP2Tests.settings(identity) + settings)
+      + box.http2Settings(port, identity, settings)
   }
 
   /// Lets an agent make a provider token 40 minutes ago, which may be replaced by now.

@@ -54,7 +54,7 @@ final class Board {
 
       """, to: "users/passwd")
     try write("tinypush:x:\(agent):pi\npi:x:\(member):\n", to: "users/group")
-    let packaged = text("etc/tinypush/tinypush.conf")
+    let packaged = text("usr/share/tinypush/tinypush.conf")
     try write(
       """
       \(packaged)

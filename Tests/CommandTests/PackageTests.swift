@@ -77,7 +77,7 @@ import Testing
     let file = try package("tinypush", Build.host, in: box)
     let files = try list(file, in: box)
     for name in [
-      "etc/tinypush/tinypush.conf", "etc/tinypush/recipients/", "usr/bin/tinypush",
+      "usr/share/tinypush/tinypush.conf", "etc/tinypush/recipients/", "usr/bin/tinypush",
       "usr/lib/sysusers.d/tinypush.conf", "usr/lib/tmpfiles.d/tinypush.conf",
       "usr/share/bash-completion/completions/tinypush", "usr/share/doc/tinypush/README.md.gz",
       "usr/share/doc/tinypush/copyright", "usr/share/man/man1/tinypush.1.gz",
@@ -88,8 +88,8 @@ import Testing
     ] + Self.units.map({ "usr/lib/systemd/system/" + $0 }) {
       #expect(files.contains("./" + name), "\(name)")
     }
-    let configuration = try box.run(["dpkg-deb", "--info", file, "conffiles"]).output
-    #expect(configuration == "/etc/tinypush/tinypush.conf\n")
+    // dpkg would ask about a configuration of its own at an upgrade.
+    #expect(try box.run(["dpkg-deb", "--info", file, "conffiles"]).status != 0)
     let version = try box.run(["dpkg-deb", "--field", file, "Version"]).output
     let program = try box.tinypush("--version").output
     #expect("tinypush " + version == program)

@@ -334,7 +334,8 @@ int clinux_stat(int descriptor, struct stat *file, int64_t *birth_ns) {
   return 0;
 }
 
-void clinux_give_back_stack(void) {
+/* Not inlined: below the frame of a caller that has it inlined lie that caller's own variables. */
+__attribute__((noinline)) void clinux_give_back_stack(void) {
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   /* A page is left for what this call and a signal need. */
   uintptr_t end = ((uintptr_t)__builtin_frame_address(0) / page - 1) * page;

@@ -226,7 +226,7 @@ import Testing
     chmod(path, 0o644)
     try writeFile(box.text("etc/tinypush.conf") + "key-password = x\n", to: path)
     let open = try check([:])["config.file"]
-    #expect(open.message == "\(path), in which anybody may read the key's password")
+    #expect(open.message == "\(path), in which anybody may read the password of the key")
     #expect(open.advice == "chmod o-r \(path)")
   }
 

@@ -159,7 +159,7 @@ func `an unknown key is an error that names the nearest known one`(key: String, 
   ("binary", "local", "localhost:2195"),
   ("http2", "production", "api.push.apple.com:443"),
   ("http2", "development", "api.sandbox.push.apple.com:443"),
-  ("http2", "sandbox", "api.sandbox.push.apple.com:443"), ("http2", "local", "localhost:2197"),
+  ("http2", "sandbox", "api.sandbox.push.apple.com:443"), ("http2", "local", "localhost:2195"),
 ])
 func `each environment has its gateway, for each protocol`(
   service: String, environment: String, address: String

@@ -12,10 +12,10 @@ extension Config {
     switch (courier.rules.service, environment) {
     case (.http2, .production): text.append("api.push.apple.com:443")
     case (.http2, .development): text.append("api.sandbox.push.apple.com:443")
-    case (.http2, .local): text.append("localhost:2197")
     case (.binary, .production): text.append("gateway.push.apple.com:2195")
     case (.binary, .development): text.append("gateway.sandbox.push.apple.com:2195")
-    case (.binary, .local): text.append("localhost:2195")
+    // The sandbox speaks both at one port.
+    case (_, .local): text.append("localhost:2195")
     }
   }
 

@@ -185,7 +185,8 @@ public struct HTTP2Link: ~Copyable, Link {
   public mutating func suspended(until now: Instant) {
     requests.restart(at: now)
     stream.movedAt = now
-    if liveness.probe != nil { liveness.probe!.due = now + Liveness.probePatience }
+    // What was written before tells nothing: a ping comes next where answers are awaited.
+    liveness.probe = nil
     if liveness.pongDue != nil { liveness.pongDue = now + Liveness.pongPatience }
     if session?.hasSettings == false { upSince = now }
   }

@@ -33,6 +33,7 @@ extension HTTP2Link {
 
   /// Something came, so the connection lives: what is under way has its time from now on.
   private mutating func noteLife() {
+    if session?.pongs != liveness.pongs { liveness.pongDue = nil }
     guard let probe = liveness.probe else { return }
     let isAwaited = requests.currentCount > 0 || liveness.pongDue != nil
     liveness.probe =
@@ -183,10 +184,11 @@ extension HTTP2Link {
     return upSince + Liveness.settingsPatience
   }
 
-  /// When the connection has been quiet for so long that it is tried.
+  /// When the connection has been quiet for so long that it is tried: sooner while answers are awaited.
   var pingDue: Instant? {
-    guard state == .up, !isBusy, liveness.pongDue == nil else { return nil }
-    return liveness.quietSince + settings.ping
+    guard state == .up, batch.isEmpty, liveness.pongDue == nil else { return nil }
+    return liveness.quietSince
+      + (requests.currentCount > 0 ? Liveness.answerlessPatience : settings.ping)
   }
 
   private func isDue(_ instant: Instant?) -> Bool { instant.map { $0 <= time.now } ?? false }
@@ -203,8 +205,7 @@ extension HTTP2Link {
     }
     if isDue(liveness.pongDue) {
       guard stream.heardAt >= liveness.pongDue! else { return .listen }
-      guard session?.pongs != liveness.pongs else { return lose() }
-      liveness.pongDue = nil
+      return lose()
     }
     if isDue(liveness.probe?.due) {
       guard stream.sampledAt >= liveness.probe!.due else { return .sample }

@@ -96,6 +96,8 @@ extension HTTP2Link {
 
     static let settingsPatience = Duration.seconds(10)
     static let pongPatience = Duration.seconds(10)
+    /// After so much silence, while answers are awaited, the connection is tried.
+    static let answerlessPatience = Duration.seconds(5)
     /// How long nothing may be acknowledged, besides three round trips.
     static let probePatience = Duration.seconds(5)
     /// A connection that was quiet for so long is likely to be forgotten, and has less time.

@@ -58,6 +58,7 @@ import Testing
   private func configure(_ box: Box, _ gateway: Gateway, _ more: String = "") throws -> String {
     try box.write(
       """
+      protocol = binary
       gateway = localhost:\(gateway.port)
       ca = \(Certificates.path("ca.pem"))
       certificate = \(Certificates.path("client.pem"))
@@ -119,7 +120,7 @@ import Testing
     let words = try agent.line("the configuration stays as it was: ", in: .errors)
     let expected =
       switch mistake {
-      case .key: "tinypush.conf:8: no such key: certficate; did you mean certificate?"
+      case .key: "tinypush.conf:9: no such key: certficate; did you mean certificate?"
       case .certificate: "\(box.path)/missing.pem"
       case .spool: "spool missing: "
       }

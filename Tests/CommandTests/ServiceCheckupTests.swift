@@ -119,6 +119,32 @@ import Testing
     #expect(checkup.status == 69)
   }
 
+  @Test(arguments: [
+    ("cut-before@1", "The server localhost closed the connection"),
+    ("goaway-refusing@1", "it ends the connection without an answer"),
+  ])
+  func `a service that ends the connection is told with its words`(
+    fault: String, message: String
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", fault])
+    let checkup = try check(box, gateway.port, .certificate)
+    #expect(checkup["gateway.client"].state == "ok")
+    #expect(checkup["gateway.answer"].message.hasSuffix(message))
+    #expect(checkup["gateway.answer"].state == "error")
+    #expect(checkup.status == 69)
+  }
+
+  @Test func `what does not keep to HTTP/2 is told so`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let hostile = try Hostile(in: box, "garbage")
+    let checkup = try check(box, hostile.port, .certificate)
+    #expect(checkup["gateway.answer"].message.hasSuffix("it does not keep to HTTP/2"))
+    #expect(checkup.status == 69)
+  }
+
   @Test func `the check and the agent share a provider token`() throws {
     let box = try Box()
     defer { box.end() }

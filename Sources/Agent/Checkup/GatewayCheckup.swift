@@ -286,12 +286,7 @@ extension Checkup {
     var reader = ErrorResponseReader()
     let early = hear(&connection, epoll, room, &reader, Self.refusalMs)
     if case .ended = early { return sayFailure(connection, "client") }
-    if connection.isCertificateShown {
-      report.say("client", .well, "shown, and not refused")
-    } else {
-      report.advice.append("a push gateway does: are the host and the port right?")
-      report.say("client", .warning, "it did not ask for our certificate")
-    }
+    sayClient(connection)
     if case .answered = early { return sayHeard(config, early, 0, asked: 0) }
     if config.courier.confirm == .settle {
       return report.say("answer", .skipped, "not asked for: confirm = settle")
@@ -309,6 +304,16 @@ extension Checkup {
       &connection, epoll, room, &reader,
       Self.answerSeconds(config.connectTimeout) * 1000)
     sayHeard(config, heard, since.until(Clock.now()).milliseconds, asked: Self.identifier)
+  }
+
+  /// Our certificate was not refused.
+  @inline(never)
+  mutating func sayClient(_ connection: borrowing TLSConnection) {
+    guard !connection.isCertificateShown else {
+      return report.say("client", .well, "shown, and not refused")
+    }
+    report.advice.append("a push gateway does: are the host and the port right?")
+    report.say("client", .warning, "it did not ask for our certificate")
   }
 
   private static var identifier: UInt32 { 1 }

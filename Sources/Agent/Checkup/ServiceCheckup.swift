@@ -12,7 +12,10 @@ extension Checkup {
   private enum Heard {
     case outcome(LinkOutcome)
     case nothing
+    /// The connection is over.
     case ended
+    /// The link goes on with it no more.
+    case left
   }
 
   /// Has the HTTP/2 service refuse a device token. It looks at who we are, and at the topic, before that.
@@ -27,22 +30,23 @@ extension Checkup {
     guard config.signingKey.isEmpty || authorize(config, &link) else { return }
     report.wait(for: "waiting for an answer", Span())
     let since = Clock.now()
+    _ = link.advance(to: Clock.time(), isStopping: false)
     link.connected()
     take(config, &link)
     let seconds = Self.answerSeconds(config.connectTimeout)
     let room = FixedBuffer<UInt8>(capacity: 16_384)
     let heard = hear(&link, &connection, epoll, room, until: since + .seconds(seconds))
-    if case .ended = heard, !link.hasProgressed { return sayFailure(connection, "client") }
-    if !config.signingKey.isEmpty {
-      report.say("client", .skipped, "there is no certificate: each request names the signing key")
-    } else if connection.isCertificateShown {
-      report.say("client", .well, "shown, and not refused")
+    if case .ended = heard, connection.failure == CMBED_REFUSED_CERTIFICATE {
+      return sayFailure(connection, "client")
+    }
+    if config.signingKey.isEmpty {
+      sayClient(connection)
     } else {
-      report.advice.append("the push service does: are the host and the port right?")
-      report.say("client", .warning, "it did not ask for our certificate")
+      report.say("client", .skipped, "there is no certificate: each request names the signing key")
     }
     switch heard {
     case .ended: sayFailure(connection, "answer")
+    case .left: sayOutcome(nil, &link)
     case .nothing:
       report.message.append("none to a request within ")
       report.message.append(seconds)
@@ -103,7 +107,7 @@ extension Checkup {
     while true {
       _ = link.advance(to: Clock.time(), isStopping: false)
       if let outcome = link.takeOutcome() { return .outcome(outcome) }
-      guard link.isUp else { return .ended }
+      guard link.isUp else { return .left }
       if link.batchContents().count > 0 {
         guard connection.write(link.batchContents()) >= 0 else { return .ended }
         link.wrote(wireEnd: connection.wireEnd)
@@ -124,7 +128,7 @@ extension Checkup {
   }
 
   @inline(never)
-  private mutating func sayOutcome(_ outcome: LinkOutcome, _ link: inout HTTP2Link) {
+  private mutating func sayOutcome(_ outcome: LinkOutcome?, _ link: inout HTTP2Link) {
     switch outcome {
     case .rejected(_, let rejection) where rejection.reason == .badDeviceToken || rejection.isGone:
       say(rejection)
@@ -149,12 +153,23 @@ extension Checkup {
         report.advice.append(rejection.advice)
         return report.say("answer", .wrong(.config))
       }
+      var isBroken = false
       while let told = link.takeReport() {
-        guard case .troubled(let rejection) = told else { continue }
-        say(rejection)
-        return report.say("answer", .warning, ": the service is in trouble, ask again later")
+        switch told {
+        case .troubled(let rejection):
+          say(rejection)
+          return report.say("answer", .warning, ": the service is in trouble, ask again later")
+        case .brokenProtocol: isBroken = true
+        default: break
+        }
       }
-      report.say("answer", .warning, "it did not look at the request: ask again later")
+      guard !link.isUp else {
+        return report.say("answer", .warning, "it did not look at the request: ask again later")
+      }
+      report.advice.append("are the host and the port those of the push service?")
+      report.say(
+        "answer", .wrong(.unavailable),
+        isBroken ? "it does not keep to HTTP/2" : "it ends the connection without an answer")
     }
   }
 

@@ -27,7 +27,7 @@ extension Agent {
 
   mutating func sayStopping() {
     output.log.write(.info, "stopping: what was sent is confirmed, the rest stays in the spool")
-    // However long `settle` is, systemd is to wait for it.
+    // However long the agent waits for answers, systemd is to wait as long.
     let patience = config.courier.stopPatience + AgentEnding.patience + .seconds(5)
     var text = Text()
     text.append("STOPPING=1\nSTATUS=stopping: what was sent is confirmed\nEXTEND_TIMEOUT_USEC=")

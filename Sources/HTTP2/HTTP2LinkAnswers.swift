@@ -83,7 +83,6 @@ extension HTTP2Link {
       noteProgress()
       if request.connection == .current { hold = Hold() }
       if service.usesProviderToken { pace.tryOne() }
-      if !rejection.isGone { reports.add(.refused(rejection, resent: 0)) }
       requests.decide(place, .rejected(rejection))
     case .tooManyRequests:
       noteProgress()

@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 import TinyPushAgent
 
@@ -16,14 +17,19 @@ struct NotificationStream {
 
   /// Copies all of them, or those before the first one that is wrong. What is wrong is said.
   @inline(never)
-  mutating func copy(to box: borrowing DropBox, _ rules: Rules) throws(DropBox.Problem) {
+  mutating func copy(
+    to box: borrowing DropBox, _ rules: Rules, _ warnings: inout SuppressionWarnings,
+    _ arguments: borrowing Arguments
+  ) throws(DropBox.Problem) {
     var source = SourceText(("-" as StaticString).cString, dup(STDIN_FILENO))
     var report = CheckReport(to: STDERR_FILENO)
     var reader = NotificationReader()
     var findings = Findings()
     reading: while true {
       switch reader.next(in: source.text, isWhole: source.isWhole, rules, &findings) {
-      case .notification: notifications += 1
+      case .notification(let notification):
+        notifications += 1
+        warnings.look(at: notification, in: source.text, arguments)
       case .refused(let refusal, _):
         refused += 1
         guard refused <= Self.saidMax else { continue }

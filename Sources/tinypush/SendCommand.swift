@@ -45,7 +45,9 @@ enum SendCommand {
     time from now with its unit, or 2026-12-24T18:00:00Z.
 
     Ends with 0 when it is queued, and with 65 when the agent would refuse it. With
-    --wait: 0 when it is settled, 65 when it was refused, 75 when neither is known.
+    --wait: 0 when the service has accepted it for every recipient, 65 when it was
+    refused for one of them, 1 when it was not sent to one of them for another
+    reason, which is said, and 75 when that is not known in time.
 
     """
 
@@ -216,8 +218,8 @@ enum SendCommand {
     let spool = config.spool.pointer
     let name =
       order.isStream
-      ? try queueStream(spool, config.courier.rules, order, arguments)
-      : try queue(try composition.compose(config, arguments), spool, order, arguments)
+      ? try queueStream(config, order, arguments)
+      : try queue(try composition.compose(config, arguments), config, order, arguments)
     var text = Text(capacity: 300)
     text.append(bytes: name.span)
     text.append("\n")
@@ -229,29 +231,50 @@ enum SendCommand {
 
   @inline(never)
   private static func queue(
-    _ notification: borrowing Text, _ spool: UnsafePointer<CChar>, _ order: Order,
+    _ notification: borrowing Text, _ config: borrowing Config, _ order: Order,
     _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> CString {
+    let spool = config.spool.pointer
     do throws(DropBox.Problem) {
       var box = try DropBox(spool)
       try box.write(notification.bytes)
-      return try box.drop(isSynced: order.isSynced)
+      warn(of: notification.bytes, config, arguments)
+      return try box.drop(isSynced: order.isSynced, isAwaited: order.waitSeconds != nil)
     } catch {
       throw arguments.fail(error.status, error.text(spool))
     }
   }
 
+  /// Says to whom a notification is not sent, as things are.
+  @inline(never)
+  private static func warn(
+    of text: Span<UInt8>, _ config: borrowing Config, _ arguments: borrowing Arguments
+  ) {
+    var reader = NotificationReader()
+    var findings = Findings()
+    guard
+      case .notification(let notification) = reader.next(
+        in: text, isWhole: true, config.courier.rules, &findings)
+    else { return }
+    var warnings = SuppressionWarnings(config)
+    warnings.look(at: notification, in: text, arguments)
+    warnings.end(arguments)
+  }
+
   /// Queues what comes on standard input, if all of it may be sent.
   @inline(never)
   private static func queueStream(
-    _ spool: UnsafePointer<CChar>, _ rules: Rules, _ order: Order, _ arguments: borrowing Arguments
+    _ config: borrowing Config, _ order: Order, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> CString {
+    let spool = config.spool.pointer
     var stream = NotificationStream()
     do throws(DropBox.Problem) {
       var box = try DropBox(spool)
-      try stream.copy(to: box, rules)
+      var warnings = SuppressionWarnings(config)
+      try stream.copy(to: box, config.courier.rules, &warnings, arguments)
+      warnings.end(arguments)
       if stream.error == 0, stream.refused == 0, stream.notifications > 0 {
-        return try box.drop(isSynced: order.isSynced)
+        return try box.drop(isSynced: order.isSynced, isAwaited: order.waitSeconds != nil)
       }
     } catch {
       throw arguments.fail(error.status, error.text(spool))

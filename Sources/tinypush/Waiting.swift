@@ -4,11 +4,16 @@ import TinyPush
 import TinyPushAgent
 
 /// What `tinypush send --wait` says of a file's outcome.
-enum Waiting {
-  /// So many reasons are said; `failed/` has the others.
+struct Waiting {
+  /// So many reasons are said; the others are counted.
   private static let saidMax = 20
 
-  /// Waits until the outcome of the file `name` in `new/` is known, or the time is over, and says it unless all is well.
+  private var accepted = 0
+  private var refused = 0
+  private var unsent = 0
+
+  /// Waits until the outcome of the file `name` in `new/` is known, or the time is over, and says why the service has not
+  /// accepted the file for every recipient.
   ///
   /// - Parameter isStream: whether the file has lines that somebody wrote.
   @inline(never)
@@ -19,24 +24,17 @@ enum Waiting {
     var text = Text(capacity: 2048)
     do throws(DropBox.Problem) {
       let watch = try OutcomeWatch(spool, name: name)
-      switch watch.outcome(within: .seconds(seconds)) {
-      case .settled: return .ok
-      case .refused:
-        let error = sayFailedLines(watch, isStream: isStream, arguments)
-        guard error != 0 else { return .dataRefused }
-        text.append("refused; failed/, which has the reasons, cannot be read: ")
-        text.append(cString: clinux_error_text(error))
-        return arguments.fail(.dataRefused, text)
+      let outcome = watch.outcome(within: .seconds(seconds))
+      var waiting = Waiting()
+      watch.forEachSettlement { waiting.take($0, isStream: isStream, arguments) }
+      switch outcome {
+      case .left(let isComplete): return waiting.end(isComplete, arguments)
       case .later(let date):
         text.append("not yet: it waits for its time, which comes in ")
         text.append(roundedSeconds: date - Clock.wallSeconds())
       case .pending:
         text.append("not yet: it is still in the spool, and is delivered when that can be done")
         if watch.isServed() == false { text.append("; no agent is at work there now") }
-      case .unknown(let error):
-        text.append("it has left the spool, but failed/ does not say whether it was refused: ")
-        text.append(cString: clinux_error_text(error))
-        return arguments.fail(error == EACCES ? .noPermission : .inputOutput, text)
       }
       return arguments.fail(.tryLater, text)
     } catch {
@@ -44,26 +42,48 @@ enum Waiting {
     }
   }
 
-  /// Returns 0, or the errno.
   @inline(never)
-  private static func sayFailedLines(
-    _ watch: borrowing OutcomeWatch, isStream: Bool, _ arguments: borrowing Arguments
-  ) -> Int32 {
-    var count = 0
-    let error = watch.forEachFailedLine { line, bytes in
-      count += 1
-      guard count <= saidMax else { return }
-      var text = Text(capacity: 2048)
-      line.describe(bytes, saysLine: isStream, in: &text)
-      _ = arguments.fail(.dataRefused, text)
+  private mutating func take(
+    _ line: ReceiptLine, isStream: Bool, _ arguments: borrowing Arguments
+  ) {
+    switch line.kind {
+    case .accepted:
+      accepted += 1
+      return
+    case .refused: refused += 1
+    case .unsent: unsent += 1
     }
-    if count > saidMax {
-      var text = Text()
-      text.append("refused in all: ")
-      text.append(count)
-      text.append("; failed/ has the other reasons")
-      _ = arguments.fail(.dataRefused, text)
+    guard refused + unsent <= Self.saidMax else { return }
+    var text = Text(capacity: 2048)
+    text.append(shown: line.words)
+    if isStream, line.line > 0 {
+      text.append(" (line ")
+      text.append(line.line)
+      text.append(")")
     }
-    return error
+    if line.token.count > 0 {
+      text.append(" (token ")
+      text.append(bytes: line.token)
+      text.append(")")
+    }
+    _ = arguments.fail(.undelivered, text)
+  }
+
+  @inline(never)
+  private func end(_ isComplete: Bool, _ arguments: borrowing Arguments) -> ExitStatus {
+    var text = Text()
+    if refused + unsent > Self.saidMax {
+      text.append("not delivered in all: ")
+      text.append(refused + unsent)
+      text.append("; delivered: ")
+      text.append(accepted)
+      _ = arguments.fail(.undelivered, text)
+      text.clear()
+    }
+    if refused > 0 { return .dataRefused }
+    if unsent > 0 { return .undelivered }
+    if isComplete, accepted > 0 { return .ok }
+    text.append("not delivered, as far as is known: somebody has removed it from the queue")
+    return arguments.fail(.undelivered, text)
   }
 }

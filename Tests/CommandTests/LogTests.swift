@@ -15,11 +15,15 @@ import Testing
     try box.drop("{\"tokn\": 1}\n", as: "wrong")
     try #expect(
       agent.line("wrong", in: .errors)
-        == "<4>a notification is wrong and was not sent: failed/ says why")
+        == """
+        <4>wrong not sent: no such key: did you mean token? (tinypush queue show wrong)
+        """)
     try box.drop(line(2) + line(3, "sound"), as: "refused")
-    try #expect(
-      agent.line("refused", in: .errors).hasPrefix(
-        "<4>the gateway refused a notification: invalid token (status 8)"))
+    let refusal = try agent.line("not delivered", in: .errors)
+    #expect(
+      refusal.hasPrefix(
+        "<4>refused to 00000000 not delivered: the gateway refused it: invalid token;"),
+      "\(refusal)")
     try gateway.accepts("sound")
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     gateway.child.kill()
@@ -82,10 +86,10 @@ import Testing
     try box.drop(refused.map { line($0) }.joined() + line(99, "last"), as: "c")
     let agent = try box.deliver(gateway)
     #expect(agent.status == 65, "\(agent.errors)")
-    let mistakes = "a notification is wrong and was not sent: failed/ says why"
+    let mistakes = "not sent: no such key: did you mean token?"
     #expect(agent.errors.count(of: mistakes) == 2, "\(agent.errors)")
-    #expect(agent.errors.contains(mistakes + " (99 more times in "))
-    let refusal = "the gateway refused a notification: invalid token size (status 5)"
+    #expect(agent.errors.contains(" (99 more times in "))
+    let refusal = "not delivered: the gateway refused it: invalid token size"
     #expect(agent.errors.count(of: refusal) == 2, "\(agent.errors)")
     #expect(agent.errors.contains(" (39 more times in "))
   }

@@ -14,11 +14,12 @@ import Testing
     let agent = try box.agent(gateway, ["settle=300ms"])
     let sent = try box.send(["Tank low", "--token", Self.one, "--wait"])
     #expect(sent.status == 0)
-    #expect(sent.output.wholeMatch(of: /\d{10}\.\d{9}\.\d+\n/) != nil)
+    #expect(sent.output.wholeMatch(of: /\d{10}\.\d{9}\.\d+\.wait\n/) != nil)
     #expect(sent.errors == "")
     let many = try box.send(["-", "--wait"], input: (2...500).map { line($0) }.joined())
     #expect(many.status == 0, "\(many.errors)")
     #expect(box.names(in: "new") == [])
+    #expect(box.names(in: "tmp") == [])
     #expect(try agent.terminate() == 0)
     try #expect(gateway.alerts(in: box).count == 500)
   }
@@ -33,7 +34,7 @@ import Testing
     #expect(sent.output != "")
     #expect(
       sent.errors == """
-        tinypush send: refused: the gateway refused it: invalid token; the token belongs to another \
+        tinypush send: not delivered: the gateway refused it: invalid token; the token belongs to another \
         app, or to the other environment (production, development), or is made up (token \(token(2)))
 
         """)
@@ -44,11 +45,11 @@ import Testing
     for number in [2, 3] {
       #expect(
         large.errors.split(separator: "\n").contains {
-          $0.hasPrefix("tinypush send: refused: the payload has 120 bytes")
+          $0.hasPrefix("tinypush send: not sent: the payload has 120 bytes")
             && $0.hasSuffix(" (line \(number))")
         })
     }
-    #expect(large.errors.count(of: "refused") == 2)
+    #expect(large.errors.count(of: "tinypush send") == 2)
     #expect(try agent.terminate() == 0)
   }
 
@@ -59,9 +60,9 @@ import Testing
     let agent = try box.agent(gateway, ["settle=300ms", "payload-limit=16"])
     let sent = try box.send(["-", "--wait"], input: (1...500).map { line($0) }.joined())
     #expect(sent.status == 65)
-    #expect(sent.errors.count(of: "tinypush send: refused: the payload has 28 bytes") == 20)
+    #expect(sent.errors.count(of: "tinypush send: not sent: the payload has 28 bytes") == 20)
     #expect(
-      sent.errors.hasSuffix("tinypush send: refused in all: 500; failed/ has the other reasons\n"))
+      sent.errors.hasSuffix("tinypush send: not delivered in all: 500; delivered: 0\n"))
     #expect(try agent.terminate() == 0)
   }
 
@@ -105,41 +106,66 @@ import Testing
     return (child, try child.line("."))
   }
 
-  @Test(arguments: Notice.allCases)
-  func `a file that leaves the spool is settled`(notice: Notice) throws {
-    let box = try Box()
-    defer { box.end() }
-    let (sender, name) = try waiting(box, notice)
-    unlink("\(box.spool)/new/\(name)")
-    #expect(try sender.wait() == 0)
-    #expect(sender.errors == "")
+  /// What the agent says to the sender of a file.
+  private func tell(_ box: Box, _ name: String, _ lines: String...) throws {
+    let receipt = try FileHandle(
+      forWritingTo: URL(filePath: "\(box.spool)/tmp/\(name).receipt"))
+    try receipt.seekToEnd()
+    for line in lines { try receipt.write(contentsOf: Data((line + "\n").utf8)) }
+    try receipt.close()
   }
 
   @Test(arguments: Notice.allCases)
-  func `a file of its name in failed/ says why it is refused`(notice: Notice) throws {
+  func `a file that leaves as delivered is delivered`(notice: Notice) throws {
     let box = try Box()
     defer { box.end() }
     let (sender, name) = try waiting(box, notice)
-    // Others leave, too.
-    try box.write(#"{"failed":{"reason":"another","file":"x"}}"#, to: "spool/failed/\(name)0")
-    try box.write(
-      #"{"failed":{"reason":"the \"best\" \u001b[1m\\…","file":"token\":\"x","status":8},"#
-        + #""token":"\#(Self.one)"}"#
-        + "\nrubbish\n" + #"{"failed":{"reason":"cut","line":7},"payload":{"#
-        + String(repeating: "x", count: 50_000)
-        + "\n" + #"{"failed":{"reason":"last"}}"#
-        + "\n" + #"{"reason":"of 0.1.0","file":"x","status":8,"token":"\#(Self.one)","offset":0}"#,
-      to: "spool/failed/\(name)")
+    try tell(box, name, "+ 0 \(Self.one) delivered", "= \(name)")
     unlink("\(box.spool)/new/\(name)")
-    #expect(try sender.wait() == 65)
+    #expect(try sender.wait() == 0)
+    #expect(sender.errors == "")
+    #expect(box.names(in: "tmp") == [])
+  }
+
+  @Test(arguments: Notice.allCases)
+  func `a file that somebody removes is not delivered`(notice: Notice) throws {
+    let box = try Box()
+    defer { box.end() }
+    let (sender, name) = try waiting(box, notice)
+    unlink("\(box.spool)/new/\(name)")
+    #expect(try sender.wait() == 1)
     #expect(
       sender.errors == """
-        tinypush send: refused: the "best"  [1m\\… (token \(Self.one))
-        tinypush send: refused: cut
-        tinypush send: refused: last
-        tinypush send: refused: of 0.1.0 (token \(Self.one))
+        tinypush send: not delivered, as far as is known: somebody has removed it from the queue
 
         """)
+  }
+
+  @Test(arguments: [("!", Int32(65)), ("-", 1)])
+  func `each reason is told, and nothing else of the receipt`(mark: String, status: Int32) throws {
+    let box = try Box()
+    defer { box.end() }
+    let (sender, name) = try waiting(box, .inotify)
+    try tell(
+      box, name, "+ 0 \(token(2)) delivered", "\(mark) 7 \(Self.one) the \u{1b}[1m best", "rubbish",
+      "\(mark) 0 * last", "\(mark)", "\(mark) 0", "= other", "= \(name)")
+    unlink("\(box.spool)/new/\(name)")
+    #expect(try sender.wait() == status)
+    #expect(
+      sender.errors == """
+        tinypush send: the \u{FFFD}[1m best (token \(Self.one))
+        tinypush send: last
+
+        """)
+  }
+
+  @Test func `whoever ends the waiting leaves no receipt`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let (sender, _) = try waiting(box, .inotify)
+    #expect(box.names(in: "tmp").count == 1)
+    #expect(try sender.terminate() == 128 + 15)
+    #expect(box.names(in: "tmp") == [])
   }
 
   @Test(arguments: [0, 2])
@@ -182,13 +208,14 @@ import Testing
     let hash = "0123456789abcdef"
     let due = Int(Date().timeIntervalSince1970)
     try box.write("", to: "spool/later/\(due).\(hash).\(hash).\(name)")
+    try tell(box, name, "~ \(name).\(hash)", "= \(name)")
     unlink("\(box.spool)/new/\(name)")
     try box.write("", to: "spool/new/\(name).\(hash)")
     unlink("\(box.spool)/later/\(due).\(hash).\(hash).\(name)")
-    try box.write(#"{"failed":{"reason":"too late"}}"#, to: "spool/failed/\(name).\(hash)")
+    try tell(box, name, "- 0 * too late", "= \(name).\(hash)")
     unlink("\(box.spool)/new/\(name).\(hash)")
-    #expect(try sender.wait() == 65)
-    #expect(sender.errors == "tinypush send: refused: too late\n")
+    #expect(try sender.wait() == 1)
+    #expect(sender.errors == "tinypush send: too late\n")
   }
 
   // MARK: - As a member of the group
@@ -224,7 +251,7 @@ import Testing
     #expect(stream.status == 0, "\(stream.errors)")
     let bad = try send("x", "--token", token(2), "--wait")
     #expect(bad.status == 65)
-    #expect(bad.errors.contains("refused: the gateway refused it: "))
+    #expect(bad.errors.contains("not delivered: the gateway refused it: "))
     try #expect(gateway.alerts(in: box) == ["x", "Tank low"])
     #expect(try agent.terminate() == 0)
     // The lock, which tells whether an agent is there, is the agent's own.

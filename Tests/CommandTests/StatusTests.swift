@@ -86,7 +86,7 @@ import Testing
         == "the gateway refused it: \(row.words); \(row.advice)")
     #expect(after.failure?["status"] as? Int == row.status)
     #expect(after.failure?["token"] as? String == token(2))
-    let words = "the gateway refused a notification: \(row.words) (status \(row.status))"
+    let words = "not delivered: the gateway refused it: \(row.words); \(row.advice)"
     #expect(after.log.count(of: words) == 1, "\(after.log)")
     #expect(after.log.contains("2 delivered"), "\(after.log)")
     #expect(after.log.contains("1 failed"), "\(after.log)")

@@ -47,6 +47,7 @@ final class Ledger {
     var outcomes: [Int: Outcome] = [:]
     var refusals: [Int: UInt16] = [:]
     var recorded: Set<String> = []
+    var told: Set<Told> = []
     /// The file whose progress another agent has kept.
     var resumed: SpoolFile?
     /// The files that it looked into, by name.
@@ -211,6 +212,7 @@ final class Ledger {
 
   func removed(_ file: SpoolFile, _ name: String) {
     life.held.remove(file.inode)
+    checkTold(file, name)
     for item in file.items where forbidsLoss && !isSettled(item, in: file) {
       complain("\(name) was removed, and \(describe(item)) is neither accepted nor safe in failed/")
     }

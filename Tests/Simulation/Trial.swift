@@ -72,6 +72,7 @@ public final class Trial {
       $0.barrierInterval = .seconds(random.pick([5, 60]))
       $0.rescan = .seconds(random.pick([30, 900]))
       $0.ttl = random.pick([0, 86_400])
+      $0.tellsAll = seed % 4 == 1
     }
     workload = Workload(
       &random, duration: isOnce ? 0 : faults.calmAt, horizon: faults.calmAt,

@@ -125,6 +125,10 @@ extension World {
   }
 
   func record() {
+    if settings.tellsAll {
+      ledger.tells(courier.settlement, of: String(courier.failureName()))
+    }
+    guard courier.hasFailure else { return courier.recorded(true) }
     if courier.isPostponing {
       let name = String(courier.laterFileName())
       trace.say("  postpone \(name)")

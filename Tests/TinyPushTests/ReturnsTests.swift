@@ -32,13 +32,13 @@ private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milli
 
 @Test func `each rejection keeps its reason`() {
   var returns = Returns(capacity: 8)
-  returns.reject(stretch(1), Rejection(.invalidToken, code: 8))
-  returns.reject(stretch(2), Rejection(.endsConnections))
-  let first = returns.takeRejected()
-  #expect(first?.rejection == Rejection(.invalidToken, code: 8))
+  returns.decide(stretch(1), .rejected(Rejection(.invalidToken, code: 8)))
+  returns.decide(stretch(2), .rejected(Rejection(.endsConnections)))
+  let first = returns.takeDecided()
+  #expect(first?.verdict == .rejected(Rejection(.invalidToken, code: 8)))
   // What could not be read on comes first again, with its reason.
   returns.putBack(first!)
-  #expect(returns.takeRejected()?.place.offset == 1)
-  #expect(returns.takeRejected()?.rejection == Rejection(.endsConnections))
-  #expect(returns.takeRejected()?.place.offset == nil)
+  #expect(returns.takeDecided()?.place.offset == 1)
+  #expect(returns.takeDecided()?.verdict == .rejected(Rejection(.endsConnections)))
+  #expect(returns.takeDecided()?.place.offset == nil)
 }

@@ -141,6 +141,14 @@ extension Config {
         throw .value("a size of 64K or more, such as 16M")
       }
       failedLimits.bytes = Int64(size)
+    case .log:
+      if value.equals("changes") {
+        courier.tellsAll = false
+      } else if value.equals("deliveries") {
+        courier.tellsAll = true
+      } else {
+        throw .value("changes or deliveries")
+      }
     }
   }
 }

@@ -31,8 +31,14 @@ public struct Log: ~Copyable {
   }
 
   /// Says a line about something that may come and go, or counts it: see ``LogFolding``.
-  public mutating func write(_ priority: Priority, _ message: borrowing Text, about topic: Topic) {
-    guard folding.take(priority, message.bytes, about: topic, at: Clock.now()) else { return }
+  ///
+  /// - Parameter start: where the words begin that lines of this kind have in common.
+  public mutating func write(
+    _ priority: Priority, _ message: borrowing Text, about topic: Topic, kindFrom start: Int = 0
+  ) {
+    guard
+      folding.take(priority, message.bytes, about: topic, kindFrom: start, at: Clock.now())
+    else { return }
     emit(priority, folding.line.looseBytes)
   }
 

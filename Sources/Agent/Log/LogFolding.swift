@@ -4,7 +4,7 @@ import TinyPush
 /// dozen lines and hides nothing.
 ///
 /// A line belongs to a topic, and lines of it are of one kind that are the same up to their first semicolon, whatever
-/// numbers are in them.
+/// numbers are in them, and whatever file and recipient they name at their beginning.
 /// - A kind that has not been heard of for a day is said at once.
 /// - Otherwise each line of a topic that is said makes the next one wait longer (``waits``). What comes meanwhile is
 ///   counted, and the last of it kept, since it says how things are now.
@@ -55,9 +55,9 @@ struct LogFolding: ~Copyable {
     var heardAt: Instant?
   }
 
-  private var states: InlineArray<9, State> = .init(repeating: State())
+  private var states: InlineArray<10, State> = .init(repeating: State())
   private var kinds: InlineArray<32, Kind> = .init(repeating: Kind())
-  private let kept = FixedBuffer<UInt8>(capacity: 9 * keptBytesMax)
+  private let kept = FixedBuffer<UInt8>(capacity: 10 * keptBytesMax)
   /// Topics of which something is kept.
   private var keptCount = 0
   /// What is to be said, when there is something.
@@ -73,10 +73,11 @@ struct LogFolding: ~Copyable {
 
   /// A line came: whether it is to be said. Then ``line`` is what to say.
   mutating func take(
-    _ priority: Log.Priority, _ message: Span<UInt8>, about topic: Log.Topic, at now: Instant
+    _ priority: Log.Priority, _ message: Span<UInt8>, about topic: Log.Topic,
+    kindFrom start: Int = 0, at now: Instant
   ) -> Bool {
     let index = Int(topic.rawValue)
-    let kind = Self.kind(of: message, topic)
+    let kind = Self.kind(of: message.extracting(start..<message.count), topic)
     let isNew = remember(kind, at: now)
     rest(index, at: now)
     states[index].isChange = kind != states[index].kind
@@ -235,6 +236,8 @@ extension Log {
     case connection
     case refusals
     case mistakes
+    /// Notifications that were not sent, and not since they were wrong.
+    case unsent
     case files
     /// Whether failures can be recorded.
     case failures
@@ -249,6 +252,7 @@ extension Log {
       switch self {
       case .refusals: "refusal"
       case .mistakes: "mistake"
+      case .unsent: "notification"
       case .connection, .files, .failures, .removals, .spool, .suppression, .page: "change"
       }
     }

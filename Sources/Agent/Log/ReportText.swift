@@ -4,11 +4,6 @@ extension Report {
   /// A line for the log, and how urgent it is.
   func describe(in text: inout Text) -> Log.Priority {
     switch self {
-    case .refused(let rejection, let resent):
-      text.append("the gateway refused a notification: ")
-      rejection.describe(in: &text)
-      Self.appendResent(resent, to: &text)
-      return .warning
     case .shutdown(let resent):
       text.append("the gateway goes out of service; connecting anew")
       Self.appendResent(resent, to: &text)
@@ -62,11 +57,6 @@ extension Report {
         "connections keep ending without an answer: sending few at a time, to find out whether one of them is the cause"
       )
       return .warning
-    case .deadly:
-      text.append(
-        "connections end at one notification each time it is sent; it goes to failed/, the others go on"
-      )
-      return .warning
     case .troubled(let rejection):
       text.append("the service is in trouble (")
       rejection.describe(in: &text)
@@ -95,12 +85,6 @@ extension Report {
     case .brokenProtocol(let uncertain):
       text.append("the other end does not keep to HTTP/2; connection closed")
       Self.appendUncertain(uncertain, to: &text)
-      return .warning
-    case .failedCheck:
-      text.append("a notification is wrong and was not sent: failed/ says why")
-      return .warning
-    case .unreadable:
-      text.append("a file cannot be read, and was moved to failed/, which says why")
       return .warning
     case .lateAnswer(let rejection, let identifier):
       text.append("the gateway refused notification ")
@@ -156,8 +140,7 @@ extension Report {
       .unproved, .narrowed, .troubled, .configurationRefused, .timedOut, .closed, .leaves,
       .brokenProtocol:
       .connection
-    case .refused, .deadly, .lateAnswer: .refusals
-    case .failedCheck, .unreadable: .mistakes
+    case .lateAnswer: .refusals
     case .fileChanged, .recipientsChanged: .files
     case .notScanned, .scannable, .notReleased: .spool
     case .notRemoved, .removable: .removals

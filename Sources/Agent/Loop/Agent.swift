@@ -105,15 +105,11 @@ public struct Agent: ~Copyable {
       case .close:
         spool.closeFile()
         courier.closed()
-      case .record:
-        courier.recorded(spool.record(&courier, config.failedLimits))
+      case .record: record()
       case .keepLearned: keepLearned()
       case .probe: courier.probed(spool.hasRoom(courier.failureBytesMax))
       case .sync: courier.synced(spool.sync())
-      case .remove:
-        courier.removed(spool.remove(&courier, config.failedLimits))
-        filesFound -= 1
-        output.progress.settled()
+      case .remove: remove()
       case .dial: dial()
       case .keepProgress: courier.keptProgress(spool.keep(courier.progressToKeep))
       case .write: write()

@@ -93,18 +93,3 @@ extension FailedLine {
     }
   }
 }
-
-extension OutcomeWatch {
-  /// Why something of it was refused, as `failed/` has it.
-  ///
-  /// - Returns: 0, or the errno when that may not be read.
-  public func forEachFailedLine(_ body: (FailedLine, Span<UInt8>) -> Void) -> Int32 {
-    var error: Int32 = 0
-    let failed = forEachPart(in: "failed") { directory, name in
-      let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
-      guard let file = Descriptor(directory, name, flags, error: &error) else { return }
-      FailedLine.forEach(in: file.number, CString.span(name), body)
-    }
-    return failed == 0 ? error : failed
-  }
-}

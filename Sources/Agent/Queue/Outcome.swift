@@ -3,16 +3,14 @@ import TinyPush
 
 /// What has become of a file that was put into the spool.
 public enum Outcome {
-  /// It has left the spool, and nothing of it was refused.
-  case settled
-  /// ``OutcomeWatch/forEachFailedLine(_:)`` tells why.
-  case refused
+  /// The file has left the spool; ``OutcomeWatch/forEachSettlement(_:)`` tells how its notifications were settled.
+  ///
+  /// - `isComplete`: the agent has said all. Otherwise somebody has removed the file.
+  case left(isComplete: Bool)
   /// It waits in `later/` for its time, a UNIX second; the last part of it, where it has several.
   case later(Int64)
   /// It has been waited for long enough.
   case pending
-  /// It has left `new/`, and that is all that this user may know (errno).
-  case unknown(Int32)
 }
 
 /// Awaits what becomes of a file in the spool. It looks at the file alone, so that it sleeps however much goes on around it.
@@ -24,20 +22,23 @@ public struct OutcomeWatch: ~Copyable {
   private let inotify: Int32
   private let name: CString
   private let path: CString
+  private let receipt: SenderReceipt
 
-  /// - Parameter name: of the file in `new/`.
+  /// - Parameter name: of the file in `new/`, which ``DropBox`` put there as one that is awaited.
   public init(_ spool: UnsafePointer<CChar>, name: Span<UInt8>) throws(DropBox.Problem) {
     var error: Int32 = 0
-    guard let root = Descriptor.spool(spool, error: &error) else {
-      throw .noSpool(error)
+    guard let root = Descriptor.spool(spool, error: &error) else { throw .noSpool(error) }
+    guard let receipt = SenderReceipt(for: name, in: root.number, error: &error) else {
+      throw .noReceipt(error)
     }
-    self.root = root
     var text = Text(capacity: 4096 + 300)
     text.append(cString: spool)
     text.append("/new/")
     text.append(bytes: name)
     path = text.cString()
     self.name = CString(name)
+    self.receipt = receipt
+    self.root = root
     inotify = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
   }
 
@@ -65,15 +66,19 @@ public struct OutcomeWatch: ~Copyable {
 
   /// Of a file that is not in `new/`. Nil: something of it is there again, or is soon to be.
   private func outcomeOutside(_ left: Duration) -> Outcome? {
-    // In this order: what is due goes from later/ to new/, and from there to failed/.
+    // In this order: what is due goes from later/ to new/.
     let later = parts(in: "later", behind: LaterName.headBytes)
     let new = parts(in: "new")
-    let failed = parts(in: "failed")
     let isDueLater = later.due - Clock.wallSeconds() > Int64(left.milliseconds / 1000)
     if !isDueLater, later.count + new.count > 0 { return nil }
-    if failed.count > 0 { return .refused }
-    if isDueLater { return .later(later.due) }
-    return failed.error == 0 || failed.error == ENOENT ? .settled : .unknown(failed.error)
+    return isDueLater ? .later(later.due) : .left(isComplete: receipt.isComplete(name.span))
+  }
+
+  /// Goes over what the agent has said of the file's notifications.
+  public func forEachSettlement(_ body: (ReceiptLine) -> Void) {
+    receipt.forEachLine { line in
+      if let line = ReceiptLine(line) { body(line) }
+    }
   }
 
   /// Whether an agent works in the spool; nil when this user may not know.
@@ -84,43 +89,33 @@ public struct OutcomeWatch: ~Copyable {
   /// Goes over the files of a directory whose names are that of the file, or begin with it and a point: what has waited in
   /// `later/` comes back so.
   ///
-  /// - Parameters:
-  ///   - head: how many bytes stand before all that.
-  ///   - body: is given the directory's descriptor and the name.
-  /// - Returns: 0, or the errno.
-  func forEachPart(
-    in directory: StaticString, behind head: Int = 0,
-    _ body: (Int32, UnsafePointer<CChar>) -> Void
-  ) -> Int32 {
+  /// - Parameter head: how many bytes stand before all that.
+  private func forEachPart(
+    in directory: StaticString, behind head: Int, _ body: (UnsafePointer<CChar>) -> Void
+  ) {
     var error: Int32 = 0
-    guard let descriptor = Descriptor(root.number, part: directory, error: &error) else {
-      return error
-    }
-    let number = descriptor.number
+    guard let descriptor = Descriptor(root.number, part: directory, error: &error) else { return }
     let buffer = FixedBuffer<UInt8>(capacity: 32_768)
     let end = head + self.name.span.count
-    DirectoryEntry.forEach(in: number, buffer.room()) { entry in
+    DirectoryEntry.forEach(in: descriptor.number, buffer.room()) { entry in
       let name = CString.span(entry.name)
       guard name.count == end || name.count > end && name[end] == .dot,
         name.extracting(head..<end).equals(self.name.span)
       else { return }
-      body(number, entry.name)
+      body(entry.name)
     }
-    return 0
   }
 
   private struct Parts {
     var count = 0
     /// Of those in `later/`, the date of the last.
     var due: Int64 = 0
-    /// Why nothing is known of them (errno).
-    var error: Int32 = 0
   }
 
   @inline(never)
   private func parts(in directory: StaticString, behind head: Int = 0) -> Parts {
     var parts = Parts()
-    parts.error = forEachPart(in: directory, behind: head) { _, name in
+    forEachPart(in: directory, behind: head) { name in
       parts.count += 1
       let date = CString.span(name).extracting(0..<min(head, LaterName.dueDigits))
       parts.due = max(parts.due, Int64(Config.number(date) ?? 0))

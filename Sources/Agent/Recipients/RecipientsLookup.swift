@@ -25,30 +25,32 @@ struct RecipientsLookup: ~Copyable {
   @inline(never)
   func look(into name: Span<UInt8>) -> Found {
     var found = Found()
-    guard RecipientsFile.isName(name) else {
-      found.error = EINVAL
-      return found
+    found.error = forEachRecipient(in: name) { _ in
+      found.hasRecipients = true
+      return false
     }
+    return found
+  }
+
+  /// Goes over the recipients in a file, as long as `body` returns true. Returns 0, or an errno.
+  @inline(never)
+  func forEachRecipient(in name: Span<UInt8>, _ body: (DeviceToken) -> Bool) -> Int32 {
+    guard RecipientsFile.isName(name) else { return EINVAL }
     var path = Text(capacity: 4200)
     path.append(cString: directory.pointer)
     path.append("/")
     path.append(bytes: name)
     let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
     let file = path.withCString { clinux_open(AT_FDCWD, $0, flags, 0) }
-    guard file >= 0 else {
-      found.error = -file
-      return found
-    }
+    guard file >= 0 else { return -file }
     defer { close(file) }
     var lines = FileLines(file, capacity: Self.lineBytesMax)
-    while !found.hasRecipients {
+    while true {
       let count = lines.next()
-      found.error = Int32(-min(count, 0))
-      guard count > 0 else { break }
+      guard count > 0 else { return Int32(-count) }
       guard lines.isBeginning, lines.isEnd else { continue }
       let line = lines.line.extracting(0..<lines.line.count - 1)
-      if case .recipient = RecipientsFile.read(line) { found.hasRecipients = true }
+      if case .recipient(let token, _) = RecipientsFile.read(line), !body(token) { return 0 }
     }
-    return found
   }
 }

@@ -17,12 +17,15 @@ public struct DropBox: ~Copyable {
     case cannotWrite(Int32)
     /// It is in `new/`.
     case cannotSync(Int32)
+    /// It is in `new/`, and what becomes of it cannot be learned.
+    case noReceipt(Int32)
 
     public var status: ExitStatus {
       switch self {
       case .noSpool(EACCES), .cannotWrite(EACCES), .cannotWrite(EPERM): .noPermission
       case .noSpool, .cannotWrite(ENOENT): .noInput
-      case .cannotWrite(ENOSPC), .cannotWrite(EDQUOT), .cannotWrite(EIO), .cannotSync: .inputOutput
+      case .cannotWrite(ENOSPC), .cannotWrite(EDQUOT), .cannotWrite(EIO), .cannotSync, .noReceipt:
+        .inputOutput
       case .cannotWrite: .cannotCreate
       }
     }
@@ -30,7 +33,9 @@ public struct DropBox: ~Copyable {
     /// The errno.
     public var number: Int32 {
       switch self {
-      case .noSpool(let error), .cannotWrite(let error), .cannotSync(let error): error
+      case .noSpool(let error), .cannotWrite(let error), .cannotSync(let error),
+        .noReceipt(let error):
+        error
       }
     }
 
@@ -62,6 +67,9 @@ public struct DropBox: ~Copyable {
         text.append(cString: clinux_error_text(error))
       case .cannotSync(let error):
         text.append("it is in new/, but may not outlive a power cut: ")
+        text.append(cString: clinux_error_text(error))
+      case .noReceipt(let error):
+        text.append("it is in new/, but what becomes of it cannot be learned from tmp/: ")
         text.append(cString: clinux_error_text(error))
       }
       return text
@@ -137,15 +145,25 @@ public struct DropBox: ~Copyable {
 
   /// Puts the file into `new/`, and returns its name there. Names sort by time, to the nanosecond; with the process's number
   /// they are unique.
-  public mutating func drop(isSynced: Bool) throws(Problem) -> CString {
+  ///
+  /// - Parameter isAwaited: whether the sender waits to know what becomes of it, see ``OutcomeWatch``.
+  public mutating func drop(isSynced: Bool, isAwaited: Bool = false) throws(Problem) -> CString {
     try name(isSynced: isSynced)
-    let final = Self.newName()
+    let final = Self.newName(isAwaited: isAwaited)
+    if isAwaited { try makeReceipt(for: final) }
     guard renameat(tmp.number, temporary.pointer, new.number, final.pointer) == 0 else {
       throw .cannotWrite(clinux_errno())
     }
     hasName = false
     if isSynced { try Self.sync(new.number) }
     return final
+  }
+
+  private func makeReceipt(for name: borrowing CString) throws(Problem) {
+    var information = stat()
+    fstat(file.number, &information)
+    let error = SenderReceipt.make(for: name.span, in: tmp.number, group: information.st_gid)
+    guard error == 0 else { throw .cannotWrite(error) }
   }
 
   /// Puts the file, on disk, into `new/` under a name of its own.
@@ -186,7 +204,7 @@ public struct DropBox: ~Copyable {
     guard error == 0 else { throw .cannotSync(error) }
   }
 
-  private static func newName() -> CString {
+  private static func newName(isAwaited: Bool = false) -> CString {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
     var name = Text(capacity: 64)
@@ -195,6 +213,7 @@ public struct DropBox: ~Copyable {
     name.append(Int64(time.tv_nsec), digits: 9)
     name.append(".")
     name.append(getpid())
+    if isAwaited { name.append(SpoolName.awaited) }
     return name.cString()
   }
 }

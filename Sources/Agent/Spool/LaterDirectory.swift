@@ -124,6 +124,7 @@ struct LaterDirectory: ~Copyable {
         unlinkat(directory.number, entry.name, 0) == 0
       else { return }
       count += 1
+      Receipt.endReplaced(CString.span(entry.name), in: root)
     }
     return count
   }

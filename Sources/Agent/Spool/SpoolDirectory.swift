@@ -199,6 +199,30 @@ public struct SpoolDirectory: ~Copyable {
     return found == 0 && FileIdentity(&information) == courier.verifiedIdentity
   }
 
+  /// The line of a file in `new/` that holds the byte at `offset`, from 1 on; 0: that is too far in to be counted.
+  @inline(never)
+  func line(of name: Span<UInt8>, at offset: Int64) -> Int64 {
+    guard offset <= Self.countedMax else { return 0 }
+    var error: Int32 = 0
+    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+    let path = CString(name)
+    defer { extendLifetime(path) }
+    guard let file = Descriptor(new.number, path.pointer, flags, error: &error) else { return 0 }
+    var (line, place): (Int64, Int64) = (1, 0)
+    while place < offset {
+      let count = Descriptor.read(file.number, room.room(), at: place)
+      guard count > 0 else { return 0 }
+      for index in 0..<Int(min(Int64(count), offset - place)) where room[index] == .lineFeed {
+        line += 1
+      }
+      place += Int64(count)
+    }
+    return line
+  }
+
+  /// Lines are counted in so many bytes at a file's start.
+  private static let countedMax: Int64 = 1 << 20
+
   mutating func release(_ courier: inout Courier) {
     reopenNew()
     later.release(&courier, to: new.number)

@@ -1,6 +1,8 @@
 /// How a command ends, as sysexits.h has it.
 public enum ExitStatus: Int32, Error {
   case ok = 0
+  /// A notification was not delivered to every recipient. This one is not from sysexits.h.
+  case undelivered = 1
   case usage = 64
   case dataRefused = 65
   case noInput = 66

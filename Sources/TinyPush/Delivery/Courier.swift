@@ -94,14 +94,14 @@ public struct Courier: ~Copyable {
         } else {
           counters.settledByTime += UInt64(stretch.count)
         }
-        settled(stretch)
+        settled(stretch, .accepted(isProved: isProved))
       case .superseded(let stretch):
         counters.superseded += UInt64(stretch.count)
-        settled(stretch)
-      case .dropped(let stretch): settled(stretch)
+        settled(stretch, .superseded)
+      case .dropped(let stretch): settled(stretch, .dropped)
       case .rejected(let stretch, let rejection):
         counters.noteRejection(rejection)
-        returns.reject(stretch, rejection)
+        returns.decide(stretch, .rejected(rejection))
       case .returned(let stretch, let notBefore):
         if let notBefore {
           returns.delay(stretch, until: notBefore)
@@ -112,7 +112,8 @@ public struct Courier: ~Copyable {
     }
   }
 
-  private mutating func settled(_ stretch: Stretch) {
+  private mutating func settled(_ stretch: Stretch, _ verdict: Settlement.Verdict) {
+    guard !isTold(stretch.place.claim) else { return returns.decide(stretch, verdict) }
     claims.settled(stretch.place.claim, stretch.count)
     progress.settled(at: time.now)
   }

@@ -17,7 +17,7 @@ extension Courier {
   enum OfferedToOne {
     /// The link has it, or it need not be sent.
     case done
-    /// It was rejected before, and that is to be recorded.
+    /// It is settled, and that is to be recorded or told.
     case recorded
     case stopped(Obstacle)
   }
@@ -90,17 +90,10 @@ extension Courier {
       now.recipient = recipient + 1
       return .done
     }
-    if case .rejected(let rejection) = now.purpose {
-      now.remaining = 0
-      if rejection.isGone {
-        suppression.learnGone(
-          token, since: rejection.since, registered: notification.registered,
-          now: time.wallSeconds)
-        claims.settled(now.claim, 1)
-        return .done
-      }
-      record(rejection, notification, token, language, of: now)
-      claims.settled(now.claim, 1)
+    if case .decided(let verdict) = now.purpose {
+      now.remaining -= 1
+      now.recipient = recipient + 1
+      decide(verdict, notification, token, language, of: &now)
       return .recorded
     }
     let rendition = Rendition(
@@ -112,9 +105,10 @@ extension Courier {
     now.recipient = recipient + 1
     now.beginning = .passed
     if !now.isFirst { now.remaining -= 1 }
-    guard isToBeSent(sending, token) else {
+    if let verdict = reasonNotToSend(sending, token) {
       if !now.isFirst { claims.settled(now.claim, 1) }
-      return .done
+      settle(verdict, notification, token, of: &now)
+      return .recorded
     }
     var place = sending.place
     place.recipient = recipient
@@ -148,18 +142,41 @@ extension Courier {
     UInt64(claims[now.claim].age) << 32 | UInt64(UInt32(clamping: sending.place.offset))
   }
 
+  /// What the link said of a notification is recorded, or told.
   @inline(never)
-  private mutating func isToBeSent(_ sending: Sending, _ token: DeviceToken) -> Bool {
+  private mutating func decide(
+    _ verdict: Settlement.Verdict, _ notification: Notification, _ token: DeviceToken,
+    _ language: LanguageTag?, of now: inout Reading
+  ) {
+    claims.settled(now.claim, 1)
+    progress.settled(at: time.now)
+    guard case .rejected(let rejection) = verdict else {
+      return settle(verdict, notification, token, of: &now)
+    }
+    guard rejection.isGone else {
+      return record(rejection, notification, token, language, of: now)
+    }
+    suppression.learnGone(
+      token, since: rejection.since, registered: notification.registered, now: time.wallSeconds)
+    settle(verdict, notification, token, of: &now)
+  }
+
+  /// Why a notification is not sent to a token; nil: it is.
+  @inline(never)
+  private mutating func reasonNotToSend(
+    _ sending: Sending, _ token: DeviceToken
+  ) -> Settlement.Verdict? {
     if sending.isExpired {
       counters.expired += 1
-      return false
+      return .expired
     }
     let registered = sending.notification.registered
-    if suppression.forbids(token, registered: registered, now: time.wallSeconds) {
-      counters.suppressed += 1
-      return false
+    guard suppression.forbids(token, registered: registered, now: time.wallSeconds) else {
+      return nil
     }
-    return true
+    counters.suppressed += 1
+    let record = suppression.find(token)
+    return .suppressed(record?.reason ?? .byHand, since: record?.time ?? 0)
   }
 
   // MARK: - Lifetimes

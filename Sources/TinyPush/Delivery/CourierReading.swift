@@ -16,7 +16,7 @@ extension Courier {
         if let step = beginReading(link) { return step }
         guard reader.reading != nil else { return nil }
       }
-      if isStopping && !reader.reading!.isRejected {
+      if isStopping && !reader.reading!.isDecided {
         interruptReading()
         return reader.mustClose ? .close : nil
       }
@@ -31,7 +31,7 @@ extension Courier {
       case .wants(let step): return step
       case .stop(let why):
         obstacle = why
-        guard mustGiveWay || isStopping && !(reader.reading?.isRejected ?? false) else {
+        guard mustGiveWay || isStopping && !(reader.reading?.isDecided ?? false) else {
           return nil
         }
         interruptReading()
@@ -42,7 +42,7 @@ extension Courier {
 
   /// Whether what is read now needs no connection.
   private var needsNoLink: Bool {
-    reader.reading.map { $0.isRejected || $0.remaining == 0 } ?? true
+    reader.reading.map { $0.isDecided || $0.remaining == 0 } ?? true
   }
 
   /// Whether what came back is read before the file goes on that is read for the first time: it has no room otherwise.
@@ -54,7 +54,7 @@ extension Courier {
   @inline(never)
   private mutating func beginReading<L: Link & ~Copyable>(_ link: borrowing L) -> Step? {
     if reader.isPaused(at: time.now) { return nil }
-    if let stretch = returns.takeRejected() {
+    if let stretch = returns.takeDecided() {
       reader.reading = Reading(again: stretch)
       return nil
     }
@@ -155,7 +155,10 @@ extension Courier {
           recorder.isUnsynced = true
           claims.noteUnsyncedRecord(now.claim)
           now.beginning = .passed
-          return nil
+          guard isTold(now.claim) else { return nil }
+          settle(.superseded, notification, nil, of: &now)
+          reader.reading = now
+          return .goOn
         case .wants(let step):
           now.reader = before
           reader.reading = now
@@ -284,7 +287,7 @@ extension Courier {
 
   /// The link's connection is over: what goes again is read again from the start of it.
   mutating func interruptSending() {
-    if let reading = reader.reading, !reading.isRejected { interruptReading() }
+    if let reading = reader.reading, !reading.isDecided { interruptReading() }
   }
 
   /// What is being read goes on later, behind what must go again.

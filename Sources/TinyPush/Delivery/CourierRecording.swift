@@ -80,7 +80,7 @@ extension Courier {
   /// Whether the failure is on disk. If it is not, its file stays in `new/`, and is tried again at the next scan.
   @inline(never)
   public mutating func recorded(_ isRecorded: Bool) {
-    guard let pending = recorder.takePending() else { return }
+    guard let pending = recorder.takePending(), pending.kind != .settled else { return }
     guard isRecorded else {
       if pending.kind == .postponed { later.endCancelling() }
       claims.decide(pending.claim, .unrecorded)
@@ -92,10 +92,8 @@ extension Courier {
     case .postponed:
       counters.postponed += 1
       later.written()
-    case .rejected: break
-    case .refused, .unreadable:
-      counters.failedCheck += 1
-      reports.add(pending.kind == .unreadable ? .unreadable : .failedCheck)
+    case .rejected, .settled: break
+    case .refused, .unreadable: counters.failedCheck += 1
     }
     if let token = pending.invalidToken {
       suppression.learnInvalid(token, registered: pending.registered, now: time.wallSeconds)

@@ -21,6 +21,8 @@ extension Courier {
     public var window = 8192
     /// Ends when the spool is empty.
     public var isOnce = false
+    /// Tells of each notification how it was settled.
+    public var tellsAll = false
 
     public init() {}
 
@@ -76,7 +78,8 @@ extension Courier {
     /// Close the file that was opened.
     case close
     /// Append ``failure`` to the file of the same name in `failed/`, or where it ``isPostponing`` put it into the file
-    /// ``laterFileName()`` of `later/`, whole or not at all; then ``recorded(_:)``.
+    /// ``laterFileName()`` of `later/`, whole or not at all, unless there is none (``hasFailure``); tell of the
+    /// ``settlement``; then ``recorded(_:)``.
     case record
     /// Put ``forEachLearned(_:)`` into the suppression list, or mend that where it is damaged; then ``keptLearned(_:)``.
     case keepLearned

@@ -5,8 +5,8 @@ struct Reading {
     case first
     /// For notifications that go again.
     case again(wasSent: Bool)
-    /// For a notification that is to be recorded.
-    case rejected(Rejection)
+    /// For notifications that are settled, of which that is to be recorded or told.
+    case decided(Settlement.Verdict)
   }
 
   enum Access {
@@ -66,7 +66,7 @@ struct Reading {
   /// A file of which some notifications are read again.
   init(again stretch: Stretch) {
     claim = stretch.place.claim
-    purpose = stretch.rejection.map { .rejected($0) } ?? .again(wasSent: stretch.wasSent)
+    purpose = stretch.verdict.map { .decided($0) } ?? .again(wasSent: stretch.wasSent)
     beginning = .passed
     inputOffset = stretch.place.offset
     recipient = stretch.place.recipient
@@ -75,7 +75,7 @@ struct Reading {
   }
 
   var isFirst: Bool { purpose == .first }
-  var isRejected: Bool { if case .rejected = purpose { true } else { false } }
+  var isDecided: Bool { if case .decided = purpose { true } else { false } }
   var isAtStart: Bool { beginning != .passed }
   var isWhole: Bool { access == .atEnd }
   var wasSent: Bool { purpose == .again(wasSent: true) }
@@ -90,7 +90,7 @@ struct Reading {
       place: FilePlace(offset: inputOffset, claim: claim, recipient: recipient), count: remaining,
       wasSent: wasSent)
     rest.skipped = skipped
-    if case .rejected(let rejection) = purpose { rest.rejection = rejection }
+    if case .decided(let verdict) = purpose { rest.verdict = verdict }
     return rest
   }
 }

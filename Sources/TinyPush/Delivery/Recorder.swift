@@ -9,12 +9,15 @@ struct Recorder: ~Copyable {
     case unreadable
     /// No failure, but a notification that waits for its time.
     case postponed
+    /// Nothing is recorded: how a notification was settled is only told.
+    case settled
   }
 
   /// What the shell is to record, besides ``text``.
   struct Pending {
     var claim: ClaimNumber
     var kind: Kind
+    var settlement: Settlement
     /// A token that is not sent to any more, once that is on record.
     var invalidToken: DeviceToken?
     /// When somebody says that it was registered.
@@ -50,7 +53,26 @@ struct Recorder: ~Copyable {
     text.append(bytes: now.text(in: input).extracting(notification.object))
     text.putInOneLine(from: 0)
     text.append("\n")
-    pending = Pending(claim: now.claim, kind: .postponed)
+    let offset = now.inputOffset + Int64(notification.object.lowerBound)
+    pending = Pending(
+      claim: now.claim, kind: .postponed,
+      settlement: Settlement(verdict: .postponed, offset: offset))
+  }
+
+  /// A notification is settled, and nothing of it is to be recorded.
+  mutating func settle(
+    _ verdict: Settlement.Verdict, _ notification: Notification, _ token: DeviceToken?,
+    of now: inout Reading, in input: borrowing FixedBuffer<UInt8>
+  ) {
+    text.clear()
+    let start = notification.object.lowerBound
+    var settlement = Settlement(
+      verdict: verdict, token: token, offset: now.inputOffset + Int64(start))
+    if now.isFirst {
+      now.lines.count(upTo: start, in: now.text(in: input))
+      settlement.line = now.lines.lines + 1
+    }
+    pending = Pending(claim: now.claim, kind: .settled, settlement: settlement)
   }
 
   /// A notification was refused before it was sent. Returns whether the record shows all of it.
@@ -74,7 +96,9 @@ struct Recorder: ~Copyable {
       FailedLine.end(text: input.extracting(object.lowerBound..<end), &text)
     default: FailedLine.end(object: input.extracting(object), &text)
     }
-    pending = Pending(claim: now.claim, kind: .refused)
+    pending = Pending(
+      claim: now.claim, kind: .refused,
+      settlement: Settlement(verdict: .refused, line: now.lines.lines + 1))
     return isWhole
   }
 
@@ -88,7 +112,7 @@ struct Recorder: ~Copyable {
     )
     begin(reason, "too-many", claim, claims)
     FailedLine.end(&text)
-    pending = Pending(claim: claim, kind: .refused)
+    pending = Pending(claim: claim, kind: .refused, settlement: Settlement(verdict: .refused))
   }
 
   /// A long stretch of a file, from `offset` on, holds no notification.
@@ -101,7 +125,7 @@ struct Recorder: ~Copyable {
     begin(reason, "no-notification", claim, claims)
     FailedLine.append("offset", offset, to: &text)
     FailedLine.end(&text)
-    pending = Pending(claim: claim, kind: .refused)
+    pending = Pending(claim: claim, kind: .refused, settlement: Settlement(verdict: .refused))
   }
 
   /// A file cannot be read at all; the shell moves it beside the failure, so that its place is free.
@@ -112,7 +136,7 @@ struct Recorder: ~Copyable {
     reason.append("): make it readable for the agent's user, and move it back to new/")
     begin(reason, "unreadable", claim, claims)
     FailedLine.end(&text)
-    pending = Pending(claim: claim, kind: .unreadable)
+    pending = Pending(claim: claim, kind: .unreadable, settlement: Settlement(verdict: .refused))
   }
 
   /// A notification was sent and is not sent again: the service rejected it, or connections die at it.
@@ -145,7 +169,11 @@ struct Recorder: ~Copyable {
     FailedLine.append(
       "offset", now.inputOffset + Int64(notification.object.lowerBound), to: &text)
     FailedLine.end(notification, of: now.text(in: input), for: token, language, &text)
-    pending = Pending(claim: now.claim, kind: .rejected)
+    pending = Pending(
+      claim: now.claim, kind: .rejected,
+      settlement: Settlement(
+        verdict: .rejected(rejection), token: token,
+        offset: now.inputOffset + Int64(notification.object.lowerBound)))
     if rejection.suppressesToken {
       pending?.invalidToken = token
       pending?.registered = notification.registered
@@ -177,7 +205,9 @@ struct Recorder: ~Copyable {
     } else {
       FailedLine.end(&text)
     }
-    pending = Pending(claim: now.claim, kind: .refused)
+    pending = Pending(
+      claim: now.claim, kind: .refused,
+      settlement: Settlement(verdict: .refused, line: now.lines.lines + 1))
     return isWhole
   }
 

@@ -1,7 +1,5 @@
 /// Something that happened in delivery and is worth a line in the log.
 public enum Report {
-  /// The gateway refused a notification; what followed it on the connection goes again.
-  case refused(Rejection, resent: Int)
   /// The gateway goes out of service; what it had not accepted goes again.
   case shutdown(resent: Int)
   /// An answer that names nothing that is under way, or says nothing known.
@@ -20,12 +18,6 @@ public enum Report {
   case unproved(Int)
   /// Connections keep dying: fewer notifications are sent at a time, to find the one at which they do.
   case narrowed
-  /// That one is found.
-  case deadly
-  /// A notification was refused before it was sent.
-  case failedCheck
-  /// A file cannot be read.
-  case unreadable
   /// The gateway refused a notification that already counted as settled: its answer came later than `settle`.
   case lateAnswer(Rejection, identifier: UInt32)
   /// The service is in trouble, or has too much to do: what it did not take goes again.
@@ -59,7 +51,7 @@ public enum Report {
 
 /// The reports that the shell has not taken yet. When it is slow the newest are dropped: they only inform.
 package struct Reports {
-  private var queue: InlineArray<16, Report> = .init(repeating: .failedCheck)
+  private var queue: InlineArray<16, Report> = .init(repeating: .narrowed)
   private var count = 0
 
   package init() {}

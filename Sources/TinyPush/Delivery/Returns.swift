@@ -1,5 +1,5 @@
 /// Notifications that the link gave back, to be read again from their files: those that go again, those that go again later,
-/// and those that were rejected and are to be recorded.
+/// and those that are settled and of which that is to be recorded or told.
 struct Returns: ~Copyable {
   struct Delayed: BitwiseCopyable {
     var stretch: Stretch
@@ -7,7 +7,7 @@ struct Returns: ~Copyable {
   }
 
   private var again: StretchQueue
-  private var rejected: StretchQueue
+  private var decided: StretchQueue
   private let delayed: FixedBuffer<Delayed>
   private var delayedCount = 0
   /// When the first of the delayed ones goes again.
@@ -15,16 +15,16 @@ struct Returns: ~Copyable {
 
   init(capacity: Int) {
     again = StretchQueue(capacity: 2 * capacity)
-    rejected = StretchQueue(capacity: capacity)
+    decided = StretchQueue(capacity: 2 * capacity)
     delayed = FixedBuffer(capacity: capacity)
   }
 
   /// Whether nothing is left to do.
   var isEmpty: Bool { count == 0 }
-  var count: Int { again.count + rejected.count + delayedCount }
+  var count: Int { again.count + decided.count + delayedCount }
 
   var notifications: Int {
-    var sum = again.notifications + rejected.notifications
+    var sum = again.notifications + decided.notifications
     for index in 0..<delayedCount { sum += Int(delayed[index].stretch.count) }
     return sum
   }
@@ -34,7 +34,7 @@ struct Returns: ~Copyable {
 
   /// Whether there is something to do before a file is read on.
   func isUrgent(at now: Instant) -> Bool {
-    !rejected.isEmpty || !again.isEmpty || nextDueAt.map { $0 <= now } ?? false
+    !decided.isEmpty || !again.isEmpty || nextDueAt.map { $0 <= now } ?? false
   }
 
   // MARK: - Coming back
@@ -49,20 +49,28 @@ struct Returns: ~Copyable {
     if nextDueAt.map({ instant < $0 }) ?? true { nextDueAt = instant }
   }
 
-  mutating func reject(_ stretch: Stretch, _ rejection: Rejection) {
+  /// These are settled.
+  mutating func decide(_ stretch: Stretch, _ verdict: Settlement.Verdict) {
     var stretch = stretch
-    stretch.rejection = rejection
-    rejected.append(stretch)
+    stretch.verdict = verdict
+    // Parts of a stretch, as they are settled one after the other, take no more room than the stretch.
+    if let last = decided.last, last.verdict == verdict, last.place == stretch.place,
+      last.skipped + last.count == stretch.skipped
+    {
+      decided.lengthenLast(by: stretch.count)
+    } else {
+      decided.append(stretch)
+    }
   }
 
   /// What was taken from here, and could not be read on.
   mutating func putBack(_ stretch: Stretch) {
-    if stretch.rejection == nil { again.prepend(stretch) } else { rejected.prepend(stretch) }
+    if stretch.verdict == nil { again.prepend(stretch) } else { decided.prepend(stretch) }
   }
 
   // MARK: - Going again
 
-  mutating func takeRejected() -> Stretch? { rejected.removeFirst() }
+  mutating func takeDecided() -> Stretch? { decided.removeFirst() }
 
   /// The next stretch that goes again, if there is one.
   mutating func takeNext(at now: Instant) -> Stretch? {
@@ -90,13 +98,13 @@ struct Returns: ~Copyable {
 
   func forEach(_ body: (Stretch) -> Void) {
     for index in 0..<again.count { body(again[index]) }
-    for index in 0..<rejected.count { body(rejected[index]) }
+    for index in 0..<decided.count { body(decided[index]) }
     for index in 0..<delayedCount { body(delayed[index].stretch) }
   }
 
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     again.forEachBuffer(body)
-    rejected.forEachBuffer(body)
+    decided.forEachBuffer(body)
     body(delayed.bytes)
   }
 }

@@ -106,7 +106,6 @@ extension BinaryLink {
     } else if id >= firstOpen {
       news.rejection = rejection
       noteProgress(1)
-      reports.add(.refused(rejection, resent: Int(openCount)))
       end(.answered)
     } else {
       reports.add(.lateAnswer(rejection, identifier: id))
@@ -225,6 +224,5 @@ extension BinaryLink {
     // A gateway that refuses barriers and dies at whatever else it is sent must not empty the spool so.
     if !isGatewayUnproven { backoff.reset() }
     isGatewayUnproven = true
-    reports.add(.deadly)
   }
 }

@@ -20,8 +20,8 @@ public struct Stretch: BitwiseCopyable, Sendable {
   public var count: UInt32 = 1
   /// The notifications were on the wire before: writing them is a repetition.
   public var wasSent = false
-  /// Why the service does not take the one notification; nil: it goes again.
-  var rejection: Rejection?
+  /// How the notifications were settled, which are read again to tell of that; nil: they are to be sent.
+  var verdict: Settlement.Verdict?
 
   public init(place: FilePlace, count: UInt32 = 1, wasSent: Bool = false) {
     self.place = place
@@ -70,6 +70,12 @@ struct StretchQueue: ~Copyable {
     ring[index(count)] = stretch
     count += 1
     notifications += Int(stretch.count)
+  }
+
+  /// So many notifications directly behind the last stretch are of it, too.
+  mutating func lengthenLast(by notifications: UInt32) {
+    ring[index(count - 1)].count += notifications
+    self.notifications += Int(notifications)
   }
 
   @inline(never)

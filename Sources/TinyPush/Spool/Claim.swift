@@ -34,6 +34,8 @@ struct Claim: BitwiseCopyable {
   var endsWithinText = false
   /// The file was renamed into `new/`, so that nobody writes to it there.
   var cameWhole: Bool
+  /// The file's sender waits to know what becomes of it.
+  var isAwaited: Bool
   var fate = Fate.leaves
   /// A record of this file in `failed/` would not outlive a power cut.
   var hasUnsyncedRecord = false

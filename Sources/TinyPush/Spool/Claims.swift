@@ -80,7 +80,8 @@ struct Claims: ~Copyable {
     nameBytes += needed
     var claim = Claim(
       identity: FileIdentity(inode: 0, changeTimeNs: 0), seenAt: seenAt, age: nextAge,
-      cameWhole: cameWhole, nameAt: UInt32(at), nameBytes: UInt8(name.count))
+      cameWhole: cameWhole, isAwaited: SpoolName.isAwaited(name), nameAt: UInt32(at),
+      nameBytes: UInt8(name.count))
     nextAge &+= 1
     claim.older = newest
     slots[Int(slot)] = claim

@@ -61,7 +61,7 @@ public struct LaterName {
 
   /// What the file is called in `new/` once it is due: as it was called before, so that it keeps its place, and never as
   /// another one.
-  func appendReleased(_ name: Span<UInt8>, to text: inout Text) {
+  package func appendReleased(_ name: Span<UInt8>, to text: inout Text) {
     text.append(bytes: name.extracting(Self.headBytes..<name.count))
     text.append(".")
     text.append(bytes: name.extracting(hash))

@@ -1,8 +1,19 @@
 /// What a file's name in `new/` says of the file.
 package enum SpoolName {
-  /// Whether a name is one that `tinypush send` gives: SECONDS.NANOSECONDS.PROCESS. Its files come whole.
+  /// At the end of the name of a file whose sender waits to know what becomes of it.
+  package static let awaited: StaticString = ".wait"
+
+  /// Whether the sender of a file with this name waits to know what becomes of it.
+  package static func isAwaited(_ name: Span<UInt8>) -> Bool {
+    LaterName.source(of: name).ends(with: awaited)
+  }
+
+  /// Whether a name is one that `tinypush send` gives: SECONDS.NANOSECONDS.PROCESS, and `.wait` where it waits. Its files come
+  /// whole.
   static func isFromSend(_ name: Span<UInt8>) -> Bool {
     let dot = UInt8.dot
+    let end = name.count - (name.ends(with: awaited) ? awaited.utf8CodeUnitCount : 0)
+    let name = name.extracting(0..<end)
     guard name.count > 21, name[10] == dot, name[20] == dot else { return false }
     for index in name.indices where index != 10 && index != 20 {
       guard name[index].isDigit else { return false }

@@ -44,8 +44,9 @@ struct Suppression: ~Copyable {
     return false
   }
 
+  /// What is known of a token.
   @inline(never)
-  private mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
+  mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
     var known = list.find(token)
     if let other = recent.find(token), known.map({ other.outweighs($0) }) ?? true { known = other }
     if let other = learned.find(token), known.map({ other.outweighs($0) }) ?? true { known = other }

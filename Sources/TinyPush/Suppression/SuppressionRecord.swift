@@ -1,6 +1,6 @@
 /// What is known of a device token: that it is not to be sent to since a time, or that it is good since then.
 public struct SuppressionRecord: BitwiseCopyable {
-  public enum Reason: UInt8, BitwiseCopyable {
+  public enum Reason: UInt8, BitwiseCopyable, Sendable {
     /// The app registered it: it is not suppressed by anything that is older.
     case registered = 0
     /// The feedback service told it.

@@ -1,0 +1,71 @@
+import TinyPush
+
+extension Settlement {
+  /// Which notification this is, for the log: `NAME:LINE to TOKEN`, as far as that is known.
+  ///
+  /// - Parameters:
+  ///   - name: of the file.
+  ///   - line: of the file, from 1 on; the first line goes without saying.
+  func describePlace(in name: Span<UInt8>, line: Int64, to text: inout Text) {
+    text.append(shown: name)
+    if line > 1 {
+      text.append(":")
+      text.append(line)
+    }
+    guard let token else { return }
+    text.append(" to ")
+    text.append(hex: token.bytes.span.extracting(0..<4))
+  }
+
+  /// How the notification was settled.
+  ///
+  /// - Parameter failure: what ``Courier/failure()`` says of that; empty: nothing.
+  @inline(never)
+  func describe(failure: Span<UInt8>, to text: inout Text) {
+    switch verdict {
+    case .accepted(let isProved):
+      text.append(isProved ? "delivered" : "delivered: no refusal came in time")
+    case .rejected(let rejection):
+      text.append("not delivered: ")
+      if let line = FailedLine(failure) { return line.appendReason(of: failure, to: &text) }
+      text.append("the app is not on the device any more")
+      if rejection.since > 0 {
+        text.append(", since ")
+        text.append(utc: rejection.since)
+      }
+    case .refused:
+      text.append("not sent: ")
+      FailedLine(failure)?.appendReason(of: failure, to: &text)
+    case .superseded:
+      text.append("not sent: a newer notification with the same collapse-id takes its place")
+    case .expired: text.append("not sent: its time was over before it could be sent")
+    case .suppressed(let reason, let since):
+      text.append("not sent: the token is suppressed since ")
+      text.append(utc: since)
+      text.append(" (")
+      text.append(reason.text)
+      text.append("); if it is good again, say tinypush token register TOKEN")
+    case .dropped:
+      text.append("nobody knows whether it arrived; it is not sent again, since uncertain = drop")
+    case .postponed: text.append("waits in later/ for its time")
+    }
+  }
+
+  /// How urgent a line about it is.
+  var priority: Log.Priority {
+    switch verdict {
+    case .accepted, .superseded, .postponed: .info
+    case .suppressed, .expired: .notice
+    case .rejected, .refused, .dropped: .warning
+    }
+  }
+
+  /// What a line about it is about.
+  var topic: Log.Topic {
+    switch verdict {
+    case .rejected: .refusals
+    case .refused: .mistakes
+    default: .unsent
+    }
+  }
+}

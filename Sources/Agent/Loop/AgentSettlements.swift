@@ -1,0 +1,83 @@
+import TinyPush
+
+/// How notifications were settled, as the agent tells: in the log, and to a sender who waits.
+extension Agent {
+  /// Records and tells of the notification that the courier has settled.
+  mutating func record() {
+    let isRecorded = !courier.hasFailure || spool.record(&courier, config.failedLimits)
+    if isRecorded {
+      logSettlement()
+      if courier.isSettlementAwaited { writeReceipt() }
+    }
+    courier.recorded(isRecorded)
+  }
+
+  /// What is wrong is logged always, and the rest with `log = deliveries`.
+  @inline(never)
+  private mutating func logSettlement() {
+    let settlement = courier.settlement
+    let tellsAll = config.courier.tellsAll
+    let priority = settlement.priority
+    guard tellsAll || priority != .info else { return }
+    var text = Text(capacity: 2048)
+    settlement.describePlace(in: courier.failureName(), line: settlementLine(), to: &text)
+    let start = text.count
+    text.append(" ")
+    settlement.describe(failure: courier.failure(), to: &text)
+    if courier.hasFailure, !courier.isPostponing {
+      text.append(" (tinypush queue show ")
+      text.append(printable: courier.failureName())
+      text.append(")")
+    }
+    if tellsAll {
+      output.log.write(priority, text)
+    } else {
+      output.log.write(priority, text, about: settlement.topic, kindFrom: start)
+    }
+    if priority != .info { output.page.note(priority, text.bytes) }
+  }
+
+  /// The line of the file where the notification stands.
+  private func settlementLine() -> Int64 {
+    let settlement = courier.settlement
+    guard settlement.line == 0, settlement.offset > 0 else { return settlement.line }
+    return spool.line(of: courier.failureName(), at: settlement.offset)
+  }
+
+  @inline(never)
+  private func writeReceipt() {
+    let settlement = courier.settlement
+    var text = Text(capacity: 2048)
+    switch settlement.verdict {
+    case .postponed:
+      text.append("~ ")
+      courier.appendPostponedName(to: &text)
+    case .accepted: text.append("+ ")
+    case .rejected, .refused: text.append("! ")
+    default: text.append("- ")
+    }
+    if settlement.verdict != .postponed {
+      text.append(settlementLine())
+      text.append(" ")
+      if let token = settlement.token {
+        text.append(hex: token.bytes.span)
+      } else {
+        text.append("*")
+      }
+      text.append(" ")
+      settlement.describe(failure: courier.failure(), to: &text)
+    }
+    text.append("\n")
+    Receipt.append(text, for: courier.failureName(), in: spool.root.number)
+  }
+
+  /// Takes the settled file out of the spool, after a sender who waits was told that nothing more comes.
+  mutating func remove() {
+    if courier.isSettledAwaited {
+      Receipt.end(courier.settledName(), in: spool.root.number)
+    }
+    courier.removed(spool.remove(&courier, config.failedLimits))
+    filesFound -= 1
+    output.progress.settled()
+  }
+}

@@ -1,0 +1,116 @@
+import CLinux
+import TinyPush
+
+/// How one notification was settled, as the receipt for its file says.
+public struct ReceiptLine: ~Escapable {
+  public enum Kind {
+    /// The service has the notification.
+    case accepted
+    /// The notification is wrong, or the service refused it.
+    case refused
+    /// The notification was not sent, or nobody knows whether it arrived.
+    case unsent
+  }
+
+  public let kind: Kind
+  /// The line of the file; 0: it was not counted.
+  public let line: UInt64
+  /// In hex digits; empty: the line holds for all recipients.
+  public let token: Span<UInt8>
+  public let words: Span<UInt8>
+
+  /// Nil: the line says nothing of a notification.
+  @_lifetime(copy text)
+  init?(_ text: Span<UInt8>) {
+    guard text.count > 2 else { return nil }
+    switch text[0] {
+    case UInt8(ascii: "+"): kind = .accepted
+    case UInt8(ascii: "!"): kind = .refused
+    case UInt8(ascii: "-"): kind = .unsent
+    default: return nil
+    }
+    var ends = InlineArray<2, Int>(repeating: text.count)
+    var (index, found) = (2, 0)
+    while index < text.count, found < 2 {
+      if text[index] == .space {
+        ends[found] = index
+        found += 1
+      }
+      index += 1
+    }
+    guard found == 2 else { return nil }
+    line = Config.number(text.extracting(2..<ends[0])) ?? 0
+    let token = text.extracting(ends[0] + 1..<ends[1])
+    self.token = token.count == DeviceToken.digitCount ? token : token.extracting(0..<0)
+    words = text.extracting(ends[1] + 1..<text.count)
+  }
+}
+
+/// The receipt for a file, as its sender reads it; removed with this.
+struct SenderReceipt: ~Copyable {
+  private let tmp: Descriptor
+  private let path: CString
+  private let file: Descriptor
+  /// No line is so long.
+  private static let lineBytesMax = 8192
+
+  /// Takes up the receipt that the sender has made.
+  ///
+  /// - Parameter error: on failure, the errno.
+  init?(for name: Span<UInt8>, in root: Int32, error: inout Int32) {
+    guard let tmp = Descriptor(root, part: "tmp", error: &error) else { return nil }
+    let path = Receipt.name(for: name)
+    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
+    guard let file = Descriptor(tmp.number, path.pointer, flags, error: &error) else { return nil }
+    clinux_remove_when_ended(tmp.number, path.pointer)
+    self.tmp = tmp
+    self.path = path
+    self.file = file
+  }
+
+  @inline(never)
+  deinit {
+    unlinkat(tmp.number, path.pointer, 0)
+    clinux_remove_when_ended(-1, nil)
+  }
+
+  /// Makes an empty receipt, into which the agent may write.
+  ///
+  /// - Returns: 0, or the errno.
+  static func make(for name: Span<UInt8>, in tmp: Int32, group: gid_t) -> Int32 {
+    let path = Receipt.name(for: name)
+    defer { extendLifetime(path) }
+    var error: Int32 = 0
+    let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
+    guard let file = Descriptor(tmp, path.pointer, flags, 0o660, error: &error) else {
+      return error
+    }
+    fchown(file.number, uid_t.max, group)
+    return fchmod(file.number, 0o660) == 0 ? 0 : clinux_errno()
+  }
+
+  func forEachLine(_ body: (Span<UInt8>) -> Void) {
+    var lines = FileLines(file.number, capacity: Self.lineBytesMax)
+    while lines.next() > 0 { body(lines.line.extracting(0..<lines.line.count - 1)) }
+  }
+
+  /// Whether all is said of the file, and of what waited in `later/`.
+  func isComplete(_ name: Span<UInt8>) -> Bool {
+    var isComplete = hasLeft(name)
+    forEachLine { line in
+      guard line.count > 2, line[0] == UInt8(ascii: "~") else { return }
+      if !hasLeft(line.extracting(2..<line.count)) { isComplete = false }
+    }
+    return isComplete
+  }
+
+  /// Whether the file of this name left with the agent's knowledge.
+  private func hasLeft(_ name: Span<UInt8>) -> Bool {
+    var hasLeft = false
+    forEachLine { line in
+      guard line.count > 2, line[0] == .equals else { return }
+      if line.extracting(2..<line.count).equals(name) { hasLeft = true }
+    }
+    return hasLeft
+  }
+}

@@ -1,0 +1,71 @@
+import CLinux
+import TinyPush
+
+/// What a sender who waits is told of its file: `tmp/NAME.receipt`. The sender makes the receipt before the file comes into
+/// `new/` and removes the receipt in the end; the agent appends a line for each settlement:
+///
+///     + LINE TOKEN WORDS    the service has the notification
+///     ! LINE TOKEN WORDS    the notification is wrong, or the service refused it
+///     - LINE TOKEN WORDS    the notification was not sent, or nobody knows whether it arrived
+///     ~ NAME                the notification waits in `later/`, and comes back under this name
+///     = NAME                the file of this name leaves, and all lines about it stand above
+///
+/// LINE is 0 where it was not counted, and TOKEN is `*` where the line holds for all recipients.
+enum Receipt {
+  private static let suffix: StaticString = ".receipt"
+
+  /// The name of the receipt for a file in `new/`.
+  static func name(for file: Span<UInt8>) -> CString {
+    var text = Text(capacity: 300)
+    text.append(bytes: LaterName.source(of: file))
+    text.append(suffix)
+    return text.cString()
+  }
+
+  /// Appends a line. Where that fails the receipt goes, so that it says nothing that is not whole.
+  ///
+  /// - Parameters:
+  ///   - name: of the file.
+  ///   - root: the spool.
+  @inline(never)
+  static func append(_ line: borrowing Text, for name: Span<UInt8>, in root: Int32) {
+    var error: Int32 = 0
+    guard let tmp = Descriptor(root, part: "tmp", error: &error) else { return }
+    let path = self.name(for: name)
+    defer { extendLifetime(path) }
+    let flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+    guard let file = Descriptor(tmp.number, path.pointer, flags, error: &error) else { return }
+    var information = stat()
+    // A second name would be another file's.
+    guard fstat(file.number, &information) == 0, clinux_is_regular(&information) != 0,
+      information.st_nlink == 1
+    else { return }
+    let failure = line.bytes.withUnsafeBytes {
+      Descriptor.writeAll(file.number, $0.baseAddress!, $0.count)
+    }
+    if failure != 0 { unlinkat(tmp.number, path.pointer, 0) }
+  }
+
+  /// Says that the file leaves.
+  static func end(_ name: Span<UInt8>, in root: Int32) {
+    var text = Text(capacity: 300)
+    text.append("= ")
+    text.append(bytes: name)
+    text.append("\n")
+    append(text, for: name, in: root)
+  }
+
+  /// Says that a file which waited in `later/` was replaced.
+  static func endReplaced(_ later: Span<UInt8>, in root: Int32) {
+    guard let name = LaterName(later) else { return }
+    var released = Text(capacity: 300)
+    name.appendReleased(later, to: &released)
+    guard SpoolName.isAwaited(released.bytes) else { return }
+    var text = Text(capacity: 300)
+    text.append("- 0 * ")
+    Settlement(verdict: .superseded).describe(failure: Span(), to: &text)
+    text.append("\n")
+    append(text, for: released.bytes, in: root)
+    end(released.bytes, in: root)
+  }
+}

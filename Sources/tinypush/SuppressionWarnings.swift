@@ -1,0 +1,46 @@
+import CommandArguments
+import TinyPush
+import TinyPushAgent
+
+/// Tells the sender of a notification to whom it will not be sent, as things are.
+struct SuppressionWarnings: ~Copyable {
+  /// So many are said; the others are counted.
+  private static let saidMax = 20
+
+  private var recipients: SuppressedRecipients
+  private var count = 0
+
+  init(_ config: borrowing Config) { recipients = SuppressedRecipients(config) }
+
+  deinit {}
+
+  @inline(never)
+  mutating func look(
+    at notification: Notification, in text: Span<UInt8>, _ arguments: borrowing Arguments
+  ) {
+    var count = count
+    recipients.forEach(of: notification, in: text) { record in
+      count += 1
+      guard count <= Self.saidMax else { return }
+      var text = Text()
+      text.append("token ")
+      text.append(hex: record.token.bytes.span)
+      text.append(" is suppressed since ")
+      text.append(utc: record.time)
+      text.append(" (")
+      text.append(record.reason.text)
+      text.append("); nothing is sent to it until tinypush token register ")
+      text.append(hex: record.token.bytes.span)
+      _ = arguments.fail(.ok, text)
+    }
+    self.count = count
+  }
+
+  func end(_ arguments: borrowing Arguments) {
+    guard count > Self.saidMax else { return }
+    var text = Text()
+    text.append("suppressed tokens in all: ")
+    text.append(count)
+    _ = arguments.fail(.ok, text)
+  }
+}

@@ -163,7 +163,7 @@ public struct Text: ~Copyable {
     append(printable: text.bytes)
   }
 
-  static func hexDigit(_ value: UInt8) -> UInt8 {
+  package static func hexDigit(_ value: UInt8) -> UInt8 {
     value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value
   }
 }

@@ -14,7 +14,7 @@ struct Command {
 struct Main {
   static let version: StaticString = "0.1.0"
 
-  static var commands: InlineArray<9, Command> {
+  static var commands: InlineArray<10, Command> {
     [
       Command(name: "run", summary: "deliver the spool", run: RunCommand.run),
       Command(name: "send", summary: "put a notification into the spool", run: SendCommand.run),
@@ -33,6 +33,9 @@ struct Main {
       Command(
         name: "queue", summary: "list what is in the spool; show it, drop it, or send it again",
         run: QueueCommand.run),
+      Command(
+        name: "trace", summary: "say where a notification is, or how it ended",
+        run: TraceCommand.run),
       Command(name: "status", summary: "say how delivery goes", run: StatusCommand.run),
       Command(
         name: "sandbox", summary: "run the service on this machine, for trying and testing",
@@ -60,7 +63,7 @@ struct Main {
       exit(ExitStatus.ok.rawValue)
     }
     let commands = commands
-    var names: InlineArray<9, StaticString> = .init(repeating: "")
+    var names: InlineArray<10, StaticString> = .init(repeating: "")
     for index in commands.indices { names[index] = commands[index].name }
     if let index = Choice.index(name, among: names.span) {
       exit(commands[index].run(count - 1, arguments + 1))

@@ -506,7 +506,8 @@ extension Box {
   /// `tinypush send` into the box's spool, with the recipients files in the box.
   func sending(_ arguments: [String]) throws -> [String] {
     try Build.command(Build.host) + [
-      "send", "-o", "spool=" + spool, "-o", "recipients=\(path)/recipients",
+      "send", "-o", "spool=" + spool, "-o", "state=" + state, "-o",
+      "recipients=\(path)/recipients",
     ] + arguments
   }
 

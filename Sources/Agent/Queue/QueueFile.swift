@@ -160,6 +160,33 @@ extension QueueFile {
     return FailedLine.forEach(in: descriptor, name, bytesMax: NotificationCount.bytesMax, body)
   }
 
+  /// Whether some of its text, as far as that is quick to look through, is `word`, in small letters or large.
+  @inline(never)
+  public func contains(_ word: Span<UInt8>) -> Bool {
+    contains(word, FixedBuffer<UInt8>(capacity: 65_536))
+  }
+
+  private func contains(_ word: Span<UInt8>, _ buffer: borrowing FixedBuffer<UInt8>) -> Bool {
+    var (offset, kept): (Int64, Int) = (0, 0)
+    while offset < NotificationCount.bytesMax {
+      let count = read(buffer.room(from: kept), at: offset)
+      guard count > 0 else { return false }
+      offset += Int64(count)
+      let end = kept + count
+      for index in kept..<end {
+        let byte = buffer[index]
+        if byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") { buffer[index] = byte | 0x20 }
+      }
+      for start in 0..<max(end - word.count + 1, 0)
+      where buffer.span(start..<start + word.count).equals(word) {
+        return true
+      }
+      kept = min(end, word.count - 1)
+      buffer.move(from: end - kept, to: 0, count: kept)
+    }
+    return false
+  }
+
   /// Reads on in it. Returns the bytes read, 0 at the end, or -errno.
   public func read(_ room: UnsafeMutableBufferPointer<UInt8>, at offset: Int64) -> Int {
     descriptor < 0 ? Int(descriptor) : Descriptor.read(descriptor, room, at: offset)

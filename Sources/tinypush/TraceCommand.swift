@@ -1,0 +1,240 @@
+import CLinux
+import CommandArguments
+import TinyPush
+import TinyPushAgent
+
+/// `tinypush trace`: follows a notification, or a device token, through the log, the spool and the suppression list.
+struct TraceCommand: ~Copyable {
+  static let usage: StaticString = """
+    Usage: tinypush trace NAME|TOKEN [OPTION]...
+    Follows a notification through the log, the spool and the suppression list, and
+    says where it is or how it ended. NAME is the name that send printed, or that a
+    program gave its file; TOKEN is a device token, or its first digits, 8 or more.
+    The log names what went wrong; with log = deliveries it names each delivery.
+
+          --log FILE        the agent's log, - for standard input; otherwise the
+                            journal is asked (journalctl --unit 'tinypush*')
+      -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
+      -o KEY=VALUE          a setting over it
+      -h, --help            print this
+
+    Ends with 0 when something is known, and with 1 when nothing is.
+
+    """
+
+  private static var options: InlineArray<1, Option> { [Option("log", .required)] }
+
+  /// The name, or the digits of the token in small letters.
+  private var word = Text(capacity: 256)
+  /// The word may be the beginning of a token.
+  private var isToken = false
+  private var text = Text(capacity: 65_536)
+  private var isFound = false
+
+  @inline(never)
+  deinit { text.write(to: STDOUT_FILENO) }
+
+  static func run(
+    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+  ) -> Int32 {
+    let options = options
+    var arguments = Arguments("trace", count, values, options: options.span, usage: usage)
+    do throws(ExitStatus) {
+      return try perform(&arguments).rawValue
+    } catch {
+      return error.rawValue
+    }
+  }
+
+  private static func perform(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
+    var log: UnsafePointer<CChar>?
+    while try arguments.next() != nil { log = clinux_option_argument() }
+    guard let operand = arguments.operand(0) else {
+      throw arguments.fail(.usage, "give the name of a notification, or a device token", nil)
+    }
+    if let second = arguments.operand(1) {
+      throw arguments.fail(
+        .usage, "takes one name or token, but was also given ", CString.span(second))
+    }
+    var config = Config()
+    try arguments.readConfig(into: &config, mayBeClosed: true)
+    var trace = TraceCommand(CString.span(operand))
+    try trace.readLog(log, arguments)
+    try trace.readSpool(config, arguments)
+    if trace.isToken { try trace.readSuppression(config, arguments) }
+    guard !trace.isFound else { return .ok }
+    return arguments.fail(
+      .undelivered,
+      "nothing is known of it: it may have been delivered, which the log tells with log = deliveries, or was never here: ",
+      CString.span(operand))
+  }
+
+  private init(_ operand: Span<UInt8>) {
+    isToken = operand.count >= Self.digitsMin && operand.count <= DeviceToken.digitCount
+    for index in operand.indices {
+      guard let digit = DeviceToken.hexValue(operand[index]) else {
+        isToken = false
+        break
+      }
+      word.append(byte: Text.hexDigit(digit))
+    }
+    guard !isToken else { return }
+    word.clear()
+    word.append(bytes: operand)
+  }
+
+  /// As many digits of a token are in the log.
+  private static let digitsMin = 8
+
+  // MARK: - The log
+
+  private mutating func readLog(
+    _ path: UnsafePointer<CChar>?, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) {
+    let command: StaticString =
+      "exec journalctl --quiet --no-pager --output=short-iso --unit='tinypush*' 2>/dev/null"
+    let mode = ("re" as StaticString).cString
+    let file: UnsafeMutablePointer<FILE>?
+    if let path {
+      let isInput = strcmp(path, ("-" as StaticString).cString) == 0
+      file = isInput ? fdopen(dup(STDIN_FILENO), mode) : fopen(path, mode)
+    } else {
+      file = popen(command.cString, mode)
+    }
+    guard let file else {
+      throw arguments.fail(
+        .noInput, "the log cannot be read: ",
+        CString.span(path ?? ("the journal" as StaticString).cString))
+    }
+    var line: UnsafeMutablePointer<CChar>?
+    var room = 0
+    while getline(&line, &room, file) >= 0, let line { take(line: CString.span(line)) }
+    free(line)
+    if path == nil { pclose(file) } else { fclose(file) }
+  }
+
+  private mutating func take(line: Span<UInt8>) {
+    guard names(line) else { return }
+    isFound = true
+    text.append("log       ")
+    var end = line.count
+    while end > 0, line[end - 1] <= .space { end -= 1 }
+    text.append(shown: line.extracting(0..<end))
+    endLine()
+  }
+
+  /// Whether a line of the log is about the notification, or the token.
+  private func names(_ line: Span<UInt8>) -> Bool {
+    // The log has a token's first digits.
+    let count = isToken ? Self.digitsMin : word.count
+    guard count > 0, line.count >= count else { return false }
+    for start in 0...line.count - count {
+      // Where the journal does not read the log, a priority may stand before the name: <4>.
+      let before = start == 0 ? .space : line[start - 1]
+      guard before == .space || before == UInt8(ascii: ">"),
+        line.extracting(start..<start + count).equals(word.bytes.extracting(0..<count))
+      else { continue }
+      let end = start + count < line.count ? line[start + count] : .space
+      if end <= .space || end == .colon || isToken { return true }
+    }
+    return false
+  }
+
+  private mutating func endLine() {
+    text.append("\n")
+    guard text.count > 32_768 else { return }
+    text.write(to: STDOUT_FILENO)
+    text.clear()
+  }
+
+  // MARK: - The spool
+
+  private mutating func readSpool(
+    _ config: borrowing Config, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) {
+    var message = Text()
+    let queue: Queue
+    do throws(ExitStatus) {
+      queue = try Queue(config.spool.pointer, message: &message)
+    } catch {
+      throw arguments.fail(error, message)
+    }
+    for index in 0..<3 {
+      guard let place = QueuePlace(rawValue: index) else { continue }
+      let error = queue.forEach(in: place) { take(file: $0) }
+      if error != 0 { _ = QueueCommand.explain(error, place, arguments) }
+    }
+  }
+
+  private mutating func take(file: borrowing QueueFile) {
+    let name = file.place == .later ? file.name.extracting(laterHead(file)...) : file.name
+    let isOne = LaterName.source(of: name).equals(word.bytes) || file.name.equals(word.bytes)
+    guard isOne || isToken && file.contains(word.bytes) else { return }
+    if file.place == .failed {
+      _ = file.forEachFailedLine { line, bytes in
+        let recipient = line.recipient(in: bytes)
+        guard isOne || recipient.count > word.count && recipient.begins(with: word.bytes) else {
+          return
+        }
+        begin(file)
+        line.describe(bytes, saysLine: true, in: &text)
+        endLine()
+      }
+      return
+    }
+    begin(file)
+    if let due = file.due {
+      text.append("waits for its time, ")
+      text.append(utc: UInt32(clamping: due))
+    } else {
+      text.append("waits to be delivered, or is under way")
+    }
+    endLine()
+  }
+
+  private func laterHead(_ file: borrowing QueueFile) -> Int {
+    LaterName(file.name) == nil ? 0 : min(LaterName.headBytes, file.name.count)
+  }
+
+  private mutating func begin(_ file: borrowing QueueFile) {
+    isFound = true
+    text.append(file.place.name)
+    for _ in file.place.name.utf8CodeUnitCount..<10 { text.append(" ") }
+    text.append(shown: file.name)
+    text.append(": ")
+  }
+
+  // MARK: - The suppression list
+
+  private mutating func readSuppression(
+    _ config: borrowing Config, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) {
+    var message = Text()
+    guard access(config.state.pointer, R_OK | X_OK) == 0 else { return }
+    let store: SuppressionDirectory
+    do throws(ExitStatus) {
+      store = try SuppressionDirectory(config.state.pointer, message: &message)
+    } catch {
+      throw arguments.fail(error, message)
+    }
+    _ = store.list { token, reason, time in
+      var digits = Text(capacity: 2 * 65_536)
+      digits.append(hex: token)
+      guard digits.bytes.begins(with: word.bytes) else { return }
+      isFound = true
+      text.append("token     ")
+      text.append(digits)
+      text.append(reason == .registered ? ": " : ": suppressed, ")
+      text.append(reason.text)
+      text.append(" since ")
+      text.append(utc: time)
+      endLine()
+    }
+  }
+}
+
+extension Span<UInt8> {
+  fileprivate func begins(with start: Span<UInt8>) -> Bool {
+    count >= start.count && extracting(0..<start.count).equals(start)
+  }
+}

@@ -1,0 +1,204 @@
+import Foundation
+import Testing
+
+/// What senders and operators are told of each notification: by `send --wait`, in the log, and by `tinypush trace`.
+@Suite struct SettlementTests {
+  private static let one = token(1)
+  private static let gone = "410:Unregistered:1700000000000"
+
+  private func suppress(_ token: String, in box: Box, _ arguments: String...) throws {
+    let child = try box.run(
+      Build.command(Build.host) + ["token", "suppress", token, "-o", "state=" + box.state]
+        + arguments)
+    #expect(child.status == 0, "\(child.errors)")
+  }
+
+  // MARK: - The sender
+
+  @Test func `send warns of a suppressed token, and does not count it as delivered`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try suppress(Self.one, in: box, "--at", "2026-01-02T03:04:05Z")
+    let warned = try box.send(["x", "--token", token(2), "--token", Self.one])
+    #expect(warned.status == 0)
+    #expect(
+      warned.errors == """
+        tinypush send: token \(Self.one) is suppressed since 2026-01-02T03:04:05Z (by hand); \
+        nothing is sent to it until tinypush token register \(Self.one)
+
+        """)
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    let sent = try box.send(
+      ["y", "--token", token(2), "--token", Self.one, "--wait"])
+    #expect(sent.status == 1)
+    #expect(
+      sent.errors.contains(
+        "not sent: the token is suppressed since 2026-01-02T03:04:05Z (by hand)"), "\(sent.errors)")
+    #expect(sent.errors.hasSuffix("(token \(Self.one))\n"))
+    #expect(try agent.terminate() == 0)
+    #expect(
+      agent.errors.contains(" to 00000000 not sent: the token is suppressed since "),
+      "\(agent.errors)")
+    try #expect(gateway.alerts(in: box) == ["x", "y"])
+  }
+
+  @Test func `send warns of the suppressed recipients of lists and of standard input`() throws {
+    let box = try Box()
+    defer { box.end() }
+    try box.write("\(Self.one)\n\(token(2))\n", to: "recipients/family")
+    try suppress(Self.one, in: box)
+    let listed = try box.send(["x", "--to", "family"])
+    #expect(listed.status == 0)
+    #expect(listed.errors.count(of: "token \(Self.one) is suppressed") == 1, "\(listed.errors)")
+    let stream = try box.send(["-"], input: line(1) + line(2))
+    #expect(stream.status == 0)
+    #expect(stream.errors.count(of: "is suppressed since") == 1, "\(stream.errors)")
+  }
+
+  @Test func `what expires, is superseded or dropped is not delivered`() throws {
+    let box = try Box()
+    defer { box.end() }
+    func sender(_ text: String, _ arguments: String...) throws -> (child: Child, name: String) {
+      let child = try box.start(
+        box.sending([text, "--token", Self.one, "--wait=60s"] + arguments))
+      return (child, try child.line("."))
+    }
+    let expiration = Int(Date().timeIntervalSince1970) + 1
+    let expired = try sender("expired", "--expiration", "\(expiration)")
+    let old = try sender("old", "--collapse-id", "level")
+    let new = try sender("new", "--collapse-id", "level")
+    let dropped = try sender("dropped")
+    try #expect(
+      box.run(
+        Build.command(Build.host) + ["queue", "drop", dropped.name, "-o", "spool=\(box.spool)"]
+      ).status == 0)
+    try wait(for: "the expiration") { Int(Date().timeIntervalSince1970) > expiration }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["settle=300ms"])
+    for (sender, words) in [
+      (expired, "not sent: its time was over before it could be sent"),
+      (old, "not sent: a newer notification with the same collapse-id takes its place"),
+      (dropped, "not delivered, as far as is known: somebody has removed it from the queue"),
+    ] {
+      try #expect(sender.child.wait() == 1)
+      #expect(sender.child.errors.hasPrefix("tinypush send: \(words)"), "\(sender.child.errors)")
+    }
+    try #expect(new.child.wait() == 0, "\(new.child.errors)")
+    try #expect(gateway.alerts(in: box) == ["new"])
+    #expect(try agent.terminate() == 0)
+    #expect(agent.errors.contains("\(expired.name) to 00000000 not sent: its time was over"))
+    #expect(box.names(in: "tmp") == [])
+  }
+
+  @Test func `a device that is gone is no delivery`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box, .certificate, ["--answer", "\(Self.one)=" + Self.gone])
+    let agent = try box.agent(gateway)
+    let sent = try box.send(["x", "--token", Self.one, "--token", token(2), "--wait"])
+    #expect(sent.status == 65)
+    #expect(
+      sent.errors == """
+        tinypush send: not delivered: the app is not on the device any more, since \
+        2023-11-14T22:13:20Z (token \(Self.one))
+
+        """)
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `a receipt that is no file of the sender's is not written to`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let other = try box.write("", to: "other")
+    symlink(other, "\(box.spool)/tmp/a.wait.receipt")
+    link(other, "\(box.spool)/tmp/b.wait.receipt")
+    mkfifo("\(box.spool)/tmp/c.wait.receipt", 0o660)
+    for name in ["a", "b", "c", "d"] { try box.drop(line(1, name), as: name + ".wait") }
+    let agent = try box.deliver(gateway)
+    #expect(agent.status == 0, "\(agent.errors)")
+    try #expect(gateway.alerts(in: box) == ["a", "b", "c", "d"])
+    #expect(try String(contentsOfFile: other, encoding: .utf8) == "")
+  }
+
+  // MARK: - The log
+
+  @Test(arguments: [false, true])
+  func `the log tells each delivery where it is wanted`(isWanted: Bool) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box, .certificate, ["--answer", "\(token(3))=" + Self.gone])
+    try box.drop(line(1, "a") + line(2, "b") + "{}\n" + line(3, "c"), as: "notes.json")
+    let agent = try box.deliver(
+      gateway, .certificate, ["log=" + (isWanted ? "deliveries" : "changes")])
+    #expect(agent.status == 65, "\(agent.errors)")
+    for words in ["notes.json to 00000000 delivered", "notes.json:2 to 00000000 delivered"] {
+      #expect(agent.errors.count(of: words) == (isWanted ? 1 : 0), "\(agent.errors)")
+    }
+    #expect(agent.errors.contains("notes.json:3 not sent: "), "\(agent.errors)")
+    #expect(agent.errors.contains(" (tinypush queue show notes.json)"))
+    #expect(
+      agent.errors.contains(
+        "notes.json:4 to 00000000 not delivered: the app is not on the device any more"),
+      "\(agent.errors)")
+    #expect(box.names(in: "failed") == ["notes.json"])
+  }
+
+  @Test func `every notification of a large file is told of once`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box, ["--reject", "\(token(700))=8"])
+    try box.drop((1...2000).map { line($0) }.joined(), as: "many")
+    let agent = try box.deliver(gateway, ["log=deliveries"])
+    #expect(agent.status == 65, "\(agent.errors.suffix(1000))")
+    let lines = agent.errors.split(separator: "\n").compactMap {
+      $0.firstMatch(of: /many(?::(\d+))? to 00000000 (not )?delivered/)
+    }
+    #expect(lines.map { Int($0.output.1 ?? "1")! }.sorted() == Array(1...2000))
+    #expect(lines.filter { $0.output.2 != nil }.map { $0.output.1 } == ["700"])
+  }
+
+  // MARK: - Tracing
+
+  private func trace(_ box: Box, _ word: String, log: String) throws -> Child {
+    try box.run(
+      Build.command(Build.host) + [
+        "trace", word, "--log", "-", "-o", "spool=\(box.spool)", "-o", "state=" + box.state,
+      ], input: log)
+  }
+
+  @Test func `a trace tells where a notification is, and how it ended`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box)
+    try box.drop(line(1, "good"), as: "good.json")
+    try box.drop("{\"tokn\": 1}", as: "bad.json")
+    let agent = try box.deliver(gateway, .certificate, ["log=deliveries"])
+    try box.drop(line(1, "waits"), as: "waits.json")
+    let later = try box.send(["x", "--token", token(1), "--not-before", "2h"])
+    let log = agent.errors
+    let good = try trace(box, "good.json", log: log)
+    #expect(good.status == 0)
+    #expect(
+      good.output.contains(/^log       .*good.json to 00000000 delivered\n$/), "\(good.output)")
+    let bad = try trace(box, "bad.json", log: log)
+    #expect(bad.output.contains(/\nfailed    bad.json: refused: no such key/), "\(bad.output)")
+    let waits = try trace(box, "waits.json", log: log)
+    #expect(
+      waits.output == "new       waits.json: waits to be delivered, or is under way\n")
+    let name = later.output.trimmingCharacters(in: .newlines)
+    try #expect(trace(box, name, log: log).output.hasPrefix("new       \(name): "))
+    let all = try trace(box, String(token(1).prefix(8)), log: log)
+    #expect(all.output.contains("good.json to 00000000 delivered"))
+    try suppress(token(9), in: box)
+    let suppressed = try trace(box, token(9).uppercased(), log: "")
+    #expect(
+      suppressed.output.contains("token     \(token(9)): suppressed, by hand since "),
+      "\(suppressed.output)")
+    let none = try trace(box, "none.json", log: log)
+    #expect(none.status == 1)
+    #expect(none.errors.hasPrefix("tinypush trace: nothing is known of it: "))
+    #expect(none.output == "")
+  }
+}

@@ -12,7 +12,7 @@ struct TraceCommand: ~Copyable {
     program gave its file; TOKEN is a device token, or its first digits, 8 or more.
     The log names what went wrong; with log = deliveries it names each delivery.
 
-          --log FILE        the agent's log, - for standard input; otherwise the
+      --log FILE|-          the agent's log, - for standard input; otherwise the
                             journal is asked (journalctl --unit 'tinypush*')
       -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
       -o KEY=VALUE          a setting over it

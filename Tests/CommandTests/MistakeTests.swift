@@ -145,6 +145,7 @@ import Testing
       "failed-size", ["0", "63K", "1048577M", "999999999999999M", "-5", "all", ""],
       "a size of 64K or more, such as 16M"
     ),
+    ("log", ["all", ""], "changes or deliveries"),
   ]
   private static let time =
     "a time with its unit, such as 20ms, 10s, 5m, 2h or 1d, and not too long"

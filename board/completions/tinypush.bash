@@ -30,6 +30,7 @@ _tinypush() {
       confirm) value='drain|barrier|settle' ;;
       uncertain) value='resend|drop' ;;
       format) value='2|1|0' ;;
+      log) value='changes|deliveries' ;;
       certificate | key | signing-key | ca | status) value=FILE ;;
       spool | state | recipients) value=DIR ;;
       *) return ;;
@@ -53,7 +54,7 @@ _tinypush() {
       words='environment protocol gateway feedback certificate key key-password signing-key key-id team-id topic proxy ca alpn
         spool state status recipients default-language format payload-limit linger settle ttl confirm barrier-interval
         uncertain repeats window streams ping answer-timeout rescan connect-timeout feedback-timeout failed-limit
-        failed-size'
+        failed-size log'
       mapfile -t COMPREPLY < <(compgen -S = -W "$words" -- "$current")
       ;;
     *'|'*)

@@ -53,12 +53,7 @@ struct Composition: ~Copyable {
           .usage, "give either --payload or a text and its options; with --payload ",
           CString.span(payloadPath))
       }
-      do throws(InputFile.Problem) {
-        try InputFile.read(
-          payloadPath, to: &payload, bytesMax: NotificationReader.objectBytesMax)
-      } catch {
-        throw arguments.fail(error.status, error.text(payloadPath))
-      }
+      try readPayload(payloadPath, arguments)
     } else if languageCount == 0, !hasText {
       throw arguments.fail(
         .usage,
@@ -94,6 +89,25 @@ struct Composition: ~Copyable {
       throw arguments.fail(.dataRefused, text)
     }
     return text
+  }
+
+  /// Reads the payload from a file, or from the argument itself.
+  private mutating func readPayload(
+    _ path: UnsafePointer<CChar>, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) {
+    if path[0] == CChar(UInt8.openBrace) {
+      payload.append(cString: path)
+      payloadPath = ("--payload" as StaticString).cString
+    } else {
+      do throws(InputFile.Problem) {
+        try InputFile.read(path, to: &payload, bytesMax: NotificationReader.objectBytesMax)
+      } catch {
+        throw arguments.fail(error.status, error.text(path))
+      }
+    }
+    if Payload.isNotification(payload.bytes) {
+      throw SendMistakes.refuse(notificationIn: path, arguments)
+    }
   }
 
   @inline(never)

@@ -77,6 +77,8 @@ enum SendCommand {
   private struct Order {
     var isSynced = true
     var waitSeconds: UInt64?
+    /// `--wait` was given without a time.
+    var isWaitBare = false
     /// Notifications come on standard input.
     var isStream = false
     /// An option that says something of the notification.
@@ -115,10 +117,8 @@ enum SendCommand {
       try take(flag, name, &composition, &order, arguments)
     }
     composition.body = arguments.operand(0)
-    if let second = arguments.operand(1) {
-      throw arguments.fail(
-        .usage, "takes one text: put it in quotes. The second was ", CString.span(second))
-    }
+    try SendMistakes.refuse(
+      hasTitle: composition.title != nil, isWaitBare: order.isWaitBare, arguments)
     if let body = composition.body { order.isStream = CString.span(body).equals("-") }
     if order.isStream, let content = order.content {
       throw fail(
@@ -160,6 +160,7 @@ enum SendCommand {
       }
       if flag == .wait {
         order.waitSeconds = seconds
+        order.isWaitBare = !arguments.hasValue
       } else {
         composition.members.member(name, number: seconds)
       }

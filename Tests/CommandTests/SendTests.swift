@@ -266,15 +266,18 @@ import Testing
       gives: "tinypush send: --title may be given once\n"),
     Sending(
       "Tank", "low", "--token", one, status: 64,
-      gives: "tinypush send: takes one text: put it in quotes. The second was low\n"),
+      gives: "tinypush send: unexpected argument `low`: put the message in quotes\n"),
     Sending(
       "x", "--tokn", one, status: 64,
       gives: """
-        tinypush send: there is no option --tokn, or it takes no value: did you mean --token?
+        tinypush send: unknown option --tokn; did you mean --token?
         Try `tinypush send --help`.
 
         """),
-    Sending("x", "-qc", one, status: 64, gives: "tinypush send: there is no option -q, or it"),
+    Sending(
+      "x", "-qc", one, status: 64,
+      gives: "tinypush send: unknown option -q\n"
+        + "Try `tinypush send --help`.\n"),
     Sending("x", "--token", status: 64, gives: "tinypush send: --token needs a value"),
     Sending("x", "-c", status: 64, gives: "tinypush send: -c needs a value"),
     Sending("x", "--token", one, "--wait=long", status: 64, gives: "--wait takes a time such as"),

@@ -520,7 +520,7 @@ extension Box {
 
 /// A named pipe to a process's standard input.
 struct NamedPipe {
-  private let path: String
+  let path: String
 
   init(in box: Box) throws {
     path = box.path + "/pipe"

@@ -22,7 +22,7 @@ public enum ConfigFile {
       message.append(cString: clinux_error_text(error))
       message.append(
         error == EACCES
-          ? ": run it as the agent's user, or give another with --config FILE"
+          ? ": run the command as root (sudo) or as the agent's user, or give another file with --config FILE"
           : ": write it, or name another with --config FILE")
       throw error == EACCES ? .noPermission : error == ENOENT ? .noInput : .config
     }

@@ -37,8 +37,13 @@ struct SuppressedTokens: ~Copyable {
   ///
   /// - Parameter registered: UNIX seconds at which the app last registered it, if somebody says so.
   mutating func forbids(_ token: DeviceToken, registered: UInt32) -> Bool {
+    find(token)?.forbids(registered: registered) ?? false
+  }
+
+  /// What is known of a token.
+  mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
     var known = list.find(token)
     if let other = recent.find(token), known.map({ other.outweighs($0) }) ?? true { known = other }
-    return known?.forbids(registered: registered) ?? false
+    return known
   }
 }

@@ -112,7 +112,16 @@ public struct Arguments: ~Copyable {
   }
 
   /// The path of the configuration's file.
-  public var configPath: UnsafePointer<CChar> { configFile ?? Config.defaultFile.cString }
+  public var configPath: UnsafePointer<CChar> { namedFile ?? Config.defaultFile.cString }
+
+  /// The one that an option names, or else the environment.
+  private var namedFile: UnsafePointer<CChar>? {
+    if let configFile { return configFile }
+    guard let path = getenv(("TINYPUSH_CONFIG" as StaticString).cString), path[0] != 0 else {
+      return nil
+    }
+    return UnsafePointer(path)
+  }
 
   /// The configuration: the file, and what was said over it. What is wrong is said, and thrown.
   ///
@@ -132,9 +141,9 @@ public struct Arguments: ~Copyable {
   ) throws(ExitStatus) {
     do throws(ExitStatus) {
       try ConfigFile.read(
-        configPath, into: &config, isRequired: configFile != nil, message: &message)
+        configPath, into: &config, isRequired: namedFile != nil, message: &message)
     } catch {
-      guard error == .noPermission, mayBeClosed, configFile == nil else {
+      guard error == .noPermission, mayBeClosed, namedFile == nil else {
         throw error
       }
       message.clear()

@@ -148,9 +148,9 @@ struct Main {
     text.append(
       """
 
-      Every command takes --config FILE (/etc/tinypush/tinypush.conf), -o KEY=VALUE
-      over it, and --help, which `tinypush help COMMAND` prints as well; tinypush
-      itself takes --version.
+      Every command takes --config FILE (the file that TINYPUSH_CONFIG names, or
+      /etc/tinypush/tinypush.conf), -o KEY=VALUE over it, and --help, which
+      `tinypush help COMMAND` prints as well; tinypush itself takes --version.
 
       """)
     text.write(to: descriptor)

@@ -5,6 +5,9 @@ import TinyPushAgent
 /// A command's arguments, read by getopt_long; and the options that every command has.
 public struct Arguments: ~Copyable {
   private static var settingsMax: Int { 32 }
+  /// What getopt_long returns for the first long option. Each has a number of its own: those that share one are not
+  /// ambiguous to it.
+  private static var longOption: Int32 { 256 }
   private static var common: InlineArray<3, Option> {
     [Option("config", .required), Option("option", .required), Option("help")]
   }
@@ -45,7 +48,7 @@ public struct Arguments: ~Copyable {
       var row = option()
       row.name = options[index].name.cString
       row.has_arg = options[index].value.rawValue
-      row.val = 256
+      row.val = Self.longOption + Int32(start + index)
       table[start + index] = row
       names[start + index] = options[index].name
     }
@@ -62,8 +65,8 @@ public struct Arguments: ~Copyable {
         count, arguments, (":c:o:h" as StaticString).cString, table, &found)
       switch result {
       case -1: return nil
-      case 256 where Int(found) < optionCount: return Int(found)
-      case 256:
+      case Self.longOption... where Int(found) < optionCount: return Int(found)
+      case Self.longOption...:
         switch Int(found) - optionCount {
         case 0: configFile = clinux_option_argument()
         case 1: try addSetting()
@@ -71,7 +74,10 @@ public struct Arguments: ~Copyable {
         }
       case Int32(UInt8(ascii: "c")): configFile = clinux_option_argument()
       case Int32(UInt8(ascii: "o")): try addSetting()
-      case Int32(UInt8(ascii: "h")): throw printUsage()
+      case Int32(UInt8(ascii: "h")):
+        // A text such as "-high water" is not lost for that.
+        let word = CString.span(word(with: result))
+        throw word.count > 2 ? complain(ofText: word) : printUsage()
       default: throw complain(isValueMissing: result == Int32(UInt8.colon))
       }
     }
@@ -106,7 +112,16 @@ public struct Arguments: ~Copyable {
   }
 
   /// The path of the configuration's file.
-  public var configPath: UnsafePointer<CChar> { configFile ?? Config.defaultFile.cString }
+  public var configPath: UnsafePointer<CChar> { namedFile ?? Config.defaultFile.cString }
+
+  /// The one that an option names, or else the environment.
+  private var namedFile: UnsafePointer<CChar>? {
+    if let configFile { return configFile }
+    guard let path = getenv(("TINYPUSH_CONFIG" as StaticString).cString), path[0] != 0 else {
+      return nil
+    }
+    return UnsafePointer(path)
+  }
 
   /// The configuration: the file, and what was said over it. What is wrong is said, and thrown.
   ///
@@ -126,9 +141,9 @@ public struct Arguments: ~Copyable {
   ) throws(ExitStatus) {
     do throws(ExitStatus) {
       try ConfigFile.read(
-        configPath, into: &config, isRequired: configFile != nil, message: &message)
+        configPath, into: &config, isRequired: namedFile != nil, message: &message)
     } catch {
-      guard error == .noPermission, mayBeClosed, configFile == nil else {
+      guard error == .noPermission, mayBeClosed, namedFile == nil else {
         throw error
       }
       message.clear()
@@ -190,41 +205,117 @@ public struct Arguments: ~Copyable {
     return .ok
   }
 
+  // MARK: - Wrong options
+
   private func complain(isValueMissing: Bool) -> ExitStatus {
     let letter = clinux_option_letter()
+    let word = CString.span(word(with: letter))
+    let nearest = nearest(to: word)
+    // Of several letters in an argument, one is wrong.
     var option = Text(capacity: 2048)
-    if letter != 0 {
-      // It may be one of several in an argument that has not been passed yet.
+    if letter == 0 || nearest != nil && !isValueMissing {
+      option.append(bytes: word)
+    } else {
       option.append("-")
       option.append(byte: UInt8(truncatingIfNeeded: letter))
-    } else {
-      option.append(cString: arguments[Int(clinux_option_index()) - 1])
     }
-    let given = option.bytes
     var text = Text(capacity: 2048)
     if isValueMissing {
-      text.append(printable: given)
+      text.append(printable: option)
       text.append(" needs a value")
-    } else {
-      text.append("there is no option ")
-      text.append(printable: given)
-      text.append(", or it takes no value")
-      suggest(given, in: &text)
+      return fail(options: &text)
     }
+    if isText(word) { return complain(ofText: word) }
+    if letter == 0, explain(word, in: &text) { return fail(options: &text) }
+    text.append("unknown option ")
+    text.append(printable: option)
+    if let nearest {
+      text.append("; did you mean --")
+      text.append(nearest)
+      text.append("?")
+    }
+    return fail(options: &text)
+  }
+
+  /// Says of an argument that begins as an option does that it may be a text.
+  private func complain(ofText word: Span<UInt8>) -> ExitStatus {
+    var text = Text(capacity: 2048)
+    text.append("\"")
+    text.append(printable: word)
+    text.append("\" is not an option: put -- before a text that begins with -")
+    return fail(options: &text)
+  }
+
+  private func fail(options text: inout Text) -> ExitStatus {
     text.append("\nTry `tinypush ")
     text.append(command)
     text.append(" --help`.")
     return fail(.usage, text)
   }
 
-  /// Asks whether the option is meant that resembles this one.
-  private func suggest(_ given: Span<UInt8>, in text: inout Text) {
-    guard given.count > 2, given[1] == .hyphen else { return }
-    var end = 2
-    while end < given.count, given[end] != .equals { end += 1 }
-    Choice.suggest(
-      given.extracting(2..<end), among: names.span(0..<names.capacity), ": did you mean --",
-      in: &text)
+  /// The argument with the letter of a short option; getopt passes over it with its last letter.
+  private func word(with letter: Int32) -> UnsafePointer<CChar> {
+    let index = Int(clinux_option_index())
+    if letter != 0, index < Int(count), let word = arguments[index],
+      word[0] == CChar(UInt8.hyphen), word[1] != CChar(UInt8.hyphen), strchr(word, letter) != nil
+    {
+      return UnsafePointer(word)
+    }
+    return UnsafePointer(arguments[index - 1]!)
+  }
+
+  /// The name that an argument gives to its option, without hyphens and value.
+  @_lifetime(copy word)
+  private func name(in word: Span<UInt8>) -> Span<UInt8> {
+    var start = 0
+    while start < word.count, word[start] == .hyphen { start += 1 }
+    var end = start
+    while end < word.count, word[end] != .equals { end += 1 }
+    return word.extracting(start..<end)
+  }
+
+  /// Whether an argument that begins as an option does is rather a text: a number, or words.
+  private func isText(_ word: Span<UInt8>) -> Bool {
+    let name = name(in: word)
+    if name.count > 0, name[0].isDigit { return true }
+    for index in name.indices where name[index] == .space { return true }
+    return false
+  }
+
+  /// The option that was meant by an argument, if there is one like it.
+  private func nearest(to word: Span<UInt8>) -> StaticString? {
+    let name = name(in: word)
+    return name.count > 1 ? Nearest.match(name, among: names.span(0..<names.capacity)) : nil
+  }
+
+  /// Says why an argument that begins as options do is refused: the option takes no value, or several begin so; false: none
+  /// does.
+  private func explain(_ word: Span<UInt8>, in text: inout Text) -> Bool {
+    let name = name(in: word)
+    var matches = 0
+    var isExact = false
+    for index in 0..<names.capacity where isShort(name, for: index) {
+      matches += 1
+      if names[index].utf8CodeUnitCount == name.count { isExact = true }
+    }
+    guard matches > 0 else { return false }
+    if isExact || matches == 1 {
+      text.append(printable: word)
+      text.append(": this option takes no value")
+      return true
+    }
+    text.append("ambiguous option ")
+    text.append(printable: word)
+    text.append(":")
+    for index in 0..<names.capacity where isShort(name, for: index) {
+      text.append(" --")
+      text.append(names[index])
+    }
+    return true
+  }
+
+  private func isShort(_ name: Span<UInt8>, for index: Int) -> Bool {
+    name.count > 0 && names[index].span.begins(with: name)
   }
 
   @_lifetime(copy text)

@@ -24,7 +24,7 @@ public enum Choice {
 
   /// Asks whether the known word that resembles this one is meant, if there is one.
   @inline(never)
-  static func suggest(
+  public static func suggest(
     _ word: Span<UInt8>, among known: Span<StaticString>, _ question: StaticString,
     in text: inout Text
   ) {

@@ -68,8 +68,13 @@ enum SandboxCommand {
   static func main() {
     let count = clinux_argument_count()
     let values = clinux_arguments()!
-    if count > 1, let word = values[1], CString.span(word).equals("device") {
-      exit(DeviceCommand.run(count - 1, values + 1))
+    if count > 1, let word = values[1] {
+      let word = CString.span(word)
+      if word.equals("device") { exit(DeviceCommand.run(count - 1, values + 1)) }
+      if Version.isAsked(word) {
+        Version.print(of: "tinypush-sandbox")
+        exit(ExitStatus.ok.rawValue)
+      }
     }
     exit(run(count, values))
   }

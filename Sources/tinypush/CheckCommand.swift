@@ -58,7 +58,13 @@ enum CheckCommand {
       while let path = arguments.operand(index) {
         index += 1
         do throws(InputFile.Problem) {
-          var source = SourceText(path, try InputFile.open(path))
+          let file = try InputFile.open(path)
+          var source = SourceText(path, file)
+          if !isRecipients, isConfig(path, file) {
+            report.flush()
+            failure = refuse(configIn: path, arguments)
+            continue
+          }
           if isRecipients || lists.holds(path) {
             RecipientsCheck.run(&source, &report)
           } else {
@@ -75,6 +81,25 @@ enum CheckCommand {
     } catch {
       return error.rawValue
     }
+  }
+
+  /// Whether a file is a configuration by its name, and not a notification file by its first byte.
+  private static func isConfig(_ path: UnsafePointer<CChar>, _ file: Int32) -> Bool {
+    let name = CString.span(path)
+    let ending: StaticString = ".conf"
+    let start = name.count - ending.utf8CodeUnitCount
+    return start >= 0 && name.extracting(start..<name.count).equals(ending)
+      && InputFile.firstByte(of: file) != .openBrace
+  }
+
+  private static func refuse(
+    configIn path: UnsafePointer<CChar>, _ arguments: borrowing Arguments
+  ) -> ExitStatus {
+    var text = Text(capacity: 2048)
+    text.append(printable: CString.span(path))
+    text.append(" is a configuration: check it with tinypush check --config ")
+    text.append(printable: CString.span(path))
+    return arguments.fail(.usage, text)
   }
 
   private static func readConfig(

@@ -17,6 +17,9 @@ struct Composition: ~Copyable {
   var aps = Text(capacity: textMax)
   var body: UnsafePointer<CChar>?
   var title: UnsafePointer<CChar>?
+  var subtitle: UnsafePointer<CChar>?
+  /// Members of the payload besides `aps`, without the braces.
+  private var data = Text(capacity: textMax)
   /// Each `LANGUAGE=TEXT`.
   private let languages: FixedBuffer<UnsafePointer<CChar>>
   private var languageCount = 0
@@ -30,7 +33,9 @@ struct Composition: ~Copyable {
     languages = FixedBuffer(capacity: arguments)
   }
 
-  private var hasText: Bool { body != nil || title != nil || aps.count > 0 }
+  private var hasText: Bool { body != nil || hasTitle || aps.count > 0 || data.count > 0 }
+
+  private var hasTitle: Bool { title != nil || subtitle != nil }
 
   mutating func add(list: UnsafePointer<CChar>) {
     lists[listCount] = list
@@ -40,6 +45,39 @@ struct Composition: ~Copyable {
   mutating func add(language: UnsafePointer<CChar>) {
     languages[languageCount] = language
     languageCount += 1
+  }
+
+  /// Adds a member of the payload: `KEY=TEXT`, or `KEY:=JSON`. Whether this is one.
+  @inline(never)
+  mutating func add(data argument: Span<UInt8>) -> Bool {
+    var equals = 0
+    while equals < argument.count, argument[equals] != .equals { equals += 1 }
+    guard equals > 0, equals < argument.count else { return false }
+    let isJSON = argument[equals - 1] == .colon
+    let key = argument.extracting(0..<(isJSON ? equals - 1 : equals))
+    var value = argument.extracting(equals + 1..<argument.count)
+    if isJSON {
+      guard key.count > 0, let range = Self.json(in: value) else { return false }
+      value = value.extracting(range)
+    }
+    data.key(escaping: key)
+    if isJSON { data.append(bytes: value) } else { data.append(json: value) }
+    return true
+  }
+
+  /// Where the only JSON value of a text stands, without the white space around it.
+  private static func json(in text: Span<UInt8>) -> Range<Int>? {
+    var scanner = JSONScanner()
+    do throws(JSONProblem) {
+      _ = try scanner.peek(text)
+      let start = scanner.index
+      try scanner.skipValue(text)
+      let end = scanner.index
+      scanner.skipSpace(text)
+      return scanner.index == text.count ? start..<end : nil
+    } catch {
+      return nil
+    }
   }
 
   /// The notification, found to be one that the agent would send. What is wrong with it is said, and thrown.
@@ -53,12 +91,7 @@ struct Composition: ~Copyable {
           .usage, "give either --payload or a text and its options; with --payload ",
           CString.span(payloadPath))
       }
-      do throws(InputFile.Problem) {
-        try InputFile.read(
-          payloadPath, to: &payload, bytesMax: NotificationReader.objectBytesMax)
-      } catch {
-        throw arguments.fail(error.status, error.text(payloadPath))
-      }
+      try readPayload(payloadPath, arguments)
     } else if languageCount == 0, !hasText {
       throw arguments.fail(
         .usage,
@@ -77,6 +110,10 @@ struct Composition: ~Copyable {
       members.beginObject()
       members.append(aps)
       members.endObject()
+      if data.count > 0 {
+        members.append(",")
+        members.append(data)
+      }
       members.endObject()
     }
     var text = Text(capacity: members.count + 3)
@@ -94,6 +131,25 @@ struct Composition: ~Copyable {
       throw arguments.fail(.dataRefused, text)
     }
     return text
+  }
+
+  /// Reads the payload from a file, or from the argument itself.
+  private mutating func readPayload(
+    _ path: UnsafePointer<CChar>, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) {
+    if path[0] == CChar(UInt8.openBrace) {
+      payload.append(cString: path)
+      payloadPath = ("--payload" as StaticString).cString
+    } else {
+      do throws(InputFile.Problem) {
+        try InputFile.read(path, to: &payload, bytesMax: NotificationReader.objectBytesMax)
+      } catch {
+        throw arguments.fail(error.status, error.text(path))
+      }
+    }
+    if Payload.isNotification(payload.bytes) {
+      throw SendMistakes.refuse(notificationIn: path, arguments)
+    }
   }
 
   @inline(never)
@@ -147,28 +203,30 @@ struct Composition: ~Copyable {
         throw arguments.fail(.usage, "--lang takes LANGUAGE=TEXT, not ", value)
       }
       members.key(escaping: value.extracting(0..<equals))
-      Self.appendAlert(languages[index] + equals + 1, title: title, to: &members)
+      Self.appendAlert(languages[index] + equals + 1, title, subtitle, to: &members)
     }
     members.endObject()
   }
 
   private mutating func addAlert() {
     // A title alone is none for whoever has another language.
-    guard body != nil || title != nil && languageCount == 0 else { return }
+    guard body != nil || hasTitle && languageCount == 0 else { return }
     aps.key("alert")
-    Self.appendAlert(body, title: title, to: &aps)
+    Self.appendAlert(body, title, subtitle, to: &aps)
   }
 
   @inline(never)
   private static func appendAlert(
-    _ body: UnsafePointer<CChar>?, title: UnsafePointer<CChar>?, to text: inout Text
+    _ body: UnsafePointer<CChar>?, _ title: UnsafePointer<CChar>?,
+    _ subtitle: UnsafePointer<CChar>?, to text: inout Text
   ) {
-    guard let title else {
+    guard title != nil || subtitle != nil else {
       if let body { text.append(json: CString.span(body)) }
       return
     }
     text.beginObject()
-    text.member("title", string: CString.span(title))
+    if let title { text.member("title", string: CString.span(title)) }
+    if let subtitle { text.member("subtitle", string: CString.span(subtitle)) }
     if let body { text.member("body", string: CString.span(body)) }
     text.endObject()
   }

@@ -12,8 +12,6 @@ struct Command {
 
 @main
 struct Main {
-  static let version: StaticString = "0.1.0"
-
   static var commands: InlineArray<10, Command> {
     [
       Command(name: "run", summary: "deliver the spool", run: RunCommand.run),
@@ -44,35 +42,97 @@ struct Main {
   }
 
   static func main() {
-    let count = clinux_argument_count()
-    guard let arguments = clinux_arguments(), count > 1, let first = arguments[1] else {
+    let count = Int(clinux_argument_count())
+    guard let arguments = clinux_arguments() else { exit(ExitStatus.usage.rawValue) }
+    let place = commandPlace(arguments, count)
+    guard place < count else {
       printUsage(to: STDERR_FILENO)
       exit(ExitStatus.usage.rawValue)
     }
-    let name = CString.span(first)
-    if name.equals("--help") || name.equals("-h") || name.equals("help") {
+    if CString.span(arguments[place]!).equals("help"), place + 1 < count {
+      // `help COMMAND` is `COMMAND --help`.
+      for index in place..<count - 1 { arguments[index] = arguments[index + 1] }
+      arguments[count - 1] = UnsafeMutablePointer(mutating: ("--help" as StaticString).cString)
+    }
+    let name = CString.span(arguments[place]!)
+    if isHelp(name) {
       printUsage(to: STDOUT_FILENO)
       exit(ExitStatus.ok.rawValue)
     }
-    if name.equals("--version") {
-      var text = Text()
-      text.append("tinypush ")
-      text.append(version)
-      text.append("\n")
-      text.write(to: STDOUT_FILENO)
+    if Version.isAsked(name) || name.equals("version") {
+      Version.print(of: "tinypush")
       exit(ExitStatus.ok.rawValue)
     }
     let commands = commands
-    var names: InlineArray<10, StaticString> = .init(repeating: "")
+    var names: InlineArray<12, StaticString> = .init(repeating: "")
     for index in commands.indices { names[index] = commands[index].name }
+    names[commands.count] = "help"
+    names[commands.count + 1] = "version"
     if let index = Choice.index(name, among: names.span) {
-      exit(commands[index].run(count - 1, arguments + 1))
+      // Options that stand before the command go behind it.
+      let command = arguments[place]
+      for index in 0..<place - 1 { arguments[place - index] = arguments[place - index - 1] }
+      arguments[1] = command
+      exit(commands[index].run(Int32(count - 1), arguments + 1))
     }
     var text = Text()
     Choice.refuse(name, among: names.span, "tinypush: there is no command ", in: &text)
+    exit(fail(&text))
+  }
+
+  private static func isHelp(_ word: Span<UInt8>) -> Bool {
+    word.equals("--help") || word.equals("-h") || word.equals("help")
+  }
+
+  /// Where the command stands: behind options that every command takes.
+  private static func commandPlace(
+    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>, _ count: Int
+  ) -> Int {
+    var place = 1
+    while place < count, let argument = arguments[place] {
+      let word = CString.span(argument)
+      guard word.count > 1, word[0] == .hyphen, !isHelp(word), !Version.isAsked(word) else {
+        break
+      }
+      var end = 2
+      if word[1] == .hyphen { while end < word.count, word[end] != .equals { end += 1 } }
+      let option = word.extracting(0..<end)
+      guard
+        option.equals("-c") || option.equals("-o") || option.equals("--config")
+          || option.equals("--option")
+      else { refuse(option) }
+      // The value stands in the same argument, or is the next.
+      if end == word.count {
+        place += 1
+        guard place < count else {
+          var text = Text()
+          text.append("tinypush: ")
+          text.append(printable: option)
+          text.append(" needs a value")
+          exit(fail(&text))
+        }
+      }
+      place += 1
+    }
+    return place
+  }
+
+  private static func refuse(_ option: Span<UInt8>) -> Never {
+    let known: InlineArray<3, StaticString> = ["--config", "--help", "--version"]
+    var text = Text()
+    text.append("tinypush: unknown option ")
+    text.append(printable: option)
+    if Nearest.match(option, among: known.span) == nil {
+      text.append(": before the command stand only --config FILE and -o KEY=VALUE")
+    }
+    Choice.suggest(option, among: known.span, "; did you mean ", in: &text)
+    exit(fail(&text))
+  }
+
+  private static func fail(_ text: inout Text) -> Int32 {
     text.append("\nTry `tinypush --help`.\n")
     text.write(to: STDERR_FILENO)
-    exit(ExitStatus.usage.rawValue)
+    return ExitStatus.usage.rawValue
   }
 
   private static func printUsage(to descriptor: Int32) {
@@ -91,8 +151,9 @@ struct Main {
     text.append(
       """
 
-      Every command takes --config FILE (/etc/tinypush/tinypush.conf), -o KEY=VALUE over
-      it, and --help; tinypush itself --version.
+      Every command takes --config FILE (the file that TINYPUSH_CONFIG names, or
+      /etc/tinypush/tinypush.conf), -o KEY=VALUE over it, and --help, which
+      `tinypush help COMMAND` prints as well; tinypush itself takes --version.
 
       """)
     text.write(to: descriptor)

@@ -72,7 +72,7 @@ enum QueueCommand {
       }
       try read(&order, arguments)
       var config = Config()
-      try arguments.readConfig(into: &config)
+      try arguments.readConfig(into: &config, mayBeClosed: true)
       return try perform(order, config, arguments).rawValue
     } catch {
       return error.rawValue
@@ -148,7 +148,7 @@ enum QueueCommand {
     text.append(cString: clinux_error_text(error))
     switch error {
     case EACCES, EPERM:
-      text.append(": this takes the agent's user, a member of its group, or root")
+      text.append(": run the command as root (sudo), or as a member of the spool's group")
       return arguments.fail(.noPermission, text)
     case ENOENT, ENOTDIR, ELOOP:
       text.append(": is this the spool? Name the right one with --config FILE or -o spool=DIR")

@@ -16,6 +16,8 @@ struct QueueList: ~Copyable {
   private var why = Text(capacity: 4096)
   /// Files in each of the directories.
   private var files: InlineArray<3, UInt64> = .init(repeating: 0)
+  /// Bits of the directories that could not be gone through.
+  private var closed: UInt8 = 0
 
   private init(_ agent: consuming AgentState, _ rules: Rules, isJSON: Bool) {
     self.agent = agent
@@ -40,8 +42,9 @@ struct QueueList: ~Copyable {
       guard error != 0 else { continue }
       list.flush()
       status = QueueCommand.explain(error, place, arguments)
+      list.closed |= 1 << UInt8(index)
     }
-    if !order.isJSON, status == .ok { list.saySum(order) }
+    if !order.isJSON { list.saySum(order) }
     return status
   }
 
@@ -213,7 +216,7 @@ struct QueueList: ~Copyable {
       guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
       if !isFirst { text.append(", ") }
       isFirst = false
-      text.append(files[index])
+      if closed & 1 << UInt8(index) != 0 { text.append("?") } else { text.append(files[index]) }
       switch place {
       case .new: text.append(" waiting")
       case .later: text.append(" for later")

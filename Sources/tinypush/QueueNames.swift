@@ -59,10 +59,29 @@ enum QueueNames {
       if order.places == 0 || order.includes(.new) {
         message.append(", or not any more: it may have been delivered")
       }
-      throw .noInput
+      throw refuse(queue, order, &message)
     }
     message.append(": is not the name of a file in the spool")
     throw .usage
+  }
+
+  /// Names the directories in which this user may not look. Returns why the file was not found.
+  @inline(never)
+  private static func refuse(
+    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ message: inout Text
+  ) -> ExitStatus {
+    var status = ExitStatus.noInput
+    for index in 0..<3 {
+      guard let place = QueuePlace(rawValue: index), order.includes(place),
+        queue.errorOfOpening(place) != 0
+      else { continue }
+      message.append(status == .noInput ? "; this user may not look into " : " and ")
+      message.append(place.name)
+      message.append("/")
+      status = .noPermission
+    }
+    if status == .noPermission { message.append(": run the command as root (sudo)") }
+    return status
   }
 
   @inline(never)

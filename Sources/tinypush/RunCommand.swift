@@ -16,8 +16,10 @@ enum RunCommand {
       -o KEY=VALUE          a setting over it; may be given several times
       -h, --help            print this
 
-    SIGTERM ends it once what was sent is confirmed. SIGHUP has it read the configuration and look
-    through the spool anew; a configuration with a mistake changes nothing.
+    SIGTERM ends it once what was sent is confirmed, and so does the end of the
+    terminal that it runs in. As a service, without a terminal, SIGHUP has it read
+    the configuration and look through the spool anew; a configuration with a
+    mistake changes nothing.
 
     """
 

@@ -18,10 +18,15 @@ enum SendCommand {
       --token HEX           a device token of 64 hex digits; likewise
     What:
       --title TEXT          the alert's title
+      --subtitle TEXT       the line below the title
       --lang LANGUAGE=TEXT  the text for those who have this language; likewise
       --badge N             the number on the app's icon; 0 removes it
       --sound NAME          the sound to play: default, or a file in the app
       --category NAME       the set of actions to offer
+      --thread ID           the group of alerts that the device shows together
+      --level LEVEL         passive, active, time-sensitive or critical
+      --data KEY=VALUE      a text for the app, beside aps; KEY:=JSON: any value;
+                            may be given several times
       --content-available   wake the app without showing anything
       --payload FILE|-      the whole payload as JSON, instead of the above
       --trim                shorten the text where it would be too long
@@ -37,6 +42,8 @@ enum SendCommand {
       --registered WHEN     when the app last registered its tokens
       --wait[=TIME]         wait until it is settled, for 60s if no time is given
       --no-sync             do not wait for the disk
+      --quiet               do not print the name
+      --dry-run             print the notification, and queue nothing
       -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
       -o KEY=VALUE          a setting over it
       -h, --help            print this
@@ -52,33 +59,44 @@ enum SendCommand {
     """
 
   private enum Flag: Int {
-    case to, token, lang
-    case title, badge, sound, category, contentAvailable, payload, trim
+    case to, token, lang, data
+    case title, subtitle, badge, sound, category, thread, level, contentAvailable, payload, trim
     case priority, pushType, topic, id, ttl, expiration, notBefore, collapseID, registered
-    case wait, noSync
+    case wait, noSync, quiet, dryRun
 
-    var isRepeatable: Bool { rawValue <= Flag.lang.rawValue }
+    var isRepeatable: Bool { rawValue <= Flag.data.rawValue }
     /// Whether it says something of the notification.
     var isContent: Bool { rawValue < Flag.wait.rawValue }
   }
 
-  private static var options: InlineArray<21, Option> {
+  private static var options: InlineArray<27, Option> {
     [
       Option("to", .required), Option("token", .required), Option("lang", .required),
-      Option("title", .required), Option("badge", .required), Option("sound", .required),
-      Option("category", .required), Option("content-available"), Option("payload", .required),
+      Option("data", .required), Option("title", .required), Option("subtitle", .required),
+      Option("badge", .required), Option("sound", .required), Option("category", .required),
+      Option("thread", .required), Option("level", .required), Option("content-available"),
+      Option("payload", .required),
       Option("trim"), Option("priority", .required), Option("push-type", .required),
       Option("topic", .required), Option("id", .required), Option("ttl", .required),
       Option("expiration", .required), Option("not-before", .required),
       Option("collapse-id", .required), Option("registered", .required),
-      Option("wait", .optional), Option("no-sync"),
+      Option("wait", .optional), Option("no-sync"), Option("quiet"), Option("dry-run"),
     ]
+  }
+
+  /// Source: Generating a remote notification, table 1.
+  private static var levels: InlineArray<4, StaticString> {
+    ["passive", "active", "time-sensitive", "critical"]
   }
 
   /// How it is queued, besides what it says.
   private struct Order {
     var isSynced = true
+    var isQuiet = false
+    var isDryRun = false
     var waitSeconds: UInt64?
+    /// `--wait` was given without a time.
+    var isWaitBare = false
     /// Notifications come on standard input.
     var isStream = false
     /// An option that says something of the notification.
@@ -117,14 +135,17 @@ enum SendCommand {
       try take(flag, name, &composition, &order, arguments)
     }
     composition.body = arguments.operand(0)
-    if let second = arguments.operand(1) {
-      throw arguments.fail(
-        .usage, "takes one text: put it in quotes. The second was ", CString.span(second))
-    }
+    try SendMistakes.refuse(
+      hasTitle: composition.title != nil, isWaitBare: order.isWaitBare, arguments)
     if let body = composition.body { order.isStream = CString.span(body).equals("-") }
     if order.isStream, let content = order.content {
       throw fail(
         content, " cannot be given with -, where the notifications say such things", nil, arguments)
+    }
+    if order.isStream, order.isDryRun {
+      throw arguments.fail(
+        .usage, "--dry-run shows what the options make: tinypush check - checks standard input", nil
+      )
     }
     return order
   }
@@ -139,9 +160,21 @@ enum SendCommand {
     case .to: composition.add(list: clinux_option_argument())
     case .token: composition.tokens.element(string: value)
     case .lang: composition.add(language: clinux_option_argument())
+    case .data:
+      guard composition.add(data: value) else {
+        throw fail(name, " takes KEY=VALUE, or KEY:=JSON with a JSON value, not ", value, arguments)
+      }
     case .title: composition.title = clinux_option_argument()
+    case .subtitle: composition.subtitle = clinux_option_argument()
     case .payload: composition.payloadPath = clinux_option_argument()
     case .sound, .category: composition.aps.member(name, string: value)
+    case .thread: composition.aps.member("thread-id", string: value)
+    case .level:
+      let levels = levels
+      _ = try arguments.choice(
+        value, among: levels.span,
+        "--level takes passive, active, time-sensitive or critical, not ")
+      composition.aps.member("interruption-level", string: value)
     case .pushType, .topic, .id, .collapseID: composition.members.member(name, string: value)
     case .contentAvailable: composition.aps.member(name, number: 1)
     case .trim: composition.members.member(name, bool: true)
@@ -162,6 +195,7 @@ enum SendCommand {
       }
       if flag == .wait {
         order.waitSeconds = seconds
+        order.isWaitBare = !arguments.hasValue
       } else {
         composition.members.member(name, number: seconds)
       }
@@ -182,6 +216,8 @@ enum SendCommand {
       }
       composition.members.member(name, number: date)
     case .noSync: order.isSynced = false
+    case .quiet: order.isQuiet = true
+    case .dryRun: order.isDryRun = true
     }
   }
 
@@ -215,15 +251,21 @@ enum SendCommand {
     _ order: Order, _ composition: inout Composition, _ config: borrowing Config,
     _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
+    if order.isDryRun {
+      try composition.compose(config, arguments).write(to: STDOUT_FILENO)
+      return .ok
+    }
     let spool = config.spool.pointer
     let name =
       order.isStream
       ? try queueStream(config, order, arguments)
       : try queue(try composition.compose(config, arguments), config, order, arguments)
-    var text = Text(capacity: 300)
-    text.append(bytes: name.span)
-    text.append("\n")
-    text.write(to: STDOUT_FILENO)
+    if !order.isQuiet {
+      var text = Text(capacity: 300)
+      text.append(bytes: name.span)
+      text.append("\n")
+      text.write(to: STDOUT_FILENO)
+    }
     guard let seconds = order.waitSeconds else { return .ok }
     return Waiting.run(
       name.span, spool, seconds: seconds, isStream: order.isStream, arguments)

@@ -47,7 +47,11 @@ enum StatusCommand {
       if let operand = arguments.operand(0) {
         throw arguments.fail(.usage, "takes no operands, but was given ", CString.span(operand))
       }
-      try arguments.readConfig(into: &config)
+      try arguments.readConfig(into: &config, mayBeClosed: true)
+      // Without a configuration, the package's agent is the one that is asked for.
+      if access(arguments.configPath, R_OK) != 0, config.status.isEmpty {
+        config.status = CString(Config.packagedStatus)
+      }
       guard !config.status.isEmpty else {
         throw arguments.fail(
           .config, "needs the setting status, the file of the agent's page: ",
@@ -70,6 +74,11 @@ enum StatusCommand {
           return 0
         }
         explain(error, config, in: &text)
+        if case .cannotOpen(ENOENT) = error, access(arguments.configPath, F_OK) != 0 {
+          text.append(" There is no configuration ")
+          text.append(printable: CString.span(arguments.configPath))
+          text.append(": name one with --config FILE, or the page with -o status=FILE")
+        }
         throw arguments.fail(.unavailable, text)
       }
       switch form {

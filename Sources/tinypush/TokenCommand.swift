@@ -15,8 +15,8 @@ enum TokenCommand {
     somebody said so. A running agent takes up what changes by itself.
 
       list                  say which they are, since when, and why
-      register              the app has registered the token: it is sent to again, if that
-                            is later than the time at which the app was found gone
+      register              the app has registered the token: it is sent to again, unless
+                            that was before the app was found gone
       suppress              nothing is sent to it any more, until it is registered
       forget                nothing is known of it any more
       --at TIME             when that was, if not now: UNIX seconds, or as in
@@ -157,7 +157,9 @@ enum TokenCommand {
       index += 1
       try TokenReader.read(operand, arguments) { token throws(ExitStatus) in
         wanted += 1
-        try add(token, action, now, to: &changes, arguments)
+        let time =
+          time ?? changes.time(of: token, isRegistration: action == .register, now: now)
+        try add(token, action, time, to: &changes, arguments)
       }
     }
     var lines = TokenLines(isJSON: isJSON)
@@ -190,7 +192,7 @@ enum TokenCommand {
     }
     if !areAll {
       message.append(
-        "what stays suppressed has been so since that time or a later one: tinypush token list says since when and why, and tinypush token forget lifts it"
+        "what stays suppressed has been so since a later time: tinypush token list says since when and why, and tinypush token forget lifts it"
       )
       throw arguments.fail(.dataRefused, message)
     }

@@ -671,9 +671,16 @@ import Testing
     #expect(
       closed["spool.rights"].message == "nobody cannot make a file in tmp/: Permission denied")
     #expect(closed["certificate.key"].message.contains("may not be read by this user (uid 65534)"))
-    #expect(
-      closed["certificate.key"].advice.hasSuffix(
-        "What the service manager reads for the agent, root may check."))
+    let asRoot = "run the check as root: sudo tinypush check"
+    #expect(closed["certificate.key"].advice == asRoot)
+    #expect(closed["state.directory"].advice == asRoot)
+    try box.write("", to: "recipients/family")
+    chmod(box.path + "/recipients/family", 0o600)
+    mkdir(box.path + "/closed", 0o700)
+    let more = try box.checkup(
+      gateway.port, asNobody: true, ["key=" + key, "spool=\(box.path)/closed"])
+    #expect(more["recipients.directory"].advice == asRoot)
+    #expect(more["spool.directory"].advice == asRoot)
   }
 
   @Test(arguments: Disk.Resource.allCases)

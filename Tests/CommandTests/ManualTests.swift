@@ -154,6 +154,67 @@ import Testing
     #expect(try Set(settings.map(String.init)) == Self.settings())
   }
 
+  /// Files in each place, recipients and a device; and the configuration that says where they are.
+  private func fill(_ box: Box) throws -> String {
+    try box.drop(line(1), as: "waiting.1")
+    try box.drop(line(1), as: "not a word")
+    try box.write(line(1), to: "spool/failed/refused.json")
+    for name in ["family", "guests"] { try box.write(token(1) + "\n", to: "recipients/\(name)") }
+    return try box.write(
+      "spool = \(box.spool)\nrecipients = \(box.path)/recipients\n", to: "tinypush.conf")
+  }
+
+  @Test func `bash completes the names of files, recipients and devices`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let program = "\(Build.directory)/\(Build.host)/tinypush"
+    let config = try fill(box)
+    for action in ["show", "drop"] {
+      for options in [
+        ["-c", config], ["--config", "=", config], ["-o", "spool", "=", box.spool],
+      ] {
+        let offered = try bash([program, "queue", action] + options + [""], in: box)
+        #expect(offered == ["refused.json", "waiting.1"], "\(options)")
+      }
+    }
+    #expect(try bash([program, "queue", "show", "-c", config, "w"], in: box) == ["waiting.1"])
+    #expect(try bash([program, "queue", "retry", "-c", config, ""], in: box) == ["refused.json"])
+    #expect(
+      try bash([program, "recipient", "list", "-c", config, ""], in: box) == ["family", "guests"])
+    #expect(try bash([program, "recipient", "add", "-c", config, "g"], in: box) == ["guests"])
+    #expect(try bash([program, "send", "-c", config, "--to", "f"], in: box) == ["family"])
+    #expect(try bash([program, "send", "--level", "t"], in: box) == ["time-sensitive"])
+    #expect(try bash([program, "send", "--data", ""], in: box) == [])
+    #expect(try bash([program, "help", "se"], in: box) == ["send"])
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    try sandbox.device(box, "add", "pad")
+    let devices = [program, "sandbox", "device", "offline", "--dir", box.path + "/sandbox"]
+    #expect(try bash(devices + [""], in: box) == ["pad", "phone"])
+    #expect(try bash(devices + ["ph"], in: box) == ["phone"])
+  }
+
+  @Test func `zsh completes the names of files, recipients and devices`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let program = "\(Build.directory)/\(Build.host)/tinypush"
+    let config = try fill(box)
+    func names(_ words: String...) throws -> String? {
+      try zsh([program] + words + [""], in: box).firstMatch(of: #/(?m)^\*:name:\((.*)\)$/#)
+        .map { String($0.1) }
+    }
+    #expect(try names("queue", "show", "-c", config) == "refused.json waiting.1")
+    #expect(try names("queue", "retry", "--config=\(config)") == "refused.json")
+    #expect(try names("recipient", "remove", "-c", config) == "family guests")
+    let send = try zsh([program, "send", "-c", config, ""], in: box)
+    #expect(send.contains(":NAME:(family guests)\n"))
+    #expect(send.contains(":LEVEL:(passive active time-sensitive critical)\n"))
+    #expect(try zsh([program, "help", ""], in: box).hasPrefix("run:"))
+    let sandbox = try Sandbox(in: box, hasDevices: true)
+    try sandbox.device(box, "add", "pad")
+    #expect(
+      try names("sandbox", "device", "offline", "--dir", box.path + "/sandbox") == "pad phone")
+  }
+
   @Test func `zsh completes all commands, what they do and their options`() throws {
     let box = try Box()
     defer { box.end() }

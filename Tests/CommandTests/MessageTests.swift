@@ -60,6 +60,38 @@ import Testing
     }
   }
 
+  @Test func `help with a command prints what the command does with --help`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let help = try box.tinypush("help")
+    #expect(help.status == 0)
+    #expect(help.output.hasPrefix("Usage: tinypush COMMAND"))
+    for command in [["send"], ["status"], ["sandbox"], ["sandbox", "device"]] {
+      let asked = try box.run(Build.command(Build.host) + ["help"] + command)
+      let other = try box.run(Build.command(Build.host) + command + ["--help"])
+      #expect(asked.status == 0)
+      #expect(asked.output == other.output)
+      #expect(asked.output.hasPrefix("Usage: tinypush " + command.joined(separator: " ")))
+    }
+  }
+
+  @Test func `both programs tell their version in each way that people ask for it`() throws {
+    let box = try Box()
+    defer { box.end() }
+    for word in ["version", "-V", "--version"] {
+      let version = try box.tinypush(word)
+      #expect(version.status == 0)
+      #expect(version.output.wholeMatch(of: /tinypush \d+\.\d+\.\d+\n/) != nil)
+    }
+    let program = "\(Build.directory)/\(Build.host)/tinypush-sandbox"
+    for command in [[program, "--version"], [program, "-V"]] {
+      let version = try box.run(command)
+      #expect(version.status == 0)
+      #expect(version.output.wholeMatch(of: /tinypush-sandbox \d+\.\d+\.\d+\n/) != nil)
+    }
+    #expect(try box.tinypush("sandbox", "--version").output.hasPrefix("tinypush-sandbox "))
+  }
+
   @Test(arguments: Build.all)
   func `every build tells its version`(build: String) throws {
     let box = try Box()

@@ -20,9 +20,16 @@ import Testing
     Row("", 64, "Usage: tinypush COMMAND"),
     Row("rum", 64, "there is no command rum: did you mean run?", "Try `tinypush --help`"),
     Row("statsu", 64, "did you mean status?"),
+    Row("help statsu", 64, "did you mean status?"),
+    Row("versoin", 64, "did you mean version?"),
+    Row("--confg x send hi", 64, "unknown option --confg; did you mean --config?"),
+    Row("--wait send hi", 64, "unknown option --wait: before the command stand only --config FILE"),
+    Row("-o", 64, "-o needs a value"),
+    Row("-o settle=5s", 64, "Usage: tinypush COMMAND"),
+    Row("-o settel=5s run", 64, "-o: no such key: settel; did you mean settle?"),
     Row(
-      "run --onse", 64, "there is no option --onse", "did you mean --once?", "tinypush run --help"),
-    Row("run --once=yes", 64, "--once=yes", "takes no value"),
+      "run --onse", 64, "unknown option --onse; did you mean --once?", "tinypush run --help"),
+    Row("run --once=yes", 64, "--once=yes: this option takes no value"),
     Row("run --confg x", 64, "did you mean --config?"),
     Row("run --config", 64, "--config needs a value"),
     Row("run spool", 64, "takes no operands, but was given spool"),
@@ -38,9 +45,10 @@ import Testing
     Row("run -o environment=prod", 64, "environment must be production, development or local"),
     Row("run -o confirm=never", 64, "confirm must be drain, barrier or settle"),
     Row("run -o spool=", 64, "spool must be a path"),
-    Row("send --tokn x", 64, "there is no option --tokn", "did you mean --token?"),
+    Row("send --tokn x", 64, "unknown option --tokn; did you mean --token?"),
+    Row("send --p x", 64, "ambiguous option --p: --payload --priority --push-type"),
     Row("send --ttl 5w x", 64, "--ttl takes a time such as 90s, 10m, 2h or 1d, not 5w"),
-    Row("send one two", 64, "takes one text: put it in quotes. The second was two"),
+    Row("send one two", 64, "unexpected argument `two`: put the message in quotes"),
     Row("send x --payload -", 64, "give either --payload or a text"),
     Row("check --jsn", 64, "did you mean --json?"),
     Row("status --jason", 64, "did you mean --json?"),
@@ -72,6 +80,13 @@ import Testing
     ("format = 2\n[gateway]\nformat = 1\n", 3, "there are no [sections] here"),
     ("settle = 5s\nformat = two\n", 2, "format must be 2, 1 or 0"),
     ("\u{1}\u{2}\u{3}\n", 1, "expected KEY = VALUE"),
+    (
+      "settle = 5s\nspool = /spool # on the card\n", 2,
+      #"spool is "/spool # on the card": put the comment on a line of its own, beginning with #"#
+    ),
+    (
+      "ttl = 1h\t#too long\n", 1, #"ttl is "1h\x09#too long": put the comment on a line of its own"#
+    ),
   ])
   func `a broken config file is told with its line`(text: String, number: Int, words: String) throws
   {
@@ -212,6 +227,16 @@ import Testing
       "run", "--once", "--config", path, "-o", "gateway = localhost:\(gateway.port)")
     #expect(agent.status == 0, "\(agent.errors)")
     try #expect(gateway.alerts(in: box) == ["hello"])
+  }
+
+  @Test func `a password may hold what begins a comment elsewhere`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let path = try box.write(
+      "key-password = one #2\nspool = \(box.spool)#1\n", to: "tinypush.conf")
+    mkdir(box.spool + "#1", 0o777)
+    let listed = try box.tinypush("queue", "list", "--waiting", "--config", path)
+    #expect(listed.errors.contains("the spool's new/: No such file"), "\(listed.errors)")
   }
 
   // MARK: - Files

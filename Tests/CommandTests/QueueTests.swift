@@ -105,6 +105,43 @@ import Testing
     #expect(try queue(box, "--later").output.hasSuffix("\n1 for later\n"))
   }
 
+  @Test func `who may read a part of the spool is shown that part, and told the rest`() throws {
+    try #require(geteuid() == 0, "who else could be closed out")
+    let box = try Box()
+    defer { box.end() }
+    try box.drop(line(1, "open"), as: "1")
+    try box.drop(line(1), as: "2")
+    try box.write(line(1), to: "spool/failed/3")
+    chmod(box.spool + "/new/1", 0o644)
+    chmod(box.spool + "/new/2", 0o600)
+    chmod(box.spool + "/failed", 0o700)
+    func asNobody(_ arguments: String...) throws -> Child {
+      try box.run(
+        ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+          + Build.command(Build.host) + ["queue"] + arguments + settings(box))
+    }
+    let asRoot = "run the command as root (sudo), or as a member of the spool's group\n"
+    let listed = try asNobody("list")
+    #expect(listed.status == 77)
+    #expect(listed.output.contains("this user may not read it: Permission denied\n"))
+    #expect(listed.output.hasSuffix("\n2 waiting, 0 for later, ? failed\n"), "\(listed.output)")
+    #expect(
+      listed.errors == "tinypush queue: the spool's failed/: Permission denied: " + asRoot)
+    let shown = try asNobody("show", "1")
+    #expect(shown.status == 0)
+    #expect(shown.output.contains(#""alert":"open""#))
+    let hidden = try asNobody("show", "3")
+    #expect(hidden.status == 77)
+    #expect(
+      hidden.errors.hasSuffix(
+        "; this user may not look into failed/: run the command as root (sudo)\n"),
+      "\(hidden.errors)")
+    chmod(box.spool, 0o750)
+    let closed = try asNobody()
+    #expect(closed.status == 77)
+    #expect(closed.errors == "tinypush queue: spool \(box.spool): Permission denied: " + asRoot)
+  }
+
   @Test func `what waits for the gateway says so while the agent does`() throws {
     let box = try Box()
     defer { box.end() }

@@ -84,6 +84,22 @@ import Testing
         #"{"to":["default"],"localized":{"fr":"Cuve vide","en":"Tank low"},"payload":{"aps":{"badge":1}}}"#
     ),
     Sending(
+      "x", "--token", one, "--subtitle", "S", "--thread", "t \"1\"", "--level", "time-sensitive",
+      gives:
+        #"{"tokens":["\#(one)"],"payload":{"aps":{"thread-id":"t \"1\"","interruption-level":"time-sensitive","alert":{"subtitle":"S","body":"x"}}}}"#
+    ),
+    Sending(
+      "--token", one, "--title", "T", "--subtitle", "S", "--lang", "en=y", "--level=critical",
+      gives:
+        #"{"tokens":["\#(one)"],"localized":{"en":{"title":"T","subtitle":"S","body":"y"}},"payload":{"aps":{"interruption-level":"critical"}}}"#
+    ),
+    Sending(
+      "x", "--token", one, "--data", "a=b=c", "--data=\"k\"=", "--data", "n:=-4.2e1", "--data",
+      "o:= {\"x\": [1, null]}\n", "--data", "t:= true", "--data", "u:v=1",
+      gives:
+        #"{"tokens":["\#(one)"],"payload":{"aps":{"alert":"x"},"a":"b=c","\"k\"":"","n":-42,"o":{"x":[1,null]},"t":true,"u:v":"1"}}"#
+    ),
+    Sending(
       "--payload", "-", "--token", one, "--lang=fr=y",
       input: "{ \"aps\": {\"alert\": \"x\"},\n \"app\": [1] }\n",
       gives:
@@ -107,6 +123,51 @@ import Testing
     #expect(try queued == objects(row.result).first! as NSDictionary, "\(text)")
     let checked = try box.tinypush("check", box.spool + "/new/" + names[0])
     #expect(checked.status == 0, "\(checked.output)")
+  }
+
+  @Test func `with --quiet no name is printed`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let sent = try box.send(["x", "--token", Self.one, "--quiet"])
+    #expect(sent.status == 0)
+    #expect(sent.output + sent.errors == "")
+    #expect(box.names(in: "new").count == 1)
+  }
+
+  @Test func `with --dry-run the notification is printed, and nothing queued`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let words = ["Tank low", "--token", Self.one, "--title", "Cellar", "--data", "level:=42"]
+    let sent = try box.send(words + ["--dry-run", "--wait=60s"])
+    #expect(sent.status == 0, "\(sent.errors)")
+    #expect(box.names(in: "new") + box.names(in: "tmp") == [])
+    _ = try box.send(words)
+    #expect(sent.output == box.text("spool/new/" + box.names(in: "new")[0]))
+    let refused = try box.send(["x", "--token", "1", "--dry-run"])
+    #expect(refused.status == 65)
+    // There need not be a spool.
+    let elsewhere = try box.tinypush(
+      "send", "x", "--token", Self.one, "--dry-run", "-o", "spool=/nowhere")
+    #expect(elsewhere.status == 0, "\(elsewhere.errors)")
+  }
+
+  @Test func `the environment names the configuration, and an option another one`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let config = try box.write("spool = \(box.spool)\n", to: "tinypush.conf")
+    func send(_ options: String..., environment path: String) throws -> Child {
+      try box.run(
+        Build.command(Build.host) + ["send", "x", "--token", Self.one] + options,
+        environment: ["TINYPUSH_CONFIG": path])
+    }
+    #expect(try send(environment: config).status == 0)
+    #expect(try send("--config", config, environment: "/nowhere").status == 0)
+    #expect(box.names(in: "new").count == 2)
+    let missing = try send("-o", "spool=\(box.spool)", environment: "/nowhere")
+    #expect(missing.status == 66)
+    #expect(missing.errors.hasPrefix("tinypush send: /nowhere: No such file or directory"))
+    // An empty one is none.
+    #expect(try send("-o", "spool=\(box.spool)", environment: "").status == 0)
   }
 
   @Test func `a time from now is a date in the file`() throws {
@@ -231,6 +292,31 @@ import Testing
       "x", "--token", one, "--badge", "x", status: 64,
       gives: "tinypush send: --badge must be a whole number, not x\n"),
     Sending("x", "--token", one, "--badge", "1.5", status: 64, gives: "--badge must be"),
+    Sending(
+      "x", "--token", one, "--level", "criticle", status: 64,
+      gives:
+        "tinypush send: --level takes passive, active, time-sensitive or critical, not criticle: did you mean critical?\n"
+    ),
+    Sending(
+      "x", "--token", one, "--data", "x", status: 64,
+      gives: "tinypush send: --data takes KEY=VALUE, or KEY:=JSON with a JSON value, not x\n"),
+    Sending("x", "--token", one, "--data", "=x", status: 64, gives: "--data takes KEY=VALUE"),
+    Sending("x", "--token", one, "--data", ":=1", status: 64, gives: "--data takes KEY=VALUE"),
+    Sending("x", "--token", one, "--data", "n:=", status: 64, gives: "--data takes KEY=VALUE"),
+    Sending("x", "--token", one, "--data", "n:=x", status: 64, gives: "--data takes KEY=VALUE"),
+    Sending(
+      "x", "--token", one, "--data", #"n:=1},"y":{"z":2"#, status: 64,
+      gives: "--data takes KEY=VALUE"),
+    Sending(
+      "x", "--token", one, "--data", "aps=1", status: 65, gives: "this key stands here twice"),
+    Sending(
+      "--payload", "-", "--token", one, "--data", "a=b", input: "{}", status: 64,
+      gives: "give either --payload or a text and its options"),
+    Sending(
+      "-", "--dry-run", status: 64,
+      gives:
+        "tinypush send: --dry-run shows what the options make: tinypush check - checks standard input\n"
+    ),
     Sending("x", "--token", one, "--badge", "07", status: 65, gives: "not a number as JSON"),
     Sending(
       "x", "--token", one, "--badge", #"1},"x":{"y":2"#, status: 64, gives: "--badge must be"),
@@ -266,15 +352,18 @@ import Testing
       gives: "tinypush send: --title may be given once\n"),
     Sending(
       "Tank", "low", "--token", one, status: 64,
-      gives: "tinypush send: takes one text: put it in quotes. The second was low\n"),
+      gives: "tinypush send: unexpected argument `low`: put the message in quotes\n"),
     Sending(
       "x", "--tokn", one, status: 64,
       gives: """
-        tinypush send: there is no option --tokn, or it takes no value: did you mean --token?
+        tinypush send: unknown option --tokn; did you mean --token?
         Try `tinypush send --help`.
 
         """),
-    Sending("x", "-qc", one, status: 64, gives: "tinypush send: there is no option -q, or it"),
+    Sending(
+      "x", "-qc", one, status: 64,
+      gives: "tinypush send: unknown option -q\n"
+        + "Try `tinypush send --help`.\n"),
     Sending("x", "--token", status: 64, gives: "tinypush send: --token needs a value"),
     Sending("x", "-c", status: 64, gives: "tinypush send: -c needs a value"),
     Sending("x", "--token", one, "--wait=long", status: 64, gives: "--wait takes a time such as"),
@@ -518,7 +607,7 @@ extension Box {
 
 /// A named pipe to a process's standard input.
 struct NamedPipe {
-  private let path: String
+  let path: String
 
   init(in box: Box) throws {
     path = box.path + "/pipe"

@@ -362,6 +362,39 @@ import Testing
     #expect(agent.status == 65, "\(agent.errors)")
   }
 
+  @Test func `without a configuration the page of the package is shown`() throws {
+    try #require(geteuid() == 0, "who else could put a page into /run")
+    let box = try Box()
+    defer { box.end() }
+    /// On a machine with a page of the package's, but no configuration.
+    func status(_ arguments: String...) throws -> Child {
+      let mounts = """
+        [ ! -d /etc/tinypush ] || mount -t tmpfs none /etc/tinypush || exit
+        mount -t tmpfs none /run && mkdir /run/tinypush && mount --bind "$1" /run/tinypush &&
+        shift && exec "$@"
+        """
+      return try box.run(
+        ["unshare", "--mount", "sh", "-c", mounts, "sh", box.path + "/run"]
+          + Build.command(Build.host) + ["status"] + arguments)
+    }
+    mkdir(box.path + "/run", 0o755)
+    let none = try status()
+    #expect(none.status == 69)
+    #expect(
+      none.errors == """
+        tinypush status: /run/tinypush/status: No such file or directory: has the agent been \
+        started with this configuration? There is no configuration /etc/tinypush/tinypush.conf: \
+        name one with --config FILE, or the page with -o status=FILE
+
+        """)
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, ["status=\(box.path)/run/status"])
+    try agent.line("connected to", in: .errors)
+    let found = try status("--json")
+    #expect(found.status == 0, "\(found.errors)")
+    #expect(try objects(found.output)[0]["pid"] as? Int == Int(agent.id))
+  }
+
   @Test func `what cannot be shown is said before anything is`() throws {
     let box = try Box()
     defer { box.end() }

@@ -110,8 +110,7 @@ extension Ledger {
         complain("\(number) is learned to be invalid since \(record.time), which nobody said")
       }
     case .registered:
-      let times = suppressing.registered[number, default: []].union(suppressing.registeredLists)
-      if !times.contains(where: { $0 >= record.time }) {
+      if !registrations(number).contains(where: { $0 >= record.time }) {
         complain("\(number) is learned to be registered at \(record.time), which nobody said")
       }
     case .gone:
@@ -129,11 +128,18 @@ extension Ledger {
       suppressing.known.timeless.insert(token)
       return learns(learned, isNews: true)
     }
+    let known = suppressing.known.record(token)
+    let said = registered(number)
     let time = max(
-      UInt32(clamping: wall), registered(number), suppressing.known.record(token)?.time ?? 0)
+      UInt32(clamping: wall), said > 0 ? said + 1 : 0,
+      known.map { $0.reason == .registered ? $0.time + 1 : $0.time } ?? 0)
     suppressing.invalid[token, default: []].insert(time)
+    // In the same step, the agent may have learned a registration of this second.
+    if registrations(token).contains(where: { $0 >= wall }) {
+      suppressing.invalid[token]?.insert(max(UInt32(clamping: wall) + 1, time))
+    }
     learns(learned)
-    if !suppressing.known.forbids(token, registered: time) {
+    if !suppressing.known.forbids(token, registered: time - 1) {
       complain("\(token) is invalid, and that is not learned")
     }
   }
@@ -195,6 +201,11 @@ extension Ledger {
     }
   }
 
+  /// When the app registered a token, as notifications say.
+  private func registrations(_ token: Int) -> Set<UInt32> {
+    suppressing.registered[token, default: []].union(suppressing.registeredLists)
+  }
+
   /// When the app registered the token of a notification, as that says itself.
   private func registered(_ number: Int) -> UInt32 {
     suppressing.said[World.serial(of: number)] ?? 0
@@ -225,9 +236,10 @@ extension Ledger {
   /// Whether the agent may have kept a notification from a token that it knew to be suppressed.
   func isSuppressed(_ number: Int, _ item: Item) -> Bool {
     let token = number % World.tokensMax
-    if let time = suppressing.present[token], item.registered <= time { return true }
+    func isSuppressed(since time: UInt32) -> Bool { item.registered == 0 || item.registered < time }
+    if let time = suppressing.present[token], isSuppressed(since: time) { return true }
     return suppressing.past[token, default: []].contains {
-      $0.until >= item.putAt && item.registered <= $0.time
+      $0.until >= item.putAt && isSuppressed(since: $0.time)
     }
   }
 }

@@ -127,8 +127,7 @@ private final class Store {
     }
     for (token, known) in others {
       if let held = self.others[token],
-        held.time > known.time
-          || held.time == known.time && held.reason.rawValue >= known.reason.rawValue
+        !record(0, known.time, known.reason).outweighs(record(0, held.time, held.reason))
       {
         continue
       }

@@ -1,5 +1,32 @@
 # Completion for bash: the commands, options and values that `tinypush --help` and `tinypush COMMAND --help` show.
 
+# What is there to name: `queue`, `recipient` or `device`, as the options on the line so far let a command list it.
+_tinypush_names() {
+  local program=$1 kind=$2 word joined= index
+  local -a line=() given=()
+  # An equals sign is a word of its own.
+  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    if [[ ($joined || $word == =) && ${#line[@]} -gt 0 ]]; then line[-1]+=$word; else line+=("${word/#\~\//$HOME/}"); fi
+    joined=
+    if [[ $word == = ]]; then joined=1; fi
+  done
+  for ((index = 0; index < ${#line[@]}; index++)); do
+    case ${line[index]} in
+      --config=* | --dir=* | -[co]?*) given+=("${line[index]}") ;;
+      -c | --config | -o | --dir)
+        given+=("${line[index]}" "${line[index + 1]-}")
+        ((++index))
+        ;;
+    esac
+  done
+  case $kind in
+    queue) "$program" queue list --json "${given[@]}" ;;
+    failed) "$program" queue list --failed --json "${given[@]}" ;;
+    recipient) "$program" recipient list --json "${given[@]}" ;;
+    device) "$program" sandbox device list --json "${given[@]}" ;;
+  esac 2>/dev/null </dev/null | sed -n 's/^{"[a-z]*":"\([A-Za-z0-9._@+-]*\)".*/\1/p' | head -n 1000 | sort -u
+}
+
 _tinypush() {
   local program=$1 current=$2 option=$3 command=${COMP_WORDS[1]-} verb=
   local help value words
@@ -7,6 +34,11 @@ _tinypush() {
   if ((COMP_CWORD == 1)); then
     words=$("$program" --help 2>/dev/null | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p')
     mapfile -t COMPREPLY < <(compgen -W "$words --help --version" -- "$current")
+    return
+  fi
+  if ((COMP_CWORD == 2)) && [[ $command == help ]]; then
+    words=$("$program" --help 2>/dev/null | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p')
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
     return
   fi
   if ((COMP_CWORD > 2)) && [[ "$command ${COMP_WORDS[2]}" == 'sandbox device' ]]; then verb=device; fi
@@ -47,8 +79,12 @@ _tinypush() {
       mapfile -t COMPREPLY < <(compgen -d -- "$current")
       ;;
     '--to NAME')
-      mapfile -t COMPREPLY < <(compgen -W "$(ls /etc/tinypush/recipients 2>/dev/null)" -- "$current")
+      mapfile -t COMPREPLY < <(compgen -W "$(_tinypush_names "$program" recipient)" -- "$current")
       ;;
+    '--level LEVEL')
+      mapfile -t COMPREPLY < <(compgen -W 'passive active time-sensitive critical' -- "$current")
+      ;;
+    '--data KEY=VALUE') ;;
     *' KEY=VALUE')
       compopt -o nospace
       words='environment protocol gateway feedback certificate key key-password signing-key key-id team-id topic proxy ca alpn
@@ -75,6 +111,17 @@ _tinypush() {
       fi
       if [[ $words ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+        return
+      fi
+      case "$command ${COMP_WORDS[2]-} ${COMP_WORDS[3]-}" in
+        'queue show '* | 'queue drop '*) words=queue ;;
+        'queue retry '*) words=failed ;;
+        'recipient '[alr]*) words=recipient ;;
+        'sandbox device list '*) return ;;
+        'sandbox device '*) words=device ;;
+      esac
+      if [[ $words ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(_tinypush_names "$program" "$words")" -- "$current")
       elif [[ $(sed -n 1,3p <<<"$help") == *FILE* ]]; then
         compopt -o filenames
         mapfile -t COMPREPLY < <(compgen -f -- "$current")

@@ -63,7 +63,8 @@ extension Checkup {
       default: .config
       }
     if status == .noPermission, geteuid() != 0 {
-      report.advice.append(" What the service manager reads for the agent, root may check.")
+      report.advice.clear()
+      report.advice.append(Self.asRoot)
     }
     report.say(item, .wrong(status))
   }

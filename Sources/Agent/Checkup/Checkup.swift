@@ -63,6 +63,9 @@ public struct Checkup: ~Copyable {
     }
   }
 
+  /// What a user is told to do who cannot see what the agent can: no right is to be given away for a check.
+  static let asRoot: StaticString = "run the check as root: sudo tinypush check"
+
   /// Whether the agent may not read a file that the superuser could; a credential it is given.
   @inline(never)
   func isClosedToAgent(_ path: UnsafePointer<CChar>) -> Bool {

@@ -57,7 +57,8 @@ extension Checkup {
         ? "make room there"
         : error == EROFS
           ? "mount it writable, or set state"
-          : "make it a directory that this user may write to, or set state")
+          : user.isStranger
+            ? Self.asRoot : "make it a directory that this user may write to, or set state")
     report.say("directory", .wrong(Self.status(of: error)))
   }
 
@@ -109,6 +110,10 @@ extension Checkup {
     report.message.append(user: user.id)
     report.message.append(" cannot read it: ")
     report.message.append(cString: clinux_error_text(error))
+    guard !user.isStranger else {
+      report.advice.append(Self.asRoot)
+      return report.say("list", .warning)
+    }
     report.advice.append("give it to the agent's user (chown ")
     report.advice.append(user: user.id)
     report.advice.append(
@@ -241,7 +246,8 @@ extension Checkup {
       report.message.append(user: user.id)
       report.message.append(" may not read ")
       report.message.append(closed)
-      report.advice.append("let the agent's user read them: chmod go+r")
+      report.advice.append(
+        user.isStranger ? Self.asRoot : "let the agent's user read them: chmod go+r")
       return report.say("directory", .warning)
     }
     report.say("directory")

@@ -16,6 +16,8 @@ extension Checkup {
       report.message.append(cString: clinux_error_text(error))
       if error == ENOENT {
         adviseSpool(path)
+      } else if error == EACCES, geteuid() != 0 {
+        report.advice.append(Self.asRoot)
       } else {
         report.advice.append("make it a directory that the agent's user may write to, or set spool")
       }

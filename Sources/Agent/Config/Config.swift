@@ -58,6 +58,8 @@ public struct Config: ~Copyable {
   private let pinned = Pinned()
 
   public static let defaultFile: StaticString = "/etc/tinypush/tinypush.conf"
+  /// The page of the agent that a package has installed.
+  public static let packagedStatus: StaticString = "/run/tinypush/status"
 
   @inline(never)
   public init() { courier.rules.service = Self.defaultProtocol }

@@ -22,7 +22,7 @@ public enum ConfigFile {
       message.append(cString: clinux_error_text(error))
       message.append(
         error == EACCES
-          ? ": run it as the agent's user, or give another with --config FILE"
+          ? ": run the command as root (sudo) or as the agent's user, or give another file with --config FILE"
           : ": write it, or name another with --config FILE")
       throw error == EACCES ? .noPermission : error == ENOENT ? .noInput : .config
     }
@@ -81,6 +81,11 @@ public enum ConfigFile {
         return 0
       }
       guard let value else { throw .value("followed by = and a value") }
+      if hasComment(CString.span(value)), !CString.span(name).equals("key-password") {
+        state.pointee.isBad = true
+        refuseComment(CString.span(name), CString.span(value), in: &state.pointee.message)
+        return 0
+      }
       try state.pointee.config.pointee.set(
         CString.span(name), to: CString.span(value), line: clinux_ini_line())
       return 1
@@ -89,6 +94,23 @@ public enum ConfigFile {
       describe(error, name: CString.span(name), in: &state.pointee.message)
       return 0
     }
+  }
+
+  /// Whether a value goes on with a comment, which the value of a setting would take in. inih knows only those with `;`.
+  private static func hasComment(_ value: Span<UInt8>) -> Bool {
+    for index in value.indices where value[index] == .hash {
+      if index > 0, value[index - 1] == .space || value[index - 1] == .tab { return true }
+    }
+    return false
+  }
+
+  private static func refuseComment(
+    _ name: Span<UInt8>, _ value: Span<UInt8>, in text: inout Text
+  ) {
+    text.append(printable: name)
+    text.append(" is \"")
+    text.append(printable: value)
+    text.append("\": put the comment on a line of its own, beginning with #")
   }
 
   /// In words: which key, what is wrong, what would be right.

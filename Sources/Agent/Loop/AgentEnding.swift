@@ -1,3 +1,4 @@
+import CLinux
 import TinyPush
 
 /// Whether, and until when, the agent is about to stop, and for what: for good, or for another configuration.
@@ -8,6 +9,10 @@ struct AgentEnding: ~Copyable {
   /// When it stops, whatever is not confirmed by then; nil: it goes on.
   private(set) var by: Instant?
   var isReloadWanted = false
+  /// SIGHUP says that the terminal is gone, and not, as to a service, that the configuration is to be read.
+  let endsWithTerminal =
+    getenv(("NOTIFY_SOCKET" as StaticString).cString) == nil
+    && (isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
   /// With what another agent goes on when this one has stopped.
   var next: Config?
 

@@ -86,7 +86,7 @@ extension Agent {
 
   private mutating func takeSignals() {
     while let signal = events.takeSignal() {
-      if signal == UInt32(SIGHUP) {
+      if signal == UInt32(SIGHUP), !ending.endsWithTerminal {
         if config.courier.isOnce { courier.rescan() } else { ending.isReloadWanted = true }
         continue
       }

@@ -34,7 +34,15 @@ public struct Queue: ~Copyable {
     var error: Int32 = 0
     guard let root = Descriptor.spool(spool, error: &error) else {
       let problem = DropBox.Problem.noSpool(error)
-      message.append(problem.text(spool))
+      if error == EACCES {
+        message.append("spool ")
+        message.append(printable: CString.span(spool))
+        message.append(": ")
+        message.append(cString: clinux_error_text(error))
+        message.append(": run the command as root (sudo), or as a member of the spool's group")
+      } else {
+        message.append(problem.text(spool))
+      }
       throw problem.status
     }
     self.root = root
@@ -77,6 +85,13 @@ public struct Queue: ~Copyable {
       }
     } while !names.isComplete
     return 0
+  }
+
+  /// Why this user may not look into a directory (errno); 0: nothing hinders it, or the directory is not there.
+  public func errorOfOpening(_ place: QueuePlace) -> Int32 {
+    var error: Int32 = 0
+    guard Descriptor(root.number, part: place.name, error: &error) == nil else { return 0 }
+    return error == ENOENT ? 0 : error
   }
 
   /// The file of this name; nil: there is none.

@@ -6,17 +6,32 @@ import TinyPush
 public struct TokenChanges: ~Copyable {
   private let store: SuppressionDirectory
   private var merge: SuppressionMerge
+  private var known: SuppressedTokens
 
   /// - Parameter message: on failure, what is wrong, where, and what to do.
   public init(_ path: UnsafePointer<CChar>, message: inout Text) throws(ExitStatus) {
     store = try SuppressionDirectory(path, message: &message)
     merge = SuppressionMerge(store.directory.number)
+    known = SuppressedTokens(path)
   }
 
   @inline(never)
   deinit {}
 
   public mutating func add(_ record: SuppressionRecord) { merge.add(record) }
+
+  /// The time of a change that is made at `now`, in UNIX seconds, such that it holds against all that is known of the same
+  /// second. Changes of that second before may have been given a time to come.
+  ///
+  /// - Parameter isRegistration: of the same second, a registration holds against the others.
+  public mutating func time(
+    of token: DeviceToken, isRegistration: Bool, now: UInt32
+  ) -> UInt32 {
+    guard let known = known.find(token), known.time >= now, known.time - now < 60 else {
+      return now
+    }
+    return isRegistration ? known.time : known.time + 1
+  }
 
   /// `false` when there are too many for once.
   public mutating func forget(_ token: DeviceToken) -> Bool { merge.forget(token) }

@@ -38,6 +38,20 @@ public enum InputFile {
     return descriptor
   }
 
+  /// The first byte of a regular file that is no white space, among those at its start; what is read next stays the same.
+  public static func firstByte(of descriptor: Int32) -> UInt8? {
+    var file = stat()
+    guard fstat(descriptor, &file) == 0, clinux_is_regular(&file) != 0 else { return nil }
+    let buffer = FixedBuffer<UInt8>(capacity: 4096)
+    let count = Descriptor.read(descriptor, buffer.room(), at: 0)
+    var index = 0
+    while index < count {
+      if buffer[index] > .space { return buffer[index] }
+      index += 1
+    }
+    return nil
+  }
+
   /// Appends its contents.
   public static func read(
     _ path: UnsafePointer<CChar>, to text: inout Text, bytesMax: Int

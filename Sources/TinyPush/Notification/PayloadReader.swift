@@ -160,3 +160,25 @@ struct PayloadReader {
     if let first { findings.add(Finding(.longEscapes, at: first, found: bytes)) }
   }
 }
+
+extension Payload {
+  /// Whether a text that is given as a payload is a whole notification: an object without `aps`, and with keys that say whom
+  /// it is for, or what its payload is.
+  public static func isNotification(_ text: Span<UInt8>) -> Bool {
+    var scanner = JSONScanner()
+    var isNotification = false
+    do throws(JSONProblem) {
+      try scanner.begin(text)
+      guard text[scanner.index] == .openBrace, try scanner.openObject(text) else { return false }
+      repeat {
+        let key = text.extracting(try scanner.key(text))
+        if PayloadReader.isAps(key) { return false }
+        if PayloadReader.isOfEnvelope(key) { isNotification = true }
+        try scanner.skipValue(text)
+      } while try scanner.nextMember(text)
+    } catch {
+      return false
+    }
+    return isNotification
+  }
+}

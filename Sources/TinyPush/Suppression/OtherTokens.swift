@@ -38,8 +38,7 @@ package struct OtherTokens: ~Copyable {
     if table[slot] > 0 {
       let start = Int(table[slot]) - 1
       guard let known = entry(at: start) else { return (false, false) }
-      let isLater =
-        time == known.time ? reason.rawValue > known.reason.rawValue : time > known.time
+      let isLater = reason.outweighs(known.reason, at: time, known.time)
       if isLater { set(time, reason, at: start) }
       return (true, isLater && known.reason == .registered && reason != .registered)
     }

@@ -62,7 +62,12 @@ struct Suppression: ~Copyable {
   mutating func learnInvalid(_ token: DeviceToken, registered: UInt32, now: Int64?) {
     var time = Learned.noTime
     if let now {
-      let latest = max(registered, find(token)?.time ?? 0)
+      let known = find(token)
+      let isRegistered = known?.reason == .registered
+      let registered = max(registered, isRegistered ? known!.time : 0)
+      let latest = max(
+        isRegistered ? 0 : known?.time ?? 0,
+        registered > 0 ? min(registered, Learned.noTime - 2) + 1 : 0)
       time = min(max(UInt32(clamping: now), latest), Learned.noTime - 1)
     }
     learned.insert(
@@ -74,11 +79,11 @@ struct Suppression: ~Copyable {
   ///
   /// - Parameters:
   ///   - since: UNIX seconds; 0: it does not say since when.
-  ///   - registered: UNIX seconds at which the app last registered the token, if somebody says so: when that is later, the
+  ///   - registered: UNIX seconds at which the app last registered the token, if somebody says so: when that is not before, the
   ///     token stands for another installation.
   ///   - now: UNIX seconds; nil while the clock is not set.
   mutating func learnGone(_ token: DeviceToken, since: UInt32, registered: UInt32, now: Int64?) {
-    guard registered <= since || since == 0 else { return }
+    guard registered == 0 || registered < since || since == 0 else { return }
     let time = since > 0 ? since : now.map { UInt32(clamping: $0) } ?? Learned.noTime
     learned.insert(
       SuppressionRecord(token: token, time: time, reason: .gone), isGatewayRight: isGatewayRight)

@@ -21,6 +21,13 @@ public struct SuppressionRecord: BitwiseCopyable {
       case .gone: "gone"
       }
     }
+
+    /// Whether this, known of a token since `time`, holds against the other.
+    func outweighs(_ other: Reason, at time: UInt32, _ otherTime: UInt32) -> Bool {
+      guard time == otherTime else { return time > otherTime }
+      // The registration, which is 0, weighs most.
+      return rawValue &- 1 > other.rawValue &- 1
+    }
   }
 
   public var token: DeviceToken
@@ -56,15 +63,15 @@ public struct SuppressionRecord: BitwiseCopyable {
 
   /// Whether the token must not be sent to.
   ///
-  /// - Parameter registered: UNIX seconds at which the app last registered it, as somebody else says; only if that is later
-  ///   than the time of this, it is good again.
+  /// - Parameter registered: UNIX seconds at which the app last registered it, as somebody else says, 0 if nobody does; only if
+  ///   that is not before the time of this, it is good again.
   public func forbids(registered: UInt32 = 0) -> Bool {
-    reason != .registered && registered <= time
+    reason != .registered && (registered == 0 || registered < time)
   }
 
-  /// Of two records of a token the one that holds: the later one; of the same second, the one that suppresses.
+  /// Of two records of a token the one that holds: the later one; of the same second, the registration.
   public func outweighs(_ other: SuppressionRecord) -> Bool {
-    time == other.time ? reason.rawValue > other.reason.rawValue : time > other.time
+    reason.outweighs(other.reason, at: time, other.time)
   }
 }
 

@@ -96,6 +96,11 @@ enum StatusCommand {
         .usage, "--watch is for a terminal, ",
         ("and this is none: leave it out, or use --json" as StaticString).span)
     }
+    guard Terminal(STDOUT_FILENO).isCapable else {
+      throw arguments.fail(
+        .usage, "--watch moves the cursor, ",
+        ("which this terminal cannot, as TERM says: leave --watch out" as StaticString).span)
+    }
     StatusWatch.run(config)
     return .ok
   }

@@ -509,7 +509,8 @@ import Testing
     @discardableResult
     func tmux(_ words: String...) throws -> String {
       let child = try box.run(
-        ["tmux", "-S", socket] + words, environment: ["TERM": "screen-256color", "ENV": ""])
+        ["tmux", "-S", socket] + words,
+        environment: ["TERM": "screen-256color", "LC_ALL": "C.UTF-8", "ENV": ""])
       guard child.status == 0 else { throw Failure("tmux: \(child.errors)") }
       return child.output
     }
@@ -564,7 +565,8 @@ import Testing
         let lines = try screen.lines
         return lines[0].hasPrefix("connected for ")
           && lines.filter { $0.hasPrefix("connected for ") }.count == 1
-          && lines.contains { $0.contains("q ends it") } == (rows > 20)
+          && lines.contains { $0.contains("q ends it") }
+          && lines.contains { $0.contains("arrow keys") } == (rows == 10)
       }
     }
     agent.kill()

@@ -15,6 +15,7 @@ public struct FilesInFlight: BitwiseCopyable {
   public var isCut: Bool { cut != 0 }
 
   /// How far a file is; nil: it is not among these.
+  @inline(never)
   public func progress(ofInode inode: UInt64) -> Courier.FileProgress? {
     let kept = inode << 2
     for index in 0..<min(Int(clamping: count), Self.filesMax) where files[index] & ~3 == kept {
@@ -28,6 +29,7 @@ public struct FilesInFlight: BitwiseCopyable {
     cut = isCut ? 1 : 0
   }
 
+  @inline(never)
   mutating func add(inode: UInt64, _ progress: Courier.FileProgress) {
     let file = inode << 2 | UInt64(progress.rawValue)
     // The notifications of a file mostly follow each other.

@@ -92,7 +92,7 @@ public struct Terminal {
   public func append(_ name: Span<UInt8>, shortenedTo columns: Int, in text: inout Text) {
     guard name.count > columns else { return text.append(bytes: name) }
     let kept = max(columns - ellipsisColumns, 2)
-    let head = (kept * 4 + 6) / 7
+    let head = kept * 4 / 7
     text.append(bytes: name.extracting(0..<head))
     text.append(ellipsis)
     text.append(bytes: name.extracting(name.count - (kept - head)..<name.count))

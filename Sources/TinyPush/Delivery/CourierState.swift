@@ -41,7 +41,8 @@ extension Courier {
       let claim = claims[stretch.place.claim]
       body(claim.identity.inode, claim.isRead ? .sent : .beingSent)
     }
-    returns.forEach { body(file(of: $0).inode, .goesAgain) }
+    func goesAgain(_ stretch: Stretch) { body(file(of: stretch).inode, .goesAgain) }
+    returns.forEach(goesAgain)
   }
 
   /// Stretches of all these files.

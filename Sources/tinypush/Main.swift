@@ -88,8 +88,8 @@ struct Main {
     text.append(
       """
 
-      Every command takes --config FILE (/etc/tinypush/tinypush.conf), -o KEY=VALUE over
-      it, and --help; tinypush itself --version.
+      Every command takes --config FILE (/etc/tinypush/tinypush.conf), -o KEY=VALUE
+      over it, and --help; tinypush itself --version.
 
       """)
     text.write(to: descriptor)

@@ -9,21 +9,24 @@ enum RecipientCommand {
     Usage: tinypush recipient add NAME TOKEN [--language TAG] [--comment TEXT]
            tinypush recipient remove NAME TOKEN
            tinypush recipient list [NAME...] [--json]
-    The recipients files: device tokens that a notification reaches by the name of the file.
-    A running agent takes up what changes by itself.
+    The recipients files: device tokens that a notification reaches by the name of
+    the file. A running agent takes up what changes by itself.
 
       add                   add a device token, or change its language or comment
       remove                remove a device token
-      list                  say who is in the files of these names, or in all of them
-      --language TAG        the language of the device, as in fr or fr-CA; empty: none
+      list                  say who is in the files of these names, or in all of
+                            them
+      --language TAG        the language of the device, as in fr or fr-CA; empty:
+                            none
       --comment TEXT        whose device it is, for people to read; empty: none
       --json                a line of JSON for each
       -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
       -o KEY=VALUE          a setting over it; may be given several times
       -h, --help            print this
 
-    TOKEN is 64 hexadecimal digits in either case. The file is made if it is not there, and
-    on disk before this ends. Its owner, group, mode and all other lines stay as they are.
+    TOKEN is 64 hexadecimal digits in either case. The file is made if it is not
+    there, and on disk before this ends. Its owner, group, mode and all other lines
+    stay as they are.
 
     """
 

@@ -163,6 +163,25 @@ import Testing
     }
   }
 
+  // MARK: - Help
+
+  @Test func `every help fits 80 columns`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let runner = try Build.command(Build.host)
+    let sandbox = "\(Build.directory)/\(Build.host)/tinypush-sandbox"
+    var helps = try [
+      ("tinypush", Self.help([])), ("tinypush-sandbox", box.run([sandbox, "--help"]).output),
+      ("tinypush-sandbox device", box.run([sandbox, "device", "--help"]).output),
+      ("tinypush", box.run(runner).errors),
+    ]
+    helps += try Self.commands.get().map { ($0.name, $0.help) }
+    for (name, help) in helps {
+      #expect(help.hasPrefix("Usage: "), "\(name)")
+      for line in help.split(separator: "\n") { #expect(line.count <= 80, "\(name): \(line)") }
+    }
+  }
+
   // MARK: - Completions
 
   /// What bash would offer for the last of these words.

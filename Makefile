@@ -24,7 +24,7 @@ LIBRARIES := libc6-dev libinih-dev libmbedtls-dev libnghttp2-dev
 BUILD_NEEDS := $(LIBRARIES) g++
 # Seeds of the simulator that a run of the tests draws.
 SEEDS := 2000
-TEST_NEEDS := binutils curl golang-go inotify-tools iproute2 jq lintian mandoc nghttp2-server nodejs openssl procps \
+TEST_NEEDS := binutils curl golang-go groff-base inotify-tools iproute2 jq lintian man-db mandoc nghttp2-server nodejs openssl procps \
   python3 python3-cryptography python3-h2 python3-jinja2 python3-yaml qemu-user-static rsync strace systemd \
   tinyproxy-bin tmux util-linux zsh
 BENCH_NEEDS := gcc libc6-dev libnghttp2-dev libssl-dev python3 python3-cryptography valgrind

@@ -10,31 +10,35 @@ enum DeviceCommand {
     Usage: tinypush sandbox device VERB [NAME] [OPTION]...
     Talks to the sandbox that runs in DIR, of its devices.
 
-      add NAME              put an app on a new device, or another one on a known device, and
-                            print its token
-      offline NAME          the service cannot reach it: it keeps the newest notification for
-                            each app
+      add NAME              put an app on a new device, or another one on a known
+                            device, and print its token
+      offline NAME          the service cannot reach it: it keeps the newest
+                            notification for each app
       online NAME           it is there again, and gets what was kept for it
-      uninstall NAME        its app is deleted: what comes for it is told by feedback
-      reregister NAME       its app is started, or installed again, and registers; prints
-                            its token, which is the same
+      uninstall NAME        its app is deleted: what comes for it is told by
+                            feedback
+      reregister NAME       its app is started, or installed again, and registers;
+                            prints its token, which is the same
       token NAME            print its token
       list                  all of them, and what is on them
 
       --dir DIR             the sandbox's directory (tinypush-sandbox)
-      --topic TOPIC         the app (com.example.tinypush); of several on a device, which
+      --topic TOPIC         the app (com.example.tinypush); of several on a device,
+                            which
       --json                list: JSON Lines
     and with add:
       --language TAG        the device's language, such as fr-CA
-      --environment NAME    sandbox, or production, whose tokens this gateway refuses
-      --strings FILE        the app's Localizable.strings; may be given several times
+      --environment NAME    sandbox, or production, whose tokens this gateway
+                            refuses
+      --strings FILE        the app's Localizable.strings; may be given several
+                            times
       --category NAME=BUTTON[,BUTTON]...
                             buttons that the app knows; may be given several times
       --sound NAME          a sound file of the app's; may be given several times
       --help                print this
 
-    Ends with 66 when there is no such device, 65 when it is so already, and 69 when no
-    sandbox runs there.
+    Ends with 66 when there is no such device, 65 when it is so already, and 69 when
+    no sandbox runs there.
 
     """
 

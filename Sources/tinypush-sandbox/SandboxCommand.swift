@@ -10,31 +10,34 @@ enum SandboxCommand {
   static let usage: StaticString = """
     Usage: tinypush sandbox [OPTION]...
            tinypush sandbox device VERB [NAME] [OPTION]...
-    Runs a push gateway and a feedback service on this machine, for trying and testing, and
-    devices that they know. The gateway speaks HTTP/2 with clients that ask for it (ALPN),
-    and the binary protocol with others; `tinypush sandbox device --help` tells of those.
+    Runs a push gateway and a feedback service on this machine, for trying and
+    testing, and devices that they know. The gateway speaks HTTP/2 with clients that
+    ask for it (ALPN), and the binary protocol with others; `tinypush sandbox device
+    --help` tells of those.
 
-      --dir DIR             where its certificates, config and spool are kept, and made
-                            at the first start (tinypush-sandbox)
+      --dir DIR             where its certificates, config and spool are kept, and
+                            made at the first start (tinypush-sandbox)
       --port N              the gateway's port (2195); 0: any that is free
       --feedback-port N     the feedback service's port (one above the gateway's)
       --json                say what happens as JSON Lines
       --quiet               say only the sums at the end
-      --payload-limit N     refuse larger payloads (2048 bytes; over HTTP/2 4096, and 5120
-                            of the push type voip)
-      --invalid TOKEN       refuse this device token, as is done with 64 zeros; may be
-                            given up to 64 times
-      --any-token           take every other token for that of a device that is there
-      --rsa                 make certificates with RSA keys, for clients that take no EC keys;
-                            replaces those that have others
-      --fault WHAT@WHEN     do something wrong on purpose; may be given up to 64 times
+      --payload-limit N     refuse larger payloads (2048 bytes; over HTTP/2 4096,
+                            and 5120 of the push type voip)
+      --invalid TOKEN       refuse this device token, as is done with 64 zeros; may
+                            be given up to 64 times
+      --any-token           take every other token for that of a device that is
+                            there
+      --rsa                 make certificates with RSA keys, for clients that take
+                            no EC keys; replaces those that have others
+      --fault WHAT@WHEN     do something wrong on purpose; may be given up to 64
+                            times
       --seed N              what the faults by chance depend on
       --help                print this
 
-    The first start makes DIR/tinypush.conf for `tinypush run --config`, over HTTP/2 with a
-    signing key, DIR/tinypush-binary.conf for the binary protocol, and a device, phone, to
-    which goes what names nobody. Lines of UNIXSECONDS HEXTOKEN in DIR/feedback are what the
-    feedback service tells next.
+    The first start makes DIR/tinypush.conf for `tinypush run --config`, over HTTP/2
+    with a signing key, DIR/tinypush-binary.conf for the binary protocol, and a
+    device, phone, to which goes what names nobody. Lines of UNIXSECONDS HEXTOKEN in
+    DIR/feedback are what the feedback service tells next.
 
     WHAT goes wrong is one of these. +TIME behind it, such as +5s, puts it off.
       close                 close without a word
@@ -42,12 +45,15 @@ enum SandboxCommand {
       stall                 neither read nor say anything more, and do not close
       garbage[=SIZE]        send bytes that are no answer (64; 100K, 4M), and close
     Over the binary protocol:
-      status=N              refuse the notification with this status (0 to 255), close
-      shutdown              name it as the last one accepted, with status 10, and close
+      status=N              refuse the notification with this status (0 to 255),
+                            close
+      shutdown              name it as the last one accepted, with status 10, and
+                            close
     Over HTTP/2:
-      reason=NAME           refuse with this reason of Apple's table and its status, such as
-                            ServiceUnavailable (503)
-      retry-after=SECONDS   refuse with 429 TooManyRequests, to come again so much later
+      reason=NAME           refuse with this reason of Apple's table and its status,
+                            such as ServiceUnavailable (503)
+      retry-after=SECONDS   refuse with 429 TooManyRequests, to come again so much
+                            later
       odd-body              answer 502 with a page of HTML, as a proxy does
       refused-stream        reset the stream, unprocessed (REFUSED_STREAM)
       reset-stream          reset the stream without an answer (INTERNAL_ERROR)
@@ -59,9 +65,9 @@ enum SandboxCommand {
       N                     at the Nth notification since the start, once
       TOKEN                 at each notification to this device token
       N%                    at any notification, by chance (0.0001% to 100%)
-      TIME                  so long after the start (500ms, 30s), once, on all connections
-                            there are, or on the next one; what answers a notification,
-                            at the next one
+      TIME                  so long after the start (500ms, 30s), once, on all
+                            connections there are, or on the next one; what answers
+                            a notification, at the next one
 
     """
 

@@ -7,26 +7,31 @@ import TinyPushAgent
 enum CheckCommand {
   static let usage: StaticString = """
     Usage: tinypush check [OPTION]... [FILE|-]...
-    Checks notification files, and the recipients files that they name: says where they are
-    wrong and how to mend them, and what they waste. Without a file: checks the configuration,
-    the clock, the certificate, the spool and the other directories, and the way to the gateway
-    and the feedback service, and says what to do where something is wrong.
+    Checks notification files, and the recipients files that they name: says where
+    they are wrong and how to mend them, and what they waste. Without a file: checks
+    the configuration, the clock, the certificate, the spool and the other
+    directories, and the way to the gateway and the feedback service, and says what
+    to do where something is wrong.
 
-      --json                a line of JSON for each problem: file, line, column, end_column,
-                            offset, severity (error or warning), code, message; without a file
-                            for each thing that was looked at: name, state (ok, warning, error
-                            or skipped), message, advice
-      --recipients          the files are recipients files, as those in their directory are
+      --json                a line of JSON for each problem: file, line, column,
+                            end_column, offset, severity (error or warning), code,
+                            message; without a file for each thing that was looked
+                            at: name, state (ok, warning, error or skipped),
+                            message, advice
+      --recipients          the files are recipients files, as those in their
+                            directory are
       -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
       -o KEY=VALUE          a setting over it
       -h, --help            print this
 
-    With files, ends with 0 when all is well but for warnings, with 65 when anything would be
-    refused. Without, it ends with 0 likewise, or by what is worst: 78 the configuration or the
-    certificate is wrong, 77 a right is missing, 66 a file is missing, 74 the disk is full or
-    read-only, 69 the gateway cannot be reached, 75 the clock is not set.
-    Root tries the spool with the rights of whom it belongs to. A frame that the gateway must
-    refuse shows that it answers, and delivers nothing; with confirm = settle none is sent.
+    With files, ends with 0 when all is well but for warnings, with 65 when anything
+    would be refused. Without, it ends with 0 likewise, or by what is worst: 78 the
+    configuration or the certificate is wrong, 77 a right is missing, 66 a file is
+    missing, 74 the disk is full or read-only, 69 the gateway cannot be reached, 75
+    the clock is not set.
+    Root tries the spool with the rights of whom it belongs to. A frame that the
+    gateway must refuse shows that it answers, and delivers nothing; with confirm =
+    settle none is sent.
 
     """
 

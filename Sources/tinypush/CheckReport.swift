@@ -7,6 +7,7 @@ struct CheckReport: ~Copyable {
   private let isJSON: Bool
   private let descriptor: Int32
   private let isColoured: Bool
+  private let ellipsis: StaticString
   private let width: Int
   private var output = Text(capacity: 131_072)
   var progress: ProgressBar
@@ -28,6 +29,7 @@ struct CheckReport: ~Copyable {
     self.descriptor = descriptor
     let terminal = Terminal(descriptor)
     isColoured = terminal.isColoured
+    ellipsis = terminal.ellipsis
     // Text is indented by two.
     width = min(terminal.columns ?? 80, 400) - 2
     progress = ProgressBar(isWanted: true)
@@ -71,7 +73,8 @@ struct CheckReport: ~Copyable {
       output.append(" ")
       output.append(message)
       output.append("\n  ")
-      let excerpt = Excerpt(text, line: source.lineStart, place: place..<end, width: width)
+      let excerpt = Excerpt(
+        text, line: source.lineStart, place: place..<end, width: width, ellipsis: ellipsis)
       excerpt.appendLine(of: text, to: &output)
       output.append("\n  ")
       excerpt.appendIndent(to: &output)

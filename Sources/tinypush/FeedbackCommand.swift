@@ -7,10 +7,11 @@ import TinyPushAgent
 enum FeedbackCommand {
   static let usage: StaticString = """
     Usage: tinypush feedback [OPTION]...
-    Asks the feedback service once which devices are gone, and puts their tokens on the
-    suppression list, so that nothing is sent to them any more until they register again.
-    A running agent takes that up by itself. Once a day is enough. With protocol = http2 there
-    is no such service, and nothing to do: the answer to a notification says that a device is gone.
+    Asks the feedback service once which devices are gone, and puts their tokens on
+    the suppression list, so that nothing is sent to them any more until they
+    register again. A running agent takes that up by itself. Once a day is enough.
+    With protocol = http2 there is no such service, and nothing to do: the answer to
+    a notification says that a device is gone.
 
       --json                a line of JSON for each device, and one with the sums
       --quiet               say only the sums
@@ -18,10 +19,12 @@ enum FeedbackCommand {
       -o KEY=VALUE          a setting over it; may be given several times
       -h, --help            print this
 
-    What the service has told is forgotten there, and never here: all of it is written to
-    disk, in the directory of the setting state, before more is asked for.
-    Ends with 0, also when nothing was to be told; 69 when there is no connection, 74 when
-    the disk is full or broken, 75 when the list was cut short (what came of it is kept).
+    What the service has told is forgotten there, and never here: all of it is
+    written to disk, in the directory of the setting state, before more is asked
+    for.
+    Ends with 0, also when nothing was to be told; 69 when there is no connection,
+    74 when the disk is full or broken, 75 when the list was cut short (what came of
+    it is kept).
 
     """
 

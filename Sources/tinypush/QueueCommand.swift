@@ -9,28 +9,32 @@ enum QueueCommand {
     Usage: tinypush queue [list] [OPTION]...
            tinypush queue show|retry|drop NAME... [OPTION]...
            tinypush queue retry|drop --all [OPTION]...
-    What lies in the spool: what waits, what waits for its time, and what was refused. It
-    may be used beside a running agent, and takes up what that one does.
+    What lies in the spool: what waits, what waits for its time, and what was
+    refused. It may be used beside a running agent, and takes up what that one does.
 
-      list                  say of each file its name, how old it is, its size, how many
-                            notifications are in it, and why it waits or was refused
+      list                  say of each file its name, how old it is, its size, how
+                            many notifications are in it, and why it waits or was
+                            refused
       show                  say what is in the files, and why it was refused
-      retry                 send again what was refused, as far as it is right by now: those
-                            notifications and tokens alone. The rest stays in failed/
+      retry                 send again what was refused, as far as it is right by
+                            now: those notifications and tokens alone. The rest
+                            stays in failed/
       drop                  remove the files
       --waiting             those in new/, which wait for the gateway or the agent
       --later               those in later/, which wait for their time
       --failed              those in failed/, which were refused
       --all                 all files (in those of the three that are named)
-      --null                names on standard input end with a NUL instead of a line end
+      --null                names on standard input end with a NUL instead of a line
+                            end
       --json                a line of JSON for each file (not for show)
       -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
       -o KEY=VALUE          a setting over it; may be given several times
       -h, --help            print this
 
-    NAME is as list says it; - reads names from standard input, a line each. The age counts
-    from when a file came where it is or was changed, by the clock of the file system.
-    Ends with 65 when something cannot be sent again, and with 66 when a file is not there.
+    NAME is as list says it; - reads names from standard input, a line each. The age
+    counts from when a file came where it is or was changed, by the clock of the
+    file system. Ends with 65 when something cannot be sent again, and with 66 when
+    a file is not there.
 
     """
 

@@ -11,6 +11,7 @@ struct QueueList: ~Copyable {
   private let rules: Rules
   private let agent: AgentState
   private let now = Clock.wallSeconds()
+  private let terminal = Terminal(STDOUT_FILENO)
   private var count = NotificationCount()
   private var text = Text(capacity: 8 * lineMax)
   private var why = Text(capacity: 4096)
@@ -96,9 +97,7 @@ struct QueueList: ~Copyable {
     case .good, .empty, .unfinished: break
     }
     switch file.place {
-    case .new:
-      why.append(agent.words)
-      return agent.code
+    case .new: return agent.explain(file, in: &why)
     case .later: return explainDue(file)
     case .failed:
       why.append(
@@ -117,7 +116,7 @@ struct QueueList: ~Copyable {
     }
     guard due > now else {
       why.append("its time has come: ")
-      why.append(agent.words)
+      _ = agent.explain(file, in: &why)
       return "due"
     }
     why.append("not before ")
@@ -147,8 +146,15 @@ struct QueueList: ~Copyable {
 
   @inline(never)
   private mutating func sayLine(_ file: borrowing QueueFile, _ found: NotificationCount.Result) {
-    if files[0] + files[1] + files[2] == 0 {
+    let columns = terminal.columns
+    let isFirst = files[0] + files[1] + files[2] == 0
+    if isFirst, columns == nil {
       text.append("     AGE      SIZE  NOTIFICATIONS  NAME                            WHY\n")
+    }
+    if isFirst, let columns {
+      text.append("     AGE   SIZE   COUNT  NAME")
+      for _ in 4..<Self.nameColumns(columns) { text.append(" ") }
+      text.append("  WHY\n")
     }
     let start = text.count
     var field = Text(capacity: 64)
@@ -158,17 +164,40 @@ struct QueueList: ~Copyable {
     pad(field, to: 8)
     field.clear()
     Self.append(size: file.size, to: &field)
-    pad(field, to: 10)
+    pad(field, to: columns == nil ? 10 : 7)
     field.clear()
     field.append(found.notifications)
     if found.isMore { field.append("+") }
-    pad(field, to: 15)
+    pad(field, to: columns == nil ? 15 : 8)
     text.append("  ")
-    QueueNames.append(file.name, to: &text)
-    while text.count - start < 65 { text.append(" ") }
-    text.append("  ")
-    text.append(printable: why)
+    if let columns {
+      sayFitting(file, columns, text.count - start)
+    } else {
+      QueueNames.append(file.name, to: &text)
+      while text.count - start < 65 { text.append(" ") }
+      text.append("  ")
+      text.append(printable: why)
+    }
     text.append("\n")
+  }
+
+  /// The name and the reason, as far as a terminal has room for them.
+  @inline(never)
+  private mutating func sayFitting(_ file: borrowing QueueFile, _ columns: Int, _ used: Int) {
+    let nameColumns = Self.nameColumns(columns)
+    var field = Text(capacity: 1280)
+    QueueNames.append(file.name, to: &field)
+    terminal.append(field.bytes, shortenedTo: nameColumns, in: &text)
+    for _ in min(field.count, nameColumns)..<nameColumns { text.append(" ") }
+    text.append("  ")
+    field.clear()
+    field.append(printable: why)
+    terminal.append(field.bytes, cutTo: max(columns - used - nameColumns - 2, 4), in: &text)
+  }
+
+  /// Columns for a name: what is left of the numbers, less than half of that, for there is more to say of the reason.
+  private static func nameColumns(_ columns: Int) -> Int {
+    min(max((columns - 26) * 4 / 9, 8), 40)
   }
 
   @inline(never)
@@ -224,56 +253,5 @@ struct QueueList: ~Copyable {
       }
     }
     text.append("\n")
-  }
-}
-
-/// Why nothing is delivered at present, as far as can be seen.
-struct AgentState: ~Copyable {
-  private(set) var code: StaticString = "agent"
-  private(set) var words = Text(capacity: 512)
-
-  @inline(never)
-  init(_ queue: borrowing Queue, _ status: UnsafePointer<CChar>) {
-    let isServed = queue.isServed()
-    guard isServed != false else {
-      code = "no-agent"
-      words.append("no agent is at work here: start tinypush run")
-      return
-    }
-    if status.pointee != 0 {
-      do throws(StatusReading.Problem) {
-        let reading = try StatusReading(status)
-        if reading.page.isAlive {
-          say(reading.page)
-          return
-        }
-      } catch {
-        // As if it said nothing.
-      }
-    }
-    words.append(
-      isServed == nil
-        ? "this user may not know whether an agent is at work"
-        : "an agent is at work; what it does it says with the setting status")
-  }
-
-  private mutating func say(_ page: borrowing StatusPage) {
-    switch page.connectivity {
-    case .up:
-      code = page.held == 0 ? "delivering" : "held"
-      words.append("it is its turn, or soon")
-    case .connecting:
-      code = "gateway"
-      words.append("waits for the gateway: connecting to ")
-      page.appendWords(to: &words)
-    case .down, nil:
-      code = "gateway"
-      words.append("waits for the gateway: ")
-      page.appendWords(to: &words)
-    }
-    if page.held & 1 != 0 {
-      words.append("; or is held, since what was delivered cannot be removed from new/")
-    }
-    if page.held & 2 != 0 { words.append("; or is held, since failed/ cannot be written to") }
   }
 }

@@ -9,21 +9,24 @@ enum RecipientCommand {
     Usage: tinypush recipient add NAME TOKEN [--language TAG] [--comment TEXT]
            tinypush recipient remove NAME TOKEN
            tinypush recipient list [NAME...] [--json]
-    The recipients files: device tokens that a notification reaches by the name of the file.
-    A running agent takes up what changes by itself.
+    The recipients files: device tokens that a notification reaches by the name of
+    the file. A running agent takes up what changes by itself.
 
       add                   add a device token, or change its language or comment
       remove                remove a device token
-      list                  say who is in the files of these names, or in all of them
-      --language TAG        the language of the device, as in fr or fr-CA; empty: none
+      list                  say who is in the files of these names, or in all of
+                            them
+      --language TAG        the language of the device, as in fr or fr-CA; empty:
+                            none
       --comment TEXT        whose device it is, for people to read; empty: none
       --json                a line of JSON for each
       -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
       -o KEY=VALUE          a setting over it; may be given several times
       -h, --help            print this
 
-    TOKEN is 64 hexadecimal digits in either case. The file is made if it is not there, and
-    on disk before this ends. Its owner, group, mode and all other lines stay as they are.
+    TOKEN is 64 hexadecimal digits in either case. The file is made if it is not
+    there, and on disk before this ends. Its owner, group, mode and all other lines
+    stay as they are.
 
     """
 
@@ -260,6 +263,7 @@ struct RecipientLines: ~Copyable {
   private static let flushedBytes = 8192
 
   private let isJSON: Bool
+  private let terminal = Terminal(STDOUT_FILENO)
   private var text = Text(capacity: 2 * flushedBytes)
 
   init(isJSON: Bool) {
@@ -268,7 +272,8 @@ struct RecipientLines: ~Copyable {
 
   deinit {}
 
-  /// `NAME TOKEN lang=TAG # COMMENT`, or an object with `name`, `line`, `token`, `language` and `comment`.
+  /// `NAME TOKEN lang=TAG # COMMENT`, or an object with `name`, `line`, `token`, `language` and `comment`. On a terminal that has
+  /// no room for that, the token stands below the rest, so that it can be copied whole.
   mutating func say(
     _ name: Span<UInt8>, _ number: UInt64, _ token: DeviceToken, _ line: Span<UInt8>
   ) {
@@ -283,16 +288,26 @@ struct RecipientLines: ~Copyable {
       if comment.count > 0 { text.member("comment", string: comment) }
       text.endLine()
     } else {
-      text.append(printable: name)
-      text.append(" ")
-      text.append(hex: token.bytes.span)
+      var rest = Text(capacity: Self.flushedBytes)
       if language.count > 0 {
-        text.append(" lang=")
-        text.append(bytes: language)
+        rest.append(" lang=")
+        rest.append(bytes: language)
       }
       if comment.count > 0 {
-        text.append(" # ")
-        text.append(shown: comment)
+        rest.append(" # ")
+        rest.append(shown: comment)
+      }
+      let room = terminal.columns.map { $0 - name.count } ?? .max
+      let isBelow = room < 1 + 2 * DeviceToken.byteCount + rest.count
+      text.append(printable: name)
+      if !isBelow {
+        text.append(" ")
+        text.append(hex: token.bytes.span)
+      }
+      terminal.append(rest.bytes, cutTo: max(room, 8), in: &text)
+      if isBelow {
+        text.append("\n  ")
+        text.append(hex: token.bytes.span)
       }
       text.append("\n")
     }

@@ -9,9 +9,10 @@ enum RunCommand {
     Usage: tinypush run [--once] [OPTION]...
     Delivers the notification files of the spool, as long as it runs.
 
-      --once                deliver what is there, confirm it with the gateway, and end:
-                            0 when all was delivered, 65 when something was refused
-                            (failed/ says what and why), 75 when it must be tried later
+      --once                deliver what is there, confirm it with the gateway, and
+                            end: 0 when all was delivered, 65 when something was
+                            refused (failed/ says what and why), 75 when it must be
+                            tried later
       -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
       -o KEY=VALUE          a setting over it; may be given several times
       -h, --help            print this

@@ -7,9 +7,10 @@ import TinyPushAgent
 enum StatusCommand {
   static let usage: StaticString = """
     Usage: tinypush status [--watch|--json|--prometheus] [OPTION]...
-    Says whether the agent runs, to whom it is connected or why it is not, what became of the
-    notifications since it started, how fast they are sent, and what went wrong last. It reads a
-    page that the agent keeps up to date, and does not wake it.
+    Says whether the agent runs, to whom it is connected or why it is not, what
+    became of the notifications since it started, how fast they are sent, and what
+    went wrong last. It reads a page that the agent keeps up to date, and does not
+    wake it.
 
       --watch               on a terminal, once a second until q is pressed
       --json                as a line of JSON
@@ -18,8 +19,9 @@ enum StatusCommand {
       -o KEY=VALUE          a setting over it
       -h, --help            print this
 
-    Ends with 0 when the agent is connected, with 75 when it is not, and with 69 when it does
-    not run; --watch, and --prometheus, which has a metric for each of these, with 0.
+    Ends with 0 when the agent is connected, with 75 when it is not, and with 69
+    when it does not run; --watch, and --prometheus, which has a metric for each of
+    these, with 0.
 
     """
 
@@ -104,6 +106,11 @@ enum StatusCommand {
       throw arguments.fail(
         .usage, "--watch is for a terminal, ",
         ("and this is none: leave it out, or use --json" as StaticString).span)
+    }
+    guard Terminal(STDOUT_FILENO).isCapable else {
+      throw arguments.fail(
+        .usage, "--watch moves the cursor, ",
+        ("which this terminal cannot, as TERM says: leave --watch out" as StaticString).span)
     }
     StatusWatch.run(config)
     return .ok

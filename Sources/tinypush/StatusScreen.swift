@@ -6,8 +6,6 @@ import TinyPushAgent
 struct StatusScreen: ~Copyable {
   let terminal: Terminal
   let isWatched: Bool
-  /// Ends each line.
-  let lineEnd: StaticString
   private(set) var columns: Int?
   var line = Text(capacity: 2048)
   /// The most there has been while it was watched.
@@ -16,8 +14,6 @@ struct StatusScreen: ~Copyable {
   init(to descriptor: Int32, isWatched: Bool = false) {
     terminal = Terminal(descriptor)
     self.isWatched = isWatched
-    // What stood there before is wiped out at the end of each line, and not all of it at once: nothing flickers.
-    lineEnd = isWatched ? "\u{1B}[K\r\n" : "\n"
   }
 
   deinit {}
@@ -25,7 +21,7 @@ struct StatusScreen: ~Copyable {
   @inline(never)
   mutating func show(_ page: borrowing StatusPage, in text: inout Text) {
     let now = Clock.now()
-    if isWatched { columns = terminal.columns }
+    columns = terminal.columns
     showState(page, now, &text)
     end(&text)
     showQueue(page, &text)
@@ -41,7 +37,7 @@ struct StatusScreen: ~Copyable {
   mutating func explain(
     _ reason: StatusReading.Problem, _ config: borrowing Config, in text: inout Text
   ) {
-    if isWatched { columns = terminal.columns }
+    columns = terminal.columns
     say("not running", .red)
     end(&text)
     line.append("  ")
@@ -60,7 +56,7 @@ struct StatusScreen: ~Copyable {
       StatusCommand.state(page),
       page.connectivity == .up ? .green : page.isAlive ? .yellow : .red)
     if page.isAlive {
-      line.append(" for ")
+      line.append(page.connectivity == .connecting ? ", not connected for " : " for ")
       line.append(roundedSeconds: wall &- page.changedAt)
       line.append(", running for ")
       line.append(roundedSeconds: wall &- page.startedAt)
@@ -144,12 +140,20 @@ struct StatusScreen: ~Copyable {
           ("put aside", counters.postponed)
         ),
       ]
+    let fieldsInLine = columns.map { $0 >= 75 ? 3 : $0 >= 58 ? 2 : 1 } ?? 3
     for index in rows.indices {
-      field(rows[index].0, 18, 8)
+      field(rows[index].0, fieldsInLine == 1 ? 22 : 18, fieldsInLine == 1 ? 6 : 8)
+      if fieldsInLine == 1 { end(&text) }
       field(rows[index].1, 22, 6)
-      field(rows[index].2, 9, 6)
+      if fieldsInLine == 3 { field(rows[index].2, 9, 6) }
       end(&text)
     }
+    for index in rows.indices where fieldsInLine < 3 {
+      let isFirst = fieldsInLine == 2 && index % 2 == 0
+      field(rows[index].2, isFirst ? 18 : 22, isFirst ? 8 : 6)
+      if !isFirst { end(&text) }
+    }
+    if line.count > 0 { end(&text) }
     showRetries(counters, &text)
   }
 
@@ -169,11 +173,25 @@ struct StatusScreen: ~Copyable {
   private mutating func showTraffic(
     _ page: borrowing StatusPage, _ now: Instant, _ text: inout Text
   ) {
+    let isNarrow = columns.map { $0 < 74 } ?? false
+    let isBinary = page.service == .binary
+    let explanation: StaticString =
+      isBinary ? "from the spool to the gateway" : "from the spool to the answer"
     terminal.begin(.dim, in: &line)
-    line.append(
-      page.service == .binary
-        ? "                  sent      p50      p99   from the spool to the gateway"
-        : "              accepted      p50      p99   from the spool to the answer")
+    line.append(isBinary ? "                  sent" : "              accepted")
+    for _ in 3..<latencyWidth { line.append(" ") }
+    line.append("p50")
+    for _ in 3..<latencyWidth { line.append(" ") }
+    line.append("p99")
+    if isNarrow {
+      terminal.end(in: &line)
+      end(&text)
+      terminal.begin(.dim, in: &line)
+      line.append("  ")
+    } else {
+      line.append("   ")
+    }
+    line.append(explanation)
     terminal.end(in: &line)
     end(&text)
     let periods = StatusPeriod.all
@@ -183,7 +201,13 @@ struct StatusScreen: ~Copyable {
       let latencies = periods[index].latencies(page, at: now)
       latency(latencies.percentile(50))
       latency(latencies.percentile(99))
-      if index < 2 { sparkline(page, now, isMinutes: index == 1) }
+      if index < 2 {
+        if let columns, columns < 80 {
+          end(&text)
+          pad(to: columns < 52 ? 0 : 12)
+        }
+        sparkline(page, now, isMinutes: index == 1)
+      }
       end(&text)
     }
   }

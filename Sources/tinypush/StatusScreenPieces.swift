@@ -91,15 +91,19 @@ extension StatusScreen {
     } else {
       text.append("-")
     }
-    flushRight(text, 9)
+    flushRight(text, latencyWidth)
   }
+
+  var latencyWidth: Int { columns.map { $0 < 42 ? 8 : 9 } ?? 9 }
 
   /// How much of the most there has been.
   mutating func bar(_ value: UInt64, of peak: UInt64) {
-    guard isWatched, peak > 0 else { return }
-    let width: UInt64 = 30
+    let columns = columns ?? 80
+    let start = max(min(46, columns - 30), 30, line.count + 1)
+    guard isWatched, peak > 0, columns - start >= 8 else { return }
+    let width = UInt64(min(30, columns - start))
     let filled = min((value &* width &+ peak &- 1) / peak, width)
-    pad(to: 46)
+    pad(to: start)
     terminal.begin(.green, in: &line)
     for _ in 0..<filled { line.append("█") }
     terminal.end(in: &line)
@@ -113,7 +117,7 @@ extension StatusScreen {
     _ page: borrowing StatusPage, _ now: Instant, isMinutes: Bool
   ) {
     let levels: InlineArray<8, StaticString> = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
-    let shown = 36
+    let shown = min(36, max((columns ?? 80) - 2, 1))
     var counts: InlineArray<36, UInt32> = .init(repeating: 0)
     var most: UInt32 = 0
     for index in 0..<shown {

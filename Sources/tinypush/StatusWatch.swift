@@ -9,12 +9,14 @@ enum StatusWatch {
     let signals = clinux_terminal_signals()
     var screen = StatusScreen(to: STDOUT_FILENO, isWatched: true)
     var text = Text(capacity: 32_768)
+    // The first line that is shown, where there are more than rows.
+    var first = 0
     take()
     while true {
       text.clear()
-      draw(config, &screen, &text)
+      draw(config, &screen, &first, &text)
       text.write(to: STDOUT_FILENO)
-      guard waits(signals) else { break }
+      guard waits(signals, &first) else { break }
     }
     giveBack()
     close(signals)
@@ -39,7 +41,8 @@ enum StatusWatch {
 
   /// A frame, which terminals that can show all at once.
   private static func draw(
-    _ config: borrowing Config, _ screen: inout StatusScreen, _ text: inout Text
+    _ config: borrowing Config, _ screen: inout StatusScreen, _ first: inout Int,
+    _ text: inout Text
   ) {
     text.append("\u{1B}[?2026h\u{1B}[H")
     var body = Text(capacity: 24_576)
@@ -49,24 +52,41 @@ enum StatusWatch {
     } catch {
       screen.explain(error, config, in: &body)
     }
-    append(body.bytes, rows: max(Int(clinux_terminal_rows(STDOUT_FILENO)), 1), to: &text)
+    let rows = max(Int(clinux_terminal_rows(STDOUT_FILENO)), 1)
+    append(body.bytes, rows: rows, from: &first, screen, to: &text)
     text.append("\u{1B}[J\u{1B}[?2026l")
   }
 
-  /// As many lines as there is room for; the last one has no end, which would move all the others up.
-  private static func append(_ body: Span<UInt8>, rows: Int, to text: inout Text) {
-    var left = rows
+  /// As many lines as there is room for, from the first one that is wanted. The last one has no end, which would move all the
+  /// others up. Where lines are left out, the last row says so.
+  private static func append(
+    _ body: Span<UInt8>, rows: Int, from first: inout Int, _ screen: borrowing StatusScreen,
+    to text: inout Text
+  ) {
+    var lines = 0
+    for index in body.indices where body[index] == .lineFeed { lines += 1 }
+    let isAll = lines <= rows
+    let shown = isAll || rows < 3 ? rows : rows - 1
+    first = min(max(first, 0), max(lines - shown, 0))
+    var line = 0
     for index in body.indices {
-      if body[index] == .carriageReturn {
-        left -= 1
-        if left == 0 { return }
+      let isLast = line == first + shown - 1
+      if line >= first, !(isLast && body[index] == .carriageReturn) {
+        text.append(byte: body[index])
       }
-      text.append(byte: body[index])
+      guard body[index] == .lineFeed || isLast && body[index] == .carriageReturn else { continue }
+      if isLast { break }
+      line += 1
+    }
+    if !isAll, shown < rows {
+      let hint: StaticString = "  q ends it, arrow keys show the rest"
+      text.append("\r\n\u{1B}[K")
+      screen.terminal.append(hint.span, cutTo: screen.columns ?? 80, in: &text)
     }
   }
 
   /// Waits until it is time for another frame; false when it is over.
-  private static func waits(_ signals: Int32) -> Bool {
+  private static func waits(_ signals: Int32, _ first: inout Int) -> Bool {
     var sources: InlineArray<2, pollfd> = [
       pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0),
       pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
@@ -77,8 +97,15 @@ enum StatusWatch {
       var keys: InlineArray<32, UInt8> = .init(repeating: 0)
       let count = withUnsafeMutableBytes(of: &keys) { read(STDIN_FILENO, $0.baseAddress, $0.count) }
       guard count > 0 else { return false }
-      for index in 0..<Int(count)
-      where keys[index] == UInt8(ascii: "q") || keys[index] == UInt8(ascii: "Q") { return false }
+      for index in 0..<Int(count) {
+        switch keys[index] {
+        case UInt8(ascii: "q"), UInt8(ascii: "Q"): return false
+        // The arrow keys up and down send ESC [ A and ESC [ B.
+        case UInt8(ascii: "A") where index > 1 && keys[index - 2] == .escape: first -= 1
+        case UInt8(ascii: "B") where index > 1 && keys[index - 2] == .escape: first += 1
+        default: break
+        }
+      }
     }
     guard sources[1].revents != 0 else { return true }
     var information = signalfd_siginfo()

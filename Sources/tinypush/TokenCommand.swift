@@ -10,9 +10,10 @@ enum TokenCommand {
            tinypush token register TOKEN... [--at TIME]
            tinypush token suppress TOKEN... [--at TIME]
            tinypush token forget TOKEN...
-    The suppression list: device tokens to which nothing is sent, since the feedback service
-    told that the app is gone from the device, or the gateway called the token invalid, or
-    somebody said so. A running agent takes up what changes by itself.
+    The suppression list: device tokens to which nothing is sent, since the feedback
+    service told that the app is gone from the device, or the gateway called the
+    token invalid, or somebody said so. A running agent takes up what changes by
+    itself.
 
       list                  say which they are, since when, and why
       register              the app has registered the token: it is sent to again, unless
@@ -21,14 +22,16 @@ enum TokenCommand {
       forget                nothing is known of it any more
       --at TIME             when that was, if not now: UNIX seconds, or as in
                             2026-12-24T18:00:00Z
-      --all                 list also tokens of which it is known that they were registered
+      --all                 list also tokens of which it is known that they were
+                            registered
       --json                a line of JSON for each
       -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
       -o KEY=VALUE          a setting over it; may be given several times
       -h, --help            print this
 
-    TOKEN is 64 hexadecimal digits in either case; - reads them from standard input, a line
-    each. Ends with 65 when a token stays suppressed that was to be registered.
+    TOKEN is 64 hexadecimal digits in either case; - reads them from standard input,
+    a line each. Ends with 65 when a token stays suppressed that was to be
+    registered.
 
     """
 

@@ -8,6 +8,7 @@ struct TokenLines: ~Copyable {
   private static let lineMax = 2 * 65_535 + 512
 
   private let isJSON: Bool
+  private let columns = Terminal(STDOUT_FILENO).columns
   private var text = Text(capacity: 2 * lineMax)
 
   init(isJSON: Bool) {
@@ -17,7 +18,8 @@ struct TokenLines: ~Copyable {
   @inline(never)
   deinit { text.write(to: STDOUT_FILENO) }
 
-  /// `TIME TOKEN WORDS`, or an object with `token`, `time` (UNIX seconds) and `state`.
+  /// `TIME TOKEN WORDS`, or an object with `token`, `time` (UNIX seconds) and `state`. On a terminal that has no room for that, the
+  /// token stands below the rest, so that it can be copied whole.
   @inline(never)
   mutating func say(_ token: Span<UInt8>, _ time: UInt32, _ state: StaticString) {
     if isJSON {
@@ -26,6 +28,13 @@ struct TokenLines: ~Copyable {
       text.member("time", number: time)
       text.member("state", word: state)
       text.endLine()
+    } else if let columns, columns < 23 + 2 * token.count + state.utf8CodeUnitCount {
+      text.append(utc: time)
+      text.append("  ")
+      text.append(state)
+      text.append("\n  ")
+      text.append(hex: token)
+      text.append("\n")
     } else {
       text.append(utc: time)
       text.append(" ")

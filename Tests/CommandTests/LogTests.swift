@@ -1,39 +1,68 @@
 import Foundation
 import Testing
 
-/// What the log of a running agent says, with its priorities, and what it only counts.
+/// What the log of a running agent says, with its levels, and what it only counts.
 @Suite(.serialized) struct LogTests {
-  @Test func `each line bears its priority`() throws {
+  /// What stands before a line of the log: for a file time and level, for the journal the priority.
+  enum Form: CaseIterable, Sendable {
+    case file, journal, elsewhere
+
+    /// The same line with the level in a word, and nothing else before it.
+    func plain(_ line: String) throws -> String {
+      if self == .journal {
+        let levels = ["3": "error", "4": "warning", "5": "notice", "6": "info"]
+        let (_, number, rest) = try #require(line.wholeMatch(of: #/<([3-6])>(.*)/#), "\(line)")
+          .output
+        return "\(levels[String(number)]!): \(rest)"
+      }
+      let time = #/(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (.*)/#
+      let (_, date, rest) = try #require(line.wholeMatch(of: time), "\(line)").output
+      let age = try -Date(String(date), strategy: .iso8601).timeIntervalSinceNow
+      #expect((0..<600).contains(age), "\(line)")
+      return String(rest)
+    }
+  }
+
+  @Test(arguments: Form.allCases)
+  func `each line bears its level: a word, or the priority where the journal listens`(form: Form)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", token(2)])
-    let agent = try box.agent(gateway, ["settle=300ms"])
+    // Elsewhere: in a service whose errors go to a file.
+    let stream = form == .journal ? "$(stat -Lc %d:%i /proc/self/fd/2)" : "8:12345"
+    let prefix = ["sh", "-c", "JOURNAL_STREAM=\(stream) exec \"$@\"", "sh"]
+    let agent = try box.start(
+      (form == .file ? [] : prefix) + Build.command(Build.host) + ["run"]
+        + box.settings(gateway.port, ["settle=300ms"]))
     let address = "localhost:\(gateway.port)"
+    func said(_ words: String) throws -> String {
+      try form.plain(agent.line(words, in: .errors))
+    }
     try #expect(
-      agent.line("delivering", in: .errors) == "<6>delivering \(box.spool) to \(address)")
-    try #expect(agent.line("connected", in: .errors).hasPrefix("<6>connected to \(address) (TLS"))
+      said("delivering") == "info: delivering \(box.spool) to \(address)")
+    try #expect(said("connected").hasPrefix("info: connected to \(address) (TLS"))
     try box.drop("{\"tokn\": 1}\n", as: "wrong")
     try #expect(
-      agent.line("wrong", in: .errors)
-        == """
-        <4>wrong not sent: no such key: did you mean token? (tinypush queue show wrong)
-        """)
+      said("wrong")
+        == "warning: wrong not sent: no such key: did you mean token? (tinypush queue show wrong)")
     try box.drop(line(2) + line(3, "sound"), as: "refused")
-    let refusal = try agent.line("not delivered", in: .errors)
+    let refusal = try said("not delivered")
     #expect(
       refusal.hasPrefix(
-        "<4>refused to 00000000 not delivered: the gateway refused it: invalid token;"),
+        "warning: refused to 00000000 not delivered: the gateway refused it: invalid token;"),
       "\(refusal)")
     try gateway.accepts("sound")
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     gateway.child.kill()
-    try #expect(agent.line("ended", in: .errors).hasPrefix("<5>connection to \(address) ended: "))
+    try #expect(said("ended").hasPrefix("notice: connection to \(address) ended: "))
     // It may meet the gateway while that is going: then it is no refusal yet.
-    let failure = try agent.line("cannot connect", in: .errors)
-    #expect(failure.hasPrefix("<4>cannot connect to \(address): "), "\(failure)")
+    let failure = try said("cannot connect")
+    #expect(failure.hasPrefix("warning: cannot connect to \(address): "), "\(failure)")
     #expect(try agent.terminate() == 0)
-    #expect(agent.errors.contains("\n<6>stopping: "))
-    #expect(agent.errors.contains("\n<6>1 delivered "))
+    #expect(try said("stopping").hasPrefix("info: stopping: "))
+    #expect(try said("1 delivered").hasPrefix("info: 1 delivered "))
   }
 
   @Test(arguments: [
@@ -48,7 +77,7 @@ import Testing
       ["unshare", "--user", "--map-root-user", "--net"]
         + Build.command(Build.host) + ["run"] + box.settings(1, ["gateway=" + gateway]))
     let line = try agent.line("cannot connect", in: .errors)
-    #expect(line.hasPrefix("<4>cannot connect to \(gateway)"), "\(line)")
+    #expect(try Form.file.plain(line).hasPrefix("warning: cannot connect to \(gateway)"), "\(line)")
     #expect(line.contains(words), "\(line)")
     #expect(try agent.terminate() == 0)
   }
@@ -68,7 +97,9 @@ import Testing
     #expect(try agent.terminate() == 0)
     withExtendedLifetime(back) {}
     let again = try agent.line(" tries in vain", in: .errors)
-    #expect(again.hasPrefix("<6>connected to localhost:\(gateway.port) (TLS"), "\(again)")
+    #expect(
+      try Form.file.plain(again).hasPrefix("info: connected to localhost:\(gateway.port) (TLS"),
+      "\(again)")
     #expect(
       again.contains(
         /; after \d+ s and [3-9] tries in vain \(after [2-9] more changes in \d+ s\)$/),
@@ -102,10 +133,12 @@ import Testing
     try agent.line("connected", in: .errors)
     rmdir(box.spool + "/new")
     try #expect(
-      agent.line("new/ cannot", in: .errors)
-        == "<3>new/ cannot be read: is it a directory of the agent's user, and is the disk sound?")
+      Form.file.plain(agent.line("new/ cannot", in: .errors))
+        == "error: new/ cannot be read: is it a directory of the agent's user, and is the disk sound?"
+    )
     mkdir(box.spool + "/new", 0o755)
-    try #expect(agent.line("new/ can be", in: .errors) == "<5>new/ can be read again")
+    try #expect(
+      Form.file.plain(agent.line("new/ can be", in: .errors)) == "notice: new/ can be read again")
     try box.drop(line(1, "found"), as: "1")
     try gateway.accepts("found")
     #expect(try agent.terminate() == 0)
@@ -124,7 +157,9 @@ import Testing
     try agent.line("nothing listens there", in: .errors)
     let back = try Gateway(in: box, ["--port", "\(gateway.port)"], name: "back")
     let missing = try agent.line("push.key", in: .errors)
-    #expect(missing.hasPrefix("<3>cannot connect to localhost:\(gateway.port): "), "\(missing)")
+    #expect(
+      try Form.file.plain(missing).hasPrefix(
+        "error: cannot connect to localhost:\(gateway.port): "), "\(missing)")
     #expect(missing.contains("does not exist. Put it there"), "\(missing)")
     rename(key + ".old", key)
     try box.drop(line(1, "found"), as: "1")

@@ -94,6 +94,94 @@ import Testing
     }
   }
 
+  /// Each page as a renderer shows it at 80 columns: man-db with groff, and mandoc; with UTF-8, and with ASCII alone.
+  struct Rendering: Sendable, CustomTestStringConvertible {
+    let page: String
+    let isGroff: Bool
+    let isPlain: Bool
+    var testDescription: String {
+      "\(page) by \(isGroff ? "man-db" : "mandoc")\(isPlain ? " in ASCII" : "")"
+    }
+
+    static let all = ["1", "5", "7", "8"].flatMap { section in
+      pages.filter { $0.hasSuffix("." + section) }.flatMap { page in
+        [true, false].flatMap { isGroff in
+          [true, false].map { Rendering(page: page, isGroff: isGroff, isPlain: $0) }
+        }
+      }
+    }
+
+    private static let pages =
+      (try? FileManager.default.contentsOfDirectory(atPath: Build.package + "/board/man")) ?? []
+
+    var path: String { "\(Build.package)/board/man/\(page)" }
+
+    func render(in box: Box) throws -> String {
+      let command =
+        isGroff
+        ? ["man", "--warnings", "--local-file", path]
+        : ["mandoc", "-T\(isPlain ? "ascii" : "utf8")", "-Owidth=78", path]
+      let environment = ["LC_ALL": isPlain ? "C" : "C.UTF-8", "MANWIDTH": "80", "MANPAGER": "cat"]
+      let shown = try box.run(command, environment: environment)
+      #expect(shown.status == 0 && shown.errors == "", "\(shown.errors)")
+      // mandoc has bold and underlined letters as typewriters do.
+      return shown.output.replacing(#/.\u{8}/#, with: "")
+    }
+  }
+
+  /// A line of a page as it is to be typed.
+  private func typed(_ line: Substring) -> String {
+    String(line).replacing("\\&", with: "").replacing("\\e", with: "\\")
+  }
+
+  @Test(arguments: Rendering.all)
+  func `the pages come out in 80 columns, with their examples as they are to be typed`(
+    rendering: Rendering
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    let shown = try rendering.render(in: box)
+    #expect(shown.contains("DESCRIPTION") || shown.contains("SYNOPSIS"))
+    #expect(!rendering.isPlain || shown.utf8.allSatisfy { $0 < 0x80 })
+    let lines = shown.split(separator: "\n", omittingEmptySubsequences: false)
+    for line in lines { #expect(line.count <= 80, "\(line)") }
+    let text = lines.map { $0.trimmingCharacters(in: .whitespaces) }.joined(separator: "\n")
+    let source = try String(contentsOfFile: rendering.path, encoding: .utf8)
+    for block in source.matches(of: #/\n\.Bd -literal[^\n]*\n(.*?)\n\.Ed/#.dotMatchesNewlines()) {
+      let example = typed(block.1).split(separator: "\n", omittingEmptySubsequences: false)
+        .map { $0.trimmingCharacters(in: .whitespaces) }
+      #expect(text.contains(example.joined(separator: "\n")), "\(example)")
+    }
+    guard !rendering.isPlain else { return }
+    let words = text.replacing("\u{2010}\n", with: "").replacing("-\n", with: "-")
+      .replacing("\n", with: " ").replacing(#/ +/#, with: " ")
+    #expect(words.firstMatch(of: #/‘[^’]*‘|’’/#) == nil, "\(words)")
+    for quoted in source.matches(of: #/(?m)(?:^\.| )Ql (.+)$/#) {
+      let literal = typed(quoted.1.replacing(#/( [.,;:)])+$/#, with: ""))
+      guard literal.firstMatch(of: #/(^| )(Ql|No|Ns|Ar|Pc|Ic)( |$)/#) == nil else { continue }
+      #expect(words.contains("‘\(literal)’"), "\(literal)")
+    }
+  }
+
+  // MARK: - Help
+
+  @Test func `every help fits 80 columns`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let runner = try Build.command(Build.host)
+    let sandbox = "\(Build.directory)/\(Build.host)/tinypush-sandbox"
+    var helps = try [
+      ("tinypush", Self.help([])), ("tinypush-sandbox", box.run([sandbox, "--help"]).output),
+      ("tinypush-sandbox device", box.run([sandbox, "device", "--help"]).output),
+      ("tinypush", box.run(runner).errors),
+    ]
+    helps += try Self.commands.get().map { ($0.name, $0.help) }
+    for (name, help) in helps {
+      #expect(help.hasPrefix("Usage: "), "\(name)")
+      for line in help.split(separator: "\n") { #expect(line.count <= 80, "\(name): \(line)") }
+    }
+  }
+
   // MARK: - Completions
 
   /// What bash would offer for the last of these words.

@@ -165,8 +165,60 @@ import Testing
     let gateway = try Gateway(in: box)
     let other = try box.agent(gateway, [page, "settle=1h"])
     try gateway.accepts("Tank low")
-    #expect(try state("-o", page)["state"] as? String == "delivering")
+    try wait(for: "the page to tell") { try state("-o", page)["state"] as? String == "sent" }
+    try #expect(
+      state("-o", page)["why"] as? String == "sent, waiting for the answer or for settle")
+    // What comes while the agent cannot look has its turn next.
+    other.signal(SIGSTOP)
+    try box.drop(line(2), as: "0")
+    let next = try state("-o", page)
+    #expect(next["name"] as? String == "0")
+    #expect(next["state"] as? String == "delivering")
+    #expect(next["why"] as? String == "next to be sent")
+    // More files in flight than the page has room for.
+    other.signal(SIGCONT)
+    for number in 1...150 { try box.drop(line(1), as: "b\(number)") }
+    try wait(for: "all to be sent") {
+      let listed = try box.run(
+        Build.command(Build.host) + ["queue", "--json", "-o", "spool=" + box.spool, "-o", page])
+      let last = try objects(listed.output).first { $0["name"] as? String == "b150" }
+      return last?["why"] as? String == "sent, or next to be sent"
+    }
     other.kill()
+  }
+
+  @Test func `what waits for the answer of a service says so`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "silent@1"])
+    let page = "status=\(box.path)/status"
+    let agent = try box.agent(gateway, .certificate, [page])
+    try box.drop(line(1), as: "a")
+    func file() throws -> [String: Any] {
+      let listed = try box.tinypush("queue", "--json", "-o", "spool=" + box.spool, "-o", page)
+      return try #require(objects(listed.output).first)
+    }
+    try wait(for: "the page to tell") { try file()["state"] as? String == "sent" }
+    #expect(try file()["why"] as? String == "sent, waiting for the answer")
+    agent.kill()
+  }
+
+  @Test func `what waits for the configuration to be mended says so`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "bad-certificate"])
+    let page = "status=\(box.path)/status"
+    let agent = try box.agent(gateway, .certificate, [page])
+    try box.drop(line(1), as: "a")
+    try agent.line("the service refuses the configuration", in: .errors)
+    try wait(for: "the page to tell") {
+      let listed = try box.tinypush("queue", "--json", "-o", "spool=" + box.spool, "-o", page)
+      let file = try #require(objects(listed.output).first)
+      return file["state"] as? String == "held"
+        && (file["why"] as? String)?.hasPrefix("held: the service refuses the configuration: ")
+          == true
+    }
+    agent.kill()
   }
 
   @Test func `however many files there are, they take little memory and come in their order`()

@@ -76,10 +76,77 @@ import Testing
     let page = try object(box)
     #expect(page["state"] as? String == "not connected" || page["state"] as? String == "connecting")
     #expect(page["files"] as? Int == 3)
+    // However often it was tried, there was no connection since the start.
+    #expect(page["changed_at"] as? Int == page["started_at"] as? Int)
     let problem = try #require((page["problems"] as? [[String: Any]])?.first)
     #expect(problem["severity"] as? String == "warning")
     #expect((problem["message"] as? String)?.contains("Connection refused") == true)
     #expect(abs(problem["time"] as! Int - Int(time(nil))) < 300)
+    #expect(try agent.terminate() == 0)
+  }
+
+  @Test func `the time without a connection counts through all tries`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, settings(box, "connect-timeout=5m"))
+    try wait(for: "a connection") { try object(box)["state"] as? String == "connected" }
+    gateway.child.kill()
+    try wait(for: "its end") { try object(box)["state"] as? String != "connected" }
+    let lostAt = try object(box)["changed_at"] as? Int
+    let tries = {
+      try (object(box)["problems"] as? [[String: Any]] ?? [])
+        .filter { ($0["message"] as? String)?.hasPrefix("cannot connect") == true }
+        .compactMap { $0["count"] as? Int }.reduce(0, +)
+    }
+    try wait(for: "three tries") { try tries() >= 3 }
+    #expect(try object(box)["changed_at"] as? Int == lostAt)
+    // Something that listens and never answers, so that a try lasts.
+    let silent = try box.start([
+      "python3", "-c",
+      """
+      import signal, socket
+      kept = socket.create_server(("localhost", \(gateway.port)), family=socket.AF_INET)
+      signal.pause()
+      """,
+    ])
+    try wait(for: "a try that lasts") {
+      let said = try status(box).output
+      return said.contains(
+        /^connecting, not connected for \d+ (s|min), running for \d+ (s|min)\n/)
+    }
+    #expect(try object(box)["changed_at"] as? Int == lostAt)
+    silent.kill()
+    let back = try Gateway(in: box, ["--port", "\(gateway.port)"], name: "back")
+    try wait(for: "another connection") { try object(box)["state"] as? String == "connected" }
+    #expect(try object(box)["changed_at"] as? Int ?? 0 > lostAt ?? 0)
+    #expect(try agent.terminate() == 0)
+    withExtendedLifetime(back) {}
+  }
+
+  @Test(arguments: ["queue drop", "rm"])
+  func `what another program removes from later/ is not counted any more`(way: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.agent(gateway, settings(box))
+    for number in 1...3 {
+      try box.drop(
+        #"{"payload":{"aps":{"alert":"x"}},"token":"\#(token(number))","not-before":4000000000}"#,
+        as: "\(number)")
+    }
+    try wait(for: "three to wait") { try object(box)["later_files"] as? Int == 3 }
+    let first = try #require(box.names(in: "later").first)
+    if way == "rm" {
+      unlink(box.spool + "/later/" + first)
+    } else {
+      let dropped = try box.tinypush("queue", "drop", first, "-o", "spool=" + box.spool)
+      #expect(dropped.status == 0, "\(dropped.errors)")
+    }
+    try wait(for: "two to wait") { try object(box)["later_files"] as? Int == 2 }
+    let rest = try box.tinypush("queue", "drop", "--later", "--all", "-o", "spool=" + box.spool)
+    #expect(rest.status == 0, "\(rest.errors)")
+    try wait(for: "none to wait") { try object(box)["later_files"] as? Int == 0 }
     #expect(try agent.terminate() == 0)
   }
 
@@ -475,7 +542,8 @@ import Testing
     @discardableResult
     func tmux(_ words: String...) throws -> String {
       let child = try box.run(
-        ["tmux", "-S", socket] + words, environment: ["TERM": "screen-256color", "ENV": ""])
+        ["tmux", "-S", socket] + words,
+        environment: ["TERM": "screen-256color", "LC_ALL": "C.UTF-8", "ENV": ""])
       guard child.status == 0 else { throw Failure("tmux: \(child.errors)") }
       return child.output
     }
@@ -530,7 +598,8 @@ import Testing
         let lines = try screen.lines
         return lines[0].hasPrefix("connected for ")
           && lines.filter { $0.hasPrefix("connected for ") }.count == 1
-          && lines.contains { $0.contains("q ends it") } == (rows > 20)
+          && lines.contains { $0.contains("q ends it") }
+          && lines.contains { $0.contains("arrow keys") } == (rows == 10)
       }
     }
     agent.kill()

@@ -179,8 +179,8 @@ import Testing
       + "Set the push certificate of this app, with its key, that is valid now."
     // In TLS 1.2 there is no connection, and in TLS 1.3 there is one that ends.
     #expect(
-      agent.errors.contains("<3>cannot connect to localhost:\(gateway.port): \(reason)")
-        || agent.errors.contains("<3>connection to localhost:\(gateway.port) ended: \(reason)"),
+      agent.errors.contains(" error: cannot connect to localhost:\(gateway.port): \(reason)")
+        || agent.errors.contains(" error: connection to localhost:\(gateway.port) ended: \(reason)"),
       "\(agent.errors)")
     #expect(
       lastLine(agent).hasSuffix("; the rest stays in the spool. The last connection: \(reason)"))

@@ -1,22 +1,56 @@
 import CLinux
 import TinyPush
 
-/// The log: a line for a change of state, on standard error. When that is no terminal each line bears its priority
-/// (`<N>`, as the journal reads it).
+/// The log: a line for a change of state, on standard error. What stands before the line depends on the reader: for the
+/// journal the priority (`<N>`, sd-daemon(3)), for a file or a pipe the time in UTC and the level in a word.
 public struct Log: ~Copyable {
   public enum Priority: UInt8 {
     case error = 3
     case warning = 4
     case notice = 5
     case info = 6
+
+    var word: StaticString {
+      switch self {
+      case .error: "error"
+      case .warning: "warning"
+      case .notice: "notice"
+      case .info: "info"
+      }
+    }
   }
 
-  private let isTerminal: Bool
+  private enum Reader {
+    /// - isCapable: takes back what a progress bar may have shown in the line.
+    case terminal(isCapable: Bool)
+    case journal
+    case other
+  }
+
+  private let reader: Reader
   private var folding = LogFolding()
-  private var line = Text(capacity: 1300)
+  private var line = Text(capacity: 1340)
 
   public init() {
-    isTerminal = isatty(STDERR_FILENO) == 1
+    if isatty(STDERR_FILENO) == 1 {
+      reader = .terminal(isCapable: Terminal(STDERR_FILENO).isCapable)
+    } else {
+      reader = Self.isJournal ? .journal : .other
+    }
+  }
+
+  /// Whether standard error leads to the journal: then `JOURNAL_STREAM` is its device and inode (systemd.exec(5)). Where it was
+  /// sent elsewhere since, they are others.
+  private static var isJournal: Bool {
+    var file = stat()
+    guard let value = getenv(("JOURNAL_STREAM" as StaticString).cString),
+      fstat(STDERR_FILENO, &file) == 0
+    else { return false }
+    var stream = Text(capacity: 64)
+    stream.append(UInt64(file.st_dev))
+    stream.append(":")
+    stream.append(UInt64(file.st_ino))
+    return CString.span(value).equals(stream.bytes)
   }
 
   deinit {}
@@ -59,12 +93,19 @@ public struct Log: ~Copyable {
 
   private mutating func emit(_ priority: Priority, _ message: Span<UInt8>) {
     line.clear()
-    if isTerminal {
-      line.append("\r\u{1B}[Ktinypush: ")
-    } else {
+    switch reader {
+    case .terminal(let isCapable):
+      if isCapable { line.append("\r\u{1B}[K") }
+      line.append("tinypush: ")
+    case .journal:
       line.append("<")
       line.append(priority.rawValue)
       line.append(">")
+    case .other:
+      line.append(utc: UInt32(clamping: Clock.wallSeconds()))
+      line.append(" ")
+      line.append(priority.word)
+      line.append(": ")
     }
     line.append(bytes: message)
     line.append("\n")

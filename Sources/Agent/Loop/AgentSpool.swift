@@ -42,6 +42,10 @@ extension Agent {
           case .somebody: break
           case .unknown: courier.writingBegan(CString.span(name))
           }
+        case .laterMade:
+          watch.watchLater(config.spool.pointer)
+          courier.laterChanged()
+        case .laterRemoved: courier.laterChanged()
         case .suppressed: noticeSuppression()
         case .closed(let name):
           filesFound += 1

@@ -10,6 +10,7 @@ public struct QueueFile: ~Copyable {
   public let size: Int64
   /// UNIX seconds, by the file system's clock, at which it came there or was last changed.
   public let changedAt: Int64
+  public let inode: UInt64
   private let isRegular: Bool
   /// Open for reading, or less than 0.
   let descriptor: Int32
@@ -32,6 +33,7 @@ public struct QueueFile: ~Copyable {
     }
     size = Int64(information.st_size)
     changedAt = clinux_change_time_s(&information)
+    inode = UInt64(information.st_ino)
     isRegular = clinux_is_regular(&information) != 0
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
     descriptor = isRegular ? clinux_open(directory, nameCopy.pointer, flags, 0) : -EINVAL

@@ -1,8 +1,8 @@
 import CLinux
 import TinyPush
 
-/// What inotify tells of the spool: what comes into `new/`, and whether `new/` is another directory by now; and of the
-/// directory of the suppression list. It is a hint: it overflows, it may not be had at all, and network file systems tell
+/// What inotify tells of the spool: what comes into `new/`, what is removed from `later/`, and whether either is another
+/// directory by now; and of the directory of the suppression list. It is a hint: it overflows, it may not be had at all, and network file systems tell
 /// nothing.
 struct SpoolWatch: ~Copyable {
   /// How often what cannot be watched is looked through, and tried again.
@@ -12,6 +12,7 @@ struct SpoolWatch: ~Copyable {
   private var root: Int32 = -1
   private var new: Int32 = -1
   private var leaving: Int32 = -1
+  private var later: Int32 = -1
   private var state: Int32 = -1
   /// The system's error number while the spool cannot be watched.
   private(set) var error: Int32 = 0
@@ -47,6 +48,15 @@ struct SpoolWatch: ~Copyable {
     let wasWrong = error
     leaving = add(path, "/leaving", IN_CLOSE_WRITE | IN_ONLYDIR)
     error = wasWrong
+    watchLater(path)
+  }
+
+  /// Watches `later/`, which is made when the first file has to wait there. The agent itself moves files from there, and
+  /// seldom removes one.
+  mutating func watchLater(_ path: UnsafePointer<CChar>) {
+    let wasWrong = error
+    later = add(path, "/later", IN_DELETE | IN_ONLYDIR)
+    error = wasWrong
   }
 
   private mutating func add(_ path: UnsafePointer<CChar>, _ part: StaticString, _ mask: Int32)
@@ -72,6 +82,10 @@ struct SpoolWatch: ~Copyable {
     case renamed(UnsafePointer<CChar>)
     /// A file that is about to leave was closed by its writer.
     case leavingClosed
+    /// `later/` was made.
+    case laterMade
+    /// A file was removed from `later/`.
+    case laterRemoved
     /// The suppression list is another by now.
     case suppressed
     case other
@@ -97,7 +111,11 @@ struct SpoolWatch: ~Copyable {
       return mask & IN_MOVED_TO != 0 ? .renamed(name) : .closed(name)
     }
     if watch == leaving { return .leavingClosed }
-    if watch == root, mask & IN_DELETE == 0, CString.span(name).equals("new") { return .replaced }
+    if watch == root, mask & IN_DELETE == 0 {
+      if CString.span(name).equals("new") { return .replaced }
+      if CString.span(name).equals("later") { return .laterMade }
+    }
+    if watch == later { return CString.span(name)[0] == .dot ? .other : .laterRemoved }
     return watch == state ? .suppressed : .other
   }
 }

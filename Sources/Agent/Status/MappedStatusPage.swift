@@ -142,6 +142,11 @@ struct MappedStatusPage: ~Copyable {
     page.pointee.files = UInt64(isExact ? courier.files : max(filesFound, courier.files))
     page.pointee.isFilesExact = isExact ? 1 : 0
     page.pointee.later = UInt64(courier.laterFiles)
+    let isTooMuch = courier.stretchesInFlight(link) > FilesInFlight.stretchesMax
+    page.pointee.filesInFlight.begin(isCut: isTooMuch)
+    if !isTooMuch {
+      courier.forEachFileInFlight(link) { page.pointee.filesInFlight.add(inode: $0, $1) }
+    }
     page.pointee.dialInstant = link.nextDialAt?.milliseconds ?? 0
     page.pointee.protocolValue = UInt32(link.service.rawValue)
     page.pointee.refusedConfigurationValue =
@@ -151,10 +156,14 @@ struct MappedStatusPage: ~Copyable {
 
   @inline(never)
   func change(_ connectivity: StatusPage.Connectivity, words: Span<UInt8>) {
+    let wasUp = page.pointee.connectivityValue == StatusPage.Connectivity.up.rawValue
     clinux_begin_change(&page.pointee.sequence)
     page.pointee.connectivityValue = connectivity.rawValue
-    page.pointee.changedAt = Clock.wallSeconds()
-    page.pointee.changedInstant = Clock.now().milliseconds
+    // However often it is tried, the time without a connection goes on.
+    if (connectivity == .up) != wasUp {
+      page.pointee.changedAt = Clock.wallSeconds()
+      page.pointee.changedInstant = Clock.now().milliseconds
+    }
     page.pointee.words.set(words)
     clinux_end_change(&page.pointee.sequence)
   }

@@ -11,7 +11,7 @@ public struct ProgressBar: ~Copyable {
   private var line = Text(capacity: 512)
 
   public init(isWanted: Bool) {
-    isShown = isWanted && isatty(STDERR_FILENO) == 1
+    isShown = isWanted && Terminal(STDERR_FILENO).isCapable
     shownAt = Clock.now()
   }
 

@@ -21,8 +21,8 @@ public struct StatusPage {
     public func append(to text: inout Text) { self.text.append(to: &text) }
   }
 
-  /// "TPS5": changes with the layout.
-  static let layout: UInt32 = 0x5450_5335
+  /// "TPS6": changes with the layout.
+  static let layout: UInt32 = 0x5450_5336
 
   var magic: UInt32 = 0
   /// Odd while the agent is changing the page. Stands behind the first number, wherever the rest does.
@@ -37,7 +37,7 @@ public struct StatusPage {
   /// 0: it does not.
   var protocolValue: UInt32 = 0
   var refusedConfigurationValue: UInt32 = 0
-  /// UNIX seconds: when the agent started, and when the connection was last made, tried or lost.
+  /// UNIX seconds: when the agent started, and when the connection was last made or lost; as long as there was none, the start.
   public var startedAt: Int64 = 0
   public var changedAt: Int64 = 0
   /// The same, and when it will try to connect again, in milliseconds since this machine started; 0: not at all.
@@ -52,6 +52,8 @@ public struct StatusPage {
   public var later: UInt64 = 0
   /// Notifications sent and not settled.
   public var inFlight: UInt64 = 0
+  /// The files that have notifications in flight; not these, but that there are more, where ``FilesInFlight/isCut``.
+  public var filesInFlight = FilesInFlight()
   public var counters = Counters()
   public var traffic = Traffic()
   /// The newest one first.

@@ -44,8 +44,19 @@ public struct CString: ~Copyable {
 }
 
 extension Text {
-  /// Writes it to a descriptor, whole if the descriptor takes it.
+  /// Writes it to a descriptor, whole if the descriptor takes it. A terminal that shows nothing but ASCII gets no more.
+  @inline(never)
   public borrowing func write(to descriptor: Int32) {
+    for index in bytes.indices where bytes[index] >= 0x80 {
+      guard Terminal(descriptor).isPlain else { break }
+      var plain = Text(capacity: count)
+      plain.append(ascii: bytes)
+      return plain.writeBytes(to: descriptor)
+    }
+    writeBytes(to: descriptor)
+  }
+
+  private borrowing func writeBytes(to descriptor: Int32) {
     var place = 0
     bytes.withUnsafeBytes { buffer in
       while place < buffer.count {

@@ -35,7 +35,11 @@ extension Courier {
   public mutating func missedEvents() {
     order.beingWritten.clear()
     order.isScanWanted = true
+    later.isScanWanted = true
   }
+
+  /// Another program removed files from `later/`.
+  public mutating func laterChanged() { later.isScanWanted = true }
 
   /// Something may be in `new/` of which nobody was told, or have been mended.
   public mutating func rescan() {

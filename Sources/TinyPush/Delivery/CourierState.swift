@@ -32,6 +32,24 @@ extension Courier {
   /// The file in which a stretch stands, as it is when nobody has touched the file since.
   public func file(of stretch: Stretch) -> FileIdentity { claims[stretch.place.claim].identity }
 
+  /// Calls `body` with the inode of each file of which notifications were offered to the link and are not settled, and with
+  /// how far the file is. A file may come several times.
+  public func forEachFileInFlight<L: Link & ~Copyable>(
+    _ link: borrowing L, _ body: (UInt64, FileProgress) -> Void
+  ) {
+    link.forEachStretch { stretch in
+      let claim = claims[stretch.place.claim]
+      body(claim.identity.inode, claim.isRead ? .sent : .beingSent)
+    }
+    func goesAgain(_ stretch: Stretch) { body(file(of: stretch).inode, .goesAgain) }
+    returns.forEach(goesAgain)
+  }
+
+  /// Stretches of all these files.
+  public func stretchesInFlight<L: Link & ~Copyable>(_ link: borrowing L) -> Int {
+    link.stretchCount + returns.count
+  }
+
   /// The size of the largest ``failure``.
   public var failureBytesMax: Int { recorder.text.memory.count }
 

@@ -58,6 +58,16 @@ extension Courier {
     case drop
   }
 
+  /// How far a file is of which notifications are in flight.
+  public enum FileProgress: UInt8, Sendable {
+    /// Some of its notifications are still to be sent.
+    case beingSent
+    /// All of its notifications were sent or settled.
+    case sent
+    /// A notification of the file is to be sent again.
+    case goesAgain
+  }
+
   /// What the shell must do next.
   public enum Step {
     /// Offer each name in `new/`, with its inode, by ``offer(_:inode:)``; and if that fails, ``couldNotScan()``.

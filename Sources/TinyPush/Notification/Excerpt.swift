@@ -9,6 +9,8 @@ public struct Excerpt {
   private var shown: Range<Int>
   private var isCutBefore = false
   private var isCutBehind = false
+  /// What stands where the line is cut.
+  private let ellipsis: StaticString
   /// The columns before the place, and those that it takes.
   private var columnsBefore = 0
   private var columnsAt = 0
@@ -17,10 +19,14 @@ public struct Excerpt {
   ///   - line: where the line begins.
   ///   - place: what the caret is to stand under, up to the text's end.
   ///   - width: columns to be shown at most.
+  ///   - ellipsis: a character, or ASCII.
   @inline(never)
-  public init(_ text: Span<UInt8>, line: Int, place: Range<Int>, width: Int) {
-    // Whatever is cut leaves a column to its ellipsis.
-    let room = max(width, 16) - 2
+  public init(
+    _ text: Span<UInt8>, line: Int, place: Range<Int>, width: Int, ellipsis: StaticString = "…"
+  ) {
+    self.ellipsis = ellipsis
+    // Whatever is cut leaves columns to its ellipsis.
+    let room = max(width, 16) - 2 * Self.columns(of: ellipsis)
     let behind = Self.columns(text, from: place.lowerBound, to: text.count, room)
     // As much as can be of what stands before the place, but always some of what follows it.
     let roomBefore = room - min(behind.columns, room / 3)
@@ -37,6 +43,10 @@ public struct Excerpt {
     isCutBefore = start > line
     isCutBehind = end < text.count && text[end] != .lineFeed
     shown = start..<end
+  }
+
+  private static func columns(of ellipsis: StaticString) -> Int {
+    ellipsis.utf8Start[0] < 0x80 ? ellipsis.utf8CodeUnitCount : 1
   }
 
   /// How far the line goes on within so many columns, and how many it takes.
@@ -57,19 +67,20 @@ public struct Excerpt {
 
   /// The part of the line.
   public func appendLine(of text: Span<UInt8>, to output: inout Text) {
-    if isCutBefore { output.append("…") }
+    if isCutBefore { output.append(ellipsis) }
     var index = shown.lowerBound
     while index < shown.upperBound {
       let character = TerminalCharacter(in: text, at: index)
       character.append(from: text, at: index, to: &output)
       index += character.length
     }
-    if isCutBehind { output.append("…") }
+    if isCutBehind { output.append(ellipsis) }
   }
 
   /// What stands before the caret in its line, and the caret.
   public func appendIndent(to output: inout Text) {
-    for _ in 0..<columnsBefore + (isCutBefore ? 1 : 0) { output.append(" ") }
+    let columns = columnsBefore + (isCutBefore ? Self.columns(of: ellipsis) : 0)
+    for _ in 0..<columns { output.append(" ") }
   }
 
   public func appendCaret(to output: inout Text) {

@@ -1,5 +1,6 @@
 import CLinux
 import TinyPush
+import TinyPushAgent
 
 /// Says what happens: as words for a person, as JSON Lines for a program, or, when quiet, as sums at the end. What is
 /// said is gathered, and goes out once a turn of the loop.
@@ -16,6 +17,8 @@ final class Journal {
   let isJSON: Bool
   let isQuiet: Bool
   let palette: Palette
+  /// The terminal shows nothing but ASCII.
+  private let isPlain: Bool
   /// The one that a notification is for when it is for no device in particular.
   let app = App(topic: Credentials.topic.span, directory: nil)
   /// Whether nobody reads it any more.
@@ -24,8 +27,9 @@ final class Journal {
   init(isJSON: Bool, isQuiet: Bool) {
     self.isJSON = isJSON
     self.isQuiet = isQuiet
-    let isPlain = isJSON || isatty(1) == 0 || getenv("NO_COLOR") != nil
-    palette = isPlain ? .plain : .terminal
+    let terminal = Terminal(STDOUT_FILENO)
+    isPlain = terminal.isPlain
+    palette = isJSON || !terminal.isColoured ? .plain : .terminal
   }
 
   /// The time of what is said next.
@@ -33,7 +37,14 @@ final class Journal {
 
   func flush() {
     guard out.count > 0 else { return }
-    if Home.writeAll(1, out) != 0 { isLost = true }
+    if isPlain {
+      // In a frame what is cut has room for one character.
+      var plain = Text(capacity: out.count)
+      plain.append(ascii: out.bytes, ellipsis: "~")
+      if Home.writeAll(STDOUT_FILENO, plain) != 0 { isLost = true }
+    } else if Home.writeAll(STDOUT_FILENO, out) != 0 {
+      isLost = true
+    }
     out.clear()
   }
 

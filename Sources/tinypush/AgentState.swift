@@ -1,0 +1,82 @@
+import CLinux
+import TinyPush
+import TinyPushAgent
+
+/// Why a file is still in the spool, as far as the agent's page tells.
+struct AgentState: ~Copyable {
+  /// Of a connected agent that nothing keeps from sending.
+  private var reading: StatusReading?
+  /// What holds for every file, where there is none.
+  private var code: StaticString = "agent"
+  private var words = Text(capacity: 512)
+
+  @inline(never)
+  init(_ queue: borrowing Queue, _ status: UnsafePointer<CChar>) {
+    let isServed = queue.isServed()
+    guard isServed != false else {
+      code = "no-agent"
+      words.append("no agent is at work here: start tinypush run")
+      return
+    }
+    if status.pointee != 0 {
+      do throws(StatusReading.Problem) {
+        let reading = try StatusReading(status)
+        if reading.page.isAlive {
+          take(reading)
+          return
+        }
+      } catch {
+        // As if it said nothing.
+      }
+    }
+    words.append(
+      isServed == nil
+        ? "this user may not know whether an agent is at work"
+        : "an agent is at work; what it does it says with the setting status")
+  }
+
+  deinit {}
+
+  private mutating func take(_ reading: StatusReading) {
+    code = "gateway"
+    if let reason = reading.page.refusedConfiguration {
+      code = "held"
+      words.append("held: the service refuses the configuration: ")
+      words.append(Rejection(reason).text)
+    } else if reading.page.connectivity == .up {
+      code = "held"
+      self.reading = reading
+    } else {
+      words.append("waits for the gateway: ")
+      if reading.page.connectivity == .connecting { words.append("connecting to ") }
+      reading.page.appendWords(to: &words)
+    }
+    let held = reading.page.held
+    if held & 1 != 0 {
+      words.append("; or is held, since what was delivered cannot be removed from new/")
+    }
+    if held & 2 != 0 { words.append("; or is held, since failed/ cannot be written to") }
+  }
+
+  /// Puts together why a file is still there. Returns a word for that which stays the same.
+  @inline(never)
+  borrowing func explain(_ file: borrowing QueueFile, in why: inout Text) -> StaticString {
+    var code = code
+    if let reading {
+      let files = reading.page.filesInFlight
+      if reading.page.held == 0 { code = "delivering" }
+      switch files.progress(ofInode: file.inode) {
+      case .sent:
+        if reading.page.held == 0 { code = "sent" }
+        why.append(
+          reading.page.service == .binary
+            ? "sent, waiting for the answer or for settle" : "sent, waiting for the answer")
+      case .beingSent: why.append("being sent")
+      case .goesAgain: why.append("to be sent again")
+      case nil: why.append(files.isCut ? "sent, or next to be sent" : "next to be sent")
+      }
+    }
+    why.append(words)
+    return code
+  }
+}

@@ -268,7 +268,10 @@ import Testing
     let registered = try #require(listed["registered"] as? Int)
     let again = try deliver("three", registered: registered)
     #expect(again.status == 0, "\(again.errors)")
-    try #expect(sandbox.story("delivered") == ["delivered phone 1"])
+    // The sandbox tells what a device shows in its own time.
+    try wait(for: "the device to show it") {
+      try sandbox.story("delivered") == ["delivered phone 1"]
+    }
   }
 
   @Test func `whether an app is gone is only known once its device is there`() throws {

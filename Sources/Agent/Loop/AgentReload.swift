@@ -15,6 +15,7 @@ extension Agent {
     var config = config
     var former: Config?
     var counters = Counters()
+    var arrivals: ArrivalClock?
     var page = MappedStatusPage()
     while true {
       message.clear()
@@ -29,6 +30,7 @@ extension Agent {
         isTaken = false
       }
       agent.courier.counters = counters
+      agent.knowStart(arrivals)
       swap(&agent.output.page, &page)
       if !isTaken { agent.sayNotTaken(message) }
       let status = agent.run(readConfig)
@@ -36,6 +38,7 @@ extension Agent {
       config = next
       former = agent.takeConfig()
       counters = agent.courier.counters
+      arrivals = agent.courier.arrivals
       swap(&agent.output.page, &page)
     }
   }

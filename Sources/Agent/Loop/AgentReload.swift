@@ -16,6 +16,8 @@ extension Agent {
     var former: Config?
     var counters = Counters()
     var arrivals: ArrivalClock?
+    var accepted = AcceptedTokens()
+    var gateway = Text(capacity: 300)
     var page = MappedStatusPage()
     while true {
       message.clear()
@@ -31,6 +33,8 @@ extension Agent {
       }
       agent.courier.counters = counters
       agent.knowStart(arrivals)
+      // Another gateway may know other tokens.
+      if agent.gateway.span.equals(gateway.bytes) { swap(&agent.courier.accepted, &accepted) }
       swap(&agent.output.page, &page)
       if !isTaken { agent.sayNotTaken(message) }
       let status = agent.run(readConfig)
@@ -39,6 +43,9 @@ extension Agent {
       former = agent.takeConfig()
       counters = agent.courier.counters
       arrivals = agent.courier.arrivals
+      swap(&agent.courier.accepted, &accepted)
+      gateway.clear()
+      gateway.append(bytes: agent.gateway.span)
       swap(&agent.output.page, &page)
     }
   }

@@ -64,7 +64,9 @@ extension Agent {
   }
 
   mutating func takeReports() {
-    while let report = courier.takeReport() ?? link.takeReport() { output.say(report) }
+    while let report = courier.takeReport() ?? link.takeReport() {
+      output.say(report, of: courier.nameReported())
+    }
   }
 
   mutating func saySum(_ status: ExitStatus) {

@@ -21,8 +21,8 @@ public struct StatusPage {
     public func append(to text: inout Text) { self.text.append(to: &text) }
   }
 
-  /// "TPS5": changes with the layout.
-  static let layout: UInt32 = 0x5450_5335
+  /// "TPS6": changes with the layout.
+  static let layout: UInt32 = 0x5450_5336
 
   var magic: UInt32 = 0
   /// Odd while the agent is changing the page. Stands behind the first number, wherever the rest does.
@@ -56,6 +56,9 @@ public struct StatusPage {
   public var traffic = Traffic()
   /// The newest one first.
   public var problems: InlineArray<5, Problem> = .init(repeating: Problem())
+  /// UNIX seconds: when the service's answer last put a token on the suppression list; and what was said of that.
+  public var suppressedAt: Int64 = 0
+  var suppressedWords = Words<200>()
   /// To whom it is connected, or why it is not; then the version and the cipher suite of TLS.
   var words = Words<256>()
   var version = Words<16>()
@@ -82,6 +85,7 @@ public struct StatusPage {
   public var isAlive: Bool { aliveness != 0 }
 
   public func appendWords(to text: inout Text) { words.append(to: &text) }
+  public func appendSuppressed(to text: inout Text) { suppressedWords.append(to: &text) }
   public func appendVersion(to text: inout Text) { version.append(to: &text) }
   public func appendSuite(to text: inout Text) { suite.append(to: &text) }
 }

@@ -13,6 +13,8 @@ public struct Courier: ~Copyable {
   public var counters = Counters()
   /// By what files are told that came long ago; for the next courier in this process.
   public var arrivals: ArrivalClock
+  /// Likewise, if it has the same gateway.
+  public var accepted = AcceptedTokens()
   var reports = Reports()
   var isStopping = false
 
@@ -30,6 +32,8 @@ public struct Courier: ~Copyable {
   var returns: Returns
   var recorder = Recorder()
   var suppression = Suppression()
+  /// The name of the file about which something was reported of a token.
+  var reportedName = Text(capacity: 256)
   /// Where the notification would stand that directly follows the one that was offered last.
   var offeredEnd: FilePlace?
   /// What kept it from offering more.
@@ -98,6 +102,7 @@ public struct Courier: ~Copyable {
         } else {
           counters.settledByTime += UInt64(stretch.count)
         }
+        while let token = link.takeProved() { accepted.accept(token, at: time.now) }
         settled(stretch)
       case .superseded(let stretch):
         counters.superseded += UInt64(stretch.count)

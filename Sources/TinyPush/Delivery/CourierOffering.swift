@@ -93,9 +93,13 @@ extension Courier {
     if case .rejected(let rejection) = now.purpose {
       now.remaining = 0
       if rejection.isGone {
+        let wasKnown = suppression.isForbidden(token)
         suppression.learnGone(
           token, since: rejection.since, registered: notification.registered,
           now: time.wallSeconds)
+        if !wasKnown, suppression.isForbidden(token) {
+          tell(.tokenGone(token.firstDigits), now.claim)
+        }
         claims.settled(now.claim, 1)
         return .done
       }

@@ -291,6 +291,9 @@ struct Claims: ~Copyable {
     return names.span(Int(claim.nameAt)..<Int(claim.nameAt) + Int(claim.nameBytes))
   }
 
+  @inline(never)
+  func appendName(_ number: ClaimNumber, to text: inout Text) { text.append(bytes: name(number)) }
+
   /// Whether a file that was taken no later than `age` is still under way.
   func isUnderWay(since age: UInt32) -> Bool {
     guard oldest != Self.none else { return false }

@@ -44,6 +44,9 @@ struct Suppression: ~Copyable {
     return false
   }
 
+  /// Whether a token is not to be sent to, whatever anybody says of its registration.
+  mutating func isForbidden(_ token: DeviceToken) -> Bool { find(token)?.forbids() ?? false }
+
   @inline(never)
   private mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
     var known = list.find(token)

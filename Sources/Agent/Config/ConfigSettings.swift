@@ -141,6 +141,10 @@ extension Config {
         throw .value("a size of 64K or more, such as 16M")
       }
       failedLimits.bytes = Int64(size)
+    case .onTrouble: onTrouble = CString(value)
+    case .troubleAfter:
+      troubleAfter = try Self.duration(value, max: 604_800_000)
+      guard troubleAfter >= .seconds(1) else { throw .value("at least 1s") }
     }
   }
 }

@@ -18,6 +18,7 @@ extension Agent {
     var arrivals: ArrivalClock?
     var accepted = AcceptedTokens()
     var gateway = Text(capacity: 300)
+    var command = ShellCommand()
     var page = MappedStatusPage()
     while true {
       message.clear()
@@ -36,6 +37,7 @@ extension Agent {
       // Another gateway may know other tokens.
       if agent.gateway.span.equals(gateway.bytes) { swap(&agent.courier.accepted, &accepted) }
       swap(&agent.output.page, &page)
+      swap(&agent.troubleCommand, &command)
       if !isTaken { agent.sayNotTaken(message) }
       let status = agent.run(readConfig)
       guard let next = agent.ending.next.take() else { return status }
@@ -44,6 +46,7 @@ extension Agent {
       counters = agent.courier.counters
       arrivals = agent.courier.arrivals
       swap(&agent.courier.accepted, &accepted)
+      swap(&agent.troubleCommand, &command)
       gateway.clear()
       gateway.append(bytes: agent.gateway.span)
       swap(&agent.output.page, &page)

@@ -375,6 +375,55 @@ void clinux_let_signals_end(int let) {
   sigprocmask(SIG_UNBLOCK, &signals, NULL);
 }
 
+static int is_private(const char *variable) {
+  static const char *const names[] = {"NOTIFY_SOCKET=", "WATCHDOG_", "CREDENTIALS_DIRECTORY=", "LISTEN_"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strncmp(variable, names[i], strlen(names[i])) == 0) return 1;
+  return 0;
+}
+
+enum { variables_max = 512 };
+
+int clinux_spawn_shell(const char *command, const char *variables, size_t count, int *ended) {
+  char *environment[variables_max + 1];
+  size_t used = 0;
+  for (size_t i = 0; i <= count && used < variables_max; i += strlen(variables + i) + 1)
+    environment[used++] = (char *)(variables + i);
+  for (char **variable = environ; *variable && used < variables_max; variable++)
+    if (!is_private(*variable)) environment[used++] = *variable;
+  environment[used] = NULL;
+
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+  posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  char *const arguments[] = {"sh", "-c", (char *)command, NULL};
+  pid_t process = 0;
+  int error = posix_spawn(&process, "/bin/sh", &files, &attributes, arguments, environment);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  if (error != 0) return -error;
+  *ended = (int)syscall(SYS_pidfd_open, process, 0);
+  return process;
+}
+
+int clinux_reap(int process, int *status) {
+  int state;
+  pid_t ended = waitpid(process, &state, WNOHANG);
+  if (ended == 0) return 0;
+  *status = ended < 0 ? 127 : WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+  return 1;
+}
+
 const char *clinux_error_text(int error) {
   const char *text = strerrordesc_np(error);
   return text ? text : "unknown error";

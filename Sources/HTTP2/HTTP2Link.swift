@@ -19,6 +19,8 @@ public struct HTTP2Link: ~Copyable, Link {
 
   let settings: Courier.Settings
   let service: Service
+  /// Whom the notification went to that was told last to be accepted.
+  var proved: UInt64?
   var time = Time(now: Instant(milliseconds: 0), wallSeconds: nil)
   var supply = Supply()
   var traffic = LinkTraffic()

@@ -7,13 +7,17 @@ extension HTTP2Link {
   public mutating func takeOutcome() -> LinkOutcome? {
     guard let request = requests.takeDecided() else { return nil }
     switch request.outcome! {
-    case .accepted: return .accepted(request.stretch, isProved: true)
+    case .accepted:
+      proved = request.device
+      return .accepted(request.stretch, isProved: true)
     case .rejected(let rejection): return .rejected(request.stretch, rejection)
     case .returned(let notBefore): return .returned(request.stretch, notBefore: notBefore)
     case .superseded: return .superseded(request.stretch)
     case .dropped: return .dropped(request.stretch)
     }
   }
+
+  public mutating func takeProved() -> UInt64? { proved.take() }
 
   // MARK: - Bytes
 

@@ -38,7 +38,7 @@ extension HTTP2Link {
     if batch.isEmpty { batch.since = time.now }
     let place = requests.append(
       Stretch(place: message.place, wasSent: message.wasSent),
-      device: Requests.device(message.token), namesTopic: !message.topic.isEmpty)
+      device: message.token.hash, namesTopic: !message.topic.isEmpty)
     if !message.collapseID.isEmpty, isOvertaken(place, message, in: text) { return }
     scratch.write(message, in: text, service, authorization.text, settings)
     let requested: Session.Requested
@@ -173,12 +173,5 @@ extension HTTP2Link {
     guard stream.isJustRead else { return .listen }
     batch.isUnblocked = false
     return .write
-  }
-}
-
-extension Requests {
-  /// Tells a device from most others.
-  static func device(_ token: DeviceToken) -> UInt64 {
-    token.bytes.span.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
   }
 }

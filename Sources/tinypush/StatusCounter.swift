@@ -7,7 +7,7 @@ struct StatusCounter {
   let help: StaticString
   let value: UInt64
 
-  static func all(of page: borrowing StatusPage) -> InlineArray<14, StatusCounter> {
+  static func all(of page: borrowing StatusPage) -> InlineArray<15, StatusCounter> {
     let counters = page.counters
     return [
       Self("sent", "Notifications written to the gateway, repetitions included.", counters.sent),
@@ -25,6 +25,9 @@ struct StatusCounter {
         counters.uncertain),
       Self("expired", "Notifications that expired before they could be sent.", counters.expired),
       Self("suppressed", "Notifications to devices that are gone, not sent.", counters.suppressed),
+      Self(
+        "tokens_suppressed", "Device tokens that the service called invalid or gone.",
+        counters.tokensSuppressed),
       Self("gone", "Notifications to devices that the gateway called gone.", counters.gone),
       Self("superseded", "Notifications replaced by newer ones.", counters.superseded),
       Self("postponed", "Notifications put aside until their time.", counters.postponed),

@@ -42,6 +42,12 @@ enum StatusJSON {
     for index in counters.indices {
       text.member(counters[index].name, number: counters[index].value)
     }
+    if page.suppressedAt > 0 {
+      word.clear()
+      page.appendSuppressed(to: &word)
+      text.member("last_suppressed", string: word)
+      text.member("last_suppressed_at", number: UInt64(clamping: page.suppressedAt))
+    }
     writeRefusals(page, in: &text)
     writeRetries(page, in: &text)
     writePeriods(page, now, in: &text)

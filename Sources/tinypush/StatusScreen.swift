@@ -155,6 +155,20 @@ struct StatusScreen: ~Copyable {
     }
     if line.count > 0 { end(&text) }
     showRetries(counters, &text)
+    showSuppressed(page, &text)
+  }
+
+  /// The tokens that nothing is sent to any more by the service's answers.
+  private mutating func showSuppressed(_ page: borrowing StatusPage, _ text: inout Text) {
+    let count = page.counters.tokensSuppressed
+    guard count > 0, page.suppressedAt > 0 else { return }
+    line.append("  tokens suppressed: ")
+    line.append(count)
+    line.append("; the last one ")
+    line.append(roundedSeconds: Clock.wallSeconds() &- page.suppressedAt)
+    line.append(" ago: ")
+    page.appendSuppressed(to: &line)
+    wrap(indent: 4, &text)
   }
 
   private mutating func showRetries(_ counters: Counters, _ text: inout Text) {

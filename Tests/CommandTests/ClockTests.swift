@@ -65,4 +65,55 @@ import Testing
     #expect(row.says.isEmpty ? sent.errors == "" : sent.errors.contains(row.says), "\(sent.errors)")
     #expect(box.names(in: "new").count == (row.status == 0 ? 1 : 0))
   }
+
+  @Test(arguments: ["binary", "http2"])
+  func `a ttl counts from when the file came, also while no agent runs`(way: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let clocks = try Clocks(in: box, [.wall, .awake])
+    let start = Int(Date().timeIntervalSince1970)
+    for (number, words) in [(1, ["late", "--ttl", "60s"]), (2, ["early", "--ttl", "10m"])] {
+      let sent = try box.run(
+        Build.command(Build.host) + ["send"] + words
+          + ["--token", token(number), "-o", "spool=\(box.spool)"])
+      #expect(sent.status == 0, "\(sent.errors)")
+    }
+    // So much later, and no more since the machine started.
+    try clocks.set(.wall, to: start + 100)
+    try clocks.set(.awake, to: 100)
+    var expirations: [Int] = []
+    let settings: [String]
+    let binary: Gateway?
+    let http2: HTTP2Gateway?
+    if way == "binary" {
+      binary = try Gateway(in: box)
+      http2 = nil
+      settings = try box.settings(binary!.port)
+    } else {
+      binary = nil
+      http2 = try HTTP2Gateway(in: box)
+      settings = try box.http2Settings(http2!.port)
+    }
+    let agent = try box.run(
+      Build.command(Build.host) + ["run", "--once"] + settings, environment: clocks.environment)
+    #expect(agent.status == 0, "\(agent.errors)")
+    #expect(agent.errors.contains("1 delivered"), "\(agent.errors)")
+    #expect(agent.errors.contains("1 expired"), "\(agent.errors)")
+    if let binary {
+      try #expect(binary.alerts(in: box) == ["early"])
+      for file in binary.recorded(.accepted) {
+        let decoded = try box.run(["python3", Build.tools + "/decode.py", file])
+        expirations += try objects(decoded.output).compactMap { $0["expiration"] as? Int }
+      }
+    } else if let http2 {
+      try #expect(http2.alerts() == ["early"])
+      expirations = try http2.requests().compactMap { request in
+        (request["headers"] as? [String: String])?["apns-expiration"].flatMap { Int($0) }
+      }
+    }
+    #expect(expirations.count == 1)
+    // The clock of the agent says whole seconds.
+    #expect(expirations.allSatisfy { (start + 598...start + 660).contains($0) }, "\(expirations)")
+    #expect(box.names(in: "new") == [])
+  }
 }

@@ -71,6 +71,46 @@ import Testing
     #expect(ids.values.allSatisfy { $0.count == 1 })
   }
 
+  @Test func `a single answer mutes no device that was reached before`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try HTTP2Gateway(
+      in: box, .certificate,
+      ["--fault", "answer=400:BadDeviceToken@2", "--fault", "answer=400:BadDeviceToken@4"])
+    let page = "status=\(box.path)/page"
+    let agent = try box.agent(gateway, .certificate, [page])
+    func status() throws -> [String: Any] {
+      try objects(box.tinypush("status", "--json", "-o", page).output)[0]
+    }
+    try box.drop(line(1, "first"), as: "first")
+    try gateway.accepts("first")
+    try box.drop(line(1, "second"), as: "second")
+    try wait(for: "a record") { box.names(in: "failed") == ["second"] }
+    let spared = try box.failures("second")[0]["reason"] as? String
+    #expect(spared?.hasSuffix("is not suppressed until the gateway refuses it again") == true)
+    try agent.line(
+      "<4>the gateway calls token 00000000... invalid, which it accepted before", in: .errors)
+    try box.drop(line(1, "third"), as: "third")
+    try gateway.accepts("third")
+    try #expect(status()["tokens_suppressed"] as? Int == 0)
+    // It knows nothing good of this one.
+    try box.drop(line(2, "fourth"), as: "fourth")
+    try wait(for: "a record") { box.names(in: "failed") == ["fourth", "second"] }
+    let muted = try box.failures("fourth")[0]["reason"] as? String
+    #expect(muted?.hasSuffix("tinypush token register \(token(2))") == true, "\(muted ?? "")")
+    let words =
+      "the gateway calls token 00000000... invalid: nothing more is sent to it; failed/ says what to do (file fourth)"
+    try agent.line("<4>" + words, in: .errors)
+    try box.drop(line(2, "fifth"), as: "fifth")
+    try wait(for: "nothing to wait") { box.names(in: "new").isEmpty }
+    try wait(for: "the page") { try status()["suppressed"] as? Int == 1 }
+    try #expect(status()["tokens_suppressed"] as? Int == 1)
+    try #expect(status()["last_suppressed"] as? String == words)
+    #expect(
+      try box.tinypush("status", "-o", page).output.contains("tokens suppressed: 1; the last"))
+    #expect(try agent.terminate() == 0)
+  }
+
   @Test func `what the service does not take goes to failed, with its reason`() throws {
     let box = try Box()
     defer { box.end() }

@@ -152,6 +152,7 @@ import Testing
     ("rescan", ["15", "25h"], time), ("rescan", ["0s", "999ms"], "at least 1s"),
     ("connect-timeout", ["10", "11m"], time), ("connect-timeout", ["0s"], "at least 1s"),
     ("feedback-timeout", ["60", "61m"], time), ("feedback-timeout", ["99ms"], "at least 100ms"),
+    ("trouble-after", ["60", "8d"], time), ("trouble-after", ["999ms"], "at least 1s"),
     (
       "failed-limit", ["0", "1000001", "-5", "all", ""],
       "a number of files from 1 to 1000000"
@@ -165,7 +166,7 @@ import Testing
   private static let time =
     "a time with its unit, such as 20ms, 10s, 5m, 2h or 1d, and not too long"
   /// Whatever stands there may be meant.
-  private static let free: Set = ["key-password", "alpn"]
+  private static let free: Set = ["key-password", "alpn", "on-trouble"]
 
   @Test func `each key is told where it is wrong: line, key, type and range`() throws {
     let box = try Box()

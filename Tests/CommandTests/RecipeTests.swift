@@ -455,6 +455,39 @@ import Testing
     #expect(board.log.contains("Read-only file system"), "\(board.log)")
   }
 
+  @Test func `trouble by mail and a LED`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let mail = try box.start(["python3", Build.tools + "/smtp.py"])
+    let port = try mail.line("listening ").dropFirst("listening ".count)
+    let led = try box.write("0\n", to: "led0/brightness")
+    let script = try box.write(
+      Recipe.text("trouble").replacing("/sys/class/leds", with: box.path)
+        .replacing("smtp://localhost", with: "smtp://localhost:\(port)"), to: "trouble")
+    chmod(script, 0o755)
+    let gateway = try Gateway(in: box)
+    let agent = try box.start(
+      Build.command(Build.host) + ["run"]
+        + box.settings(gateway.port, certificate: "client-soon", ["on-trouble=" + script]))
+    let reason = try mail.line("the push certificate ends in ")
+    #expect(reason.hasSuffix(": renew it"))
+    #expect(mail.output.contains(": certificate began\n\n"), "\(mail.output)")
+    #expect(box.text("led0/brightness") == "1\n")
+    #expect(try agent.terminate() == 0)
+    // What the drop-in does before the agent starts.
+    chmod(led, 0o644)
+    for line in try Recipe.text("led").split(separator: "\n") {
+      guard let command = line.components(separatedBy: "ExecStartPre=+").dropFirst().first else {
+        continue
+      }
+      let own = command.replacing("/sys/class/leds", with: box.path)
+        .replacing("chgrp tinypush", with: "chgrp \(getgid())")
+      #expect(try box.run(["sh", "-ec", own]).status == 0)
+    }
+    var information = stat()
+    #expect(stat(led, &information) == 0 && information.st_mode & 0o777 == 0o664)
+  }
+
   @Test func `Prometheus`() throws {
     let box = try Box()
     defer { box.end() }

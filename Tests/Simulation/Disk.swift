@@ -74,12 +74,21 @@ final class SpoolFile {
   var isTorn = false
   /// The sync that was to put it on disk failed, and the system tells that once only.
   var isForgotten = false
+  /// When it was put, written on, or released.
+  var cameAt = Instant(milliseconds: 0)
+  var wasReleased = false
 
   init(_ bytes: [UInt8], inode: UInt64, items: [Item]) {
     self.bytes = bytes
     self.inode = inode
     changeTimeNs = Int64(inode)
     self.items = items
+  }
+
+  /// It is another file now for those who know it.
+  func change(_ timeline: Timeline) {
+    changeTimeNs = max(timeline.fileTimeNs, changeTimeNs + 1)
+    cameAt = timeline.now
   }
 
   func holds(_ item: Item) -> Bool { items.contains { $0.identity == item.identity } }
@@ -182,6 +191,7 @@ final class Disk {
 
   func put(_ name: String, _ bytes: [UInt8], items: [Item]) {
     new[name] = SpoolFile(bytes, inode: nextInode, items: items)
+    new[name]!.change(timeline)
     nextInode += 1
     commit()
   }
@@ -189,7 +199,7 @@ final class Disk {
   func append(_ name: String, _ bytes: [UInt8], items: [Item]) {
     guard let file = new[name] else { return }
     file.bytes += bytes
-    file.changeTimeNs += 1
+    file.change(timeline)
     file.items += items
   }
 
@@ -250,7 +260,8 @@ final class Disk {
   func release(_ name: String, as target: String) -> Bool {
     guard canRemove, canPostpone, let file = later.removeValue(forKey: name) else { return false }
     durableLater.remove(name)
-    file.changeTimeNs += 1
+    file.change(timeline)
+    file.wasReleased = true
     if let old = new[target] { unlinked.append((target, old, timeline.now)) }
     new[target] = file
     left.append((name, file, target, timeline.now))

@@ -65,8 +65,12 @@ final class Ledger {
     var superseded: UInt64 = 0
     /// What the gateway took, with a barrier that it did not answer.
     var silent: [Frame] = []
+    var beganAt = Instant(milliseconds: 0)
   }
   var life = Life()
+  /// Notifications that expire soon, and until when the machine slept.
+  private var mortal: [Int: Item] = [:]
+  var sleptUntil = Instant(milliseconds: 0)
 
   struct Frame {
     var id: UInt32
@@ -130,6 +134,7 @@ final class Ledger {
       if item.putAt.milliseconds == 0 { item.putAt = timeline.now }
       guard let number = item.number else { return item }
       places[number, default: 0] += 1
+      if item.ttl != nil { mortal[number] = item }
       let serial = World.serial(of: number)
       if serial > 0 { waiting.items[serial, default: []].append(item) }
       registers(item)
@@ -272,7 +277,29 @@ final class Ledger {
     guard let wall = timeline.latestWall(since: item.putAt) else { return false }
     if let expiration = item.expiration { return expiration > 0 && expiration <= wall }
     let ttl = item.ttl ?? UInt64(settings.ttl)
-    return ttl > 0 && item.putAt.until(timeline.now) >= .seconds(ttl)
+    guard ttl > 0 else { return false }
+    if item.putAt.until(timeline.now) >= .seconds(ttl) { return true }
+    if item.notBefore > 0, item.notBefore + Int64(ttl) <= wall { return true }
+    // An agent that has begun since the clock was set cannot know by which one the file came; nor can one know of a clock that
+    // was set twice at once.
+    return timeline.wasSet(between: item.putAt, and: max(life.beganAt, item.putAt))
+  }
+
+  /// What comes so late after the end of its time was read in time.
+  private static let expiryPatience = Duration.seconds(5)
+
+  /// A notification is about to be sent whose time may be over.
+  func checkExpired(_ number: Int) {
+    guard let item = mortal[number], let ttl = item.ttl, suppressing.isClockSteady,
+      places[number] ?? 1 == 1, !isLoose(number),
+      timeline.now > sleptUntil + Self.expiryPatience, let wall = timeline.time.wallSeconds
+    else { return }
+    let files = disk.new.values.filter { $0.holds(item) }
+    let isOver = files.allSatisfy { file in
+      if file.wasReleased { return item.notBefore + Int64(ttl) + 5 < wall }
+      return file.cameAt.until(timeline.now) > .seconds(ttl) + Self.expiryPatience
+    }
+    if isOver, !files.isEmpty { complain("\(number) goes, and its time was over") }
   }
 
   // MARK: - The agent
@@ -283,6 +310,7 @@ final class Ledger {
     isUneventful = false
     lives += 1
     life = Life()
+    life.beganAt = timeline.now
     // What is both in a file and put aside from it goes twice.
     var seen: Set<Int> = []
     for file in Array(disk.new.values) + Array(disk.later.values) {

@@ -30,6 +30,7 @@ extension Ledger {
   }
 
   func check(_ number: Int) {
+    checkExpired(number)
     if World.serial(of: number) > 0 {
       checkWaiting(number)
     } else if number < 1 || number > numberMax {

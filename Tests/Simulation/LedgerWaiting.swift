@@ -178,9 +178,9 @@ extension Ledger {
   func isSettled(_ item: Item, in file: SpoolFile) -> Bool {
     if isDecided(item, in: file) {
       if item.number != nil { waiting.settled[item.identity] = numbers(of: item) }
-      // Where nobody is sent to any more, it may count as suppressed or as superseded.
+      // What is not to be sent for another reason as well may count as superseded, or by that.
       if item.collapseKey != nil,
-        item.list != nil || item.number.map({ isSuppressed($0, item) }) ?? false
+        mayExpire(item) || item.list != nil || item.number.map({ isSuppressed($0, item) }) ?? false
       {
         isUneventful = false
       }

@@ -108,6 +108,8 @@ struct SimulatedHTTP2: ~Copyable, Link {
     return outcome
   }
 
+  mutating func takeProved() -> UInt64? { link.takeProved() }
+
   mutating func forgetSuspicion() { link.forgetSuspicion() }
 
   // MARK: - Work

@@ -28,7 +28,26 @@ final class Timeline {
   var elapsed: UInt64 { start.until(now).milliseconds }
 
   var time: Time {
-    Time(now: now, wallSeconds: wallAtStart.map { $0 + Int64(elapsed / 1000) })
+    Time(
+      now: now, wallSeconds: wallAtStart.map { $0 + Int64(elapsed / 1000) },
+      clockMilliseconds: clockMilliseconds)
+  }
+
+  /// What the wall clock says, also where it is not set.
+  private var clockMilliseconds: Int64 { (wallAtStart ?? 60) * 1000 + Int64(elapsed) }
+
+  /// The time that a file system gives to a change.
+  var fileTimeNs: Int64 { clockMilliseconds * 1_000_000 }
+
+  /// Whether the clock was set after `start`, and before `end` or then.
+  func wasSet(between start: Instant, and end: Instant) -> Bool {
+    walls.contains { $0.until >= start && $0.until <= end }
+  }
+
+  /// What the wall clock says from the start on.
+  func begin(wallAtStart wall: Int64?) {
+    wallAtStart = wall
+    walls = []
   }
 
   /// The latest that the wall clock has said since `instant`; nil when it was not set.

@@ -71,7 +71,7 @@ public final class Trial {
       $0.settle = .seconds(random.pick([2, 10]))
       $0.barrierInterval = .seconds(random.pick([5, 60]))
       $0.rescan = .seconds(random.pick([30, 900]))
-      $0.ttl = random.pick([0, 86_400])
+      $0.ttl = random.pick([0, 86_400, 86_400, 900])
       $0.tellsAll = seed % 4 == 1
     }
     workload = Workload(
@@ -165,7 +165,9 @@ public final class Trial {
     attention = random.pick([1, 3, 1000])
     blocksOneIn = faults.has(.blocking) ? random.pick([5, 20]) : 0
     cutsLeft = faults.has(.close) ? random.upTo(8) : 0
-    if faults.has(.wall) { world.wallAtStart = random.pick([nil, 100_000, 1_700_000_000]) }
+    if faults.has(.wall) {
+      world.timeline.begin(wallAtStart: random.pick([nil, 100_000, 1_700_000_000]))
+    }
     world.polls = { [self] in random.oneIn(attention) }
     world.shuffle = { [self] in $0.shuffled(using: &random) }
     world.canDial = { [self] _ in isCalm || !random.oneIn(5) && dialsUntil == nil }

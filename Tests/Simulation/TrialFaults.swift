@@ -252,6 +252,7 @@ extension Trial {
     world.connection?.sleep(
       for: .milliseconds(milliseconds), and: .milliseconds(UInt64(random.upTo(1000))))
     pass(milliseconds)
+    world.ledger.sleptUntil = world.timeline.now
     world.link.suspended(until: world.timeline.now)
     if world.http2 != nil { world.http2!.suspended(until: world.timeline.now) }
   }

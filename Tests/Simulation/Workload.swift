@@ -211,6 +211,10 @@ struct Workload {
       text += #", "not-before": \#(due)"#
       for index in items.indices { items[index].notBefore = due }
     }
+    if !replaces, random.oneIn(6) {
+      text += #", "ttl": 40"#
+      for index in items.indices { items[index].ttl = 40 }
+    }
     if replaces {
       let id = random.pick(["tank", "tank", "door"])
       text += #", "collapse-id": "\#(id)""#

@@ -89,6 +89,7 @@ final class World {
     var settings = Courier.Settings()
     settings.isOnce = once
     settings.window = 64
+    settings.plausibleSince = 1_000_000_000
     change(&settings)
     self.settings = settings
     courier = Courier(settings)

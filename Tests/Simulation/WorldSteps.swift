@@ -149,14 +149,22 @@ extension World {
     let isInvalid =
       failure.status == Int(Status.invalidToken.rawValue)
       || failure.reason.contains("bad device token")
-    if isRecorded, isInvalid, let number = failure.number, let file = life(of: name.bytes.span) {
+    let isSpared = failure.reason.contains("; it was accepted before")
+    if isSpared, let number = failure.number,
+      !gateway.pushes.contains(where: { $0.number % Self.tokensMax == number % Self.tokensMax })
+    {
+      complain("\(number) is spared, and was never accepted")
+    }
+    if isRecorded, isInvalid, !isSpared, let number = failure.number,
+      let file = life(of: name.bytes.span)
+    {
       ledger.refuses(number, in: file)
     }
     trace.note("failure", at: timeline.elapsed, failure.number ?? 0, isRecorded ? 1 : 0)
     if isRecorded, courier.failureMovesFile, let file { ledger.forget(file) }
     ledger.recorded(failure, of: name, isRecorded)
     courier.recorded(isRecorded)
-    if isRecorded, isInvalid, let number = failure.number {
+    if isRecorded, isInvalid, !isSpared, let number = failure.number {
       ledger.learnsInvalid(number, learned)
     }
     if isRecorded { onRecord() }

@@ -16,7 +16,7 @@ private func name(_ claims: borrowing Claims, _ number: ClaimNumber) -> String {
     numbers.append(number)
   }
   #expect(claims.count == 3)
-  #expect(claims[numbers[1]].seenAt == 1)
+  #expect(claims[numbers[1]].cameAt == 1)
   #expect(claims[numbers[1]].identity == FileIdentity(inode: 2, changeTimeNs: 5))
   for number in numbers { claims.opened(number) }
   claims.opened(numbers[1])

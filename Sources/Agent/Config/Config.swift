@@ -48,13 +48,16 @@ public struct Config: ~Copyable {
   /// How long the feedback service may be silent.
   public var feedbackTimeout = Duration.seconds(60)
   public var failedLimits = FailedLimits()
+  /// What the shell runs when there is trouble; empty: nothing. And how long nothing is delivered before that is trouble.
+  public var onTrouble = CString("")
+  public var troubleAfter = Duration.seconds(600)
 
   /// Where the file that is being read lies: what its relative paths begin from. Empty: the working directory.
   var directory = CString("")
   /// The file that is being read; empty: none, or one that cannot be read again.
   var file = CString("")
   /// Where each setting was given last, by ``Key``.
-  var origins = InlineArray<38, Origin>(repeating: .none)
+  var origins = InlineArray<40, Origin>(repeating: .none)
   private let pinned = Pinned()
 
   public static let defaultFile: StaticString = "/etc/tinypush/tinypush.conf"
@@ -73,10 +76,10 @@ public struct Config: ~Copyable {
     case keyID, teamID, topic, proxy, ca, alpn, spool, state, status, recipients, defaultLanguage
     case format, payloadLimit, linger, settle, ttl, confirm, barrierInterval, uncertain, repeats
     case window, streams, ping, answerTimeout, rescan
-    case connectTimeout, feedbackTimeout, failedLimit, failedSize, log
+    case connectTimeout, feedbackTimeout, failedLimit, failedSize, log, onTrouble, troubleAfter
   }
 
-  public static var names: InlineArray<38, StaticString> {
+  public static var names: InlineArray<40, StaticString> {
     [
       "environment", "protocol", "gateway", "feedback", "certificate", "key", "key-password",
       "signing-key", "key-id", "team-id", "topic", "proxy", "ca", "alpn", "spool", "state",
@@ -84,7 +87,7 @@ public struct Config: ~Copyable {
       "recipients", "default-language", "format", "payload-limit", "linger", "settle", "ttl",
       "confirm", "barrier-interval", "uncertain", "repeats", "window", "streams", "ping",
       "answer-timeout", "rescan", "connect-timeout", "feedback-timeout", "failed-limit",
-      "failed-size", "log",
+      "failed-size", "log", "on-trouble", "trouble-after",
     ]
   }
 

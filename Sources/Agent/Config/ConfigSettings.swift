@@ -149,6 +149,10 @@ extension Config {
       } else {
         throw .value("changes or deliveries")
       }
+    case .onTrouble: onTrouble = CString(value)
+    case .troubleAfter:
+      troubleAfter = try Self.duration(value, max: 604_800_000)
+      guard troubleAfter >= .seconds(1) else { throw .value("at least 1s") }
     }
   }
 }

@@ -40,6 +40,10 @@ struct PushLink: ~Copyable, Link {
     if isBinary { return binary.takeOutcome() }
     return http2.takeOutcome()
   }
+  mutating func takeProved() -> UInt64? {
+    if isBinary { return binary.takeProved() }
+    return http2.takeProved()
+  }
   mutating func forgetSuspicion() {
     if isBinary { binary.forgetSuspicion() } else { http2.forgetSuspicion() }
   }

@@ -86,6 +86,21 @@ extension Report {
       text.append("the other end does not keep to HTTP/2; connection closed")
       Self.appendUncertain(uncertain, to: &text)
       return .warning
+    case .tokenInvalid(let digits):
+      text.append("the gateway calls token ")
+      Self.append(digits, to: &text)
+      text.append(" invalid: nothing more is sent to it; failed/ says what to do")
+      return .warning
+    case .tokenGone(let digits):
+      text.append("the app is gone from the device of token ")
+      Self.append(digits, to: &text)
+      text.append(": nothing more is sent to it until it is registered")
+      return .notice
+    case .tokenSpared(let digits):
+      text.append("the gateway calls token ")
+      Self.append(digits, to: &text)
+      text.append(" invalid, which it accepted before: it is suppressed if that is said again")
+      return .warning
     case .lateAnswer(let rejection, let identifier):
       text.append("the gateway refused notification ")
       text.append(identifier)
@@ -140,12 +155,20 @@ extension Report {
       .unproved, .narrowed, .troubled, .configurationRefused, .timedOut, .closed, .leaves,
       .brokenProtocol:
       .connection
-    case .lateAnswer: .refusals
+    case .lateAnswer, .tokenInvalid, .tokenGone, .tokenSpared: .refusals
     case .fileChanged, .recipientsChanged: .files
     case .notScanned, .scannable, .notReleased: .spool
     case .notRemoved, .removable: .removals
     case .notRecorded, .recordable: .failures
     }
+  }
+
+  /// The first digits of a token.
+  private static func append(_ digits: UInt32, to text: inout Text) {
+    var bytes: InlineArray<4, UInt8> = .init(repeating: 0)
+    for index in 0..<4 { bytes[index] = UInt8(digits >> (24 - 8 * UInt32(index)) & 255) }
+    text.append(hex: bytes.span)
+    text.append("...")
   }
 
   private static func appendResent(_ count: Int, to text: inout Text) {

@@ -27,6 +27,10 @@ public struct Agent: ~Copyable {
   let gateway: CString
   let scratch = FixedBuffer<UInt8>(capacity: 4096)
   var ending = AgentEnding()
+  var troubles: Troubles
+  var troubleCommand = ShellCommand()
+  /// UNIX seconds: when our certificate ends; 0: nobody knows.
+  var knownCertificateEnd: Int64 = 0
   var watchdog = Watchdog(at: Clock.now())
   var isMemoryReturned = true
   /// How long the machine has been suspended since it started.
@@ -57,6 +61,9 @@ public struct Agent: ~Copyable {
     output = AgentOutput(isOnce: config.courier.isOnce)
     events = EventPoll()
     gateway = address.cString()
+    troubles = Troubles(
+      after: config.troubleAfter,
+      told: config.onTrouble.isEmpty ? 0 : TroubleFile.read(in: config.state))
     self.config = config
     if self.config.courier.isOnce { noticeSuppression() } else { watchSpool() }
   }
@@ -134,6 +141,7 @@ public struct Agent: ~Copyable {
         output.progress.show(courier.counters, inFlight: courier.inFlight(link))
         if let status = shouldGiveUp() { return finish(status) }
         returnMemory()
+        watchTrouble()
         poll(.until(until))
       case .finish: return finish(.ok)
       }

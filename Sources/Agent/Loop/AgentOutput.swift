@@ -48,10 +48,20 @@ struct AgentOutput: ~Copyable {
   }
 
   /// Says what the courier has to report.
+  ///
+  /// - Parameter name: the file that a report on a token is about.
   @inline(never)
-  mutating func say(_ report: Report) {
+  mutating func say(_ report: Report, of name: Span<UInt8>) {
     var text = Text()
     let priority = report.describe(in: &text)
+    switch report {
+    case .tokenInvalid, .tokenGone, .tokenSpared:
+      text.append(" (file ")
+      text.append(printable: name)
+      text.append(")")
+      if report.suppressesToken { page.know(suppressed: text.bytes) }
+    default: break
+    }
     say(priority, text, about: report.topic)
     guard report.topic == .connection else { return }
     outage.ended()

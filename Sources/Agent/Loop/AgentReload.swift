@@ -15,6 +15,10 @@ extension Agent {
     var config = config
     var former: Config?
     var counters = Counters()
+    var arrivals: ArrivalClock?
+    var accepted = AcceptedTokens()
+    var gateway = Text(capacity: 300)
+    var command = ShellCommand()
     var page = MappedStatusPage()
     while true {
       message.clear()
@@ -29,13 +33,22 @@ extension Agent {
         isTaken = false
       }
       agent.courier.counters = counters
+      agent.knowStart(arrivals)
+      // Another gateway may know other tokens.
+      if agent.gateway.span.equals(gateway.bytes) { swap(&agent.courier.accepted, &accepted) }
       swap(&agent.output.page, &page)
+      swap(&agent.troubleCommand, &command)
       if !isTaken { agent.sayNotTaken(message) }
       let status = agent.run(readConfig)
       guard let next = agent.ending.next.take() else { return status }
       config = next
       former = agent.takeConfig()
       counters = agent.courier.counters
+      arrivals = agent.courier.arrivals
+      swap(&agent.courier.accepted, &accepted)
+      swap(&agent.troubleCommand, &command)
+      gateway.clear()
+      gateway.append(bytes: agent.gateway.span)
       swap(&agent.output.page, &page)
     }
   }

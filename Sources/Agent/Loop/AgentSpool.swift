@@ -25,6 +25,15 @@ extension Agent {
     output.say(wasBroken ? .notice : .warning, text, about: .spool)
   }
 
+  /// Takes over what an agent before this one knows of the wall clock, or finds out what that said when the machine started.
+  mutating func knowStart(_ arrivals: ArrivalClock?) {
+    if let arrivals {
+      courier.arrivals = arrivals
+    } else if let earliest = Clock.earliestSeconds(scratch.room()) {
+      courier.machineStarted(at: earliest, Clock.time())
+    }
+  }
+
   mutating func takeSpoolEvents() {
     while true {
       let room = scratch.room()

@@ -20,6 +20,10 @@ extension Agent {
       Self.bring(&earliest, forwardTo: connectionState.provenAt)
       Self.bring(&earliest, forwardTo: ending.by)
       Self.bring(&earliest, forwardTo: watch.retryAt)
+      if !config.onTrouble.isEmpty {
+        Self.bring(&earliest, forwardTo: troubles.deadline)
+        Self.bring(&earliest, forwardTo: troubleCommand.deadline)
+      }
       let now = Clock.now()
       restsSince = now
       Self.bring(&earliest, forwardTo: watchdog.restUntil(at: now))

@@ -21,7 +21,7 @@ extension Agent {
       )
       output.log.write(.notice, text)
     }
-    output.page.know(certificateEnd: certificateEnd())
+    knowCertificateEnd()
     clinux_notify("READY=1\nSTATUS=looking through the spool")
   }
 
@@ -47,14 +47,19 @@ extension Agent {
     if let version = connection.version, let suite = connection.suite {
       output.page.know(version, suite)
     }
-    output.page.know(certificateEnd: certificateEnd())
+    knowCertificateEnd()
     output.tellUp(text.bytes)
     guard output.outage.connected(at: Clock.now(), in: &text) else { return }
     output.log.write(.info, text, about: .connection)
   }
 
+  private mutating func knowCertificateEnd() {
+    knownCertificateEnd = certificateEnd()
+    output.page.know(certificateEnd: knownCertificateEnd)
+  }
+
   /// UNIX seconds: when our certificate expires; 0: nobody knows.
-  func certificateEnd() -> Int64 {
+  private func certificateEnd() -> Int64 {
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     defer { text.deallocate() }
     var certificate = cmbed_certificate()
@@ -64,7 +69,9 @@ extension Agent {
   }
 
   mutating func takeReports() {
-    while let report = courier.takeReport() ?? link.takeReport() { output.say(report) }
+    while let report = courier.takeReport() ?? link.takeReport() {
+      output.say(report, of: courier.nameReported())
+    }
   }
 
   mutating func saySum(_ status: ExitStatus) {

@@ -3,11 +3,7 @@ import TinyPush
 
 /// The system's two clocks.
 public enum Clock {
-  /// Nothing is older than this program's protocol: a wall clock that says less than 2026-01-01 is not set. Boards
-  /// without a battery wake up in 1970.
-  static let plausibleSince: Int64 = 1_767_225_600
-
-  static let plausibleSinceNs = plausibleSince * 1_000_000_000
+  static let plausibleSinceNs = Time.plausibleSince * 1_000_000_000
 
   public static func now() -> Instant { read(CLOCK_BOOTTIME) }
 
@@ -35,8 +31,32 @@ public enum Clock {
   }
 
   public static func time() -> Time {
-    let wall = wallSeconds()
-    return Time(now: now(), wallSeconds: wall >= plausibleSince ? wall : nil)
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    let wall = Int64(time.tv_sec)
+    return Time(
+      now: now(), wallSeconds: wall >= Time.plausibleSince ? wall : nil,
+      clockMilliseconds: wall * 1000 + Int64(time.tv_nsec) / 1_000_000)
+  }
+
+  /// The earliest time that is left of this machine's start, in UNIX seconds: that of the oldest entry of /run, which is made
+  /// anew at each start. Nil: nobody knows, or the clock was not set.
+  static func earliestSeconds(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int64? {
+    var error: Int32 = 0
+    var trait: Int32 = 0
+    guard let run = Descriptor(AT_FDCWD, directory: "/run", error: &error),
+      clinux_file_system(run.number, &trait) != nil, trait == Int32(CLINUX_VOLATILE)
+    else { return nil }
+    var earliest: Int64?
+    DirectoryEntry.forEach(in: run.number, room) { entry in
+      var information = stat()
+      guard !entry.isHidden,
+        fstatat(run.number, entry.name, &information, AT_SYMLINK_NOFOLLOW) == 0
+      else { return }
+      let seconds = clinux_change_time_s(&information)
+      if seconds >= Time.plausibleSince { earliest = min(earliest ?? seconds, seconds) }
+    }
+    return earliest
   }
 }
 

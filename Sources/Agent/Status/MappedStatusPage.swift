@@ -184,6 +184,15 @@ struct MappedStatusPage: ~Copyable {
     clinux_end_change(&page.pointee.sequence)
   }
 
+  /// - Parameter suppressed: what was said of a token that is suppressed from now on.
+  @inline(never)
+  func know(suppressed words: Span<UInt8>) {
+    clinux_begin_change(&page.pointee.sequence)
+    page.pointee.suppressedAt = Clock.wallSeconds()
+    page.pointee.suppressedWords.set(words)
+    clinux_end_change(&page.pointee.sequence)
+  }
+
   /// That clock is a tick of the kernel's late at most, in nanoseconds; and newer kernels know some times exactly.
   private static let tick: Int64 = 10_000_000
 

@@ -58,6 +58,9 @@ public struct StatusPage {
   public var traffic = Traffic()
   /// The newest one first.
   public var problems: InlineArray<5, Problem> = .init(repeating: Problem())
+  /// UNIX seconds: when the service's answer last put a token on the suppression list; and what was said of that.
+  public var suppressedAt: Int64 = 0
+  var suppressedWords = Words<200>()
   /// To whom it is connected, or why it is not; then the version and the cipher suite of TLS.
   var words = Words<256>()
   var version = Words<16>()
@@ -84,6 +87,7 @@ public struct StatusPage {
   public var isAlive: Bool { aliveness != 0 }
 
   public func appendWords(to text: inout Text) { words.append(to: &text) }
+  public func appendSuppressed(to text: inout Text) { suppressedWords.append(to: &text) }
   public func appendVersion(to text: inout Text) { version.append(to: &text) }
   public func appendSuite(to text: inout Text) { suite.append(to: &text) }
 }

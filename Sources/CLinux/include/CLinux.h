@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,12 +32,14 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/timerfd.h>
 #include <sys/timex.h>
 #include <sys/un.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -217,6 +220,15 @@ int clinux_clock_was_set(int descriptor);
 /* Whether SIGTERM and SIGINT end the process at once, or wait for the signalfd. A process that has them wait ends with 0
    then, as it does when it is asked to stop. */
 void clinux_let_signals_end(int let);
+
+/* Has /bin/sh run a command beside this process, in a process group of its own: with nothing open but /dev/null and, for what it
+   says, this process's standard error; with the signals as they are at first, with the environment but for what the
+   service manager has told this process alone, and with `count` bytes of NAME=VALUE in addition, a NUL between each two and at
+   the end. Returns its process ID, or -errno. `*ended` is a descriptor that is readable once it has ended, or -1. */
+int clinux_spawn_shell(const char *command, const char *variables, size_t count, int *ended);
+
+/* Whether the process has ended: then `*status` is its exit status, or 128 and the number of the signal that ended it. */
+int clinux_reap(int process, int *status);
 
 /* The text of an errno, never null. */
 const char *clinux_error_text(int error);

@@ -20,6 +20,8 @@ public struct Counters: BitwiseCopyable {
   public var uncertain: UInt64 = 0
   public var expired: UInt64 = 0
   public var suppressed: UInt64 = 0
+  /// Device tokens that the service's answers have put on the suppression list.
+  public var tokensSuppressed: UInt64 = 0
   public var superseded: UInt64 = 0
   /// Put aside until their `not-before`.
   public var postponed: UInt64 = 0

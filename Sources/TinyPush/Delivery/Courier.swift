@@ -11,6 +11,10 @@ public struct Courier: ~Copyable {
   let settings: Settings
   var time = Time(now: Instant(milliseconds: 0), wallSeconds: nil)
   public var counters = Counters()
+  /// By what files are told that came long ago; for the next courier in this process.
+  public var arrivals: ArrivalClock
+  /// Likewise, if it has the same gateway.
+  public var accepted = AcceptedTokens()
   var reports = Reports()
   var isStopping = false
 
@@ -28,6 +32,8 @@ public struct Courier: ~Copyable {
   var returns: Returns
   var recorder = Recorder()
   var suppression = Suppression()
+  /// The name of the file about which something was reported of a token.
+  var reportedName = Text(capacity: 256)
   /// Where the notification would stand that directly follows the one that was offered last.
   var offeredEnd: FilePlace?
   /// What kept it from offering more.
@@ -47,6 +53,7 @@ public struct Courier: ~Copyable {
 
   public init(_ settings: Settings) {
     self.settings = settings
+    arrivals = ArrivalClock(plausibleSince: settings.plausibleSince)
     claims = Claims(capacity: settings.window + Self.slack)
     returns = Returns(capacity: settings.window + Self.slack)
   }
@@ -56,6 +63,7 @@ public struct Courier: ~Copyable {
   /// What the shell must do next.
   public mutating func next<L: Link & ~Copyable>(_ time: Time, _ link: inout L) -> Step {
     self.time = time
+    arrivals.observe(time)
     order.start(at: time.now, rescan: settings.rescan)
     hear(&link)
     if order.isScanning { scanned() }
@@ -94,6 +102,7 @@ public struct Courier: ~Copyable {
         } else {
           counters.settledByTime += UInt64(stretch.count)
         }
+        while let token = link.takeProved() { accepted.accept(token, at: time.now) }
         settled(stretch, .accepted(isProved: isProved))
       case .superseded(let stretch):
         counters.superseded += UInt64(stretch.count)
@@ -181,6 +190,11 @@ public struct Courier: ~Copyable {
 
   /// What an agent before this one kept. To be called before anything else.
   public mutating func resume(_ progress: Progress) { self.progress.resume(progress) }
+
+  /// What the wall clock said soon after the machine started, in UNIX seconds. Likewise.
+  public mutating func machineStarted(at earliest: Int64, _ time: Time) {
+    arrivals.machineStarted(at: earliest, time)
+  }
 
   /// What is to be kept of the progress in a large file; nil: nothing need be kept.
   public var progressToKeep: Progress? { progress.next }

@@ -57,7 +57,9 @@ extension Courier {
     now.access = isWhole ? .atEnd : .open
     if now.isFirst && now.isAtStart {
       guard takeOn(identity, deliveredBytes, &now) else { return }
-      claims.noteBirth(now.claim, birth)
+      claims.noteOrigin(
+        now.claim, birth: birth,
+        cameAt: arrivals.arrival(changeTimeNs: identity.changeTimeNs, time))
     } else if claims[now.claim].identity != identity {
       return endReading(now, .changed)
     }

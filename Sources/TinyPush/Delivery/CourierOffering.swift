@@ -37,12 +37,12 @@ extension Courier {
   mutating func offer<L: Link & ~Copyable>(
     _ notification: Notification, from start: Int, of now: inout Reading, _ link: inout L
   ) -> Offered {
-    let seenAt = claims[now.claim].seenAt
+    let born = lifeStart(of: notification, in: now.claim)
     let sending = Sending(
       notification: notification,
       place: FilePlace(offset: now.inputOffset + Int64(start), claim: now.claim, recipient: 0),
-      expiration: expirationDate(of: notification, seenAt: seenAt),
-      isExpired: isExpired(notification, seenAt: seenAt))
+      expiration: expirationDate(of: notification, from: born),
+      isExpired: isExpired(notification, from: born))
     var recipient: UInt32 = 0
     var digits = notification.firstToken..<notification.firstToken + DeviceToken.digitCount
     while recipient < UInt32(notification.tokens), now.remaining > 0 {
@@ -156,8 +156,12 @@ extension Courier {
     guard rejection.isGone else {
       return record(rejection, notification, token, language, of: now)
     }
+    let wasKnown = suppression.isForbidden(token)
     suppression.learnGone(
       token, since: rejection.since, registered: notification.registered, now: time.wallSeconds)
+    if !wasKnown, suppression.isForbidden(token) {
+      tell(.tokenGone(token.firstDigits), now.claim)
+    }
     settle(verdict, notification, token, of: &now)
   }
 
@@ -181,13 +185,20 @@ extension Courier {
 
   // MARK: - Lifetimes
 
-  /// UNIX seconds at which the file was first seen, by the present clock.
-  private func seenSeconds(_ seenAt: UInt64, _ wall: Int64) -> Int64 {
-    wall - Int64(Instant(milliseconds: seenAt).until(time.now).milliseconds / 1000)
+  /// From when on a notification lives, in UNIX seconds by the present clock; nil while that is not set.
+  @inline(never)
+  private func lifeStart(of notification: Notification, in claim: ClaimNumber) -> Int64? {
+    guard let wall = time.wallSeconds else { return nil }
+    let came = wall - (Int64(time.now.milliseconds) - claims[claim].cameAt) / 1000
+    // What waited in later/ may have come from there long after its time, when there was no connection, or no agent.
+    guard notification.notBefore > 0, Int64(notification.notBefore) < came, !notification.isRetried,
+      LaterName.isReleased(claims.name(claim))
+    else { return came }
+    return Int64(notification.notBefore)
   }
 
   @inline(never)
-  private func expirationDate(of notification: Notification, seenAt: UInt64) -> UInt32 {
+  private func expirationDate(of notification: Notification, from start: Int64?) -> UInt32 {
     let ttl: UInt32
     switch notification.lifetime {
     case .until(let seconds): return seconds
@@ -195,19 +206,18 @@ extension Courier {
     case .configured: ttl = settings.ttl
     }
     guard ttl > 0 else { return 0 }
-    guard let wall = time.wallSeconds else { return .max }
-    return UInt32(clamping: seenSeconds(seenAt, wall) + Int64(ttl))
+    guard let start else { return .max }
+    return UInt32(clamping: start + Int64(ttl))
   }
 
   @inline(never)
-  private func isExpired(_ notification: Notification, seenAt: UInt64) -> Bool {
-    guard let wall = time.wallSeconds else { return false }
+  private func isExpired(_ notification: Notification, from start: Int64?) -> Bool {
+    guard let wall = time.wallSeconds, let start else { return false }
     switch notification.lifetime {
     case .until(let seconds): return seconds > 0 && Int64(seconds) <= wall
     case .ttl(0): return false
-    case .ttl(let ttl): return seenSeconds(seenAt, wall) + Int64(ttl) <= wall
-    case .configured:
-      return settings.ttl > 0 && seenSeconds(seenAt, wall) + Int64(settings.ttl) <= wall
+    case .ttl(let ttl): return start + Int64(ttl) <= wall
+    case .configured: return settings.ttl > 0 && start + Int64(settings.ttl) <= wall
     }
   }
 }

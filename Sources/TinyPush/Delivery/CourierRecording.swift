@@ -32,7 +32,8 @@ extension Courier {
   ) {
     recorder.reject(
       rejection, notification, token, language, of: now, in: reader.input, claims,
-      isSilent: settings.format == .simple)
+      isSilent: settings.format == .simple,
+      isSpared: rejection.suppressesToken && accepted.spares(token.hash, at: time.now))
   }
 
   /// A long stretch of a file holds no notification.
@@ -95,9 +96,21 @@ extension Courier {
     case .rejected, .settled: break
     case .refused, .unreadable: counters.failedCheck += 1
     }
-    if let token = pending.invalidToken {
-      suppression.learnInvalid(token, registered: pending.registered, now: time.wallSeconds)
-    }
+    guard let token = pending.invalidToken else { return }
+    accepted.refuse(token.hash, at: time.now)
+    if pending.isSpared { return tell(.tokenSpared(token.firstDigits), pending.claim) }
+    let wasKnown = suppression.isForbidden(token)
+    suppression.learnInvalid(token, registered: pending.registered, now: time.wallSeconds)
+    if !wasKnown { tell(.tokenInvalid(token.firstDigits), pending.claim) }
+  }
+
+  /// Reports what a file has shown of a token.
+  @inline(never)
+  mutating func tell(_ report: Report, _ claim: ClaimNumber) {
+    if report.suppressesToken { counters.tokensSuppressed += 1 }
+    reportedName.clear()
+    claims.appendName(claim, to: &reportedName)
+    reports.add(report)
   }
 
   /// Whether what was recorded is safe. If it is not, the system may have forgotten some of it, and tells only once: each

@@ -76,6 +76,10 @@ extension Courier {
   /// The next thing worth a line in the log.
   public mutating func takeReport() -> Report? { reports.take() }
 
+  /// The name of the file about which something was reported of a token.
+  @_lifetime(borrow self)
+  public func nameReported() -> Span<UInt8> { reportedName.bytes }
+
   // MARK: - Suppression
 
   /// The suppression list, and what has changed since it was last made anew, as they are on disk by now. Both must last until

@@ -9,7 +9,9 @@ extension Courier {
     /// How long a request waits for its answer.
     public var answerTimeout = Duration.seconds(30)
     public var repeats = Repeats.replace
-    /// Seconds that the service may keep a notification which does not say itself.
+    /// UNIX seconds: a file of an earlier time came by a clock that was not set.
+    public var plausibleSince = Time.plausibleSince
+    /// Seconds that a notification is good for which does not say itself.
     public var ttl: UInt32 = 86_400
     public var linger = Duration.milliseconds(20)
     public var settle = Duration.seconds(10)

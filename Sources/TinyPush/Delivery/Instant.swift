@@ -45,9 +45,16 @@ public struct Time {
   public var now: Instant
   /// UNIX seconds, UTC, as this machine believes; nil while it cannot be right (before the program was built).
   public var wallSeconds: Int64?
+  /// What the machine's clock says, right or wrong, in UNIX milliseconds.
+  public var clockMilliseconds: Int64
 
-  public init(now: Instant, wallSeconds: Int64?) {
+  /// No clock that says less is right: 2026-01-01, which is before the program was built. Boards without a battery wake up in
+  /// 1970.
+  public static let plausibleSince: Int64 = 1_767_225_600
+
+  public init(now: Instant, wallSeconds: Int64?, clockMilliseconds: Int64? = nil) {
     self.now = now
     self.wallSeconds = wallSeconds
+    self.clockMilliseconds = clockMilliseconds ?? (wallSeconds ?? 0) * 1000
   }
 }

@@ -20,6 +20,8 @@ struct Recorder: ~Copyable {
     var settlement: Settlement
     /// A token that is not sent to any more, once that is on record.
     var invalidToken: DeviceToken?
+    /// It was accepted before, and is sent to all the same.
+    var isSpared = false
     /// When somebody says that it was registered.
     var registered: UInt32 = 0
   }
@@ -144,10 +146,11 @@ struct Recorder: ~Copyable {
   /// - Parameters:
   ///   - language: of the recipient, in which the notification is kept.
   ///   - isSilent: whether the service names nothing that it rejects.
+  ///   - isSpared: whether the token is sent to all the same.
   mutating func reject(
     _ rejection: Rejection, _ notification: Notification, _ token: DeviceToken,
     _ language: LanguageTag?, of now: Reading, in input: borrowing FixedBuffer<UInt8>,
-    _ claims: borrowing Claims, isSilent: Bool
+    _ claims: borrowing Claims, isSilent: Bool, isSpared: Bool
   ) {
     var reason = Text(capacity: 512)
     if rejection.reason == .endsConnections {
@@ -163,6 +166,7 @@ struct Recorder: ~Copyable {
       reason.append(rejection.text)
       reason.append("; ")
       reason.append(rejection.advice)
+      Self.appendSuppression(of: token, rejection, isSpared: isSpared, &reason)
     }
     begin(reason, rejection.text, now.claim, claims)
     if rejection.code > 0 { FailedLine.append("status", rejection.code, to: &text) }
@@ -177,7 +181,21 @@ struct Recorder: ~Copyable {
     if rejection.suppressesToken {
       pending?.invalidToken = token
       pending?.registered = notification.registered
+      pending?.isSpared = isSpared
     }
+  }
+
+  /// Says what becomes of the token, and how it comes back.
+  private static func appendSuppression(
+    of token: DeviceToken, _ rejection: Rejection, isSpared: Bool, _ reason: inout Text
+  ) {
+    guard rejection.suppressesToken else { return }
+    if isSpared {
+      return reason.append(
+        "; it was accepted before, and is not suppressed until the gateway refuses it again")
+    }
+    reason.append(". Nothing more is sent to it: when that is mended, tinypush token register ")
+    reason.append(hex: token.bytes.span)
   }
 
   /// Something is wrong with the recipients file that is next, so that somebody does not get a notification. Returns whether

@@ -18,6 +18,11 @@ public enum Report {
   case unproved(Int)
   /// Connections keep dying: fewer notifications are sent at a time, to find the one at which they do.
   case narrowed
+  /// Nothing goes any more to the token of these first digits: the gateway calls it invalid, or says that the app is gone.
+  case tokenInvalid(UInt32)
+  case tokenGone(UInt32)
+  /// The gateway calls one invalid that it accepted before: it is sent to all the same.
+  case tokenSpared(UInt32)
   /// The gateway refused a notification that already counted as settled: its answer came later than `settle`.
   case lateAnswer(Rejection, identifier: UInt32)
   /// The service is in trouble, or has too much to do: what it did not take goes again.
@@ -47,6 +52,16 @@ public enum Report {
   /// Failures cannot be written, and their files stay where they are; and they can again.
   case notRecorded
   case recordable
+}
+
+extension Report {
+  /// Whether it says that nothing goes to a token any more.
+  public var suppressesToken: Bool {
+    switch self {
+    case .tokenInvalid, .tokenGone: true
+    default: false
+    }
+  }
 }
 
 /// The reports that the shell has not taken yet. When it is slow the newest are dropped: they only inform.

@@ -37,6 +37,7 @@ public struct BinaryLink: ~Copyable, Link {
   var headID: UInt32 = 1
   var nextID: UInt32 = 1
   var lastWrittenID: UInt32 = 0
+  var recipients = Recipients()
   var batch = Batch()
   var barrier = Barrier()
 
@@ -177,6 +178,7 @@ public struct BinaryLink: ~Copyable, Link {
 
   public func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     window.forEachBuffer(body)
+    body(recipients.tokens.bytes)
   }
 
   /// Whether there is a connection that may be written to.

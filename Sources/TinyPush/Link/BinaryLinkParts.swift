@@ -13,6 +13,34 @@ extension BinaryLink {
     var decided: UInt32 { accepted + (rejection == nil ? 0 : 1) }
   }
 
+  /// To whom the last notifications went, by their identifiers.
+  struct Recipients: ~Copyable {
+    private static let capacity: UInt32 = 512
+    let tokens = FixedBuffer<UInt64>(capacity: Int(capacity))
+    /// Identifiers that an answer has proved, and that were not told yet.
+    private var proved: Range<UInt32> = 0..<0
+    private var newest: UInt32 = 0
+
+    init() {}
+
+    mutating func note(_ token: UInt64, _ id: UInt32) {
+      tokens[Int(id % Self.capacity)] = token
+      newest = id
+    }
+
+    mutating func prove(_ ids: Range<UInt32>) {
+      // Those long before the newest one are forgotten.
+      let first = max(ids.lowerBound, newest >= Self.capacity ? newest - Self.capacity + 1 : 0)
+      proved = first..<max(first, ids.upperBound)
+    }
+
+    mutating func take() -> UInt64? {
+      guard let id = proved.first else { return nil }
+      proved = id + 1..<proved.upperBound
+      return tokens[Int(id % Self.capacity)]
+    }
+  }
+
   /// What becomes of the notifications that a connection leaves behind.
   struct Rest {
     /// So many of them, from the front, were given to the socket.

@@ -21,6 +21,9 @@ extension BinaryLink {
     if news.accepted > 0 {
       let stretch = window.removeFirst(notifications: min(news.accepted, window.first!.count))
       news.accepted -= stretch.count
+      if news.isProved {
+        recipients.prove(headID..<headID &+ stretch.count)
+      }
       headID &+= stretch.count
       return .accepted(stretch, isProved: news.isProved)
     }
@@ -43,6 +46,8 @@ extension BinaryLink {
     traffic.noteRetry(rest.cause, Int(stretch.count))
     return .returned(stretch, notBefore: nil)
   }
+
+  public mutating func takeProved() -> UInt64? { recipients.take() }
 
   /// Everything on the wire before `id` arrived, or will not be heard of any more.
   private mutating func settle(before id: UInt32, byProof: Bool) {

@@ -15,6 +15,9 @@ public protocol Link: ~Copyable {
   mutating func take(_ message: borrowing Message, in text: Span<UInt8>)
   /// What became of notifications, one outcome a call; nil when there is nothing new.
   mutating func takeOutcome() -> LinkOutcome?
+  /// Whom the notifications went to of which the last outcome proves that they were accepted: the hash of one token a call, as
+  /// far as the link remembers them.
+  mutating func takeProved() -> UInt64?
   /// Nothing that could be to blame for anything is under way any more.
   mutating func forgetSuspicion()
 
@@ -42,6 +45,10 @@ public protocol Link: ~Copyable {
   mutating func takeTraffic() -> LinkTraffic
   /// The next thing worth a line in the log.
   mutating func takeReport() -> Report?
+}
+
+extension Link where Self: ~Copyable {
+  public mutating func takeProved() -> UInt64? { nil }
 }
 
 /// A notification as it goes to one device.

@@ -33,6 +33,18 @@ public struct DeviceToken: BitwiseCopyable {
     for index in 0..<Self.byteCount { bytes[index] = source[index] }
   }
 
+  /// Tells it from most others.
+  package var hash: UInt64 {
+    bytes.span.withUnsafeBytes { raw in
+      var hash: UInt64 = 0
+      for index in 0..<4 { hash ^= raw.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self) }
+      return hash
+    }
+  }
+
+  /// The first eight digits, as a number.
+  public var firstDigits: UInt32 { bytes.span.bigEndian32(at: 0) }
+
   /// The first that is no hexadecimal digit; nil: all are.
   static func firstNonDigit(_ digits: Span<UInt8>) -> Int? {
     if DeviceToken(hex: digits) != nil { return nil }

@@ -115,6 +115,7 @@ package struct Envelope {
       case .localized: try readLocalized(text, by: &scanner, &findings)
       case .failed:
         if first != 0x7B { findings.add(Finding(.failedNotObject, at: at)) }
+        notification.isRetried = true
         try scanner.skipValue(text)
         // A reader that gets the text in pieces has seen so much before it gives up.
         if scanner.index - before.index <= NotificationReader.objectBytesMax {

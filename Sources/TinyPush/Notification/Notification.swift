@@ -37,17 +37,19 @@ public struct Notification {
   public internal(set) var identifier: Range<Int> = 0..<0
   /// Alerts in several languages: an object, its braces included; empty: none.
   public internal(set) var localized: Range<Int> = 0..<0
+  /// It was in `failed/`, and is sent again.
+  public internal(set) var isRetried = false
   /// The alert's text is shortened where it must be.
   public internal(set) var isTrimmed = false
 
   /// Whom a bare payload is for.
   public static let defaultList: StaticString = "default"
 
-  /// Until when the service may keep it for a device that is offline.
+  /// Until when it is good: after that it is not sent, and the service keeps it no longer for a device that is offline.
   public enum Lifetime: Equatable {
     /// The configuration's `ttl`.
     case configured
-    /// Seconds from when the agent first saw it.
+    /// Seconds from when it came into the spool.
     case ttl(UInt32)
     /// UNIX seconds, UTC; 0: not at all.
     case until(UInt32)

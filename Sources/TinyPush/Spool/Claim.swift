@@ -24,8 +24,9 @@ struct Claim: BitwiseCopyable {
   var identity: FileIdentity
   /// When the file was made, in UNIX nanoseconds.
   var birth: Int64 = 0
-  /// When the agent first saw the file: what `ttl` counts from.
-  var seenAt: UInt64
+  /// When the file came into the spool, or else was first seen, in milliseconds by the clock that never jumps: what `ttl`
+  /// counts from.
+  var cameAt: Int64
   /// How many files were taken before this one: its number holds the last 16 bits.
   var age: UInt32
   /// The text that was read, once the file was read to its end.

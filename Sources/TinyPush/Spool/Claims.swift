@@ -79,7 +79,7 @@ struct Claims: ~Copyable {
     nameEnd += needed
     nameBytes += needed
     var claim = Claim(
-      identity: FileIdentity(inode: 0, changeTimeNs: 0), seenAt: seenAt, age: nextAge,
+      identity: FileIdentity(inode: 0, changeTimeNs: 0), cameAt: Int64(seenAt), age: nextAge,
       cameWhole: cameWhole, isAwaited: SpoolName.isAwaited(name), nameAt: UInt32(at),
       nameBytes: UInt8(name.count))
     nextAge &+= 1
@@ -145,8 +145,11 @@ struct Claims: ~Copyable {
     slots[index(number)].endsWithinText = endsWithinText
   }
 
-  /// When the file was made.
-  func noteBirth(_ number: ClaimNumber, _ birth: Int64) { slots[index(number)].birth = birth }
+  /// When the file was made, and when it came into the spool, if that is known.
+  func noteOrigin(_ number: ClaimNumber, birth: Int64, cameAt: Int64?) {
+    slots[index(number)].birth = birth
+    if let cameAt { slots[index(number)].cameAt = cameAt }
+  }
 
   /// What becomes of the file, unless something that outweighs this is known.
   @inline(never)
@@ -288,6 +291,9 @@ struct Claims: ~Copyable {
     let claim = self[number]
     return names.span(Int(claim.nameAt)..<Int(claim.nameAt) + Int(claim.nameBytes))
   }
+
+  @inline(never)
+  func appendName(_ number: ClaimNumber, to text: inout Text) { text.append(bytes: name(number)) }
 
   /// Whether a file that was taken no later than `age` is still under way.
   func isUnderWay(since age: UInt32) -> Bool {

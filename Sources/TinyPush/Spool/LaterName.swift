@@ -77,14 +77,18 @@ public struct LaterName {
   /// the same, which of them came later is not known.
   @_lifetime(copy name)
   package static func source(of name: Span<UInt8>) -> Span<UInt8> {
+    let end = isReleased(name) ? name.count - hashDigits - 1 : name.count
+    return name.extracting(0..<min(end, nameBytesMax - headBytes))
+  }
+
+  /// Whether a file in `new/` bears a name as those do that were released.
+  static func isReleased(_ name: Span<UInt8>) -> Bool {
     let end = name.count - hashDigits - 1
-    var isReleased = end > 0 && name[end] == .dot
-    if isReleased {
-      for index in end + 1..<name.count where DeviceToken.hexValue(name[index]) == nil {
-        isReleased = false
-      }
+    guard end > 0, name[end] == .dot else { return false }
+    for index in end + 1..<name.count where DeviceToken.hexValue(name[index]) == nil {
+      return false
     }
-    return name.extracting(0..<min(isReleased ? end : name.count, nameBytesMax - headBytes))
+    return true
   }
 
   /// Whether a notification of the file `name` that has the key `key` replaces this one.

@@ -44,6 +44,9 @@ struct Suppression: ~Copyable {
     return false
   }
 
+  /// Whether a token is not to be sent to, whatever anybody says of its registration.
+  mutating func isForbidden(_ token: DeviceToken) -> Bool { find(token)?.forbids() ?? false }
+
   /// What is known of a token.
   @inline(never)
   mutating func find(_ token: DeviceToken) -> SuppressionRecord? {

@@ -1,0 +1,130 @@
+import CLinux
+import TinyPush
+
+/// Tells somebody of trouble by the command of the setting `on-trouble`.
+extension Agent {
+  /// Looks whether there is trouble, or an end of it, and tells that. Before each rest.
+  mutating func watchTrouble() {
+    guard !config.onTrouble.isEmpty, !config.courier.isOnce else { return }
+    let time = Clock.time()
+    if let status = troubleCommand.look(at: time.now), status != 0 {
+      var text = Text()
+      text.append("the command of on-trouble ended with ")
+      text.append(status)
+      output.log.write(.warning, text)
+    }
+    troubles.update(facts(time))
+    guard !troubleCommand.isRunning, let (kind, began) = troubles.take() else { return }
+    var reason = Text(capacity: 1024)
+    if began { explain(kind, time, in: &reason) } else { Self.explainEnd(of: kind, in: &reason) }
+    tell(kind, began, reason)
+    TroubleFile.write(troubles.told, in: config.state)
+  }
+
+  private func facts(_ time: Time) -> Troubles.Facts {
+    var facts = Troubles.Facts(time: time)
+    facts.isWaiting =
+      courier.files > 0 || !courier.areFilesKnown && filesFound > 0
+    facts.settled = courier.counters.settled &+ courier.counters.refused &+ courier.counters.gone
+    facts.isConnected = link.isUp
+    facts.isSettling = link.service == .binary && link.isUp && link.failures == 0
+    facts.isRefused = link.refusedConfiguration != nil || connectionState.isConfigBroken
+    facts.certificateEnd = knownCertificateEnd
+    return facts
+  }
+
+  private func explain(_ kind: Troubles.Kind, _ time: Time, in text: inout Text) {
+    switch kind {
+    case .offline:
+      text.append("alerts wait, and none could be delivered for ")
+      text.append(rounded: config.troubleAfter)
+      text.append(": ")
+      if link.isUp || connection.problem.count == 0 {
+        text.append("the service does not take them")
+      } else {
+        text.append(bytes: connection.problem.bytes)
+      }
+    case .certificate:
+      let left = knownCertificateEnd - (time.wallSeconds ?? 0)
+      text.append("the push certificate ")
+      text.append(left < 0 ? "ended " : "ends in ")
+      text.append(roundedSeconds: left < 0 ? -left : left)
+      text.append(left < 0 ? " ago: renew it" : ": renew it")
+    case .credentials:
+      text.append("the service refuses our credentials: ")
+      if let refused = link.refusedConfiguration {
+        refused.describe(in: &text)
+        text.append("; ")
+        text.append(refused.advice)
+      } else {
+        text.append(
+          bytes: connection.problem.count > 0
+            ? connection.problem.bytes : providerToken.problem.bytes)
+      }
+    }
+  }
+
+  private static func explainEnd(of kind: Troubles.Kind, in text: inout Text) {
+    switch kind {
+    case .offline: text.append("alerts are delivered again")
+    case .certificate: text.append("the push certificate is good for longer again")
+    case .credentials: text.append("the service takes our credentials again")
+    }
+  }
+
+  private mutating func tell(_ kind: Troubles.Kind, _ began: Bool, _ reason: borrowing Text) {
+    var text = Text(capacity: 1200)
+    text.append("on-trouble is told: ")
+    text.append(reason)
+    output.log.write(.notice, text)
+    text.clear()
+    text.append(began ? "TINYPUSH_TROUBLE=began" : "TINYPUSH_TROUBLE=over")
+    text.append(byte: 0)
+    text.append("TINYPUSH_KIND=")
+    text.append(kind.name)
+    text.append(byte: 0)
+    text.append("TINYPUSH_REASON=")
+    text.append(printable: reason)
+    let error = troubleCommand.start(
+      config.onTrouble, text, epoll: events.epoll, at: Clock.now())
+    guard error != 0 else { return }
+    text.clear()
+    text.append("the command of on-trouble cannot be started: ")
+    text.append(cString: clinux_error_text(error))
+    output.log.write(.error, text)
+  }
+}
+
+/// What was told that began, in the directory of the setting `state`: so that an agent which comes after this one says nothing
+/// twice, and what is over.
+enum TroubleFile {
+  private static let name: StaticString = "/trouble"
+
+  private static func open(_ state: borrowing CString, _ flags: Int32) -> Descriptor? {
+    var path = Text(capacity: 4200)
+    path.append(bytes: state.span)
+    path.append(name)
+    var error: Int32 = 0
+    let cString = path.cString()
+    return Descriptor(
+      AT_FDCWD, cString.pointer, flags | O_NOFOLLOW | O_NONBLOCK, 0o640, error: &error)
+  }
+
+  static func read(in state: borrowing CString) -> UInt8 {
+    guard let file = open(state, O_RDONLY) else { return 0 }
+    var told: UInt8 = 0
+    return CLinux.read(file.number, &told, 1) == 1 && told >= .zeroDigit && told <= .zeroDigit + 7
+      ? told - .zeroDigit : 0
+  }
+
+  static func write(_ told: UInt8, in state: borrowing CString) {
+    guard let file = open(state, O_WRONLY | O_CREAT | O_TRUNC) else { return }
+    var text: InlineArray<2, UInt8> = [told + .zeroDigit, .lineFeed]
+    var span = text.mutableSpan
+    _ = span.withUnsafeMutableBytes { CLinux.write(file.number, $0.baseAddress, 2) }
+  }
+}
+
+extension UInt8 {
+  fileprivate static let zeroDigit = UInt8(ascii: "0")
+}

@@ -1,0 +1,185 @@
+import Testing
+
+@testable import Simulation
+@testable import TinyPush
+
+/// A day on which the clock is right, in UNIX seconds.
+private let day: Int64 = 1_800_000_000
+
+/// - Parameters:
+///   - up: seconds since the machine started.
+///   - clock: what the wall clock says, in UNIX seconds.
+private func time(up: Int64, clock: Int64) -> Time {
+  Time(
+    now: Instant(milliseconds: UInt64(up * 1000)),
+    wallSeconds: clock >= Time.plausibleSince ? clock : nil, clockMilliseconds: clock * 1000)
+}
+
+private struct Row: Sendable, CustomTestStringConvertible {
+  var testDescription: String
+  /// When the clock was set: how long the machine was up then, and what the clock said from then on. The first is the start of
+  /// the agent.
+  var settings: [(up: Int64, clock: Int64)]
+  /// What is left of the start of the machine.
+  var earliest: Int64?
+  var changed: Int64
+  /// Seconds after the start of the machine; nil: nobody knows.
+  var came: Int64?
+
+  init(
+    _ description: String, _ settings: [(up: Int64, clock: Int64)], earliest: Int64? = nil,
+    changed: Int64, came: Int64?
+  ) {
+    testDescription = description
+    self.settings = settings
+    self.earliest = earliest
+    self.changed = changed
+    self.came = came
+  }
+}
+
+@Test(arguments: [
+  Row("a clock that is right", [(up: 100, clock: day)], changed: day - 40, came: 60),
+  Row("before the machine started", [(up: 100, clock: day)], changed: day - 7200, came: -7100),
+  Row("in the future", [(up: 100, clock: day)], changed: day + 9999, came: nil),
+  Row(
+    "in the future, and a clock was set back since",
+    [(up: 100, clock: day + 9000), (up: 200, clock: day)], changed: day + 9050, came: 150),
+  Row(
+    "by a clock that was behind, and was set since",
+    [(up: 20, clock: day - 7200), (up: 60, clock: day)], changed: day - 7190, came: 30),
+  Row(
+    "before the machine started, and the clock was behind at first",
+    [(up: 20, clock: day - 7200), (up: 60, clock: day)], changed: day - 9000, came: -8940),
+  Row(
+    "by a clock that was not set, and was since",
+    [(up: 20, clock: 20), (up: 60, clock: day)], changed: 50, came: 50),
+  Row(
+    "by a clock that was not set when the machine ran before",
+    [(up: 20, clock: 20), (up: 60, clock: day)], changed: 5000, came: nil),
+  Row(
+    "by a clock that was not set, and of which nothing is known",
+    [(up: 60, clock: day)], changed: 50, came: nil),
+  Row("a clock that is not set", [(up: 60, clock: 60)], changed: 50, came: 50),
+  Row(
+    "a clock that is not set, and a file of a time when it was",
+    [(up: 60, clock: 60)], changed: day, came: nil),
+  Row(
+    "by a clock that was set before the agent started",
+    [(up: 60, clock: day)], earliest: day - 7200, changed: day - 7180, came: 35),
+  Row(
+    "long before the machine started, by a clock that was set before the agent started",
+    [(up: 60, clock: day)], earliest: day - 7200, changed: day - 8000, came: -7940),
+  Row(
+    "the machine started as long ago as the clock says",
+    [(up: 60, clock: day)], earliest: day - 55, changed: day - 50, came: 10),
+  Row(
+    "by the first of several clocks",
+    [
+      (up: 10, clock: day), (up: 20, clock: 20), (up: 30, clock: day + 5000),
+      (up: 40, clock: day + 9000),
+    ],
+    changed: day + 5, came: 15),
+])
+private func `when a file came is told by the clock of that time`(row: Row) {
+  var clock = ArrivalClock(plausibleSince: Time.plausibleSince)
+  for (index, setting) in row.settings.enumerated() {
+    let time = time(up: setting.up, clock: setting.clock)
+    if index == 0, let earliest = row.earliest { clock.machineStarted(at: earliest, time) }
+    clock.observe(time)
+    let next = index + 1 < row.settings.count ? row.settings[index + 1].up : setting.up + 5
+    clock.observe(TinyPushTests.time(up: next - 1, clock: setting.clock + next - 1 - setting.up))
+  }
+  let last = row.settings.last!
+  let now = time(up: last.up + 5, clock: last.clock + 5)
+  let came = clock.arrival(changeTimeNs: row.changed * 1_000_000_000, now)
+  #expect(came == row.came.map { $0 * 1000 })
+}
+
+// MARK: - What follows from it
+
+/// A file with one notification that has a `ttl`.
+private func put(
+  _ world: World, _ name: String, _ number: Int, ttl: UInt64, notBefore: Int64 = 0,
+  with members: String = ""
+) {
+  var members = #", "ttl": \#(ttl)"# + members
+  if notBefore > 0 { members += #", "not-before": \#(notBefore)"# }
+  world.put(
+    name, World.notification(number, with: members),
+    items: [Item(number: number, ttl: ttl, notBefore: notBefore)], tells: true)
+}
+
+@Test func `what outlives its ttl while there is no connection does not go`() {
+  let world = World()
+  world.canDial = { _ in world.timeline.elapsed > 15_000 }
+  put(world, "a", 1, ttl: 2)
+  put(world, "b", 2, ttl: 3600)
+  world.run(.seconds(60))
+  #expect(world.accepted == [2])
+  #expect(world.gateway.pushes.map(\.expiration) == [1_700_003_600])
+  #expect(world.courier.counters.expired == 1)
+  #expect(world.waiting == [])
+}
+
+@Test(arguments: [false, true])
+func `a ttl goes on while no agent runs`(isOver: Bool) {
+  let world = World()
+  world.canDial = { _ in false }
+  put(world, "a", 1, ttl: 100)
+  world.run(.seconds(30))
+  world.timeline.advance(to: world.timeline.now + .seconds(isOver ? 80 : 40))
+  world.canDial = { _ in true }
+  world.restart()
+  world.run(.seconds(10))
+  #expect(world.accepted == (isOver ? [] : [1]))
+  #expect(world.courier.counters.expired == (isOver ? 1 : 0))
+}
+
+@Test func `a clock that is set ends no ttl before its time`() {
+  let world = World()
+  world.wallAtStart = 1_699_990_000
+  world.canDial = { _ in world.timeline.elapsed > 30_000 }
+  put(world, "a", 1, ttl: 60)
+  put(world, "b", 2, ttl: 20)
+  world.run(.seconds(5))
+  world.wallAtStart = 1_700_000_000
+  world.run(.seconds(60))
+  #expect(world.accepted == [1])
+  #expect(world.gateway.pushes.map(\.expiration) == [1_700_000_060])
+  #expect(world.courier.counters.expired == 1)
+}
+
+@Test func `nothing expires while the clock is not set`() {
+  let world = World()
+  world.wallAtStart = nil
+  world.canDial = { _ in world.timeline.elapsed > 15_000 }
+  put(world, "a", 1, ttl: 2)
+  world.run(.seconds(60))
+  #expect(world.accepted == [1])
+}
+
+@Test func `what waited in later lives from its time on, whenever it comes from there`() {
+  let world = World()
+  let due: Int64 = 1_700_000_100
+  put(world, "a", 1, ttl: 60, notBefore: due)
+  put(world, "b", 2, ttl: 90, notBefore: due)
+  world.run(.seconds(50))
+  #expect(world.later.count == 2)
+  // No agent runs when they are due.
+  world.timeline.advance(to: world.timeline.now + .seconds(125))
+  world.restart()
+  world.run(.seconds(10))
+  #expect(world.accepted == [2])
+  #expect(world.gateway.pushes.map(\.expiration) == [UInt32(due + 90)])
+  #expect(world.courier.counters.expired == 1)
+}
+
+@Test func `what is retried lives anew, although its not-before is long past`() {
+  let world = World()
+  put(
+    world, "a.0123456789abcdef", 1, ttl: 60, notBefore: 1_600_000_000,
+    with: #", "failed": {"reason": "x"}"#)
+  world.run(.seconds(10))
+  #expect(world.accepted == [1])
+}

@@ -1,0 +1,152 @@
+import Testing
+
+@testable import TinyPush
+
+/// A moment, and what is told then.
+private struct Moment {
+  /// Seconds since the agent started.
+  var at: UInt64
+  var waits = false
+  var settled: UInt64 = 0
+  var isConnected = false
+  var isSettling = false
+  var isRefused = false
+  /// Days that the certificate is good for; nil: nobody knows.
+  var days: Int64?
+  var isClockSet = true
+  var tells: [String] = []
+}
+
+private struct Story: Sendable, CustomTestStringConvertible {
+  var testDescription: String
+  var told: UInt8 = 0
+  var moments: [Moment]
+  /// When to look again at the end.
+  var deadline: UInt64?
+
+  init(_ description: String, told: UInt8 = 0, deadline: UInt64? = nil, _ moments: [Moment]) {
+    testDescription = description
+    self.told = told
+    self.moments = moments
+    self.deadline = deadline
+  }
+}
+
+extension Moment: Sendable {}
+
+@Test(arguments: [
+  Story(
+    "nothing waits",
+    [Moment(at: 0), Moment(at: 9000), Moment(at: 9001, isConnected: true)]),
+  Story(
+    "an outage that is short", deadline: nil,
+    [
+      Moment(at: 0, waits: true), Moment(at: 599, waits: true),
+      Moment(at: 599, waits: true, settled: 1, isConnected: true),
+      Moment(at: 700, settled: 1, isConnected: true),
+    ]),
+  Story(
+    "a long outage is told once, and its end",
+    [
+      Moment(at: 10, waits: true), Moment(at: 609, waits: true),
+      Moment(at: 610, waits: true, tells: ["offline began"]), Moment(at: 5000, waits: true),
+      Moment(at: 5001, waits: true, isConnected: true),
+      Moment(at: 5002, waits: true, settled: 1, isConnected: true, tells: ["offline over"]),
+      Moment(at: 5003, settled: 2, isConnected: true),
+    ]),
+  Story(
+    "it counts from when something waits", deadline: 9600,
+    [Moment(at: 0), Moment(at: 9000, waits: true), Moment(at: 9599, waits: true)]),
+  Story(
+    "a connection that delivers nothing is an outage", deadline: nil,
+    [
+      Moment(at: 0, waits: true, isConnected: true),
+      Moment(at: 600, waits: true, isConnected: true, tells: ["offline began"]),
+    ]),
+  Story(
+    "a burst that takes long is none",
+    [
+      Moment(at: 0, waits: true, isConnected: true),
+      Moment(at: 500, waits: true, settled: 9, isConnected: true),
+      Moment(at: 1000, waits: true, settled: 10, isConnected: true),
+      Moment(at: 1001, settled: 11, isConnected: true),
+    ]),
+  Story(
+    "what waits for the end of settle is none",
+    [
+      Moment(at: 0, waits: true, isConnected: true, isSettling: true),
+      Moment(at: 3000, waits: true, isConnected: true, isSettling: true),
+    ]),
+  Story(
+    "what waited was dropped", deadline: nil,
+    [
+      Moment(at: 0, waits: true), Moment(at: 600, waits: true, tells: ["offline began"]),
+      Moment(at: 700), Moment(at: 800, isConnected: true, tells: ["offline over"]),
+    ]),
+  Story(
+    "an agent that begins in an outage does not tell it again", told: 1,
+    [
+      Moment(at: 0), Moment(at: 5, waits: true), Moment(at: 700, waits: true),
+      Moment(at: 701, waits: true, settled: 1, isConnected: true, tells: ["offline over"]),
+    ]),
+  Story(
+    "a refusal is told at once, and over when something is accepted",
+    [
+      Moment(at: 0, isRefused: true, tells: ["credentials began"]), Moment(at: 50, isRefused: true),
+      Moment(at: 60, isConnected: true), Moment(at: 61, isConnected: true, isRefused: true),
+      Moment(at: 70, settled: 1, isConnected: true, tells: ["credentials over"]),
+    ]),
+  Story(
+    "a refusal is over when a connection lasts", deadline: 120,
+    [
+      Moment(at: 0, isRefused: true, tells: ["credentials began"]),
+      Moment(at: 60, isConnected: true), Moment(at: 119, isConnected: true),
+    ]),
+  Story(
+    "a connection has lasted",
+    [
+      Moment(at: 0, isRefused: true, tells: ["credentials began"]),
+      Moment(at: 60, isConnected: true),
+      Moment(at: 120, isConnected: true, tells: ["credentials over"]),
+    ]),
+  Story(
+    "a certificate that ends soon, and another",
+    [
+      Moment(at: 0, days: 14), Moment(at: 1, days: 13, tells: ["certificate began"]),
+      Moment(at: 2), Moment(at: 3, days: -1), Moment(at: 4, days: 364, tells: ["certificate over"]),
+    ]),
+  Story(
+    "while the clock is not set no certificate ends",
+    [Moment(at: 0, days: -3, isClockSet: false)]),
+  Story(
+    "two at once are told one after the other",
+    [
+      Moment(
+        at: 0, waits: true, isRefused: true, days: 2,
+        tells: ["certificate began", "credentials began"])
+    ]),
+])
+private func `somebody is told of trouble once, and of its end once`(story: Story) {
+  let day: Int64 = 1_800_000_000
+  var troubles = Troubles(after: .seconds(600), told: story.told)
+  for moment in story.moments {
+    var facts = Troubles.Facts(
+      time: Time(
+        now: Instant(milliseconds: 1_000_000 + moment.at * 1000),
+        wallSeconds: moment.isClockSet ? day : nil))
+    facts.isWaiting = moment.waits
+    facts.settled = moment.settled
+    facts.isConnected = moment.isConnected
+    facts.isSettling = moment.isSettling
+    facts.isRefused = moment.isRefused
+    facts.certificateEnd = moment.days.map { day + $0 * 86_400 } ?? 0
+    troubles.update(facts)
+    var told: [String] = []
+    while let (kind, began) = troubles.take() { told.append("\(kind) \(began ? "began" : "over")") }
+    #expect(told == moment.tells, "at \(moment.at) s")
+    if let deadline = troubles.deadline { #expect(deadline > facts.time.now) }
+  }
+  if let deadline = story.deadline {
+    #expect(troubles.deadline == Instant(milliseconds: 1_000_000 + deadline * 1000))
+  }
+}

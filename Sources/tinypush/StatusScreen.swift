@@ -150,6 +150,12 @@ struct StatusScreen: ~Copyable {
       field(rows[index].2, 9, 6)
       end(&text)
     }
+    if counters.limited + counters.summaries + counters.duplicates > 0 {
+      field(("over the limit", counters.limited), 18, 8)
+      field(("left out as the same", counters.duplicates), 22, 6)
+      field(("summaries", counters.summaries), 9, 6)
+      end(&text)
+    }
     showRetries(counters, &text)
   }
 

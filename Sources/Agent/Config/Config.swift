@@ -54,7 +54,7 @@ public struct Config: ~Copyable {
   /// The file that is being read; empty: none, or one that cannot be read again.
   var file = CString("")
   /// Where each setting was given last, by ``Key``.
-  var origins = InlineArray<37, Origin>(repeating: .none)
+  var origins = InlineArray<40, Origin>(repeating: .none)
   private let pinned = Pinned()
 
   public static let defaultFile: StaticString = "/etc/tinypush/tinypush.conf"
@@ -72,9 +72,10 @@ public struct Config: ~Copyable {
     case format, payloadLimit, linger, settle, ttl, confirm, barrierInterval, uncertain, repeats
     case window, streams, ping, answerTimeout, rescan
     case connectTimeout, feedbackTimeout, failedLimit, failedSize
+    case limit, limitAll, limitSummary
   }
 
-  public static var names: InlineArray<37, StaticString> {
+  public static var names: InlineArray<40, StaticString> {
     [
       "environment", "protocol", "gateway", "feedback", "certificate", "key", "key-password",
       "signing-key", "key-id", "team-id", "topic", "proxy", "ca", "alpn", "spool", "state",
@@ -82,7 +83,7 @@ public struct Config: ~Copyable {
       "recipients", "default-language", "format", "payload-limit", "linger", "settle", "ttl",
       "confirm", "barrier-interval", "uncertain", "repeats", "window", "streams", "ping",
       "answer-timeout", "rescan", "connect-timeout", "feedback-timeout", "failed-limit",
-      "failed-size",
+      "failed-size", "limit", "limit-all", "limit-summary",
     ]
   }
 

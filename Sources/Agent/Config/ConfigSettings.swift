@@ -141,6 +141,13 @@ extension Config {
         throw .value("a size of 64K or more, such as 16M")
       }
       failedLimits.bytes = Int64(size)
+    case .limit: courier.limit = try Self.rateLimit(value)
+    case .limitAll: courier.limitAll = try Self.rateLimit(value)
+    case .limitSummary:
+      guard let words = SummaryWords(Self.unquoted(value)) else {
+        throw .value("at most 120 bytes of text, in which {count} and {time} stand for how many alerts there were in how long")
+      }
+      courier.summaryWords = words
     }
   }
 }

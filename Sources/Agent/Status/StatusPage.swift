@@ -21,8 +21,8 @@ public struct StatusPage {
     public func append(to text: inout Text) { self.text.append(to: &text) }
   }
 
-  /// "TPS5": changes with the layout.
-  static let layout: UInt32 = 0x5450_5335
+  /// "TPS6": changes with the layout.
+  static let layout: UInt32 = 0x5450_5336
 
   var magic: UInt32 = 0
   /// Odd while the agent is changing the page. Stands behind the first number, wherever the rest does.

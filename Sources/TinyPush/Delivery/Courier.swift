@@ -6,7 +6,7 @@
 ///
 /// Each part owns its state: ``order`` (the names that wait), ``reader`` (the file that is being read), ``claims`` (the files
 /// under way), ``returns`` (what is to be read again), ``recorder`` (what goes to `failed/`), ``later``, ``stuck``,
-/// ``delivered``, ``replacing``, ``progress`` and ``suppression``. The files named Courier… hold what joins them.
+/// ``delivered``, ``replacing``, ``progress``, ``suppression`` and ``limits``. The files named Courier… hold what joins them.
 public struct Courier: ~Copyable {
   let settings: Settings
   var time = Time(now: Instant(milliseconds: 0), wallSeconds: nil)
@@ -28,6 +28,9 @@ public struct Courier: ~Copyable {
   var returns: Returns
   var recorder = Recorder()
   var suppression = Suppression()
+  var limits: Limits
+  /// What was sent of late that has an `again-after`.
+  var recentlySent = RecentKeys()
   /// Where the notification would stand that directly follows the one that was offered last.
   var offeredEnd: FilePlace?
   /// What kept it from offering more.
@@ -49,6 +52,7 @@ public struct Courier: ~Copyable {
     self.settings = settings
     claims = Claims(capacity: settings.window + Self.slack)
     returns = Returns(capacity: settings.window + Self.slack)
+    limits = Limits(perToken: settings.limit, overall: settings.limitAll)
   }
 
   // MARK: - What to do
@@ -63,6 +67,7 @@ public struct Courier: ~Copyable {
     hear(&link)
     if let step = settlement(isPatient: true) { return step }
     if reader.mustClose { return .close }
+    if limits.areSet, let step = summaryStep() { return step }
     if let step = intake(&link) { return step }
     // Reading may have shown that nothing is left of a file to send.
     let wasScanWanted = order.isScanWanted
@@ -172,6 +177,7 @@ public struct Courier: ~Copyable {
     consider(stuck.retryAt)
     consider(stuck.removalRetryAt)
     consider(later.dueAt(time))
+    consider(limits.storms.dueAt)
     if !settings.isOnce { consider(order.rescanAt) }
     return earliest
   }

@@ -92,6 +92,7 @@ extension Courier {
     }
     if case .rejected(let rejection) = now.purpose {
       now.remaining = 0
+      forgetSending(notification, token, of: now)
       if rejection.isGone {
         suppression.learnGone(
           token, since: rejection.since, registered: notification.registered,
@@ -113,8 +114,18 @@ extension Courier {
     now.beginning = .passed
     if !now.isFirst { now.remaining -= 1 }
     guard isToBeSent(sending, token) else {
-      if !now.isFirst { claims.settled(now.claim, 1) }
+      if !now.isFirst {
+        claims.settled(now.claim, 1)
+        forgetSending(notification, token, of: now)
+      }
       return .done
+    }
+    if now.isFirst, limits.areSet || notification.againAfter > 0 {
+      switch admit(sending, token, language, of: now) {
+      case .admitted: break
+      case .leftOut: return .done
+      case .recorded: return .recorded
+      }
     }
     var place = sending.place
     place.recipient = recipient
@@ -170,7 +181,7 @@ extension Courier {
   }
 
   @inline(never)
-  private func expirationDate(of notification: Notification, seenAt: UInt64) -> UInt32 {
+  func expirationDate(of notification: Notification, seenAt: UInt64) -> UInt32 {
     let ttl: UInt32
     switch notification.lifetime {
     case .until(let seconds): return seconds

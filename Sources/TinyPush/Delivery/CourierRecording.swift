@@ -81,6 +81,7 @@ extension Courier {
   @inline(never)
   public mutating func recorded(_ isRecorded: Bool) {
     guard let pending = recorder.takePending() else { return }
+    if pending.kind == .summary { return summarized(isRecorded) }
     guard isRecorded else {
       if pending.kind == .postponed { later.endCancelling() }
       claims.decide(pending.claim, .unrecorded)
@@ -92,7 +93,10 @@ extension Courier {
     case .postponed:
       counters.postponed += 1
       later.written()
-    case .rejected: break
+    case .rejected, .summary: break
+    case .limited:
+      counters.limited += 1
+      if let (token, topic) = pending.limited { limits.storms.count(token, topic) }
     case .refused, .unreadable:
       counters.failedCheck += 1
       reports.add(pending.kind == .unreadable ? .unreadable : .failedCheck)

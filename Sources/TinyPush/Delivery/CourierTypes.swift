@@ -21,6 +21,10 @@ extension Courier {
     public var window = 8192
     /// Ends when the spool is empty.
     public var isOnce = false
+    /// How many alerts may go to each device token, and from this box; nil: any number.
+    public var limit: RateLimit?
+    public var limitAll: RateLimit?
+    public var summaryWords = SummaryWords()
 
     public init() {}
 

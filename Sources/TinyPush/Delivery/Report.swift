@@ -40,6 +40,11 @@ public enum Report {
   case leaves(error: UInt32)
   /// The other end does not keep to HTTP/2.
   case brokenProtocol(uncertain: Int)
+  /// More alerts come for a token than a limit allows; and the summary of those that it does not get is in the spool.
+  case stormBegan(RateLimit, isOverall: Bool, TokenDigits)
+  case summarized(alerts: UInt32, TokenDigits)
+  /// A notification was left out: the same went to the same token so long ago.
+  case duplicate(Duration, TokenDigits)
   /// A file under way was removed or replaced by somebody else.
   case fileChanged
   /// A recipients file was changed while what goes to it was under way: that goes again, to all.
@@ -55,6 +60,20 @@ public enum Report {
   /// Failures cannot be written, and their files stay where they are; and they can again.
   case notRecorded
   case recordable
+}
+
+/// The first digits of a device token, by which people tell it from others.
+public struct TokenDigits: BitwiseCopyable, Sendable {
+  private var bytes: InlineArray<4, UInt8>
+
+  init(_ token: DeviceToken) {
+    bytes = [token.bytes[0], token.bytes[1], token.bytes[2], token.bytes[3]]
+  }
+
+  public func append(to text: inout Text) {
+    text.append(hex: bytes.span)
+    text.append("…")
+  }
 }
 
 /// The reports that the shell has not taken yet. When it is slow the newest are dropped: they only inform.

@@ -150,7 +150,7 @@ struct StatusScreen: ~Copyable {
       field(rows[index].2, 9, 6)
       end(&text)
     }
-    if counters.limited + counters.summaries + counters.duplicates > 0 {
+    if counters.limited > 0 || counters.summaries > 0 || counters.duplicates > 0 {
       field(("over the limit", counters.limited), 18, 8)
       field(("left out as the same", counters.duplicates), 22, 6)
       field(("summaries", counters.summaries), 9, 6)

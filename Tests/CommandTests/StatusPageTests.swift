@@ -400,7 +400,9 @@ import Testing
     let page = try object(box)
     for name in [
       "sent", "settled_by_proof", "settled_by_time", "failed_check", "repeated", "uncertain",
-      "expired", "suppressed", "gone", "superseded", "postponed", "connections", "records",
+      "expired", "suppressed", "gone", "superseded", "postponed", "limited", "summaries",
+      "duplicates",
+      "connections", "records",
     ] {
       #expect(values["tinypush_\(name)_total"] == Double(page[name] as! Int), "\(name)")
     }

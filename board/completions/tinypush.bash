@@ -53,7 +53,7 @@ _tinypush() {
       words='environment protocol gateway feedback certificate key key-password signing-key key-id team-id topic proxy ca alpn
         spool state status recipients default-language format payload-limit linger settle ttl confirm barrier-interval
         uncertain repeats window streams ping answer-timeout rescan connect-timeout feedback-timeout failed-limit
-        failed-size'
+        failed-size limit limit-all limit-summary'
       mapfile -t COMPREPLY < <(compgen -S = -W "$words" -- "$current")
       ;;
     *'|'*)

@@ -145,7 +145,9 @@ extension Config {
     case .limitAll: courier.limitAll = try Self.rateLimit(value)
     case .limitSummary:
       guard let words = SummaryWords(Self.unquoted(value)) else {
-        throw .value("at most 120 bytes of text, in which {count} and {time} stand for how many alerts there were in how long")
+        throw .value(
+          "at most 120 bytes of text, in which {count} and {time} stand for how many alerts there were in how long"
+        )
       }
       courier.summaryWords = words
     }

@@ -129,7 +129,8 @@ extension Report {
       return .notice
     case .duplicate(let since, let token):
       text.append(
-        "a notification was left out: the same went to the same device token within its again-after; it went ")
+        "a notification was left out: the same went to the same device token within its again-after; it went "
+      )
       text.append(rounded: since)
       text.append(" ago, to ")
       token.append(to: &text)

@@ -55,7 +55,7 @@ extension Courier {
         offset: now.inputOffset + Int64(notification.object.lowerBound),
         due: UInt32(clamping: wall + Int64((wait + 999) / 1000)), claims)
       return recorder.postpone(
-        notification, for: token, language, ttl: secondsLeft(sending, wall), of: now,
+        notification, for: token, language, expiration: fixedExpiration(sending), of: now,
         in: reader.input)
     }
     let topic = limits.storms.topicNumber(of: notification, in: reader.input)
@@ -63,12 +63,12 @@ extension Courier {
       refusal, notification, token, language, topic: topic, of: now, in: reader.input, claims)
   }
 
-  /// What is left of a lifetime that counts from when the file came; nil: its lifetime counts from nothing.
-  private func secondsLeft(_ sending: Sending, _ wall: Int64) -> UInt32? {
+  /// The end of a lifetime that counts from when the file came, for the file that it comes in next; nil: it has none.
+  private func fixedExpiration(_ sending: Sending) -> UInt32? {
     switch sending.notification.lifetime {
     case .until, .ttl(0): nil
     case .configured where settings.ttl == 0: nil
-    case .configured, .ttl: UInt32(clamping: Int64(sending.expiration) - wall)
+    case .configured, .ttl: UInt64(sending.expiration) < Envelope.dateMin ? nil : sending.expiration
     }
   }
 

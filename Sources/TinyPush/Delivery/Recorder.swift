@@ -219,15 +219,15 @@ struct Recorder: ~Copyable {
 
   /// A notification to one token waits until a limit has room.
   ///
-  /// - Parameter ttl: seconds that are left of its lifetime; nil: it stays as it is.
+  /// - Parameter expiration: in place of its `ttl`; nil: that stays as it is.
   mutating func postpone(
-    _ notification: Notification, for token: DeviceToken, _ language: LanguageTag?, ttl: UInt32?,
-    of now: Reading, in input: borrowing FixedBuffer<UInt8>
+    _ notification: Notification, for token: DeviceToken, _ language: LanguageTag?,
+    expiration: UInt32?, of now: Reading, in input: borrowing FixedBuffer<UInt8>
   ) {
     text.clear()
     text.append("{")
     FailedLine.appendAddressed(
-      notification, of: now.text(in: input), for: token, language, ttl: ttl, &text)
+      notification, of: now.text(in: input), for: token, language, expiration: expiration, &text)
     pending = Pending(claim: now.claim, kind: .postponed)
   }
 
@@ -236,7 +236,8 @@ struct Recorder: ~Copyable {
   /// - Parameter topic: the number of its topic; nil: no summary counts it.
   mutating func limit(
     _ refusal: Limits.Refusal, _ notification: Notification, _ token: DeviceToken,
-    _ language: LanguageTag?, topic: UInt8?, of now: Reading, in input: borrowing FixedBuffer<UInt8>,
+    _ language: LanguageTag?, topic: UInt8?, of now: Reading,
+    in input: borrowing FixedBuffer<UInt8>,
     _ claims: borrowing Claims
   ) {
     var reason = Text(capacity: 512)

@@ -229,11 +229,11 @@ extension FailedLine {
 
   /// The members of a notification for one token alone, in its language, and the end of the line.
   ///
-  /// - Parameter ttl: seconds that are left of its lifetime; nil: it stays as it is.
+  /// - Parameter expiration: in place of its `ttl`; nil: that stays as it is.
   @inline(never)
   static func appendAddressed(
     _ notification: Notification, of text: Span<UInt8>, for token: DeviceToken,
-    _ language: LanguageTag?, ttl: UInt32? = nil, _ output: inout Text
+    _ language: LanguageTag?, expiration: UInt32? = nil, _ output: inout Text
   ) {
     var alert: Alert?
     if let language, !notification.localized.isEmpty {
@@ -242,9 +242,10 @@ extension FailedLine {
     output.append("\"token\":\"")
     output.append(hex: token.bytes.span)
     output.append("\"")
-    if let ttl { append("ttl", ttl, to: &output) }
+    if let expiration { append("expiration", expiration, to: &output) }
     let start = output.count
-    Readdressing.append(notification, of: text, alert: alert, keepsTtl: ttl == nil, to: &output)
+    Readdressing.append(
+      notification, of: text, alert: alert, keepsTtl: expiration == nil, to: &output)
     close(&output, from: start)
   }
 

@@ -6,7 +6,7 @@ enum Readdressing {
   /// - Parameters:
   ///   - alert: what the payload gets instead of its own alert, in the language of the recipient; nil: everything stays, the
   ///     other languages too.
-  ///   - keepsTtl: whether its `ttl` counts on.
+  ///   - keepsTtl: whether its `ttl` stays.
   @inline(never)
   static func append(
     _ notification: Notification, of text: Span<UInt8>, alert: Alert?, keepsTtl: Bool = true,

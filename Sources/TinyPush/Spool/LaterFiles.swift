@@ -44,13 +44,12 @@ struct LaterFiles: ~Copyable {
   ///
   /// - Parameter wall: UNIX seconds; nil: nobody knows.
   mutating func setSummaryName(for token: DeviceToken, since: Instant, wall: Int64?) {
-    let due = UInt32(clamping: wall ?? 0)
     var source = Text(capacity: 32)
-    source.append(due, digits: LaterName.dueDigits)
+    source.append(UInt32(clamping: wall ?? 0), digits: LaterName.dueDigits)
     source.append(LaterName.summaryEnd)
     fileName.clear()
     LaterName.append(
-      due: due, key: 0, source: source.bytes, FileIdentity(inode: 0, changeTimeNs: 0, size: 0),
+      due: 0, key: 0, source: source.bytes, FileIdentity(inode: 0, changeTimeNs: 0, size: 0),
       offset: Int64(clamping: since.milliseconds), token, to: &fileName)
   }
 

@@ -39,6 +39,8 @@ enum SendCommand {
       --expiration WHEN     the same as a date
       --not-before WHEN     it waits in the spool until then
       --collapse-id ID      it replaces what still waits with this ID and recipients
+      --again-after TIME    not if the same went to the same device within TIME
+      --urgent              it goes whatever limits the configuration sets
       --registered WHEN     when the app last registered its tokens
       --wait[=TIME]         wait until it is settled, for 60s if no time is given
       --no-sync             do not wait for the disk
@@ -62,6 +64,7 @@ enum SendCommand {
     case to, token, lang, data
     case title, subtitle, badge, sound, category, thread, level, contentAvailable, payload, trim
     case priority, pushType, topic, id, ttl, expiration, notBefore, collapseID, registered
+    case againAfter, urgent
     case wait, noSync, quiet, dryRun
 
     var isRepeatable: Bool { rawValue <= Flag.data.rawValue }
@@ -69,7 +72,7 @@ enum SendCommand {
     var isContent: Bool { rawValue < Flag.wait.rawValue }
   }
 
-  private static var options: InlineArray<27, Option> {
+  private static var options: InlineArray<29, Option> {
     [
       Option("to", .required), Option("token", .required), Option("lang", .required),
       Option("data", .required), Option("title", .required), Option("subtitle", .required),
@@ -80,6 +83,7 @@ enum SendCommand {
       Option("topic", .required), Option("id", .required), Option("ttl", .required),
       Option("expiration", .required), Option("not-before", .required),
       Option("collapse-id", .required), Option("registered", .required),
+      Option("again-after", .required), Option("urgent"),
       Option("wait", .optional), Option("no-sync"), Option("quiet"), Option("dry-run"),
     ]
   }
@@ -177,7 +181,7 @@ enum SendCommand {
       composition.aps.member("interruption-level", string: value)
     case .pushType, .topic, .id, .collapseID: composition.members.member(name, string: value)
     case .contentAvailable: composition.aps.member(name, number: 1)
-    case .trim: composition.members.member(name, bool: true)
+    case .trim, .urgent: composition.members.member(name, bool: true)
     case .badge, .priority:
       guard Config.number(value) != nil else {
         throw fail(name, " must be a whole number, not ", value, arguments)
@@ -187,9 +191,9 @@ enum SendCommand {
       } else {
         composition.members.member(name, raw: value)
       }
-    case .ttl, .wait:
+    case .ttl, .againAfter, .wait:
       var seconds: UInt64? = 60
-      if flag == .ttl || arguments.hasValue { seconds = TimeArgument.seconds(value) }
+      if flag != .wait || arguments.hasValue { seconds = TimeArgument.seconds(value) }
       guard let seconds else {
         throw fail(name, " takes a time such as 90s, 10m, 2h or 1d, not ", value, arguments)
       }

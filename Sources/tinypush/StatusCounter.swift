@@ -7,7 +7,7 @@ struct StatusCounter {
   let help: StaticString
   let value: UInt64
 
-  static func all(of page: borrowing StatusPage) -> InlineArray<15, StatusCounter> {
+  static func all(of page: borrowing StatusPage) -> InlineArray<18, StatusCounter> {
     let counters = page.counters
     return [
       Self("sent", "Notifications written to the gateway, repetitions included.", counters.sent),
@@ -31,6 +31,11 @@ struct StatusCounter {
       Self("gone", "Notifications to devices that the gateway called gone.", counters.gone),
       Self("superseded", "Notifications replaced by newer ones.", counters.superseded),
       Self("postponed", "Notifications put aside until their time.", counters.postponed),
+      Self("limited", "Alerts over a limit, put into failed/.", counters.limited),
+      Self("summaries", "Summaries of alerts over a limit.", counters.summaries),
+      Self(
+        "duplicates", "Notifications left out, the same having gone within their again-after.",
+        counters.duplicates),
       Self("connections", "Connections made to the gateway.", counters.connections),
       Self("records", "TLS records written, each with one or more frames.", counters.records),
     ]

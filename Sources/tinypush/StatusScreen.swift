@@ -154,6 +154,14 @@ struct StatusScreen: ~Copyable {
       if !isFirst { end(&text) }
     }
     if line.count > 0 { end(&text) }
+    if counters.limited > 0 || counters.summaries > 0 || counters.duplicates > 0 {
+      field(("over the limit", counters.limited), 18, 8)
+      if fieldsInLine == 1 { end(&text) }
+      field(("left out as the same", counters.duplicates), 22, 6)
+      if fieldsInLine < 3 { end(&text) }
+      field(("summaries", counters.summaries), 9, 6)
+      end(&text)
+    }
     showRetries(counters, &text)
     showSuppressed(page, &text)
   }

@@ -162,7 +162,15 @@ import Testing
       "a size of 64K or more, such as 16M"
     ),
     ("log", ["all", ""], "changes or deliveries"),
+    ("limit", ["20", "0/10m", "20/", "10001/10m", "20/500ms", "20/2d", ""], limit),
+    ("limit-all", ["/10m", "20/10", "none"], limit),
+    (
+      "limit-summary", [String(repeating: "x", count: 121)],
+      "at most 120 bytes of text, in which {count} and {time} stand for how many alerts there were in how long"
+    ),
   ]
+  private static let limit =
+    "a number of alerts from 1 to 10000 and a time from 1s to 1d, such as 20/10m, or off"
   private static let time =
     "a time with its unit, such as 20ms, 10s, 5m, 2h or 1d, and not too long"
   /// Whatever stands there may be meant.

@@ -500,7 +500,8 @@ import Testing
     let page = try object(box)
     for name in [
       "sent", "settled_by_proof", "settled_by_time", "failed_check", "repeated", "uncertain",
-      "expired", "suppressed", "tokens_suppressed", "gone", "superseded", "postponed",
+      "expired", "suppressed", "tokens_suppressed", "gone", "superseded", "postponed", "limited",
+      "summaries", "duplicates",
       "connections", "records",
     ] {
       #expect(values["tinypush_\(name)_total"] == Double(page[name] as! Int), "\(name)")

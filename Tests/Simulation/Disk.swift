@@ -25,6 +25,10 @@ struct Item {
   var notBefore: Int64 = 0
   /// When the app last registered the token, in UNIX seconds.
   var registered: UInt32 = 0
+  /// No limit holds for it.
+  var isUrgent = false
+  /// It has an `again-after`, and may stand in the spool more than once.
+  var isEcho = false
 
   /// Whether `other` comes behind it in the spool, and is not the same notification to somebody else.
   func isBefore(_ other: Item) -> Bool {
@@ -70,6 +74,8 @@ final class SpoolFile {
   /// Of what waits for its time: since when, and whether something hindered that it was removed.
   var waitsSince = Instant(milliseconds: 0)
   var isExcused = false
+  /// It is no file of a sender's, but the agent's summary of what a limit has kept back.
+  var isSummary = false
   /// A power cut has left its name, and not what was in it.
   var isTorn = false
   /// The sync that was to put it on disk failed, and the system tells that once only.
@@ -219,21 +225,26 @@ final class Disk {
     return true
   }
 
-  /// Puts one notification of a file into `later/`.
+  /// Puts one notification of a file into `later/`: for all of its recipients, or for one.
   func postpone(_ bytes: [UInt8], as name: String, from source: SpoolFile?) -> Bool {
-    guard canRecord, canPostpone else { return false }
     let text = String(decoding: bytes, as: UTF8.self)
     let serial = World.serial(in: text)
-    let file = SpoolFile(bytes, inode: nextInode, items: [])
-    for var item in source?.items ?? [] {
-      guard let number = item.number else { continue }
-      guard
-        serial > 0
-          ? World.serial(of: number) == serial : text.contains(World.token(number))
-      else { continue }
-      item.offset = 0
-      file.items.append(item)
-      laterNames[item.identity] = name
+    let isForOne = text.hasPrefix(#"{"token":""#)
+    let items = (source?.items ?? []).filter { item in
+      guard let number = item.number else { return false }
+      if serial > 0, World.serial(of: number) != serial { return false }
+      return serial > 0 && !isForOne || text.contains(World.token(number))
+    }
+    return keepForLater(bytes, as: name, items)
+  }
+
+  /// Puts a file into `later/`.
+  func keepForLater(_ bytes: [UInt8], as name: String, _ items: [Item]) -> Bool {
+    guard canRecord, canPostpone else { return false }
+    let file = SpoolFile(bytes, inode: nextInode, items: items)
+    for index in items.indices {
+      file.items[index].offset = 0
+      laterNames[items[index].identity] = name
     }
     file.waitsSince = timeline.now
     later[name] = file

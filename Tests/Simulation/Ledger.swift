@@ -19,6 +19,8 @@ final class Ledger {
   var serialMax = Int.max
   /// In how many places of the spool a number stands. Of one that stands in several nobody can tell which it was.
   var places: [Int: Int] = [:]
+  /// Some number stands in several places.
+  var hasTwins = false
   /// Notifications that may wait in a file of their own, by serial number.
   var movable: Set<Int> = []
   /// Notifications that must not follow newer ones that replace them.
@@ -32,6 +34,12 @@ final class Ledger {
   /// Agents that there have been before this one, and items that were put.
   private(set) var lives = 0
   private var itemsPut = 0
+  /// Serial numbers of those for which no limit holds.
+  var urgent: Set<Int> = []
+  /// Whether the link answers each notification, so that the agent lets it through when the link takes it.
+  var isAnswering = false
+  /// The agent has been told to stop.
+  var isStopping = false
   var waiting = Waiting()
   var suppressing = Suppressing()
 
@@ -65,7 +73,8 @@ final class Ledger {
     var superseded: UInt64 = 0
     /// What the gateway took, with a barrier that it did not answer.
     var silent: [Frame] = []
-    var beganAt = Instant(milliseconds: 0)
+    var limiting = Limiting()
+    var beganAt = Instant(milliseconds: 1_000_000)
   }
   var life = Life()
   /// Notifications that expire soon, and until when the machine slept.
@@ -136,6 +145,7 @@ final class Ledger {
       places[number, default: 0] += 1
       if item.ttl != nil { mortal[number] = item }
       let serial = World.serial(of: number)
+      if places[number]! > 1, serial != World.serialOfSummaries { hasTwins = true }
       if serial > 0 { waiting.items[serial, default: []].append(item) }
       registers(item)
       if let key = item.collapseKey { waiting.keyed[key, default: []].append(item) }
@@ -175,7 +185,10 @@ final class Ledger {
   func recorded(_ failure: Failure, of name: String, _ isRecorded: Bool) {
     let file = life.files[name] ?? disk.new[name]
     if let number = failure.number {
-      if let status = failure.status {
+      if failure.code == "limited" {
+        limits(number)
+        if isRecorded { keepsLimited(number) }
+      } else if let status = failure.status {
         if life.refusals[number].map(Int.init) != status {
           complain("\(number) is recorded as refused with \(status), which nobody said")
         }
@@ -271,6 +284,15 @@ final class Ledger {
       || file.lines.contains { $0.isDurable && $0.failure.number == number }
       || isSuppressed(number, item) && !isRefused(number, in: file)
       || suppressing.goneNumbers.contains(number) || overtaken.contains(number)
+      || item.isEcho && isElsewhere(number, besides: file)
+  }
+
+  /// Whether the same is under way, or was recorded, in another file.
+  private func isElsewhere(_ number: Int, besides file: SpoolFile) -> Bool {
+    disk.lines.contains { $0.isDurable && $0.failure.number == number }
+      || (Array(disk.new.values) + Array(disk.later.values)).contains { other in
+        other !== file && other.items.contains { $0.number == number }
+      }
   }
 
   func mayExpire(_ item: Item) -> Bool {
@@ -278,6 +300,11 @@ final class Ledger {
     if let expiration = item.expiration { return expiration > 0 && expiration <= wall }
     let ttl = item.ttl ?? UInt64(settings.ttl)
     guard ttl > 0 else { return false }
+    // What waits for room in a limit has a date instead.
+    if hasLimits, !suppressing.isClockSteady {
+      isUneventful = false
+      return true
+    }
     if item.putAt.until(timeline.now) >= .seconds(ttl) { return true }
     if item.notBefore > 0, item.notBefore + Int64(ttl) <= wall { return true }
     // An agent that has begun since the clock was set cannot know by which one the file came; nor can one know of a clock that
@@ -311,10 +338,12 @@ final class Ledger {
     lives += 1
     life = Life()
     life.beganAt = timeline.now
+    isStopping = false
     // What is both in a file and put aside from it goes twice.
     var seen: Set<Int> = []
     for file in Array(disk.new.values) + Array(disk.later.values) {
-      for item in file.items where item.notBefore > 0 && !seen.insert(item.identity).inserted {
+      for item in file.items
+      where (item.notBefore > 0 || hasLimits) && !seen.insert(item.identity).inserted {
         if let number = item.number { life.loose.insert(notification(of: number)) }
       }
     }
@@ -343,15 +372,19 @@ final class Ledger {
     if life.counters.postponed != life.postponed {
       complain("\(life.counters.postponed) count as postponed, and \(life.postponed) are")
     }
+    if !isAllTold { complain("\(life.limiting.untold.count) alerts are in no summary") }
     guard isUneventful else { return }
     let counters = life.counters
     var total = 0
     for file in files { for item in file.items { total += count(item) } }
     total -= waiting.replaced.values.reduce(0) { $0 + count($1) }
     total -= overtaken.count
+    total += Int(counters.summaries)
     let decided =
       counters.settled + counters.refused + counters.failedCheck + counters.expired
-      + counters.suppressed + counters.gone + (settings.uncertain == .drop ? counters.uncertain : 0)
+      + counters.suppressed + counters.gone + counters.limited
+      + counters.duplicates
+      + (settings.uncertain == .drop ? counters.uncertain : 0)
     if decided != total { complain("\(decided) are accounted for, of \(total)") }
     if counters.repeated != life.repeated, places.allSatisfy({ $0.value == 1 }) {
       complain("\(counters.repeated) count as repeated, and \(life.repeated) are")

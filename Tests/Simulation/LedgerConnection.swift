@@ -24,6 +24,7 @@ extension Ledger {
       }
       check(number)
       checkSuppressed(number, isDamageKnown: isDamageKnown)
+      passesLimits(number, isAdmission: false)
       account.frames[account.frames.count - 1].isRepeated = !life.framed.insert(number).inserted
     }
     if place < bytes.count { complain("\(bytes.count - place) bytes are no frame") }

@@ -30,7 +30,8 @@ extension Ledger {
       case .expired: file.items.contains { $0.number == number && mayExpire($0) }
       case .dropped: settings.uncertain == .drop
       case .superseded: true
-      case .refused, .postponed: false
+      case .postponed, .limited, .duplicate: hasLimits
+      case .refused: false
       }
     // What was appended to a file counts from when the file was first seen, until the file is read anew.
     if !isTrue, !life.reopened.contains(file.inode) {

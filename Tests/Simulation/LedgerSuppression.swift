@@ -191,7 +191,8 @@ extension Ledger {
 
   func registers(_ item: Item) {
     guard let number = item.number else { return }
-    if item.notBefore > 0 { movable.insert(World.serial(of: number)) }
+    if item.notBefore > 0 || hasLimits { movable.insert(World.serial(of: number)) }
+    if item.isUrgent { urgent.insert(World.serial(of: number)) }
     suppressing.said[World.serial(of: number)] = item.registered
     guard item.registered > 0 else { return }
     if item.list == nil {

@@ -159,6 +159,7 @@ extension Ledger {
   func takes(_ number: Int) {
     check(number)
     checkSuppressed(number, isDamageKnown: true)
+    passesLimits(number, isAdmission: true)
     expected.sent += 1
     if !life.framed.insert(number).inserted { life.repeated += 1 }
   }

@@ -70,6 +70,9 @@ extension World {
   /// Of those who are told apart by a serial number as well, since several go to one token.
   static let tokensMax = 1_000_000
 
+  /// As which a summary counts, which has none.
+  static let serialOfSummaries = 99_000_000
+
   /// Tokens that nothing is sent to.
   static let fillers = 500_000..<900_000
 
@@ -78,6 +81,7 @@ extension World {
 
   /// As a notification says it: `"n":SERIAL`.
   static func serial(in text: String) -> Int {
+    if text.contains(" more alert") { return serialOfSummaries }
     guard let key = text.firstRange(of: "\"n\":") else { return 0 }
     return Int(text[key.upperBound...].prefix { $0.isNumber }) ?? 0
   }

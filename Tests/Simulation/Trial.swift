@@ -59,6 +59,8 @@ public final class Trial {
     self.seed = seed
     self.way = way
     var random = Seeded(seed)
+    // Drawn apart, so that the others are what they are without limits.
+    var limits = Seeded(seed &+ 0x5EED)
     isOnce = random.oneIn(3)
     faults = Faults(&random, once: isOnce)
     world = World(seed: seed, once: isOnce) {
@@ -73,10 +75,18 @@ public final class Trial {
       $0.rescan = .seconds(random.pick([30, 900]))
       $0.ttl = random.pick([0, 86_400, 86_400, 900])
       $0.tellsAll = seed % 4 == 1
+      guard limits.oneIn(4) else { return }
+      let count = UInt32(limits.pick([1, 1, 2, 5]))
+      let period = Duration.seconds(UInt64(limits.pick([2, 5, 60, 600])))
+      if !limits.oneIn(3) { $0.limit = RateLimit(count: count, period: period) }
+      if $0.limit == nil || limits.oneIn(3) {
+        $0.limitAll = RateLimit(count: 4 * count, period: period)
+      }
     }
+    world.ledger.isAnswering = way != .binary
     workload = Workload(
       &random, duration: isOnce ? 0 : faults.calmAt, horizon: faults.calmAt,
-      hasIdentifiers: world.settings.format != .simple)
+      hasIdentifiers: world.settings.format != .simple, isLimiting: world.ledger.hasLimits)
     self.random = random
   }
 
@@ -142,6 +152,7 @@ public final class Trial {
   /// Everything has been delivered, and nothing is to come.
   var isDone: Bool {
     isCalm && world.disk.new.isEmpty && world.disk.later.isEmpty && world.courier.isIdle
+      && world.ledger.isAllTold
   }
 
   // MARK: - What is drawn

@@ -190,6 +190,8 @@ extension Trial {
     if workload.isTimed, world.wallAtStart ?? 0 < Workload.start {
       world.wallAtStart = Workload.start
     }
+    // What waits for room in a limit is due by the clock that there was.
+    if workload.isLimiting, faults.has(.wall) { world.wallAtStart = 1_900_000_000 }
     for list in world.disk.lists.values { if case .later = list.failure { list.failure = nil } }
     for file in Array(world.new.values) + Array(world.later.values) {
       if case .later = file.failure { file.failure = nil }
@@ -217,6 +219,7 @@ extension Trial {
     case .stop:
       world.trace.note("stop", at: world.timeline.elapsed)
       world.courier.stop()
+      world.ledger.isStopping = true
       stopBy = world.timeline.now + world.settings.stopPatience + .seconds(5)
     case .sleep(let milliseconds): sleep(milliseconds)
     }

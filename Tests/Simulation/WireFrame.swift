@@ -17,6 +17,9 @@ struct WireFrame {
 
   /// What stands last in the payload, as `"n":SERIAL}`.
   private var serial: Int {
+    if String(decoding: payload, as: UTF8.self).contains(" more alert") {
+      return World.serialOfSummaries
+    }
     let digits = payload.dropLast().reversed().prefix { $0 >= 0x30 && $0 <= 0x39 }
     guard digits.count < 9,
       payload.dropLast(digits.count + 1).suffix(4).elementsEqual("\"n\":".utf8)

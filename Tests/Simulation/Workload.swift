@@ -16,6 +16,8 @@ struct Workload {
   /// Whether there is any whose time is to come.
   let isTimed: Bool
   let isCollapsing: Bool
+  /// Whether there are limits: then much goes to the same tokens.
+  let isLimiting: Bool
   /// Whether there are tokens that are suppressed, and what is in that list at first.
   let isSuppressing: Bool
   private(set) var suppressed: [SuppressionRecord] = []
@@ -25,6 +27,8 @@ struct Workload {
   private let horizon: Int
   /// So many of them have a serial number besides.
   private(set) var serials = 0
+  /// Notifications that come again.
+  private var echoes: [(text: String, item: Item)] = []
   /// To whom notifications go that replace each other.
   private var often: [Int] = []
   static let start: Int64 = 1_700_000_000
@@ -36,7 +40,11 @@ struct Workload {
   private let deadlyMax: Int
 
   /// - Parameter duration: until when files come, in milliseconds.
-  init(_ random: inout Seeded, duration: UInt64, horizon: UInt64, hasIdentifiers: Bool) {
+  init(
+    _ random: inout Seeded, duration: UInt64, horizon: UInt64, hasIdentifiers: Bool,
+    isLimiting: Bool
+  ) {
+    self.isLimiting = isLimiting
     refusedOneIn = hasIdentifiers ? random.pick([5, 25, 25, 100]) : .max
     deadlyMax = random.oneIn(5) ? random.upTo(2) : 0
     isTimed = random.oneIn(3)
@@ -78,7 +86,9 @@ struct Workload {
     return (text, items)
   }
 
-  private var isPlain: Bool { !isTimed && !isCollapsing && !isSuppressing && lists.isEmpty }
+  private var isPlain: Bool {
+    !isTimed && !isCollapsing && !isSuppressing && !isLimiting && lists.isEmpty
+  }
 
   private mutating func suppress(_ random: inout Seeded) {
     watched = (0...random.upTo(12)).map { _ in next() }
@@ -171,22 +181,29 @@ struct Workload {
   private mutating func rich(
     at offset: Int, _ random: inout Seeded
   ) -> (text: String, items: [Item]) {
+    if isLimiting, random.oneIn(6) { return echo(at: offset, &random) }
     serials += 1
     let payload = #"{"aps":{"badge":1},"n":\#(serials)}"#
     if !lists.isEmpty, random.oneIn(8) {
       return (payload, [item(at: offset, list: "default")])
     }
     let replaces = isCollapsing && !random.oneIn(4)
+    // One that waits for room in a limit waits for one recipient alone, and has no other key then.
+    let isForOne = isLimiting && replaces
     let named =
-      lists.isEmpty || random.oneIn(3)
+      lists.isEmpty || isForOne || random.oneIn(3)
       ? [] : random.pick([["family"], ["garden"], ["garden", "family"]])
     var tokens: [Int] = []
     if named.isEmpty || random.oneIn(4) {
       tokens =
         replaces
-        ? random.pick([[often[0]], [often[1]], [often[1], often[2]]])
+        ? random.pick(
+          isForOne
+            ? often.map { [$0] } : [[often[0]], [often[1]], [often[1], often[2]]])
         : (0...random.upTo(2)).map { _ in
-          watched.isEmpty || random.oneIn(5) ? next() : random.pick(watched)
+          isLimiting && !random.oneIn(3)
+            ? random.pick(often)
+            : watched.isEmpty || random.oneIn(5) ? next() : random.pick(watched)
         }
       if !replaces {
         tokens = tokens.enumerated().filter { tokens.firstIndex(of: $1) == $0 }.map(\.1)
@@ -205,6 +222,10 @@ struct Workload {
         Self.start + Int64(random.pick([0, 1, -1, -1000, 1000, random.upTo(horizon)])))
       text += #", "registered": \#(registered)"#
       for index in items.indices { items[index].registered = registered }
+    }
+    if isLimiting, random.oneIn(6) {
+      text += random.pick([#", "urgent": true"#, #", "priority": 10"#])
+      for index in items.indices { items[index].isUrgent = true }
     }
     if isTimed, random.oneIn(2) {
       let due = Self.start + Int64(random.upTo(horizon)) - 5
@@ -227,6 +248,25 @@ struct Workload {
       }
     }
     return (text + "}", items)
+  }
+
+  /// One that goes to its token once in a while, however often it comes.
+  private mutating func echo(
+    at offset: Int, _ random: inout Seeded
+  ) -> (text: String, items: [Item]) {
+    if echoes.isEmpty || random.oneIn(4) {
+      serials += 1
+      let token = random.pick(often)
+      let wait = random.pick([0, 1, 30, 3600])
+      let text =
+        #"{"token": "\#(World.token(token))", "again-after": \#(wait), "payload": {"aps":{"badge":1},"n":\#(serials)}}"#
+      var item = item(at: offset, token: token)
+      item.isEcho = true
+      echoes.append((text, item))
+    }
+    var (text, item) = random.pick(echoes)
+    item.offset = offset
+    return (text, [item])
   }
 
   private func item(at offset: Int, token: Int = 0, list: String? = nil) -> Item {

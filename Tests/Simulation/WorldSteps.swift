@@ -93,11 +93,13 @@ extension World {
     let target = String(text.bytes)
     trace.say("  release \(name)")
     guard let file = disk.later[name] else { return courier.couldNotRelease(isGone: true) }
-    if file.isTorn, let source = LaterName.sourceRange(in: courier.dueName()),
-      disk.new[String(courier.dueName().extracting(source))] != nil
-    {
+    var hasSource = file.isSummary
+    if let source = LaterName.sourceRange(in: courier.dueName()) {
+      hasSource = hasSource || disk.new[String(name.utf8.dropFirst(source.lowerBound))!] != nil
+    }
+    if file.isTorn, hasSource {
       _ = disk.cancel(name)
-      ledger.removedTorn(file, name)
+      if !file.isSummary { ledger.removedTorn(file, name) }
       return courier.couldNotRelease(isGone: true)
     }
     if !file.isTorn, !disk.isSynced(name) {
@@ -125,6 +127,7 @@ extension World {
   }
 
   func record() {
+    if courier.isSummarizing { return summarize() }
     if settings.tellsAll {
       ledger.tells(courier.settlement, of: String(courier.failureName()))
     }
@@ -168,6 +171,25 @@ extension World {
       ledger.learnsInvalid(number, learned)
     }
     if isRecorded { onRecord() }
+  }
+
+  private func summarize() {
+    let name = String(courier.laterFileName())
+    let text = String(courier.failure())
+    trace.say("  summary \(name): \(text.dropLast())")
+    guard let summary = Summary(text) else {
+      complain("no summary: \(text)")
+      return courier.recorded(true)
+    }
+    let number = World.number(summary.number, serial: World.serialOfSummaries)
+    let isWritten = disk.canRecord && disk.canPostpone
+    if isWritten {
+      let items = ledger.put([Item(number: number)], into: name)
+      _ = disk.keepForLater([UInt8](text.utf8), as: name, items)
+      disk.later[name]!.isSummary = true
+    }
+    ledger.summarized(summary, isWritten)
+    courier.recorded(isWritten)
   }
 
   func sync() {

@@ -229,6 +229,14 @@ private let ofNotifications: [Remarked] = [
     with(#""collapse-id":▸7"#), "not-string: collapse-id must be a string: put it in double quotes"),
   Remarked(with(#""trim":▸"true""#), "trim: trim must be true or false, without quotes"),
   Remarked(with(#""trim":▸1"#), "trim: trim must be true or false, without quotes"),
+  Remarked(with(#""urgent":▸"yes""#), "urgent: urgent must be true or false, without quotes"),
+  Remarked(with(#""urgent":true,"again-after":1800"#)),
+  Remarked(
+    with(#""again-after":▸"30m""#),
+    "again-after: again-after must be a whole number of seconds, such as 1800 for half an hour"),
+  Remarked(
+    with(#""again-after":▸4294967296"#),
+    "again-after: again-after must be a whole number of seconds, such as 1800 for half an hour"),
   Remarked(
     with(#""failed":▸true"#),
     "failed-not-object: failed must be an object, as the agent writes it: leave it out"),
@@ -540,6 +548,8 @@ private func number(_ reason: Finding.Reason) -> Int {
   case .registered: 37
   case .collapseID: 38
   case .trim: 39
+  case .urgent: 73
+  case .againAfter: 74
   case .localized: 40
   case .localizedEmpty: 41
   case .localizedLanguage: 42
@@ -563,7 +573,7 @@ private func number(_ reason: Finding.Reason) -> Int {
     (ofNotifications + ofPayloads + ofTables + ofJSON).flatMap { findings($0.text) }
     + ofHTTP2.flatMap { findings($0.text, Rules(.http2, payloadLimit: nil)) }
   let numbers = Set(all.map { number($0.reason) })
-  #expect((0..<73).filter { !numbers.contains($0) } == [])
+  #expect((0..<75).filter { !numbers.contains($0) } == [])
   let problems = (0...).lazy.map(JSONProblem.init(rawValue:)).prefix { $0 != nil }.map { $0! }
   let apart: [JSONProblem] = [.invalidUTF8, .tooDeep, .byteOrderMark]
   #expect(

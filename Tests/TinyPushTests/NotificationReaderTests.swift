@@ -167,6 +167,8 @@ let refusedNotifications = [
   Marked(.mustBeString(.pushType), #"{"push-type": ▸{}, \#(payload)}"#),
   Marked(.mustBeString(.id), #"{"id": ▸null}"#),
   Marked(.failedNotObject, #"{"failed": ▸[], \#(payload)}"#),
+  Marked(.urgent, #"{"urgent": ▸1, \#(payload)}"#),
+  Marked(.againAfter, #"{"again-after": ▸-1, \#(payload)}"#),
 ]
 
 /// Text that is not JSON.
@@ -490,4 +492,27 @@ func `after text that is not JSON, reading goes on at the next line that begins 
   let goodBytes = good.utf8.count
   #expect(lines == [2, 6, 6])
   #expect(starts == [2, goodBytes + 14, goodBytes + 14])
+}
+
+@Test(
+  arguments: [
+    ("", false), (#""urgent":true,"#, true), (#""urgent":false,"#, false),
+    (#""priority":10,"#, true), (#""priority":10,"urgent":false,"#, true),
+    (#""priority":5,"#, false), (#""priority":5,"urgent":true,"#, true),
+  ])
+func `what is urgent, or says that its priority is 10, passes limits`(
+  members: String, isUrgent: Bool
+) throws {
+  let text =
+    #"{"token":"\#(String(repeating: "0", count: 64))",\#(members)"again-after":60,"payload":{"aps":{"badge":1}}}"#
+  var findings = Findings()
+  var reader = NotificationReader()
+  let result = reader.next(
+    in: text.bytes.span, isWhole: true, Rules(), &findings)
+  guard case .notification(let notification) = result else {
+    Issue.record("\(result)")
+    return
+  }
+  #expect(notification.isUrgent == isUrgent)
+  #expect(notification.againAfter == 60)
 }

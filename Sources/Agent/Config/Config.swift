@@ -57,7 +57,7 @@ public struct Config: ~Copyable {
   /// The file that is being read; empty: none, or one that cannot be read again.
   var file = CString("")
   /// Where each setting was given last, by ``Key``.
-  var origins = InlineArray<40, Origin>(repeating: .none)
+  var origins = InlineArray<43, Origin>(repeating: .none)
   private let pinned = Pinned()
 
   public static let defaultFile: StaticString = "/etc/tinypush/tinypush.conf"
@@ -77,9 +77,10 @@ public struct Config: ~Copyable {
     case format, payloadLimit, linger, settle, ttl, confirm, barrierInterval, uncertain, repeats
     case window, streams, ping, answerTimeout, rescan
     case connectTimeout, feedbackTimeout, failedLimit, failedSize, log, onTrouble, troubleAfter
+    case limit, limitAll, limitSummary
   }
 
-  public static var names: InlineArray<40, StaticString> {
+  public static var names: InlineArray<43, StaticString> {
     [
       "environment", "protocol", "gateway", "feedback", "certificate", "key", "key-password",
       "signing-key", "key-id", "team-id", "topic", "proxy", "ca", "alpn", "spool", "state",
@@ -87,7 +88,7 @@ public struct Config: ~Copyable {
       "recipients", "default-language", "format", "payload-limit", "linger", "settle", "ttl",
       "confirm", "barrier-interval", "uncertain", "repeats", "window", "streams", "ping",
       "answer-timeout", "rescan", "connect-timeout", "feedback-timeout", "failed-limit",
-      "failed-size", "log", "on-trouble", "trouble-after",
+      "failed-size", "log", "on-trouble", "trouble-after", "limit", "limit-all", "limit-summary",
     ]
   }
 

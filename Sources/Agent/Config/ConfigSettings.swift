@@ -153,6 +153,15 @@ extension Config {
     case .troubleAfter:
       troubleAfter = try Self.duration(value, max: 604_800_000)
       guard troubleAfter >= .seconds(1) else { throw .value("at least 1s") }
+    case .limit: courier.limit = try Self.rateLimit(value)
+    case .limitAll: courier.limitAll = try Self.rateLimit(value)
+    case .limitSummary:
+      guard let words = SummaryWords(Self.unquoted(value)) else {
+        throw .value(
+          "at most 120 bytes of text, in which {count} and {time} stand for how many alerts there were in how long"
+        )
+      }
+      courier.summaryWords = words
     }
   }
 }

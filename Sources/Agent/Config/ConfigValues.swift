@@ -131,6 +131,30 @@ extension Config {
     return .milliseconds(number * scale)
   }
 
+  /// Words, less the quotes around them.
+  @_lifetime(copy value)
+  static func unquoted(_ value: Span<UInt8>) -> Span<UInt8> {
+    let isQuoted = value.count > 1 && value[0] == .quote && value[value.count - 1] == .quote
+    return isQuoted ? value.extracting(1..<value.count - 1) : value
+  }
+
+  /// `20/10m`: so many alerts in so long; nil for `off`.
+  static func rateLimit(_ value: Span<UInt8>) throws(Problem) -> RateLimit? {
+    if value.equals("off") { return nil }
+    var digits = 0
+    while digits < value.count, value[digits].isDigit { digits += 1 }
+    if digits < value.count, value[digits] == .slash,
+      let count = number(value.extracting(0..<digits)), count >= 1, count <= RateLimit.countMax,
+      let period = try? duration(
+        value.extracting(digits + 1..<value.count), max: RateLimit.periodMax.milliseconds),
+      period >= .seconds(1)
+    {
+      return RateLimit(count: UInt32(count), period: period)
+    }
+    throw .value(
+      "a number of alerts from 1 to 10000 and a time from 1s to 1d, such as 20/10m, or off")
+  }
+
   /// A time to live as people write it: `30s`, `10m`, `1d`.
   public static func lifetime(_ value: Span<UInt8>) throws(Problem) -> Duration {
     try duration(value, max: 4_000_000_000_000)

@@ -55,9 +55,9 @@ struct LogFolding: ~Copyable {
     var heardAt: Instant?
   }
 
-  private var states: InlineArray<10, State> = .init(repeating: State())
+  private var states: InlineArray<11, State> = .init(repeating: State())
   private var kinds: InlineArray<32, Kind> = .init(repeating: Kind())
-  private let kept = FixedBuffer<UInt8>(capacity: 10 * keptBytesMax)
+  private let kept = FixedBuffer<UInt8>(capacity: 11 * keptBytesMax)
   /// Topics of which something is kept.
   private var keptCount = 0
   /// What is to be said, when there is something.
@@ -247,13 +247,15 @@ extension Log {
     case suppression
     /// Whether the status page can be kept.
     case page
+    /// Alerts over a limit, and what says the same again.
+    case limits
 
     var noun: StaticString {
       switch self {
       case .refusals: "refusal"
       case .mistakes: "mistake"
       case .unsent: "notification"
-      case .connection, .files, .failures, .removals, .spool, .suppression, .page: "change"
+      case .connection, .files, .failures, .removals, .spool, .suppression, .page, .limits: "change"
       }
     }
   }

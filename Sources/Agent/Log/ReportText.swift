@@ -109,6 +109,31 @@ extension Report {
       text.append(
         ") after it had counted as delivered: what followed it may be lost; set settle to more")
       return .error
+    case .stormBegan(let limit, let isOverall, let token):
+      text.append("there are more than ")
+      limit.append(to: &text)
+      text.append(
+        isOverall
+          ? " for this box (limit-all): those over the limit wait or go to failed/, and a summary tells of them; the first is to token "
+          : " for one device token (limit): those over the limit wait or go to failed/, and a summary tells of them; the token is "
+      )
+      Self.append(token, to: &text)
+      return .warning
+    case .summarized(let alerts, let token):
+      text.append("a summary tells of ")
+      text.append(alerts)
+      text.append(alerts == 1 ? " alert" : " alerts")
+      text.append(" over the limit; the token is ")
+      Self.append(token, to: &text)
+      return .notice
+    case .duplicate(let since, let token):
+      text.append(
+        "a notification was left out: the same went to the same device token within its again-after; it went "
+      )
+      text.append(rounded: since)
+      text.append(" ago, to ")
+      Self.append(token, to: &text)
+      return .info
     case .fileChanged:
       text.append("a file in new/ was removed or changed while it was being delivered")
       return .notice
@@ -156,6 +181,7 @@ extension Report {
       .brokenProtocol:
       .connection
     case .lateAnswer, .tokenInvalid, .tokenGone, .tokenSpared: .refusals
+    case .stormBegan, .summarized, .duplicate: .limits
     case .fileChanged, .recipientsChanged: .files
     case .notScanned, .scannable, .notReleased: .spool
     case .notRemoved, .removable: .removals

@@ -33,9 +33,10 @@ extension Settlement {
         text.append(", since ")
         text.append(utc: rejection.since)
       }
-    case .refused:
+    case .refused, .limited:
       text.append("not sent: ")
       FailedLine(failure)?.appendReason(of: failure, to: &text)
+    case .duplicate: text.append("not sent: the same went to this token within its again-after")
     case .superseded:
       text.append("not sent: a newer notification with the same collapse-id takes its place")
     case .expired: text.append("not sent: its time was over before it could be sent")
@@ -54,7 +55,7 @@ extension Settlement {
   /// How urgent a line about it is.
   var priority: Log.Priority {
     switch verdict {
-    case .accepted, .superseded, .postponed: .info
+    case .accepted, .superseded, .postponed, .limited, .duplicate: .info
     case .suppressed, .expired: .notice
     case .rejected, .refused, .dropped: .warning
     }

@@ -5,7 +5,7 @@ extension Agent {
   /// Records and tells of the notification that the courier has settled.
   mutating func record() {
     let isRecorded = !courier.hasFailure || spool.record(&courier, config.failedLimits)
-    if isRecorded {
+    if isRecorded, !courier.isSummarizing {
       logSettlement()
       if courier.isSettlementAwaited { writeReceipt() }
     }

@@ -114,7 +114,8 @@ extension Agent {
     let counters = courier.counters
     let progress =
       counters.sent &+ counters.settled &+ counters.failedCheck &+ counters.expired
-      &+ counters.suppressed &+ counters.superseded &+ counters.postponed &+ courier.bytesRead
+      &+ counters.suppressed &+ counters.superseded &+ counters.postponed &+ counters.limited
+      &+ counters.duplicates &+ courier.bytesRead
     if watchdog.isDue(at: now, progress: progress) { clinux_notify("WATCHDOG=1") }
   }
 

@@ -89,6 +89,11 @@ extension Agent {
     text.append(" expired, ")
     text.append(counters.suppressed)
     text.append(" suppressed")
+    if counters.limited > 0 {
+      text.append(", ")
+      text.append(counters.limited)
+      text.append(" over the limit")
+    }
     if counters.gone > 0 {
       text.append(", ")
       text.append(counters.gone)

@@ -75,8 +75,11 @@ struct LaterDirectory: ~Copyable {
   func release(_ courier: inout Courier, to new: Int32) {
     guard let directory = open(isMade: false) else { return courier.couldNotRelease(isGone: true) }
     let name = CString(courier.dueName())
-    if Self.isTorn(name, in: directory.number), isSource(of: name, in: new) {
-      // The power failed before it was on disk. What it was taken from has not left since, and is read again.
+    if Self.isTorn(name, in: directory.number),
+      LaterName.isOfSummary(name.span) || isSource(of: name, in: new)
+    {
+      // The power failed before it was on disk. What it was taken from has not left since, and is read again; and of a
+      // summary the alerts themselves are in `failed/`.
       let isRemoved = unlinkat(directory.number, name.pointer, 0) == 0
       return courier.couldNotRelease(isGone: isRemoved)
     }

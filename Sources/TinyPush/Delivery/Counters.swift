@@ -25,6 +25,11 @@ public struct Counters: BitwiseCopyable {
   public var superseded: UInt64 = 0
   /// Put aside until their `not-before`.
   public var postponed: UInt64 = 0
+  /// Alerts over a limit that went to `failed/`, and summaries of these.
+  public var limited: UInt64 = 0
+  public var summaries: UInt64 = 0
+  /// Left out, since the same went to the same token within `again-after`.
+  public var duplicates: UInt64 = 0
   public var connections: UInt64 = 0
   public var records: UInt64 = 0
 

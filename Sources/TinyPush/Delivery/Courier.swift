@@ -6,7 +6,7 @@
 ///
 /// Each part owns its state: ``order`` (the names that wait), ``reader`` (the file that is being read), ``claims`` (the files
 /// under way), ``returns`` (what is to be read again), ``recorder`` (what goes to `failed/`), ``later``, ``stuck``,
-/// ``delivered``, ``replacing``, ``progress`` and ``suppression``. The files named Courier… hold what joins them.
+/// ``delivered``, ``replacing``, ``progress``, ``suppression`` and ``limits``. The files named Courier… hold what joins them.
 public struct Courier: ~Copyable {
   let settings: Settings
   var time = Time(now: Instant(milliseconds: 0), wallSeconds: nil)
@@ -34,6 +34,9 @@ public struct Courier: ~Copyable {
   var suppression = Suppression()
   /// The name of the file about which something was reported of a token.
   var reportedName = Text(capacity: 256)
+  var limits: Limits
+  /// What was sent of late that has an `again-after`.
+  var recentlySent = RecentKeys()
   /// Where the notification would stand that directly follows the one that was offered last.
   var offeredEnd: FilePlace?
   /// What kept it from offering more.
@@ -56,6 +59,7 @@ public struct Courier: ~Copyable {
     arrivals = ArrivalClock(plausibleSince: settings.plausibleSince)
     claims = Claims(capacity: settings.window + Self.slack)
     returns = Returns(capacity: settings.window + Self.slack)
+    limits = Limits(perToken: settings.limit, overall: settings.limitAll)
   }
 
   // MARK: - What to do
@@ -71,6 +75,7 @@ public struct Courier: ~Copyable {
     hear(&link)
     if let step = settlement(isPatient: true) { return step }
     if reader.mustClose { return .close }
+    if limits.areSet, let step = summaryStep() { return step }
     if let step = intake(&link) { return step }
     // Reading may have shown that nothing is left of a file to send.
     let wasScanWanted = order.isScanWanted
@@ -182,6 +187,7 @@ public struct Courier: ~Copyable {
     consider(stuck.retryAt)
     consider(stuck.removalRetryAt)
     consider(later.dueAt(time))
+    consider(limits.storms.dueAt)
     if !settings.isOnce { consider(order.rescanAt) }
     return earliest
   }

@@ -17,8 +17,12 @@ extension Courier {
     recorder.postpone(notification, of: now, in: reader.input)
   }
 
-  /// Whether what is to be recorded is a notification that waits, in the file ``laterFileName()`` of `later/`.
-  public var isPostponing: Bool { recorder.pending?.kind == .postponed }
+  /// Whether what is to be recorded is a notification that waits, or a ``isSummarizing``, in the file ``laterFileName()`` of
+  /// `later/`.
+  public var isPostponing: Bool { recorder.pending?.kind == .postponed || isSummarizing }
+
+  /// Whether it is a summary, which was taken from no file.
+  public var isSummarizing: Bool { recorder.pending?.kind == .summary }
 
   @_lifetime(borrow self)
   public func laterFileName() -> Span<UInt8> { later.fileName.bytes }

@@ -106,9 +106,15 @@ extension Courier {
     now.beginning = .passed
     if !now.isFirst { now.remaining -= 1 }
     if let verdict = reasonNotToSend(sending, token) {
-      if !now.isFirst { claims.settled(now.claim, 1) }
+      if !now.isFirst {
+        claims.settled(now.claim, 1)
+        forgetSending(notification, token, of: now)
+      }
       settle(verdict, notification, token, of: &now)
       return .recorded
+    }
+    if now.isFirst, limits.areSet || notification.againAfter > 0 {
+      guard admit(sending, token, language, of: &now) else { return .recorded }
     }
     var place = sending.place
     place.recipient = recipient
@@ -153,6 +159,7 @@ extension Courier {
     guard case .rejected(let rejection) = verdict else {
       return settle(verdict, notification, token, of: &now)
     }
+    forgetSending(notification, token, of: now)
     guard rejection.isGone else {
       return record(rejection, notification, token, language, of: now)
     }

@@ -82,6 +82,7 @@ extension Courier {
   @inline(never)
   public mutating func recorded(_ isRecorded: Bool) {
     guard let pending = recorder.takePending(), pending.kind != .settled else { return }
+    if pending.kind == .summary { return summarized(isRecorded) }
     guard isRecorded else {
       if pending.kind == .postponed { later.endCancelling() }
       claims.decide(pending.claim, .unrecorded)
@@ -93,7 +94,10 @@ extension Courier {
     case .postponed:
       counters.postponed += 1
       later.written()
-    case .rejected, .settled: break
+    case .rejected, .settled, .summary: break
+    case .limited:
+      counters.limited += 1
+      if let (token, topic) = pending.limited { limits.storms.count(token, topic) }
     case .refused, .unreadable: counters.failedCheck += 1
     }
     guard let token = pending.invalidToken else { return }

@@ -25,6 +25,10 @@ extension Courier {
     public var isOnce = false
     /// Tells of each notification how it was settled.
     public var tellsAll = false
+    /// How many alerts may go to each device token, and from this box; nil: any number.
+    public var limit: RateLimit?
+    public var limitAll: RateLimit?
+    public var summaryWords = SummaryWords()
 
     public init() {}
 

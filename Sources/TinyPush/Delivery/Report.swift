@@ -37,6 +37,11 @@ public enum Report {
   case leaves(error: UInt32)
   /// The other end does not keep to HTTP/2.
   case brokenProtocol(uncertain: Int)
+  /// More alerts come for the token of these first digits than a limit allows; and the summary of those that it does not get is in the spool.
+  case stormBegan(RateLimit, isOverall: Bool, UInt32)
+  case summarized(alerts: UInt32, UInt32)
+  /// A notification was left out: the same went to the same token so long ago.
+  case duplicate(Duration, UInt32)
   /// A file under way was removed or replaced by somebody else.
   case fileChanged
   /// A recipients file was changed while what goes to it was under way: that goes again, to all.

@@ -13,6 +13,10 @@ public struct Settlement {
     case expired
     /// The token is not sent to since a UNIX second.
     case suppressed(SuppressionRecord.Reason, since: UInt32)
+    /// More notifications came than a limit allows; the failure says which.
+    case limited
+    /// The same went to the token within the notification's `again-after`.
+    case duplicate
     /// Nobody knows whether the notification arrived, and the configuration says not to send it again.
     case dropped
     /// The notification waits in `later/` for its time.
@@ -53,7 +57,7 @@ extension Courier {
     recorder.settle(verdict, notification, token, of: &now, in: reader.input)
   }
 
-  /// How the notification was settled with which ``Step/record`` deals.
+  /// How the notification was settled with which ``Step/record`` deals, unless that is a summary (``isSummarizing``).
   public var settlement: Settlement { recorder.pending!.settlement }
 
   /// The name under which the notification that ``isPostponing`` comes back to `new/`.

@@ -106,12 +106,14 @@ package struct Envelope {
         }
         notification.registered = date
       case .collapseID: try readCollapseID(text, by: &scanner, &findings)
-      case .trim:
-        try scanner.skipValue(text)
-        notification.isTrimmed = text.extracting(at..<scanner.index).equals("true")
-        if !notification.isTrimmed, !text.extracting(at..<scanner.index).equals("false") {
-          findings.add(Finding(.trim, at: at))
+      case .trim: notification.isTrimmed = try flag(.trim, text, by: &scanner, &findings)
+      case .urgent: notification.isUrgent = try flag(.urgent, text, by: &scanner, &findings)
+      case .againAfter:
+        guard let number = try wholeNumber(text, by: &scanner), number <= UInt64(UInt32.max) else {
+          findings.add(Finding(.againAfter, at: at))
+          continue
         }
+        notification.againAfter = UInt32(number)
       case .localized: try readLocalized(text, by: &scanner, &findings)
       case .failed:
         if first != 0x7B { findings.add(Finding(.failedNotObject, at: at)) }
@@ -179,6 +181,7 @@ package struct Envelope {
     if payload.bytes > limit {
       checkSize(Rendition(payload), at: payload.range.lowerBound, text, limit, &findings)
     }
+    if isSeen(.priority), notification.priority == 10 { notification.isUrgent = true }
     if !notification.collapseID.isEmpty, findings.refusals == 0 {
       notification.collapseKey = collapseKey(text)
     }
@@ -291,6 +294,20 @@ package struct Envelope {
       return nil
     }
     return UInt32(number)
+  }
+
+  /// True or false.
+  @inline(never)
+  private func flag(
+    _ reason: Finding.Reason, _ text: Span<UInt8>, by scanner: inout JSONScanner,
+    _ findings: inout Findings
+  ) throws(JSONProblem) -> Bool {
+    let at = scanner.index
+    try scanner.skipValue(text)
+    let value = text.extracting(at..<scanner.index)
+    if value.equals("true") { return true }
+    if !value.equals("false") { findings.add(Finding(reason, at: at)) }
+    return false
   }
 
   private func wholeNumber(

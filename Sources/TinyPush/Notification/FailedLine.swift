@@ -223,15 +223,29 @@ extension FailedLine {
     _ notification: Notification, of text: Span<UInt8>, for token: DeviceToken,
     _ language: LanguageTag?, _ output: inout Text
   ) {
+    output.append("},")
+    appendAddressed(notification, of: text, for: token, language, &output)
+  }
+
+  /// The members of a notification for one token alone, in its language, and the end of the line.
+  ///
+  /// - Parameter expiration: in place of its `ttl`; nil: that stays as it is.
+  @inline(never)
+  static func appendAddressed(
+    _ notification: Notification, of text: Span<UInt8>, for token: DeviceToken,
+    _ language: LanguageTag?, expiration: UInt32? = nil, _ output: inout Text
+  ) {
     var alert: Alert?
     if let language, !notification.localized.isEmpty {
       alert = Localization.alert(for: language, in: notification.localized, of: text)
     }
-    output.append("},\"token\":\"")
+    output.append("\"token\":\"")
     output.append(hex: token.bytes.span)
     output.append("\"")
+    if let expiration { append("expiration", expiration, to: &output) }
     let start = output.count
-    Readdressing.append(notification, of: text, alert: alert, to: &output)
+    Readdressing.append(
+      notification, of: text, alert: alert, keepsTtl: expiration == nil, to: &output)
     close(&output, from: start)
   }
 

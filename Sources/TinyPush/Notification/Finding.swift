@@ -82,6 +82,8 @@ public struct Finding: BitwiseCopyable {
     case liveActivity
     case liveActivityStart
     case trim
+    case urgent
+    case againAfter
     case localized
     case localizedEmpty
     case localizedLanguage

@@ -184,6 +184,9 @@ extension Finding.Reason {
     case .liveActivityStart:
       "live-activity-start: to start a live activity, aps needs attributes-type and attributes as well"
     case .trim: "trim: trim must be true or false, without quotes"
+    case .urgent: "urgent: urgent must be true or false, without quotes"
+    case .againAfter:
+      "again-after: again-after must be a whole number of seconds, such as 1800 for half an hour"
     case .localized:
       "localized: localized must be an object: {\"fr\": \"…\", \"en\": {\"title\": \"…\", \"body\": \"…\"}}"
     case .localizedEmpty:

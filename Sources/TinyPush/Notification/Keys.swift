@@ -1,12 +1,13 @@
 /// The keys of a notification.
 public enum EnvelopeKey: UInt8, BitwiseCopyable {
   case token, tokens, to, payload, priority, expiration, ttl, collapseID, notBefore, registered
-  case localized, trim, topic, pushType, id, failed
+  case localized, trim, topic, pushType, id, failed, urgent, againAfter
 
-  private static var names: InlineArray<16, StaticString> {
+  private static var names: InlineArray<18, StaticString> {
     [
       "token", "tokens", "to", "payload", "priority", "expiration", "ttl", "collapse-id",
       "not-before", "registered", "localized", "trim", "topic", "push-type", "id", "failed",
+      "urgent", "again-after",
     ]
   }
 
@@ -37,7 +38,9 @@ public enum EnvelopeKey: UInt8, BitwiseCopyable {
     case 3: key.equals("ttl") ? .ttl : nil
     case 4: key.equals("trim") ? .trim : nil
     case 5: key.equals("token") ? .token : key.equals("topic") ? .topic : nil
-    case 6: key.equals("tokens") ? .tokens : key.equals("failed") ? .failed : nil
+    case 6:
+      key.equals("tokens")
+        ? .tokens : key.equals("failed") ? .failed : key.equals("urgent") ? .urgent : nil
     case 7: key.equals("payload") ? .payload : nil
     case 8: key.equals("priority") ? .priority : nil
     case 9: key.equals("localized") ? .localized : key.equals("push-type") ? .pushType : nil
@@ -45,7 +48,8 @@ public enum EnvelopeKey: UInt8, BitwiseCopyable {
       key.equals("expiration")
         ? .expiration
         : key.equals("not-before") ? .notBefore : key.equals("registered") ? .registered : nil
-    case 11: key.equals("collapse-id") ? .collapseID : nil
+    case 11:
+      key.equals("collapse-id") ? .collapseID : key.equals("again-after") ? .againAfter : nil
     default: nil
     }
   }

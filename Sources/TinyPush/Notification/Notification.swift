@@ -41,6 +41,10 @@ public struct Notification {
   public internal(set) var isRetried = false
   /// The alert's text is shortened where it must be.
   public internal(set) var isTrimmed = false
+  /// No limit holds for it: it says that it is urgent, or itself has the priority 10.
+  public internal(set) var isUrgent = false
+  /// For so many seconds the same is not sent to the same token again; 0: it is.
+  public internal(set) var againAfter: UInt32 = 0
 
   /// Whom a bare payload is for.
   public static let defaultList: StaticString = "default"

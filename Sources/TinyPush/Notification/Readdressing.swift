@@ -3,11 +3,14 @@
 enum Readdressing {
   /// All but those that say whom the notification is for.
   ///
-  /// - Parameter alert: what the payload gets instead of its own alert, in the language of the recipient; nil: everything
-  ///   stays, the other languages too.
+  /// - Parameters:
+  ///   - alert: what the payload gets instead of its own alert, in the language of the recipient; nil: everything stays, the
+  ///     other languages too.
+  ///   - keepsTtl: whether its `ttl` stays.
   @inline(never)
   static func append(
-    _ notification: Notification, of text: Span<UInt8>, alert: Alert?, to output: inout Text
+    _ notification: Notification, of text: Span<UInt8>, alert: Alert?, keepsTtl: Bool = true,
+    to output: inout Text
   ) {
     if notification.isBare {
       output.append(",\"payload\":")
@@ -17,6 +20,7 @@ enum Readdressing {
     forEachMember(of: text, at: notification.object.lowerBound) { known, key, value in
       switch known {
       case .failed, .token, .tokens, .to: return
+      case .ttl where !keepsTtl: return
       case .localized where alert != nil: return
       default: break
       }

@@ -29,6 +29,30 @@ struct LaterFiles: ~Copyable {
       claims[claim].identity, offset: offset, to: &fileName)
   }
 
+  /// The same of a notification for one token, which waits until `due`.
+  mutating func setFileName(
+    _ notification: Notification, for token: DeviceToken, of claim: ClaimNumber, offset: Int64,
+    due: UInt32, _ claims: borrowing Claims
+  ) {
+    fileName.clear()
+    LaterName.append(
+      due: due, key: notification.collapseKey, source: claims.name(claim),
+      claims[claim].identity, offset: offset, token, to: &fileName)
+  }
+
+  /// Names the file of a summary for a token, which goes at once.
+  ///
+  /// - Parameter wall: UNIX seconds; nil: nobody knows.
+  mutating func setSummaryName(for token: DeviceToken, since: Instant, wall: Int64?) {
+    var source = Text(capacity: 32)
+    source.append(UInt32(clamping: wall ?? 0), digits: LaterName.dueDigits)
+    source.append(LaterName.summaryEnd)
+    fileName.clear()
+    LaterName.append(
+      due: 0, key: 0, source: source.bytes, FileIdentity(inode: 0, changeTimeNs: 0, size: 0),
+      offset: Int64(clamping: since.milliseconds), token, to: &fileName)
+  }
+
   /// The file ``fileName`` was written.
   mutating func written() {
     names.offer(fileName, isFromScan: false)
@@ -99,8 +123,8 @@ struct LaterFiles: ~Copyable {
   /// Whether something here has to be looked at now.
   func isDue(_ wall: Int64?) -> Bool {
     if isScanWanted { return true }
-    guard let nextDue, let wall else { return false }
-    return nextDue <= wall
+    guard let nextDue else { return false }
+    return nextDue <= wall ?? 0
   }
 
   /// When the next one is due.

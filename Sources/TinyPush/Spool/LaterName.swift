@@ -36,20 +36,30 @@ public struct LaterName {
     hash = 28..<44
   }
 
+  /// Whether a summary is in the file of this name, which was taken from no file of `new/`.
+  package static func isOfSummary(_ name: Span<UInt8>) -> Bool {
+    name.count == headBytes + dueDigits + summaryEnd.utf8CodeUnitCount
+      && name.extracting(headBytes + dueDigits..<name.count).equals(summaryEnd)
+  }
+
+  static let summaryEnd: StaticString = ".summary"
+
   /// Composes one.
   ///
   /// - Parameters:
   ///   - source: the name of the file that holds the notification.
   ///   - offset: where in it.
+  ///   - token: of the one recipient; nil: all of them.
   static func append(
     due: UInt32, key: UInt64, source: Span<UInt8>, _ identity: FileIdentity, offset: Int64,
-    to text: inout Text
+    _ token: DeviceToken? = nil, to text: inout Text
   ) {
     var hash = Hash()
     hash.add(source)
     hash.add(identity.inode)
     hash.add(UInt64(bitPattern: identity.changeTimeNs))
     hash.add(UInt64(bitPattern: offset))
+    if let token { hash.add(token.bytes.span) }
     text.append(due, digits: dueDigits)
     text.append(".")
     text.append(hex: key)
@@ -62,7 +72,8 @@ public struct LaterName {
   /// What the file is called in `new/` once it is due: as it was called before, so that it keeps its place, and never as
   /// another one.
   package func appendReleased(_ name: Span<UInt8>, to text: inout Text) {
-    text.append(bytes: name.extracting(Self.headBytes..<name.count))
+    // However often it waits, its name stays as long.
+    text.append(bytes: Self.source(of: name.extracting(Self.headBytes..<name.count)))
     text.append(".")
     text.append(bytes: name.extracting(hash))
   }

@@ -74,7 +74,9 @@ final class Ledger {
     /// What the gateway took, with a barrier that it did not answer.
     var silent: [Frame] = []
     var limiting = Limiting()
+    /// When the agent looked at the clocks for the first time.
     var beganAt = Instant(milliseconds: 1_000_000)
+    var hasBegun = false
   }
   var life = Life()
   /// Notifications that expire soon, and until when the machine slept.
@@ -360,6 +362,13 @@ final class Ledger {
     for item in file.items where isBefore(progress, item, in: file) {
       if let number = item.number { life.outcomes[number] = .passed }
     }
+  }
+
+  /// The agent looks at the clocks.
+  func looks() {
+    guard !life.hasBegun else { return }
+    life.hasBegun = true
+    life.beganAt = timeline.now
   }
 
   // MARK: - The end

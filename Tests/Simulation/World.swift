@@ -189,6 +189,7 @@ final class World {
 
   /// The courier's next step, with the link that there is.
   private func nextStep() -> Courier.Step {
+    ledger.looks()
     if http2 != nil { return courier.next(timeline.time, &http2!) }
     if scattered != nil { return courier.next(timeline.time, &scattered!) }
     return courier.next(timeline.time, &link)

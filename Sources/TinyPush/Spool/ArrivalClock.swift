@@ -26,6 +26,8 @@ public struct ArrivalClock: BitwiseCopyable {
   private var former: InlineArray<4, Setting> = .init(
     repeating: Setting(ahead: 0, from: 0, until: 0))
   private var formerCount = 0
+  /// When the wall clock was looked at last.
+  private var observedAt: Int64 = 0
 
   /// - Parameter plausibleSince: UNIX seconds: times before that are from a clock that was not set.
   init(plausibleSince: Int64) {
@@ -36,6 +38,7 @@ public struct ArrivalClock: BitwiseCopyable {
   mutating func observe(_ time: Time) {
     let now = Int64(time.now.milliseconds)
     let ahead = time.clockMilliseconds - now
+    defer { observedAt = now }
     guard let known = present else {
       present = Setting(ahead: ahead, from: 0, until: .max)
       return
@@ -47,7 +50,8 @@ public struct ArrivalClock: BitwiseCopyable {
       return
     }
     remember(Setting(ahead: known.ahead, from: known.from, until: now))
-    present = Setting(ahead: ahead, from: now, until: .max)
+    // Somewhere between the two looks it was set, and files may have come before and after.
+    present = Setting(ahead: ahead, from: observedAt, until: .max)
   }
 
   /// What the wall clock said soon after the machine started, as is left to be seen: where it was set before this program

@@ -68,8 +68,10 @@ struct Suppression: ~Copyable {
       let known = find(token)
       let isRegistered = known?.reason == .registered
       let registered = max(registered, isRegistered ? known!.time : 0)
+      // What was learned while the clock was not set has no time that could be later.
+      let hasTime = known.map { $0.time != Learned.noTime } ?? false
       let latest = max(
-        isRegistered ? 0 : known?.time ?? 0,
+        isRegistered || !hasTime ? 0 : known!.time,
         registered > 0 ? min(registered, Learned.noTime - 2) + 1 : 0)
       time = min(max(UInt32(clamping: now), latest), Learned.noTime - 1)
     }
@@ -155,11 +157,15 @@ public struct Learned: ~Copyable {
   }
 
   mutating func insert(_ record: SuppressionRecord, isGatewayRight: Bool) {
-    note(record, isGatewayRight)
     for index in 0..<count where records[index].token == record.token {
-      if record.outweighs(records[index]) { records[index] = record }
+      // A record with a time can be put on disk.
+      if record.outweighs(records[index]) || records[index].time == Self.noTime {
+        records[index] = record
+        note(record, isGatewayRight)
+      }
       return
     }
+    note(record, isGatewayRight)
     records[next] = record
     next = (next + 1) % Self.capacity
     count = min(count + 1, Self.capacity)

@@ -35,7 +35,8 @@ enum SendCommand {
       --push-type TYPE      what it is for the device: alert, background, voip ...
       --topic TOPIC         the app's bundle ID, instead of the configuration's
       --id UUID             the ID by which Apple's service names it
-      --ttl TIME            how long it is good, on its way and at the service; 0: not kept
+      --ttl TIME            how long it is good, on its way and at the service; 0:
+                            the service does not keep it
       --expiration WHEN     the same as a date
       --not-before WHEN     it waits in the spool until then
       --collapse-id ID      it replaces what still waits with this ID and recipients

@@ -16,8 +16,8 @@ enum TokenCommand {
     itself.
 
       list                  say which they are, since when, and why
-      register              the app has registered the token: it is sent to again, unless
-                            that was before the app was found gone
+      register              the app has registered the token: it is sent to again,
+                            unless that was before the app was found gone
       suppress              nothing is sent to it any more, until it is registered
       forget                nothing is known of it any more
       --at TIME             when that was, if not now: UNIX seconds, or as in

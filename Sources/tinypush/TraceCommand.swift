@@ -232,9 +232,3 @@ struct TraceCommand: ~Copyable {
     }
   }
 }
-
-extension Span<UInt8> {
-  fileprivate func begins(with start: Span<UInt8>) -> Bool {
-    count >= start.count && extracting(0..<start.count).equals(start)
-  }
-}

@@ -89,7 +89,7 @@ import Testing
     let spared = try box.failures("second")[0]["reason"] as? String
     #expect(spared?.hasSuffix("is not suppressed until the gateway refuses it again") == true)
     try agent.line(
-      "<4>the gateway calls token 00000000... invalid, which it accepted before", in: .errors)
+      "the gateway calls token 00000000... invalid, which it accepted before", in: .errors)
     try box.drop(line(1, "third"), as: "third")
     try gateway.accepts("third")
     try #expect(status()["tokens_suppressed"] as? Int == 0)
@@ -100,7 +100,7 @@ import Testing
     #expect(muted?.hasSuffix("tinypush token register \(token(2))") == true, "\(muted ?? "")")
     let words =
       "the gateway calls token 00000000... invalid: nothing more is sent to it; failed/ says what to do (file fourth)"
-    try agent.line("<4>" + words, in: .errors)
+    try agent.line("tinypush token register \(token(2)) (tinypush queue show fourth)", in: .errors)
     try box.drop(line(2, "fifth"), as: "fifth")
     try wait(for: "nothing to wait") { box.names(in: "new").isEmpty }
     try wait(for: "the page") { try status()["suppressed"] as? Int == 1 }

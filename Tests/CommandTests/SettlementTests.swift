@@ -101,7 +101,8 @@ import Testing
     #expect(
       sent.errors == """
         tinypush send: not delivered: the app is not on the device any more, since \
-        2023-11-14T22:13:20Z (token \(Self.one))
+        2023-11-14T22:13:20Z; nothing is sent to the token until it is registered \
+        (token \(Self.one))
 
         """)
     #expect(try agent.terminate() == 0)

@@ -7,7 +7,7 @@ extension Settlement {
   ///   - name: of the file.
   ///   - line: of the file, from 1 on; the first line goes without saying.
   func describePlace(in name: Span<UInt8>, line: Int64, to text: inout Text) {
-    text.append(shown: name)
+    text.append(printable: name)
     if line > 1 {
       text.append(":")
       text.append(line)
@@ -33,6 +33,7 @@ extension Settlement {
         text.append(", since ")
         text.append(utc: rejection.since)
       }
+      text.append("; nothing is sent to the token until it is registered")
     case .refused, .limited:
       text.append("not sent: ")
       FailedLine(failure)?.appendReason(of: failure, to: &text)

@@ -59,7 +59,10 @@ struct AgentOutput: ~Copyable {
       text.append(" (file ")
       text.append(printable: name)
       text.append(")")
-      if report.suppressesToken { page.know(suppressed: text.bytes) }
+      if report.suppressesToken {
+        // The log has a line about the notification, which says so.
+        return page.know(suppressed: text.bytes)
+      }
     default: break
     }
     say(priority, text, about: report.topic)

@@ -32,8 +32,8 @@ struct Recorder: ~Copyable {
     var limited: (token: DeviceToken, topic: UInt8)?
   }
 
-  private(set) var text = Text(capacity: NotificationReader.objectBytesMax + 8192)
-  private(set) var pending: Pending?
+  var text = Text(capacity: NotificationReader.objectBytesMax + 8192)
+  var pending: Pending?
   /// Records were written that a power cut might take.
   var isUnsynced = false
 
@@ -263,86 +263,9 @@ struct Recorder: ~Copyable {
     return "list-unreadable"
   }
 
-  // MARK: - Limits
-
-  /// A notification to one token waits until a limit has room.
-  ///
-  /// - Parameter expiration: in place of its `ttl`; nil: that stays as it is.
-  mutating func postpone(
-    _ notification: Notification, for token: DeviceToken, _ language: LanguageTag?,
-    expiration: UInt32?, of now: Reading, in input: borrowing FixedBuffer<UInt8>
-  ) {
-    text.clear()
-    text.append("{")
-    FailedLine.appendAddressed(
-      notification, of: now.text(in: input), for: token, language, expiration: expiration, &text)
-    pending = Pending(
-      claim: now.claim, kind: .postponed,
-      settlement: Settlement(
-        verdict: .postponed, token: token,
-        offset: now.inputOffset + Int64(notification.object.lowerBound)))
-  }
-
-  /// An alert to one token is over a limit, and a summary goes instead.
-  ///
-  /// - Parameter topic: the number of its topic; nil: no summary counts it.
-  mutating func limit(
-    _ refusal: Limits.Refusal, _ notification: Notification, _ token: DeviceToken,
-    _ language: LanguageTag?, topic: UInt8?, of now: Reading,
-    in input: borrowing FixedBuffer<UInt8>,
-    _ claims: borrowing Claims
-  ) {
-    var reason = Text(capacity: 512)
-    reason.append(refusal.isOverall ? "limit-all lets " : "limit lets ")
-    refusal.limit.append(to: &reason)
-    reason.append(refusal.isOverall ? " leave this box" : " go to this token")
-    reason.append(", and there were more; a summary goes instead. tinypush queue retry ")
-    reason.append(bytes: claims.name(now.claim))
-    reason.append(" sends this one")
-    begin(reason, "limited", now.claim, claims)
-    FailedLine.append(
-      "offset", now.inputOffset + Int64(notification.object.lowerBound), to: &text)
-    FailedLine.end(notification, of: now.text(in: input), for: token, language, &text)
-    pending = Pending(
-      claim: now.claim, kind: .limited,
-      settlement: Settlement(
-        verdict: .limited, token: token,
-        offset: now.inputOffset + Int64(notification.object.lowerBound)))
-    if let topic { pending?.limited = (token, topic) }
-  }
-
-  /// The notification that tells a token of the alerts that a limit has kept back.
-  mutating func summarize(
-    _ storm: Storms.Storm, in storms: borrowing Storms, _ words: SummaryWords
-  ) {
-    var alert = Text(capacity: 512)
-    words.append(
-      alerts: storm.alerts, in: (storm.beganAt.until(storm.lastAt).milliseconds + 500) / 1000,
-      to: &alert)
-    text.clear()
-    text.beginObject()
-    text.member("token", hex: storm.token.bytes.span)
-    // No limit holds for it.
-    text.member("urgent", bool: true)
-    if storms.topic(storm.topic).count > 0 {
-      text.member("topic", string: storms.topic(storm.topic))
-    }
-    text.key("payload")
-    text.beginObject()
-    text.key("aps")
-    text.beginObject()
-    text.member("alert", string: alert)
-    text.endObject()
-    text.endObject()
-    text.endLine()
-    pending = Pending(
-      claim: ClaimNumber(0), kind: .summary,
-      settlement: Settlement(verdict: .postponed, token: storm.token))
-  }
-
   // MARK: - Text
 
-  private mutating func begin(
+  mutating func begin(
     _ reason: borrowing Text, _ words: StaticString, _ claim: ClaimNumber,
     _ claims: borrowing Claims
   ) {

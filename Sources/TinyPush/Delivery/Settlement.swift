@@ -45,7 +45,7 @@ public struct Settlement {
 extension Courier {
   /// Whether somebody wants to know of each notification of a file how it was settled.
   func isTold(_ claim: ClaimNumber) -> Bool {
-    settings.tellsAll || claims[claim].isAwaited
+    settings.tellsAll || claims.isAwaited(claim)
   }
 
   /// A notification is settled, and nothing of it is to be recorded.
@@ -70,9 +70,9 @@ extension Courier {
 
   /// Whether the sender of the notification waits to know how it was settled.
   public var isSettlementAwaited: Bool {
-    recorder.pending.map { claims[$0.claim].isAwaited } ?? false
+    recorder.pending.map { claims.isAwaited($0.claim) } ?? false
   }
 
   /// Whether the sender of the settled file waits to know what became of it.
-  public var isSettledAwaited: Bool { claims[claims.nextSettled!].isAwaited }
+  public var isSettledAwaited: Bool { claims.isAwaited(claims.nextSettled!) }
 }

@@ -285,6 +285,9 @@ struct Claims: ~Copyable {
 
   subscript(number: ClaimNumber) -> Claim { slots[index(number)] }
 
+  /// Whether the file's sender waits to know what becomes of it.
+  func isAwaited(_ number: ClaimNumber) -> Bool { slots[index(number)].isAwaited }
+
   /// The name, of which a NUL follows.
   @_lifetime(borrow self)
   func name(_ number: ClaimNumber) -> Span<UInt8> {

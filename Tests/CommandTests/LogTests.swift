@@ -56,7 +56,7 @@ import Testing
     try gateway.accepts("sound")
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     gateway.child.kill()
-    try #expect(said("ended").hasPrefix("notice: connection to \(address) ended: "))
+    try #expect(said(" ended: ").hasPrefix("notice: connection to \(address) ended: "))
     // It may meet the gateway while that is going: then it is no refusal yet.
     let failure = try said("cannot connect")
     #expect(failure.hasPrefix("warning: cannot connect to \(address): "), "\(failure)")

@@ -139,7 +139,7 @@ import Testing
     "refused by the gateway 0", "repeated 0", "delivered, proved 0", "failed the check 1",
     "uncertain 0", "delivered, by time 0", "suppressed 0", "expired 0", "connections 1",
     "superseded 0", "put aside 1", "p50", "p99", "from the spool to the gateway", "last minute",
-    "last hour", "since start", "a notification is wrong and was not sent",
+    "last hour", "since start", "wrong not sent: ",
   ]
 
   private func tellsAll(_ text: String, _ columns: Int) {

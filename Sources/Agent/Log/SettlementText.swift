@@ -58,6 +58,7 @@ extension Settlement {
     switch verdict {
     case .accepted, .superseded, .postponed, .limited, .duplicate: .info
     case .suppressed, .expired: .notice
+    case .rejected(let rejection) where rejection.isGone: .notice
     case .rejected, .refused, .dropped: .warning
     }
   }

@@ -126,14 +126,6 @@ extension Report {
       text.append(" over the limit; the token is ")
       Self.append(token, to: &text)
       return .notice
-    case .duplicate(let since, let token):
-      text.append(
-        "a notification was left out: the same went to the same device token within its again-after; it went "
-      )
-      text.append(rounded: since)
-      text.append(" ago, to ")
-      Self.append(token, to: &text)
-      return .info
     case .fileChanged:
       text.append("a file in new/ was removed or changed while it was being delivered")
       return .notice
@@ -181,7 +173,7 @@ extension Report {
       .brokenProtocol:
       .connection
     case .lateAnswer, .tokenInvalid, .tokenGone, .tokenSpared: .refusals
-    case .stormBegan, .summarized, .duplicate: .limits
+    case .stormBegan, .summarized: .limits
     case .fileChanged, .recipientsChanged: .files
     case .notScanned, .scannable, .notReleased: .spool
     case .notRemoved, .removable: .removals

@@ -56,8 +56,8 @@ extension Settlement {
   /// How urgent a line about it is.
   var priority: Log.Priority {
     switch verdict {
-    case .accepted, .superseded, .postponed, .limited, .duplicate: .info
-    case .suppressed, .expired: .notice
+    case .accepted, .superseded, .postponed, .limited: .info
+    case .suppressed, .expired, .duplicate: .notice
     case .rejected(let rejection) where rejection.isGone: .notice
     case .rejected, .refused, .dropped: .warning
     }
@@ -68,6 +68,7 @@ extension Settlement {
     switch verdict {
     case .rejected: .refusals
     case .refused: .mistakes
+    case .duplicate: .limits
     default: .unsent
     }
   }

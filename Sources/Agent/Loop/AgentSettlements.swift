@@ -19,8 +19,9 @@ extension Agent {
     let tellsAll = config.courier.tellsAll
     let priority = settlement.priority
     guard tellsAll || priority != .info else { return }
+    let line = settlementLine()
     var text = Text(capacity: 2048)
-    settlement.describePlace(in: courier.failureName(), line: settlementLine(), to: &text)
+    settlement.describePlace(in: courier.failureName(), line: line, to: &text)
     let start = text.count
     text.append(" ")
     settlement.describe(failure: courier.failure(), to: &text)
@@ -38,14 +39,14 @@ extension Agent {
   }
 
   /// The line of the file where the notification stands.
-  private func settlementLine() -> Int64 {
+  private mutating func settlementLine() -> Int64 {
     let settlement = courier.settlement
     guard settlement.line == 0, settlement.offset > 0 else { return settlement.line }
     return spool.line(of: courier.failureName(), at: settlement.offset)
   }
 
   @inline(never)
-  private func writeReceipt() {
+  private mutating func writeReceipt() {
     let settlement = courier.settlement
     var text = Text(capacity: 2048)
     switch settlement.verdict {

@@ -199,28 +199,41 @@ public struct SpoolDirectory: ~Copyable {
     return found == 0 && FileIdentity(&information) == courier.verifiedIdentity
   }
 
-  /// The line of a file in `new/` that holds the byte at `offset`, from 1 on; 0: that is too far in to be counted.
+  /// The line of a file in `new/` that holds the byte at `offset`, from 1 on; 0: that is too far in to be counted. Counting
+  /// goes on from the place of the same file that was asked for last.
   @inline(never)
-  func line(of name: Span<UInt8>, at offset: Int64) -> Int64 {
-    guard offset <= Self.countedMax else { return 0 }
+  mutating func line(of name: Span<UInt8>, at offset: Int64) -> Int64 {
     var error: Int32 = 0
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
     let path = CString(name)
     defer { extendLifetime(path) }
-    guard let file = Descriptor(new.number, path.pointer, flags, error: &error) else { return 0 }
-    var (line, place): (Int64, Int64) = (1, 0)
-    while place < offset {
-      let count = Descriptor.read(file.number, room.room(), at: place)
-      guard count > 0 else { return 0 }
-      for index in 0..<Int(min(Int64(count), offset - place)) where room[index] == .lineFeed {
-        line += 1
-      }
-      place += Int64(count)
+    var information = stat()
+    guard let file = Descriptor(new.number, path.pointer, flags, error: &error),
+      fstat(file.number, &information) == 0
+    else { return 0 }
+    if counted.inode != UInt64(information.st_ino) || counted.offset > offset {
+      counted = CountedLines(inode: UInt64(information.st_ino))
     }
-    return line
+    guard offset - counted.offset <= Self.countedMax else { return 0 }
+    while counted.offset < offset {
+      let count = Descriptor.read(file.number, room.room(), at: counted.offset)
+      guard count > 0 else { return 0 }
+      let bytes = Int(min(Int64(count), offset - counted.offset))
+      for index in 0..<bytes where room[index] == .lineFeed { counted.line += 1 }
+      counted.offset += Int64(bytes)
+    }
+    return counted.line
   }
 
-  /// Lines are counted in so many bytes at a file's start.
+  /// How many lines of a file begin up to a place in it.
+  private struct CountedLines {
+    var inode: UInt64 = 0
+    var offset: Int64 = 0
+    var line: Int64 = 1
+  }
+
+  private var counted = CountedLines()
+  /// Lines are counted in so many bytes at a time.
   private static let countedMax: Int64 = 1 << 20
 
   mutating func release(_ courier: inout Courier) {

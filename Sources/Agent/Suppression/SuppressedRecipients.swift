@@ -19,6 +19,8 @@ public struct SuppressedRecipients: ~Copyable {
   public mutating func forEach(
     of notification: Notification, in text: Span<UInt8>, _ body: (SuppressionRecord) -> Void
   ) {
+    // Most senders need not read their recipients files.
+    guard !suppressed.isEmpty else { return }
     Self.forEach(of: notification, in: text, &suppressed, lists, body)
   }
 

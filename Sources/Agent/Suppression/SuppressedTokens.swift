@@ -33,6 +33,9 @@ struct SuppressedTokens: ~Copyable {
   @inline(never)
   deinit {}
 
+  /// Whether nothing is known of any token.
+  var isEmpty: Bool { list.isEmpty && recent.isEmpty }
+
   /// Whether a token is not sent to.
   ///
   /// - Parameter registered: UNIX seconds at which the app last registered it, if somebody says so.

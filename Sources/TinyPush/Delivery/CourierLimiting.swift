@@ -109,7 +109,6 @@ extension Courier {
     let sentAt = Instant(milliseconds: known.value)
     guard time.now < sentAt + .seconds(UInt64(notification.againAfter)) else { return false }
     counters.duplicates += 1
-    reports.add(.duplicate(sentAt.until(time.now), token.firstDigits))
     return true
   }
 

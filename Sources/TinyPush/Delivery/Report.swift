@@ -40,8 +40,6 @@ public enum Report {
   /// More alerts come for the token of these first digits than a limit allows; and the summary of those that it does not get is in the spool.
   case stormBegan(RateLimit, isOverall: Bool, UInt32)
   case summarized(alerts: UInt32, UInt32)
-  /// A notification was left out: the same went to the same token so long ago.
-  case duplicate(Duration, UInt32)
   /// A file under way was removed or replaced by somebody else.
   case fileChanged
   /// A recipients file was changed while what goes to it was under way: that goes again, to all.

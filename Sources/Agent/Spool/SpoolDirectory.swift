@@ -156,6 +156,11 @@ public struct SpoolDirectory: ~Copyable {
         return leaving.remove(
           path, from: new.number, identity, content, endsWithinText: endsWithinText, room.room())
       }
+      // The name that `tinypush send` gives is given to one file, whole: no other file can be in its place.
+      if !isSetAside, content.bytes == identity.size, SpoolName.isFromSend(CString.span(path)) {
+        if unlinkat(new.number, path, 0) == 0 { return .removed }
+        return clinux_errno() == ENOENT ? .moved : .failed
+      }
       var information = stat()
       guard fstatat(new.number, path, &information, AT_SYMLINK_NOFOLLOW) == 0 else {
         return clinux_errno() == ENOENT ? .moved : .failed

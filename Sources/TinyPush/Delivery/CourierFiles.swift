@@ -53,41 +53,40 @@ extension Courier {
     _ identity: FileIdentity, bytes: Int, isWhole: Bool, lastByte: UInt8 = UInt8(ascii: "}"),
     delivered deliveredBytes: Int64 = 0, birth: Int64 = 0
   ) {
-    guard var now = reader.reading else { return }
-    now.access = isWhole ? .atEnd : .open
-    if now.isFirst && now.isAtStart {
-      guard takeOn(identity, deliveredBytes, &now) else { return }
+    guard let claim = reader.reading?.claim else { return }
+    reader.reading!.access = isWhole ? .atEnd : .open
+    if isNewFile {
+      guard takeOn(identity, deliveredBytes) else { return }
       claims.noteOrigin(
-        now.claim, birth: birth,
-        cameAt: arrivals.arrival(changeTimeNs: identity.changeTimeNs, time))
-    } else if claims[now.claim].identity != identity {
-      return endReading(now, .changed)
+        claim, birth: birth, cameAt: arrivals.arrival(changeTimeNs: identity.changeTimeNs, time))
+    } else if claims[claim].identity != identity {
+      return endReading(.changed)
     }
-    reader.take(bytes, &now)
+    reader.take(bytes)
     // Whoever is still writing it has most likely not come to the end of an object. Were its first ones sent now, they
     // would be sent again with the rest.
-    let last = isWhole ? reader.lastInputByte(now) : lastByte
-    if last != .closeBrace, isUnfinished(&now) { return endReading(now, .putOff) }
+    let last = isWhole ? reader.lastInputByte() : lastByte
+    guard last != .closeBrace, var now = reader.reading else { return }
+    if isUnfinished(&now) { return endReading(.putOff) }
     reader.reading = now
   }
 
   /// Whether a file that was opened for the first time is to be read.
   @inline(never)
-  private mutating func takeOn(
-    _ identity: FileIdentity, _ deliveredBytes: Int64, _ now: inout Reading
-  ) -> Bool {
+  private mutating func takeOn(_ identity: FileIdentity, _ deliveredBytes: Int64) -> Bool {
+    let claim = reader.reading!.claim
     var deliveredBytes = deliveredBytes
     if claims.contains(inode: identity.inode) {
       // Already under way, under this name or another.
-      endReading(now, .putOff)
+      endReading(.putOff)
       return false
     }
     if stuck.held.want(of: identity) == nil { letGo(identity) }
     if let file = delivered.find(inode: identity.inode) {
       if deliveredBytes == identity.size {
-        claims.identify(now.claim, as: identity)
-        claims.noteContent(now.claim, file.content, endsWithinText: file.endsWithinText)
-        endReading(now, .done)
+        claims.identify(claim, as: identity)
+        claims.noteContent(claim, file.content, endsWithinText: file.endsWithinText)
+        endReading(.done)
         return false
       }
       // The rest of what was cut off has come: that is read from its start.
@@ -97,65 +96,64 @@ extension Courier {
     switch stuck.held.want(of: identity) {
     case .removal:
       // It was delivered, and could not be removed: that is all there is to do.
-      claims.identify(now.claim, as: identity)
-      endReading(now, .done)
+      claims.identify(claim, as: identity)
+      endReading(.done)
       return false
     case .record:
-      endReading(now, .putOff)
+      endReading(.putOff)
       return false
     case nil:
       guard !stuck.held.isFull else {
-        endReading(now, .putOff)
+        endReading(.putOff)
         return false
       }
     }
-    claims.identify(now.claim, as: identity)
+    claims.identify(claim, as: identity)
     progress.taken(identity)
     if deliveredBytes > 0 {
-      now.passUntil = deliveredBytes
+      reader.reading!.passUntil = deliveredBytes
     } else if let known = progress.known(of: identity) {
-      now.passUntil = known.offset
-      now.recipient = known.recipient
+      reader.reading!.passUntil = known.offset
+      reader.reading!.recipient = known.recipient
     }
     return true
   }
 
   public mutating func couldNotOpen(_ failure: OpenFailure) {
-    guard let now = reader.reading else { return }
+    guard reader.reading != nil else { return }
     if case .later = failure {
       interruptReading()
       reader.pause(at: time.now)
       return
     }
-    guard now.isFirst && now.isAtStart else { return endReading(now, .changed) }
+    guard isNewFile else { return endReading(.changed) }
     switch failure {
-    case .unreadable(let error): endReading(now, .unreadable(error))
-    case .vanished, .notRegular, .later, .beingWritten: endReading(now, .putOff)
+    case .unreadable(let error): endReading(.unreadable(error))
+    case .vanished, .notRegular, .later, .beingWritten: endReading(.putOff)
     }
   }
 
   /// The same of a file that may not be read, which is known all the same: its writer may be about to let others read it.
   public mutating func couldNotRead(_ identity: FileIdentity, _ error: Int32) {
-    guard let now = reader.reading, now.isFirst, now.isAtStart,
-      order.unfinished.waits(for: identity, at: time.now)
-    else { return couldNotOpen(.unreadable(error)) }
-    endReading(now, .putOff)
+    guard isNewFile, order.unfinished.waits(for: identity, at: time.now) else {
+      return couldNotOpen(.unreadable(error))
+    }
+    endReading(.putOff)
   }
 
   /// More of the open file is there; with `isWhole` it was all, and the file is closed.
   public mutating func filled(bytes: Int, isWhole: Bool) {
-    guard var now = reader.reading else { return }
-    reader.take(bytes, &now)
-    if isWhole { now.access = .atEnd }
-    now.needsInput = false
-    reader.reading = now
+    guard reader.reading != nil else { return }
+    reader.take(bytes)
+    if isWhole { reader.reading!.access = .atEnd }
+    reader.reading!.needsInput = false
   }
 
   /// The open file cannot be read on: errno. It is closed.
   public mutating func couldNotRead(_ error: Int32) {
-    guard var now = reader.reading else { return }
-    now.access = .closed
-    endReading(now, now.isFirst ? .unreadable(error) : .changed)
+    guard let isFirst = reader.reading?.isFirst else { return }
+    reader.reading!.access = .closed
+    endReading(isFirst ? .unreadable(error) : .changed)
   }
 
   /// The file that was open is closed.
@@ -167,7 +165,7 @@ extension Courier {
   @_lifetime(borrow self)
   public func settledName() -> Span<UInt8> { claims.name(claims.nextSettled!) }
 
-  private var settledClaim: Claim { claims[claims.nextSettled!] }
+  private var settledClaim: Claim { @inline(__always) get { claims[claims.nextSettled!] } }
 
   public var settledIdentity: FileIdentity { settledClaim.identity }
 

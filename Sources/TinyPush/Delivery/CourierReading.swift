@@ -251,7 +251,14 @@ extension Courier {
 
   // MARK: - Ends
 
-  /// A file, or a stretch of it, is not read on.
+  /// The present file, or stretch of it, is not read on.
+  @inline(never)
+  mutating func endReading(_ why: ReadingEnd) {
+    guard let now = reader.reading else { return }
+    endReading(now, why)
+  }
+
+  /// - Parameter now: as far as it was read, by whoever reads it.
   @inline(never)
   mutating func endReading(_ now: Reading, _ why: ReadingEnd) {
     reader.release(now)

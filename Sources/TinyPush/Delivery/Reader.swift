@@ -41,20 +41,20 @@ struct Reader: ~Copyable {
 
   /// Takes what was read into the room behind the input.
   @inline(never)
-  mutating func take(_ bytes: Int, _ now: inout Reading) {
+  mutating func take(_ bytes: Int) {
     bytesRead &+= UInt64(bytes)
-    let start = now.inputBytes
-    now.inputBytes += bytes
-    guard now.isFirst else { return }
+    let start = reading!.inputBytes
+    reading!.inputBytes += bytes
+    guard reading!.isFirst else { return }
     // After an interruption some of it is read once more.
-    let known = Int(clamping: now.content.bytes - now.inputOffset - Int64(start))
+    let known = Int(clamping: reading!.content.bytes - reading!.inputOffset - Int64(start))
     guard known >= 0, known < bytes else { return }
-    now.content.add(input.span(start + known..<start + bytes))
+    reading!.content.add(input.looseSpan(start + known..<start + bytes))
   }
 
   /// The last byte of the input that is not white space.
-  func lastInputByte(_ now: Reading) -> UInt8 {
-    var end = now.inputBytes
+  func lastInputByte() -> UInt8 {
+    var end = reading!.inputBytes
     while end > 0, input[end - 1] <= .space { end -= 1 }
     return end > 0 ? input[end - 1] : 0
   }

@@ -1,7 +1,7 @@
 /// When the peer's kernel acknowledged what was sent. It proves nothing about the gateway, but the wait for an error
 /// response begins there: a notification counts as settled when that wait is over, unless it has to begin anew.
-struct Acknowledgements {
-  private struct Mark {
+struct Acknowledgements: ~Copyable {
+  struct Mark: BitwiseCopyable {
     /// Everything up to this identifier lies before `wireEnd` in the stream.
     var lastID: UInt32
     var wireEnd: UInt64
@@ -11,7 +11,7 @@ struct Acknowledgements {
   }
 
   private static let marksMax = 32
-  private var marks: InlineArray<32, Mark>
+  private let marks = FixedBuffer<Mark>(capacity: marksMax)
   private var count = 0
   private let settle: Duration
   /// No wait began earlier.
@@ -23,8 +23,6 @@ struct Acknowledgements {
 
   init(settle: Duration) {
     self.settle = settle
-    let never = Instant(milliseconds: 0)
-    marks = .init(repeating: Mark(lastID: 0, wireEnd: 0, startedAt: never, sentAt: never))
   }
 
   var isEmpty: Bool { count == 0 }

@@ -10,7 +10,7 @@ package enum SpoolName {
 
   /// Whether a name is one that `tinypush send` gives: SECONDS.NANOSECONDS.PROCESS, and `.wait` where it waits. Its files come
   /// whole.
-  static func isFromSend(_ name: Span<UInt8>) -> Bool {
+  package static func isFromSend(_ name: Span<UInt8>) -> Bool {
     let dot = UInt8.dot
     let end = name.count - (name.ends(with: awaited) ? awaited.utf8CodeUnitCount : 0)
     let name = name.extracting(0..<end)

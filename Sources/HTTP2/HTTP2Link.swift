@@ -40,15 +40,15 @@ public struct HTTP2Link: ~Copyable, Link {
   // The requests.
   var requests: Requests
   let answers: FixedBuffer<chttp2_answer>
-  var batch = Batch(slack: 8192)
-  var scratch = HeaderText()
+  var batch: Batch
+  var scratch: HeaderText
 
   // What the other end does.
   var stream = ByteStream()
   var liveness = Liveness()
   var pace: Pace
   var overloaded = Overloaded()
-  var overtaken = Overtaken()
+  var overtaken: Overtaken
   var hold = Hold()
   var authorization = Authorization()
   private let pinned = Pinned()
@@ -56,12 +56,19 @@ public struct HTTP2Link: ~Copyable, Link {
   /// A connection that lasted so long was no failure, even if there was nothing to send on it.
   private static let lasting = Duration.seconds(60)
 
-  /// - Parameter seed: for the jitter of trying again.
-  public init(_ settings: Courier.Settings, _ service: consuming Service, seed: UInt64) {
+  /// - Parameters:
+  ///   - seed: for the jitter of trying again.
+  ///   - isUsed: without, the link has no memory, and takes nothing.
+  public init(
+    _ settings: Courier.Settings, _ service: consuming Service, seed: UInt64, isUsed: Bool = true
+  ) {
     self.settings = settings
     self.service = service
-    requests = Requests(capacity: settings.streams)
-    answers = FixedBuffer(capacity: settings.streams)
+    requests = Requests(capacity: isUsed ? settings.streams : 0)
+    answers = FixedBuffer(capacity: isUsed ? settings.streams : 0)
+    batch = Batch(capacity: isUsed ? Courier.batchBytesMax + 8192 : 0)
+    scratch = HeaderText(isUsed: isUsed)
+    overtaken = Overtaken(capacity: isUsed ? Overtaken.capacity : 0)
     backoff = Backoff(seed: seed)
     pace = Pace(seed: seed &* 3)
   }

@@ -11,11 +11,15 @@ struct HeaderText: ~Copyable {
   let headers = FixedBuffer<chttp2_header>(capacity: headersMax)
   private(set) var count = 0
   /// A payload that does not stand in its text as it goes out.
-  let payload = FixedBuffer<UInt8>(capacity: 8192)
-  private let text = FixedBuffer<UInt8>(capacity: bytesMax)
+  let payload: FixedBuffer<UInt8>
+  private let text: FixedBuffer<UInt8>
   private var textEnd = 0
 
-  init() {}
+  /// - Parameter isUsed: without, there is no room for any.
+  init(isUsed: Bool) {
+    payload = FixedBuffer(capacity: isUsed ? 8192 : 0)
+    text = FixedBuffer(capacity: isUsed ? Self.bytesMax : 0)
+  }
 
   /// Writes the headers of a request. HPACK's table is for what comes with each of them.
   mutating func write(

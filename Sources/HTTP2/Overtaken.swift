@@ -9,12 +9,12 @@ struct Overtaken: ~Copyable {
     var isOvertaken: Bool
   }
 
-  private static let capacity = 512
-  private let entries = FixedBuffer<Entry>(capacity: capacity)
+  static let capacity = 512
+  private let entries: FixedBuffer<Entry>
   private var count = 0
   private var next = 0
 
-  init() {}
+  init(capacity: Int = capacity) { entries = FixedBuffer(capacity: capacity) }
 
   mutating func givenBack(_ collapse: UInt64, _ order: UInt64) {
     let index = count < Self.capacity ? count : next

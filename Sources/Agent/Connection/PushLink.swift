@@ -8,11 +8,12 @@ struct PushLink: ~Copyable, Link {
   private(set) var http2: HTTP2Link
   private let pinned = Pinned()
 
-  /// Both are made, since one costs next to nothing while nothing is taken by it.
+  /// Both are made; the one that is not used has no memory.
   init(_ settings: Courier.Settings, _ http2: consuming HTTP2Link.Service, seed: UInt64) {
     service = settings.rules.service
-    binary = BinaryLink(settings, seed: seed)
-    self.http2 = HTTP2Link(settings, http2, seed: seed)
+    binary = BinaryLink(settings, seed: seed, isUsed: settings.rules.service == .binary)
+    self.http2 = HTTP2Link(
+      settings, http2, seed: seed, isUsed: settings.rules.service == .http2)
   }
 
   private var isBinary: Bool { service == .binary }

@@ -19,38 +19,52 @@ extension Agent {
     var accepted = AcceptedTokens()
     var gateway = Text(capacity: 300)
     var command = ShellCommand()
-    var page = MappedStatusPage()
+    var page: MappedStatusPage?
+    // An agent is large: on the stack, more of it would stay in memory than is used.
+    let agent = UnsafeMutablePointer<Agent>.allocate(capacity: 1)
+    defer { agent.deallocate() }
     while true {
       message.clear()
       var isTaken = true
-      var agent: Agent
       do throws(ExitStatus) {
-        agent = try Agent(config, message: &message)
+        try make(at: agent, config, message: &message)
       } catch {
         guard let known = former.take() else { throw error }
         var text = Text()
-        agent = try Agent(known, message: &text)
+        try make(at: agent, known, message: &text)
         isTaken = false
       }
-      agent.courier.counters = counters
-      agent.knowStart(arrivals)
+      defer { agent.deinitialize(count: 1) }
+      agent.pointee.courier.counters = counters
+      agent.pointee.knowStart(arrivals)
       // Another gateway may know other tokens.
-      if agent.gateway.span.equals(gateway.bytes) { swap(&agent.courier.accepted, &accepted) }
-      swap(&agent.output.page, &page)
-      swap(&agent.troubleCommand, &command)
-      if !isTaken { agent.sayNotTaken(message) }
-      let status = agent.run(readConfig)
-      guard let next = agent.ending.next.take() else { return status }
+      if agent.pointee.gateway.span.equals(gateway.bytes) {
+        swap(&agent.pointee.courier.accepted, &accepted)
+      }
+      if var known = page.take() { swap(&agent.pointee.output.page, &known) }
+      swap(&agent.pointee.troubleCommand, &command)
+      if !isTaken { agent.pointee.sayNotTaken(message) }
+      let status = agent.pointee.run(readConfig)
+      guard let next = agent.pointee.ending.next.take() else { return status }
       config = next
-      former = agent.takeConfig()
-      counters = agent.courier.counters
-      arrivals = agent.courier.arrivals
-      swap(&agent.courier.accepted, &accepted)
-      swap(&agent.troubleCommand, &command)
+      former = agent.pointee.takeConfig()
+      counters = agent.pointee.courier.counters
+      arrivals = agent.pointee.courier.arrivals
+      swap(&agent.pointee.courier.accepted, &accepted)
+      swap(&agent.pointee.troubleCommand, &command)
       gateway.clear()
-      gateway.append(bytes: agent.gateway.span)
-      swap(&agent.output.page, &page)
+      gateway.append(bytes: agent.pointee.gateway.span)
+      var kept = MappedStatusPage()
+      swap(&agent.pointee.output.page, &kept)
+      page = consume kept
     }
+  }
+
+  @inline(never)
+  private static func make(
+    at place: UnsafeMutablePointer<Agent>, _ config: consuming Config, message: inout Text
+  ) throws(ExitStatus) {
+    place.initialize(to: try Agent(config, message: &message))
   }
 
   private mutating func takeConfig() -> Config {

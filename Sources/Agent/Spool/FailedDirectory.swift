@@ -21,7 +21,7 @@ struct FailedDirectory: ~Copyable {
   private let root: Int32
   private var descriptor: Descriptor
   /// The oldest files at the last survey, as far as they have not been removed.
-  private var oldest = OldestFiles()
+  private var oldest = OldestFiles(isUsed: false)
   /// Bytes in it, or more: others may have removed some since the last survey. Nobody has looked yet.
   private var bytes = Int64.max
   /// Of the file that was moved here last, until it is counted.
@@ -223,7 +223,7 @@ struct FailedDirectory: ~Copyable {
   private mutating func survey(
     _ buffer: borrowing FixedBuffer<UInt8>, besides spared: (UInt64, UInt64)
   ) -> Int {
-    oldest.clear()
+    oldest = OldestFiles()
     bytes = 0
     var files = 0
     DirectoryEntry.forEach(in: directory, buffer.room()) { entry in

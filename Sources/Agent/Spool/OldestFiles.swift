@@ -12,16 +12,15 @@ struct OldestFiles: ~Copyable {
     fileprivate var slot: Int
   }
 
-  private let names = FixedBuffer<UInt8>(capacity: capacity * slotBytes)
-  private let files = FixedBuffer<File>(capacity: capacity)
+  private let names: FixedBuffer<UInt8>
+  private let files: FixedBuffer<File>
   private var first = 0
   private var end = 0
 
-  init() {}
-
-  mutating func clear() {
-    first = 0
-    end = 0
+  /// - Parameter isUsed: without, there is no room for any.
+  init(isUsed: Bool = true) {
+    names = FixedBuffer(capacity: isUsed ? Self.capacity * Self.slotBytes : 0)
+    files = FixedBuffer(capacity: isUsed ? Self.capacity : 0)
   }
 
   mutating func insert(_ name: UnsafePointer<CChar>, time: Int64, size: Int64 = 0) {

@@ -71,7 +71,9 @@ public struct Courier: ~Copyable {
     order.start(at: time.now, rescan: settings.rescan)
     hear(&link)
     if order.isScanning { scanned() }
-    if let step = link.advance(to: time, isStopping: isStopping) { return step }
+    let advance = link.advance(to: time, isStopping: isStopping)
+    counters.add(link.takeTraffic())
+    if let advance { return advance }
     hear(&link)
     if let step = settlement(isPatient: true) { return step }
     if reader.mustClose { return .close }
@@ -93,12 +95,11 @@ public struct Courier: ~Copyable {
   }
 
   /// Takes in what became of the notifications that the link has.
-  public mutating func hear<L: Link & ~Copyable>(_ link: inout L) {
+  private mutating func hear<L: Link & ~Copyable>(_ link: inout L) {
     if link.endings != endings {
       endings = link.endings
       interruptSending()
     }
-    counters.add(link.takeTraffic())
     while let outcome = link.takeOutcome() {
       switch outcome {
       case .accepted(let stretch, let isProved):

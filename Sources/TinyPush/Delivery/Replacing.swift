@@ -23,7 +23,7 @@ struct Replacing: ~Copyable {
   }
 
   /// What waits with a `collapse-id`.
-  var survey = Survey()
+  var survey = Survey(isUsed: false)
   var search: Search?
   /// The key whose file is to be looked at once more.
   var key: UInt64 = 0
@@ -33,6 +33,7 @@ struct Replacing: ~Copyable {
   /// The search for the notification at `place`.
   mutating func search(for place: FilePlace) -> Search {
     if let search, search.place == place { return search }
+    if !survey.isUsed { survey = Survey() }
     survey.start()
     return Search(place: place)
   }

@@ -11,10 +11,8 @@ package struct Batch: ~Copyable {
   package var isBlocked = false
   package var isUnblocked = false
 
-  /// - Parameter slack: room for what is framed beyond one record, and goes with the next.
-  package init(slack: Int = 0) {
-    buffer = FixedBuffer(capacity: Courier.batchBytesMax + slack)
-  }
+  /// - Parameter capacity: room for a record, and for what is framed beyond that and goes with the next.
+  package init(capacity: Int) { buffer = FixedBuffer(capacity: capacity) }
 
   package var isEmpty: Bool { bytes == 0 }
 

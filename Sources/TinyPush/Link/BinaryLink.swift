@@ -37,8 +37,8 @@ public struct BinaryLink: ~Copyable, Link {
   var headID: UInt32 = 1
   var nextID: UInt32 = 1
   var lastWrittenID: UInt32 = 0
-  var recipients = Recipients()
-  var batch = Batch()
+  var recipients: Recipients
+  var batch: Batch
   var barrier = Barrier()
 
   // What the other end does.
@@ -53,10 +53,14 @@ public struct BinaryLink: ~Copyable, Link {
   /// A connection that lasted so long was no failure, even if there was nothing to settle on it.
   private static let lasting = Duration.seconds(60)
 
-  /// - Parameter seed: for the jitter of connecting again.
-  public init(_ settings: Courier.Settings, seed: UInt64) {
+  /// - Parameters:
+  ///   - seed: for the jitter of connecting again.
+  ///   - isUsed: without, the link has no memory, and takes nothing.
+  public init(_ settings: Courier.Settings, seed: UInt64, isUsed: Bool = true) {
     self.settings = settings
-    window = StretchQueue(capacity: settings.window + Courier.slack)
+    window = StretchQueue(capacity: isUsed ? settings.window + Courier.slack : 0)
+    recipients = Recipients(capacity: isUsed ? Recipients.capacity : 0)
+    batch = Batch(capacity: isUsed ? Courier.batchBytesMax : 0)
     acknowledgements = Acknowledgements(settle: settings.settle)
     backoff = Backoff(seed: seed)
   }

@@ -15,13 +15,13 @@ extension BinaryLink {
 
   /// To whom the last notifications went, by their identifiers.
   struct Recipients: ~Copyable {
-    private static let capacity: UInt32 = 512
-    let tokens = FixedBuffer<UInt64>(capacity: Int(capacity))
+    static let capacity: UInt32 = 512
+    let tokens: FixedBuffer<UInt64>
     /// Identifiers that an answer has proved, and that were not told yet.
     private var proved: Range<UInt32> = 0..<0
     private var newest: UInt32 = 0
 
-    init() {}
+    init(capacity: UInt32) { tokens = FixedBuffer(capacity: Int(capacity)) }
 
     mutating func note(_ token: UInt64, _ id: UInt32) {
       tokens[Int(id % Self.capacity)] = token

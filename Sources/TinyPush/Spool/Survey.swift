@@ -28,15 +28,15 @@ struct Survey: ~Copyable {
   static let budget = 4 << 20
   private static let fileCost = 4096
   private static let slotBytes = 256
-  private let entries = FixedBuffer<Entry>(capacity: capacity)
-  private let names = FixedBuffer<UInt8>(capacity: capacity * slotBytes)
+  private let entries: FixedBuffer<Entry>
+  private let names: FixedBuffer<UInt8>
   private var count = 0
   private var nextForgotten = 0
 
   // The file that is being looked through.
   private let name = FixedBuffer<UInt8>(capacity: slotBytes)
   private var nameBytes = 0
-  private let input = FixedBuffer<UInt8>(capacity: 2 * NotificationReader.objectBytesMax)
+  private let input: FixedBuffer<UInt8>
   private(set) var offset: Int64 = 0
   private var bytes = 0
   private var reader = NotificationReader()
@@ -56,12 +56,23 @@ struct Survey: ~Copyable {
   private var cutBytes = 0
   private var cutOffset: Int64 = 0
   /// Names that came when the pass was beyond them.
-  private var late = Backlog(namesMax: lateMax, nameBytesMax: lateMax * slotBytes)
+  private var late: Backlog
   private static let lateMax = 32
   /// When it is over, the next one begins: there may be more than it has met.
   private var isAnotherWanted = false
 
-  init() { late.startScan() }
+  /// Whether there is room for what is found: without a notification that has a `collapse-id` none is needed.
+  let isUsed: Bool
+
+  init(isUsed: Bool = true) {
+    self.isUsed = isUsed
+    entries = FixedBuffer(capacity: isUsed ? Self.capacity : 0)
+    names = FixedBuffer(capacity: isUsed ? Self.capacity * Self.slotBytes : 0)
+    input = FixedBuffer(capacity: isUsed ? 2 * NotificationReader.objectBytesMax : 0)
+    let lateMax = isUsed ? Self.lateMax : 0
+    late = Backlog(namesMax: lateMax, nameBytesMax: lateMax * Self.slotBytes)
+    late.startScan()
+  }
 
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     body(names.bytes)
@@ -84,6 +95,7 @@ struct Survey: ~Copyable {
 
   /// A file has come: when the pass is beyond its name, it is looked through by itself.
   mutating func appeared(_ name: Span<UInt8>) {
+    guard isUsed else { return }
     let isToCome = through().sorts(before: name)
     let isPassed = isReading && target == .waiting && name.sorts(before: fileName())
     guard !isToCome || isPassed else { return }

@@ -4,13 +4,14 @@
 /// Bounded: of many tokens, those that were accepted last are remembered. Each is known by a hash; where two share one, the
 /// worst that follows is that a refusal is believed later.
 public struct AcceptedTokens: ~Copyable {
-  private struct Entry: BitwiseCopyable {
-    var token: UInt64 = 0
+  struct Entry: BitwiseCopyable {
+    /// Of the token's hash the bits that do not tell its set.
+    var token: UInt32 = 0
     /// In units of the clock that never jumps; 0: there is none.
     var acceptedAt: UInt32 = 0
     /// How often it was called invalid since, and the first time.
-    var refusals: UInt8 = 0
     var refusedAt: UInt32 = 0
+    var refusals: UInt8 = 0
   }
 
   /// An acceptance counts for a week.
@@ -23,11 +24,11 @@ public struct AcceptedTokens: ~Copyable {
   private static let sets = 256
   private static let ways = 4
 
-  private let entries = FixedBuffer<Entry>(capacity: sets * ways)
+  /// Made with the first token; and a set is cleared when it is first used, so that few tokens touch little memory.
+  private var entries = FixedBuffer<Entry>(capacity: 0)
+  private var usedSets: InlineArray<4, UInt64> = .init(repeating: 0)
 
-  public init() {
-    for index in 0..<entries.capacity { entries[index] = Entry() }
-  }
+  public init() {}
 
   deinit {}
 
@@ -39,31 +40,40 @@ public struct AcceptedTokens: ~Copyable {
     UInt32(truncatingIfNeeded: duration.milliseconds >> unitBits)
   }
 
-  private static func first(_ token: UInt64) -> Int {
+  /// In which set a token belongs, and how it is known there.
+  private static func place(_ token: UInt64) -> (set: Int, tag: UInt32) {
     let mixed = token &* 0x9E37_79B9_7F4A_7C15
-    return Int(truncatingIfNeeded: mixed >> 56) * ways
+    return (Int(truncatingIfNeeded: mixed >> 56), UInt32(truncatingIfNeeded: mixed >> 24))
   }
+
+  private func isUsed(_ set: Int) -> Bool { usedSets[set / 64] >> UInt64(set % 64) & 1 == 1 }
 
   /// The gateway has accepted a notification for a token.
   @inline(never)
   mutating func accept(_ token: UInt64, at now: Instant) {
-    let first = Self.first(token)
-    let unit = Self.unit(now)
-    var oldest = first
-    for place in first..<first + Self.ways {
-      if entries[place].token == token {
+    if entries.capacity == 0 { entries = FixedBuffer(capacity: Self.sets * Self.ways) }
+    let (set, tag) = Self.place(token)
+    let places = set * Self.ways..<(set + 1) * Self.ways
+    if !isUsed(set) {
+      for place in places { entries[place] = Entry() }
+      usedSets[set / 64] |= 1 << UInt64(set % 64)
+    }
+    var oldest = places.lowerBound
+    for place in places {
+      if entries[place].token == tag {
         oldest = place
         break
       }
       if entries[place].acceptedAt < entries[oldest].acceptedAt { oldest = place }
     }
-    entries[oldest] = Entry(token: token, acceptedAt: unit)
+    entries[oldest] = Entry(token: tag, acceptedAt: Self.unit(now))
   }
 
   private func find(_ token: UInt64) -> Int? {
-    let first = Self.first(token)
-    for place in first..<first + Self.ways
-    where entries[place].token == token && entries[place].acceptedAt > 0 {
+    let (set, tag) = Self.place(token)
+    guard isUsed(set) else { return nil }
+    for place in set * Self.ways..<(set + 1) * Self.ways
+    where entries[place].token == tag && entries[place].acceptedAt > 0 {
       return place
     }
     return nil

@@ -69,11 +69,9 @@ public struct Courier: ~Copyable {
     self.time = time
     arrivals.observe(time)
     order.start(at: time.now, rescan: settings.rescan)
-    hear(&link)
+    takeOutcomes(&link)
     if order.isScanning { scanned() }
-    let advance = link.advance(to: time, isStopping: isStopping)
-    counters.add(link.takeTraffic())
-    if let advance { return advance }
+    if let step = link.advance(to: time, isStopping: isStopping) { return step }
     hear(&link)
     if let step = settlement(isPatient: true) { return step }
     if reader.mustClose { return .close }
@@ -94,8 +92,14 @@ public struct Courier: ~Copyable {
     return step ?? .wait(until: deadline(link))
   }
 
-  /// Takes in what became of the notifications that the link has.
-  private mutating func hear<L: Link & ~Copyable>(_ link: inout L) {
+  /// Takes in what the link has sent, and what became of it.
+  public mutating func hear<L: Link & ~Copyable>(_ link: inout L) {
+    counters.add(link.takeTraffic())
+    takeOutcomes(&link)
+  }
+
+  @inline(never)
+  private mutating func takeOutcomes<L: Link & ~Copyable>(_ link: inout L) {
     if link.endings != endings {
       endings = link.endings
       interruptSending()

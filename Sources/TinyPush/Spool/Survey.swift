@@ -3,7 +3,7 @@
 ///
 /// Files are looked through in the order of their names, each once in a pass over all that wait. For one notification only
 /// ``budget`` is spent, so that none is held up for long; the next one goes on where that ended, whatever comes meanwhile.
-struct Survey: ~Copyable {
+package struct Survey: ~Copyable {
   struct Entry: BitwiseCopyable {
     var key: UInt64
     var file: FileIdentity
@@ -28,6 +28,8 @@ struct Survey: ~Copyable {
   static let budget = 4 << 20
   private static let fileCost = 4096
   private static let slotBytes = 256
+  /// Bytes of names and text, where there is room for them.
+  package static let bytesMax = capacity * slotBytes + 2 * NotificationReader.objectBytesMax
   private let entries: FixedBuffer<Entry>
   private let names: FixedBuffer<UInt8>
   private var count = 0

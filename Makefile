@@ -163,7 +163,7 @@ define embedded
   --triple $(triple) --sdk $(root) --toolset board/toolset/$(arch).json \
   --experimental-lto-mode=full --omit-frame-pointers --disable-local-rpath \
   -Xswiftc -Xclang-linker -Xswiftc --sysroot=$(root) \
-  $(if $(filter static-%,$*),$(static_flags)) -Xlinker -O2 -Xlinker --no-eh-frame-hdr -Xlinker --script=$(CURDIR)/board/unwind.ld \
+  $(if $(filter static-%,$*),$(static_flags)) -Xlinker -O2 -Xlinker -mllvm -Xlinker -enable-machine-outliner=always -Xlinker --no-eh-frame-hdr -Xlinker --script=$(CURDIR)/board/unwind.ld \
   -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=.
 @mkdir -p $(@D)
 @built=.build-$*/$(triple)/release/$(@F); \

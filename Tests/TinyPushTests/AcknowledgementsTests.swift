@@ -16,7 +16,7 @@ private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milli
   #expect(marks.takeSettled(at: at(12_499)) == nil)
   #expect(marks.takeSettled(at: at(12_500)) == 3)
   #expect(marks.takeSettled(at: at(12_500)) == nil)
-  #expect(marks.isEmpty)
+  #expect(marks.isEmpty == true)
 }
 
 @Test func `an acknowledgement cannot be older than what it acknowledges`() {
@@ -58,23 +58,23 @@ private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milli
 @Test func `it asks when an acknowledgement should have come, and from time to time after that`() {
   var marks = Acknowledgements(settle: .seconds(10))
   #expect(marks.deadline == nil)
-  #expect(!marks.mustAsk(at: at(1_000_000)))
+  #expect(marks.mustAsk(at: at(1_000_000)) == false)
   marks.sent(upTo: 1, wireEnd: 10, at: at(1000))
-  #expect(!marks.mustAsk(at: at(10_999)))
+  #expect(marks.mustAsk(at: at(10_999)) == false)
   #expect(marks.deadline == at(11_000))
-  #expect(marks.mustAsk(at: at(11_000)))
+  #expect(marks.mustAsk(at: at(11_000)) == true)
   marks.acknowledged(upTo: 0, at: at(11_000), now: at(11_000))
-  #expect(!marks.mustAsk(at: at(11_000)))
+  #expect(marks.mustAsk(at: at(11_000)) == false)
   let deadline = marks.deadline!
   #expect(deadline > at(11_000) && deadline <= at(16_000))
-  #expect(marks.mustAsk(at: deadline))
+  #expect(marks.mustAsk(at: deadline) == true)
 }
 
 @Test func `a connection that is over is forgotten`() {
   var marks = Acknowledgements(settle: .seconds(10))
   marks.sent(upTo: 1, wireEnd: 10, at: at(1000))
   marks.clear()
-  #expect(marks.isEmpty)
+  #expect(marks.isEmpty == true)
   #expect(marks.deadline == nil)
   #expect(marks.takeSettled(at: at(100_000)) == nil)
 }

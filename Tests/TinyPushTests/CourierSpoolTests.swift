@@ -419,7 +419,7 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.courier.isIdle == true)
   #expect(world.inFlight == 0)
   #expect(world.link.stretchCount == 0)
-  #expect(world.link.acknowledgements.isEmpty)
+  #expect(world.link.acknowledgements.isEmpty == true)
   #expect(world.courier.returns.count == 0)
   #expect(world.courier.claims.count == 0)
   #expect(world.courier.claims.settledCount == 0)

@@ -2,12 +2,14 @@
 
 #include <arpa/inet.h>
 #include <mbedtls/asn1.h>
-#include <mbedtls/md.h>
 #include <mbedtls/oid.h>
 #include <stdio.h>
 #include <string.h>
 
 #define OID(bytes) bytes, sizeof bytes - 1
+#define OID_UID "\x09\x92\x26\x89\x93\xf2\x2c\x64\x01\x01"
+#define OID_PRODUCTION "\x2a\x86\x48\x86\xf7\x63\x64\x06\x03\x02"
+#define OID_TOPICS "\x2a\x86\x48\x86\xf7\x63\x64\x06\x03\x06"
 #define SAN_DNS (MBEDTLS_ASN1_CONTEXT_SPECIFIC | 2)
 #define SAN_IP (MBEDTLS_ASN1_CONTEXT_SPECIFIC | 7)
 
@@ -26,29 +28,24 @@ void cmbed_name_common(char *to, size_t room, const mbedtls_x509_name *name) {
   /* Some authorities have none, and are known by their organisational unit. */
   if (value == NULL) value = attribute(name, OID(MBEDTLS_OID_AT_ORG_UNIT));
   if (value == NULL) value = attribute(name, OID(MBEDTLS_OID_AT_ORGANIZATION));
-  if (value == NULL) value = attribute(name, OID(CMBED_OID_UID));
+  if (value == NULL) value = attribute(name, OID(OID_UID));
   if (value == NULL) cmbed_copy_clean(to, room, "", 0);
   else cmbed_copy_clean(to, room, value->p, value->len);
 }
 
-void cmbed_name_topic(char to[CMBED_NAME_MAX], const mbedtls_x509_name *name) {
+/* The topic, to the letter, or "": the UID, else what follows "Services: " in the common name. */
+static void read_topic(char to[CMBED_NAME_MAX], const mbedtls_x509_name *name) {
   static const char mark[] = "Services: ";
-  to[0] = '\0';
-  const unsigned char *bytes = NULL;
-  size_t count = 0;
-  const mbedtls_x509_buf *uid = attribute(name, OID(CMBED_OID_UID));
-  if (uid != NULL) {
-    bytes = uid->p;
-    count = uid->len;
-  } else {
-    const mbedtls_x509_buf *common = attribute(name, OID(MBEDTLS_OID_AT_CN));
-    if (common == NULL) return;
-    const unsigned char *found = memmem(common->p, common->len, mark, sizeof mark - 1);
-    if (found == NULL) return;
-    bytes = found + sizeof mark - 1;
-    count = common->len - (size_t)(bytes - common->p);
+  const mbedtls_x509_buf *value = attribute(name, OID(OID_UID));
+  const unsigned char *bytes = value == NULL ? NULL : value->p;
+  if (value == NULL) {
+    value = attribute(name, OID(MBEDTLS_OID_AT_CN));
+    bytes = value == NULL ? NULL : memmem(value->p, value->len, mark, sizeof mark - 1);
+    if (bytes == NULL) return;
+    bytes += sizeof mark - 1;
   }
   /* It decides what a client may do, so it is whole and plain or it is none. */
+  size_t count = value->len - (size_t)(bytes - value->p);
   if (count >= CMBED_NAME_MAX) return;
   for (size_t index = 0; index < count; index++)
     if (bytes[index] <= 0x20 || bytes[index] == 0x7f) return;
@@ -124,7 +121,7 @@ static int has_extension(const mbedtls_x509_crt *certificate, const char *oid, s
 static void read_topics(char *to, size_t room, const mbedtls_x509_crt *certificate) {
   const unsigned char *end;
   size_t count;
-  unsigned char *at = find_extension(certificate, OID(CMBED_OID_APPLE_TOPICS), &end);
+  unsigned char *at = find_extension(certificate, OID(OID_TOPICS), &end);
   if (at == NULL || mbedtls_asn1_get_tag(&at, end, &count, MBEDTLS_ASN1_OCTET_STRING) != 0) return;
   if (mbedtls_asn1_get_tag(&at, end, &count, MBEDTLS_ASN1_CONSTRUCTED | MBEDTLS_ASN1_SEQUENCE) != 0) return;
   while (at < end) {
@@ -139,60 +136,43 @@ static void read_topics(char *to, size_t room, const mbedtls_x509_crt *certifica
   }
 }
 
-void cmbed_client_read(cmbed_client *client, const mbedtls_x509_crt *certificate) {
-  cmbed_name_topic(client->topic, &certificate->subject);
-  read_topics(client->topics, sizeof client->topics, certificate);
-  client->kind = CMBED_PEER_SHOWN;
-  if (has_extension(certificate, OID(CMBED_OID_APPLE_PRODUCTION))) client->kind |= CMBED_PEER_PRODUCTION;
-  if (has_extension(certificate, OID(CMBED_OID_APPLE_SANDBOX))) client->kind |= CMBED_PEER_SANDBOX;
+void cmbed_bearer_read(cmbed_bearer *bearer, const mbedtls_x509_crt *certificate) {
+  memset(bearer, 0, sizeof *bearer);
+  read_topic(bearer->topic, &certificate->subject);
+  read_topics(bearer->topics, sizeof bearer->topics, certificate);
+  bearer->kind = CMBED_PEER_SHOWN;
+  if (has_extension(certificate, OID(OID_PRODUCTION))) bearer->kind |= CMBED_PEER_PRODUCTION;
+  if (has_extension(certificate, OID(CMBED_OID_APPLE_SANDBOX))) bearer->kind |= CMBED_PEER_SANDBOX;
 }
 
-/* Whether `issuer` has signed `certificate`, and not only bears its issuer's name. */
-static int has_issued(mbedtls_x509_crt *issuer, const mbedtls_x509_crt *certificate) {
-  const mbedtls_x509_buf *named = &certificate->issuer_raw, *name = &issuer->subject_raw;
-  if (named->len != name->len || memcmp(named->p, name->p, name->len) != 0) return 0;
-  unsigned char hash[MBEDTLS_MD_MAX_SIZE];
-  mbedtls_md_type_t kind = certificate->MBEDTLS_PRIVATE(sig_md);
-  const mbedtls_md_info_t *digest = mbedtls_md_info_from_type(kind);
-  if (digest == NULL || mbedtls_md(digest, certificate->tbs.p, certificate->tbs.len, hash) != 0) return 0;
-  const mbedtls_x509_buf *signature = &certificate->MBEDTLS_PRIVATE(sig);
-  return mbedtls_pk_verify_ext(certificate->MBEDTLS_PRIVATE(sig_pk), certificate->MBEDTLS_PRIVATE(sig_opts), &issuer->pk,
-                               kind, hash, mbedtls_md_get_size(digest), signature->p, signature->len) == 0;
-}
-
-static int check_key(const mbedtls_x509_crt *chain, const char *path, const char *key_path, const char *password,
-                     char *text) {
-  mbedtls_pk_context key;
-  mbedtls_pk_init(&key);
-  int result = cmbed_key_read(&key, key_path, password, text);
-  if (result == CMBED_OK) result = cmbed_pair_check(chain, &key, path, key_path, text);
-  mbedtls_pk_free(&key);
-  return result;
+/* Whether one of those behind it has signed it. */
+static int is_issued_there(mbedtls_x509_crt *certificate) {
+  uint32_t flags = 0;
+  mbedtls_x509_crt_verify(certificate, certificate->next, NULL, NULL, &flags, NULL, NULL);
+  return (flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED) == 0;
 }
 
 int cmbed_certificate_read(cmbed_certificate *certificate, const char *path, const char *key, const char *key_password,
                            char text[CMBED_TEXT_MAX]) {
   text[0] = '\0';
   memset(certificate, 0, sizeof *certificate);
-  mbedtls_x509_crt chain;
-  mbedtls_x509_crt_init(&chain);
-  int result = cmbed_chain_read(&chain, path, text);
-  if (result == CMBED_OK && key != NULL) result = check_key(&chain, path, key, key_password, text);
+  cmbed_identity identity;
+  cmbed_identity_init(&identity);
+  mbedtls_x509_crt *first = &identity.chain;
+  int result = key == NULL ? cmbed_chain_read(first, path, text)
+                           : cmbed_identity_read(&identity, path, key, key_password, text);
   if (result == CMBED_OK) {
-    certificate->not_before = cmbed_seconds(&chain.valid_from);
-    certificate->not_after = cmbed_seconds(&chain.valid_to);
-    cmbed_name_topic(certificate->topic, &chain.subject);
-    read_topics(certificate->topics, sizeof certificate->topics, &chain);
-    certificate->sandbox = has_extension(&chain, OID(CMBED_OID_APPLE_SANDBOX));
-    certificate->production = has_extension(&chain, OID(CMBED_OID_APPLE_PRODUCTION));
-    snprintf(certificate->key, sizeof certificate->key, "%s, %u bits", mbedtls_pk_get_name(&chain.pk),
-             (unsigned)mbedtls_pk_get_bitlen(&chain.pk));
+    certificate->not_before = cmbed_seconds(&first->valid_from);
+    certificate->not_after = cmbed_seconds(&first->valid_to);
+    cmbed_bearer_read(&certificate->bearer, first);
+    snprintf(certificate->key, sizeof certificate->key, "%s, %u bits", mbedtls_pk_get_name(&first->pk),
+             (unsigned)mbedtls_pk_get_bitlen(&first->pk));
     int index = 0;
-    for (const mbedtls_x509_crt *each = &chain; each != NULL; each = each->next, index++) {
+    for (mbedtls_x509_crt *each = first; each != NULL; each = each->next, index++) {
       cmbed_chain_note(&certificate->chain, index, each);
-      if (certificate->broken == 0 && each->next != NULL && !has_issued(each->next, each)) certificate->broken = index + 1;
+      if (certificate->broken == 0 && each->next != NULL && !is_issued_there(each)) certificate->broken = index + 1;
     }
   }
-  mbedtls_x509_crt_free(&chain);
+  cmbed_identity_clear(&identity);
   return result;
 }

@@ -5,36 +5,70 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whoever offers the protocol may come without a certificate. One that is shown must still be good, and mbedTLS, which
-   need not have any then, does not insist. */
-static int admit(cmbed_session *session) {
-  mbedtls_ssl_context *ssl = &session->ssl;
-  if (!session->server->alpn_anonymous || mbedtls_ssl_get_alpn_protocol(ssl) == NULL) return 0;
-  mbedtls_ssl_conf_authmode(&session->conf, MBEDTLS_SSL_VERIFY_OPTIONAL);
-  session->excused = 1;
-  uint32_t flags = session->verified ? mbedtls_ssl_get_verify_result(ssl) : 0;
-  if (flags == 0) return 0;
-  mbedtls_ssl_send_alert_message(ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL,
-                                 flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED ? MBEDTLS_SSL_ALERT_MSG_UNKNOWN_CA
-                                 : flags & MBEDTLS_X509_BADCERT_EXPIRED   ? MBEDTLS_SSL_ALERT_MSG_CERT_EXPIRED
-                                                                          : MBEDTLS_SSL_ALERT_MSG_BAD_CERT);
-  return MBEDTLS_ERR_X509_CERT_VERIFY_FAILED;
+/* --- what the client is --------------------------------------------------------------------------------------- */
+
+static unsigned char alert_of(uint32_t flags) {
+  if (flags & MBEDTLS_X509_BADCERT_MISSING) return 116; /* certificate_required */
+  if (flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED) return MBEDTLS_SSL_ALERT_MSG_UNKNOWN_CA;
+  return flags & MBEDTLS_X509_BADCERT_EXPIRED ? MBEDTLS_SSL_ALERT_MSG_CERT_EXPIRED : MBEDTLS_SSL_ALERT_MSG_BAD_CERT;
 }
 
+/* mbedTLS has verified what the client showed, but leaves the refusal to us, since clients that offer the protocol may come
+   without a certificate. Only now does every client understand an alert: within a handshake of TLS 1.3, mbedTLS would send
+   it under keys that the client does not use any more. */
+static int admit(cmbed_session *session) {
+  mbedtls_ssl_context *ssl = &session->ssl;
+  const mbedtls_x509_crt *shown = mbedtls_ssl_get_peer_cert(ssl);
+  if (shown == NULL && session->server->alpn_anonymous && mbedtls_ssl_get_alpn_protocol(ssl) != NULL) return 0;
+  uint32_t flags = shown == NULL ? MBEDTLS_X509_BADCERT_MISSING : mbedtls_ssl_get_verify_result(ssl);
+  if (flags != 0) {
+    mbedtls_ssl_send_alert_message(ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL, alert_of(flags));
+    return shown == NULL ? MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE : MBEDTLS_ERR_X509_CERT_VERIFY_FAILED;
+  }
+  cmbed_bearer_read(&session->bearer, shown);
+  return 0;
+}
+
+/* --- tickets -------------------------------------------------------------------------------------------------- */
+
+/* In TLS 1.3 mbedTLS puts no certificate into a ticket, and so who has shown one gets none. */
+static int look(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags) {
+#if MBEDTLS_VERSION_NUMBER >= 0x03000000
+  cmbed_session *session = context;
+  mbedtls_ssl_conf_new_session_tickets(&session->conf, 0);
+#endif
+  return cmbed_witness(context, certificate, depth, flags);
+}
+
+static int write_ticket(void *context, const mbedtls_ssl_session *current, unsigned char *start,
+                        const unsigned char *end, size_t *count, uint32_t *lifetime) {
+  cmbed_session *session = context;
+  *count = 0;
+  /* Of this, TLS 1.2 makes an empty ticket. */
+  if (session->refusal != 0) return MBEDTLS_ERR_X509_CERT_VERIFY_FAILED;
+  return mbedtls_ssl_ticket_write(&session->server->tickets, current, start, end, count, lifetime);
+}
+
+static int read_ticket(void *context, mbedtls_ssl_session *restored, unsigned char *ticket, size_t count) {
+  cmbed_session *session = context;
+  int error = mbedtls_ssl_ticket_parse(&session->server->tickets, restored, ticket, count);
+  if (error == 0) session->offered = 1;
+  return error;
+}
+
+/* --- making and freeing --------------------------------------------------------------------------------------- */
+
 static int prepare(cmbed_server *server, const cmbed_server_options *options, char *text) {
-  const char *key = options->key == NULL ? options->certificate : options->key;
-  server->authorities = strdup(options->ca);
+  server->ca = strdup(options->ca);
   if (options->alpn != NULL) server->alpn = strdup(options->alpn);
   server->alpn_anonymous = options->alpn_anonymous;
   server->admit = admit;
-  server->read = cmbed_client_read;
-  if (server->authorities == NULL || (options->alpn != NULL && server->alpn == NULL))
-    return cmbed_say(text, CMBED_MEMORY, "There is not enough memory for a server.");
-  int result = cmbed_authorities_read(&server->identity.authorities, options->ca, text);
-  if (result == CMBED_OK) result = cmbed_chain_read(&server->identity.chain, options->certificate, text);
-  if (result == CMBED_OK) result = cmbed_key_read(&server->identity.key, key, NULL, text);
+  if (server->ca == NULL || (options->alpn != NULL && server->alpn == NULL) ||
+      mbedtls_ssl_ticket_setup(&server->tickets, cmbed_random, NULL, MBEDTLS_CIPHER_AES_256_GCM, CMBED_RESUME_MAX) != 0)
+    return cmbed_say_memory(text);
+  int result = cmbed_authorities_read(&server->authorities, options->ca, text);
   if (result == CMBED_OK)
-    result = cmbed_pair_check(&server->identity.chain, &server->identity.key, options->certificate, key, text);
+    result = cmbed_identity_read(&server->identity, options->certificate, options->key, NULL, text);
   if (result == CMBED_OK &&
       mbedtls_x509_crt_check_extended_key_usage(&server->identity.chain, MBEDTLS_OID_SERVER_AUTH,
                                                 MBEDTLS_OID_SIZE(MBEDTLS_OID_SERVER_AUTH)) != 0)
@@ -46,11 +80,11 @@ static int prepare(cmbed_server *server, const cmbed_server_options *options, ch
 int cmbed_server_new(cmbed_server **server, const cmbed_server_options *options, char text[CMBED_TEXT_MAX]) {
   *server = NULL;
   text[0] = '\0';
-  if (options->ca == NULL || options->certificate == NULL)
-    return cmbed_say(text, CMBED_INTERNAL, "A server needs a CA file and a certificate.");
   cmbed_server *made = calloc(1, sizeof *made);
-  if (made == NULL) return cmbed_say(text, CMBED_MEMORY, "There is not enough memory for a server.");
+  if (made == NULL) return cmbed_say_memory(text);
+  cmbed_authorities_init(&made->authorities);
   cmbed_identity_init(&made->identity);
+  mbedtls_ssl_ticket_init(&made->tickets);
   int result = prepare(made, options, text);
   if (result == CMBED_OK) *server = made;
   else cmbed_server_free(made);
@@ -59,10 +93,11 @@ int cmbed_server_new(cmbed_server **server, const cmbed_server_options *options,
 
 void cmbed_server_free(cmbed_server *server) {
   if (server == NULL) return;
+  cmbed_authorities_clear(&server->authorities);
   cmbed_identity_clear(&server->identity);
+  mbedtls_ssl_ticket_free(&server->tickets);
   free(server->alpn);
-  free(server->authorities);
-  mbedtls_platform_zeroize(server, sizeof *server);
+  free(server->ca);
   free(server);
 }
 
@@ -73,11 +108,15 @@ int cmbed_server_accept(cmbed_session **session, cmbed_server *server, int descr
   int result = cmbed_session_new(&made, descriptor, MBEDTLS_SSL_IS_SERVER, server->alpn, text);
   if (result != CMBED_OK) return result;
   made->server = server;
-  made->authorities = strdup(server->authorities);
-  if (made->authorities != NULL && cmbed_session_identity(made, &server->identity) == 0 && cmbed_tickets(made) == 0) {
-    *session = made;
-    return CMBED_OK;
+  made->ca = strdup(server->ca);
+  mbedtls_ssl_conf_authmode(&made->conf, MBEDTLS_SSL_VERIFY_OPTIONAL);
+  mbedtls_ssl_conf_verify(&made->conf, look, made);
+  mbedtls_ssl_conf_ca_chain(&made->conf, &server->authorities.certificates, NULL);
+  mbedtls_ssl_conf_session_tickets_cb(&made->conf, write_ticket, read_ticket, made);
+  if (made->ca == NULL || mbedtls_ssl_conf_own_cert(&made->conf, &server->identity.chain, &server->identity.key) != 0) {
+    cmbed_session_free(made);
+    return cmbed_say_memory(text);
   }
-  cmbed_session_free(made);
-  return cmbed_say(text, CMBED_MEMORY, "There is not enough memory for a connection.");
+  *session = made;
+  return CMBED_OK;
 }

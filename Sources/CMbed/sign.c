@@ -1,7 +1,7 @@
 #include "internal.h"
 
+#include <mbedtls/asn1.h>
 #include <mbedtls/ecdsa.h>
-#include <mbedtls/md.h>
 #include <string.h>
 
 #define OTHER "Give the file AuthKey_....p8 that Apple made for the key ID."
@@ -37,12 +37,19 @@ static int parse(mbedtls_pk_context *key, const cmbed_file *file) {
 #endif
 }
 
-static int is_usable(const mbedtls_pk_context *key) {
-  return mbedtls_pk_get_type(key) == MBEDTLS_PK_ECKEY &&
-    mbedtls_pk_ec(*key)->MBEDTLS_PRIVATE(grp).id == MBEDTLS_ECP_DP_SECP256R1;
+/* How the public key of every EC key of the curve P-256 begins in DER; the point follows (RFC 5480). */
+static const unsigned char head[] = {0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01,
+                                     0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00};
+
+/* The public key, as it stands in the file or follows from the secret; whether it is of that curve. */
+static int write_public(unsigned char point[CMBED_POINT], mbedtls_pk_context *key) {
+  unsigned char der[sizeof head + CMBED_POINT];
+  if (mbedtls_pk_write_pubkey_der(key, der, sizeof der) != sizeof der || memcmp(der, head, sizeof head) != 0) return 0;
+  memcpy(point, der + sizeof head, CMBED_POINT);
+  return 1;
 }
 
-static int read_key(mbedtls_pk_context *key, const char *path, char *text) {
+static int read_key(mbedtls_pk_context *key, unsigned char point[CMBED_POINT], const char *path, char *text) {
   cmbed_file file;
   int result = cmbed_file_read(&file, "The signing key", path, text);
   if (result != CMBED_OK) return result;
@@ -54,65 +61,42 @@ static int read_key(mbedtls_pk_context *key, const char *path, char *text) {
   }
   int error = parse(key, &file);
   cmbed_file_clear(&file);
-  if (error == 0 && is_usable(key)) return CMBED_OK;
+  if (error == 0 && write_public(point, key)) return CMBED_OK;
   if (error == 0)
     return cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is an %s key of %u bits, and not an EC key of the "
                      "curve P-256. " OTHER, path, mbedtls_pk_get_name(key), (unsigned)mbedtls_pk_get_bitlen(key));
   int high = -(-error & 0xff80);
   if (high == MBEDTLS_ERR_PK_UNKNOWN_PK_ALG || high == MBEDTLS_ERR_PK_UNKNOWN_NAMED_CURVE)
     return cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is not an EC key of the curve P-256. " OTHER, path);
-  if (cmbed_is_memory(error))
-    return cmbed_say(text, CMBED_MEMORY, "There is not enough memory to read %s.", path);
   char name[CMBED_NAME_MAX];
   cmbed_library_error(name, error);
   return cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is damaged: %s. Copy it again.", path, name);
-}
-
-/* The public key, as it stands in the file or follows from the secret. */
-static int write_public(unsigned char point[CMBED_POINT], const mbedtls_ecp_keypair *pair) {
-  size_t count;
-  return mbedtls_ecp_point_write_binary(&pair->MBEDTLS_PRIVATE(grp), &pair->MBEDTLS_PRIVATE(Q),
-                                        MBEDTLS_ECP_PF_UNCOMPRESSED, &count, point, CMBED_POINT);
-}
-
-static int digest_public(unsigned char digest[32], const mbedtls_ecp_keypair *pair) {
-  unsigned char point[CMBED_POINT];
-  int error = write_public(point, pair);
-  return error == 0 ? cmbed_digest(digest, point, sizeof point) : error;
 }
 
 int cmbed_signing_key_public(const char *path, unsigned char point[CMBED_POINT], char text[CMBED_TEXT_MAX]) {
   mbedtls_pk_context key;
   mbedtls_pk_init(&key);
   text[0] = '\0';
-  int result = read_key(&key, path, text);
-  if (result == CMBED_OK && write_public(point, mbedtls_pk_ec(key)) != 0)
-    result = cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is damaged. Copy it again.", path);
+  int result = read_key(&key, point, path, text);
   mbedtls_pk_free(&key);
   return result;
 }
 
 int cmbed_signing_key_read(const char *path, unsigned char digest[32], char text[CMBED_TEXT_MAX]) {
-  mbedtls_pk_context key;
-  mbedtls_pk_init(&key);
-  text[0] = '\0';
-  int result = read_key(&key, path, text);
-  if (result == CMBED_OK && digest_public(digest, mbedtls_pk_ec(key)) != 0)
-    result = cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is damaged. Copy it again.", path);
-  mbedtls_pk_free(&key);
-  return result;
+  unsigned char point[CMBED_POINT];
+  int result = cmbed_signing_key_public(path, point, text);
+  return result == CMBED_OK ? cmbed_digest(digest, point, sizeof point) : result;
 }
 
-/* The two numbers as they stand in a JWS, each in 32 bytes: RFC 7518, section 3.4. */
-static int sign(unsigned char *signature, mbedtls_ecp_keypair *pair, const void *bytes, size_t count) {
-  unsigned char digest[32];
+/* From DER's SEQUENCE of two INTEGERs to the two numbers of a JWS, each in 32 bytes: RFC 7518, section 3.4. */
+static int unwrap(unsigned char *signature, unsigned char *der, size_t count) {
   mbedtls_mpi r, s;
   mbedtls_mpi_init(&r);
   mbedtls_mpi_init(&s);
-  int error = cmbed_digest(digest, bytes, count);
-  if (error == 0)
-    error = mbedtls_ecdsa_sign(&pair->MBEDTLS_PRIVATE(grp), &r, &s, &pair->MBEDTLS_PRIVATE(d), digest, sizeof digest,
-                               cmbed_random, NULL);
+  const unsigned char *end = der + count;
+  int error = mbedtls_asn1_get_tag(&der, end, &count, MBEDTLS_ASN1_CONSTRUCTED | MBEDTLS_ASN1_SEQUENCE);
+  if (error == 0) error = mbedtls_asn1_get_mpi(&der, end, &r);
+  if (error == 0) error = mbedtls_asn1_get_mpi(&der, end, &s);
   if (error == 0) error = mbedtls_mpi_write_binary(&r, signature, HALF);
   if (error == 0) error = mbedtls_mpi_write_binary(&s, signature + HALF, HALF);
   mbedtls_mpi_free(&r);
@@ -120,19 +104,32 @@ static int sign(unsigned char *signature, mbedtls_ecp_keypair *pair, const void 
   return error;
 }
 
+static int sign(unsigned char *signature, mbedtls_pk_context *key, const void *bytes, size_t count) {
+  unsigned char digest[32], der[MBEDTLS_PK_SIGNATURE_MAX_SIZE];
+  size_t written;
+  int error = cmbed_digest(digest, bytes, count);
+#if MBEDTLS_VERSION_NUMBER >= 0x03000000
+  if (error == 0)
+    error = mbedtls_pk_sign(key, MBEDTLS_MD_SHA256, digest, sizeof digest, der, sizeof der, &written, cmbed_random, NULL);
+#else
+  if (error == 0)
+    error = mbedtls_pk_sign(key, MBEDTLS_MD_SHA256, digest, sizeof digest, der, &written, cmbed_random, NULL);
+#endif
+  return error == 0 ? unwrap(signature, der, written) : error;
+}
+
 int cmbed_sign(unsigned char signature[CMBED_SIGNATURE], const char *path, const void *bytes, size_t count,
                unsigned char digest[32], char text[CMBED_TEXT_MAX]) {
+  unsigned char point[CMBED_POINT];
   mbedtls_pk_context key;
   mbedtls_pk_init(&key);
   text[0] = '\0';
-  int result = read_key(&key, path, text);
+  int result = read_key(&key, point, path, text);
   if (result == CMBED_OK) {
-    int error = digest_public(digest, mbedtls_pk_ec(key));
-    if (error == 0) error = sign(signature, mbedtls_pk_ec(key), bytes, count);
-    if (cmbed_is_memory(error)) {
-      result = cmbed_say(text, CMBED_MEMORY, "There is not enough memory to sign with %s.", path);
-    } else if (error != 0) {
-      char name[CMBED_NAME_MAX];
+    int error = cmbed_digest(digest, point, sizeof point);
+    if (error == 0) error = sign(signature, &key, bytes, count);
+    char name[CMBED_NAME_MAX];
+    if (error != 0) {
       cmbed_library_error(name, error);
       result = cmbed_say(text, CMBED_INTERNAL, "The signing key %s does not sign: %s.", path, name);
     }

@@ -1,15 +1,10 @@
 #include "internal.h"
 
-#include <mbedtls/asn1.h>
-#include <mbedtls/bignum.h>
-#include <mbedtls/cipher.h>
-#include <mbedtls/ecp.h>
 #include <mbedtls/error.h>
-#include <mbedtls/md.h>
-#include <mbedtls/pem.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 int cmbed_say(char *text, int code, const char *format, ...) {
   va_list arguments;
@@ -17,6 +12,10 @@ int cmbed_say(char *text, int code, const char *format, ...) {
   vsnprintf(text, CMBED_TEXT_MAX, format, arguments);
   va_end(arguments);
   return code;
+}
+
+int cmbed_say_memory(char *text) {
+  return cmbed_say(text, CMBED_MEMORY, "There is not enough memory for a TLS connection.");
 }
 
 void cmbed_append(char *text, size_t room, const char *format, ...) {
@@ -35,39 +34,21 @@ void cmbed_copy_clean(char *to, size_t room, const void *from, size_t count) {
   to[count] = '\0';
 }
 
+int64_t cmbed_seconds(const mbedtls_x509_time *time) {
+  struct tm parts = {.tm_year = time->year - 1900, .tm_mon = time->mon - 1, .tm_mday = time->day,
+                     .tm_hour = time->hour, .tm_min = time->min, .tm_sec = time->sec};
+  return timegm(&parts);
+}
+
 void cmbed_date(char date[CMBED_DATE_MAX], int64_t seconds) {
-  cmbed_calendar calendar;
-  if (cmbed_calendar_of(&calendar, seconds) != 0) {
-    snprintf(date, CMBED_DATE_MAX, "%s", seconds < 0 ? "before 1970" : "after 9999");
-    return;
-  }
-  snprintf(date, CMBED_DATE_MAX, "%04d-%02d-%02d %02d:%02d UTC", calendar.year % 10000, calendar.month % 100,
-           calendar.day % 100, calendar.hour % 100, calendar.minute % 100);
+  time_t time = (time_t)seconds;
+  struct tm parts;
+  if (gmtime_r(&time, &parts) == NULL || strftime(date, CMBED_DATE_MAX, "%Y-%m-%d %H:%M UTC", &parts) == 0)
+    snprintf(date, CMBED_DATE_MAX, "an unknown time");
 }
 
 void cmbed_library_error(char name[CMBED_NAME_MAX], int error) {
   char words[CMBED_NAME_MAX - 16];
   mbedtls_strerror(error, words, sizeof words);
   snprintf(name, CMBED_NAME_MAX, "%s (-0x%04X)", words, (unsigned)-error);
-}
-
-int cmbed_is_memory(int error) {
-  switch (error) {
-  case MBEDTLS_ERR_SSL_ALLOC_FAILED:
-  case MBEDTLS_ERR_X509_ALLOC_FAILED:
-  case MBEDTLS_ERR_PK_ALLOC_FAILED:
-  case MBEDTLS_ERR_PEM_ALLOC_FAILED:
-  case MBEDTLS_ERR_MD_ALLOC_FAILED:
-  case MBEDTLS_ERR_CIPHER_ALLOC_FAILED:
-  case MBEDTLS_ERR_ECP_ALLOC_FAILED:
-    return 1;
-  }
-  /* The low-level modules' codes come added to a high-level one. */
-  int low = -(-error & 0x7f);
-  return low == MBEDTLS_ERR_MPI_ALLOC_FAILED || low == MBEDTLS_ERR_ASN1_ALLOC_FAILED;
-}
-
-const char *cmbed_library(void) {
-  static const char name[] = "mbed TLS " MBEDTLS_VERSION_STRING;
-  return name;
 }

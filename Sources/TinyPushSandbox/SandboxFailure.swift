@@ -9,6 +9,14 @@ enum SandboxFailure: Int32, Error {
   case outputLost = 74
   case tryLater = 75
 
+  /// Says what CMbed says.
+  static func refuse(_ words: borrowing FixedBuffer<CChar>) -> SandboxFailure {
+    var text = Text(capacity: 8192)
+    text.append(cString: words.room().baseAddress!)
+    say(text)
+    return .cannotCreate
+  }
+
   /// Says why, on standard error, and what to do.
   static func say(_ text: borrowing Text) {
     var line = Text(capacity: 8192)

@@ -29,8 +29,8 @@ static void read_certificate(const char *path) {
   check_result(result);
   if (result == CMBED_OK) {
     check(certificate.chain.count > 0 && certificate.broken < certificate.chain.count);
-    check(memchr(certificate.topic, '\0', sizeof certificate.topic) != NULL);
-    check(memchr(certificate.topics, '\0', sizeof certificate.topics) != NULL);
+    check(memchr(certificate.bearer.topic, '\0', sizeof certificate.bearer.topic) != NULL);
+    check(memchr(certificate.bearer.topics, '\0', sizeof certificate.bearer.topics) != NULL);
     check(memchr(certificate.key, '\0', sizeof certificate.key) != NULL);
     char date[CMBED_DATE_MAX];
     cmbed_date(date, certificate.not_before);
@@ -52,20 +52,13 @@ static void read_certificate(const char *path) {
 static void read_authorities(const char *path) {
   int count = cmbed_authorities_count(path, text);
   check_result(count);
-  cmbed_file trust;
-  int result = cmbed_trust_read(&trust, path, text);
-  check((result == CMBED_OK) == (count > 0));
-  if (result != CMBED_OK) return;
-  /* Each that is trusted is selected for itself, if it is an authority of its own. */
-  mbedtls_x509_crt parsed, selected;
-  mbedtls_x509_crt_init(&parsed);
-  mbedtls_x509_crt_init(&selected);
-  if (cmbed_authorities_read(&parsed, path, text) == CMBED_OK) {
-    check(cmbed_trust_select(&selected, &trust, &parsed) == 0);
-  }
-  mbedtls_x509_crt_free(&selected);
-  mbedtls_x509_crt_free(&parsed);
-  cmbed_file_clear(&trust);
+  check(count != CMBED_OK);
+  cmbed_authorities authorities;
+  cmbed_authorities_init(&authorities);
+  int result = cmbed_authorities_read(&authorities, path, text);
+  check_result(result);
+  check(result != CMBED_OK || (count > 0 && authorities.certificates.raw.p != NULL));
+  cmbed_authorities_clear(&authorities);
 }
 
 static void read_key(const char *path, const char *password) {

@@ -68,38 +68,49 @@ static char *path(const char *name) {
   return made;
 }
 
-static void issue(const char *name, const char *issuer, const char *host) {
-  char certificate[512], key[512], issuer_certificate[512], issuer_key[512];
-  snprintf(certificate, sizeof certificate, "%s/%s.pem", directory, name);
-  snprintf(key, sizeof key, "%s/%s.key", directory, name);
-  cmbed_issue_options options = {.certificate = certificate, .key = key, .name = name, .host = host,
-                                 .authority = issuer == NULL, .not_before = 1577836800, .not_after = 4102444799};
+static void write_file(const char *name, const char *end, const char *content) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s%s", directory, name, end);
+  FILE *file = fopen(path, "w");
+  CHECK(file != NULL && fputs(content, file) >= 0 && fclose(file) == 0);
+}
+
+static void issue(const char *name, const char *issuer, cmbed_issue_kind kind) {
+  char issuer_certificate[512], issuer_key[512], certificate[CMBED_PEM_MAX], key[CMBED_PEM_MAX], subject[128];
+  snprintf(subject, sizeof subject, "Push Services: %s", kind == CMBED_CLIENT ? "com.example.tinypush" : name);
+  cmbed_issue_options options = {.kind = kind, .name = subject, .not_before = 1577836800, .not_after = 4102444799};
   if (issuer != NULL) {
     snprintf(issuer_certificate, sizeof issuer_certificate, "%s/%s.pem", directory, issuer);
     snprintf(issuer_key, sizeof issuer_key, "%s/%s.key", directory, issuer);
     options.issuer = issuer_certificate;
     options.issuer_key = issuer_key;
-    if (host == NULL) options.topic = "com.example.tinypush";
   }
-  int result = cmbed_issue(&options, text);
+  int result = cmbed_issue(certificate, key, &options, text);
   if (result != CMBED_OK) fail(__LINE__, text);
+  write_file(name, ".pem", certificate);
+  write_file(name, ".key", key);
 }
 
 /* How many bytes the client's socket takes at a time while hands are shaken. */
 static size_t share = SIZE_MAX;
+
+/* Whether the client shows no certificate, and needs none. */
+static int anonymous;
 
 /* A client and a server that have shaken hands. `version` is the latest that the client speaks. */
 static void connect_pair(pair *pair, int version, cmbed_resumption *resumption) {
   char ca[512], certificate[512], key[512];
   snprintf(ca, sizeof ca, "%s/ca.pem", directory);
   if (pair->authority == NULL) {
-    cmbed_server_options server = {.ca = ca, .certificate = path("server.pem"), .key = path("server.key")};
+    cmbed_server_options server = {.ca = ca, .certificate = path("server.pem"), .key = path("server.key"),
+                                   .alpn = anonymous ? "h2" : NULL, .alpn_anonymous = anonymous};
     CHECK(cmbed_server_new(&pair->authority, &server, text) == CMBED_OK);
   }
   CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair->ends) == 0);
   snprintf(certificate, sizeof certificate, "%s/client.pem", directory);
   snprintf(key, sizeof key, "%s/client.key", directory);
-  cmbed_client_options client = {.ca = ca, .certificate = certificate, .key = key, .host = "localhost"};
+  cmbed_client_options client = {.ca = ca, .certificate = anonymous ? NULL : certificate, .key = key,
+                                 .host = "localhost", .alpn = anonymous ? "h2" : NULL};
   CHECK(cmbed_client_new(&pair->client, pair->ends[0], &client, resumption, text) == CMBED_OK);
   CHECK(cmbed_server_accept(&pair->server, pair->authority, pair->ends[1], text) == CMBED_OK);
 #if MBEDTLS_VERSION_NUMBER >= 0x03000000
@@ -142,9 +153,25 @@ static void end_pair(pair *pair) {
 static unsigned char received[1 << 20];
 static size_t received_count;
 
+/* Whether a poll would say that the socket can be read. */
+static int is_readable(int descriptor) {
+  int count;
+  CHECK(ioctl(descriptor, FIONREAD, &count) == 0);
+  return count > 0;
+}
+
+/* A ticket may come first. */
+static int read_what_came(cmbed_session *session, int descriptor, void *bytes, size_t count) {
+  int got;
+  do got = cmbed_read(session, bytes, count);
+  while (got == CMBED_WANT_READ && is_readable(descriptor));
+  return got;
+}
+
 static void receive(pair *pair) {
   int got;
-  while ((got = cmbed_read(pair->server, received + received_count, sizeof received - received_count)) > 0)
+  while ((got = read_what_came(pair->server, pair->ends[1], received + received_count,
+                               sizeof received - received_count)) > 0)
     received_count += (size_t)got;
   if (got != CMBED_WANT_READ) fail(__LINE__, cmbed_session_text(pair->server));
 }
@@ -220,8 +247,8 @@ static void test_alert_behind(int version) {
   room = 1000;
   CHECK(cmbed_write(pair.client, sent, 2000) == CMBED_WANT_WRITE);
   room = 2000;
-  for (int count = 0; count < 40; count++) request_hello(&pair);
-  read_nothing(&pair);
+  for (int count = 0; count < 80; count++) request_hello(&pair);
+  while (is_readable(pair.ends[0])) read_nothing(&pair);
   CHECK(room == 0);
   CHECK(cmbed_write(pair.client, sent, 2000) == CMBED_WANT_WRITE);
   room = SIZE_MAX;
@@ -266,7 +293,7 @@ static void test_any_order(int version) {
           CHECK(cmbed_write(pair.server, answer, sizeof answer) == sizeof answer);
         }
         unsigned char bytes[6];
-        while ((result = cmbed_read(pair.client, bytes, sizeof bytes)) > 0) {
+        while ((result = read_what_came(pair.client, pair.ends[0], bytes, sizeof bytes)) > 0) {
           CHECK(result == sizeof bytes && bytes[0] == 8 && bytes[1] == (unsigned char)heard);
           heard++;
         }
@@ -284,7 +311,8 @@ static void test_any_order(int version) {
   }
 }
 
-/* A call reads no more of the socket than its share, whatever comes: here records that hold nothing for the reader. */
+/* A call reads no more of the socket than its share, whatever comes: here records that hold nothing for the reader. The
+   rest waits in the socket. */
 static void test_share(int version) {
   pair pair = {0};
   connect_pair(&pair, version, NULL);
@@ -300,7 +328,6 @@ static void test_share(int version) {
   do {
     int most = before;
     read_nothing(&pair);
-    CHECK(cmbed_pending(pair.client) == (before > 65536));
     CHECK(ioctl(pair.ends[0], FIONREAD, &left) == 0);
     CHECK(most - left <= 65536);
     before = left;
@@ -315,7 +342,6 @@ static void test_empty(int version) {
   pair pair = {0};
   connect_pair(&pair, version, NULL);
   unsigned char byte;
-  read_nothing(&pair);
   for (int count = 0; count < 3; count++) CHECK(mbedtls_ssl_write(&pair.server->ssl, sent, 0) == 0);
   read_nothing(&pair);
   CHECK(cmbed_write(pair.server, "x", 1) == 1);
@@ -323,18 +349,21 @@ static void test_empty(int version) {
   end_pair(&pair);
 }
 
+/* In TLS 1.3 our server resumes only clients without a certificate. */
 static void test_resumption(int version) {
   pair pair = {0};
+  anonymous = version == 3;
   cmbed_resumption *resumption = cmbed_resumption_new();
   for (int count = 0; count < 3; count++) {
     connect_pair(&pair, version, resumption);
     CHECK(cmbed_resumed(pair.client) == (count > 0));
-    CHECK(strcmp(cmbed_peer_topic(pair.server), "com.example.tinypush") == 0);
+    CHECK(cmbed_resumed(pair.server) == (count > 0));
+    CHECK(strcmp(cmbed_bearer_topic(cmbed_peer_bearer(pair.server)), anonymous ? "" : "com.example.tinypush") == 0);
     received_count = 0;
     CHECK(cmbed_write(pair.client, sent, 16384) == 16384);
     CHECK(cmbed_write(pair.server, "answer", 6) == 6);
     unsigned char bytes[3];
-    CHECK(cmbed_read(pair.client, bytes, 3) == 3);
+    CHECK(read_what_came(pair.client, pair.ends[0], bytes, 3) == 3);
     CHECK(cmbed_pending(pair.client));
     CHECK(cmbed_read(pair.client, bytes, 3) == 3);
     CHECK(!cmbed_pending(pair.client));
@@ -344,6 +373,7 @@ static void test_resumption(int version) {
     CHECK(cmbed_read(pair.client, bytes, 3) == CMBED_CLOSED);
     disconnect(&pair);
   }
+  anonymous = 0;
   cmbed_server_free(pair.authority);
   cmbed_resumption_free(resumption);
 }
@@ -381,10 +411,10 @@ static int meet(int version, cmbed_server *authority, const char *alpn, const ch
     CHECK(!cmbed_resumed(server));
     CHECK(cmbed_write(client, sent, 1) == 1 && cmbed_read(server, &byte, 1) == 1);
   } else {
-    CHECK((one == CMBED_OK ? cmbed_read(client, &byte, 1) : one) == CMBED_REFUSED_CERTIFICATE);
+    CHECK((one == CMBED_OK ? read_what_came(client, ends[0], &byte, 1) : one) == CMBED_REFUSED_CERTIFICATE);
   }
-  *kind = cmbed_peer_kind(server);
-  strcpy(topic, cmbed_peer_topic(server));
+  *kind = cmbed_peer_bearer(server)->kind;
+  strcpy(topic, cmbed_peer_bearer(server)->topic);
   cmbed_session_free(client);
   cmbed_session_free(server);
   close(ends[0]);
@@ -403,7 +433,7 @@ static void test_excused(int version) {
   CHECK(meet(version, authority, "h2", NULL, &kind, topic) == CMBED_OK);
   CHECK(kind == 0 && topic[0] == '\0');
   CHECK(meet(version, authority, "h2", "client", &kind, topic) == CMBED_OK);
-  CHECK(kind == (CMBED_PEER_SHOWN | CMBED_PEER_PRODUCTION) && strcmp(topic, "com.example.tinypush") == 0);
+  CHECK(kind == (CMBED_PEER_SHOWN | CMBED_PEER_SANDBOX) && strcmp(topic, "com.example.tinypush") == 0);
   CHECK(meet(version, authority, NULL, "client", &kind, topic) == CMBED_OK);
   CHECK(meet(version, authority, "h2", "stranger", &kind, topic) == CMBED_PEER_UNKNOWN_CA);
   CHECK(kind == 0 && topic[0] == '\0');
@@ -462,7 +492,7 @@ static void test_passwords(int version) {
     CHECK(system(command) == 0);
     cmbed_certificate certificate;
     CHECK(cmbed_certificate_read(&certificate, path("client.pem"), path("locked.key"), "sesame", text) == CMBED_OK);
-    CHECK(strcmp(certificate.topic, "com.example.tinypush") == 0);
+    CHECK(strcmp(certificate.bearer.topic, "com.example.tinypush") == 0);
     CHECK(cmbed_certificate_read(&certificate, path("client.pem"), path("locked.key"), "other", text) ==
           CMBED_KEY_PASSWORD);
     CHECK(cmbed_certificate_read(&certificate, path("client.pem"), path("locked.key"), NULL, text) ==
@@ -511,17 +541,21 @@ static void test_signing(int version) {
   (void)version;
   unsigned char signature[CMBED_SIGNATURE], other[CMBED_SIGNATURE], digest[32], again[32];
   run("cd %s && openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out good.p8 2>/dev/null && "
-      "openssl pkey -in good.p8 -pubout -out public.pem && printf 'header.claims' >message", directory);
+      "openssl pkey -in good.p8 -pubout -out public.pem", directory);
   CHECK(cmbed_signing_key_read(path("good.p8"), digest, text) == CMBED_OK);
-  /* More than once, for the numbers differ each time, and may begin with zeros. */
+  /* More than once, for the numbers may begin with zeros. */
   for (int count = 0; count < 20; count++) {
-    CHECK(cmbed_sign(signature, path("good.p8"), "header.claims", 13, again, text) == CMBED_OK);
+    char message[32];
+    int size = snprintf(message, sizeof message, "header.claims %d", count);
+    write_file("message", "", message);
+    CHECK(cmbed_sign(signature, path("good.p8"), message, (size_t)size, again, text) == CMBED_OK);
     CHECK(memcmp(digest, again, sizeof digest) == 0);
     write_der(signature);
     run("cd %s && openssl dgst -sha256 -verify public.pem -signature signature message >/dev/null", directory);
   }
   unsigned char point[CMBED_POINT];
   CHECK(cmbed_signing_key_public(path("good.p8"), point, text) == CMBED_OK);
+  CHECK(cmbed_sign(signature, path("good.p8"), "header.claims", 13, again, text) == CMBED_OK);
   CHECK(cmbed_signature_is_good(signature, point, "header.claims", 13));
   CHECK(!cmbed_signature_is_good(signature, point, "header.claimS", 13));
   for (size_t index = 0; index < sizeof signature; index += 9) {
@@ -534,16 +568,15 @@ static void test_signing(int version) {
   point[64] ^= 1;
   CHECK(!cmbed_signature_is_good(signature, point, "header.claims", 13));
 
-  CHECK(cmbed_signing_key_make(path("made.p8"), text) == CMBED_OK);
-  run("cd %s && openssl pkey -in made.p8 -noout -check >/dev/null && [ $(stat -c %%a made.p8) = 600 ]", directory);
+  char pem[CMBED_PEM_MAX];
+  CHECK(cmbed_signing_key_make(pem, text) == CMBED_OK);
+  write_file("made", ".p8", pem);
+  run("cd %s && openssl pkey -in made.p8 -noout -check >/dev/null", directory);
   CHECK(cmbed_signing_key_public(path("made.p8"), point, text) == CMBED_OK);
   CHECK(cmbed_sign(other, path("made.p8"), "header.claims", 13, again, text) == CMBED_OK);
   CHECK(cmbed_signature_is_good(other, point, "header.claims", 13));
   CHECK(!cmbed_signature_is_good(signature, point, "header.claims", 13));
-  CHECK(cmbed_signing_key_make(path("nowhere/made.p8"), text) < 0);
 
-  CHECK(cmbed_sign(other, path("good.p8"), "header.claims", 13, digest, text) == CMBED_OK);
-  CHECK(memcmp(signature, other, sizeof signature) != 0);
   run("cd %s && tr -d '\\n' <good.p8 | sed 's/-----BEGIN PRIVATE KEY-----/&\\r\\n/; s/-----END/\\r\\n&/' >carriage.p8",
       directory);
   CHECK(cmbed_signing_key_read(path("carriage.p8"), again, text) == CMBED_OK);
@@ -627,13 +660,13 @@ int main(int count, char **arguments) {
   snprintf(directory, sizeof directory, "%s", arguments[1]);
   if (count > 2) seed = strtoull(arguments[2], NULL, 10);
   setvbuf(stdout, NULL, _IOLBF, 0);
-  printf("%s, SEED=%llu\n", cmbed_library(), (unsigned long long)seed);
+  printf("mbed TLS " MBEDTLS_VERSION_STRING ", SEED=%llu\n", (unsigned long long)seed);
   fill_sent();
-  issue("ca", NULL, NULL);
-  issue("server", "ca", "localhost");
-  issue("client", "ca", NULL);
-  issue("elsewhere", NULL, NULL);
-  issue("stranger", "elsewhere", NULL);
+  issue("ca", NULL, CMBED_AUTHORITY);
+  issue("server", "ca", CMBED_SERVER);
+  issue("client", "ca", CMBED_CLIENT);
+  issue("elsewhere", NULL, CMBED_AUTHORITY);
+  issue("stranger", "elsewhere", CMBED_CLIENT);
   int latest = MBEDTLS_VERSION_NUMBER >= 0x03000000 ? 3 : 2;
   for (size_t index = 0; index < sizeof tests / sizeof *tests; index++) {
     int last = tests[index].versions == 0 ? 2 : tests[index].versions < latest ? tests[index].versions : latest;

@@ -106,8 +106,9 @@ extension Checkup {
   private mutating func sayEnvironment(
     _ config: borrowing Config, _ certificate: UnsafePointer<cmbed_certificate>
   ) {
-    let isProduction = certificate.pointee.production != 0
-    let isDevelopment = certificate.pointee.sandbox != 0
+    let kind = Int(certificate.pointee.bearer.kind)
+    let isProduction = kind & Int(CMBED_PEER_PRODUCTION) != 0
+    let isDevelopment = kind & Int(CMBED_PEER_SANDBOX) != 0
     guard isProduction || isDevelopment else {
       report.message.append("it does not say for which it is, as Apple's do")
       if config.environment == .local { return report.say("environment") }

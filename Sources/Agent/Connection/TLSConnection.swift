@@ -32,7 +32,7 @@ struct TLSConnection: ~Copyable {
   private(set) var failure = Int32(CMBED_OK)
   /// Somebody has to mend the configuration: a file is missing or wrong, or our certificate is refused.
   var isOurFault: Bool {
-    failure <= CMBED_FILE_MISSING && failure >= CMBED_FILE_WRITE
+    failure <= CMBED_FILE_MISSING && failure >= CMBED_KEY_MISMATCH
       || failure == CMBED_REFUSED_CERTIFICATE || tunnel.isOurFault
   }
   /// The gateway's certificate is not valid yet: most likely this machine's clock is not set.

@@ -2,8 +2,8 @@
 
    An opaque session for each connection, on either side of it. Everything that is given to a function stays the
    caller's; what a function returns is the caller's to free with the function named beside it. Nothing here blocks but
-   the reading of files, nothing is global, and nothing is ever verified less than wholly: the chain, the host name and
-   the dates of a server, the chain and the dates of a client. */
+   the reading of files, nothing is global, and nothing is ever verified less than wholly, by mbedTLS itself: the chain,
+   the host name and the dates of a server, the chain and the dates of a client. */
 
 #ifndef CMBED_H
 #define CMBED_H
@@ -25,7 +25,6 @@ enum {
   CMBED_FILE_INVALID = -12,    /* not PEM, or not what it should be */
   CMBED_KEY_PASSWORD = -13,    /* the key is encrypted, and the password is missing or wrong */
   CMBED_KEY_MISMATCH = -14,    /* the key does not belong to the certificate */
-  CMBED_FILE_WRITE = -15,
 
   /* The peer's certificate is refused. */
   CMBED_PEER_HOST = -20,          /* made out to another host name */
@@ -117,16 +116,14 @@ int cmbed_server_accept(cmbed_session **session, cmbed_server *server, int descr
 
 /* --- a session ----------------------------------------------------------------------------------------------- */
 
-/* Goes on with the handshake. CMBED_OK: done, the peer is verified, and what only the handshake needed (CA chain,
-   certificate, key) is freed. */
+/* Goes on with the handshake. CMBED_OK: done, the peer is verified, and the authorities are freed. */
 int cmbed_handshake(cmbed_session *session);
 
-/* Up to `count` bytes into `bytes`. A readable socket need not hold application data: CMBED_WANT_READ. So much is taken from
-   the socket in one call, and no more: see cmbed_pending. */
+/* Up to `count` bytes into `bytes`. A readable socket need not hold application data: CMBED_WANT_READ. One call takes only
+   so much from the socket: more may be left there, of which a poll tells. */
 int cmbed_read(cmbed_session *session, void *bytes, size_t count);
 
-/* Whether to read on at once: bytes are waiting inside the session, of which epoll knows nothing, or the last call left some in
-   the socket. */
+/* Whether to read on at once: bytes are waiting inside the session, of which epoll knows nothing. */
 int cmbed_pending(const cmbed_session *session);
 
 /* Writes `count` bytes, 16384 at most, as one record; in TLS 1.3 the last byte of 16384 makes another. Returns `count`,
@@ -159,16 +156,19 @@ int cmbed_resumed(const cmbed_session *session);
    resumed shows none. */
 int cmbed_shown(const cmbed_session *session);
 
-/* The topic that the peer's certificate bears (the subject's UID, else a common name with "Services: " before it).
-   Kept from the handshake on the server's side; "" for none. */
-const char *cmbed_peer_topic(const cmbed_session *session);
-
-/* The same of the topics in Apple's extension, with ", " between; "" without it. */
-const char *cmbed_peer_topics(const cmbed_session *session);
-
-/* Whether the client showed a certificate, and which of Apple's environments the certificate names. */
+/* What a client's certificate says of the client; all empty without one, and on a client's side. */
 enum { CMBED_PEER_SHOWN = 1, CMBED_PEER_PRODUCTION = 2, CMBED_PEER_SANDBOX = 4 };
-int cmbed_peer_kind(const cmbed_session *session);
+
+typedef struct {
+  char topic[128];  /* the subject's UID, else what follows "Services: " in its common name; "" for none */
+  char topics[256]; /* those in Apple's extension 1.2.840.113635.100.6.3.6, with ", " between; "" without it */
+  int kind;         /* shown at all, and Apple's extensions 1.2.840.113635.100.6.3.2 and .1 */
+} cmbed_bearer;
+
+static inline const char *cmbed_bearer_topic(const cmbed_bearer *bearer) { return bearer->topic; }
+static inline const char *cmbed_bearer_topics(const cmbed_bearer *bearer) { return bearer->topics; }
+
+const cmbed_bearer *cmbed_peer_bearer(const cmbed_session *session);
 
 /* --- certificates -------------------------------------------------------------------------------------------- */
 
@@ -176,15 +176,13 @@ typedef struct {
   int64_t not_before, not_after; /* of the first certificate: UNIX seconds, UTC */
   cmbed_chain chain;       /* what the file holds, in its order */
   int broken;              /* the first in the chain that the one behind it has not issued, from 1; 0: there is none */
-  char topic[128];         /* as in cmbed_peer_topic */
-  char topics[256];        /* those in Apple's extension 1.2.840.113635.100.6.3.6, with commas between; "" without it */
-  int production, sandbox; /* Apple's extensions 1.2.840.113635.100.6.3.2 and .1 are there */
+  cmbed_bearer bearer;
   char key[32];            /* the public key's kind and bits: "EC, 256 bits" */
 } cmbed_certificate;
 
 static inline const cmbed_chain *cmbed_certificate_chain(const cmbed_certificate *it) { return &it->chain; }
-static inline const char *cmbed_certificate_topic(const cmbed_certificate *it) { return it->topic; }
-static inline const char *cmbed_certificate_topics(const cmbed_certificate *it) { return it->topics; }
+static inline const char *cmbed_certificate_topic(const cmbed_certificate *it) { return it->bearer.topic; }
+static inline const char *cmbed_certificate_topics(const cmbed_certificate *it) { return it->bearer.topics; }
 static inline const char *cmbed_certificate_key(const cmbed_certificate *it) { return it->key; }
 
 /* How many certificates a CA file holds that can be read, or a negative code. */
@@ -195,23 +193,27 @@ int cmbed_authorities_count(const char *path, char text[CMBED_TEXT_MAX]);
 int cmbed_certificate_read(cmbed_certificate *certificate, const char *path, const char *key, const char *key_password,
                            char text[CMBED_TEXT_MAX]);
 
+/* Room for a certificate or a key in PEM. */
+#define CMBED_PEM_MAX 4096
+
+typedef enum {
+  CMBED_AUTHORITY, /* may issue others */
+  CMBED_SERVER,    /* made out to localhost, 127.0.0.1 and ::1 */
+  CMBED_CLIENT,    /* with Apple's development extension */
+} cmbed_issue_kind;
+
 typedef struct {
-  const char *certificate; /* the PEM file to write */
-  const char *key;         /* the PEM file to write, mode 0600; may be the certificate's */
-  const char *issuer;      /* PEM file of the issuing certificate; NULL: signed by itself */
+  cmbed_issue_kind kind;
+  const char *name;   /* common name, which holds nothing that X.500 gives a meaning */
+  const char *issuer; /* PEM file of the issuing certificate; NULL: signed by itself */
   const char *issuer_key;
-  const char *name;        /* common name */
-  const char *topic;       /* the subject's UID; NULL: none */
-  const char *host;        /* a dNSName to bear; NULL: none */
-  int loopback;            /* also bear 127.0.0.1 and ::1 */
-  int authority;           /* may issue others */
-  int rsa;                 /* an RSA key of 2048 bits, which takes seconds on a small board; else an EC key */
-  int sandbox;             /* bear Apple's development extension; else, with a topic, the production one */
+  int rsa;            /* an RSA key of 2048 bits, which takes seconds on a small board; else an EC key: P-256 */
   int64_t not_before, not_after; /* UNIX seconds */
 } cmbed_issue_options;
 
-/* Makes a key (EC: P-256) and a certificate for it. Files are written beside themselves and renamed into place. */
-int cmbed_issue(const cmbed_issue_options *options, char text[CMBED_TEXT_MAX]);
+/* Makes a key and a certificate for it. */
+int cmbed_issue(char certificate[CMBED_PEM_MAX], char key[CMBED_PEM_MAX], const cmbed_issue_options *options,
+                char text[CMBED_TEXT_MAX]);
 
 /* --- signing keys -------------------------------------------------------------------------------------------- */
 
@@ -229,8 +231,8 @@ int cmbed_sign(unsigned char signature[CMBED_SIGNATURE], const char *path, const
 /* Bytes of a public key: a point of the curve P-256, uncompressed. */
 #define CMBED_POINT 65
 
-/* Makes a signing key of that form, mode 0600. */
-int cmbed_signing_key_make(const char *path, char text[CMBED_TEXT_MAX]);
+/* Makes a signing key of that form. */
+int cmbed_signing_key_make(char pem[CMBED_PEM_MAX], char text[CMBED_TEXT_MAX]);
 
 /* The public key of a signing key. */
 int cmbed_signing_key_public(const char *path, unsigned char point[CMBED_POINT], char text[CMBED_TEXT_MAX]);
@@ -257,8 +259,5 @@ int cmbed_token_open(unsigned char *content, const unsigned char *key, const uns
 
 /* SHA-256. CMBED_OK, or a negative code. */
 int cmbed_digest(unsigned char digest[32], const void *bytes, size_t count);
-
-/* The library's own version: "mbed TLS 2.28.3". */
-const char *cmbed_library(void);
 
 #endif

@@ -29,7 +29,7 @@ struct ConfigFile {
     } else {
       writeAll(in: &text)
     }
-    try replace(by: text)
+    try home.replace(name, by: text)
   }
 
   /// The same text with the right ports; whether that changed anything. A config with a feedback service that names no
@@ -125,16 +125,5 @@ struct ConfigFile {
     index = end
     while index < line.count && (line[index] == .space || line[index] == .tab) { index += 1 }
     return index < line.count && (line[index] == .equals || line[index] == .colon)
-  }
-
-  private func replace(by text: borrowing Text) throws(SandboxFailure) {
-    let error = Home.replace(home.path(name), by: text)
-    guard error != 0 else { return }
-    var words = Text(capacity: 8192)
-    home.write(name, in: &words)
-    words.append(" cannot be written: ")
-    words.append(cString: clinux_error_text(error))
-    SandboxFailure.say(words)
-    throw .cannotCreate
   }
 }

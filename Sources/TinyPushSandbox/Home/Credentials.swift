@@ -49,6 +49,14 @@ struct Credentials {
       }
     }
 
+    var kind: cmbed_issue_kind {
+      switch self {
+      case .authority: CMBED_AUTHORITY
+      case .gateway: CMBED_SERVER
+      case .client: CMBED_CLIENT
+      }
+    }
+
     var name: StaticString {
       switch self {
       case .authority: "TinyPush sandbox"
@@ -109,44 +117,30 @@ struct Credentials {
 
   private func issue(_ holder: Holder) throws(SandboxFailure) {
     let words = FixedBuffer<CChar>(capacity: Int(CMBED_TEXT_MAX))
-    let text = words.room(from: 0).baseAddress!
+    let certificate = FixedBuffer<CChar>(capacity: Int(CMBED_PEM_MAX))
+    let key = FixedBuffer<CChar>(capacity: Int(CMBED_PEM_MAX))
     let days = holder == .authority ? Self.authorityDays : Self.certificateDays
     var options = cmbed_issue_options()
     options.name = Self.cString(holder.name)
-    options.authority = holder == .authority ? 1 : 0
+    options.kind = holder.kind
     options.rsa = isRSA ? 1 : 0
     // Since yesterday, for clocks that differ a little.
     options.not_before = now > Self.daySeconds ? now - Self.daySeconds : 0
     options.not_after = now + days * Self.daySeconds
-    switch holder {
-    case .authority: break
-    case .gateway:
-      options.host = Self.cString("localhost")
-      options.loopback = 1
-    case .client:
-      options.topic = Self.cString(Self.topic)
-      options.sandbox = 1
-    }
-    let result = home.withPath(holder.certificate) { certificate in
-      home.withPath(holder.key) { key in
-        home.withPath("/ca.pem") { issuer in
-          home.withPath("/ca-key.pem") { issuerKey in
-            options.certificate = certificate
-            options.key = key
-            if holder != .authority {
-              options.issuer = issuer
-              options.issuer_key = issuerKey
-            }
-            return cmbed_issue(&options, text)
-          }
+    let result = home.withPath(Holder.authority.certificate) { issuer in
+      home.withPath(Holder.authority.key) { issuerKey in
+        if holder != .authority {
+          options.issuer = issuer
+          options.issuer_key = issuerKey
         }
+        return cmbed_issue(
+          certificate.room().baseAddress, key.room().baseAddress, &options,
+          words.room().baseAddress)
       }
     }
-    guard result != CMBED_OK else { return }
-    var failure = Text(capacity: 8192)
-    failure.append(cString: text)
-    SandboxFailure.say(failure)
-    throw .cannotCreate
+    guard result == CMBED_OK else { throw SandboxFailure.refuse(words) }
+    try home.replace(holder.key, byPEM: key, mode: 0o600)
+    try home.replace(holder.certificate, byPEM: certificate, mode: 0o644)
   }
 
   /// Literals end with a NUL.

@@ -44,6 +44,27 @@ extension Home {
     }
   }
 
+  /// Writes the file `name`, which begins with a slash, in the directory.
+  func replace(
+    _ name: StaticString, by text: borrowing Text, mode: UInt32 = 0o644
+  ) throws(SandboxFailure) {
+    let error = Self.replace(path(name), by: text, mode: mode)
+    guard error != 0 else { return }
+    var words = path(name)
+    words.append(" cannot be written: ")
+    words.append(cString: clinux_error_text(error))
+    SandboxFailure.say(words)
+    throw .cannotCreate
+  }
+
+  func replace(
+    _ name: StaticString, byPEM pem: borrowing FixedBuffer<CChar>, mode: UInt32
+  ) throws(SandboxFailure) {
+    var text = Text(capacity: pem.capacity)
+    text.append(cString: pem.room().baseAddress!)
+    try replace(name, by: text, mode: mode)
+  }
+
   /// Writes a file beside the one named, and renames it into place. Returns 0 or an errno.
   static func replace(
     _ path: borrowing Text, by text: borrowing Text, mode: UInt32 = 0o644

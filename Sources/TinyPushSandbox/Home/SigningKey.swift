@@ -14,19 +14,16 @@ final class SigningKey {
 
   init(in home: Home) throws(SandboxFailure) {
     let words = FixedBuffer<CChar>(capacity: Int(CMBED_TEXT_MAX))
-    let text = words.room().baseAddress!
-    let result = home.withPath(Self.name) { path in
-      if access(path, F_OK) != 0 {
-        let made = cmbed_signing_key_make(path, text)
-        guard made == CMBED_OK else { return made }
-      }
-      return cmbed_signing_key_public(path, point.room().baseAddress, text)
+    if home.withPath(Self.name, { path in access(path, F_OK) }) != 0 {
+      let pem = FixedBuffer<CChar>(capacity: Int(CMBED_PEM_MAX))
+      guard cmbed_signing_key_make(pem.room().baseAddress, words.room().baseAddress) == CMBED_OK
+      else { throw SandboxFailure.refuse(words) }
+      try home.replace(Self.name, byPEM: pem, mode: 0o600)
     }
-    guard result != CMBED_OK else { return }
-    var failure = Text(capacity: 8192)
-    failure.append(cString: text)
-    SandboxFailure.say(failure)
-    throw .cannotCreate
+    let result = home.withPath(Self.name) { path in
+      cmbed_signing_key_public(path, point.room().baseAddress, words.room().baseAddress)
+    }
+    guard result == CMBED_OK else { throw SandboxFailure.refuse(words) }
   }
 
   /// Whether the signature of these bytes was made with it.

@@ -8,7 +8,6 @@ struct Server: ~Copyable {
 
   init(_ home: Home) throws(SandboxFailure) {
     let words = FixedBuffer<CChar>(capacity: Int(CMBED_TEXT_MAX))
-    let text = words.room(from: 0).baseAddress!
     var made: OpaquePointer?
     _ = home.withPath("/ca.pem") { authority in
       home.withPath("/gateway.pem") { certificate in
@@ -19,16 +18,11 @@ struct Server: ~Copyable {
           options.key = key
           options.alpn = ("h2" as StaticString).cString
           options.alpn_anonymous = 1
-          return cmbed_server_new(&made, &options, text)
+          return cmbed_server_new(&made, &options, words.room().baseAddress!)
         }
       }
     }
-    guard let made else {
-      var failure = Text()
-      failure.append(cString: text)
-      SandboxFailure.say(failure)
-      throw .cannotCreate
-    }
+    guard let made else { throw SandboxFailure.refuse(words) }
     pointer = made
   }
 

@@ -88,12 +88,15 @@ struct TLSStream: ~Copyable {
 
   /// Who the client is, by its certificate.
   var client: ClientIdentity {
-    ClientIdentity(
-      topic: CString.span(cmbed_peer_topic(session)),
-      topics: CString.span(cmbed_peer_topics(session)), kind: Int(cmbed_peer_kind(session)))
+    let bearer = cmbed_peer_bearer(session)!
+    return ClientIdentity(
+      topic: CString.span(cmbed_bearer_topic(bearer)),
+      topics: CString.span(cmbed_bearer_topics(bearer)), kind: Int(bearer.pointee.kind))
   }
 
-  func writeTopic(in text: inout Text) { text.append(cString: cmbed_peer_topic(session)) }
+  func writeTopic(in text: inout Text) {
+    text.append(cString: cmbed_bearer_topic(cmbed_peer_bearer(session)))
+  }
   var isResumed: Bool { cmbed_resumed(session) != 0 }
 
   private func outcome(_ result: Int32) -> Outcome {

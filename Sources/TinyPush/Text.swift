@@ -10,6 +10,12 @@ public struct Text: ~Copyable {
     buffer = FixedBuffer(capacity: capacity)
   }
 
+  /// A copy of these.
+  package init(_ bytes: Span<UInt8>) {
+    self.init(capacity: bytes.count)
+    append(bytes: bytes)
+  }
+
   public var bytes: Span<UInt8> {
     @_lifetime(borrow self) get { buffer.span(0..<count) }
   }

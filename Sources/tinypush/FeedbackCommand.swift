@@ -15,9 +15,7 @@ enum FeedbackCommand {
 
       --json                a line of JSON for each device, and one with the sums
       --quiet               say only the sums
-      -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
-      -o KEY=VALUE          a setting over it; may be given several times
-      -h, --help            print this
+    \t\
 
     What the service has told is forgotten there, and never here: all of it is
     written to disk, in the directory of the setting state, before more is asked
@@ -28,26 +26,16 @@ enum FeedbackCommand {
 
     """
 
-  static func run(
-    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  ) -> Int32 {
-    let options: InlineArray<2, Option> = [Option("json"), Option("quiet")]
-    var arguments = Arguments("feedback", count, values, options: options.span, usage: usage)
-    do throws(ExitStatus) {
-      var config = Config()
-      var isJSON = false
-      var isQuiet = false
-      while let option = try arguments.next() {
-        if option == 0 { isJSON = true } else { isQuiet = true }
-      }
-      if let operand = arguments.operand(0) {
-        throw arguments.fail(.usage, "takes no operands, but was given ", CString.span(operand))
-      }
-      try arguments.readConfig(into: &config)
-      return try pull(config, isJSON: isJSON, isQuiet: isQuiet, arguments).rawValue
-    } catch {
-      return error.rawValue
+  static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
+    var config = Config()
+    var isJSON = false
+    var isQuiet = false
+    while let option = try arguments.next() {
+      if option == 0 { isJSON = true } else { isQuiet = true }
     }
+    try arguments.refuseOperands()
+    try arguments.readConfig(into: &config)
+    return try pull(config, isJSON: isJSON, isQuiet: isQuiet, arguments)
   }
 
   private static func pull(

@@ -19,7 +19,7 @@ enum QueueNames {
         continue
       }
       guard let file = fdopen(dup(STDIN_FILENO), ("r" as StaticString).cString) else {
-        return arguments.fail(.noInput, "standard input cannot be read", nil)
+        return arguments.fail(.noInput, "standard input cannot be read")
       }
       var line: UnsafeMutablePointer<CChar>?
       var room = 0
@@ -34,7 +34,7 @@ enum QueueNames {
       let isBroken = ferror(file) != 0
       free(line)
       fclose(file)
-      if isBroken { return arguments.fail(.inputOutput, "standard input cannot be read on", nil) }
+      if isBroken { return arguments.fail(.inputOutput, "standard input cannot be read on") }
     }
     return .ok
   }

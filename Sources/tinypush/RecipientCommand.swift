@@ -20,9 +20,7 @@ enum RecipientCommand {
                             none
       --comment TEXT        whose device it is, for people to read; empty: none
       --json                a line of JSON for each
-      -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
-      -o KEY=VALUE          a setting over it; may be given several times
-      -h, --help            print this
+    \t\
 
     TOKEN is 64 hexadecimal digits in either case. The file is made if it is not
     there, and on disk before this ends. Its owner, group, mode and all other lines
@@ -34,65 +32,40 @@ enum RecipientCommand {
     case list, add, remove
   }
 
-  private static var actions: InlineArray<3, StaticString> { ["list", "add", "remove"] }
-
-  static func run(
-    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  ) -> Int32 {
-    let options: InlineArray<3, Option> = [
-      Option("json"), Option("language", .required), Option("comment", .required),
-    ]
-    var arguments = Arguments("recipient", count, values, options: options.span, usage: usage)
-    do throws(ExitStatus) {
-      var config = Config()
-      var isJSON = false
-      var language = RecipientChange.Detail.kept
-      var comment = RecipientChange.Detail.kept
-      var hasDetails = false
-      while let option = try arguments.next() {
-        switch option {
-        case 0: isJSON = true
-        case 1:
-          language = .set(try Self.language(arguments))
-          hasDetails = true
-        default:
-          comment = .set(try Self.comment(arguments))
-          hasDetails = true
-        }
+  static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
+    var config = Config()
+    var isJSON = false
+    var language = RecipientChange.Detail.kept
+    var comment = RecipientChange.Detail.kept
+    var hasDetails = false
+    while let option = try arguments.next() {
+      switch option {
+      case 0: isJSON = true
+      case 1:
+        language = .set(try Self.language(arguments))
+        hasDetails = true
+      default:
+        comment = .set(try Self.comment(arguments))
+        hasDetails = true
       }
-      let action = try action(arguments)
-      if action != .add, hasDetails {
-        throw arguments.fail(.usage, "--language and --comment are for add", nil)
-      }
-      // A member of the group may change recipients without being allowed to read the configuration.
-      try arguments.readConfig(into: &config, mayBeClosed: true)
-      switch action {
-      case .list: return try list(config, isJSON: isJSON, arguments).rawValue
-      case .add:
-        let token = try token(arguments)
-        var change = RecipientChange(add: token, language: language, comment: comment)
-        return try make(&change, of: token, config, isJSON: isJSON, arguments).rawValue
-      case .remove:
-        let token = try token(arguments)
-        var change = RecipientChange(remove: token)
-        return try make(&change, of: token, config, isJSON: isJSON, arguments).rawValue
-      }
-    } catch {
-      return error.rawValue
     }
+    let action = Action(
+      rawValue: try arguments.action(among: "list add remove", "add, remove or list"))!
+    if action != .add, hasDetails {
+      throw arguments.fail(.usage, "--language and --comment are for add")
+    }
+    // A member of the group may change recipients without being allowed to read the configuration.
+    try arguments.readConfig(into: &config, mayBeClosed: true)
+    if action == .list { return try list(config, isJSON: isJSON, arguments) }
+    let token = try token(arguments)
+    var change =
+      action == .add
+      ? RecipientChange(add: token, language: language, comment: comment)
+      : RecipientChange(remove: token)
+    return try make(&change, of: token, config, isJSON: isJSON, arguments)
   }
 
   // MARK: - Arguments
-
-  private static func action(_ arguments: borrowing Arguments) throws(ExitStatus) -> Action {
-    guard let operand = arguments.operand(0) else {
-      throw arguments.fail(.usage, "say what to do: add, remove or list", nil)
-    }
-    let actions = actions
-    let index = try arguments.choice(
-      CString.span(operand), among: actions.span, "takes add, remove or list, not ")
-    return Action(rawValue: index)!
-  }
 
   private static func language(_ arguments: borrowing Arguments) throws(ExitStatus) -> Text {
     var text = Text(capacity: LanguageTag.byteCountMax)
@@ -110,16 +83,10 @@ enum RecipientCommand {
     guard RecipientsFile.isComment(value) else {
       throw arguments.fail(
         .usage,
-        "--comment takes a line of text in UTF-8 of some 900 bytes, without control characters", nil
+        "--comment takes a line of text in UTF-8 of some 900 bytes, without control characters"
       )
     }
-    var start = 0
-    var end = value.count
-    while start < end, value[start] == .space { start += 1 }
-    while end > start, value[end - 1] == .space { end -= 1 }
-    var text = Text(capacity: RecipientsFile.lineBytesMax)
-    text.append(bytes: value.extracting(start..<end))
-    return text
+    return Text(value.trimmed())
   }
 
   private static func name(
@@ -135,7 +102,7 @@ enum RecipientCommand {
 
   private static func token(_ arguments: borrowing Arguments) throws(ExitStatus) -> DeviceToken {
     guard let operand = arguments.operand(1), let word = arguments.operand(2) else {
-      throw arguments.fail(.usage, "give the name of a recipients file and a device token", nil)
+      throw arguments.fail(.usage, "give the name of a recipients file and a device token")
     }
     try name(operand, arguments)
     if let more = arguments.operand(3) {
@@ -144,7 +111,7 @@ enum RecipientCommand {
     }
     var found: DeviceToken?
     guard !CString.span(word).equals("-") else {
-      throw arguments.fail(.usage, "give the device token itself, not -", nil)
+      throw arguments.fail(.usage, "give the device token itself, not -")
     }
     try TokenReader.read(word, arguments) { token throws(ExitStatus) in found = token }
     return found!

@@ -32,7 +32,7 @@ enum SendMistakes {
     }
     if text.count == 0, !hasTitle {
       throw arguments.fail(
-        .usage, "the text is empty: write what there is to say, or leave the text out", nil)
+        .usage, "the text is empty: write what there is to say, or leave the text out")
     }
     if holdsObject(first) {
       var message = Text(capacity: 2048)

@@ -16,7 +16,7 @@ enum TokenReader {
       return try body(token)
     }
     guard let file = fdopen(dup(STDIN_FILENO), ("r" as StaticString).cString) else {
-      throw arguments.fail(.noInput, "standard input cannot be read", nil)
+      throw arguments.fail(.noInput, "standard input cannot be read")
     }
     var line: UnsafeMutablePointer<CChar>?
     var room = 0
@@ -27,20 +27,11 @@ enum TokenReader {
     var number: UInt64 = 0
     while getline(&line, &room, file) >= 0, let line {
       number += 1
-      let text = trimmed(CString.span(line))
+      let text = CString.span(line).trimmed()
       guard text.count > 0 else { continue }
       guard let token = DeviceToken(hex: text) else { throw refuse(text, line: number, arguments) }
       try body(token)
     }
-  }
-
-  @_lifetime(copy text)
-  private static func trimmed(_ text: Span<UInt8>) -> Span<UInt8> {
-    var start = 0
-    var end = text.count
-    while start < end, text[start] <= .space { start += 1 }
-    while end > start, text[end - 1] <= .space { end -= 1 }
-    return text.extracting(start..<end)
   }
 
   private static func refuse(

@@ -119,11 +119,12 @@ public enum ConfigFile {
     case .unknownKey(let nearest):
       text.append("no such key: ")
       text.append(printable: name)
-      if let nearest {
-        text.append("; did you mean ")
-        text.append(nearest)
-        text.append("?")
+      guard let nearest else {
+        return text.append(": remove it; tinypush.conf(5) has all keys")
       }
+      text.append("; did you mean ")
+      text.append(bytes: Config.names[nearest])
+      text.append("?")
     case .value(let expected):
       text.append(printable: name)
       text.append(" must be ")

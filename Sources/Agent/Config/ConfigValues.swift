@@ -113,20 +113,42 @@ extension Config {
     return bytes.overflow ? nil : bytes.partialValue
   }
 
+  /// The number of one of a few words.
+  static func choice(
+    _ value: Span<UInt8>, _ words: WordList, _ expected: StaticString
+  ) throws(Problem) -> Int {
+    guard let number = words.index(of: value) else { throw .value(expected) }
+    return number
+  }
+
+  /// A number that must lie in a range.
+  @inline(never)
+  static func count(
+    _ number: UInt64?, _ range: ClosedRange<UInt64>, _ expected: StaticString
+  ) throws(Problem) -> UInt64 {
+    guard let number, range.contains(number) else { throw .value(expected) }
+    return number
+  }
+
   /// `20ms`, `10s`, `5m`, `2h`, `1d`.
-  static func duration(_ value: Span<UInt8>, max: UInt64) throws(Problem) -> Duration {
+  ///
+  /// - Parameter least: 0, 100 or 1000 ms.
+  @inline(never)
+  static func duration(
+    _ value: Span<UInt8>, min least: UInt64 = 0, max: UInt64
+  ) throws(Problem) -> Duration {
     var digits = 0
     while digits < value.count, value[digits].isDigit { digits += 1 }
     let unit = value.extracting(digits..<value.count)
-    let scale: UInt64 =
-      unit.equals("ms")
-      ? 1
-      : unit.equals("s")
-        ? 1000
-        : unit.equals("m")
-          ? 60_000 : unit.equals("h") ? 3_600_000 : unit.equals("d") ? 86_400_000 : 0
-    guard scale > 0, let number = number(value.extracting(0..<digits)), number <= max / scale else {
+    let units: WordList = "ms s m h d"
+    let scales: InlineArray<5, UInt64> = [1, 1000, 60_000, 3_600_000, 86_400_000]
+    guard let scale = units.index(of: unit).map({ scales[$0] }),
+      let number = number(value.extracting(0..<digits)), number <= max / scale
+    else {
       throw .value("a time with its unit, such as 20ms, 10s, 5m, 2h or 1d, and not too long")
+    }
+    guard number * scale >= least else {
+      throw .value(least == 100 ? "at least 100ms" : "at least 1s")
     }
     return .milliseconds(number * scale)
   }

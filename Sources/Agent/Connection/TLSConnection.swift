@@ -284,7 +284,7 @@ struct TLSConnection: ~Copyable {
     options.certificate = config.certificate.isEmpty ? nil : config.certificate.pointer
     options.key = config.key.isEmpty ? nil : config.key.pointer
     options.host = server.host.pointer
-    options.alpn = config.alpn.isEmpty ? nil : config.alpn.pointer
+    if config.courier.rules.service == .http2 { options.alpn = ("h2" as StaticString).cString }
     options.peer = peer
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     defer { text.deallocate() }

@@ -6,7 +6,7 @@ public struct ControlRequest: ~Copyable {
   /// What an item is.
   public enum Key: UInt8 {
     case verb = 1
-    case device, topic, language, environment
+    case device, topic, language
     /// What an app brings along: a file's bytes, `NAME=BUTTON,BUTTON`, a sound's name. Each may be there several times.
     case strings, category, sound
     /// The answer is to be JSON Lines.

@@ -44,27 +44,14 @@ final class DeviceCommands {
   ) throws(Devices.Refusal) {
     let topic = ControlRequest.value(.topic, in: request)
     var wanted = Devices.Request(
-      environment: Environment(ControlRequest.value(.environment, in: request)) ?? .own,
       language: CString(ControlRequest.value(.language, in: request)),
       topic: CString(topic.isEmpty ? Credentials.topic.span : topic))
-    wanted.strings = strings(request)
+    wanted.strings = ControlRequest.values(.strings, in: request)
     wanted.categories = ControlRequest.values(.category, in: request)
     wanted.sounds = ControlRequest.values(.sound, in: request)
     let (device, app) = try devices.add(name, wanted, now: journal.clock.unixSeconds)
     journal.changed(device, app, .added)
     write(app.token, in: &text)
-  }
-
-  /// All files of strings in one, which begin as UTF-8 or UTF-16.
-  private func strings(_ request: Span<UInt8>) -> Text {
-    var all = Text(capacity: 2 * request.count)
-    var place = 0
-    while let item = ControlRequest.next(request, &place) {
-      guard item.key == .strings else { continue }
-      all.append(StringsEncoding.decode(request.extracting(item.value)))
-      all.append("\n")
-    }
-    return all
   }
 
   /// What is about one app of a device.

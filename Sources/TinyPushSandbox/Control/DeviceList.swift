@@ -25,10 +25,6 @@ enum DeviceList {
   private static func write(_ app: Installation, in text: inout Text) {
     text.append("  ")
     text.append(bytes: app.topic)
-    if app.environment != .own {
-      text.append(", ")
-      text.append(app.environment.text)
-    }
     if !app.isInstalled { text.append(", uninstalled") }
     if app.screen.badge > 0 {
       text.append(", badge ")
@@ -45,7 +41,6 @@ enum DeviceList {
     text.beginObject()
     text.member("device", string: device.name)
     text.member("topic", string: app.topic)
-    text.member("environment", word: app.environment.text)
     text.member("language", string: device.language)
     text.member("token", hex: app.token.bytes.span)
     text.member("online", bool: device.isOnline)

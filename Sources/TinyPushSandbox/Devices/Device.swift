@@ -69,7 +69,6 @@ final class Installation {
   var topic: Span<UInt8> { @_lifetime(immortal) get { CString.span(topicString.pointer) } }
   private let topicString: CString
   let topicDigest: UInt64
-  let environment: Environment
   let token: DeviceToken
   var isInstalled = true
   /// When it last registered: UNIX seconds.
@@ -84,12 +83,9 @@ final class Installation {
   var stored: StoredNotification?
   var isStoredOnDisk = true
 
-  init(
-    topic: Span<UInt8>, environment: Environment, token: DeviceToken, registered: Int64, screen: App
-  ) {
+  init(topic: Span<UInt8>, token: DeviceToken, registered: Int64, screen: App) {
     topicString = CString(topic)
     topicDigest = TokenContent.digest(topic: topic)
-    self.environment = environment
     self.token = token
     self.registered = registered
     self.screen = screen

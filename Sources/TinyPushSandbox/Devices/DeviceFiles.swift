@@ -6,7 +6,7 @@ import TinyPushAgent
 /// first two; the third is how the notification came, on a line, and its payload.
 ///
 ///     devices/NAME/device            identifier, language, online
-///     devices/NAME/TOPIC/app         environment, installed, registered, listed, gone, badge
+///     devices/NAME/TOPIC/app         installed, registered, listed, gone, badge
 ///     devices/NAME/TOPIC/stored      what waits for the device
 ///     devices/NAME/TOPIC/…           what the app brought along, see AppBundle
 struct DeviceFiles: ~Copyable {
@@ -55,16 +55,16 @@ struct DeviceFiles: ~Copyable {
 
   // MARK: - Reading
 
-  func load(_ keys: borrowing TokenKeys) -> [Device] {
+  func load(_ key: borrowing TokenKey) -> [Device] {
     var devices: [Device] = []
     for name in DirectoryName.all(in: home.path("/devices"))
     where devices.count < Devices.countMax {
-      if let device = load(name.span, keys) { devices.append(device) }
+      if let device = load(name.span, key) { devices.append(device) }
     }
     return devices
   }
 
-  private func load(_ name: Span<UInt8>, _ keys: borrowing TokenKeys) -> Device? {
+  private func load(_ name: Span<UInt8>, _ key: borrowing TokenKey) -> Device? {
     var text = Text(capacity: 4096)
     guard Device.isName(name), Home.read(path(name, "/device"), into: &text) == 0,
       let identifier = Self.hexadecimal(Self.value("identifier", in: text.bytes))
@@ -73,23 +73,22 @@ struct DeviceFiles: ~Copyable {
       name: name, identifier: identifier, language: Self.value("language", in: text.bytes))
     device.isOnline = !Self.value("online", in: text.bytes).equals("no")
     for topic in DirectoryName.all(in: path(name)) where device.apps.count < Devices.appsMax {
-      if let app = load(topic.span, of: device, keys) { device.apps.append(app) }
+      if let app = load(topic.span, of: device, key) { device.apps.append(app) }
     }
     return device.apps.isEmpty ? nil : device
   }
 
   private func load(
-    _ topic: Span<UInt8>, of device: Device, _ keys: borrowing TokenKeys
+    _ topic: Span<UInt8>, of device: Device, _ key: borrowing TokenKey
   ) -> Installation? {
     var text = Text(capacity: 4096)
     guard Installation.isTopic(topic),
-      Home.read(path(topic, device.name, "/app"), into: &text) == 0,
-      let environment = Environment(Self.value("environment", in: text.bytes))
+      Home.read(path(topic, device.name, "/app"), into: &text) == 0
     else { return nil }
     let content = TokenContent(
       device: device.identifier, topic: TokenContent.digest(topic: topic))
     let app = Installation(
-      topic: topic, environment: environment, token: keys.seal(content, for: environment),
+      topic: topic, token: key.seal(content),
       registered: Self.decimal("registered", in: text.bytes),
       screen: screen(
         of: topic, on: device, badge: UInt64(Self.decimal("badge", in: text.bytes))))
@@ -137,12 +136,8 @@ struct DeviceFiles: ~Copyable {
     guard digits.count == 16 else { return nil }
     var number: UInt64 = 0
     for index in digits.indices {
-      switch digits[index] {
-      case UInt8.digits: number = number << 4 | UInt64(digits[index].digitValue)
-      case UInt8(ascii: "a")...UInt8(ascii: "f"):
-        number = number << 4 | UInt64(digits[index] - (UInt8(ascii: "a") - 10))
-      default: return nil
-      }
+      guard let digit = DeviceToken.hexValue(digits[index]) else { return nil }
+      number = number << 4 | UInt64(digit)
     }
     return number
   }
@@ -161,9 +156,7 @@ struct DeviceFiles: ~Copyable {
 
   func write(_ app: Installation, of device: Device) throws(Devices.Refusal) {
     var text = Text()
-    text.append("environment ")
-    text.append(app.environment.text)
-    text.append(app.isInstalled ? "\ninstalled yes" : "\ninstalled no")
+    text.append(app.isInstalled ? "installed yes" : "installed no")
     text.append("\nregistered ")
     text.append(app.registered)
     text.append(app.isListed ? "\nlisted yes" : "\nlisted no")

@@ -24,13 +24,11 @@ struct AppBundle: ~Copyable {
   /// What could not be read, a line each.
   private(set) var notes = Text(capacity: 512)
 
-  /// From text that somebody has in hand, `Localizable.strings` in any of its encodings.
+  /// From text that somebody has in hand.
   init(strings: Span<UInt8>, categories: Span<UInt8>, sounds: Span<UInt8>) {
-    self.strings = StringsEncoding.decode(strings)
-    self.categories = Text(capacity: categories.count)
-    self.categories.append(bytes: categories)
-    self.sounds = Text(capacity: sounds.count)
-    self.sounds.append(bytes: sounds)
+    self.strings = Text(strings)
+    self.categories = Text(categories)
+    self.sounds = Text(sounds)
   }
 
   /// Reads what a notification needs of the files in `directory`; nil: the app brought nothing.
@@ -40,7 +38,6 @@ struct AppBundle: ~Copyable {
       || summary.actionLocKey != nil
     {
       strings = read("Localizable.strings", in: directory, bytesMax: Self.stringsBytesMax)
-      strings = StringsEncoding.decode(strings.bytes)
     }
     if summary.category != nil {
       categories = read("categories", in: directory, bytesMax: Self.listBytesMax)
@@ -117,15 +114,5 @@ struct LineReader {
       if !line.isEmpty { return line }
     }
     return nil
-  }
-}
-
-extension Span<UInt8> {
-  /// Less the white space at both sides.
-  func trimmed(_ range: Range<Int>) -> Range<Int> {
-    var (start, end) = (range.lowerBound, range.upperBound)
-    while start < end, self[start] <= .space { start += 1 }
-    while end > start, self[end - 1] <= .space { end -= 1 }
-    return start..<end
   }
 }

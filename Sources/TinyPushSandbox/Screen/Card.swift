@@ -229,7 +229,7 @@ struct Card {
       let isCut = number == linesMax && wrapper.index < words.count
       openLine(to: &text)
       text.append(style)
-      text.append(visible: words.extracting(range))
+      text.append(shown: words.extracting(range))
       if isCut { text.append("…") }
       text.append(style.utf8CodeUnitCount > 0 ? palette.end : "")
       closeLine(taken: taken + (isCut ? 1 : 0), to: &text)

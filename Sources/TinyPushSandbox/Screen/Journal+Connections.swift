@@ -5,8 +5,7 @@ extension Journal {
     _ number: Int64, _ service: ServiceName, peerPort: UInt16, _ stream: borrowing TLSStream
   ) {
     tally.connections += 1
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     var topic = Text()
     stream.writeTopic(in: &topic)
     if isJSON {
@@ -47,8 +46,7 @@ extension Journal {
     _ number: Int64, _ service: ServiceName, peerPort: UInt16, why: borrowing Text
   ) {
     tally.handshakesRefused += 1
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent("handshakeRefused")
       out.member("connection", number: number)
@@ -70,8 +68,7 @@ extension Journal {
   }
 
   func closed(_ number: Int64, accepted: Int64, how: borrowing Text) {
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent("closed")
       out.member("connection", number: number)
@@ -90,8 +87,7 @@ extension Journal {
   /// - Parameter isReceived: whether the peer has the whole list.
   func fedBack(_ number: Int64, tuples: Int64, isReceived: Bool, isCleared: Bool) {
     if isReceived { tally.feedbackTuples += tuples }
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent("feedback")
       out.member("connection", number: number)

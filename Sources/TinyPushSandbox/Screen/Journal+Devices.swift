@@ -39,8 +39,7 @@ extension Journal {
 
   func stored(_ notification: StoredNotification, _ app: Installation, _ device: Device) {
     tally.stored += 1
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent("stored", notification.arrival, topic: app.topic, device)
       out.member("until", number: notification.expiresAt)
@@ -56,8 +55,7 @@ extension Journal {
 
   func dropped(_ why: Drop, _ arrival: Arrival, _ app: Installation, _ device: Device) {
     tally.dropped += 1
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent(why.event, arrival, topic: app.topic, device)
       out.endLine()
@@ -80,8 +78,7 @@ extension Journal {
     isListed: Bool, error: Int32
   ) {
     tally.undeliverable += 1
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent("undeliverable")
       if let device {
@@ -140,8 +137,7 @@ extension Journal {
   }
 
   func changed(_ device: Device, _ app: Installation?, _ change: Change) {
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent("device")
       out.member("device", string: device.name)
@@ -151,9 +147,7 @@ extension Journal {
       out.endLine()
     } else {
       beginLine()
-      out.append(palette.strong)
-      out.append(bytes: device.name)
-      out.append(palette.end)
+      write(device)
       out.append(change.words)
       if let app, !app.topic.equals(Credentials.topic) {
         out.append(" (")
@@ -172,9 +166,7 @@ extension Journal {
       out.append(bytes: app.topic)
       out.append(" on ")
     }
-    out.append(palette.strong)
-    out.append(bytes: device.name)
-    out.append(palette.end)
+    write(device)
   }
 
   func beginEvent(

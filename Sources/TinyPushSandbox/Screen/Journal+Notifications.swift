@@ -8,8 +8,7 @@ extension Journal {
   ) {
     tally.accepted += 1
     tally.acceptedBytes += Int64(frame.byteCount)
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     let token = reader.bytes(frame.token ?? 0..<0)
     let payload = reader.bytes(frame.payload ?? 0..<0)
     if isJSON {
@@ -38,8 +37,7 @@ extension Journal {
     let replacing = lockScreens.show(
       payload, on: token, collapseID: arrival.collapseID)
     if case .nothing = replacing {} else { tally.replaced += 1 }
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       guard let device else { return }
       beginEvent("delivered", arrival, topic: app.topic, device)
@@ -53,9 +51,7 @@ extension Journal {
     if case .same = replacing {
       beginLine()
       if let device {
-        out.append(palette.strong)
-        out.append(bytes: device.name)
-        out.append(palette.end)
+        write(device)
         out.append(" ")
       }
       out.append("shows the same notification in the place of the one before: ")
@@ -89,8 +85,7 @@ extension Journal {
     _ reader: borrowing FrameReader, _ status: Status, _ objection: Objection
   ) {
     tally.refused += 1
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     let token = reader.bytes(tokenRange)
     if isJSON {
       beginEvent("refused")
@@ -137,8 +132,7 @@ extension Journal {
     token: Span<UInt8> = Span()
   ) {
     tally.faults += 1
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     var words = Text()
     fault.describe(in: &words)
     if isJSON {
@@ -169,8 +163,7 @@ extension Journal {
   /// What followed a refused notification.
   func discarded(_ number: Int64, notifications: Int64, bytes: Int64) {
     tally.discarded += notifications
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent("discarded")
       out.member("connection", number: number)

@@ -79,19 +79,19 @@ struct Presentation: ~Copyable {
     if summary.badge != nil, badge == nil {
       notes.append("the badge is no whole number from 0 on: it stays as it was\n")
     }
-    var strings = Strings()
+    var isBroken = false
     title = localize(
-      summary.titleLocKey, summary.titleLocArgs, else: summary.title, payload, bundle, &strings)
+      summary.titleLocKey, summary.titleLocArgs, else: summary.title, payload, bundle, &isBroken)
     subtitle = localize(
       summary.subtitleLocKey, summary.subtitleLocArgs, else: summary.subtitle, payload, bundle,
-      &strings)
-    text = localize(summary.locKey, summary.locArgs, else: summary.body, payload, bundle, &strings)
+      &isBroken)
+    text = localize(summary.locKey, summary.locArgs, else: summary.body, payload, bundle, &isBroken)
     // Without an alert, a live activity still changes what it shows.
     if text == nil { text = copy(summary.contentState, payload) }
     event = unescape(summary.event, payload)
     interruptionLevel = unescape(summary.interruptionLevel, payload)
     if summary.hasNullAction { action = .none }
-    if let title = localize(summary.actionLocKey, nil, else: nil, payload, bundle, &strings) {
+    if let title = localize(summary.actionLocKey, nil, else: nil, payload, bundle, &isBroken) {
       action = .title(title)
     }
     launchImage = unescape(summary.launchImage, payload)
@@ -139,16 +139,12 @@ struct Presentation: ~Copyable {
     return end > start ? start..<end : nil
   }
 
-  /// What is known of `Localizable.strings` so far.
-  private struct Strings {
-    /// It was found to be of no use, and that was said.
-    var isBroken = false
-  }
-
   /// The text that a key names, with its arguments; nil, or an empty one: there is none.
+  ///
+  /// - Parameter isBroken: whether `Localizable.strings` was found to be of no use, and that was said.
   private mutating func localize(
     _ key: Range<Int>?, _ arguments: Range<Int>?, else plain: Range<Int>?, _ payload: Span<UInt8>,
-    _ bundle: borrowing AppBundle, _ strings: inout Strings
+    _ bundle: borrowing AppBundle, _ isBroken: inout Bool
   ) -> Place? {
     guard let key else { return unescape(plain, payload) }
     var name = Text(capacity: key.count)
@@ -156,12 +152,12 @@ struct Presentation: ~Copyable {
     let source = bundle.strings.bytes
     var value: Range<Int>?
     do throws(StringsProblem) {
-      value = strings.isBroken ? nil : try StringsReader.value(of: name.bytes, in: source)
-      if value == nil, !strings.isBroken {
+      value = isBroken ? nil : try StringsReader.value(of: name.bytes, in: source)
+      if value == nil, !isBroken {
         notes.append(note: "Localizable.strings has no ", name.bytes)
       }
     } catch {
-      strings.isBroken = true
+      isBroken = true
       notes.append("Localizable.strings:")
       error.describe(in: source, to: &notes)
       notes.append("\n")
@@ -265,12 +261,6 @@ extension Text {
     append("\"\n")
   }
 
-  /// What a string of a `Localizable.strings` file spells.
-  fileprivate mutating func append(unescapingStrings string: Span<UInt8>) {
-    var unescaper = StringsUnescaper()
-    while let byte = unescaper.next(in: string) { append(byte: byte) }
-  }
-
   /// As a terminal may show it, in one line, and cut with an ellipsis if it takes more columns. Returns those that it
   /// took.
   @discardableResult
@@ -287,22 +277,12 @@ extension Text {
       if columns < columnsMax { (endIfCut, columnsIfCut) = (end, columns) }
     }
     guard end < text.count else {
-      append(visible: text)
+      append(shown: text)
       return columns
     }
     guard columnsMax > 0 else { return 0 }
-    append(visible: text.extracting(0..<endIfCut))
+    append(shown: text.extracting(0..<endIfCut))
     append("…")
     return columnsIfCut + 1
-  }
-
-  /// As a terminal may show it, in one line.
-  mutating func append(visible text: Span<UInt8>) {
-    var index = 0
-    while index < text.count {
-      let character = TerminalCharacter(in: text, at: index)
-      character.append(from: text, at: index, to: &self)
-      index += character.length
-    }
   }
 }

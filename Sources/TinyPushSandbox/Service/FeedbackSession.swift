@@ -37,13 +37,8 @@ final class FeedbackSession {
         isTold = true
         return .finish
       }
-      switch stream.write(record, count: recordBytes) {
-      case .done: recordBytes = 0
-      case .wantRead: return .wantRead
-      case .wantWrite: return .wantWrite
-      case .closed: return .over
-      case .broken: return .broken
-      }
+      if let turn = stream.write(record, count: recordBytes).turn { return turn }
+      recordBytes = 0
     }
   }
 

@@ -213,7 +213,7 @@ private func shown(_ directory: String) throws -> NSDictionary {
 
 @Test func `an app's files are read when a notification needs them`() throws {
   let files = [
-    "Localizable.strings": try #require("K = \"é\";".data(using: .utf16)),
+    "Localizable.strings": Data("\"K\" = \"é\";".utf8),
     "categories": Data("C=Yes,No".utf8), "sounds": Data("s.wav".utf8),
   ]
   try withDirectory(files) { directory in
@@ -223,7 +223,7 @@ private func shown(_ directory: String) throws -> NSDictionary {
     #expect(members["sound"] as? String == "s.wav")
     #expect(members["badge"] as? Int == 1)
     #expect(members["notes"] as? [String] == [])
-    try Data("K = \"new\";".utf8).write(to: URL(filePath: directory + "/Localizable.strings"))
+    try Data("\"K\" = \"new\";".utf8).write(to: URL(filePath: directory + "/Localizable.strings"))
     try #expect(shown(directory)["text"] as? String == "new")
   }
 }

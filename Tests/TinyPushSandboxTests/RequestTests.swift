@@ -117,7 +117,7 @@ import TinyPushAgent
   @Test func `a token of another app is not for the topic`() throws {
     let desk = try Desk()
     let request = Devices.Request(
-      environment: .own, language: CString("en"), topic: CString("com.example.other"))
+      language: CString("en"), topic: CString("com.example.other"))
     let name = "pad".bytes
     let token = try desk.devices.add(name.span, request, now: desk.now).1.token
     let digits = text { $0.append(hex: token.bytes.span) }

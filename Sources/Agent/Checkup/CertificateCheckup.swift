@@ -250,8 +250,7 @@ extension Checkup {
       report.message.append(", which anybody may read (mode ")
       report.message.append(mode: UInt32(file.st_mode))
       report.message.append(")")
-      report.advice.append("chmod o= ")
-      report.advice.append(printable: path)
+      advise("chmod o= ", path)
       return report.say(item, .warning)
     }
     report.say(item)

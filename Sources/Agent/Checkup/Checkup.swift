@@ -63,6 +63,26 @@ public struct Checkup: ~Copyable {
     }
   }
 
+  /// Advises a command that mends a file, or what is in a directory.
+  @inline(never)
+  mutating func advise(
+    _ command: StaticString, _ path: UnsafePointer<CChar>, _ name: StaticString? = nil
+  ) {
+    report.advice.append(command)
+    report.advice.append(printable: path)
+    guard let name else { return }
+    report.advice.append("/")
+    report.advice.append(name)
+  }
+
+  /// Begins what is said of a path that something is wrong with.
+  @inline(never)
+  mutating func append(_ path: UnsafePointer<CChar>, _ error: Int32) {
+    report.message.append(printable: path)
+    report.message.append(": ")
+    report.message.append(cString: clinux_error_text(error))
+  }
+
   /// What a user is told to do who cannot see what the agent can: no right is to be given away for a check.
   static let asRoot: StaticString = "run the check as root: sudo tinypush check"
 

@@ -15,15 +15,6 @@ extension Text {
     append(days == 1 ? " day" : " days")
   }
 
-  /// In thousandths of a second, to a hundredth: `0.43 ms`.
-  @inline(never)
-  mutating func append(microseconds: UInt32) {
-    append(microseconds / 1000)
-    append(".")
-    append(microseconds % 1000 / 10, digits: 2)
-    append(" ms")
-  }
-
   /// Bytes as people say it: `12 KB`, `1.5 GB`.
   @inline(never)
   mutating func append(bytes size: UInt64) {

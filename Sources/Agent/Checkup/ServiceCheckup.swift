@@ -115,10 +115,7 @@ extension Checkup {
       }
       let count = connection.read(room.room())
       if count == CMBED_WANT_READ {
-        let now = Clock.now()
-        guard now < deadline else { return .nothing }
-        var event = epoll_event()
-        epoll_wait(epoll, &event, 1, Int32(clamping: now.until(deadline).milliseconds))
+        guard Self.waits(epoll, until: deadline) else { return .nothing }
       } else if count > 0 {
         link.received(room.span(0..<Int(count)))
       } else {

@@ -22,7 +22,9 @@ struct StringsReader {
   mutating func next(_ text: Span<UInt8>) throws(StringsProblem) -> Entry? {
     try skipSpace(text)
     guard index < text.count else { return nil }
-    let key = try string(text, else: "expected a key, in double quotes; the file must be UTF-8, without a byte order mark")
+    let key = try string(
+      text,
+      else: "expected a key, in double quotes; the file must be UTF-8, without a byte order mark")
     try take(.equals, text, else: "expected '=' after the key")
     let value = try string(text, else: "expected a text in double quotes after the '='")
     try take(

@@ -4,6 +4,7 @@ import TinyPushAgent
 
 /// What is said of options that are wrong.
 extension Arguments {
+  @inline(never)
   func complain(isValueMissing: Bool) -> ExitStatus {
     let letter = clinux_option_letter()
     let word = CString.span(word(with: letter))
@@ -35,6 +36,7 @@ extension Arguments {
   }
 
   /// Says of an argument that begins as an option does that it may be a text.
+  @inline(never)
   func complain(ofText word: Span<UInt8>) -> ExitStatus {
     var text = Text(capacity: 2048)
     text.append("\"")
@@ -43,6 +45,7 @@ extension Arguments {
     return fail(options: &text)
   }
 
+  @inline(never)
   private func fail(options text: inout Text) -> ExitStatus {
     text.append("\nTry `tinypush ")
     text.append(command)
@@ -63,6 +66,7 @@ extension Arguments {
 
   /// The name that an argument gives to its option, without hyphens and value.
   @_lifetime(copy word)
+  @inline(never)
   private func name(in word: Span<UInt8>) -> Span<UInt8> {
     var start = 0
     while start < word.count, word[start] == .hyphen { start += 1 }

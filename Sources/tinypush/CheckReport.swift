@@ -138,6 +138,7 @@ struct CheckReport: ~Copyable {
     output.append("\n")
   }
 
+  @inline(never)
   private mutating func append(_ count: UInt64, _ noun: StaticString) {
     output.append(count)
     output.append(" ")
@@ -146,6 +147,7 @@ struct CheckReport: ~Copyable {
   }
 
   /// Writes it out.
+  @inline(never)
   mutating func flush() {
     guard output.count > 0 else { return }
     progress.clear()

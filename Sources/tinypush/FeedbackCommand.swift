@@ -81,6 +81,7 @@ enum FeedbackCommand {
     }
   }
 
+  @inline(never)
   private static func write(_ sums: FeedbackPull.Sums, in text: inout Text) {
     guard sums.devices > 0 else {
       text.append("no device is gone")
@@ -101,6 +102,7 @@ enum FeedbackCommand {
     writeOddities(sums, in: &text)
   }
 
+  @inline(never)
   private static func writeOddities(_ sums: FeedbackPull.Sums, in text: inout Text) {
     if sums.future > 0 {
       text.append("; of a time to come, and taken for now: ")
@@ -112,6 +114,7 @@ enum FeedbackCommand {
     }
   }
 
+  @inline(never)
   private static func writeJSON(_ sums: FeedbackPull.Sums, in text: inout Text) {
     text.beginObject()
     text.member("received", number: sums.received)

@@ -160,6 +160,7 @@ struct Main {
     exit(fail(&text))
   }
 
+  @inline(never)
   private static func fail(_ text: inout Text) -> Int32 {
     text.append("\nTry `tinypush --help`.\n")
     text.write(to: STDERR_FILENO)

@@ -21,28 +21,13 @@ struct QueueDrop: ~Copyable {
     _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments
   ) -> ExitStatus {
     var drop = QueueDrop(isJSON: order.isJSON)
-    if order.isAll {
-      for index in 0..<3 {
-        guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
-        let error = queue.forEach(in: place) { file in
-          // What the agent leaves alone was not put there for it.
-          if file.isSpooled { drop.remove(file, queue, arguments) }
-        }
-        if error != 0 { drop.status = QueueCommand.explain(error, place, arguments) }
-      }
-    } else {
-      let reading = QueueNames.forEach(order, arguments) { name in
-        var message = Text()
-        do throws(ExitStatus) {
-          let file = try QueueNames.find(name, queue, order, message: &message)
-          drop.remove(file, queue, arguments)
-        } catch {
-          drop.flush()
-          drop.status = arguments.fail(error, message)
-        }
-      }
-      if reading != .ok { drop.status = reading }
+    let status = QueueNames.forEachFile(queue, order, arguments) {
+      drop.flush()
+    } _: { file in
+      // What the agent leaves alone was not put there for it.
+      if file.isSpooled || !order.isAll { drop.remove(file, queue, arguments) }
     }
+    if status != .ok { drop.status = status }
     return drop.finish(queue, arguments)
   }
 

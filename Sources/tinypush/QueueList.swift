@@ -207,6 +207,7 @@ struct QueueList: ~Copyable {
   }
 
   /// In bytes, or with a unit of 1024.
+  @inline(never)
   private static func append(size: Int64, to text: inout Text) {
     var size = size
     var unit = 0

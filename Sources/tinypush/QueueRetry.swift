@@ -41,24 +41,12 @@ struct QueueRetry: ~Copyable {
   private mutating func run(
     _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments
   ) {
-    if order.isAll {
-      let error = queue.forEach(in: .failed) { file in
-        if !retry.isCompanion(file) { again(file, arguments) }
-      }
-      if error != 0 { status = QueueCommand.explain(error, .failed, arguments) }
-      return
+    let found = QueueNames.forEachFile(queue, order, arguments) {
+      flush()
+    } _: { file in
+      if !order.isAll || !retry.isCompanion(file) { again(file, arguments) }
     }
-    let reading = QueueNames.forEach(order, arguments) { name in
-      var message = Text()
-      do throws(ExitStatus) {
-        let file = try QueueNames.find(name, queue, order, message: &message)
-        again(file, arguments)
-      } catch {
-        flush()
-        status = arguments.fail(error, message)
-      }
-    }
-    if reading != .ok { status = reading }
+    if found != .ok { status = found }
   }
 
   @inline(never)

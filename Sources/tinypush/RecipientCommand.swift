@@ -67,6 +67,7 @@ enum RecipientCommand {
 
   // MARK: - Arguments
 
+  @inline(never)
   private static func language(_ arguments: borrowing Arguments) throws(ExitStatus) -> Text {
     var text = Text(capacity: LanguageTag.byteCountMax)
     guard arguments.value().count > 0 else { return text }
@@ -78,6 +79,7 @@ enum RecipientCommand {
     return text
   }
 
+  @inline(never)
   private static func comment(_ arguments: borrowing Arguments) throws(ExitStatus) -> Text {
     let value = arguments.value()
     guard RecipientsFile.isComment(value) else {
@@ -89,6 +91,7 @@ enum RecipientCommand {
     return Text(value.trimmed())
   }
 
+  @inline(never)
   private static func name(
     _ operand: UnsafePointer<CChar>, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
@@ -100,6 +103,7 @@ enum RecipientCommand {
     }
   }
 
+  @inline(never)
   private static func token(_ arguments: borrowing Arguments) throws(ExitStatus) -> DeviceToken {
     guard let operand = arguments.operand(1), let word = arguments.operand(2) else {
       throw arguments.fail(.usage, "give the name of a recipients file and a device token")
@@ -119,6 +123,7 @@ enum RecipientCommand {
 
   // MARK: - Changing
 
+  @inline(never)
   private static func make(
     _ change: inout RecipientChange, of token: DeviceToken, _ config: borrowing Config,
     isJSON: Bool, _ arguments: borrowing Arguments
@@ -150,6 +155,7 @@ enum RecipientCommand {
     return .ok
   }
 
+  @inline(never)
   private static func words(_ outcome: RecipientChange.Outcome) -> StaticString {
     switch outcome {
     case .unchanged: "unchanged"
@@ -162,6 +168,7 @@ enum RecipientCommand {
 
   // MARK: - Listing
 
+  @inline(never)
   private static func list(
     _ config: borrowing Config, isJSON: Bool, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
@@ -191,6 +198,7 @@ enum RecipientCommand {
   }
 
   /// Lists one file; what is wrong is said, and returned.
+  @inline(never)
   private static func list(
     _ name: Span<UInt8>, _ listing: borrowing RecipientsListing, _ lines: inout RecipientLines,
     _ arguments: borrowing Arguments, _ config: borrowing Config
@@ -216,6 +224,7 @@ enum RecipientCommand {
     return status
   }
 
+  @inline(never)
   private static func fail(
     _ error: Int32, _ directory: Span<UInt8>, _ name: Span<UInt8>?, _ arguments: borrowing Arguments
   ) -> ExitStatus {
@@ -241,6 +250,7 @@ struct RecipientLines: ~Copyable {
 
   /// `NAME TOKEN lang=TAG # COMMENT`, or an object with `name`, `line`, `token`, `language` and `comment`. On a terminal that has
   /// no room for that, the token stands below the rest, so that it can be copied whole.
+  @inline(never)
   mutating func say(
     _ name: Span<UInt8>, _ number: UInt64, _ token: DeviceToken, _ line: Span<UInt8>
   ) {
@@ -281,6 +291,7 @@ struct RecipientLines: ~Copyable {
     if text.count > Self.flushedBytes { flush() }
   }
 
+  @inline(never)
   mutating func flush() {
     text.write(to: STDOUT_FILENO)
     text.clear()

@@ -30,6 +30,7 @@ enum RunCommand {
     return try deliver(config, arguments)
   }
 
+  @inline(never)
   private static func deliver(
     _ config: consuming Config, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {

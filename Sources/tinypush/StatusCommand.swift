@@ -86,6 +86,7 @@ enum StatusCommand {
     return reading.page.connectivity == .up ? .ok : .tryLater
   }
 
+  @inline(never)
   private static func watch(
     _ config: borrowing Config, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
@@ -103,6 +104,7 @@ enum StatusCommand {
   }
 
   /// Why there is no page.
+  @inline(never)
   static func explain(
     _ reason: StatusReading.Problem, _ config: borrowing Config, in text: inout Text
   ) {
@@ -116,6 +118,7 @@ enum StatusCommand {
     }
   }
 
+  @inline(never)
   static func state(_ page: borrowing StatusPage) -> StaticString {
     switch page.connectivity {
     case .up: "connected"

@@ -48,6 +48,7 @@ struct StatusScreen: ~Copyable {
 
   // MARK: - Parts
 
+  @inline(never)
   private mutating func showState(
     _ page: borrowing StatusPage, _ now: Instant, _ text: inout Text
   ) {
@@ -94,6 +95,7 @@ struct StatusScreen: ~Copyable {
     if page.held & 2 != 0 { warn("  held: failed/ cannot be written to", &text) }
   }
 
+  @inline(never)
   private mutating func showQueue(_ page: borrowing StatusPage, _ text: inout Text) {
     peaks.files = max(peaks.files, page.files)
     peaks.inFlight = max(peaks.inFlight, page.inFlight)
@@ -114,6 +116,7 @@ struct StatusScreen: ~Copyable {
     end(&text)
   }
 
+  @inline(never)
   private mutating func showCounters(_ page: borrowing StatusPage, _ text: inout Text) {
     let counters = page.counters
     let isBinary = page.service == .binary
@@ -192,6 +195,7 @@ struct StatusScreen: ~Copyable {
     if isAny { wrap(indent: 14, &text) }
   }
 
+  @inline(never)
   private mutating func showTraffic(
     _ page: borrowing StatusPage, _ now: Instant, _ text: inout Text
   ) {
@@ -234,6 +238,7 @@ struct StatusScreen: ~Copyable {
     }
   }
 
+  @inline(never)
   private mutating func showProblems(_ page: borrowing StatusPage, _ text: inout Text) {
     guard page.problems[0].count > 0 else { return }
     end(&text)
@@ -255,6 +260,7 @@ struct StatusScreen: ~Copyable {
     }
   }
 
+  @inline(never)
   private mutating func showKeys(_ text: inout Text) {
     guard isWatched else { return }
     end(&text)

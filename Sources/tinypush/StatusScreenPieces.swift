@@ -4,28 +4,33 @@ import TinyPushAgent
 
 /// What the lines of the screen are put together from.
 extension StatusScreen {
+  @inline(never)
   mutating func say(_ words: StaticString, _ colour: Terminal.Colour) {
     terminal.begin(colour, in: &line)
     line.append(words)
     terminal.end(in: &line)
   }
 
+  @inline(never)
   mutating func warn(_ words: StaticString, _ text: inout Text) {
     say(words, .red)
     end(&text)
   }
 
+  @inline(never)
   mutating func label(_ words: StaticString) {
     line.append("  ")
     line.append(words)
     pad(to: 14)
   }
 
+  @inline(never)
   mutating func pad(to column: Int) {
     while line.count < column { line.append(" ") }
   }
 
   /// Flush right in so many columns.
+  @inline(never)
   mutating func number(_ value: UInt64, _ width: Int) {
     var digits = Text(capacity: 20)
     digits.append(value)
@@ -38,6 +43,7 @@ extension StatusScreen {
     line.append(bytes: text.bytes)
   }
 
+  @inline(never)
   mutating func field(
     _ field: (StaticString, UInt64), _ labelWidth: Int, _ width: Int
   ) {
@@ -97,6 +103,7 @@ extension StatusScreen {
   var latencyWidth: Int { columns.map { $0 < 42 ? 8 : 9 } ?? 9 }
 
   /// How much of the most there has been.
+  @inline(never)
   mutating func bar(_ value: UInt64, of peak: UInt64) {
     let columns = columns ?? 80
     let start = max(min(46, columns - 30), 30, line.count + 1)

@@ -175,6 +175,7 @@ enum TokenCommand {
     return .ok
   }
 
+  @inline(never)
   private static func add(
     _ token: DeviceToken, _ action: Action, _ time: UInt32, to changes: inout TokenChanges,
     _ arguments: borrowing Arguments

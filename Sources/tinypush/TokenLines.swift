@@ -53,6 +53,7 @@ struct TokenLines: ~Copyable {
     flush()
   }
 
+  @inline(never)
   mutating func flush() {
     text.write(to: STDOUT_FILENO)
     text.clear()

@@ -6,6 +6,7 @@ import TinyPushAgent
 /// Device tokens as a command is given them: one, or `-` for those on standard input, a line each.
 enum TokenReader {
   /// Calls `body` with each of them; what is none is said, and thrown.
+  @inline(never)
   static func read(
     _ operand: UnsafePointer<CChar>, _ arguments: borrowing Arguments,
     _ body: (DeviceToken) throws(ExitStatus) -> Void
@@ -34,6 +35,7 @@ enum TokenReader {
     }
   }
 
+  @inline(never)
   private static func refuse(
     _ word: Span<UInt8>, line: UInt64?, _ arguments: borrowing Arguments
   ) -> ExitStatus {

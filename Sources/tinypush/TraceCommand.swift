@@ -119,6 +119,7 @@ struct TraceCommand: ~Copyable {
     return false
   }
 
+  @inline(never)
   private mutating func endLine() {
     text.append("\n")
     guard text.count > 32_768 else { return }
@@ -175,6 +176,7 @@ struct TraceCommand: ~Copyable {
     LaterName(file.name) == nil ? 0 : min(LaterName.headBytes, file.name.count)
   }
 
+  @inline(never)
   private mutating func begin(_ file: borrowing QueueFile) {
     isFound = true
     text.append(file.place.name)

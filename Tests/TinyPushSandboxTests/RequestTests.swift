@@ -258,10 +258,10 @@ import TinyPushAgent
   func `a fault refuses with any reason of the table`(reason: Reason) throws {
     let desk = try Desk()
     let conversation = Conversation(
-      try desk.session(.nobody, faults: ["reason=\(reason.name)@1"]))
+      try desk.session(.nobody, faults: ["reason=\(String(reason.name))@1"]))
     let answer = conversation.ask(Self.headers(desk), Self.alert)
     #expect(answer?.status == Int(reason.status))
-    #expect(answer?.reason == "\(reason.name)")
+    #expect(answer?.reason == String(reason.name))
     #expect(answer?.body.contains("timestamp") == (reason.status == 410))
     #expect(conversation.ask(Self.headers(desk), Self.alert)?.status == 200)
   }

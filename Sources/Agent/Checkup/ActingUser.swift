@@ -22,6 +22,7 @@ struct ActingUser {
 
   /// Calls `body` with these rights; whether they could be had, as in a container they may not.
   @discardableResult
+  @inline(never)
   func act(_ body: () -> Void) -> Bool {
     guard isAnother, let owner else {
       body()

@@ -126,6 +126,7 @@ public struct Checkup: ~Copyable {
   }
 
   /// What an errno means for how the command ends.
+  @inline(never)
   static func status(of error: Int32) -> ExitStatus {
     switch error {
     case EACCES, EPERM: .noPermission

@@ -152,6 +152,7 @@ struct CheckupReport: ~Copyable {
     output.append("\n")
   }
 
+  @inline(never)
   private mutating func pad() {
     repeat {
       output.append(" ")
@@ -160,6 +161,7 @@ struct CheckupReport: ~Copyable {
   }
 
   /// Appends words, on a terminal no further than its last column.
+  @inline(never)
   private mutating func wrap(_ text: Span<UInt8>) {
     var start = 0
     while start < text.count {
@@ -183,12 +185,14 @@ struct CheckupReport: ~Copyable {
     }
   }
 
+  @inline(never)
   private mutating func paint(_ colour: Terminal.Colour, _ words: StaticString) {
     terminal.begin(colour, in: &output)
     output.append(words)
     terminal.end(in: &output)
   }
 
+  @inline(never)
   private mutating func flush() {
     output.write(to: STDOUT_FILENO)
     output.clear()

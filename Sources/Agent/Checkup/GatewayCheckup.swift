@@ -74,6 +74,7 @@ extension Checkup {
     report.say("answer", .skipped, why)
   }
 
+  @inline(never)
   private mutating func appendTime(since: Instant) {
     report.message.append(", in ")
     report.message.append(since.until(Clock.now()).milliseconds)
@@ -129,6 +130,7 @@ extension Checkup {
     return isOpen
   }
 
+  @inline(never)
   private mutating func append(_ place: borrowing HostPort) {
     report.message.append(printable: place.host.span)
     report.message.append(", port ")

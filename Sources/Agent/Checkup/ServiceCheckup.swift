@@ -170,6 +170,7 @@ extension Checkup {
     }
   }
 
+  @inline(never)
   private mutating func say(_ rejection: Rejection) {
     report.message.append("status ")
     report.message.append(rejection.code)

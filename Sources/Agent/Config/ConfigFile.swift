@@ -114,6 +114,7 @@ public enum ConfigFile {
   }
 
   /// In words: which key, what is wrong, what would be right.
+  @inline(never)
   public static func describe(_ problem: Config.Problem, name: Span<UInt8>, in text: inout Text) {
     switch problem {
     case .unknownKey(let nearest):

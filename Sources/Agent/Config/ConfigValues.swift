@@ -3,6 +3,7 @@ import TinyPush
 
 /// What the values of settings are.
 extension Config {
+  @inline(never)
   static func path(_ value: Span<UInt8>) throws(Problem) -> CString {
     guard value.count > 0, value.count < 4096 else { throw .value("a path") }
     return CString(value)
@@ -10,6 +11,7 @@ extension Config {
 
   /// A path; a relative one is that of a credential of the service, or else begins where the file lies. systemd names a
   /// credential that is a file of a directory `ID_FILE`, where the path has a slash.
+  @inline(never)
   func credential(_ value: Span<UInt8>) throws(Problem) -> CString {
     let given = try Self.path(value)
     guard value[0] != .slash else { return given }
@@ -29,6 +31,7 @@ extension Config {
   }
 
   /// `HOST` or `HOST:PORT`, an address with colons in brackets.
+  @inline(never)
   static func address(_ value: Span<UInt8>) throws(Problem) -> CString {
     var host = value.count
     var colons = 0
@@ -66,6 +69,7 @@ extension Config {
   }
 
   /// The ID of a signing key or of a team.
+  @inline(never)
   static func appleID(_ value: Span<UInt8>) throws(Problem) -> CString {
     var isPlain = value.count == 10
     for index in value.indices where !value[index].isLetterOrDigit { isPlain = false }
@@ -89,6 +93,7 @@ extension Config {
   }
 
   /// A whole number in decimal digits; nil for anything else.
+  @inline(never)
   public static func number(_ value: Span<UInt8>) -> UInt64? {
     guard value.count > 0, value.count <= 15 else { return nil }
     var number: UInt64 = 0
@@ -100,6 +105,7 @@ extension Config {
   }
 
   /// Bytes: `64`, `16K`, `4M`; nil for anything else, and for more than can be counted.
+  @inline(never)
   public static func size(_ value: Span<UInt8>) -> UInt64? {
     guard value.count > 1 else { return number(value) }
     let scale: UInt64
@@ -114,6 +120,7 @@ extension Config {
   }
 
   /// The number of one of a few words.
+  @inline(never)
   static func choice(
     _ value: Span<UInt8>, _ words: WordList, _ expected: StaticString
   ) throws(Problem) -> Int {
@@ -161,6 +168,7 @@ extension Config {
   }
 
   /// `20/10m`: so many alerts in so long; nil for `off`.
+  @inline(never)
   static func rateLimit(_ value: Span<UInt8>) throws(Problem) -> RateLimit? {
     if value.equals("off") { return nil }
     var digits = 0

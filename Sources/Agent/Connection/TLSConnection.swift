@@ -330,6 +330,7 @@ struct TLSConnection: ~Copyable {
     _ = clinux_epoll_set(epoll, EPOLL_CTL_MOD, descriptor, events)
   }
 
+  @inline(never)
   mutating func hangUp(epoll: Int32, sayGoodbye: Bool) {
     if let session {
       if sayGoodbye && phase == .up { cmbed_goodbye(session) }
@@ -349,6 +350,7 @@ struct TLSConnection: ~Copyable {
 
   // MARK: - Parts
 
+  @inline(never)
   private mutating func closeSocket(epoll: Int32) {
     if let session { cmbed_session_free(session) }
     session = nil
@@ -358,18 +360,21 @@ struct TLSConnection: ~Copyable {
     descriptor = -1
   }
 
+  @inline(never)
   private mutating func freeAddresses() {
     if let addresses { freeaddrinfo(addresses) }
     addresses = nil
     nextAddress = nil
   }
 
+  @inline(never)
   private mutating func note(_ result: Int32) {
     failure = result
     problem.clear()
     if let session { problem.append(cString: cmbed_session_text(session)) }
   }
 
+  @inline(never)
   private mutating func explain(_ error: Int32) {
     problem.clear()
     if isProxied {

@@ -113,12 +113,10 @@ enum RecipientCommand {
       throw arguments.fail(
         .usage, "takes one device token at a time, not also ", CString.span(more))
     }
-    var found: DeviceToken?
     guard !CString.span(word).equals("-") else {
       throw arguments.fail(.usage, "give the device token itself, not -")
     }
-    try TokenReader.read(word, arguments) { token throws(ExitStatus) in found = token }
-    return found!
+    return try TokenReader.token(CString.span(word), arguments)
   }
 
   // MARK: - Changing

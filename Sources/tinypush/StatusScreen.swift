@@ -119,50 +119,35 @@ struct StatusScreen: ~Copyable {
   @inline(never)
   private mutating func showCounters(_ page: borrowing StatusPage, _ text: inout Text) {
     let counters = page.counters
-    let isBinary = page.service == .binary
-    let rows:
-      InlineArray<4, ((StaticString, UInt64), (StaticString, UInt64), (StaticString, UInt64))> = [
-        (
-          ("sent", counters.sent),
-          (isBinary ? "refused by the gateway" : "refused by the service", counters.refused),
-          ("repeated", counters.repeated)
-        ),
-        (
-          (isBinary ? "delivered, proved" : "accepted", counters.settledByProof),
-          ("failed the check", counters.failedCheck),
-          ("uncertain", counters.uncertain)
-        ),
-        (
-          isBinary
-            ? ("delivered, by time", counters.settledByTime) : ("device gone", counters.gone),
-          ("suppressed", counters.suppressed),
-          ("expired", counters.expired)
-        ),
-        (
-          ("connections", counters.connections), ("superseded", counters.superseded),
-          ("put aside", counters.postponed)
-        ),
-      ]
+    let values: InlineArray<12, UInt64> = [
+      counters.sent, counters.refused, counters.repeated, counters.settledByProof,
+      counters.failedCheck, counters.uncertain,
+      page.service == .binary ? counters.settledByTime : counters.gone, counters.suppressed,
+      counters.expired, counters.connections, counters.superseded, counters.postponed,
+    ]
+    // Of the binary protocol, some have other names.
+    let others = page.service == .binary ? 12 : 0
     let fieldsInLine = columns.map { $0 >= 75 ? 3 : $0 >= 58 ? 2 : 1 } ?? 3
-    for index in rows.indices {
-      field(rows[index].0, fieldsInLine == 1 ? 22 : 18, fieldsInLine == 1 ? 6 : 8)
-      if fieldsInLine == 1 { end(&text) }
-      field(rows[index].1, 22, 6)
-      if fieldsInLine == 3 { field(rows[index].2, 9, 6) }
+    for row in stride(from: 0, to: 12, by: 3) {
+      let isWide = fieldsInLine == 1
+      field(row, others, values, isWide ? 22 : 18, isWide ? 6 : 8)
+      if isWide { end(&text) }
+      field(row + 1, others, values, 22, 6)
+      if fieldsInLine == 3 { field(row + 2, others, values, 9, 6) }
       end(&text)
     }
-    for index in rows.indices where fieldsInLine < 3 {
-      let isFirst = fieldsInLine == 2 && index % 2 == 0
-      field(rows[index].2, isFirst ? 18 : 22, isFirst ? 8 : 6)
+    for row in 0..<4 where fieldsInLine < 3 {
+      let isFirst = fieldsInLine == 2 && row % 2 == 0
+      field(3 * row + 2, others, values, isFirst ? 18 : 22, isFirst ? 8 : 6)
       if !isFirst { end(&text) }
     }
     if line.count > 0 { end(&text) }
     if counters.limited > 0 || counters.summaries > 0 || counters.duplicates > 0 {
-      field(("over the limit", counters.limited), 18, 8)
+      field("over the limit", counters.limited, 18, 8)
       if fieldsInLine == 1 { end(&text) }
-      field(("left out as the same", counters.duplicates), 22, 6)
+      field("left out as the same", counters.duplicates, 22, 6)
       if fieldsInLine < 3 { end(&text) }
-      field(("summaries", counters.summaries), 9, 6)
+      field("summaries", counters.summaries, 9, 6)
       end(&text)
     }
     showRetries(counters, &text)

@@ -43,14 +43,29 @@ extension StatusScreen {
     line.append(bytes: text.bytes)
   }
 
+  private static let fields: InlineArray<24, StaticString> = [
+    "sent", "refused by the service", "repeated", "accepted", "failed the check", "uncertain",
+    "device gone", "suppressed", "expired", "connections", "superseded", "put aside",
+    "sent", "refused by the gateway", "repeated", "delivered, proved", "failed the check",
+    "uncertain", "delivered, by time", "suppressed", "expired", "connections", "superseded",
+    "put aside",
+  ]
+
+  mutating func field(
+    _ index: Int, _ others: Int, _ values: InlineArray<12, UInt64>, _ labelWidth: Int,
+    _ width: Int
+  ) {
+    field(Self.fields[index + others], values[index], labelWidth, width)
+  }
+
   @inline(never)
   mutating func field(
-    _ field: (StaticString, UInt64), _ labelWidth: Int, _ width: Int
+    _ label: StaticString, _ value: UInt64, _ labelWidth: Int, _ width: Int
   ) {
     line.append("  ")
-    line.append(field.0)
-    for _ in field.0.utf8CodeUnitCount..<labelWidth { line.append(" ") }
-    number(field.1, width)
+    line.append(label)
+    for _ in label.utf8CodeUnitCount..<labelWidth { line.append(" ") }
+    number(value, width)
   }
 
   /// So many in so many seconds, by the unit of time that says it in few digits.

@@ -12,10 +12,7 @@ enum TokenReader {
     _ body: (DeviceToken) throws(ExitStatus) -> Void
   ) throws(ExitStatus) {
     let word = CString.span(operand)
-    guard word.equals("-") else {
-      guard let token = DeviceToken(hex: word) else { throw refuse(word, line: nil, arguments) }
-      return try body(token)
-    }
+    guard word.equals("-") else { return try body(token(word, arguments)) }
     guard let file = fdopen(dup(STDIN_FILENO), ("r" as StaticString).cString) else {
       throw arguments.fail(.noInput, "standard input cannot be read")
     }
@@ -33,6 +30,15 @@ enum TokenReader {
       guard let token = DeviceToken(hex: text) else { throw refuse(text, line: number, arguments) }
       try body(token)
     }
+  }
+
+  /// A device token by itself.
+  @inline(never)
+  static func token(
+    _ word: Span<UInt8>, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> DeviceToken {
+    guard let token = DeviceToken(hex: word) else { throw refuse(word, line: nil, arguments) }
+    return token
   }
 
   @inline(never)

@@ -152,7 +152,8 @@ func `a size that is too large to count is none`(text: String, size: UInt64?) {
 @Test(arguments: [
   ("setle", "no such key: setle; did you mean settle?"),
   ("Environment", "no such key: Environment; did you mean environment?"),
-  ("frobnicate", "no such key: frobnicate"), ("", "no such key: "),
+  ("frobnicate", "no such key: frobnicate: remove it; tinypush.conf(5) has all keys"),
+  ("", "no such key: : remove it; tinypush.conf(5) has all keys"),
 ])
 func `an unknown key is an error that names the nearest known one`(key: String, problem: String) {
   #expect(set(key, "1") == problem)

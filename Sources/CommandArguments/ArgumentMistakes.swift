@@ -25,12 +25,9 @@ extension Arguments {
     }
     if isText(word) { return complain(ofText: word) }
     if letter == 0, explain(word, in: &text) { return fail(options: &text) }
-    text.append("unknown option ")
-    text.append(printable: option)
+    text.append("unknown option ", printable: option)
     if let nearest {
-      text.append("; did you mean --")
-      text.append(bytes: name(of: nearest))
-      text.append("?")
+      text.append("; did you mean --", bytes: name(of: nearest), "?")
     }
     return fail(options: &text)
   }
@@ -39,17 +36,14 @@ extension Arguments {
   @inline(never)
   func complain(ofText word: Span<UInt8>) -> ExitStatus {
     var text = Text(capacity: 2048)
-    text.append("\"")
-    text.append(printable: word)
+    text.append("\"", printable: word)
     text.append("\" is not an option: put -- before a text that begins with -")
     return fail(options: &text)
   }
 
   @inline(never)
   private func fail(options text: inout Text) -> ExitStatus {
-    text.append("\nTry `tinypush ")
-    text.append(command)
-    text.append(" --help`.")
+    text.append("\nTry `tinypush ", command, " --help`.")
     return fail(.usage, text)
   }
 
@@ -112,12 +106,9 @@ extension Arguments {
       text.append(": this option takes no value")
       return true
     }
-    text.append("ambiguous option ")
-    text.append(printable: word)
-    text.append(":")
+    text.append("ambiguous option ", printable: word, ":")
     for index in 0..<optionCount where isShort(name, for: index) {
-      text.append(" --")
-      text.append(bytes: self.name(of: index))
+      text.append(" --", bytes: self.name(of: index))
     }
     return true
   }

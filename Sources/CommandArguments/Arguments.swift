@@ -163,13 +163,10 @@ public struct Arguments: ~Copyable {
     var text = Text()
     guard let operand = operand(0) else {
       if let standard { return standard }
-      text.append("say what to do: ")
-      text.append(choices)
+      text.append("say what to do: ", choices)
       throw fail(.usage, text)
     }
-    text.append("takes ")
-    text.append(choices)
-    text.append(", not ")
+    text.append("takes ", choices, ", not ")
     return try choice(CString.span(operand), among: known, text)
   }
 
@@ -231,8 +228,7 @@ public struct Arguments: ~Copyable {
       while equals < setting.count, setting[equals] != .equals { equals += 1 }
       let name = setting.extracting(0..<equals).trimmed()
       guard equals < setting.count else {
-        message.append("-o takes KEY=VALUE, not ")
-        message.append(printable: setting)
+        message.append("-o takes KEY=VALUE, not ", printable: setting)
         throw .usage
       }
       do throws(Config.Problem) {
@@ -250,11 +246,8 @@ public struct Arguments: ~Copyable {
   @inline(never)
   public func fail(_ status: ExitStatus, _ message: borrowing Text) -> ExitStatus {
     var text = Text(capacity: 2048)
-    text.append("tinypush ")
-    text.append(command)
-    text.append(": ")
-    text.append(bytes: message.bytes)
-    text.append("\n")
+    text.append("tinypush ", command)
+    text.append(": ", bytes: message.bytes, "\n")
     text.write(to: STDERR_FILENO)
     return status
   }

@@ -27,12 +27,10 @@ enum DeviceCommand {
                             which
       --json                list: JSON Lines
     and with add:
-      --language TAG        the device's language, such as fr-CA
       --strings FILE        the app's Localizable.strings; may be given several
                             times
       --category NAME=BUTTON[,BUTTON]...
                             buttons that the app knows; may be given several times
-      --sound NAME          a sound file of the app's; may be given several times
       --help                print this
 
     Ends with 66 when there is no such device, 65 when it is so already, and 69 when
@@ -47,7 +45,7 @@ enum DeviceCommand {
   ) -> Int32 {
     Arguments.handle(
       "sandbox device", count, values,
-      options: "dir= topic= json language= strings= category= sound=", usage: usage
+      options: "dir= topic= json strings= category=", usage: usage
     ) { (arguments) throws(ExitStatus) in
       var directory = ("tinypush-sandbox" as StaticString).cString
       var request = ControlRequest()
@@ -56,10 +54,8 @@ enum DeviceCommand {
         case 0: directory = clinux_option_argument()
         case 1: request.append(.topic, arguments.value())
         case 2: request.append(.json, Span())
-        case 3: request.append(.language, try language(arguments))
-        case 4: try appendFile(arguments, to: &request)
-        case 5: request.append(.category, try category(arguments))
-        default: request.append(.sound, arguments.value())
+        case 3: try appendFile(arguments, to: &request)
+        default: request.append(.category, try category(arguments))
         }
       }
       try appendOperands(arguments, to: &request)
@@ -95,17 +91,6 @@ enum DeviceCommand {
       next = 2
     }
     try arguments.refuseOperands(from: next, "is given too much: ")
-  }
-
-  @_lifetime(immortal)
-  private static func language(
-    _ arguments: borrowing Arguments
-  ) throws(ExitStatus) -> Span<UInt8> {
-    guard LanguageTag(arguments.value()) != nil else {
-      throw arguments.fail(
-        .usage, "--language needs a language such as fr or fr-CA, not ", arguments.value())
-    }
-    return arguments.value()
   }
 
   @_lifetime(immortal)

@@ -156,10 +156,8 @@ enum SandboxCommand {
     guard let number, number <= UInt64(range.upperBound), range.contains(Int(number)) else {
       var text = Text()
       text.append(option)
-      text.append(" needs a number from ")
-      text.append(range.lowerBound)
-      text.append(" to ")
-      text.append(range.upperBound)
+      text.append(" needs a number from ", range.lowerBound)
+      text.append(" to ", range.upperBound)
       throw arguments.fail(.usage, text)
     }
     return Int(number)

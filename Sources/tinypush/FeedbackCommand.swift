@@ -92,12 +92,9 @@ enum FeedbackCommand {
     text.append(sums.new)
     text.append(" of them new")
     if sums.registered > 0 {
-      text.append(", ")
-      text.append(sums.registered)
-      text.append(" registered since")
+      text.append(", ", sums.registered, " registered since")
     }
-    text.append("; ")
-    text.append(sums.suppressed)
+    text.append("; ", sums.suppressed)
     text.append(sums.suppressed == 1 ? " token is suppressed" : " tokens are suppressed")
     writeOddities(sums, in: &text)
   }
@@ -105,12 +102,10 @@ enum FeedbackCommand {
   @inline(never)
   private static func writeOddities(_ sums: FeedbackPull.Sums, in text: inout Text) {
     if sums.future > 0 {
-      text.append("; of a time to come, and taken for now: ")
-      text.append(sums.future)
+      text.append("; of a time to come, and taken for now: ", sums.future)
     }
     if sums.empty > 0 {
-      text.append("; without a token, and left out: ")
-      text.append(sums.empty)
+      text.append("; without a token, and left out: ", sums.empty)
     }
   }
 

@@ -98,8 +98,7 @@ struct Main {
     }
     guard let command = names.index(of: name), command <= sandbox else {
       var text = Text()
-      text.append("tinypush: there is no command ")
-      text.append(printable: name)
+      text.append("tinypush: there is no command ", printable: name)
       text.suggest(names.nearest(to: name), of: names, ": did you mean ")
       exit(fail(&text))
     }
@@ -136,9 +135,7 @@ struct Main {
         place += 1
         guard place < count else {
           var text = Text()
-          text.append("tinypush: ")
-          text.append(printable: option)
-          text.append(" needs a value")
+          text.append("tinypush: ", printable: option, " needs a value")
           exit(fail(&text))
         }
       }
@@ -150,8 +147,7 @@ struct Main {
   private static func refuse(_ option: Span<UInt8>) -> Never {
     let known: WordList = "--config --help --version"
     var text = Text()
-    text.append("tinypush: unknown option ")
-    text.append(printable: option)
+    text.append("tinypush: unknown option ", printable: option)
     let nearest = known.nearest(to: option)
     if nearest == nil {
       text.append(": before the command stand only --config FILE and -o KEY=VALUE")

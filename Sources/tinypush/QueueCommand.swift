@@ -121,10 +121,8 @@ enum QueueCommand {
     _ error: Int32, _ place: QueuePlace, _ arguments: borrowing Arguments
   ) -> ExitStatus {
     var text = Text()
-    text.append("the spool's ")
-    text.append(place.name)
-    text.append("/: ")
-    text.append(cString: clinux_error_text(error))
+    text.append("the spool's ", place.name)
+    text.append("/: ", cString: clinux_error_text(error))
     switch error {
     case EACCES, EPERM:
       text.append(": run the command as root (sudo), or as a member of the spool's group")

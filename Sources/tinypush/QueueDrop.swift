@@ -46,8 +46,7 @@ struct QueueDrop: ~Copyable {
       flush()
       var message = Text()
       QueueNames.append(file.name, to: &message)
-      message.append(": ")
-      message.append(cString: clinux_error_text(error))
+      message.append(": ", cString: clinux_error_text(error))
       if error == ENOENT { message.append(": it may have been delivered") }
       let reason: ExitStatus =
         error == ENOENT
@@ -65,9 +64,7 @@ struct QueueDrop: ~Copyable {
       text.endLine()
     } else {
       QueueNames.append(file.name, to: &text)
-      text.append(": dropped from ")
-      text.append(file.place.name)
-      text.append("/\n")
+      text.append(": dropped from ", file.place.name, "/\n")
     }
     if text.count > 16_384 { flush() }
   }

@@ -74,12 +74,9 @@ struct QueueRetry: ~Copyable {
         } else {
           reasons.append("  stays")
           if line > 0 {
-            reasons.append(", line ")
-            reasons.append(line)
+            reasons.append(", line ", line)
           }
-          reasons.append(": ")
-          reasons.append(printable: why)
-          reasons.append("\n")
+          reasons.append(": ", printable: why, "\n")
         }
       }
       if result.left > 0, status == .ok { status = .dataRefused }
@@ -100,28 +97,22 @@ struct QueueRetry: ~Copyable {
     if result.isFileSent {
       text.append("sent again, the whole file")
       if result.sent > 0 {
-        text.append(", and ")
-        text.append(result.sent)
+        text.append(", and ", result.sent)
       }
     } else {
       text.append(result.sent)
       text.append(" sent again")
     }
     if retry.sentName.count > 0 {
-      text.append(" as ")
-      text.append(printable: retry.sentName)
+      text.append(" as ", printable: retry.sentName)
     }
     if result.left > 0 {
-      text.append(", ")
-      text.append(result.left)
+      text.append(", ", result.left)
       text.append(result.left == 1 ? " stays" : " stay")
     }
-    text.append("\n")
-    text.append(reasons)
+    text.append("\n", reasons)
     if said > Self.saidMax {
-      text.append("  and ")
-      text.append(said - Self.saidMax)
-      text.append(" more\n")
+      text.append("  and ", said - Self.saidMax, " more\n")
     }
   }
 

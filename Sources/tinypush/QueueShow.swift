@@ -38,9 +38,7 @@ struct QueueShow: ~Copyable {
   ) {
     if shown > 0 { text.append("\n") }
     shown += 1
-    text.append("==> ")
-    text.append(file.place.name)
-    text.append("/")
+    text.append("==> ", file.place.name, "/")
     QueueNames.append(file.name, to: &text)
     text.append(" <==\n")
     if file.place == .failed { sayReasons(file) }
@@ -53,8 +51,7 @@ struct QueueShow: ~Copyable {
         flush()
         var message = Text()
         QueueNames.append(file.name, to: &message)
-        message.append(": ")
-        message.append(cString: clinux_error_text(Int32(-count)))
+        message.append(": ", cString: clinux_error_text(Int32(-count)))
         status = arguments.fail(count == -Int(EACCES) ? .noPermission : .inputOutput, message)
         return
       }

@@ -145,9 +145,7 @@ enum RecipientCommand {
       line.append(printable: name)
       line.append(" ")
       line.append(hex: token.bytes.span)
-      line.append("  ")
-      line.append(words(change.outcome))
-      line.append("\n")
+      line.append("  ", words(change.outcome), "\n")
     }
     line.write(to: STDOUT_FILENO)
     return .ok
@@ -210,10 +208,8 @@ enum RecipientCommand {
         lines.flush()
         var text = Text()
         text.append(printable: name)
-        text.append(":")
-        text.append(number)
-        text.append(": ")
-        text.append(problem.text)
+        text.append(":", number)
+        text.append(": ", problem.text)
         status = arguments.fail(.dataRefused, text)
       }
     }
@@ -265,8 +261,7 @@ struct RecipientLines: ~Copyable {
     } else {
       var rest = Text(capacity: Self.flushedBytes)
       if language.count > 0 {
-        rest.append(" lang=")
-        rest.append(bytes: language)
+        rest.append(" lang=", bytes: language)
       }
       if comment.count > 0 {
         rest.append(" # ")

@@ -216,8 +216,7 @@ enum SendCommand {
     _ arguments: borrowing Arguments, _ status: ExitStatus = .usage, nearest known: WordList? = nil
   ) -> ExitStatus {
     var text = Text(capacity: 2048)
-    text.append("--")
-    text.append(bytes: arguments.name(of: flag.rawValue))
+    text.append("--", bytes: arguments.name(of: flag.rawValue))
     text.append(words)
     if let value {
       text.append(printable: value)
@@ -321,11 +320,8 @@ enum SendCommand {
     if stream.refused == 0 {
       text.append("no notification came on standard input")
     } else {
-      text.append("nothing was queued: ")
-      text.append(stream.refused)
-      text.append(" of ")
-      text.append(stream.notifications + stream.refused)
-      text.append(" notifications would be refused")
+      text.append("nothing was queued: ", stream.refused)
+      text.append(" of ", stream.notifications + stream.refused, " notifications would be refused")
     }
     throw arguments.fail(.dataRefused, text)
   }

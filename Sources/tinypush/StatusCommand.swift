@@ -67,8 +67,7 @@ enum StatusCommand {
       }
       explain(error, config, in: &text)
       if isMissing, access(arguments.configPath, F_OK) != 0 {
-        text.append(" There is no configuration ")
-        text.append(printable: CString.span(arguments.configPath))
+        text.append(" There is no configuration ", printable: CString.span(arguments.configPath))
         text.append(": name one with --config FILE, or the page with -o status=FILE")
       }
       throw arguments.fail(.unavailable, text)
@@ -111,8 +110,7 @@ enum StatusCommand {
     text.append(printable: config.status.span)
     switch reason {
     case .cannotOpen(let number):
-      text.append(": ")
-      text.append(cString: clinux_error_text(number))
+      text.append(": ", cString: clinux_error_text(number))
       text.append(": has the agent been started with this configuration?")
     case .notAPage: text.append(": is not the status page of this version: restart the agent")
     }

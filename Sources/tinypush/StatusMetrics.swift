@@ -44,9 +44,7 @@ enum StatusMetrics {
     StatusCounter.forEach(of: page) { name, help, value in
       guard !name.equals("refused") else { return }
       counter(name, help, &text)
-      text.append("tinypush_")
-      text.append(bytes: name)
-      text.append("_total ")
+      text.append("tinypush_", bytes: name, "_total ")
       end(value, &text)
     }
     writeRefusals(page, &text)
@@ -61,9 +59,7 @@ enum StatusMetrics {
       &text)
     for value in 0..<Rejection.Reason.count {
       guard let reason = Rejection.Reason(rawValue: UInt8(value)) else { continue }
-      text.append("tinypush_refused_total{reason=\"")
-      text.append(reason.name)
-      text.append("\"} ")
+      text.append("tinypush_refused_total{reason=\"", reason.name, "\"} ")
       end(page.counters.rejected(for: reason), &text)
     }
   }
@@ -73,9 +69,7 @@ enum StatusMetrics {
       ("retried" as StaticString).span,
       ("Notifications that were sent and go again, by the cause." as StaticString).span, &text)
     page.counters.forEachRetry { cause, count in
-      text.append("tinypush_retried_total{cause=\"")
-      text.append(cause.name)
-      text.append("\"} ")
+      text.append("tinypush_retried_total{cause=\"", cause.name, "\"} ")
       end(count, &text)
     }
   }
@@ -128,12 +122,10 @@ enum StatusMetrics {
     _ name: Span<UInt8>, _ type: StaticString, _ help: Span<UInt8>, suffix: StaticString,
     _ text: inout Text
   ) {
-    text.append("# HELP tinypush_")
-    text.append(bytes: name)
+    text.append("# HELP tinypush_", bytes: name)
     text.append(suffix)
     text.append(bytes: help)
-    text.append("\n# TYPE tinypush_")
-    text.append(bytes: name)
+    text.append("\n# TYPE tinypush_", bytes: name)
     text.append(suffix)
     text.append(type)
     text.append("\n")
@@ -141,9 +133,7 @@ enum StatusMetrics {
 
   @inline(never)
   private static func value(_ name: StaticString, _ number: UInt64, _ text: inout Text) {
-    text.append("tinypush_")
-    text.append(name)
-    text.append(" ")
+    text.append("tinypush_", name, " ")
     end(number, &text)
   }
 

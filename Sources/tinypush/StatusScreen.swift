@@ -84,10 +84,8 @@ struct StatusScreen: ~Copyable {
     }
     if let reason = page.refusedConfiguration {
       terminal.begin(.red, in: &line)
-      line.append("  held: the service refuses the configuration: ")
-      line.append(Rejection(reason).text)
-      line.append("; ")
-      line.append(Rejection(reason).advice)
+      line.append("  held: the service refuses the configuration: ", Rejection(reason).text)
+      line.append("; ", Rejection(reason).advice)
       terminal.end(in: &line)
       wrap(indent: 2, &text)
     }
@@ -104,9 +102,7 @@ struct StatusScreen: ~Copyable {
     line.append(page.files == 1 ? " file" : " files")
     if page.isFilesExact == 0 { line.append(" or so") }
     if page.later > 0 {
-      line.append(" and ")
-      line.append(page.later)
-      line.append(" for later")
+      line.append(" and ", page.later, " for later")
     }
     bar(page.files, of: peaks.files)
     end(&text)
@@ -158,9 +154,7 @@ struct StatusScreen: ~Copyable {
   private mutating func showSuppressed(_ page: borrowing StatusPage, _ text: inout Text) {
     let count = page.counters.tokensSuppressed
     guard count > 0, page.suppressedAt > 0 else { return }
-    line.append("  tokens suppressed: ")
-    line.append(count)
-    line.append("; the last one ")
+    line.append("  tokens suppressed: ", count, "; the last one ")
     line.append(roundedSeconds: Clock.wallSeconds() &- page.suppressedAt)
     line.append(" ago: ")
     page.appendSuppressed(to: &line)
@@ -174,8 +168,7 @@ struct StatusScreen: ~Copyable {
       line.append(isAny ? ", " : "  sent again: ")
       isAny = true
       line.append(count)
-      line.append(" ")
-      line.append(cause.text)
+      line.append(" ", cause.text)
     }
     if isAny { wrap(indent: 14, &text) }
   }

@@ -19,8 +19,7 @@ extension StatusScreen {
 
   @inline(never)
   mutating func label(_ words: StaticString) {
-    line.append("  ")
-    line.append(words)
+    line.append("  ", words)
     pad(to: 14)
   }
 
@@ -62,8 +61,7 @@ extension StatusScreen {
   mutating func field(
     _ label: StaticString, _ value: UInt64, _ labelWidth: Int, _ width: Int
   ) {
-    line.append("  ")
-    line.append(label)
+    line.append("  ", label)
     for _ in label.utf8CodeUnitCount..<labelWidth { line.append(" ") }
     number(value, width)
   }
@@ -78,8 +76,7 @@ extension StatusScreen {
     let tenths = perHour / scale.0
     text.append(tenths / 10)
     if tenths < 1000, count > 0 {
-      text.append(".")
-      text.append(tenths % 10)
+      text.append(".", tenths % 10)
     }
     text.append(count > 0 ? scale.1 : "    ")
     flushRight(text, 10)
@@ -95,17 +92,13 @@ extension StatusScreen {
       let resolution = UInt64(tick.tv_nsec) / 1_000_000
       let milliseconds = latency.milliseconds
       if milliseconds <= resolution {
-        text.append("<")
-        text.append(resolution + 1)
-        text.append(" ms")
+        text.append("<", resolution + 1, " ms")
       } else if milliseconds < 1000 {
         text.append(milliseconds)
         text.append(" ms")
       } else if milliseconds < 10_000 {
         text.append(milliseconds / 1000)
-        text.append(".")
-        text.append(milliseconds / 100 % 10)
-        text.append(" s")
+        text.append(".", milliseconds / 100 % 10, " s")
       } else {
         text.append(roundedSeconds: Int64(milliseconds / 1000))
       }

@@ -154,15 +154,13 @@ enum TokenCommand {
       throw arguments.fail(status, message)
     }
     if changes.wasDamaged {
-      message.append("the suppression list in ")
-      message.append(printable: config.state.span)
+      message.append("the suppression list in ", printable: config.state.span)
       message.append(SuppressionDirectory.mended)
       _ = arguments.fail(.ok, message)
       message.clear()
     }
     if action == .forget, said < wanted {
-      message.append("not known, and so not forgotten: ")
-      message.append(wanted - said)
+      message.append("not known, and so not forgotten: ", wanted - said)
       _ = arguments.fail(.ok, message)
       message.clear()
     }

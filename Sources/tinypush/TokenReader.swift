@@ -47,9 +47,7 @@ enum TokenReader {
   ) -> ExitStatus {
     var text = Text()
     if let line {
-      text.append("standard input, line ")
-      text.append(line)
-      text.append(": ")
+      text.append("standard input, line ", line, ": ")
     }
     text.append("a device token is 64 hexadecimal digits, not ")
     text.append(printable: word.count > 80 ? word.extracting(0..<80) : word)

@@ -203,8 +203,7 @@ struct TraceCommand: ~Copyable {
       digits.append(hex: token)
       guard digits.bytes.begins(with: word.bytes) else { return }
       isFound = true
-      text.append("token     ")
-      text.append(digits)
+      text.append("token     ", digits)
       text.append(reason == .registered ? ": " : ": suppressed, ")
       text.append(reason.text)
       text.append(" since ")

@@ -170,7 +170,7 @@ import Testing
     defer { box.end() }
     let first = try Sandbox(in: box, hasDevices: true)
     let phone = try first.token(box, "token", "phone")
-    let pad = try first.token(box, "add", "pad", "--language", "fr-CA")
+    let pad = try first.token(box, "add", "pad")
     try first.device(box, "add", "pad", "--topic", "com.example.mail")
     try first.device(box, "uninstall", "pad", "--topic", "com.example.mail")
     try first.device(box, "offline", "phone")
@@ -381,7 +381,6 @@ import Testing
     try expect(64, "a device's name consists of", "add", "../phone")
     try expect(64, "a device's name consists of", "add", String(repeating: "x", count: 33))
     try expect(64, "a topic consists of", "add", "pad", "--topic", "com/example")
-    try expect(64, "--language needs a language", "add", "pad", "--language", "français")
     try expect(64, "--category needs NAME=BUTTON", "add", "pad", "--category", "MAIL")
     try expect(66, "nowhere.strings", "add", "pad", "--strings", "nowhere.strings")
     try expect(64, "there is no onlin: did you mean online?", "onlin", "phone")
@@ -409,16 +408,16 @@ import Testing
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let pad = try sandbox.token(
-      box, "add", "pad", "--language", "fr-CA", "--topic", "com.example.mail")
+      box, "add", "pad", "--topic", "com.example.mail")
     try sandbox.device(box, "offline", "pad")
     try sandbox.device(box, "uninstall", "pad")
     let phone = try sandbox.token(box, "token", "phone")
     try #expect(
       sandbox.device(box, "list").output == """
-        phone, online, en
+        phone, online
           com.example.tinypush
             \(phone)
-        pad, offline, fr-CA
+        pad, offline
           com.example.mail, uninstalled
             \(pad)
 
@@ -429,7 +428,6 @@ import Testing
     #expect(lines.map { $0["online"] as? Bool } == [true, false])
     #expect(lines.map { $0["installed"] as? Bool } == [true, false])
     #expect(lines.map { $0["stored"] as? Bool } == [false, false])
-    #expect(lines.map { $0["language"] as? String } == ["en", "fr-CA"])
   }
 
   // MARK: - Faults

@@ -116,8 +116,7 @@ import TinyPushAgent
 
   @Test func `a token of another app is not for the topic`() throws {
     let desk = try Desk()
-    let request = Devices.Request(
-      language: CString("en"), topic: CString("com.example.other"))
+    let request = Devices.Request(topic: CString("com.example.other"))
     let name = "pad".bytes
     let token = try desk.devices.add(name.span, request, now: desk.now).1.token
     let digits = text { $0.append(hex: token.bytes.span) }

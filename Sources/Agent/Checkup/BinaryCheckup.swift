@@ -112,18 +112,14 @@ extension Checkup {
       report.advice.append(unproved)
       report.say("answer", .warning)
     case .garbage(let byte):
-      report.message.append("what it says begins with ")
-      report.message.append(byte)
+      report.message.append("what it says begins with ", byte)
       report.message.append(", and is no answer of a push gateway")
       report.advice.append("are the host and the port right?")
       report.say("answer", .wrong(.config))
     case .answered(let response):
-      report.message.append("within ")
-      report.message.append(milliseconds + 1)
-      report.message.append(" ms: status ")
-      report.message.append(response.status.rawValue)
-      report.message.append(", ")
-      report.message.append(response.status.rejection.text)
+      report.message.append("within ", milliseconds + 1)
+      report.message.append(" ms: status ", response.status.rawValue)
+      report.message.append(", ", response.status.rejection.text)
       sayAnswered(response, asked: identifier)
     }
   }
@@ -138,10 +134,8 @@ extension Checkup {
       report.say("answer", .well, ": it goes out of service, and another takes its place")
     default:
       guard response.identifier == identifier else {
-        report.message.append(", but of notification ")
-        report.message.append(response.identifier)
-        report.message.append(" instead of ")
-        report.message.append(identifier)
+        report.message.append(", but of notification ", response.identifier)
+        report.message.append(" instead of ", identifier)
         report.advice.append("it cannot say which one it refuses: what it refuses is sent again")
         return report.say("answer", .warning)
       }

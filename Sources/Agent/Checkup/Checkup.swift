@@ -71,16 +71,14 @@ public struct Checkup: ~Copyable {
     report.advice.append(command)
     report.advice.append(printable: path)
     guard let name else { return }
-    report.advice.append("/")
-    report.advice.append(name)
+    report.advice.append("/", name)
   }
 
   /// Begins what is said of a path that something is wrong with.
   @inline(never)
   mutating func append(_ path: UnsafePointer<CChar>, _ error: Int32) {
     report.message.append(printable: path)
-    report.message.append(": ")
-    report.message.append(cString: clinux_error_text(error))
+    report.message.append(": ", cString: clinux_error_text(error))
   }
 
   /// What a user is told to do who cannot see what the agent can: no right is to be given away for a check.

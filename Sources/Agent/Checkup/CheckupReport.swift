@@ -48,8 +48,7 @@ struct CheckupReport: ~Copyable {
   mutating func wait(for what: StaticString, _ name: Span<UInt8>) {
     guard !isJSON, terminal.isCapable else { return }
     heading()
-    output.append("    ")
-    output.append(what)
+    output.append("    ", what)
     output.append(printable: name)
     output.append(" ...")
     flush()
@@ -210,9 +209,7 @@ struct CheckupReport: ~Copyable {
       }
     output.beginObject()
     output.key("name")
-    output.append("\"")
-    output.append(step)
-    output.append(".")
+    output.append("\"", step, ".")
     output.append(terminated: item)
     output.append("\"")
     output.member("state", word: word)

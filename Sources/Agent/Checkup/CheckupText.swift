@@ -9,6 +9,12 @@ extension Text {
     append(printable: CString.span(cString))
   }
 
+  mutating func append(
+    _ before: StaticString, printable cString: UnsafePointer<CChar>, _ after: StaticString = ""
+  ) {
+    append(before, printable: CString.span(cString), after)
+  }
+
   @inline(never)
   mutating func append(days: Int64) {
     append(days)

@@ -41,19 +41,16 @@ extension Checkup {
     report.message.append(config.environment.name)
     var address = Text(capacity: 300)
     config.gatewayAddress(in: &address)
-    report.message.append(", gateway ")
-    report.message.append(printable: address)
+    report.message.append(", gateway ", printable: address)
     if config.courier.rules.service == .http2 {
       report.message.append(" (HTTP/2)")
     } else {
       address.clear()
       config.feedbackAddress(in: &address)
-      report.message.append(", feedback ")
-      report.message.append(printable: address)
+      report.message.append(", feedback ", printable: address)
     }
     if !config.proxy.isEmpty {
-      report.message.append(", by the proxy ")
-      report.message.append(printable: config.proxy.span)
+      report.message.append(", by the proxy ", printable: config.proxy.span)
     }
     report.say("environment")
   }

@@ -42,8 +42,7 @@ extension Checkup {
     report.message.append(printable: path)
     report.message.append(": ")
     report.message.append(user: user.id)
-    report.message.append(" cannot write there: ")
-    report.message.append(cString: clinux_error_text(error))
+    report.message.append(" cannot write there: ", cString: clinux_error_text(error))
     report.advice.append(
       error == EROFS
         ? "mount it writable, or set state"
@@ -72,8 +71,7 @@ extension Checkup {
           "list", .well, list == nil ? "nothing is suppressed yet" : "it can be read to its end")
       }
     } catch {}
-    report.message.append("it cannot be read: ")
-    report.message.append(cString: clinux_error_text(error))
+    report.message.append("it cannot be read: ", cString: clinux_error_text(error))
     report.advice.append("give the agent's user the right to read it")
     report.say("list", .wrong(Self.status(of: error)))
   }
@@ -98,8 +96,7 @@ extension Checkup {
   @inline(never)
   private mutating func sayClosedList(_ error: Int32) {
     report.message.append(user: user.id)
-    report.message.append(" cannot read it: ")
-    report.message.append(cString: clinux_error_text(error))
+    report.message.append(" cannot read it: ", cString: clinux_error_text(error))
     guard !user.isStranger else {
       report.advice.append(Self.asRoot)
       return report.say("list", .warning)
@@ -134,8 +131,7 @@ extension Checkup {
     guard error == 0 || error == ENOENT && canMake(path) else {
       report.message.append(": ")
       report.message.append(user: user.id)
-      report.message.append(" cannot write it: ")
-      report.message.append(cString: clinux_error_text(error))
+      report.message.append(" cannot write it: ", cString: clinux_error_text(error))
       report.advice.append(
         "tinypush status will have nothing to read; in /run it is the service that makes the directory"
       )
@@ -207,14 +203,12 @@ extension Checkup {
       return report.say("directory", .warning)
     }
     report.message.append(printable: path)
-    report.message.append(", ")
-    report.message.append(files)
+    report.message.append(", ", files)
     report.message.append(files == 1 ? " file" : " files")
     guard closed == 0 else {
       report.message.append(", of which ")
       report.message.append(user: user.id)
-      report.message.append(" may not read ")
-      report.message.append(closed)
+      report.message.append(" may not read ", closed)
       report.advice.append(
         user.isStranger ? Self.asRoot : "let the agent's user read them: chmod go+r")
       return report.say("directory", .warning)

@@ -42,8 +42,7 @@ extension Checkup {
       return
     }
     report.message.append(cString: connection.version)
-    report.message.append(", ")
-    report.message.append(cString: connection.suite)
+    report.message.append(", ", cString: connection.suite)
     appendTime(since: since)
     report.say("handshake")
     sayPeer(chain)
@@ -76,9 +75,7 @@ extension Checkup {
 
   @inline(never)
   private mutating func appendTime(since: Instant) {
-    report.message.append(", in ")
-    report.message.append(since.until(Clock.now()).milliseconds)
-    report.message.append(" ms")
+    report.message.append(", in ", since.until(Clock.now()).milliseconds, " ms")
   }
 
   // MARK: - Before TLS
@@ -133,8 +130,7 @@ extension Checkup {
   @inline(never)
   private mutating func append(_ place: borrowing HostPort) {
     report.message.append(printable: place.host.span)
-    report.message.append(", port ")
-    report.message.append(printable: place.port.span)
+    report.message.append(", port ", printable: place.port.span)
   }
 
   /// Apple's service listens at two ports, so that a firewall which closes one may leave the other.
@@ -148,21 +144,18 @@ extension Checkup {
     else { return }
     var address = Text(capacity: 300)
     address.append(printable: connection.server.host.span)
-    address.append(":")
-    address.append(bytes: ports[1 - number])
+    address.append(":", bytes: ports[1 - number])
     var other = TLSConnection(address: address.bytes, port: "", config)
     report.wait(for: "connecting to ", address.bytes)
     let isOpen = other.connect(epoll: epoll, config: config, to: .open)
-    report.message.append("port ")
-    report.message.append(bytes: ports[1 - number])
+    report.message.append("port ", bytes: ports[1 - number])
     guard isOpen else {
       report.advice.append(
         "if other hosts can be reached, a firewall keeps both ports closed: have it let one of them out"
       )
       return report.say("port", .warning, " cannot be reached either")
     }
-    report.advice.append("set gateway = ")
-    report.advice.append(address)
+    report.advice.append("set gateway = ", address)
     report.say("port", .warning, " can be reached")
   }
 
@@ -234,9 +227,7 @@ extension TLSConnection {
     var roundTripUs: UInt32 = 0
     var since: UInt32 = 0
     _ = clinux_tcp_times(descriptor, &roundTripUs, &since)
-    text.append(", round trip ")
-    text.append(roundTripUs / 1000)
-    text.append(".")
+    text.append(", round trip ", roundTripUs / 1000, ".")
     text.append(roundTripUs % 1000 / 10, digits: 2)
     text.append(" ms")
   }

@@ -110,9 +110,7 @@ extension Checkup {
   ) {
     report.message.append(cString: clinux_error_text(error))
     report.advice.append(error == ENOTDIR ? "put a directory in its place: install" : "install")
-    report.advice.append(" -d -m ")
-    report.advice.append(isDropBox ? "3770" : "2750")
-    report.advice.append(" -o ")
+    report.advice.append(" -d -m ", isDropBox ? "3770" : "2750", " -o ")
     report.advice.append(user: rootFile.st_uid)
     report.advice.append(" -g ")
     report.advice.append(group: rootFile.st_gid)
@@ -145,8 +143,7 @@ extension Checkup {
       change = "g-w"
     }
     guard let change else { return report.say(name) }
-    report.advice.append("chmod ")
-    report.advice.append(change)
+    report.advice.append("chmod ", change)
     advise(" ", path, name)
     report.say(name, .warning)
   }
@@ -207,8 +204,7 @@ extension Checkup {
     }
     report.message.append(failed == 0 ? " cannot open " : " cannot write to ")
     report.message.append(failed == 0 ? "the spool" : names[failed])
-    report.message.append(": ")
-    report.message.append(cString: clinux_error_text(error))
+    report.message.append(": ", cString: clinux_error_text(error))
     report.advice.append(
       error == EROFS
         ? "mount it writable"

@@ -15,13 +15,10 @@ extension Config {
       guard let key = Key(rawValue: number), isSet(key), let only = key.service, only != service
       else { continue }
       throw refuse(key, file, &message) { text in
-        text.append(" holds for protocol = ")
-        text.append(only == .http2 ? "http2" : "binary")
-        text.append(" alone; with ")
-        text.append(service == .http2 ? "http2 " : "binary ")
+        text.append(" holds for protocol = ", only == .http2 ? "http2" : "binary")
+        text.append(" alone; with ", service == .http2 ? "http2 " : "binary ")
         text.append(key.reason)
-        text.append(": remove it, or set protocol = ")
-        text.append(only == .http2 ? "http2" : "binary")
+        text.append(": remove it, or set protocol = ", only == .http2 ? "http2" : "binary")
       }
     }
     try checkGateway(file, &message)
@@ -85,9 +82,7 @@ extension Config {
     let origin = origins[key.rawValue]
     if case .line(let line) = origin {
       message.append(cString: file)
-      message.append(":")
-      message.append(line)
-      message.append(": ")
+      message.append(":", line, ": ")
     } else {
       message.append("-o: ")
     }

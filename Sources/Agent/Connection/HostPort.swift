@@ -33,7 +33,6 @@ struct HostPort: ~Copyable {
     if isAddress { text.append("[") }
     text.append(printable: bytes)
     if isAddress { text.append("]") }
-    text.append(":")
-    text.append(printable: port.span)
+    text.append(":", printable: port.span)
   }
 }

@@ -118,8 +118,7 @@ struct TLSConnection: ~Copyable {
       problem.clear()
       problem.append(isProxied ? "proxy " : "")
       problem.append(cString: isProxied ? proxy.host.pointer : server.host.pointer)
-      problem.append(": ")
-      problem.append(cString: gai_strerror(result))
+      problem.append(": ", cString: gai_strerror(result))
       problem.append(": is the name right, and is there a network?")
       return .failed
     }
@@ -254,8 +253,7 @@ struct TLSConnection: ~Copyable {
     else { return true }
     failure = Int32(CMBED_PROTOCOL)
     problem.clear()
-    problem.append("The server ")
-    problem.append(cString: server.host.pointer)
+    problem.append("The server ", cString: server.host.pointer)
     problem.append(
       " does not speak HTTP/2. Correct gateway, or for a gateway of the binary protocol set protocol = binary."
     )
@@ -383,8 +381,7 @@ struct TLSConnection: ~Copyable {
     } else {
       server.append(to: &problem)
     }
-    problem.append(": ")
-    problem.append(cString: clinux_error_text(error))
+    problem.append(": ", cString: clinux_error_text(error))
     if error == ECONNREFUSED { problem.append(": nothing listens there") }
   }
 }

@@ -5,7 +5,7 @@ import TinyPushAgent
 /// The devices as files of the sandbox's directory, so that they are the same after its end. Lines of `KEY VALUE` in the
 /// first two; the third is how the notification came, on a line, and its payload.
 ///
-///     devices/NAME/device            identifier, language, online
+///     devices/NAME/device            identifier, online
 ///     devices/NAME/TOPIC/app         installed, registered, listed, gone, badge
 ///     devices/NAME/TOPIC/stored      what waits for the device
 ///     devices/NAME/TOPIC/…           what the app brought along, see AppBundle
@@ -23,8 +23,7 @@ struct DeviceFiles: ~Copyable {
     text.append(home.path("/devices"))
     text.append(" cannot be written")
     if case .file(let error) = refusal {
-      text.append(": ")
-      text.append(cString: clinux_error_text(error))
+      text.append(": ", cString: clinux_error_text(error))
     }
     SandboxFailure.say(text)
     return .cannotCreate
@@ -69,8 +68,7 @@ struct DeviceFiles: ~Copyable {
     guard Device.isName(name), Home.read(path(name, "/device"), into: &text) == 0,
       let identifier = Self.hexadecimal(Self.value("identifier", in: text.bytes))
     else { return nil }
-    let device = Device(
-      name: name, identifier: identifier, language: Self.value("language", in: text.bytes))
+    let device = Device(name: name, identifier: identifier)
     device.isOnline = !Self.value("online", in: text.bytes).equals("no")
     for topic in DirectoryName.all(in: path(name)) where device.apps.count < Devices.appsMax {
       if let app = load(topic.span, of: device, key) { device.apps.append(app) }
@@ -148,8 +146,6 @@ struct DeviceFiles: ~Copyable {
     var text = Text()
     text.append("identifier ")
     text.append(hex: device.identifier)
-    text.append("\nlanguage ")
-    text.append(bytes: device.language)
     text.append(device.isOnline ? "\nonline yes\n" : "\nonline no\n")
     try replace(path(device.name, "/device"), by: text)
   }
@@ -157,14 +153,10 @@ struct DeviceFiles: ~Copyable {
   func write(_ app: Installation, of device: Device) throws(Devices.Refusal) {
     var text = Text()
     text.append(app.isInstalled ? "installed yes" : "installed no")
-    text.append("\nregistered ")
-    text.append(app.registered)
+    text.append("\nregistered ", app.registered)
     text.append(app.isListed ? "\nlisted yes" : "\nlisted no")
-    text.append("\ngone ")
-    text.append(app.gone)
-    text.append("\nbadge ")
-    text.append(app.screen.badge)
-    text.append("\n")
+    text.append("\ngone ", app.gone)
+    text.append("\nbadge ", app.screen.badge, "\n")
     try replace(path(app.topic, device.name, "/app"), by: text)
   }
 
@@ -177,7 +169,6 @@ struct DeviceFiles: ~Copyable {
     try make(path(app.topic, device.name))
     try bring(request.strings, "/Localizable.strings", app, device)
     try bring(request.categories, "/categories", app, device)
-    try bring(request.sounds, "/sounds", app, device)
     try write(app, of: device)
   }
 
@@ -190,8 +181,7 @@ struct DeviceFiles: ~Copyable {
     }
     var text = Text(capacity: stored.payload.count + 256)
     stored.arrival.write(in: &text)
-    text.append("\n")
-    text.append(bytes: stored.payload)
+    text.append("\n", bytes: stored.payload)
     _ = Home.replace(path, by: text)
   }
 

@@ -23,7 +23,7 @@ final class Devices {
     files = try DeviceFiles(in: home)
     all = files.load(key)
     guard all.isEmpty else { return }
-    let request = Request(language: CString("en"), topic: CString(Credentials.topic))
+    let request = Request(topic: CString(Credentials.topic))
     let token: DeviceToken
     do throws(Refusal) {
       token = try add(Self.first.span, request, now: now).1.token
@@ -75,13 +75,10 @@ final class Devices {
 
   /// What is to be known of an app that is added.
   struct Request: ~Copyable {
-    /// Empty: as it is.
-    var language: CString
     var topic: CString
     /// Files that the app brings along: nothing for none.
     var strings = Text(capacity: 0)
     var categories = Text(capacity: 0)
-    var sounds = Text(capacity: 0)
   }
 
   /// Why something is not done.
@@ -121,9 +118,8 @@ final class Devices {
       device = known
     } else {
       guard all.count < Self.countMax else { throw .tooMany }
-      device = Device(name: name, identifier: Self.anyIdentifier(), language: request.language.span)
+      device = Device(name: name, identifier: Self.anyIdentifier())
     }
-    if !request.language.isEmpty { device.setLanguage(request.language.span) }
     let content = TokenContent(
       device: device.identifier, topic: TokenContent.digest(topic: request.topic.span))
     let app = Installation(

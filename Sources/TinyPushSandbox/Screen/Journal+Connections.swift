@@ -26,9 +26,7 @@ extension Journal {
     } else {
       beginLine(connection: number)
       out.append(service == .gateway ? "to the gateway" : "to the feedback service")
-      out.append(" from port ")
-      out.append(peerPort)
-      out.append(", ")
+      out.append(" from port ", peerPort, ", ")
       stream.writeVersion(in: &out)
       if stream.isHTTP2 { out.append(", HTTP/2") }
       if stream.isHTTP2, !stream.client.hasCertificate {
@@ -57,13 +55,9 @@ extension Journal {
     } else {
       beginLine(connection: number)
       out.append(palette.bad)
-      out.append("handshake refused")
-      out.append(palette.end)
-      out.append(", from port ")
-      out.append(peerPort)
-      out.append(": ")
-      out.append(printable: why.bytes)
-      out.append("\n")
+      out.append("handshake refused", palette.end)
+      out.append(", from port ", peerPort)
+      out.append(": ", printable: why.bytes, "\n")
     }
   }
 
@@ -78,9 +72,7 @@ extension Journal {
     } else {
       beginLine(connection: number)
       out.append(accepted)
-      out.append(" accepted; ")
-      out.append(printable: how.bytes)
-      out.append("\n")
+      out.append(" accepted; ", printable: how.bytes, "\n")
     }
   }
 

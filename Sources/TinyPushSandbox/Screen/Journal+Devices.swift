@@ -94,16 +94,14 @@ extension Journal {
     } else {
       beginLine()
       if let device {
-        out.append("the app is gone from ")
-        out.append(bytes: device.name)
+        out.append("the app is gone from ", bytes: device.name)
       } else {
         out.append("the device is gone")
       }
       out.append(", token ")
       out.append(shortToken: token.bytes.span)
       if error != 0 {
-        out.append("; the feedback list cannot be written: ")
-        out.append(cString: clinux_error_text(error))
+        out.append("; the feedback list cannot be written: ", cString: clinux_error_text(error))
       } else {
         out.append(isListed ? ": the feedback service will tell" : ", and is on the feedback list")
       }
@@ -150,9 +148,7 @@ extension Journal {
       write(device)
       out.append(change.words)
       if let app, !app.topic.equals(Credentials.topic) {
-        out.append(" (")
-        out.append(bytes: app.topic)
-        out.append(")")
+        out.append(" (", bytes: app.topic, ")")
       }
       out.append("\n")
     }

@@ -102,17 +102,12 @@ extension Journal {
     } else {
       beginLine(connection: number)
       out.append(palette.bad)
-      out.append("refused, status ")
-      out.append(status.rawValue)
-      out.append(" (")
-      out.append(status.rejection.text)
-      out.append(")")
-      out.append(palette.end)
-      out.append(": ")
+      out.append("refused, status ", status.rawValue)
+      out.append(" (", status.rejection.text)
+      out.append(")", palette.end, ": ")
       objection.describe(in: &out)
       if let identifier {
-        out.append("; identifier ")
-        out.append(identifier)
+        out.append("; identifier ", identifier)
       }
       if token.count > 0 {
         out.append(", token ")
@@ -146,14 +141,11 @@ extension Journal {
     } else {
       beginLine(connection: number)
       out.append(palette.bad)
-      out.append("fault ")
-      out.append(bytes: words.bytes)
+      out.append("fault ", bytes: words.bytes)
       out.append(palette.end)
       out.append(" is played")
       if let count {
-        out.append(" at notification ")
-        out.append(count)
-        out.append(", token ")
+        out.append(" at notification ", count, ", token ")
         out.append(shortToken: token)
       }
       out.append("\n")
@@ -172,8 +164,7 @@ extension Journal {
       out.endLine()
     } else {
       beginLine(connection: number)
-      out.append("discarded what came after that: ")
-      out.append(notifications)
+      out.append("discarded what came after that: ", notifications)
       out.append(notifications == 1 ? " notification, " : " notifications, ")
       out.append(bytes)
       out.append(" bytes\n")

@@ -51,15 +51,12 @@ extension Journal {
     } else {
       beginLine(connection: number)
       out.append(palette.bad)
-      out.append("refused, ")
-      out.append(reason.status)
-      out.append(" ")
-      out.append(bytes: reason.name)
+      out.append("refused, ", reason.status)
+      out.append(" ", bytes: reason.name)
       out.append(palette.end)
       out.append(": ")
       objection.describe(in: &out)
-      out.append("; stream ")
-      out.append(request.stream)
+      out.append("; stream ", request.stream)
       if let digits = request.deviceToken, let token = DeviceToken(hex: digits) {
         out.append(", token ")
         out.append(shortToken: token.bytes.span)

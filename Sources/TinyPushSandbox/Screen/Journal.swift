@@ -134,8 +134,6 @@ final class Journal {
     out.append(palette.end)
     out.append("  ")
     guard let connection else { return }
-    out.append("connection ")
-    out.append(connection)
-    out.append(": ")
+    out.append("connection ", connection, ": ")
   }
 }

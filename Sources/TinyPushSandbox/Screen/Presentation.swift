@@ -21,8 +21,6 @@ struct Presentation: ~Copyable {
   private(set) var title: Place?
   private(set) var subtitle: Place?
   private(set) var text: Place?
-  private(set) var action = Action.view
-  private(set) var launchImage: Place?
   private(set) var sound = Sound.none
   /// It sounds even though the device is silent.
   let isCritical: Bool
@@ -42,19 +40,8 @@ struct Presentation: ~Copyable {
   /// One of its texts; see ``bytes(_:)``.
   typealias Place = Range<Int>
 
-  /// What opens the app.
-  enum Action {
-    /// A button or a slider with the system's own word.
-    case view
-    /// One with the app's words.
-    case title(Place)
-    /// None: `action-loc-key` is null. Inferred: such an alert can only be closed.
-    case none
-  }
-
   enum Sound {
     case none
-    /// The system's own one, which also stands for a file that the app does not have.
     case systemDefault
     case file(Place)
   }
@@ -90,17 +77,10 @@ struct Presentation: ~Copyable {
     if text == nil { text = copy(summary.contentState, payload) }
     event = unescape(summary.event, payload)
     interruptionLevel = unescape(summary.interruptionLevel, payload)
-    if summary.hasNullAction { action = .none }
-    if let title = localize(summary.actionLocKey, nil, else: nil, payload, bundle, &isBroken) {
-      action = .title(title)
-    }
-    launchImage = unescape(summary.launchImage, payload)
     if let range = summary.category { findButtons(of: payload.extracting(range), bundle) }
-    if let range = summary.sound { findSound(range, payload, bundle) }
+    if let range = summary.sound { takeSound(range, payload) }
     if words.isCut {
-      notes.append("the texts are longer than ")
-      notes.append(Self.bytesMax)
-      notes.append(" bytes, and cut\n")
+      notes.append("the texts are longer than ", Self.bytesMax, " bytes, and cut\n")
     }
   }
 
@@ -196,9 +176,7 @@ struct Presentation: ~Copyable {
       var equals = line.lowerBound
       while equals < line.upperBound, source[equals] != .equals { equals += 1 }
       guard equals < line.upperBound else {
-        notes.append("categories:")
-        notes.append(lines.number)
-        notes.append(": expected NAME=Button,Button\n")
+        notes.append("categories:", lines.number, ": expected NAME=Button,Button\n")
         continue
       }
       let known = source.trimmed(line.lowerBound..<equals)
@@ -230,25 +208,14 @@ struct Presentation: ~Copyable {
   }
 
   @inline(never)
-  private mutating func findSound(
-    _ range: Range<Int>, _ payload: Span<UInt8>, _ bundle: borrowing AppBundle
-  ) {
+  private mutating func takeSound(_ range: Range<Int>, _ payload: Span<UInt8>) {
     guard PayloadSummary.isString(range, payload) else {
       return notes.append("the sound is no string: there is none\n")
     }
     sound = .systemDefault
-    var name = Text(capacity: range.count)
-    name.append(unescaping: payload.extracting(range))
-    if name.bytes.equals("default") { return }
-    let source = bundle.sounds.bytes
-    var lines = LineReader()
-    while let line = lines.next(source) {
-      if source.extracting(line).equals(name.bytes) {
-        if let name = unescape(range, payload) { sound = .file(name) }
-        return
-      }
+    if let name = unescape(range, payload), !words.bytes.extracting(name).equals("default") {
+      sound = .file(name)
     }
-    notes.append(note: "the app has no sound ", name.bytes)
   }
 }
 

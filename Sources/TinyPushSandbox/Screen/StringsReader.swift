@@ -145,9 +145,7 @@ struct StringsProblem: Error {
       }
     }
     text.append(line)
-    text.append(":")
-    text.append(column)
-    text.append(": ")
-    text.append(words)
+    text.append(":", column)
+    text.append(": ", words)
   }
 }

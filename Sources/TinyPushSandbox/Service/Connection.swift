@@ -261,8 +261,7 @@ final class Connection {
     switch service {
     case .gateway(let session):
       if session.heldBytes > 0 {
-        text.append(" It ended within a frame, ")
-        text.append(session.heldBytes)
+        text.append(" It ended within a frame, ", session.heldBytes)
         text.append(session.heldBytes == 1 ? " byte into it." : " bytes into it.")
       }
       session.closed()

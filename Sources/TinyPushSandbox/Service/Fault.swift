@@ -219,17 +219,13 @@ public struct Fault: BitwiseCopyable {
   private func describeAct(in text: inout Text) {
     switch act {
     case .status(let status):
-      text.append("status=")
-      text.append(status.rawValue)
+      text.append("status=", status.rawValue)
     case .garbage(let bytes):
-      text.append("garbage=")
-      text.append(bytes)
+      text.append("garbage=", bytes)
     case .reason(let reason):
-      text.append("reason=")
-      text.append(bytes: reason.name)
+      text.append("reason=", bytes: reason.name)
     case .retryAfter(let seconds):
-      text.append("retry-after=")
-      text.append(seconds)
+      text.append("retry-after=", seconds)
     case .shutdown: text.append("shutdown")
     case .close: text.append("close")
     case .reset: text.append("reset")
@@ -279,9 +275,7 @@ extension Fault {
     public func describe(_ words: Span<UInt8>, in text: inout Text) {
       text.append(printable: words)
       if kind == .form { return text.append(" is not WHAT@WHEN, such as reset@1000") }
-      text.append(": \"")
-      text.append(printable: words.extracting(part))
-      text.append("\" ")
+      text.append(": \"", printable: words.extracting(part), "\" ")
       switch kind {
       case .form: break
       case .act:
@@ -291,9 +285,7 @@ extension Fault {
           text.append(bytes: Fault.names[index])
         }
         if let nearest = Fault.names.nearest(to: words.extracting(part)) {
-          text.append("; did you mean ")
-          text.append(bytes: Fault.names[nearest])
-          text.append("?")
+          text.append("; did you mean ", bytes: Fault.names[nearest], "?")
         }
       case .value:
         text.append("has a value, which only status, garbage, reason and retry-after take")
@@ -304,9 +296,7 @@ extension Fault {
       case .reason:
         text.append("is no reason of Apple's table, as in reason=ServiceUnavailable")
         if let nearest = Reason.nearest(to: words.extracting(part)) {
-          text.append("; did you mean ")
-          text.append(bytes: nearest.name)
-          text.append("?")
+          text.append("; did you mean ", bytes: nearest.name, "?")
         }
       case .retryAfter: text.append("is no number of seconds, as in retry-after=30")
       case .delay: text.append("is no delay, such as 500ms or 5s, of an hour at most")

@@ -50,13 +50,10 @@ final class FeedbackSession {
     let malformedLines = list?.malformedLines ?? 0
     if malformedLines > 0 {
       var text = Text()
-      text.append("feedback, line ")
-      text.append(list?.firstMalformed ?? 0)
+      text.append("feedback, line ", list?.firstMalformed ?? 0)
       text.append(": not UNIXSECONDS HEXTOKEN, so it is left out")
       if malformedLines > 1 {
-        text.append(", and so are ")
-        text.append(malformedLines - 1)
-        text.append(" more")
+        text.append(", and so are ", malformedLines - 1, " more")
       }
       journal.note(text)
     }

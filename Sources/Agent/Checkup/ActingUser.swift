@@ -23,9 +23,10 @@ struct ActingUser {
   /// Calls `body` with these rights; whether they could be had, as in a container they may not.
   @discardableResult
   func act(_ body: () -> Void) -> Bool {
+    let isOther = isAnother
     let isActing = begin()
     body()
-    if isAnother { clinux_act_as_oneself() }
+    if isOther { clinux_act_as_oneself() }
     return isActing
   }
 

@@ -8,80 +8,121 @@ public struct Arguments: ~Copyable {
   /// What getopt_long returns for the first long option. Each has a number of its own: those that share one are not
   /// ambiguous to it.
   private static var longOption: Int32 { 256 }
-  private static var common: InlineArray<3, Option> {
-    [Option("config", .required), Option("option", .required), Option("help")]
+  /// The options that every command has, in the order of their short ones: `c`, `o`, `h`.
+  private static var common: StaticString { " config= option= help" }
+  /// What `--help` says of them.
+  private static var commonUsage: StaticString {
+    """
+      -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
+      -o KEY=VALUE          a setting over it; may be given several times
+      -h, --help            print this
+
+    """
   }
 
-  private let command: StaticString
+  let command: StaticString
   private let usage: StaticString
-  private let count: Int32
-  private let arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  private let optionCount: Int
-  private let table: UnsafeMutablePointer<option>
-  private let names: FixedBuffer<StaticString>
+  let count: Int32
+  let arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+  /// The names of the options, each with a NUL behind it; the last three are the common ones.
+  private let names: FixedBuffer<CChar>
+  private let table: FixedBuffer<option>
+  private(set) var optionCount = 0
   private var configFile: UnsafePointer<CChar>?
   private var settings: InlineArray<32, UnsafePointer<CChar>?> = .init(repeating: nil)
   private var settingCount = 0
 
+  /// Does what a command does with its arguments. Returns the exit status.
+  ///
+  /// - Parameters:
+  ///   - options: their names, with spaces between: `=` behind the name of one that needs a value, `?` where it may have one.
+  ///   - usage: in which a tab stands for the options that every command has.
   @inline(never)
-  public init(
+  public static func handle(
     _ command: StaticString, _ count: Int32,
-    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>,
-    options: Span<Option>, usage: StaticString
+    _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>, options: StaticString,
+    usage: StaticString, _ body: (inout Arguments) throws(ExitStatus) -> ExitStatus
+  ) -> Int32 {
+    var arguments = Arguments(command, count, values, options, usage)
+    do throws(ExitStatus) {
+      return try body(&arguments).rawValue
+    } catch {
+      return error.rawValue
+    }
+  }
+
+  @inline(never)
+  private init(
+    _ command: StaticString, _ count: Int32,
+    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>, _ options: StaticString,
+    _ usage: StaticString
   ) {
     self.command = command
     self.usage = usage
     self.count = count
     self.arguments = arguments
-    optionCount = options.count
-    let common = Self.common
-    table = .allocate(capacity: options.count + common.count + 1)
-    names = FixedBuffer(capacity: options.count + common.count)
-    add(options, at: 0)
-    add(common.span, at: options.count)
-    table[options.count + common.count] = option()
-  }
-
-  @inline(never)
-  private func add(_ options: Span<Option>, at start: Int) {
-    for index in options.indices {
-      var row = option()
-      row.name = options[index].name.cString
-      row.has_arg = options[index].value.rawValue
-      row.val = Self.longOption + Int32(start + index)
-      table[start + index] = row
-      names[start + index] = options[index].name
+    var words = Text(capacity: 512)
+    words.append(options)
+    words.append(Self.common)
+    names = FixedBuffer(capacity: words.count + 1)
+    table = FixedBuffer(capacity: 40)
+    var row = option()
+    var start = words.bytes[0] == .space ? 1 : 0
+    for index in start...words.count {
+      let byte = index < words.count ? words.bytes[index] : .space
+      switch byte {
+      case .equals: row.has_arg = 1
+      case UInt8(ascii: "?"): row.has_arg = 2
+      case .space:
+        row.name = UnsafePointer(names.room(from: start).baseAddress)
+        row.val = Self.longOption + Int32(optionCount)
+        table[optionCount] = row
+        optionCount += 1
+        row = option()
+        start = index + 1
+      default:
+        names[index] = CChar(byte)
+        continue
+      }
+      names[index] = 0
     }
+    table[optionCount] = option()
   }
 
   @inline(never)
-  deinit { table.deallocate() }
+  deinit {}
 
   /// The next option's number; nil when there are only operands left. What is wrong is said, and thrown.
+  @inline(never)
   public mutating func next() throws(ExitStatus) -> Int? {
     while true {
       var found: Int32 = -1
       let result = clinux_option(
-        count, arguments, (":c:o:h" as StaticString).cString, table, &found)
+        count, arguments, (":c:o:h" as StaticString).cString, table.room().baseAddress, &found)
+      var common = Int(found) - (optionCount - 3)
       switch result {
       case -1: return nil
-      case Self.longOption... where Int(found) < optionCount: return Int(found)
-      case Self.longOption...:
-        switch Int(found) - optionCount {
-        case 0: configFile = clinux_option_argument()
-        case 1: try addSetting()
-        default: throw printUsage()
-        }
-      case Int32(UInt8(ascii: "c")): configFile = clinux_option_argument()
-      case Int32(UInt8(ascii: "o")): try addSetting()
+      case Self.longOption...: if common < 0 { return Int(found) }
+      case Int32(UInt8(ascii: "c")): common = 0
+      case Int32(UInt8(ascii: "o")): common = 1
       case Int32(UInt8(ascii: "h")):
         // A text such as "-high water" is not lost for that.
         let word = CString.span(word(with: result))
-        throw word.count > 2 ? complain(ofText: word) : printUsage()
+        guard word.count <= 2 else { throw complain(ofText: word) }
+        common = 2
       default: throw complain(isValueMissing: result == Int32(UInt8.colon))
+      }
+      switch common {
+      case 0: configFile = clinux_option_argument()
+      case 1: try addSetting()
+      default: throw printUsage()
       }
     }
   }
+
+  /// The name of an option.
+  @_lifetime(immortal)
+  public func name(of option: Int) -> Span<UInt8> { CString.span(table[option].name) }
 
   /// The value of the option just found, if it has one.
   @_lifetime(immortal)
@@ -92,10 +133,41 @@ public struct Arguments: ~Copyable {
 
   public var hasValue: Bool { clinux_option_argument() != nil }
 
+  /// The arguments are no more than so many.
+  public var countMax: Int { Int(count) }
+
   /// The operands, by number.
   public func operand(_ index: Int) -> UnsafePointer<CChar>? {
     let place = Int(clinux_option_index()) + index
     return place < Int(count) ? UnsafePointer(arguments[place]) : nil
+  }
+
+  /// Refuses operands from this one on.
+  @inline(never)
+  public func refuseOperands(
+    from index: Int = 0, _ message: StaticString = "takes no operands, but was given "
+  ) throws(ExitStatus) {
+    guard let operand = operand(index) else { return }
+    throw fail(.usage, message, CString.span(operand))
+  }
+
+  /// The number of the word that says what to do, which is the first operand. Another word is refused, and thrown.
+  ///
+  /// - Parameters:
+  ///   - choices: the words, for a person.
+  ///   - standard: the number where there is no word; nil: there must be one.
+  @inline(never)
+  public func action(
+    among known: WordList, _ choices: StaticString, orElse standard: Int? = nil
+  ) throws(ExitStatus) -> Int {
+    var text = Text()
+    guard let operand = operand(0) else {
+      if let standard { return standard }
+      text.append("say what to do: ", choices)
+      throw fail(.usage, text)
+    }
+    text.append("takes ", choices, ", not ")
+    return try choice(CString.span(operand), among: known, text)
   }
 
   /// The number of a word among those that may stand there. Any other is refused, and thrown.
@@ -103,11 +175,13 @@ public struct Arguments: ~Copyable {
   /// - Parameter objection: stands before the word in the refusal.
   @inline(never)
   public func choice(
-    _ word: Span<UInt8>, among known: Span<StaticString>, _ objection: StaticString
+    _ word: Span<UInt8>, among known: WordList, _ objection: borrowing Text
   ) throws(ExitStatus) -> Int {
-    if let index = Choice.index(word, among: known) { return index }
+    if let index = known.index(of: word) { return index }
     var text = Text()
-    Choice.refuse(word, among: known, objection, in: &text)
+    text.append(objection)
+    text.append(printable: word)
+    text.suggest(known.nearest(to: word), of: known, ": did you mean ")
     throw fail(.usage, text)
   }
 
@@ -152,14 +226,13 @@ public struct Arguments: ~Copyable {
       let setting = CString.span(settings[index]!)
       var equals = 0
       while equals < setting.count, setting[equals] != .equals { equals += 1 }
-      let name = trimmed(setting.extracting(0..<equals))
+      let name = setting.extracting(0..<equals).trimmed()
       guard equals < setting.count else {
-        message.append("-o takes KEY=VALUE, not ")
-        message.append(printable: setting)
+        message.append("-o takes KEY=VALUE, not ", printable: setting)
         throw .usage
       }
       do throws(Config.Problem) {
-        try config.set(name, to: trimmed(setting.extracting(equals + 1..<setting.count)))
+        try config.set(name, to: setting.extracting(equals + 1..<setting.count).trimmed())
       } catch {
         message.append("-o: ")
         ConfigFile.describe(error, name: name, in: &message)
@@ -170,21 +243,21 @@ public struct Arguments: ~Copyable {
   }
 
   /// Says why the command fails.
+  @inline(never)
   public func fail(_ status: ExitStatus, _ message: borrowing Text) -> ExitStatus {
     var text = Text(capacity: 2048)
-    text.append("tinypush ")
-    text.append(command)
-    text.append(": ")
-    text.append(bytes: message.bytes)
-    text.append("\n")
+    text.append("tinypush ", command)
+    text.append(": ", bytes: message.bytes, "\n")
     text.write(to: STDERR_FILENO)
     return status
   }
 
-  public func fail(_ status: ExitStatus, _ message: StaticString, _ value: Span<UInt8>?)
-    -> ExitStatus
-  {
-    var text = Text()
+  /// The same in these words, with a value behind them.
+  @inline(never)
+  public func fail(
+    _ status: ExitStatus, _ message: StaticString, _ value: Span<UInt8>? = nil
+  ) -> ExitStatus {
+    var text = Text(capacity: 2048)
     text.append(message)
     if let value { text.append(printable: value) }
     return fail(status, text)
@@ -199,131 +272,26 @@ public struct Arguments: ~Copyable {
   }
 
   private func printUsage() -> ExitStatus {
-    var text = Text(capacity: 4096)
-    text.append(usage)
+    var text = Text(capacity: 8192)
+    for byte in 0..<usage.utf8CodeUnitCount {
+      if usage.utf8Start[byte] == .tab {
+        text.append(Self.commonUsage)
+      } else {
+        text.append(byte: usage.utf8Start[byte])
+      }
+    }
     text.write(to: STDOUT_FILENO)
     return .ok
   }
+}
 
-  // MARK: - Wrong options
-
-  private func complain(isValueMissing: Bool) -> ExitStatus {
-    let letter = clinux_option_letter()
-    let word = CString.span(word(with: letter))
-    let nearest = nearest(to: word)
-    // Of several letters in an argument, one is wrong.
-    var option = Text(capacity: 2048)
-    if letter == 0 || nearest != nil && !isValueMissing {
-      option.append(bytes: word)
-    } else {
-      option.append("-")
-      option.append(byte: UInt8(truncatingIfNeeded: letter))
-    }
-    var text = Text(capacity: 2048)
-    if isValueMissing {
-      text.append(printable: option)
-      text.append(" needs a value")
-      return fail(options: &text)
-    }
-    if isText(word) { return complain(ofText: word) }
-    if letter == 0, explain(word, in: &text) { return fail(options: &text) }
-    text.append("unknown option ")
-    text.append(printable: option)
-    if let nearest {
-      text.append("; did you mean --")
-      text.append(nearest)
-      text.append("?")
-    }
-    return fail(options: &text)
-  }
-
-  /// Says of an argument that begins as an option does that it may be a text.
-  private func complain(ofText word: Span<UInt8>) -> ExitStatus {
-    var text = Text(capacity: 2048)
-    text.append("\"")
-    text.append(printable: word)
-    text.append("\" is not an option: put -- before a text that begins with -")
-    return fail(options: &text)
-  }
-
-  private func fail(options text: inout Text) -> ExitStatus {
-    text.append("\nTry `tinypush ")
-    text.append(command)
-    text.append(" --help`.")
-    return fail(.usage, text)
-  }
-
-  /// The argument with the letter of a short option; getopt passes over it with its last letter.
-  private func word(with letter: Int32) -> UnsafePointer<CChar> {
-    let index = Int(clinux_option_index())
-    if letter != 0, index < Int(count), let word = arguments[index],
-      word[0] == CChar(UInt8.hyphen), word[1] != CChar(UInt8.hyphen), strchr(word, letter) != nil
-    {
-      return UnsafePointer(word)
-    }
-    return UnsafePointer(arguments[index - 1]!)
-  }
-
-  /// The name that an argument gives to its option, without hyphens and value.
-  @_lifetime(copy word)
-  private func name(in word: Span<UInt8>) -> Span<UInt8> {
-    var start = 0
-    while start < word.count, word[start] == .hyphen { start += 1 }
-    var end = start
-    while end < word.count, word[end] != .equals { end += 1 }
-    return word.extracting(start..<end)
-  }
-
-  /// Whether an argument that begins as an option does is rather a text: a number, or words.
-  private func isText(_ word: Span<UInt8>) -> Bool {
-    let name = name(in: word)
-    if name.count > 0, name[0].isDigit { return true }
-    for index in name.indices where name[index] == .space { return true }
-    return false
-  }
-
-  /// The option that was meant by an argument, if there is one like it.
-  private func nearest(to word: Span<UInt8>) -> StaticString? {
-    let name = name(in: word)
-    return name.count > 1 ? Nearest.match(name, among: names.span(0..<names.capacity)) : nil
-  }
-
-  /// Says why an argument that begins as options do is refused: the option takes no value, or several begin so; false: none
-  /// does.
-  private func explain(_ word: Span<UInt8>, in text: inout Text) -> Bool {
-    let name = name(in: word)
-    var matches = 0
-    var isExact = false
-    for index in 0..<names.capacity where isShort(name, for: index) {
-      matches += 1
-      if names[index].utf8CodeUnitCount == name.count { isExact = true }
-    }
-    guard matches > 0 else { return false }
-    if isExact || matches == 1 {
-      text.append(printable: word)
-      text.append(": this option takes no value")
-      return true
-    }
-    text.append("ambiguous option ")
-    text.append(printable: word)
-    text.append(":")
-    for index in 0..<names.capacity where isShort(name, for: index) {
-      text.append(" --")
-      text.append(names[index])
-    }
-    return true
-  }
-
-  private func isShort(_ name: Span<UInt8>, for index: Int) -> Bool {
-    name.count > 0 && names[index].span.begins(with: name)
-  }
-
-  @_lifetime(copy text)
-  private func trimmed(_ text: Span<UInt8>) -> Span<UInt8> {
-    var start = 0
-    var end = text.count
-    while start < end, text[start] == .space { start += 1 }
-    while end > start, text[end - 1] == .space { end -= 1 }
-    return text.extracting(start..<end)
+extension Text {
+  /// Asks whether a known word is meant, if there is one that resembles what was given.
+  @inline(never)
+  public mutating func suggest(_ nearest: Int?, of known: WordList, _ question: StaticString) {
+    guard let nearest else { return }
+    append(question)
+    append(bytes: known[nearest])
+    append("?")
   }
 }

@@ -14,9 +14,7 @@ public enum Version {
   public static func print(of program: StaticString) {
     var text = Text()
     text.append(program)
-    text.append(" ")
-    text.append(current)
-    text.append("\n")
+    text.append(" ", current, "\n")
     text.write(to: STDOUT_FILENO)
   }
 }

@@ -116,6 +116,19 @@ extension Span<UInt8> {
     count >= other.count && shared(with: other) == other.count
   }
 
+  /// A range of these, less the white space at both sides.
+  package func trimmed(_ range: Range<Int>) -> Range<Int> {
+    var (start, end) = (range.lowerBound, range.upperBound)
+    while start < end, self[start] <= .space { start += 1 }
+    while end > start, self[end - 1] <= .space { end -= 1 }
+    return start..<end
+  }
+
+  /// All of these, less the white space at both sides.
+  @_lifetime(copy self)
+  @inline(never)
+  package func trimmed() -> Span<UInt8> { extracting(trimmed(0..<count)) }
+
   /// Whether these sort before `other`, byte by byte.
   @inline(never)
   public func sorts(before other: Span<UInt8>) -> Bool {

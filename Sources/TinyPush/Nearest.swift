@@ -1,31 +1,10 @@
-/// Finds the known word that somebody most likely meant.
+/// How near a word is to a known one.
 public enum Nearest {
-  /// The one of `known` with the least edit distance to `word`, where that is close enough to be a slip:
-  /// at most a third of the word, and at least one edit.
-  public static func match(
-    _ word: Span<UInt8>, among known: Span<StaticString>
-  ) -> StaticString? {
-    index(word, among: known).map { known[$0] }
-  }
-
-  /// The same, by its place.
-  public static func index(_ word: Span<UInt8>, among known: Span<StaticString>) -> Int? {
-    var best: Int?
-    var bestDistance = distanceMax(word) + 1
-    for index in known.indices {
-      let edits = distance(word, known[index].span)
-      if edits < bestDistance {
-        bestDistance = edits
-        best = index
-      }
-    }
-    return best
-  }
-
-  /// What is close enough.
+  /// The most edits that are still a slip: a third of the word, and at least one.
   public static func distanceMax(_ word: Span<UInt8>) -> Int { max(word.count / 3, 1) }
 
   /// Edits that make one of the other: a byte more, less or changed, or two neighbours swapped (optimal string alignment).
+  @inline(never)
   public static func distance(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Int {
     var before: InlineArray<33, Int> = .init(repeating: 0)
     var above: InlineArray<33, Int> = .init(repeating: 0)

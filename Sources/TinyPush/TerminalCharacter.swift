@@ -4,8 +4,6 @@ public struct TerminalCharacter {
   public private(set) var length = 1
   /// None for what belongs to the character before it, such as an accent of its own; two for what is wide.
   public private(set) var columns = 1
-  /// Whether it joins what stands on both sides of it.
-  public private(set) var isJoiner = false
   private var kind = Kind.shown
 
   private enum Kind {
@@ -39,9 +37,7 @@ public struct TerminalCharacter {
     case 0x80...0x9F, 0x061C, 0x200B...0x200C, 0x200E...0x200F, 0x2028...0x202E, 0x2060...0x206F,
       0xFEFF, 0xFFF9...0xFFFB:
       kind = .hidden
-    case _ where unit.isExtending:
-      columns = 0
-      isJoiner = unit.isJoiner
+    case _ where unit.isExtending: columns = 0
     // Source: Unicode Standard Annex 11, the common ones of `Wide` and `Fullwidth`.
     case 0x1100...0x115F, 0x231A...0x231B, 0x23E9...0x23EC, 0x23F0, 0x23F3, 0x2614...0x2615,
       0x2648...0x2653, 0x267F, 0x2693, 0x26A1, 0x26AA...0x26AB, 0x26BD...0x26BE, 0x26C4...0x26C5,

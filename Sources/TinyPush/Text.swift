@@ -10,6 +10,12 @@ public struct Text: ~Copyable {
     buffer = FixedBuffer(capacity: capacity)
   }
 
+  /// A copy of these.
+  package init(_ bytes: Span<UInt8>) {
+    self.init(capacity: bytes.count)
+    append(bytes: bytes)
+  }
+
   public var bytes: Span<UInt8> {
     @_lifetime(borrow self) get { buffer.span(0..<count) }
   }
@@ -103,6 +109,112 @@ public struct Text: ~Copyable {
     }
     for index in 0..<length { append(byte: reversed[length - 1 - index]) }
   }
+
+  // MARK: - Words around something
+
+  /// Words, a number, and words behind that.
+  @inline(__always)
+  public mutating func append<Number: FixedWidthInteger>(
+    _ before: StaticString, _ number: Number, _ after: StaticString = ""
+  ) {
+    if Number.isSigned {
+      append(before.utf8Start, signed: Int64(number), after.utf8Start)
+    } else {
+      append(before.utf8Start, unsigned: UInt64(number), after.utf8Start)
+    }
+  }
+
+  @inline(__always)
+  public mutating func append(
+    _ before: StaticString, _ words: StaticString, _ after: StaticString = ""
+  ) {
+    append(before.utf8Start, terminated: words.utf8Start, after.utf8Start)
+  }
+
+  @inline(__always)
+  public mutating func append(
+    _ before: StaticString, _ text: borrowing Text, _ after: StaticString = ""
+  ) {
+    append(before, bytes: text.bytes, after)
+  }
+
+  @inline(__always)
+  public mutating func append(
+    _ before: StaticString, bytes: Span<UInt8>, _ after: StaticString = ""
+  ) {
+    append(before.utf8Start, bytes: bytes, after.utf8Start)
+  }
+
+  @inline(__always)
+  public mutating func append(
+    _ before: StaticString, printable bytes: Span<UInt8>, _ after: StaticString = ""
+  ) {
+    append(before.utf8Start, printable: bytes, after.utf8Start)
+  }
+
+  @inline(__always)
+  public mutating func append(
+    _ before: StaticString, printable text: borrowing Text, _ after: StaticString = ""
+  ) {
+    append(before.utf8Start, printable: text.bytes, after.utf8Start)
+  }
+
+  /// - Parameter cString: a string of C's; nothing for nil.
+  @inline(__always)
+  public mutating func append(
+    _ before: StaticString, cString: UnsafePointer<CChar>?, _ after: StaticString = ""
+  ) {
+    let words = cString.map { UnsafeRawPointer($0).assumingMemoryBound(to: UInt8.self) }
+    append(before.utf8Start, terminated: words ?? ("" as StaticString).utf8Start, after.utf8Start)
+  }
+
+  @inline(never)
+  private mutating func append(
+    _ before: UnsafePointer<UInt8>, signed number: Int64, _ after: UnsafePointer<UInt8>
+  ) {
+    append(terminated: before)
+    append(number)
+    append(terminated: after)
+  }
+
+  @inline(never)
+  private mutating func append(
+    _ before: UnsafePointer<UInt8>, unsigned number: UInt64, _ after: UnsafePointer<UInt8>
+  ) {
+    append(terminated: before)
+    append(number)
+    append(terminated: after)
+  }
+
+  @inline(never)
+  private mutating func append(
+    _ before: UnsafePointer<UInt8>, terminated words: UnsafePointer<UInt8>,
+    _ after: UnsafePointer<UInt8>
+  ) {
+    append(terminated: before)
+    append(terminated: words)
+    append(terminated: after)
+  }
+
+  @inline(never)
+  private mutating func append(
+    _ before: UnsafePointer<UInt8>, bytes: Span<UInt8>, _ after: UnsafePointer<UInt8>
+  ) {
+    append(terminated: before)
+    append(bytes: bytes)
+    append(terminated: after)
+  }
+
+  @inline(never)
+  private mutating func append(
+    _ before: UnsafePointer<UInt8>, printable bytes: Span<UInt8>, _ after: UnsafePointer<UInt8>
+  ) {
+    append(terminated: before)
+    append(printable: bytes)
+    append(terminated: after)
+  }
+
+  // MARK: - Numbers and times
 
   /// A length of time, in whole seconds, minutes, hours or days: `40 s`, `12 min`, `6 h`, `3 days`.
   package mutating func append(rounded duration: Duration) {

@@ -245,9 +245,7 @@ public final class Sandbox {
       text.append(connectionCount)
       text.append(" connections are open")
     } else {
-      text.append("no connection can be accepted (")
-      text.append(cString: clinux_error_text(error))
-      text.append(")")
+      text.append("no connection can be accepted (", cString: clinux_error_text(error), ")")
     }
     text.append(": others wait until one is closed")
     journal.note(text)

@@ -20,9 +20,7 @@ enum SandboxFailure: Int32, Error {
   /// Says why, on standard error, and what to do.
   static func say(_ text: borrowing Text) {
     var line = Text(capacity: 8192)
-    line.append("tinypush sandbox: ")
-    line.append(bytes: text.bytes)
-    line.append("\n")
+    line.append("tinypush sandbox: ", bytes: text.bytes, "\n")
     line.bytes.withUnsafeBytes { bytes in _ = CLinux.write(2, bytes.baseAddress, bytes.count) }
   }
 }

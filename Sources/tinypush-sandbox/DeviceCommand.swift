@@ -27,14 +27,10 @@ enum DeviceCommand {
                             which
       --json                list: JSON Lines
     and with add:
-      --language TAG        the device's language, such as fr-CA
-      --environment NAME    sandbox, or production, whose tokens this gateway
-                            refuses
       --strings FILE        the app's Localizable.strings; may be given several
                             times
       --category NAME=BUTTON[,BUTTON]...
                             buttons that the app knows; may be given several times
-      --sound NAME          a sound file of the app's; may be given several times
       --help                print this
 
     Ends with 66 when there is no such device, 65 when it is so already, and 69 when
@@ -42,46 +38,35 @@ enum DeviceCommand {
 
     """
 
-  private static let verbs: InlineArray<7, StaticString> = [
-    "add", "offline", "online", "uninstall", "reregister", "token", "list",
-  ]
+  private static var verbs: WordList { "add offline online uninstall reregister token list" }
 
   static func run(
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
-    let options: InlineArray<8, Option> = [
-      Option("dir", .required), Option("topic", .required), Option("json"),
-      Option("language", .required), Option("environment", .required),
-      Option("strings", .required), Option("category", .required), Option("sound", .required),
-    ]
-    var arguments = Arguments(
-      "sandbox device", count, values, options: options.span, usage: usage)
-    var directory = ("tinypush-sandbox" as StaticString).cString
-    var request = ControlRequest()
-    do throws(ExitStatus) {
+    Arguments.handle(
+      "sandbox device", count, values,
+      options: "dir= topic= json strings= category=", usage: usage
+    ) { (arguments) throws(ExitStatus) in
+      var directory = ("tinypush-sandbox" as StaticString).cString
+      var request = ControlRequest()
       while let option = try arguments.next() {
         switch option {
         case 0: directory = clinux_option_argument()
         case 1: request.append(.topic, arguments.value())
         case 2: request.append(.json, Span())
-        case 3: request.append(.language, try language(arguments))
-        case 4: request.append(.environment, try environment(arguments))
-        case 5: try appendFile(arguments, to: &request)
-        case 6: request.append(.category, try category(arguments))
-        default: request.append(.sound, arguments.value())
+        case 3: try appendFile(arguments, to: &request)
+        default: request.append(.category, try category(arguments))
         }
       }
       try appendOperands(arguments, to: &request)
       guard !request.isTooLarge else {
-        throw arguments.fail(.usage, "what the app brings along is more than 1 MB", nil)
+        throw arguments.fail(.usage, "what the app brings along is more than 1 MB")
       }
       var text = Text(capacity: 262_144)
       let status = ControlClient.ask(request, in: directory, &text)
       guard status == .ok else { throw arguments.fail(status, text) }
       text.write(to: STDOUT_FILENO)
-      return 0
-    } catch {
-      return error.rawValue
+      return .ok
     }
   }
 
@@ -90,11 +75,12 @@ enum DeviceCommand {
     _ arguments: borrowing Arguments, to request: inout ControlRequest
   ) throws(ExitStatus) {
     guard let operand = arguments.operand(0) else {
-      throw arguments.fail(.usage, "what is to be done? See `tinypush sandbox device --help`", nil)
+      throw arguments.fail(.usage, "what is to be done? See `tinypush sandbox device --help`")
     }
     let verb = CString.span(operand)
-    let verbs = verbs
-    _ = try arguments.choice(verb, among: verbs.span, "there is no ")
+    var objection = Text(capacity: 16)
+    objection.append("there is no ")
+    _ = try arguments.choice(verb, among: verbs, objection)
     request.append(.verb, verb)
     var next = 1
     if !verb.equals("list") {
@@ -104,31 +90,7 @@ enum DeviceCommand {
       request.append(.device, CString.span(name))
       next = 2
     }
-    if let operand = arguments.operand(next) {
-      throw arguments.fail(.usage, "is given too much: ", CString.span(operand))
-    }
-  }
-
-  @_lifetime(immortal)
-  private static func environment(
-    _ arguments: borrowing Arguments
-  ) throws(ExitStatus) -> Span<UInt8> {
-    let words = arguments.value()
-    guard words.equals("sandbox") || words.equals("production") else {
-      throw arguments.fail(.usage, "--environment is sandbox or production, not ", words)
-    }
-    return words
-  }
-
-  @_lifetime(immortal)
-  private static func language(
-    _ arguments: borrowing Arguments
-  ) throws(ExitStatus) -> Span<UInt8> {
-    guard LanguageTag(arguments.value()) != nil else {
-      throw arguments.fail(
-        .usage, "--language needs a language such as fr or fr-CA, not ", arguments.value())
-    }
-    return arguments.value()
+    try arguments.refuseOperands(from: next, "is given too much: ")
   }
 
   @_lifetime(immortal)

@@ -88,54 +88,54 @@ enum SandboxCommand {
   private static func run(
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
-    let options: InlineArray<11, Option> = [
-      Option("dir", .required), Option("port", .required), Option("feedback-port", .required),
-      Option("json"), Option("quiet"), Option("payload-limit", .required),
-      Option("invalid", .required), Option("fault", .required), Option("seed", .required),
-      Option("any-token"), Option("rsa"),
-    ]
-    var arguments = Arguments("sandbox", count, values, options: options.span, usage: usage)
+    Arguments.handle(
+      "sandbox", count, values,
+      options:
+        "dir= port= feedback-port= json quiet payload-limit= invalid= fault= seed= any-token rsa",
+      usage: usage
+    ) { (arguments) throws(ExitStatus) in
+      let options = try read(&arguments)
+      guard let status = ExitStatus(rawValue: Sandbox.run(options)) else { return .internalError }
+      return status
+    }
+  }
+
+  private static func read(_ arguments: inout Arguments) throws(ExitStatus) -> SandboxOptions {
     var sandbox = SandboxOptions(directory: ("tinypush-sandbox" as StaticString).cString)
     var feedbackPort: UInt16?
-    do throws(ExitStatus) {
-      while let option = try arguments.next() {
-        switch option {
-        case 0: sandbox.directory = clinux_option_argument()
-        case 1: sandbox.port = UInt16(try number("--port", 0...65_535, arguments))
-        case 2: feedbackPort = UInt16(try number("--feedback-port", 0...65_535, arguments))
-        case 3: sandbox.isJSON = true
-        case 4: sandbox.isQuiet = true
-        case 5:
-          sandbox.payloadLimit = try number(
-            "--payload-limit", 1...SandboxOptions.payloadLimitMax, arguments)
-        case 6:
-          guard let token = DeviceToken(hex: arguments.value()) else {
-            throw arguments.fail(
-              .usage, "--invalid needs a device token of 64 hex digits, not ", arguments.value())
-          }
-          guard sandbox.invalidTokens.add(token) else {
-            throw arguments.fail(
-              .usage, "--invalid is given too often: one too many is ", arguments.value())
-          }
-        case 7:
-          guard sandbox.faults.add(try fault(arguments)) else {
-            throw arguments.fail(
-              .usage, "--fault is given too often: one too many is ", arguments.value())
-          }
-        case 8: sandbox.seed = UInt64(try number("--seed", 0...999_999_999, arguments))
-        case 9: sandbox.isAnyToken = true
-        default: sandbox.isRSA = true
+    while let option = try arguments.next() {
+      switch option {
+      case 0: sandbox.directory = clinux_option_argument()
+      case 1: sandbox.port = UInt16(try number("--port", 0...65_535, arguments))
+      case 2: feedbackPort = UInt16(try number("--feedback-port", 0...65_535, arguments))
+      case 3: sandbox.isJSON = true
+      case 4: sandbox.isQuiet = true
+      case 5:
+        sandbox.payloadLimit = try number(
+          "--payload-limit", 1...SandboxOptions.payloadLimitMax, arguments)
+      case 6:
+        guard let token = DeviceToken(hex: arguments.value()) else {
+          throw arguments.fail(
+            .usage, "--invalid needs a device token of 64 hex digits, not ", arguments.value())
         }
+        guard sandbox.invalidTokens.add(token) else {
+          throw arguments.fail(
+            .usage, "--invalid is given too often: one too many is ", arguments.value())
+        }
+      case 7:
+        guard sandbox.faults.add(try fault(arguments)) else {
+          throw arguments.fail(
+            .usage, "--fault is given too often: one too many is ", arguments.value())
+        }
+      case 8: sandbox.seed = UInt64(try number("--seed", 0...999_999_999, arguments))
+      case 9: sandbox.isAnyToken = true
+      default: sandbox.isRSA = true
       }
-      if let operand = arguments.operand(0) {
-        throw arguments.fail(.usage, "takes no operands, but was given ", CString.span(operand))
-      }
-    } catch {
-      return error.rawValue
     }
+    try arguments.refuseOperands()
     sandbox.feedbackPort =
       feedbackPort ?? (sandbox.port == 0 || sandbox.port == 65_535 ? 0 : sandbox.port + 1)
-    return Sandbox.run(sandbox)
+    return sandbox
   }
 
   private static func fault(_ arguments: borrowing Arguments) throws(ExitStatus) -> Fault {
@@ -156,10 +156,8 @@ enum SandboxCommand {
     guard let number, number <= UInt64(range.upperBound), range.contains(Int(number)) else {
       var text = Text()
       text.append(option)
-      text.append(" needs a number from ")
-      text.append(range.lowerBound)
-      text.append(" to ")
-      text.append(range.upperBound)
+      text.append(" needs a number from ", range.lowerBound)
+      text.append(" to ", range.upperBound)
       throw arguments.fail(.usage, text)
     }
     return Int(number)

@@ -41,8 +41,7 @@ struct AgentState: ~Copyable {
     code = "gateway"
     if let reason = reading.page.refusedConfiguration {
       code = "held"
-      words.append("held: the service refuses the configuration: ")
-      words.append(Rejection(reason).text)
+      words.append("held: the service refuses the configuration: ", Rejection(reason).text)
     } else if reading.page.connectivity == .up {
       code = "held"
       self.reading = reading

@@ -20,9 +20,7 @@ enum CheckCommand {
                             message, advice
       --recipients          the files are recipients files, as those in their
                             directory are
-      -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
-      -o KEY=VALUE          a setting over it
-      -h, --help            print this
+    \t\
 
     With files, ends with 0 when all is well but for warnings, with 65 when anything
     would be refused. Without, it ends with 0 likewise, or by what is worst: 78 the
@@ -35,57 +33,47 @@ enum CheckCommand {
 
     """
 
-  static func run(
-    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  ) -> Int32 {
-    let options: InlineArray<2, Option> = [Option("json"), Option("recipients")]
-    var arguments = Arguments("check", count, values, options: options.span, usage: usage)
-    do throws(ExitStatus) {
-      var config = Config()
-      var isJSON = false
-      var isRecipients = false
-      while let option = try arguments.next() {
-        if option == 0 { isJSON = true } else { isRecipients = true }
-      }
-      try readConfig(arguments, into: &config, isJSON: isJSON)
-      guard arguments.operand(0) != nil else {
-        guard !isRecipients else {
-          var text = Text()
-          text.append("--recipients says what the files are, and none is named")
-          throw arguments.fail(.usage, text)
-        }
-        return Checkup.run(config, file: arguments.configPath, isJSON: isJSON).rawValue
-      }
-      var report = CheckReport(isJSON: isJSON)
-      var lists = CheckedLists(config.recipients.pointer)
-      var failure: ExitStatus?
-      var index = 0
-      while let path = arguments.operand(index) {
-        index += 1
-        do throws(InputFile.Problem) {
-          let file = try InputFile.open(path)
-          var source = SourceText(path, file)
-          if !isRecipients, isConfig(path, file) {
-            report.flush()
-            failure = refuse(configIn: path, arguments)
-            continue
-          }
-          if isRecipients || lists.holds(path) {
-            RecipientsCheck.run(&source, &report)
-          } else {
-            NotificationsCheck.run(&source, config.courier.rules, &lists, &report)
-          }
-          if let failure = source.failure { throw failure }
-        } catch {
-          report.flush()
-          failure = arguments.fail(error.status, error.text(path))
-        }
-      }
-      report.flush()
-      return (failure ?? (report.hasErrors ? .dataRefused : .ok)).rawValue
-    } catch {
-      return error.rawValue
+  static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
+    var config = Config()
+    var isJSON = false
+    var isRecipients = false
+    while let option = try arguments.next() {
+      if option == 0 { isJSON = true } else { isRecipients = true }
     }
+    try readConfig(arguments, into: &config, isJSON: isJSON)
+    guard arguments.operand(0) != nil else {
+      guard !isRecipients else {
+        throw arguments.fail(.usage, "--recipients says what the files are, and none is named")
+      }
+      return Checkup.run(config, file: arguments.configPath, isJSON: isJSON)
+    }
+    var report = CheckReport(isJSON: isJSON)
+    var lists = CheckedLists(config.recipients.pointer)
+    var failure: ExitStatus?
+    var index = 0
+    while let path = arguments.operand(index) {
+      index += 1
+      do throws(InputFile.Problem) {
+        let file = try InputFile.open(path)
+        var source = SourceText(path, file)
+        if !isRecipients, isConfig(path, file) {
+          report.flush()
+          failure = refuse(configIn: path, arguments)
+          continue
+        }
+        if isRecipients || lists.holds(path) {
+          RecipientsCheck.run(&source, &report)
+        } else {
+          NotificationsCheck.run(&source, config.courier.rules, &lists, &report)
+        }
+        if let failure = source.failure { throw failure }
+      } catch {
+        report.flush()
+        failure = arguments.fail(error.status, error.text(path))
+      }
+    }
+    report.flush()
+    return failure ?? (report.hasErrors ? .dataRefused : .ok)
   }
 
   /// Whether a file is a configuration by its name, and not a notification file by its first byte.

@@ -62,17 +62,13 @@ struct CheckReport: ~Copyable {
       output.append(":")
       if source.hasLines {
         output.append(source.line)
-        output.append(":")
-        output.append(source.column)
-        output.append(": ")
+        output.append(":", source.column, ": ")
         paint(isWarning ? Style.warning : Style.error)
         output.append(severity)
         output.append(":")
       }
       paint(Style.plain)
-      output.append(" ")
-      output.append(message)
-      output.append("\n  ")
+      output.append(" ", message, "\n  ")
       let excerpt = Excerpt(
         text, line: source.lineStart, place: place..<end, width: width, ellipsis: ellipsis)
       excerpt.appendLine(of: text, to: &output)
@@ -113,9 +109,7 @@ struct CheckReport: ~Copyable {
   mutating func sayMore(_ path: UnsafePointer<CChar>, _ count: Int) {
     guard count > 0, !isJSON else { return }
     output.append(printable: CString.span(path))
-    output.append(": and ")
-    output.append(count)
-    output.append(" more in this notification\n")
+    output.append(": and ", count, " more in this notification\n")
   }
 
   /// What is in a file, unless one thing only is, of which all was said.
@@ -127,9 +121,7 @@ struct CheckReport: ~Copyable {
     append(tally.count, noun)
     if tally.refused + tally.warnings == 0 { output.append(", all well") }
     if tally.refused > 0 {
-      output.append(", ")
-      output.append(tally.refused)
-      output.append(" refused")
+      output.append(", ", tally.refused, " refused")
     }
     if tally.warnings > 0 {
       output.append(", ")
@@ -138,14 +130,15 @@ struct CheckReport: ~Copyable {
     output.append("\n")
   }
 
+  @inline(never)
   private mutating func append(_ count: UInt64, _ noun: StaticString) {
     output.append(count)
-    output.append(" ")
-    output.append(noun)
+    output.append(" ", noun)
     if count != 1 { output.append("s") }
   }
 
   /// Writes it out.
+  @inline(never)
   mutating func flush() {
     guard output.count > 0 else { return }
     progress.clear()

@@ -52,9 +52,7 @@ struct CheckedLists: ~Copyable {
   }
 
   func appendDirectory(to text: inout Text) {
-    text.append(" (recipients = ")
-    text.append(printable: CString.span(directory))
-    text.append(")")
+    text.append(" (recipients = ", printable: CString.span(directory), ")")
   }
 
   /// What the file of this name is good for. What is wrong in it is said, the first time.
@@ -90,8 +88,7 @@ struct CheckedLists: ~Copyable {
   ) -> State {
     var text = Text(capacity: 8192)
     text.append(cString: directory)
-    text.append("/")
-    text.append(bytes: name)
+    text.append("/", bytes: name)
     let path = text.cString()
     defer { extendLifetime(path) }
     let descriptor = clinux_open(AT_FDCWD, path.pointer, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)

@@ -111,8 +111,7 @@ struct Composition: ~Copyable {
       members.append(aps)
       members.endObject()
       if data.count > 0 {
-        members.append(",")
-        members.append(data)
+        members.append(",", data)
       }
       members.endObject()
     }
@@ -123,11 +122,8 @@ struct Composition: ~Copyable {
     try check(text, config.courier.rules, arguments)
     for index in 0..<listCount where Self.isMissing(CString.span(lists[index]), config.recipients) {
       var text = Text()
-      text.append("there is no recipients file ")
-      text.append(printable: CString.span(lists[index]))
-      text.append(" in ")
-      text.append(printable: config.recipients.span)
-      text.append(": make it, a device token a line")
+      text.append("there is no recipients file ", printable: CString.span(lists[index]))
+      text.append(" in ", printable: config.recipients.span, ": make it, a device token a line")
       throw arguments.fail(.dataRefused, text)
     }
     return text
@@ -160,8 +156,7 @@ struct Composition: ~Copyable {
       add(list: Notification.defaultList.cString)
       if Self.isMissing(Notification.defaultList.span, directory) {
         var text = Text()
-        text.append("to whom? Give --to NAME or --token HEX, or make ")
-        text.append(printable: directory.span)
+        text.append("to whom? Give --to NAME or --token HEX, or make ", printable: directory.span)
         text.append("/default, a device token a line")
         throw arguments.fail(.usage, text)
       }
@@ -185,8 +180,7 @@ struct Composition: ~Copyable {
   private static func isMissing(_ name: Span<UInt8>, _ directory: borrowing CString) -> Bool {
     var path = Text(capacity: 4200)
     path.append(bytes: directory.span)
-    path.append("/")
-    path.append(bytes: name)
+    path.append("/", bytes: name)
     return path.withCString { access($0, F_OK) != 0 && clinux_errno() == ENOENT }
   }
 

@@ -15,9 +15,7 @@ enum FeedbackCommand {
 
       --json                a line of JSON for each device, and one with the sums
       --quiet               say only the sums
-      -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
-      -o KEY=VALUE          a setting over it; may be given several times
-      -h, --help            print this
+    \t\
 
     What the service has told is forgotten there, and never here: all of it is
     written to disk, in the directory of the setting state, before more is asked
@@ -28,26 +26,16 @@ enum FeedbackCommand {
 
     """
 
-  static func run(
-    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  ) -> Int32 {
-    let options: InlineArray<2, Option> = [Option("json"), Option("quiet")]
-    var arguments = Arguments("feedback", count, values, options: options.span, usage: usage)
-    do throws(ExitStatus) {
-      var config = Config()
-      var isJSON = false
-      var isQuiet = false
-      while let option = try arguments.next() {
-        if option == 0 { isJSON = true } else { isQuiet = true }
-      }
-      if let operand = arguments.operand(0) {
-        throw arguments.fail(.usage, "takes no operands, but was given ", CString.span(operand))
-      }
-      try arguments.readConfig(into: &config)
-      return try pull(config, isJSON: isJSON, isQuiet: isQuiet, arguments).rawValue
-    } catch {
-      return error.rawValue
+  static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
+    var config = Config()
+    var isJSON = false
+    var isQuiet = false
+    while let option = try arguments.next() {
+      if option == 0 { isJSON = true } else { isQuiet = true }
     }
+    try arguments.refuseOperands()
+    try arguments.readConfig(into: &config)
+    return try pull(config, isJSON: isJSON, isQuiet: isQuiet, arguments)
   }
 
   private static func pull(
@@ -93,6 +81,7 @@ enum FeedbackCommand {
     }
   }
 
+  @inline(never)
   private static func write(_ sums: FeedbackPull.Sums, in text: inout Text) {
     guard sums.devices > 0 else {
       text.append("no device is gone")
@@ -103,27 +92,24 @@ enum FeedbackCommand {
     text.append(sums.new)
     text.append(" of them new")
     if sums.registered > 0 {
-      text.append(", ")
-      text.append(sums.registered)
-      text.append(" registered since")
+      text.append(", ", sums.registered, " registered since")
     }
-    text.append("; ")
-    text.append(sums.suppressed)
+    text.append("; ", sums.suppressed)
     text.append(sums.suppressed == 1 ? " token is suppressed" : " tokens are suppressed")
     writeOddities(sums, in: &text)
   }
 
+  @inline(never)
   private static func writeOddities(_ sums: FeedbackPull.Sums, in text: inout Text) {
     if sums.future > 0 {
-      text.append("; of a time to come, and taken for now: ")
-      text.append(sums.future)
+      text.append("; of a time to come, and taken for now: ", sums.future)
     }
     if sums.empty > 0 {
-      text.append("; without a token, and left out: ")
-      text.append(sums.empty)
+      text.append("; without a token, and left out: ", sums.empty)
     }
   }
 
+  @inline(never)
   private static func writeJSON(_ sums: FeedbackPull.Sums, in text: inout Text) {
     text.beginObject()
     text.member("received", number: sums.received)

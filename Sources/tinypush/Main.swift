@@ -3,42 +3,75 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// A subcommand: its name, what it does in a line, and its code.
-struct Command {
-  let name: StaticString
-  let summary: StaticString
-  let run: (Int32, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) -> Int32
-}
-
 @main
 struct Main {
-  static var commands: InlineArray<10, Command> {
-    [
-      Command(name: "run", summary: "deliver the spool", run: RunCommand.run),
-      Command(name: "send", summary: "put a notification into the spool", run: SendCommand.run),
-      Command(
-        name: "check", summary: "check notification files, or the configuration",
-        run: CheckCommand.run),
-      Command(
-        name: "feedback", summary: "ask which devices are gone, and send to them no more",
-        run: FeedbackCommand.run),
-      Command(
-        name: "token", summary: "list device tokens that are not sent to, or change that",
-        run: TokenCommand.run),
-      Command(
-        name: "recipient", summary: "list the devices that recipients files name, or change that",
-        run: RecipientCommand.run),
-      Command(
-        name: "queue", summary: "list what is in the spool; show it, drop it, or send it again",
-        run: QueueCommand.run),
-      Command(
-        name: "trace", summary: "say where a notification is, or how it ended",
-        run: TraceCommand.run),
-      Command(name: "status", summary: "say how delivery goes", run: StatusCommand.run),
-      Command(
-        name: "sandbox", summary: "run the service on this machine, for trying and testing",
-        run: SandboxCommand.run),
-    ]
+  /// The commands, and behind them the other words that may stand in the place of one.
+  private static var names: WordList {
+    "run send check feedback token recipient queue trace status sandbox help version"
+  }
+  private static let sandbox = 9
+
+  private static let usage: StaticString = """
+    Usage: tinypush COMMAND [OPTION]...
+    Delivers notification files to Apple's push gateway, and loses none.
+
+      run        deliver the spool
+      send       put a notification into the spool
+      check      check notification files, or the configuration
+      feedback   ask which devices are gone, and send to them no more
+      token      list device tokens that are not sent to, or change that
+      recipient  list the devices that recipients files name, or change that
+      queue      list what is in the spool; show it, drop it, or send it again
+      trace      say where a notification is, or how it ended
+      status     say how delivery goes
+      sandbox    run the service on this machine, for trying and testing
+
+    Every command takes --config FILE (the file that TINYPUSH_CONFIG names, or
+    /etc/tinypush/tinypush.conf), -o KEY=VALUE over it, and --help, which
+    `tinypush help COMMAND` prints as well; tinypush itself takes --version.
+
+    """
+
+  private static func perform(
+    _ command: Int, _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+  ) -> Int32 {
+    switch command {
+    case 0:
+      Arguments.handle(
+        "run", count, values, options: "once", usage: RunCommand.usage, RunCommand.run)
+    case 1:
+      Arguments.handle(
+        "send", count, values, options: SendCommand.options, usage: SendCommand.usage,
+        SendCommand.run)
+    case 2:
+      Arguments.handle(
+        "check", count, values, options: "json recipients", usage: CheckCommand.usage,
+        CheckCommand.run)
+    case 3:
+      Arguments.handle(
+        "feedback", count, values, options: "json quiet", usage: FeedbackCommand.usage,
+        FeedbackCommand.run)
+    case 4:
+      Arguments.handle(
+        "token", count, values, options: "json all at=", usage: TokenCommand.usage,
+        TokenCommand.run)
+    case 5:
+      Arguments.handle(
+        "recipient", count, values, options: "json language= comment=",
+        usage: RecipientCommand.usage, RecipientCommand.run)
+    case 6:
+      Arguments.handle(
+        "queue", count, values, options: "waiting later failed all null json",
+        usage: QueueCommand.usage, QueueCommand.run)
+    case 7:
+      Arguments.handle(
+        "trace", count, values, options: "log=", usage: TraceCommand.usage, TraceCommand.run)
+    case 8:
+      Arguments.handle(
+        "status", count, values, options: "watch json prometheus", usage: StatusCommand.usage,
+        StatusCommand.run)
+    default: SandboxCommand.run(count, values)
+    }
   }
 
   static func main() {
@@ -63,21 +96,17 @@ struct Main {
       Version.print(of: "tinypush")
       exit(ExitStatus.ok.rawValue)
     }
-    let commands = commands
-    var names: InlineArray<12, StaticString> = .init(repeating: "")
-    for index in commands.indices { names[index] = commands[index].name }
-    names[commands.count] = "help"
-    names[commands.count + 1] = "version"
-    if let index = Choice.index(name, among: names.span) {
-      // Options that stand before the command go behind it.
-      let command = arguments[place]
-      for index in 0..<place - 1 { arguments[place - index] = arguments[place - index - 1] }
-      arguments[1] = command
-      exit(commands[index].run(Int32(count - 1), arguments + 1))
+    guard let command = names.index(of: name), command <= sandbox else {
+      var text = Text()
+      text.append("tinypush: there is no command ", printable: name)
+      text.suggest(names.nearest(to: name), of: names, ": did you mean ")
+      exit(fail(&text))
     }
-    var text = Text()
-    Choice.refuse(name, among: names.span, "tinypush: there is no command ", in: &text)
-    exit(fail(&text))
+    // Options that stand before the command go behind it.
+    let word = arguments[place]
+    for index in 0..<place - 1 { arguments[place - index] = arguments[place - index - 1] }
+    arguments[1] = word
+    exit(perform(command, Int32(count - 1), arguments + 1))
   }
 
   private static func isHelp(_ word: Span<UInt8>) -> Bool {
@@ -106,9 +135,7 @@ struct Main {
         place += 1
         guard place < count else {
           var text = Text()
-          text.append("tinypush: ")
-          text.append(printable: option)
-          text.append(" needs a value")
+          text.append("tinypush: ", printable: option, " needs a value")
           exit(fail(&text))
         }
       }
@@ -118,17 +145,18 @@ struct Main {
   }
 
   private static func refuse(_ option: Span<UInt8>) -> Never {
-    let known: InlineArray<3, StaticString> = ["--config", "--help", "--version"]
+    let known: WordList = "--config --help --version"
     var text = Text()
-    text.append("tinypush: unknown option ")
-    text.append(printable: option)
-    if Nearest.match(option, among: known.span) == nil {
+    text.append("tinypush: unknown option ", printable: option)
+    let nearest = known.nearest(to: option)
+    if nearest == nil {
       text.append(": before the command stand only --config FILE and -o KEY=VALUE")
     }
-    Choice.suggest(option, among: known.span, "; did you mean ", in: &text)
+    text.suggest(nearest, of: known, "; did you mean ")
     exit(fail(&text))
   }
 
+  @inline(never)
   private static func fail(_ text: inout Text) -> Int32 {
     text.append("\nTry `tinypush --help`.\n")
     text.write(to: STDERR_FILENO)
@@ -137,25 +165,7 @@ struct Main {
 
   private static func printUsage(to descriptor: Int32) {
     var text = Text(capacity: 2048)
-    text.append(
-      "Usage: tinypush COMMAND [OPTION]...\nDelivers notification files to Apple's push gateway, and loses none.\n\n"
-    )
-    let commands = commands
-    for index in commands.indices {
-      text.append("  ")
-      text.append(commands[index].name)
-      for _ in commands[index].name.utf8CodeUnitCount..<11 { text.append(" ") }
-      text.append(commands[index].summary)
-      text.append("\n")
-    }
-    text.append(
-      """
-
-      Every command takes --config FILE (the file that TINYPUSH_CONFIG names, or
-      /etc/tinypush/tinypush.conf), -o KEY=VALUE over it, and --help, which
-      `tinypush help COMMAND` prints as well; tinypush itself takes --version.
-
-      """)
+    text.append(usage)
     text.write(to: descriptor)
   }
 }

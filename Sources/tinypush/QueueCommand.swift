@@ -27,9 +27,7 @@ enum QueueCommand {
       --null                names on standard input end with a NUL instead of a line
                             end
       --json                a line of JSON for each file (not for show)
-      -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
-      -o KEY=VALUE          a setting over it; may be given several times
-      -h, --help            print this
+    \t\
 
     NAME is as list says it; - reads names from standard input, a line each. The age
     counts from when a file came where it is or was changed, by the clock of the
@@ -41,8 +39,6 @@ enum QueueCommand {
   enum Action: Int {
     case list, show, retry, drop
   }
-
-  private static var actions: InlineArray<4, StaticString> { ["list", "show", "retry", "drop"] }
 
   /// What is asked for.
   struct Order {
@@ -56,45 +52,33 @@ enum QueueCommand {
     func includes(_ place: QueuePlace) -> Bool { places == 0 || places & 1 << place.rawValue != 0 }
   }
 
-  static func run(
-    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  ) -> Int32 {
-    let options: InlineArray<6, Option> = [
-      Option("waiting"), Option("later"), Option("failed"), Option("all"), Option("null"),
-      Option("json"),
-    ]
-    var arguments = Arguments("queue", count, values, options: options.span, usage: usage)
-    do throws(ExitStatus) {
-      var order = Order()
-      while let option = try arguments.next() {
-        switch option {
-        case 3: order.isAll = true
-        case 4: order.isNull = true
-        case 5: order.isJSON = true
-        default: order.places |= 1 << UInt8(option)
-        }
+  static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
+    var order = Order()
+    while let option = try arguments.next() {
+      switch option {
+      case 3: order.isAll = true
+      case 4: order.isNull = true
+      case 5: order.isJSON = true
+      default: order.places |= 1 << UInt8(option)
       }
-      try read(&order, arguments)
-      var config = Config()
-      try arguments.readConfig(into: &config, mayBeClosed: true)
-      return try perform(order, config, arguments).rawValue
-    } catch {
-      return error.rawValue
     }
+    try read(&order, arguments)
+    var config = Config()
+    try arguments.readConfig(into: &config, mayBeClosed: true)
+    return try perform(order, config, arguments)
   }
 
   private static func read(
     _ order: inout Order, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
-    if let operand = arguments.operand(0) { order.action = try action(operand, arguments) }
+    order.action = Action(
+      rawValue: try arguments.action(
+        among: "list show retry drop", "list, show, retry or drop", orElse: 0))!
     let name = arguments.operand(1)
     switch order.action {
     case .list:
-      if let name {
-        throw arguments.fail(
-          .usage, "list takes no names: show says what is in a file. The first was ",
-          CString.span(name))
-      }
+      try arguments.refuseOperands(
+        from: 1, "list takes no names: show says what is in a file. The first was ")
     case .show, .retry, .drop:
       guard (name != nil) != order.isAll else {
         throw arguments.fail(
@@ -104,21 +88,12 @@ enum QueueCommand {
             : "takes names or --all, and not both", nil)
       }
       if order.action == .show, order.isJSON {
-        throw arguments.fail(.usage, "show has no --json: it says what is in the files", nil)
+        throw arguments.fail(.usage, "show has no --json: it says what is in the files")
       }
       if order.action == .retry, order.places & ~(1 << QueuePlace.failed.rawValue) != 0 {
-        throw arguments.fail(.usage, "retry is for what is in failed/: the rest waits anyway", nil)
+        throw arguments.fail(.usage, "retry is for what is in failed/: the rest waits anyway")
       }
     }
-  }
-
-  private static func action(
-    _ operand: UnsafePointer<CChar>, _ arguments: borrowing Arguments
-  ) throws(ExitStatus) -> Action {
-    let actions = actions
-    let index = try arguments.choice(
-      CString.span(operand), among: actions.span, "takes list, show, retry or drop, not ")
-    return Action(rawValue: index)!
   }
 
   @inline(never)
@@ -146,10 +121,8 @@ enum QueueCommand {
     _ error: Int32, _ place: QueuePlace, _ arguments: borrowing Arguments
   ) -> ExitStatus {
     var text = Text()
-    text.append("the spool's ")
-    text.append(place.name)
-    text.append("/: ")
-    text.append(cString: clinux_error_text(error))
+    text.append("the spool's ", place.name)
+    text.append("/: ", cString: clinux_error_text(error))
     switch error {
     case EACCES, EPERM:
       text.append(": run the command as root (sudo), or as a member of the spool's group")

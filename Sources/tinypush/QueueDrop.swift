@@ -21,28 +21,13 @@ struct QueueDrop: ~Copyable {
     _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments
   ) -> ExitStatus {
     var drop = QueueDrop(isJSON: order.isJSON)
-    if order.isAll {
-      for index in 0..<3 {
-        guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
-        let error = queue.forEach(in: place) { file in
-          // What the agent leaves alone was not put there for it.
-          if file.isSpooled { drop.remove(file, queue, arguments) }
-        }
-        if error != 0 { drop.status = QueueCommand.explain(error, place, arguments) }
-      }
-    } else {
-      let reading = QueueNames.forEach(order, arguments) { name in
-        var message = Text()
-        do throws(ExitStatus) {
-          let file = try QueueNames.find(name, queue, order, message: &message)
-          drop.remove(file, queue, arguments)
-        } catch {
-          drop.flush()
-          drop.status = arguments.fail(error, message)
-        }
-      }
-      if reading != .ok { drop.status = reading }
+    let status = QueueNames.forEachFile(queue, order, arguments) {
+      drop.flush()
+    } _: { file in
+      // What the agent leaves alone was not put there for it.
+      if file.isSpooled || !order.isAll { drop.remove(file, queue, arguments) }
     }
+    if status != .ok { drop.status = status }
     return drop.finish(queue, arguments)
   }
 
@@ -61,8 +46,7 @@ struct QueueDrop: ~Copyable {
       flush()
       var message = Text()
       QueueNames.append(file.name, to: &message)
-      message.append(": ")
-      message.append(cString: clinux_error_text(error))
+      message.append(": ", cString: clinux_error_text(error))
       if error == ENOENT { message.append(": it may have been delivered") }
       let reason: ExitStatus =
         error == ENOENT
@@ -80,9 +64,7 @@ struct QueueDrop: ~Copyable {
       text.endLine()
     } else {
       QueueNames.append(file.name, to: &text)
-      text.append(": dropped from ")
-      text.append(file.place.name)
-      text.append("/\n")
+      text.append(": dropped from ", file.place.name, "/\n")
     }
     if text.count > 16_384 { flush() }
   }

@@ -85,8 +85,7 @@ struct QueueList: ~Copyable {
       why.append("somebody is writing it")
       return "being-written"
     case .unreadable(let error):
-      why.append("this user may not read it: ")
-      why.append(cString: clinux_error_text(error))
+      why.append("this user may not read it: ", cString: clinux_error_text(error))
       return "unreadable"
     case .empty where file.place == .new:
       why.append("it is empty: whoever makes it may be about to write it")
@@ -175,8 +174,7 @@ struct QueueList: ~Copyable {
     } else {
       QueueNames.append(file.name, to: &text)
       while text.count - start < 65 { text.append(" ") }
-      text.append("  ")
-      text.append(printable: why)
+      text.append("  ", printable: why)
     }
     text.append("\n")
   }
@@ -207,6 +205,7 @@ struct QueueList: ~Copyable {
   }
 
   /// In bytes, or with a unit of 1024.
+  @inline(never)
   private static func append(size: Int64, to text: inout Text) {
     var size = size
     var unit = 0

@@ -5,9 +5,38 @@ import TinyPushAgent
 
 /// The files that a command is told by their names.
 enum QueueNames {
-  /// Calls `body` with each name that is given, those on standard input included.
+  /// Calls `body` with each file that is meant. What is wrong is said, after `flush` has said what was before.
   @inline(never)
-  static func forEach(
+  static func forEachFile(
+    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments,
+    flush: () -> Void, _ body: (borrowing QueueFile) -> Void
+  ) -> ExitStatus {
+    var status = ExitStatus.ok
+    guard !order.isAll else {
+      for index in 0..<3 {
+        guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
+        let error = queue.forEach(in: place) { body($0) }
+        guard error != 0 else { continue }
+        flush()
+        status = QueueCommand.explain(error, place, arguments)
+      }
+      return status
+    }
+    let reading = forEach(order, arguments) { name in
+      var message = Text()
+      do throws(ExitStatus) {
+        let file = try find(name, queue, order, message: &message)
+        body(file)
+      } catch {
+        flush()
+        status = arguments.fail(error, message)
+      }
+    }
+    return reading == .ok ? status : reading
+  }
+
+  /// Calls `body` with each name that is given, those on standard input included.
+  private static func forEach(
     _ order: QueueCommand.Order, _ arguments: borrowing Arguments, _ body: (Span<UInt8>) -> Void
   ) -> ExitStatus {
     var index = 1
@@ -19,7 +48,7 @@ enum QueueNames {
         continue
       }
       guard let file = fdopen(dup(STDIN_FILENO), ("r" as StaticString).cString) else {
-        return arguments.fail(.noInput, "standard input cannot be read", nil)
+        return arguments.fail(.noInput, "standard input cannot be read")
       }
       var line: UnsafeMutablePointer<CChar>?
       var room = 0
@@ -34,7 +63,7 @@ enum QueueNames {
       let isBroken = ferror(file) != 0
       free(line)
       fclose(file)
-      if isBroken { return arguments.fail(.inputOutput, "standard input cannot be read on", nil) }
+      if isBroken { return arguments.fail(.inputOutput, "standard input cannot be read on") }
     }
     return .ok
   }
@@ -43,7 +72,7 @@ enum QueueNames {
   ///
   /// - Parameter message: why there is none.
   @inline(never)
-  static func find(
+  private static func find(
     _ name: Span<UInt8>, _ queue: borrowing Queue, _ order: QueueCommand.Order,
     message: inout Text
   ) throws(ExitStatus) -> QueueFile {

@@ -41,24 +41,12 @@ struct QueueRetry: ~Copyable {
   private mutating func run(
     _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments
   ) {
-    if order.isAll {
-      let error = queue.forEach(in: .failed) { file in
-        if !retry.isCompanion(file) { again(file, arguments) }
-      }
-      if error != 0 { status = QueueCommand.explain(error, .failed, arguments) }
-      return
+    let found = QueueNames.forEachFile(queue, order, arguments) {
+      flush()
+    } _: { file in
+      if !order.isAll || !retry.isCompanion(file) { again(file, arguments) }
     }
-    let reading = QueueNames.forEach(order, arguments) { name in
-      var message = Text()
-      do throws(ExitStatus) {
-        let file = try QueueNames.find(name, queue, order, message: &message)
-        again(file, arguments)
-      } catch {
-        flush()
-        status = arguments.fail(error, message)
-      }
-    }
-    if reading != .ok { status = reading }
+    if found != .ok { status = found }
   }
 
   @inline(never)
@@ -86,12 +74,9 @@ struct QueueRetry: ~Copyable {
         } else {
           reasons.append("  stays")
           if line > 0 {
-            reasons.append(", line ")
-            reasons.append(line)
+            reasons.append(", line ", line)
           }
-          reasons.append(": ")
-          reasons.append(printable: why)
-          reasons.append("\n")
+          reasons.append(": ", printable: why, "\n")
         }
       }
       if result.left > 0, status == .ok { status = .dataRefused }
@@ -112,28 +97,22 @@ struct QueueRetry: ~Copyable {
     if result.isFileSent {
       text.append("sent again, the whole file")
       if result.sent > 0 {
-        text.append(", and ")
-        text.append(result.sent)
+        text.append(", and ", result.sent)
       }
     } else {
       text.append(result.sent)
       text.append(" sent again")
     }
     if retry.sentName.count > 0 {
-      text.append(" as ")
-      text.append(printable: retry.sentName)
+      text.append(" as ", printable: retry.sentName)
     }
     if result.left > 0 {
-      text.append(", ")
-      text.append(result.left)
+      text.append(", ", result.left)
       text.append(result.left == 1 ? " stays" : " stay")
     }
-    text.append("\n")
-    text.append(reasons)
+    text.append("\n", reasons)
     if said > Self.saidMax {
-      text.append("  and ")
-      text.append(said - Self.saidMax)
-      text.append(" more\n")
+      text.append("  and ", said - Self.saidMax, " more\n")
     }
   }
 

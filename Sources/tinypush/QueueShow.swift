@@ -18,25 +18,12 @@ struct QueueShow: ~Copyable {
   ) -> ExitStatus {
     var show = QueueShow()
     var status = ExitStatus.ok
-    if order.isAll {
-      for index in 0..<3 {
-        guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
-        let error = queue.forEach(in: place) { show.say($0, &status, arguments) }
-        if error != 0 { status = QueueCommand.explain(error, place, arguments) }
-      }
-      return status
+    let found = QueueNames.forEachFile(queue, order, arguments) {
+      show.flush()
+    } _: { file in
+      show.say(file, &status, arguments)
     }
-    let reading = QueueNames.forEach(order, arguments) { name in
-      var message = Text()
-      do throws(ExitStatus) {
-        let file = try QueueNames.find(name, queue, order, message: &message)
-        show.say(file, &status, arguments)
-      } catch {
-        show.flush()
-        status = arguments.fail(error, message)
-      }
-    }
-    return reading == .ok ? status : reading
+    return found == .ok ? status : found
   }
 
   @inline(never)
@@ -51,9 +38,7 @@ struct QueueShow: ~Copyable {
   ) {
     if shown > 0 { text.append("\n") }
     shown += 1
-    text.append("==> ")
-    text.append(file.place.name)
-    text.append("/")
+    text.append("==> ", file.place.name, "/")
     QueueNames.append(file.name, to: &text)
     text.append(" <==\n")
     if file.place == .failed { sayReasons(file) }
@@ -66,8 +51,7 @@ struct QueueShow: ~Copyable {
         flush()
         var message = Text()
         QueueNames.append(file.name, to: &message)
-        message.append(": ")
-        message.append(cString: clinux_error_text(Int32(-count)))
+        message.append(": ", cString: clinux_error_text(Int32(-count)))
         status = arguments.fail(count == -Int(EACCES) ? .noPermission : .inputOutput, message)
         return
       }

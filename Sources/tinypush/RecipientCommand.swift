@@ -20,9 +20,7 @@ enum RecipientCommand {
                             none
       --comment TEXT        whose device it is, for people to read; empty: none
       --json                a line of JSON for each
-      -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
-      -o KEY=VALUE          a setting over it; may be given several times
-      -h, --help            print this
+    \t\
 
     TOKEN is 64 hexadecimal digits in either case. The file is made if it is not
     there, and on disk before this ends. Its owner, group, mode and all other lines
@@ -34,66 +32,42 @@ enum RecipientCommand {
     case list, add, remove
   }
 
-  private static var actions: InlineArray<3, StaticString> { ["list", "add", "remove"] }
-
-  static func run(
-    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  ) -> Int32 {
-    let options: InlineArray<3, Option> = [
-      Option("json"), Option("language", .required), Option("comment", .required),
-    ]
-    var arguments = Arguments("recipient", count, values, options: options.span, usage: usage)
-    do throws(ExitStatus) {
-      var config = Config()
-      var isJSON = false
-      var language = RecipientChange.Detail.kept
-      var comment = RecipientChange.Detail.kept
-      var hasDetails = false
-      while let option = try arguments.next() {
-        switch option {
-        case 0: isJSON = true
-        case 1:
-          language = .set(try Self.language(arguments))
-          hasDetails = true
-        default:
-          comment = .set(try Self.comment(arguments))
-          hasDetails = true
-        }
+  static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
+    var config = Config()
+    var isJSON = false
+    var language = RecipientChange.Detail.kept
+    var comment = RecipientChange.Detail.kept
+    var hasDetails = false
+    while let option = try arguments.next() {
+      switch option {
+      case 0: isJSON = true
+      case 1:
+        language = .set(try Self.language(arguments))
+        hasDetails = true
+      default:
+        comment = .set(try Self.comment(arguments))
+        hasDetails = true
       }
-      let action = try action(arguments)
-      if action != .add, hasDetails {
-        throw arguments.fail(.usage, "--language and --comment are for add", nil)
-      }
-      // A member of the group may change recipients without being allowed to read the configuration.
-      try arguments.readConfig(into: &config, mayBeClosed: true)
-      switch action {
-      case .list: return try list(config, isJSON: isJSON, arguments).rawValue
-      case .add:
-        let token = try token(arguments)
-        var change = RecipientChange(add: token, language: language, comment: comment)
-        return try make(&change, of: token, config, isJSON: isJSON, arguments).rawValue
-      case .remove:
-        let token = try token(arguments)
-        var change = RecipientChange(remove: token)
-        return try make(&change, of: token, config, isJSON: isJSON, arguments).rawValue
-      }
-    } catch {
-      return error.rawValue
     }
+    let action = Action(
+      rawValue: try arguments.action(among: "list add remove", "add, remove or list"))!
+    if action != .add, hasDetails {
+      throw arguments.fail(.usage, "--language and --comment are for add")
+    }
+    // A member of the group may change recipients without being allowed to read the configuration.
+    try arguments.readConfig(into: &config, mayBeClosed: true)
+    if action == .list { return try list(config, isJSON: isJSON, arguments) }
+    let token = try token(arguments)
+    var change =
+      action == .add
+      ? RecipientChange(add: token, language: language, comment: comment)
+      : RecipientChange(remove: token)
+    return try make(&change, of: token, config, isJSON: isJSON, arguments)
   }
 
   // MARK: - Arguments
 
-  private static func action(_ arguments: borrowing Arguments) throws(ExitStatus) -> Action {
-    guard let operand = arguments.operand(0) else {
-      throw arguments.fail(.usage, "say what to do: add, remove or list", nil)
-    }
-    let actions = actions
-    let index = try arguments.choice(
-      CString.span(operand), among: actions.span, "takes add, remove or list, not ")
-    return Action(rawValue: index)!
-  }
-
+  @inline(never)
   private static func language(_ arguments: borrowing Arguments) throws(ExitStatus) -> Text {
     var text = Text(capacity: LanguageTag.byteCountMax)
     guard arguments.value().count > 0 else { return text }
@@ -105,23 +79,19 @@ enum RecipientCommand {
     return text
   }
 
+  @inline(never)
   private static func comment(_ arguments: borrowing Arguments) throws(ExitStatus) -> Text {
     let value = arguments.value()
     guard RecipientsFile.isComment(value) else {
       throw arguments.fail(
         .usage,
-        "--comment takes a line of text in UTF-8 of some 900 bytes, without control characters", nil
+        "--comment takes a line of text in UTF-8 of some 900 bytes, without control characters"
       )
     }
-    var start = 0
-    var end = value.count
-    while start < end, value[start] == .space { start += 1 }
-    while end > start, value[end - 1] == .space { end -= 1 }
-    var text = Text(capacity: RecipientsFile.lineBytesMax)
-    text.append(bytes: value.extracting(start..<end))
-    return text
+    return Text(value.trimmed())
   }
 
+  @inline(never)
   private static func name(
     _ operand: UnsafePointer<CChar>, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
@@ -133,25 +103,25 @@ enum RecipientCommand {
     }
   }
 
+  @inline(never)
   private static func token(_ arguments: borrowing Arguments) throws(ExitStatus) -> DeviceToken {
     guard let operand = arguments.operand(1), let word = arguments.operand(2) else {
-      throw arguments.fail(.usage, "give the name of a recipients file and a device token", nil)
+      throw arguments.fail(.usage, "give the name of a recipients file and a device token")
     }
     try name(operand, arguments)
     if let more = arguments.operand(3) {
       throw arguments.fail(
         .usage, "takes one device token at a time, not also ", CString.span(more))
     }
-    var found: DeviceToken?
     guard !CString.span(word).equals("-") else {
-      throw arguments.fail(.usage, "give the device token itself, not -", nil)
+      throw arguments.fail(.usage, "give the device token itself, not -")
     }
-    try TokenReader.read(word, arguments) { token throws(ExitStatus) in found = token }
-    return found!
+    return try TokenReader.token(CString.span(word), arguments)
   }
 
   // MARK: - Changing
 
+  @inline(never)
   private static func make(
     _ change: inout RecipientChange, of token: DeviceToken, _ config: borrowing Config,
     isJSON: Bool, _ arguments: borrowing Arguments
@@ -175,14 +145,13 @@ enum RecipientCommand {
       line.append(printable: name)
       line.append(" ")
       line.append(hex: token.bytes.span)
-      line.append("  ")
-      line.append(words(change.outcome))
-      line.append("\n")
+      line.append("  ", words(change.outcome), "\n")
     }
     line.write(to: STDOUT_FILENO)
     return .ok
   }
 
+  @inline(never)
   private static func words(_ outcome: RecipientChange.Outcome) -> StaticString {
     switch outcome {
     case .unchanged: "unchanged"
@@ -195,6 +164,7 @@ enum RecipientCommand {
 
   // MARK: - Listing
 
+  @inline(never)
   private static func list(
     _ config: borrowing Config, isJSON: Bool, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
@@ -224,6 +194,7 @@ enum RecipientCommand {
   }
 
   /// Lists one file; what is wrong is said, and returned.
+  @inline(never)
   private static func list(
     _ name: Span<UInt8>, _ listing: borrowing RecipientsListing, _ lines: inout RecipientLines,
     _ arguments: borrowing Arguments, _ config: borrowing Config
@@ -237,10 +208,8 @@ enum RecipientCommand {
         lines.flush()
         var text = Text()
         text.append(printable: name)
-        text.append(":")
-        text.append(number)
-        text.append(": ")
-        text.append(problem.text)
+        text.append(":", number)
+        text.append(": ", problem.text)
         status = arguments.fail(.dataRefused, text)
       }
     }
@@ -249,6 +218,7 @@ enum RecipientCommand {
     return status
   }
 
+  @inline(never)
   private static func fail(
     _ error: Int32, _ directory: Span<UInt8>, _ name: Span<UInt8>?, _ arguments: borrowing Arguments
   ) -> ExitStatus {
@@ -274,6 +244,7 @@ struct RecipientLines: ~Copyable {
 
   /// `NAME TOKEN lang=TAG # COMMENT`, or an object with `name`, `line`, `token`, `language` and `comment`. On a terminal that has
   /// no room for that, the token stands below the rest, so that it can be copied whole.
+  @inline(never)
   mutating func say(
     _ name: Span<UInt8>, _ number: UInt64, _ token: DeviceToken, _ line: Span<UInt8>
   ) {
@@ -290,8 +261,7 @@ struct RecipientLines: ~Copyable {
     } else {
       var rest = Text(capacity: Self.flushedBytes)
       if language.count > 0 {
-        rest.append(" lang=")
-        rest.append(bytes: language)
+        rest.append(" lang=", bytes: language)
       }
       if comment.count > 0 {
         rest.append(" # ")
@@ -314,6 +284,7 @@ struct RecipientLines: ~Copyable {
     if text.count > Self.flushedBytes { flush() }
   }
 
+  @inline(never)
   mutating func flush() {
     text.write(to: STDOUT_FILENO)
     text.clear()

@@ -13,9 +13,7 @@ enum RunCommand {
                             end: 0 when all was delivered, 65 when something was
                             refused (failed/ says what and why), 75 when it must be
                             tried later
-      -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
-      -o KEY=VALUE          a setting over it; may be given several times
-      -h, --help            print this
+    \t\
 
     SIGTERM ends it once what was sent is confirmed, and so does the end of the
     terminal that it runs in. As a service, without a terminal, SIGHUP has it read
@@ -24,24 +22,15 @@ enum RunCommand {
 
     """
 
-  static func run(
-    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  ) -> Int32 {
-    let options: InlineArray<1, Option> = [Option("once")]
-    var arguments = Arguments("run", count, values, options: options.span, usage: usage)
-    do throws(ExitStatus) {
-      var config = Config()
-      while try arguments.next() != nil { config.courier.isOnce = true }
-      if let operand = arguments.operand(0) {
-        throw arguments.fail(.usage, "takes no operands, but was given ", CString.span(operand))
-      }
-      try arguments.readConfig(into: &config)
-      return try deliver(config, arguments).rawValue
-    } catch {
-      return error.rawValue
-    }
+  static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
+    var config = Config()
+    while try arguments.next() != nil { config.courier.isOnce = true }
+    try arguments.refuseOperands()
+    try arguments.readConfig(into: &config)
+    return try deliver(config, arguments)
   }
 
+  @inline(never)
   private static func deliver(
     _ config: consuming Config, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {

@@ -29,10 +29,8 @@ enum SandboxCommand {
 
   private static func fail(_ path: Span<UInt8>, _ error: Int32) -> Int32 {
     var text = Text(capacity: 8192)
-    text.append("tinypush sandbox: ")
-    text.append(printable: path)
-    text.append(": ")
-    text.append(cString: clinux_error_text(error))
+    text.append("tinypush sandbox: ", printable: path)
+    text.append(": ", cString: clinux_error_text(error))
     if error == ENOENT {
       text.append(
         "\nIt is a program of its own: install the package tinypush-sandbox, or put it there.")

@@ -47,9 +47,7 @@ enum SendCommand {
       --no-sync             do not wait for the disk
       --quiet               do not print the name
       --dry-run             print the notification, and queue nothing
-      -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
-      -o KEY=VALUE          a setting over it
-      -h, --help            print this
+    \t\
 
     TIME is in seconds, or has a unit (90s, 10m, 2h, 1d). WHEN is UNIX seconds, a
     time from now with its unit, or 2026-12-24T18:00:00Z.
@@ -73,25 +71,9 @@ enum SendCommand {
     var isContent: Bool { rawValue < Flag.wait.rawValue }
   }
 
-  private static var options: InlineArray<29, Option> {
-    [
-      Option("to", .required), Option("token", .required), Option("lang", .required),
-      Option("data", .required), Option("title", .required), Option("subtitle", .required),
-      Option("badge", .required), Option("sound", .required), Option("category", .required),
-      Option("thread", .required), Option("level", .required), Option("content-available"),
-      Option("payload", .required),
-      Option("trim"), Option("priority", .required), Option("push-type", .required),
-      Option("topic", .required), Option("id", .required), Option("ttl", .required),
-      Option("expiration", .required), Option("not-before", .required),
-      Option("collapse-id", .required), Option("registered", .required),
-      Option("again-after", .required), Option("urgent"),
-      Option("wait", .optional), Option("no-sync"), Option("quiet"), Option("dry-run"),
-    ]
-  }
-
-  /// Source: Generating a remote notification, table 1.
-  private static var levels: InlineArray<4, StaticString> {
-    ["passive", "active", "time-sensitive", "critical"]
+  /// In the order of ``Flag``.
+  static var options: StaticString {
+    "to= token= lang= data= title= subtitle= badge= sound= category= thread= level= content-available payload= trim priority= push-type= topic= id= ttl= expiration= not-before= collapse-id= registered= again-after= urgent wait? no-sync quiet dry-run"
   }
 
   /// How it is queued, besides what it says.
@@ -104,62 +86,52 @@ enum SendCommand {
     var isWaitBare = false
     /// Notifications come on standard input.
     var isStream = false
-    /// An option that says something of the notification.
-    var content: StaticString?
   }
 
-  static func run(
-    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  ) -> Int32 {
-    let options = options
-    var arguments = Arguments("send", count, values, options: options.span, usage: usage)
-    do throws(ExitStatus) {
-      var composition = Composition(arguments: Int(count))
-      let order = try read(&arguments, options.span, into: &composition)
-      return try perform(order, &composition, arguments).rawValue
-    } catch {
-      return error.rawValue
-    }
+  static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
+    var composition = Composition(arguments: arguments.countMax)
+    let order = try read(&arguments, into: &composition)
+    return try perform(order, &composition, arguments)
   }
 
   // MARK: - Options
 
   private static func read(
-    _ arguments: inout Arguments, _ options: Span<Option>, into composition: inout Composition
+    _ arguments: inout Arguments, into composition: inout Composition
   ) throws(ExitStatus) -> Order {
     var order = Order()
+    var content: Flag?
     var given: UInt32 = 0
     while let option = try arguments.next() {
       guard let flag = Flag(rawValue: option) else { continue }
-      let name = options[option].name
       if !flag.isRepeatable, given & (1 << UInt32(option)) != 0 {
-        throw fail(name, " may be given once", nil, arguments)
+        throw fail(flag, " may be given once", nil, arguments)
       }
       given |= 1 << UInt32(option)
-      if flag.isContent { order.content = name }
-      try take(flag, name, &composition, &order, arguments)
+      if flag.isContent { content = flag }
+      try take(flag, &composition, &order, arguments)
     }
     composition.body = arguments.operand(0)
     try SendMistakes.refuse(
       hasTitle: composition.title != nil, isWaitBare: order.isWaitBare, arguments)
     if let body = composition.body { order.isStream = CString.span(body).equals("-") }
-    if order.isStream, let content = order.content {
+    if order.isStream, let content {
       throw fail(
         content, " cannot be given with -, where the notifications say such things", nil, arguments)
     }
     if order.isStream, order.isDryRun {
       throw arguments.fail(
-        .usage, "--dry-run shows what the options make: tinypush check - checks standard input", nil
-      )
+        .usage, "--dry-run shows what the options make: tinypush check - checks standard input")
     }
     return order
   }
 
   @inline(never)
   private static func take(
-    _ flag: Flag, _ name: StaticString, _ composition: inout Composition, _ order: inout Order,
+    _ flag: Flag, _ composition: inout Composition, _ order: inout Order,
     _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
+    let name = arguments.name(of: flag.rawValue)
     let value = arguments.value()
     switch flag {
     case .to: composition.add(list: clinux_option_argument())
@@ -167,48 +139,58 @@ enum SendCommand {
     case .lang: composition.add(language: clinux_option_argument())
     case .data:
       guard composition.add(data: value) else {
-        throw fail(name, " takes KEY=VALUE, or KEY:=JSON with a JSON value, not ", value, arguments)
+        throw fail(flag, " takes KEY=VALUE, or KEY:=JSON with a JSON value, not ", value, arguments)
       }
     case .title: composition.title = clinux_option_argument()
     case .subtitle: composition.subtitle = clinux_option_argument()
     case .payload: composition.payloadPath = clinux_option_argument()
-    case .sound, .category: composition.aps.member(name, string: value)
+    case .sound, .category:
+      composition.aps.key(escaping: name)
+      composition.aps.append(json: value)
     case .thread: composition.aps.member("thread-id", string: value)
     case .level:
-      let levels = levels
-      _ = try arguments.choice(
-        value, among: levels.span,
-        "--level takes passive, active, time-sensitive or critical, not ")
+      // Source: Generating a remote notification, table 1.
+      let levels: WordList = "passive active time-sensitive critical"
+      if levels.index(of: value) == nil {
+        throw fail(
+          flag, " takes passive, active, time-sensitive or critical, not ", value, arguments,
+          nearest: levels)
+      }
       composition.aps.member("interruption-level", string: value)
-    case .pushType, .topic, .id, .collapseID: composition.members.member(name, string: value)
-    case .contentAvailable: composition.aps.member(name, number: 1)
-    case .trim, .urgent: composition.members.member(name, bool: true)
+    case .pushType, .topic, .id, .collapseID:
+      composition.members.key(escaping: name)
+      composition.members.append(json: value)
+    case .contentAvailable: composition.aps.member("content-available", number: 1)
+    case .trim, .urgent:
+      composition.members.key(escaping: name)
+      composition.members.append("true")
     case .badge, .priority:
       guard Config.number(value) != nil else {
-        throw fail(name, " must be a whole number, not ", value, arguments)
+        throw fail(flag, " must be a whole number, not ", value, arguments)
       }
       if flag == .badge {
-        composition.aps.member(name, raw: value)
+        composition.aps.member("badge", raw: value)
       } else {
-        composition.members.member(name, raw: value)
+        composition.members.member("priority", raw: value)
       }
     case .ttl, .againAfter, .wait:
       var seconds: UInt64? = 60
       if flag != .wait || arguments.hasValue { seconds = TimeArgument.seconds(value) }
       guard let seconds else {
-        throw fail(name, " takes a time such as 90s, 10m, 2h or 1d, not ", value, arguments)
+        throw fail(flag, " takes a time such as 90s, 10m, 2h or 1d, not ", value, arguments)
       }
       if flag == .wait {
         order.waitSeconds = seconds
         order.isWaitBare = !arguments.hasValue
       } else {
-        composition.members.member(name, number: seconds)
+        composition.members.key(escaping: name)
+        composition.members.append(seconds)
       }
     case .expiration, .notBefore, .registered:
       // Counted from 1970 the date would be wrong for as long as the notification waits, and nobody would notice.
       guard Clock.time().wallSeconds != nil || !TimeArgument.isFromNow(value) else {
         throw fail(
-          name,
+          flag,
           flag == .expiration
             ? ": this machine's clock is not set, so that no date can be told from a time from now: use --ttl, which needs no clock, not "
             : ": this machine's clock is not set, so that no date can be told from a time from now: try again once it is set, or give a date such as 2026-12-24T18:00:00Z, not ",
@@ -216,10 +198,11 @@ enum SendCommand {
       }
       guard let date = TimeArgument.date(value, now: Clock.wallSeconds()) else {
         throw fail(
-          name, " takes UNIX seconds, a time from now such as 10m, or 2026-12-24T18:00:00Z, not ",
+          flag, " takes UNIX seconds, a time from now such as 10m, or 2026-12-24T18:00:00Z, not ",
           value, arguments)
       }
-      composition.members.member(name, number: date)
+      composition.members.key(escaping: name)
+      composition.members.append(date)
     case .noSync: order.isSynced = false
     case .quiet: order.isQuiet = true
     case .dryRun: order.isDryRun = true
@@ -229,14 +212,16 @@ enum SendCommand {
   /// Says what is wrong with an option, and its value behind that.
   @inline(never)
   private static func fail(
-    _ name: StaticString, _ words: StaticString, _ value: Span<UInt8>?,
-    _ arguments: borrowing Arguments, _ status: ExitStatus = .usage
+    _ flag: Flag, _ words: StaticString, _ value: Span<UInt8>?,
+    _ arguments: borrowing Arguments, _ status: ExitStatus = .usage, nearest known: WordList? = nil
   ) -> ExitStatus {
     var text = Text(capacity: 2048)
-    text.append("--")
-    text.append(name)
+    text.append("--", bytes: arguments.name(of: flag.rawValue))
     text.append(words)
-    if let value { text.append(printable: value) }
+    if let value {
+      text.append(printable: value)
+      if let known { text.suggest(known.nearest(to: value), of: known, ": did you mean ") }
+    }
     return arguments.fail(status, text)
   }
 
@@ -335,11 +320,8 @@ enum SendCommand {
     if stream.refused == 0 {
       text.append("no notification came on standard input")
     } else {
-      text.append("nothing was queued: ")
-      text.append(stream.refused)
-      text.append(" of ")
-      text.append(stream.notifications + stream.refused)
-      text.append(" notifications would be refused")
+      text.append("nothing was queued: ", stream.refused)
+      text.append(" of ", stream.notifications + stream.refused, " notifications would be refused")
     }
     throw arguments.fail(.dataRefused, text)
   }

@@ -25,22 +25,20 @@ enum SendMistakes {
     }
     if let second {
       var message = Text()
-      message.append("unexpected argument `")
-      message.append(printable: CString.span(second))
+      message.append("unexpected argument `", printable: CString.span(second))
       message.append("`: put the message in quotes")
       throw arguments.fail(.usage, message)
     }
     if text.count == 0, !hasTitle {
       throw arguments.fail(
-        .usage, "the text is empty: write what there is to say, or leave the text out", nil)
+        .usage, "the text is empty: write what there is to say, or leave the text out")
     }
     if holdsObject(first) {
       var message = Text(capacity: 2048)
       message.append(printable: text)
       message.append(" is a file: send the notifications in the file with tinypush send - <")
       message.append(printable: text)
-      message.append(", or the file as a payload with --payload ")
-      message.append(printable: text)
+      message.append(", or the file as a payload with --payload ", printable: text)
       throw arguments.fail(.usage, message)
     }
   }
@@ -72,8 +70,7 @@ enum SendMistakes {
     if path[0] == .openBrace {
       text.append(", which reads standard input")
     } else if !path.equals("-") {
-      text.append(" <")
-      text.append(printable: path)
+      text.append(" <", printable: path)
     }
     return arguments.fail(.usage, text)
   }

@@ -59,6 +59,7 @@ struct SourceText: ~Copyable {
   }
 
   /// Reads what follows; what stood at `from` then stands at the place that it returns.
+  @inline(never)
   mutating func readOn(from: Int, _ report: inout CheckReport) -> Int {
     report.flush()
     go(to: from)
@@ -83,6 +84,7 @@ struct SourceText: ~Copyable {
   }
 
   /// Goes on to a place; never back.
+  @inline(never)
   mutating func go(to end: Int) {
     while place < end {
       let byte = input[place]

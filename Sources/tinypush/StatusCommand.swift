@@ -15,9 +15,7 @@ enum StatusCommand {
       --watch               on a terminal, once a second until q is pressed
       --json                as a line of JSON
       --prometheus          as metrics for a textfile collector of Prometheus
-      -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
-      -o KEY=VALUE          a setting over it
-      -h, --help            print this
+    \t\
 
     Ends with 0 when the agent is connected, with 75 when it is not, and with 69
     when it does not run; --watch, and --prometheus, which has a metric for each of
@@ -31,105 +29,94 @@ enum StatusCommand {
     case prometheus
   }
 
-  static func run(
-    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  ) -> Int32 {
-    let options: InlineArray<3, Option> = [Option("watch"), Option("json"), Option("prometheus")]
-    var arguments = Arguments("status", count, values, options: options.span, usage: usage)
-    do throws(ExitStatus) {
-      var config = Config()
-      var form: Form?
-      while let option = try arguments.next() {
-        guard form == nil || form?.rawValue == option else {
-          throw arguments.fail(
-            .usage, "takes one of --watch, --json and --prometheus", ("" as StaticString).span)
-        }
-        form = Form(rawValue: option)
+  static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
+    var config = Config()
+    var form: Form?
+    while let option = try arguments.next() {
+      guard form == nil || form?.rawValue == option else {
+        throw arguments.fail(.usage, "takes one of --watch, --json and --prometheus")
       }
-      if let operand = arguments.operand(0) {
-        throw arguments.fail(.usage, "takes no operands, but was given ", CString.span(operand))
-      }
-      try arguments.readConfig(into: &config, mayBeClosed: true)
-      // Without a configuration, the package's agent is the one that is asked for.
-      if access(arguments.configPath, R_OK) != 0, config.status.isEmpty {
-        config.status = CString(Config.packagedStatus)
-      }
-      guard !config.status.isEmpty else {
-        throw arguments.fail(
-          .config, "needs the setting status, the file of the agent's page: ",
-          ("set it for the agent and for this command" as StaticString).span)
-      }
-      if form == .watch { return try watch(config, arguments).rawValue }
-      var text = Text(capacity: 16384)
-      let reading: StatusReading
-      do throws(StatusReading.Problem) {
-        reading = try StatusReading(config.status.pointer)
-      } catch {
-        if form == .prometheus {
-          StatusMetrics.writeDown(in: &text)
-          text.write(to: STDOUT_FILENO)
-          text.clear()
-          explain(error, config, in: &text)
-          // Before its first start, that is all there is to say.
-          if case .cannotOpen(ENOENT) = error { return 0 }
-          _ = arguments.fail(.ok, text)
-          return 0
-        }
-        explain(error, config, in: &text)
-        if case .cannotOpen(ENOENT) = error, access(arguments.configPath, F_OK) != 0 {
-          text.append(" There is no configuration ")
-          text.append(printable: CString.span(arguments.configPath))
-          text.append(": name one with --config FILE, or the page with -o status=FILE")
-        }
-        throw arguments.fail(.unavailable, text)
-      }
-      switch form {
-      case .json: StatusJSON.write(reading.page, in: &text)
-      case .prometheus: StatusMetrics.write(reading.page, in: &text)
-      case .watch, nil:
-        var screen = StatusScreen(to: STDOUT_FILENO)
-        screen.show(reading.page, in: &text)
-      }
-      text.write(to: STDOUT_FILENO)
-      if form == .prometheus { return 0 }
-      guard reading.page.isAlive else { return ExitStatus.unavailable.rawValue }
-      return reading.page.connectivity == .up ? 0 : ExitStatus.tryLater.rawValue
-    } catch {
-      return error.rawValue
+      form = Form(rawValue: option)
     }
+    try arguments.refuseOperands()
+    try arguments.readConfig(into: &config, mayBeClosed: true)
+    // Without a configuration, the package's agent is the one that is asked for.
+    if access(arguments.configPath, R_OK) != 0, config.status.isEmpty {
+      config.status = CString(Config.packagedStatus)
+    }
+    guard !config.status.isEmpty else {
+      throw arguments.fail(
+        .config,
+        "needs the setting status, the file of the agent's page: set it for the agent and for this command"
+      )
+    }
+    if form == .watch { return try watch(config, arguments) }
+    var text = Text(capacity: 16384)
+    let reading: StatusReading
+    do throws(StatusReading.Problem) {
+      reading = try StatusReading(config.status.pointer)
+    } catch {
+      let isMissing = if case .cannotOpen(ENOENT) = error { true } else { false }
+      if form == .prometheus {
+        StatusMetrics.writeDown(in: &text)
+        text.write(to: STDOUT_FILENO)
+        text.clear()
+        explain(error, config, in: &text)
+        // Before its first start, that is all there is to say.
+        return isMissing ? .ok : arguments.fail(.ok, text)
+      }
+      explain(error, config, in: &text)
+      if isMissing, access(arguments.configPath, F_OK) != 0 {
+        text.append(" There is no configuration ", printable: CString.span(arguments.configPath))
+        text.append(": name one with --config FILE, or the page with -o status=FILE")
+      }
+      throw arguments.fail(.unavailable, text)
+    }
+    switch form {
+    case .json: StatusJSON.write(reading.page, in: &text)
+    case .prometheus: StatusMetrics.write(reading.page, in: &text)
+    case .watch, nil:
+      var screen = StatusScreen(to: STDOUT_FILENO)
+      screen.show(reading.page, in: &text)
+    }
+    text.write(to: STDOUT_FILENO)
+    if form == .prometheus { return .ok }
+    guard reading.page.isAlive else { return .unavailable }
+    return reading.page.connectivity == .up ? .ok : .tryLater
   }
 
+  @inline(never)
   private static func watch(
     _ config: borrowing Config, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
     guard isatty(STDIN_FILENO) == 1, isatty(STDOUT_FILENO) == 1 else {
       throw arguments.fail(
-        .usage, "--watch is for a terminal, ",
-        ("and this is none: leave it out, or use --json" as StaticString).span)
+        .usage, "--watch is for a terminal, and this is none: leave it out, or use --json")
     }
     guard Terminal(STDOUT_FILENO).isCapable else {
       throw arguments.fail(
-        .usage, "--watch moves the cursor, ",
-        ("which this terminal cannot, as TERM says: leave --watch out" as StaticString).span)
+        .usage,
+        "--watch moves the cursor, which this terminal cannot, as TERM says: leave --watch out")
     }
     StatusWatch.run(config)
     return .ok
   }
 
   /// Why there is no page.
+  @inline(never)
   static func explain(
     _ reason: StatusReading.Problem, _ config: borrowing Config, in text: inout Text
   ) {
     text.append(printable: config.status.span)
     switch reason {
     case .cannotOpen(let number):
-      text.append(": ")
-      text.append(cString: clinux_error_text(number))
+      text.append(": ", cString: clinux_error_text(number))
       text.append(": has the agent been started with this configuration?")
     case .notAPage: text.append(": is not the status page of this version: restart the agent")
     }
   }
 
+  @inline(never)
   static func state(_ page: borrowing StatusPage) -> StaticString {
     switch page.connectivity {
     case .up: "connected"

@@ -1,50 +1,55 @@
 import TinyPush
 import TinyPushAgent
 
-/// A counter of the agent's page, by the name that programs know it by.
-struct StatusCounter {
-  let name: StaticString
-  let help: StaticString
-  let value: UInt64
+/// The counters of the agent's page, by the names that programs know them by.
+enum StatusCounter {
+  /// A line for each: its name, and what it counts.
+  private static let table: StaticString = """
+    sent Notifications written to the gateway, repetitions included.
+    settled_by_proof Notifications that an answer proved to have arrived.
+    settled_by_time Notifications acknowledged and not refused within settle.
+    refused Notifications refused by the gateway.
+    failed_check Notifications refused before they were sent.
+    repeated Notifications written again.
+    uncertain Notifications of which a cut left unknown whether they arrived.
+    expired Notifications that expired before they could be sent.
+    suppressed Notifications to devices that are gone, not sent.
+    tokens_suppressed Device tokens that the service called invalid or gone.
+    gone Notifications to devices that the gateway called gone.
+    superseded Notifications replaced by newer ones.
+    postponed Notifications put aside until their time.
+    limited Alerts over a limit, put into failed/.
+    summaries Summaries of alerts over a limit.
+    duplicates Notifications left out, the same having gone within their again-after.
+    connections Connections made to the gateway.
+    records TLS records written, each with one or more frames.
 
-  static func all(of page: borrowing StatusPage) -> InlineArray<18, StatusCounter> {
+    """
+
+  /// Calls `body` with the name, what it counts, and the value of each.
+  @inline(never)
+  static func forEach(
+    of page: borrowing StatusPage, _ body: (Span<UInt8>, Span<UInt8>, UInt64) -> Void
+  ) {
     let counters = page.counters
-    return [
-      Self("sent", "Notifications written to the gateway, repetitions included.", counters.sent),
-      Self(
-        "settled_by_proof", "Notifications that an answer proved to have arrived.",
-        counters.settledByProof),
-      Self(
-        "settled_by_time", "Notifications acknowledged and not refused within settle.",
-        counters.settledByTime),
-      Self("refused", "Notifications refused by the gateway.", counters.refused),
-      Self("failed_check", "Notifications refused before they were sent.", counters.failedCheck),
-      Self("repeated", "Notifications written again.", counters.repeated),
-      Self(
-        "uncertain", "Notifications of which a cut left unknown whether they arrived.",
-        counters.uncertain),
-      Self("expired", "Notifications that expired before they could be sent.", counters.expired),
-      Self("suppressed", "Notifications to devices that are gone, not sent.", counters.suppressed),
-      Self(
-        "tokens_suppressed", "Device tokens that the service called invalid or gone.",
-        counters.tokensSuppressed),
-      Self("gone", "Notifications to devices that the gateway called gone.", counters.gone),
-      Self("superseded", "Notifications replaced by newer ones.", counters.superseded),
-      Self("postponed", "Notifications put aside until their time.", counters.postponed),
-      Self("limited", "Alerts over a limit, put into failed/.", counters.limited),
-      Self("summaries", "Summaries of alerts over a limit.", counters.summaries),
-      Self(
-        "duplicates", "Notifications left out, the same having gone within their again-after.",
-        counters.duplicates),
-      Self("connections", "Connections made to the gateway.", counters.connections),
-      Self("records", "TLS records written, each with one or more frames.", counters.records),
+    let values: InlineArray<18, UInt64> = [
+      counters.sent, counters.settledByProof, counters.settledByTime, counters.refused,
+      counters.failedCheck, counters.repeated, counters.uncertain, counters.expired,
+      counters.suppressed, counters.tokensSuppressed, counters.gone, counters.superseded,
+      counters.postponed, counters.limited, counters.summaries, counters.duplicates,
+      counters.connections, counters.records,
     ]
-  }
-
-  private init(_ name: StaticString, _ help: StaticString, _ value: UInt64) {
-    self.name = name
-    self.help = help
-    self.value = value
+    let table = table.span
+    var start = 0
+    for index in values.indices {
+      var space = start
+      while table[space] != .space { space += 1 }
+      var end = space
+      while table[end] != .lineFeed { end += 1 }
+      body(
+        table.extracting(start..<space), table.extracting(space + 1..<end), values[index])
+      start = end + 1
+    }
   }
 }
 

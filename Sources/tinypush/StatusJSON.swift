@@ -38,9 +38,9 @@ enum StatusJSON {
     text.member("files_exact", bool: page.isFilesExact == 1)
     text.member("later_files", number: page.later)
     text.member("in_flight", number: page.inFlight)
-    let counters = StatusCounter.all(of: page)
-    for index in counters.indices {
-      text.member(counters[index].name, number: counters[index].value)
+    StatusCounter.forEach(of: page) { name, _, value in
+      text.key(escaping: name)
+      text.append(value)
     }
     if page.suppressedAt > 0 {
       word.clear()

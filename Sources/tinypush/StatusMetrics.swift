@@ -41,13 +41,11 @@ enum StatusMetrics {
       "configuration_refused",
       "Whether the service refuses the configuration, so that nothing leaves the spool.",
       page.refusedConfiguration == nil ? 0 : 1, &text)
-    let counters = StatusCounter.all(of: page)
-    for index in counters.indices where !counters[index].name.span.equals("refused") {
-      counter(counters[index].name, counters[index].help, &text)
-      text.append("tinypush_")
-      text.append(counters[index].name)
-      text.append("_total ")
-      end(counters[index].value, &text)
+    StatusCounter.forEach(of: page) { name, help, value in
+      guard !name.equals("refused") else { return }
+      counter(name, help, &text)
+      text.append("tinypush_", bytes: name, "_total ")
+      end(value, &text)
     }
     writeRefusals(page, &text)
     writeRetries(page, &text)
@@ -55,22 +53,23 @@ enum StatusMetrics {
   }
 
   private static func writeRefusals(_ page: borrowing StatusPage, _ text: inout Text) {
-    counter("refused", "Notifications refused by the gateway, by the reason that it gave.", &text)
+    counter(
+      ("refused" as StaticString).span,
+      ("Notifications refused by the gateway, by the reason that it gave." as StaticString).span,
+      &text)
     for value in 0..<Rejection.Reason.count {
       guard let reason = Rejection.Reason(rawValue: UInt8(value)) else { continue }
-      text.append("tinypush_refused_total{reason=\"")
-      text.append(reason.name)
-      text.append("\"} ")
+      text.append("tinypush_refused_total{reason=\"", reason.name, "\"} ")
       end(page.counters.rejected(for: reason), &text)
     }
   }
 
   private static func writeRetries(_ page: borrowing StatusPage, _ text: inout Text) {
-    counter("retried", "Notifications that were sent and go again, by the cause.", &text)
+    counter(
+      ("retried" as StaticString).span,
+      ("Notifications that were sent and go again, by the cause." as StaticString).span, &text)
     page.counters.forEachRetry { cause, count in
-      text.append("tinypush_retried_total{cause=\"")
-      text.append(cause.name)
-      text.append("\"} ")
+      text.append("tinypush_retried_total{cause=\"", cause.name, "\"} ")
       end(count, &text)
     }
   }
@@ -100,6 +99,7 @@ enum StatusMetrics {
 
   // MARK: - Lines
 
+  @inline(never)
   private static func gauge(
     _ name: StaticString, _ help: StaticString, _ number: UInt64, _ text: inout Text
   ) {
@@ -107,35 +107,37 @@ enum StatusMetrics {
     value(name, number, &text)
   }
 
-  private static func counter(
-    _ name: StaticString, _ help: StaticString, _ text: inout Text
+  private static func counter(_ name: Span<UInt8>, _ help: Span<UInt8>, _ text: inout Text) {
+    head(name, "counter", help, suffix: "_total ", &text)
+  }
+
+  private static func head(
+    _ name: StaticString, _ type: StaticString, _ help: StaticString, _ text: inout Text
   ) {
-    head(name, "counter", help, isTotal: true, &text)
+    head(name.span, type, help.span, suffix: " ", &text)
   }
 
   @inline(never)
   private static func head(
-    _ name: StaticString, _ type: StaticString, _ help: StaticString, isTotal: Bool = false,
+    _ name: Span<UInt8>, _ type: StaticString, _ help: Span<UInt8>, suffix: StaticString,
     _ text: inout Text
   ) {
-    for isType in 0...1 {
-      text.append(isType == 0 ? "# HELP tinypush_" : "# TYPE tinypush_")
-      text.append(name)
-      if isTotal { text.append("_total") }
-      text.append(" ")
-      text.append(isType == 0 ? help : type)
-      text.append("\n")
-    }
+    text.append("# HELP tinypush_", bytes: name)
+    text.append(suffix)
+    text.append(bytes: help)
+    text.append("\n# TYPE tinypush_", bytes: name)
+    text.append(suffix)
+    text.append(type)
+    text.append("\n")
   }
 
   @inline(never)
   private static func value(_ name: StaticString, _ number: UInt64, _ text: inout Text) {
-    text.append("tinypush_")
-    text.append(name)
-    text.append(" ")
+    text.append("tinypush_", name, " ")
     end(number, &text)
   }
 
+  @inline(never)
   private static func end(_ number: UInt64, _ text: inout Text) {
     text.append(number)
     text.append("\n")

@@ -48,6 +48,7 @@ struct StatusScreen: ~Copyable {
 
   // MARK: - Parts
 
+  @inline(never)
   private mutating func showState(
     _ page: borrowing StatusPage, _ now: Instant, _ text: inout Text
   ) {
@@ -83,10 +84,8 @@ struct StatusScreen: ~Copyable {
     }
     if let reason = page.refusedConfiguration {
       terminal.begin(.red, in: &line)
-      line.append("  held: the service refuses the configuration: ")
-      line.append(Rejection(reason).text)
-      line.append("; ")
-      line.append(Rejection(reason).advice)
+      line.append("  held: the service refuses the configuration: ", Rejection(reason).text)
+      line.append("; ", Rejection(reason).advice)
       terminal.end(in: &line)
       wrap(indent: 2, &text)
     }
@@ -94,6 +93,7 @@ struct StatusScreen: ~Copyable {
     if page.held & 2 != 0 { warn("  held: failed/ cannot be written to", &text) }
   }
 
+  @inline(never)
   private mutating func showQueue(_ page: borrowing StatusPage, _ text: inout Text) {
     peaks.files = max(peaks.files, page.files)
     peaks.inFlight = max(peaks.inFlight, page.inFlight)
@@ -102,9 +102,7 @@ struct StatusScreen: ~Copyable {
     line.append(page.files == 1 ? " file" : " files")
     if page.isFilesExact == 0 { line.append(" or so") }
     if page.later > 0 {
-      line.append(" and ")
-      line.append(page.later)
-      line.append(" for later")
+      line.append(" and ", page.later, " for later")
     }
     bar(page.files, of: peaks.files)
     end(&text)
@@ -114,52 +112,38 @@ struct StatusScreen: ~Copyable {
     end(&text)
   }
 
+  @inline(never)
   private mutating func showCounters(_ page: borrowing StatusPage, _ text: inout Text) {
     let counters = page.counters
-    let isBinary = page.service == .binary
-    let rows:
-      InlineArray<4, ((StaticString, UInt64), (StaticString, UInt64), (StaticString, UInt64))> = [
-        (
-          ("sent", counters.sent),
-          (isBinary ? "refused by the gateway" : "refused by the service", counters.refused),
-          ("repeated", counters.repeated)
-        ),
-        (
-          (isBinary ? "delivered, proved" : "accepted", counters.settledByProof),
-          ("failed the check", counters.failedCheck),
-          ("uncertain", counters.uncertain)
-        ),
-        (
-          isBinary
-            ? ("delivered, by time", counters.settledByTime) : ("device gone", counters.gone),
-          ("suppressed", counters.suppressed),
-          ("expired", counters.expired)
-        ),
-        (
-          ("connections", counters.connections), ("superseded", counters.superseded),
-          ("put aside", counters.postponed)
-        ),
-      ]
+    let values: InlineArray<12, UInt64> = [
+      counters.sent, counters.refused, counters.repeated, counters.settledByProof,
+      counters.failedCheck, counters.uncertain,
+      page.service == .binary ? counters.settledByTime : counters.gone, counters.suppressed,
+      counters.expired, counters.connections, counters.superseded, counters.postponed,
+    ]
+    // Of the binary protocol, some have other names.
+    let others = page.service == .binary ? 12 : 0
     let fieldsInLine = columns.map { $0 >= 75 ? 3 : $0 >= 58 ? 2 : 1 } ?? 3
-    for index in rows.indices {
-      field(rows[index].0, fieldsInLine == 1 ? 22 : 18, fieldsInLine == 1 ? 6 : 8)
-      if fieldsInLine == 1 { end(&text) }
-      field(rows[index].1, 22, 6)
-      if fieldsInLine == 3 { field(rows[index].2, 9, 6) }
+    for row in stride(from: 0, to: 12, by: 3) {
+      let isWide = fieldsInLine == 1
+      field(row, others, values, isWide ? 22 : 18, isWide ? 6 : 8)
+      if isWide { end(&text) }
+      field(row + 1, others, values, 22, 6)
+      if fieldsInLine == 3 { field(row + 2, others, values, 9, 6) }
       end(&text)
     }
-    for index in rows.indices where fieldsInLine < 3 {
-      let isFirst = fieldsInLine == 2 && index % 2 == 0
-      field(rows[index].2, isFirst ? 18 : 22, isFirst ? 8 : 6)
+    for row in 0..<4 where fieldsInLine < 3 {
+      let isFirst = fieldsInLine == 2 && row % 2 == 0
+      field(3 * row + 2, others, values, isFirst ? 18 : 22, isFirst ? 8 : 6)
       if !isFirst { end(&text) }
     }
     if line.count > 0 { end(&text) }
     if counters.limited > 0 || counters.summaries > 0 || counters.duplicates > 0 {
-      field(("over the limit", counters.limited), 18, 8)
+      field("over the limit", counters.limited, 18, 8)
       if fieldsInLine == 1 { end(&text) }
-      field(("left out as the same", counters.duplicates), 22, 6)
+      field("left out as the same", counters.duplicates, 22, 6)
       if fieldsInLine < 3 { end(&text) }
-      field(("summaries", counters.summaries), 9, 6)
+      field("summaries", counters.summaries, 9, 6)
       end(&text)
     }
     showRetries(counters, &text)
@@ -170,9 +154,7 @@ struct StatusScreen: ~Copyable {
   private mutating func showSuppressed(_ page: borrowing StatusPage, _ text: inout Text) {
     let count = page.counters.tokensSuppressed
     guard count > 0, page.suppressedAt > 0 else { return }
-    line.append("  tokens suppressed: ")
-    line.append(count)
-    line.append("; the last one ")
+    line.append("  tokens suppressed: ", count, "; the last one ")
     line.append(roundedSeconds: Clock.wallSeconds() &- page.suppressedAt)
     line.append(" ago: ")
     page.appendSuppressed(to: &line)
@@ -186,12 +168,12 @@ struct StatusScreen: ~Copyable {
       line.append(isAny ? ", " : "  sent again: ")
       isAny = true
       line.append(count)
-      line.append(" ")
-      line.append(cause.text)
+      line.append(" ", cause.text)
     }
     if isAny { wrap(indent: 14, &text) }
   }
 
+  @inline(never)
   private mutating func showTraffic(
     _ page: borrowing StatusPage, _ now: Instant, _ text: inout Text
   ) {
@@ -234,6 +216,7 @@ struct StatusScreen: ~Copyable {
     }
   }
 
+  @inline(never)
   private mutating func showProblems(_ page: borrowing StatusPage, _ text: inout Text) {
     guard page.problems[0].count > 0 else { return }
     end(&text)
@@ -255,6 +238,7 @@ struct StatusScreen: ~Copyable {
     }
   }
 
+  @inline(never)
   private mutating func showKeys(_ text: inout Text) {
     guard isWatched else { return }
     end(&text)

@@ -19,6 +19,7 @@ extension StatusScreen {
   }
 
   /// Ends the line.
+  @inline(never)
   mutating func end(_ text: inout Text) { wrap(indent: 4, &text) }
 
   /// Behind the last space within so many columns; or where they end.

@@ -4,28 +4,32 @@ import TinyPushAgent
 
 /// What the lines of the screen are put together from.
 extension StatusScreen {
+  @inline(never)
   mutating func say(_ words: StaticString, _ colour: Terminal.Colour) {
     terminal.begin(colour, in: &line)
     line.append(words)
     terminal.end(in: &line)
   }
 
+  @inline(never)
   mutating func warn(_ words: StaticString, _ text: inout Text) {
     say(words, .red)
     end(&text)
   }
 
+  @inline(never)
   mutating func label(_ words: StaticString) {
-    line.append("  ")
-    line.append(words)
+    line.append("  ", words)
     pad(to: 14)
   }
 
+  @inline(never)
   mutating func pad(to column: Int) {
     while line.count < column { line.append(" ") }
   }
 
   /// Flush right in so many columns.
+  @inline(never)
   mutating func number(_ value: UInt64, _ width: Int) {
     var digits = Text(capacity: 20)
     digits.append(value)
@@ -38,13 +42,28 @@ extension StatusScreen {
     line.append(bytes: text.bytes)
   }
 
+  private static let fields: InlineArray<24, StaticString> = [
+    "sent", "refused by the service", "repeated", "accepted", "failed the check", "uncertain",
+    "device gone", "suppressed", "expired", "connections", "superseded", "put aside",
+    "sent", "refused by the gateway", "repeated", "delivered, proved", "failed the check",
+    "uncertain", "delivered, by time", "suppressed", "expired", "connections", "superseded",
+    "put aside",
+  ]
+
   mutating func field(
-    _ field: (StaticString, UInt64), _ labelWidth: Int, _ width: Int
+    _ index: Int, _ others: Int, _ values: InlineArray<12, UInt64>, _ labelWidth: Int,
+    _ width: Int
   ) {
-    line.append("  ")
-    line.append(field.0)
-    for _ in field.0.utf8CodeUnitCount..<labelWidth { line.append(" ") }
-    number(field.1, width)
+    field(Self.fields[index + others], values[index], labelWidth, width)
+  }
+
+  @inline(never)
+  mutating func field(
+    _ label: StaticString, _ value: UInt64, _ labelWidth: Int, _ width: Int
+  ) {
+    line.append("  ", label)
+    for _ in label.utf8CodeUnitCount..<labelWidth { line.append(" ") }
+    number(value, width)
   }
 
   /// So many in so many seconds, by the unit of time that says it in few digits.
@@ -57,8 +76,7 @@ extension StatusScreen {
     let tenths = perHour / scale.0
     text.append(tenths / 10)
     if tenths < 1000, count > 0 {
-      text.append(".")
-      text.append(tenths % 10)
+      text.append(".", tenths % 10)
     }
     text.append(count > 0 ? scale.1 : "    ")
     flushRight(text, 10)
@@ -74,17 +92,13 @@ extension StatusScreen {
       let resolution = UInt64(tick.tv_nsec) / 1_000_000
       let milliseconds = latency.milliseconds
       if milliseconds <= resolution {
-        text.append("<")
-        text.append(resolution + 1)
-        text.append(" ms")
+        text.append("<", resolution + 1, " ms")
       } else if milliseconds < 1000 {
         text.append(milliseconds)
         text.append(" ms")
       } else if milliseconds < 10_000 {
         text.append(milliseconds / 1000)
-        text.append(".")
-        text.append(milliseconds / 100 % 10)
-        text.append(" s")
+        text.append(".", milliseconds / 100 % 10, " s")
       } else {
         text.append(roundedSeconds: Int64(milliseconds / 1000))
       }
@@ -97,6 +111,7 @@ extension StatusScreen {
   var latencyWidth: Int { columns.map { $0 < 42 ? 8 : 9 } ?? 9 }
 
   /// How much of the most there has been.
+  @inline(never)
   mutating func bar(_ value: UInt64, of peak: UInt64) {
     let columns = columns ?? 80
     let start = max(min(46, columns - 30), 30, line.count + 1)

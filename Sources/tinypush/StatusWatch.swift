@@ -23,16 +23,19 @@ enum StatusWatch {
   }
 
   /// The other screen of the terminal, without a cursor.
+  @inline(never)
   private static func take() {
     clinux_terminal_take(STDIN_FILENO)
     write("\u{1B}[?1049h\u{1B}[?25l\u{1B}[2J")
   }
 
+  @inline(never)
   private static func giveBack() {
     write("\u{1B}[?25h\u{1B}[?1049l")
     clinux_terminal_give_back(STDIN_FILENO)
   }
 
+  @inline(never)
   private static func write(_ sequence: StaticString) {
     var text = Text(capacity: 64)
     text.append(sequence)

@@ -27,8 +27,7 @@ struct SuppressionWarnings: ~Copyable {
       text.append(hex: record.token.bytes.span)
       text.append(" is suppressed since ")
       text.append(utc: record.time)
-      text.append(" (")
-      text.append(record.reason.text)
+      text.append(" (", record.reason.text)
       text.append("); nothing is sent to it until tinypush token register ")
       text.append(hex: record.token.bytes.span)
       _ = arguments.fail(.ok, text)
@@ -39,8 +38,7 @@ struct SuppressionWarnings: ~Copyable {
   func end(_ arguments: borrowing Arguments) {
     guard count > Self.saidMax else { return }
     var text = Text()
-    text.append("suppressed tokens in all: ")
-    text.append(count)
+    text.append("suppressed tokens in all: ", count)
     _ = arguments.fail(.ok, text)
   }
 }

@@ -1,3 +1,4 @@
+import CLinux
 import TinyPush
 import TinyPushAgent
 
@@ -34,29 +35,30 @@ enum TimeArgument {
     let zAt = value.count - 1
     guard zAt == 16 || zAt == 19, value[zAt] == UInt8(ascii: "Z") else { return nil }
     // Year, month, day, hour, minute, second.
-    var fields: InlineArray<6, Int> = .init(repeating: 0)
+    var fields: InlineArray<6, Int32> = .init(repeating: 0)
     var field = 0
     for index in 0..<zAt {
       let byte = value[index]
       if pattern.utf8Start[index] == UInt8(ascii: "0") {
         guard byte.isDigit else { return nil }
-        fields[field] = fields[field] * 10 + Int(byte.digitValue)
+        fields[field] = fields[field] * 10 + Int32(byte.digitValue)
       } else {
         guard byte == pattern.utf8Start[index] else { return nil }
         field += 1
       }
     }
-    let isLeap = fields[0] % 4 == 0 && (fields[0] % 100 != 0 || fields[0] % 400 == 0)
-    let month = fields[1]
-    let monthDays = month == 2 ? (isLeap ? 29 : 28) : 30 + (month + month / 8) % 2
-    guard fields[0] >= 1970, month >= 1, month <= 12, fields[2] >= 1, fields[2] <= monthDays,
-      fields[3] < 24, fields[4] < 60, fields[5] < 60
+    var time = tm()
+    time.tm_year = fields[0] - 1900
+    time.tm_mon = fields[1] - 1
+    time.tm_mday = fields[2]
+    time.tm_hour = fields[3]
+    time.tm_min = fields[4]
+    time.tm_sec = fields[5]
+    let seconds = timegm(&time)
+    // What no calendar has was made another date.
+    guard seconds >= 0, time.tm_mon == fields[1] - 1, time.tm_mday == fields[2],
+      time.tm_hour == fields[3], time.tm_min == fields[4], time.tm_sec == fields[5]
     else { return nil }
-    // Years are counted from March, so that the day that comes and goes is the last.
-    let year = month > 2 ? fields[0] : fields[0] - 1
-    let yearDay = (153 * ((month + 9) % 12) + 2) / 5 + fields[2] - 1
-    let days = year * 365 + year / 4 - year / 100 + year / 400 + yearDay - 719_468
-    let minutes = UInt64(days * 24 + fields[3]) * 60 + UInt64(fields[4])
-    return minutes * 60 + UInt64(fields[5])
+    return UInt64(seconds)
   }
 }

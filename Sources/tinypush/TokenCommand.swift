@@ -25,9 +25,7 @@ enum TokenCommand {
       --all                 list also tokens of which it is known that they were
                             registered
       --json                a line of JSON for each
-      -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
-      -o KEY=VALUE          a setting over it; may be given several times
-      -h, --help            print this
+    \t\
 
     TOKEN is 64 hexadecimal digits in either case; - reads them from standard input,
     a line each. Ends with 65 when a token stays suppressed that was to be
@@ -39,52 +37,27 @@ enum TokenCommand {
     case list, register, suppress, forget
   }
 
-  private static var actions: InlineArray<4, StaticString> {
-    ["list", "register", "suppress", "forget"]
-  }
-
-  static func run(
-    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  ) -> Int32 {
-    let options: InlineArray<3, Option> = [
-      Option("json"), Option("all"), Option("at", .required),
-    ]
-    var arguments = Arguments("token", count, values, options: options.span, usage: usage)
-    do throws(ExitStatus) {
-      var config = Config()
-      var isJSON = false
-      var isAll = false
-      var time: UInt32?
-      while let option = try arguments.next() {
-        switch option {
-        case 0: isJSON = true
-        case 1: isAll = true
-        default: time = try date(arguments)
-        }
+  static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
+    var config = Config()
+    var isJSON = false
+    var isAll = false
+    var time: UInt32?
+    while let option = try arguments.next() {
+      switch option {
+      case 0: isJSON = true
+      case 1: isAll = true
+      default: time = try date(arguments)
       }
-      let action = try action(arguments)
-      try arguments.readConfig(into: &config)
-      if action == .list {
-        if let operand = arguments.operand(1) {
-          throw arguments.fail(
-            .usage, "list takes no operands, but was given ", CString.span(operand))
-        }
-        return try list(config, isAll: isAll, isJSON: isJSON, arguments).rawValue
-      }
-      return try change(config, action, at: time, isJSON: isJSON, arguments).rawValue
-    } catch {
-      return error.rawValue
     }
-  }
-
-  private static func action(_ arguments: borrowing Arguments) throws(ExitStatus) -> Action {
-    guard let operand = arguments.operand(0) else {
-      throw arguments.fail(.usage, "say what to do: list, register, suppress or forget", nil)
+    let action = Action(
+      rawValue: try arguments.action(
+        among: "list register suppress forget", "list, register, suppress or forget"))!
+    try arguments.readConfig(into: &config)
+    guard action == .list else {
+      return try change(config, action, at: time, isJSON: isJSON, arguments)
     }
-    let actions = actions
-    let index = try arguments.choice(
-      CString.span(operand), among: actions.span, "takes list, register, suppress or forget, not ")
-    return Action(rawValue: index)!
+    try arguments.refuseOperands(from: 1, "list takes no operands, but was given ")
+    return try list(config, isAll: isAll, isJSON: isJSON, arguments)
   }
 
   private static func date(_ arguments: borrowing Arguments) throws(ExitStatus) -> UInt32 {
@@ -140,11 +113,11 @@ enum TokenCommand {
     _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
     guard arguments.operand(1) != nil else {
-      throw arguments.fail(.usage, "give a device token, or - for standard input", nil)
+      throw arguments.fail(.usage, "give a device token, or - for standard input")
     }
     guard let now = time ?? Clock.time().wallSeconds.map({ UInt32(clamping: $0) }) else {
       throw arguments.fail(
-        .tryLater, "this machine's clock is not set: say when that was, by --at", nil)
+        .tryLater, "this machine's clock is not set: say when that was, by --at")
     }
     var message = Text()
     var changes: TokenChanges
@@ -181,15 +154,13 @@ enum TokenCommand {
       throw arguments.fail(status, message)
     }
     if changes.wasDamaged {
-      message.append("the suppression list in ")
-      message.append(printable: config.state.span)
+      message.append("the suppression list in ", printable: config.state.span)
       message.append(SuppressionDirectory.mended)
       _ = arguments.fail(.ok, message)
       message.clear()
     }
     if action == .forget, said < wanted {
-      message.append("not known, and so not forgotten: ")
-      message.append(wanted - said)
+      message.append("not known, and so not forgotten: ", wanted - said)
       _ = arguments.fail(.ok, message)
       message.clear()
     }
@@ -202,6 +173,7 @@ enum TokenCommand {
     return .ok
   }
 
+  @inline(never)
   private static func add(
     _ token: DeviceToken, _ action: Action, _ time: UInt32, to changes: inout TokenChanges,
     _ arguments: borrowing Arguments
@@ -213,7 +185,7 @@ enum TokenCommand {
     case .list, .forget:
       guard changes.forget(token) else {
         throw arguments.fail(
-          .usage, "forgets 1024 tokens at most at a time; nothing has changed", nil)
+          .usage, "forgets 1024 tokens at most at a time; nothing has changed")
       }
     }
   }

@@ -30,18 +30,14 @@ struct TokenLines: ~Copyable {
       text.endLine()
     } else if let columns, columns < 23 + 2 * token.count + state.utf8CodeUnitCount {
       text.append(utc: time)
-      text.append("  ")
-      text.append(state)
-      text.append("\n  ")
+      text.append("  ", state, "\n  ")
       text.append(hex: token)
       text.append("\n")
     } else {
       text.append(utc: time)
       text.append(" ")
       text.append(hex: token)
-      text.append("  ")
-      text.append(state)
-      text.append("\n")
+      text.append("  ", state, "\n")
     }
     if text.count > Self.lineMax { flush() }
   }
@@ -53,6 +49,7 @@ struct TokenLines: ~Copyable {
     flush()
   }
 
+  @inline(never)
   mutating func flush() {
     text.write(to: STDOUT_FILENO)
     text.clear()

@@ -6,17 +6,15 @@ import TinyPushAgent
 /// Device tokens as a command is given them: one, or `-` for those on standard input, a line each.
 enum TokenReader {
   /// Calls `body` with each of them; what is none is said, and thrown.
+  @inline(never)
   static func read(
     _ operand: UnsafePointer<CChar>, _ arguments: borrowing Arguments,
     _ body: (DeviceToken) throws(ExitStatus) -> Void
   ) throws(ExitStatus) {
     let word = CString.span(operand)
-    guard word.equals("-") else {
-      guard let token = DeviceToken(hex: word) else { throw refuse(word, line: nil, arguments) }
-      return try body(token)
-    }
+    guard word.equals("-") else { return try body(token(word, arguments)) }
     guard let file = fdopen(dup(STDIN_FILENO), ("r" as StaticString).cString) else {
-      throw arguments.fail(.noInput, "standard input cannot be read", nil)
+      throw arguments.fail(.noInput, "standard input cannot be read")
     }
     var line: UnsafeMutablePointer<CChar>?
     var room = 0
@@ -27,30 +25,29 @@ enum TokenReader {
     var number: UInt64 = 0
     while getline(&line, &room, file) >= 0, let line {
       number += 1
-      let text = trimmed(CString.span(line))
+      let text = CString.span(line).trimmed()
       guard text.count > 0 else { continue }
       guard let token = DeviceToken(hex: text) else { throw refuse(text, line: number, arguments) }
       try body(token)
     }
   }
 
-  @_lifetime(copy text)
-  private static func trimmed(_ text: Span<UInt8>) -> Span<UInt8> {
-    var start = 0
-    var end = text.count
-    while start < end, text[start] <= .space { start += 1 }
-    while end > start, text[end - 1] <= .space { end -= 1 }
-    return text.extracting(start..<end)
+  /// A device token by itself.
+  @inline(never)
+  static func token(
+    _ word: Span<UInt8>, _ arguments: borrowing Arguments
+  ) throws(ExitStatus) -> DeviceToken {
+    guard let token = DeviceToken(hex: word) else { throw refuse(word, line: nil, arguments) }
+    return token
   }
 
+  @inline(never)
   private static func refuse(
     _ word: Span<UInt8>, line: UInt64?, _ arguments: borrowing Arguments
   ) -> ExitStatus {
     var text = Text()
     if let line {
-      text.append("standard input, line ")
-      text.append(line)
-      text.append(": ")
+      text.append("standard input, line ", line, ": ")
     }
     text.append("a device token is 64 hexadecimal digits, not ")
     text.append(printable: word.count > 80 ? word.extracting(0..<80) : word)

@@ -14,15 +14,11 @@ struct TraceCommand: ~Copyable {
 
       --log FILE|-          the agent's log, - for standard input; otherwise the
                             journal is asked (journalctl --unit 'tinypush*')
-      -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
-      -o KEY=VALUE          a setting over it
-      -h, --help            print this
+    \t\
 
     Ends with 0 when something is known, and with 1 when nothing is.
 
     """
-
-  private static var options: InlineArray<1, Option> { [Option("log", .required)] }
 
   /// The name, or the digits of the token in small letters.
   private var word = Text(capacity: 256)
@@ -34,28 +30,13 @@ struct TraceCommand: ~Copyable {
   @inline(never)
   deinit { text.write(to: STDOUT_FILENO) }
 
-  static func run(
-    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  ) -> Int32 {
-    let options = options
-    var arguments = Arguments("trace", count, values, options: options.span, usage: usage)
-    do throws(ExitStatus) {
-      return try perform(&arguments).rawValue
-    } catch {
-      return error.rawValue
-    }
-  }
-
-  private static func perform(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
+  static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
     var log: UnsafePointer<CChar>?
     while try arguments.next() != nil { log = clinux_option_argument() }
     guard let operand = arguments.operand(0) else {
-      throw arguments.fail(.usage, "give the name of a notification, or a device token", nil)
+      throw arguments.fail(.usage, "give the name of a notification, or a device token")
     }
-    if let second = arguments.operand(1) {
-      throw arguments.fail(
-        .usage, "takes one name or token, but was also given ", CString.span(second))
-    }
+    try arguments.refuseOperands(from: 1, "takes one name or token, but was also given ")
     var config = Config()
     try arguments.readConfig(into: &config, mayBeClosed: true)
     var trace = TraceCommand(CString.span(operand))
@@ -117,9 +98,7 @@ struct TraceCommand: ~Copyable {
     guard names(line) else { return }
     isFound = true
     text.append("log       ")
-    var end = line.count
-    while end > 0, line[end - 1] <= .space { end -= 1 }
-    text.append(shown: line.extracting(0..<end))
+    text.append(shown: line.trimmed())
     endLine()
   }
 
@@ -140,6 +119,7 @@ struct TraceCommand: ~Copyable {
     return false
   }
 
+  @inline(never)
   private mutating func endLine() {
     text.append("\n")
     guard text.count > 32_768 else { return }
@@ -196,6 +176,7 @@ struct TraceCommand: ~Copyable {
     LaterName(file.name) == nil ? 0 : min(LaterName.headBytes, file.name.count)
   }
 
+  @inline(never)
   private mutating func begin(_ file: borrowing QueueFile) {
     isFound = true
     text.append(file.place.name)
@@ -222,8 +203,7 @@ struct TraceCommand: ~Copyable {
       digits.append(hex: token)
       guard digits.bytes.begins(with: word.bytes) else { return }
       isFound = true
-      text.append("token     ")
-      text.append(digits)
+      text.append("token     ", digits)
       text.append(reason == .registered ? ": " : ": suppressed, ")
       text.append(reason.text)
       text.append(" since ")

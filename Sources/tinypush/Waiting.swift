@@ -57,14 +57,10 @@ struct Waiting {
     var text = Text(capacity: 2048)
     text.append(shown: line.words)
     if isStream, line.line > 0 {
-      text.append(" (line ")
-      text.append(line.line)
-      text.append(")")
+      text.append(" (line ", line.line, ")")
     }
     if line.token.count > 0 {
-      text.append(" (token ")
-      text.append(bytes: line.token)
-      text.append(")")
+      text.append(" (token ", bytes: line.token, ")")
     }
     _ = arguments.fail(.undelivered, text)
   }
@@ -73,10 +69,8 @@ struct Waiting {
   private func end(_ isComplete: Bool, _ arguments: borrowing Arguments) -> ExitStatus {
     var text = Text()
     if refused + unsent > Self.saidMax {
-      text.append("not delivered in all: ")
-      text.append(refused + unsent)
-      text.append("; delivered: ")
-      text.append(accepted)
+      text.append("not delivered in all: ", refused + unsent)
+      text.append("; delivered: ", accepted)
       _ = arguments.fail(.undelivered, text)
       text.clear()
     }

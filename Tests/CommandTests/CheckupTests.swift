@@ -74,10 +74,10 @@ import Testing
     #expect(checkup["gateway.name"].message == "localhost, port \(gateway.port)")
     #expect(
       checkup.all("gateway.address").contains {
-        $0.message.hasPrefix("127.0.0.1, connected, round trip ")
+        $0.message.hasPrefix("127.0.0.1, round trip ")
       })
     #expect(checkup["gateway.handshake"].message.hasPrefix("TLS \(version.tls), TLS"))
-    #expect(checkup["gateway.handshake"].message.contains(", with 127.0.0.1 in "))
+    #expect(checkup["gateway.handshake"].message.hasSuffix(" ms"))
     #expect(
       checkup["gateway.certificate"].message.hasPrefix(
         "localhost, issued by TinyPush test authority; 2020-01-01 to 2099-12-31, "))
@@ -209,18 +209,13 @@ import Testing
     }
     let beside = try check([:])
     #expect(beside["config.file"].message == path)
-    #expect(beside["config.credentials"].state == "unsaid")
     #expect(beside["certificate.file"].message == box.path + "/etc/credentials/client.pem")
     let given = box.path + "/run"
     mkdir(given, 0o700)
     try FileManager.default.copyItem(
       atPath: box.path + "/etc/credentials/client.key", toPath: given + "/credentials_client.key")
     let service = try check(["CREDENTIALS_DIRECTORY": given])
-    #expect(service["config.credentials"].message == "key from \(given)")
     #expect(service["certificate.key"].message.hasPrefix("\(given)/credentials_client.key, "))
-    let none = try check(["CREDENTIALS_DIRECTORY": box.path + "/empty"])
-    #expect(none["config.credentials"].state == "warning")
-    #expect(none["config.credentials"].message == "nothing is taken from \(box.path)/empty")
     chmod(path, 0o666)
     #expect(try check([:])["config.file"].message == "\(path), which anybody may change")
     chmod(path, 0o644)
@@ -553,7 +548,7 @@ import Testing
     if row.message.hasPrefix("not asked for") { #expect(gateway.recorded(.stream) == []) }
   }
 
-  @Test func `each address is told, and the first that answers is taken`() throws {
+  @Test func `an address at which nothing listens is told`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -561,8 +556,10 @@ import Testing
     let none = try box.checkup(gateway.port)
     #expect(none.status == 69)
     #expect(none["gateway.address"].state == "error")
-    #expect(none["gateway.address"].message == "127.0.0.1: Connection refused")
-    #expect(none["gateway.address"].advice == "nothing listens there: is the port right?")
+    #expect(
+      none["gateway.address"].message
+        == "localhost:\(gateway.port): Connection refused: nothing listens there")
+    #expect(none["gateway.address"].advice.hasPrefix("is the port right, "))
     #expect(none["gateway.handshake"].state == "skipped")
     #expect(none["feedback.address"].state == "warning")
   }
@@ -643,7 +640,7 @@ import Testing
     #expect(closed.status == 77)
     #expect(
       closed["spool.rights"].message
-        == "nobody, whose it is, cannot make a file in failed/: Permission denied")
+        == "nobody, whose it is, cannot write to failed: Permission denied")
     #expect(
       closed["spool.rights"].advice
         == "give that user the right to write to the spool and all its directories")
@@ -669,7 +666,7 @@ import Testing
     let closed = try box.checkup(gateway.port, asNobody: true, ["key=" + key])
     #expect(closed.status == 77)
     #expect(
-      closed["spool.rights"].message == "nobody cannot make a file in tmp/: Permission denied")
+      closed["spool.rights"].message == "nobody cannot write to tmp: Permission denied")
     #expect(closed["certificate.key"].message.contains("may not be read by this user (uid 65534)"))
     let asRoot = "run the check as root: sudo tinypush check"
     #expect(closed["certificate.key"].advice == asRoot)
@@ -704,9 +701,6 @@ import Testing
     #expect(full["spool.room"].state == "error")
     #expect(full["spool.room"].message.hasSuffix(" free: it is full"))
     #expect(full["spool.room"].advice == "make room: until then nothing new can be put there")
-    #expect(
-      full["spool.rights"].message.hasSuffix(
-        "cannot make a file in tmp/: No space left on device"))
     disk.makeRoom()
     disk.isReadOnly = true
     let closed = try box.checkup(gateway.port)
@@ -797,10 +791,10 @@ import Testing
     }
     #expect(try check()["state.page"].state == "ok")
     mkdir(page, 0o755)
-    try expect(": it is a directory")
+    try expect(": it is no regular file")
     rmdir(page)
     symlink("/nowhere", page)
-    try expect(": it is a symbolic link, which the agent does not follow")
+    try expect(": it is no regular file")
     unlink(page)
     mkfifo(page, 0o644)
     try expect(": it is no regular file")
@@ -828,7 +822,7 @@ import Testing
       #expect(item.message == other + words)
       #expect(item.advice == "restart the agent: systemctl restart tinypush")
     }
-    try expect(" is not there: an agent is at work, but does not keep it")
+    try expect(": an agent is at work, but does not keep it")
     try FileManager.default.copyItem(atPath: box.path + "/status", toPath: other)
     try expect(": an agent is at work, but does not keep it")
     #expect(try agent.terminate() == 0)

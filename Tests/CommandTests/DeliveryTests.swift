@@ -45,12 +45,11 @@ import Testing
     defer { box.end() }
     let sheaf = try Sheaf.plain(files: 300, lines: 700, in: box.path + "/sheaf")
     try sheaf.fill(box)
-    let gateway = try Gateway(in: box, tls: way.tls, ["--alpn", "apns-legacy"])
+    let gateway = try Gateway(in: box, tls: way.tls)
     // There is no barrier without identifiers, and so no proof.
     let settle = way.format == 0 ? "500ms" : "1m"
     let agent = try box.deliver(
-      gateway, build: way.build,
-      ["format=\(way.format)", "alpn=apns-legacy", "settle=\(settle)"])
+      gateway, build: way.build, ["format=\(way.format)", "settle=\(settle)"])
     #expect(agent.status == 0, "\(agent.errors)")
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
     try gateway.hearsAll()
@@ -59,7 +58,6 @@ import Testing
     #expect(compared == "1000 notifications, byte for byte")
     let open = try #require(gateway.events("open").first)
     #expect(open["version"] as? String == "TLSv\(way.tls)")
-    #expect(open["alpn"] as? String == "apns-legacy")
   }
 
   @Test func `files of every shape arrive, and what is wrong in them is put aside`() throws {

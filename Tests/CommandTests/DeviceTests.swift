@@ -18,7 +18,7 @@ import Testing
   // MARK: - Tokens
 
   enum Token: CaseIterable, Sendable {
-    case otherEnvironment, otherApp, otherSandbox, madeUp, changed
+    case otherApp, otherSandbox, madeUp, changed
   }
 
   @Test(arguments: Token.allCases)
@@ -29,16 +29,12 @@ import Testing
     let own = try sandbox.token(box, "token", "phone")
     let (token, words) =
       switch kind {
-      case .otherEnvironment:
-        try (
-          sandbox.token(box, "add", "pad", "--environment", "production"), "the other environment"
-        )
       case .otherApp:
         try (sandbox.token(box, "add", "phone", "--topic", "com.example.mail"), "of another app")
-      case .otherSandbox: try (tokenOfAnother(in: box), "no key of this sandbox opens")
-      case .madeUp: (CommandTests.token(7), "no key of this sandbox opens")
+      case .otherSandbox: try (tokenOfAnother(in: box), "the key of this sandbox does not open")
+      case .madeUp: (CommandTests.token(7), "the key of this sandbox does not open")
       case .changed:
-        (own.dropLast() + (own.hasSuffix("0") ? "1" : "0"), "no key of this sandbox opens")
+        (own.dropLast() + (own.hasSuffix("0") ? "1" : "0"), "the key of this sandbox does not open")
       }
     let frames = [
       frame(token: own, identifier: 1), frame(token: token, identifier: 2),
@@ -66,30 +62,27 @@ import Testing
     return String(printed.output.dropLast())
   }
 
-  @Test func `tokens are what their construction says, and their keys are their owner's`() throws {
+  @Test func `tokens are what their construction says, and their key is its owner's`() throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let phone = try sandbox.token(box, "token", "phone")
     let mail = try sandbox.token(box, "add", "phone", "--topic", "com.example.mail")
-    let pad = try sandbox.token(box, "add", "pad", "--environment", "production")
-    func open(_ key: String, _ topic: String, _ token: String) throws -> Child {
+    let pad = try sandbox.token(box, "add", "pad")
+    func open(_ topic: String, _ token: String) throws -> Child {
       try box.run([
-        "python3", Build.tools + "/opentoken.py", "sandbox/keys/\(key)", topic, token,
+        "python3", Build.tools + "/opentoken.py", "sandbox/keys/sandbox", topic, token,
       ])
     }
-    let opened = try open("sandbox", "com.example.tinypush", phone)
+    let opened = try open("com.example.tinypush", phone)
     #expect(opened.status == 0, "\(opened.errors)")
     #expect(opened.output.count == 17)
-    try #expect(open("sandbox", "com.example.mail", mail).output == opened.output)
-    let other = try open("production", "com.example.tinypush", pad)
+    try #expect(open("com.example.mail", mail).output == opened.output)
+    let other = try open("com.example.tinypush", pad)
     #expect(other.status == 0 && other.output != opened.output)
-    try #expect(open("sandbox", "com.example.tinypush", pad).status != 0)
-    for name in ["production", "sandbox"] {
-      let attributes = try FileManager.default.attributesOfItem(
-        atPath: "\(sandbox.directory)/keys/\(name)")
-      #expect(attributes[.posixPermissions] as? Int == 0o600)
-    }
+    let attributes = try FileManager.default.attributesOfItem(
+      atPath: "\(sandbox.directory)/keys/sandbox")
+    #expect(attributes[.posixPermissions] as? Int == 0o600)
   }
 
   @Test func `what names nobody goes to the device of the first start`() throws {
@@ -177,7 +170,7 @@ import Testing
     defer { box.end() }
     let first = try Sandbox(in: box, hasDevices: true)
     let phone = try first.token(box, "token", "phone")
-    let pad = try first.token(box, "add", "pad", "--language", "fr-CA")
+    let pad = try first.token(box, "add", "pad")
     try first.device(box, "add", "pad", "--topic", "com.example.mail")
     try first.device(box, "uninstall", "pad", "--topic", "com.example.mail")
     try first.device(box, "offline", "phone")
@@ -388,8 +381,6 @@ import Testing
     try expect(64, "a device's name consists of", "add", "../phone")
     try expect(64, "a device's name consists of", "add", String(repeating: "x", count: 33))
     try expect(64, "a topic consists of", "add", "pad", "--topic", "com/example")
-    try expect(64, "--language needs a language", "add", "pad", "--language", "français")
-    try expect(64, "--environment is sandbox or production", "add", "pad", "--environment", "x")
     try expect(64, "--category needs NAME=BUTTON", "add", "pad", "--category", "MAIL")
     try expect(66, "nowhere.strings", "add", "pad", "--strings", "nowhere.strings")
     try expect(64, "there is no onlin: did you mean online?", "onlin", "phone")
@@ -417,29 +408,26 @@ import Testing
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let pad = try sandbox.token(
-      box, "add", "pad", "--language", "fr-CA", "--environment", "production", "--topic",
-      "com.example.mail")
+      box, "add", "pad", "--topic", "com.example.mail")
     try sandbox.device(box, "offline", "pad")
     try sandbox.device(box, "uninstall", "pad")
     let phone = try sandbox.token(box, "token", "phone")
     try #expect(
       sandbox.device(box, "list").output == """
-        phone, online, en
+        phone, online
           com.example.tinypush
             \(phone)
-        pad, offline, fr-CA
-          com.example.mail, production, uninstalled
+        pad, offline
+          com.example.mail, uninstalled
             \(pad)
 
         """)
     let lines = try objects(sandbox.device(box, "list", "--json").output)
     #expect(lines.map { $0["device"] as? String } == ["phone", "pad"])
     #expect(lines.map { $0["token"] as? String } == [phone, pad])
-    #expect(lines.map { $0["environment"] as? String } == ["sandbox", "production"])
     #expect(lines.map { $0["online"] as? Bool } == [true, false])
     #expect(lines.map { $0["installed"] as? Bool } == [true, false])
     #expect(lines.map { $0["stored"] as? Bool } == [false, false])
-    #expect(lines.map { $0["language"] as? String } == ["en", "fr-CA"])
   }
 
   // MARK: - Faults

@@ -77,7 +77,7 @@ import Testing
     let source = try String(
       contentsOfFile: Build.package + "/Sources/Agent/Config/Config.swift", encoding: .utf8)
     let names = try #require(source.firstMatch(of: #/static var names:[^{]*\{([^}]*)\}/#)).1
-    return Set(names.matches(of: #/"([a-z-]+)"/#).map { String($0.1) })
+    return Set(names.matches(of: #/[a-z-]+/#).map { String($0.0) })
   }
 
   @Test func `the pages are well formed`() throws {

@@ -142,21 +142,15 @@ import Testing
       ["15", "4097", "5K", "1M", "999999999999999M", "999999999999999K", "2048 bytes", ""],
       "a size from 16 to 4096 bytes (256, 2048 or 4096 by the age of the gateway)"
     ),
-    ("linger", ["20", "61s", "2m", "-1ms", ""], time),
     ("settle", ["10", "61m", "1d", "soon"], time), ("settle", ["0ms", "99ms"], "at least 100ms"),
     ("ttl", ["3600", "1w", "999999d", ""], time),
     ("confirm", ["never", "yes", ""], "drain, barrier or settle"),
-    ("barrier-interval", ["60", "25h", "2d"], time),
     ("uncertain", ["repeat", ""], "resend or drop"),
     ("window", ["15", "65537", "8K", "-1", "many", ""], "a number from 16 to 65536"),
     ("rescan", ["15", "25h"], time), ("rescan", ["0s", "999ms"], "at least 1s"),
     ("connect-timeout", ["10", "11m"], time), ("connect-timeout", ["0s"], "at least 1s"),
     ("feedback-timeout", ["60", "61m"], time), ("feedback-timeout", ["99ms"], "at least 100ms"),
     ("trouble-after", ["60", "8d"], time), ("trouble-after", ["999ms"], "at least 1s"),
-    (
-      "failed-limit", ["0", "1000001", "-5", "all", ""],
-      "a number of files from 1 to 1000000"
-    ),
     (
       "failed-size", ["0", "63K", "1048577M", "999999999999999M", "-5", "all", ""],
       "a size of 64K or more, such as 16M"
@@ -174,7 +168,7 @@ import Testing
   private static let time =
     "a time with its unit, such as 20ms, 10s, 5m, 2h or 1d, and not too long"
   /// Whatever stands there may be meant.
-  private static let free: Set = ["key-password", "alpn", "on-trouble"]
+  private static let free: Set = ["key-password", "on-trouble"]
 
   @Test func `each key is told where it is wrong: line, key, type and range`() throws {
     let box = try Box()

@@ -6,9 +6,8 @@ import Testing
 private let game = Screen(
   strings: #"""
     "GAME_PLAY_REQUEST_FORMAT" = "%2$@ and %1$@ have invited you to play Monopoly";
-    "PLAY" = "Spielen";
     """#,
-  categories: "INVITE = Accept, Maybe ,Decline\nNEWS=Read\n", sounds: "chime.aiff\n")
+  categories: "INVITE = Accept, Maybe ,Decline\nNEWS=Read\n")
 
 @Test(arguments: [
   (
@@ -21,23 +20,22 @@ private let game = Screen(
     """
   ),
   (
-    #"{"aps":{"alert":{"title":"Game Request","body":"Bob wants to play poker","action-loc-key":"PLAY"},"badge":5,"sound":"default"}}"#,
+    #"{"aps":{"alert":{"title":"Game Request","body":"Bob wants to play poker"},"badge":5,"sound":"default"}}"#,
     """
     ╭─ cellar on kitchen ────────────────────────────────── 14:05:59, now ─╮
     │ Game Request                                                         │
     │ Bob wants to play poker                                              │
-    │ slide to Spielen                                                     │
     ╰─ badge 5 ─ default sound ────────────────────────────────────────────╯
 
     """
   ),
   (
-    #"{"aps":{"alert":{"loc-key":"GAME_PLAY_REQUEST_FORMAT","loc-args":["Jenna","Frank"],"launch-image":"Board"},"sound":"chime.aiff","category":"INVITE"}}"#,
+    #"{"aps":{"alert":{"loc-key":"GAME_PLAY_REQUEST_FORMAT","loc-args":["Jenna","Frank"]},"sound":"chime.aiff","category":"INVITE"}}"#,
     """
     ╭─ cellar on kitchen ────────────────────────────────── 14:05:59, now ─╮
     │ Frank and Jenna have invited you to play Monopoly                    │
     │ [ Accept ]  [ Maybe ]                                                │
-    ╰─ sound chime.aiff ─ launch image Board ──────────────────────────────╯
+    ╰─ sound chime.aiff ───────────────────────────────────────────────────╯
 
     """
   ),
@@ -105,11 +103,10 @@ private let game = Screen(
     ╭─ cellar on kitchen ────────────────────────────────── 14:05:59, now ─╮
     │ T                                                                    │
     │ NO                                                                   │
-    ╰─ default sound ──────────────────────────────────────────────────────╯
+    ╰─ sound x ────────────────────────────────────────────────────────────╯
       the badge is no whole number from 0 on: it stays as it was
       Localizable.strings has no "NO"
       the app has no category "Y"
-      the app has no sound "x"
 
     """
   ),
@@ -141,7 +138,7 @@ func `a card is as wide as the terminal, within reason`(columns terminal: Int, w
   let card = try #require(
     screen.card(
       #"""
-      {"aps":{"alert":{"title":"\#(word)","body":"\#(word) 日本 \#(word)","action-loc-key":"\#(word)","launch-image":"\#(word)"},
+      {"aps":{"alert":{"title":"\#(word)","body":"\#(word) 日本 \#(word)"},
       "badge":9999999999,"sound":"\#(word)","category":"C","content-available":1}}
       """#))
   for line in card.split(separator: "\n") where !line.hasPrefix("  ") {
@@ -164,8 +161,8 @@ func `a card is as wide as the terminal, within reason`(columns terminal: Int, w
   // Controls, as they are and escaped, what turns the direction of writing, and what hides.
   let hostile = #"\u001b[2J\u009b31m\u0007\b\r\f\#u{9B}\#u{7F}\#u{202E}\u2066\u200b\ufeff\u2028x"#
   let payload = #"""
-    {"aps":{"alert":{"title":"\#(hostile)","body":"\#(hostile)","action-loc-key":"\#(hostile)","loc-key":"\#(hostile)%@",
-    "loc-args":["\#(hostile)"],"launch-image":"\#(hostile)"},"sound":"\#(hostile)","category":"\#(hostile)"}}
+    {"aps":{"alert":{"title":"\#(hostile)","body":"\#(hostile)","loc-key":"\#(hostile)%@",
+    "loc-args":["\#(hostile)"]},"sound":"\#(hostile)","category":"\#(hostile)"}}
     """#
   let card = try #require(Screen().card(payload))
   for scalar in card.unicodeScalars where scalar != "\n" {
@@ -185,7 +182,7 @@ func `a card is as wide as the terminal, within reason`(columns terminal: Int, w
   screen.palette = .terminal
   let card = try #require(
     screen.card(
-      #"{"aps":{"alert":{"title":"T","body":"B","action-loc-key":"PLAY"},"category":"INVITE","badge":1}}"#
+      #"{"aps":{"alert":{"title":"T","body":"B"},"category":"INVITE","badge":1}}"#
     ))
   #expect(card.contains(" \u{1B}[1mT\u{1B}[0m "))
   #expect(card.contains("[ \u{1B}[1mAccept\u{1B}[0m ]"))

@@ -29,7 +29,7 @@ private func lines(_ text: String, _ width: Int) -> [String] {
     ("abc def", 3, ["abc", "def"]), ("abc d", 4, ["abc", "d"]), ("ab cd", 5, ["ab cd"]),
     // Wide ones, without spaces between them.
     ("日本語", 4, ["日本", "語"]), ("日本語", 5, ["日本", "語"]), ("a日本", 4, ["a日", "本"]),
-    ("日abc", 4, ["日", "abc"]), ("ab日本cd", 5, ["ab日", "本cd"]), ("日本 語", 4, ["日本", "語"]),
+    ("日abc", 4, ["日ab", "c"]), ("ab日本cd", 5, ["ab日", "本cd"]), ("日本 語", 4, ["日本", "語"]),
     // What belongs together stays together.
     ("e\u{301}e\u{301}e\u{301}", 2, ["e\u{301}e\u{301}", "e\u{301}"]),
     ("👍🏽👍🏽", 2, ["👍🏽", "👍🏽"]), ("a 👩\u{200D}🔧", 5, ["a", "👩\u{200D}🔧"]),

@@ -7,9 +7,8 @@ import Testing
 
 private let app = Screen(
   strings: #"""
-    "T" = "Title of %@"; "B" = "Body %@%%"; "VIEW" = "Look";
-    """#, categories: "# buttons\n\nTWO = A,B\nFIVE=1,2,3,4,5\nNONE=\nodd\nTWO=C,D\n",
-  sounds: "drip.caf # a drop\n  with space.wav  \n")
+    "T" = "Title of %@"; "B" = "Body %@%%";
+    """#, categories: "# buttons\n\nTWO = A,B\nFIVE=1,2,3,4,5\nNONE=\nodd\nTWO=C,D\n")
 
 private func members(_ payload: String, _ screen: Screen = app) throws -> NSDictionary {
   let line = try #require(screen.members(payload))
@@ -20,50 +19,46 @@ private func members(_ payload: String, _ screen: Screen = app) throws -> NSDict
 @Test(
   arguments: [
     // The text as it stands.
-    (#""x""#, nil, "x", "View", []), (#"{"body":"x"}"#, nil, "x", "View", []),
-    (#"{"title":"t","body":"x"}"#, "t", "x", "View", []), (#""""#, nil, nil, "View", []),
-    ("null", nil, nil, "View", []), ("{}", nil, nil, "View", []),
-    (#"{"body":null,"title":null}"#, nil, nil, "View", []), ("5", nil, "5", "View", []),
+    (#""x""#, nil, "x", []), (#"{"body":"x"}"#, nil, "x", []),
+    (#"{"title":"t","body":"x"}"#, "t", "x", []), (#""""#, nil, nil, []),
+    ("null", nil, nil, []), ("{}", nil, nil, []),
+    (#"{"body":null,"title":null}"#, nil, nil, []), ("5", nil, "5", []),
     // Looked up.
-    (#"{"loc-key":"B","loc-args":["1"]}"#, nil, "Body 1%", "View", []),
+    (#"{"loc-key":"B","loc-args":["1"]}"#, nil, "Body 1%", []),
     (
       #"{"title-loc-key":"T","title-loc-args":["2"],"loc-key":"B","loc-args":["1"]}"#, "Title of 2",
-      "Body 1%", "View", []
+      "Body 1%", []
     ),
     (
-      #"{"title":"t","title-loc-key":null,"title-loc-args":null,"body":"b","action-loc-key":"VIEW"}"#,
-      "t", "b", "Look", []
+      #"{"title":"t","title-loc-key":null,"title-loc-args":null,"body":"b"}"#, "t", "b", []
     ),
-    (#"{"\u006coc-key":"\u0042","loc-args":["1"]}"#, nil, "Body 1%", "View", []),
-    (#"{"body":"b","action-loc-key":null}"#, nil, "b", nil, []),
+    (#"{"\u006coc-key":"\u0042","loc-args":["1"]}"#, nil, "Body 1%", []),
     // The looked-up one goes before the one that is there.
     (
       #"{"body":"b","loc-key":"B","loc-args":["1"],"title":"t","title-loc-key":"T","title-loc-args":["2"]}"#,
-      "Title of 2", "Body 1%", "View", []
+      "Title of 2", "Body 1%", []
     ),
-    (#"{"body":"b","loc-key":"NO"}"#, nil, "b", "View", [#"Localizable.strings has no "NO""#]),
+    (#"{"body":"b","loc-key":"NO"}"#, nil, "b", [#"Localizable.strings has no "NO""#]),
     // The key itself, which may be a format.
     (
-      #"{"loc-key":"%@ is open","loc-args":["Door"]}"#, nil, "Door is open", "View",
+      #"{"loc-key":"%@ is open","loc-args":["Door"]}"#, nil, "Door is open",
       [#"Localizable.strings has no "%@ is open""#]
     ),
-    (#"{"body":"b","action-loc-key":"OK"}"#, nil, "b", "OK", [#"Localizable.strings has no "OK""#]),
-    (#"{"loc-key":"B"}"#, nil, "Body %@%", "View", [#"there are too few arguments for "B""#]),
+    (#"{"loc-key":"B"}"#, nil, "Body %@%", [#"there are too few arguments for "B""#]),
     (
-      #"{"loc-key":"%d","loc-args":["1"]}"#, nil, "%d", "View",
+      #"{"loc-key":"%d","loc-args":["1"]}"#, nil, "%d",
       [
         #"Localizable.strings has no "%d""#,
         #"only %@, %n$@ and %% are known, and not all that is in "%d""#,
       ]
     ),
-  ] as [(String, String?, String?, String?, [String])])
-func `title, text and action of an alert`(
-  alert: String, title: String?, text: String?, action: String?, notes: [String]
+  ] as [(String, String?, String?, [String])])
+func `title and text of an alert`(
+  alert: String, title: String?, text: String?, notes: [String]
 ) throws {
   let members = try members(#"{"aps":{"alert":\#(alert)}}"#)
   #expect(members["title"] as? String == title)
   #expect(members["text"] as? String == text)
-  #expect(members["action"] as? String == action)
   #expect(members["notes"] as? [String] == notes)
   #expect(members["silent"] as? Bool == false)
 }
@@ -97,12 +92,11 @@ func `buttons of a category`(aps: String, buttons: [String], notes: [String]) th
     (#""sound":"default""#, "default", []), (#""sound":"drip.caf""#, "drip.caf", []),
     (#""sound":"with space.wav""#, "with space.wav", []),
     (#""sound":"drip\u002ecaf""#, "drip.caf", []),
-    (#""sound":"drip""#, "default", [#"the app has no sound "drip""#]),
-    (#""sound":"""#, "default", [#"the app has no sound """#]), (#""badge":1"#, nil, []),
+    (#""sound":"""#, "default", []), (#""badge":1"#, nil, []),
     (#""sound":null,"badge":1"#, nil, []),
     (#""sound":1"#, nil, ["the sound is no string: there is none"]),
   ] as [(String, String?, [String])])
-func `a sound that the app does not have is the default one`(
+func `a sound is told by its name`(
   aps: String, sound: String?, notes: [String]
 ) throws {
   let members = try members(#"{"aps":{\#(aps)}}"#)
@@ -162,10 +156,9 @@ func `a silent notification shows nothing and wakes the app`(
   var screen = app
   screen.strings += "\n\"X\" = \"y\""
   let members = try members(
-    #"{"aps":{"alert":{"title-loc-key":"T","loc-key":"B","action-loc-key":"VIEW"}}}"#, screen)
+    #"{"aps":{"alert":{"title-loc-key":"T","loc-key":"B"}}}"#, screen)
   #expect(members["title"] as? String == "T")
   #expect(members["text"] as? String == "B")
-  #expect(members["action"] as? String == "VIEW")
   #expect(
     members["notes"] as? [String] == [
       "Localizable.strings:2:10: expected ';' behind the text: is it missing, or is there a quote inside it, without its \\?"
@@ -213,8 +206,8 @@ private func shown(_ directory: String) throws -> NSDictionary {
 
 @Test func `an app's files are read when a notification needs them`() throws {
   let files = [
-    "Localizable.strings": try #require("K = \"é\";".data(using: .utf16)),
-    "categories": Data("C=Yes,No".utf8), "sounds": Data("s.wav".utf8),
+    "Localizable.strings": Data("\"K\" = \"é\";".utf8),
+    "categories": Data("C=Yes,No".utf8),
   ]
   try withDirectory(files) { directory in
     let members = try shown(directory)
@@ -223,7 +216,7 @@ private func shown(_ directory: String) throws -> NSDictionary {
     #expect(members["sound"] as? String == "s.wav")
     #expect(members["badge"] as? Int == 1)
     #expect(members["notes"] as? [String] == [])
-    try Data("K = \"new\";".utf8).write(to: URL(filePath: directory + "/Localizable.strings"))
+    try Data("\"K\" = \"new\";".utf8).write(to: URL(filePath: directory + "/Localizable.strings"))
     try #expect(shown(directory)["text"] as? String == "new")
   }
 }
@@ -232,7 +225,6 @@ private func shown(_ directory: String) throws -> NSDictionary {
   try withDirectory([:]) { directory in
     let missing = [
       #"Localizable.strings has no "K""#, #"the app has no category "C""#,
-      #"the app has no sound "s.wav""#,
     ]
     try #expect(shown(directory)["notes"] as? [String] == missing)
     try #expect(shown(directory + "/nowhere")["notes"] as? [String] == missing)
@@ -240,14 +232,12 @@ private func shown(_ directory: String) throws -> NSDictionary {
       to: URL(filePath: directory + "/Localizable.strings"))
     try FileManager.default.createDirectory(
       atPath: directory + "/categories", withIntermediateDirectories: false)
-    #expect(mkfifo(directory + "/sounds", 0o600) == 0)
     let members = try shown(directory)
     #expect(members["text"] as? String == "K")
     #expect(
       members["notes"] as? [String] == [
         "Localizable.strings is larger than 262144 bytes, and is not read",
         "categories cannot be read: it is no regular file",
-        "sounds cannot be read: it is no regular file",
       ] + missing)
   }
 }

@@ -116,8 +116,7 @@ import TinyPushAgent
 
   @Test func `a token of another app is not for the topic`() throws {
     let desk = try Desk()
-    let request = Devices.Request(
-      environment: .own, language: CString("en"), topic: CString("com.example.other"))
+    let request = Devices.Request(topic: CString("com.example.other"))
     let name = "pad".bytes
     let token = try desk.devices.add(name.span, request, now: desk.now).1.token
     let digits = text { $0.append(hex: token.bytes.span) }
@@ -258,10 +257,10 @@ import TinyPushAgent
   func `a fault refuses with any reason of the table`(reason: Reason) throws {
     let desk = try Desk()
     let conversation = Conversation(
-      try desk.session(.nobody, faults: ["reason=\(reason.name)@1"]))
+      try desk.session(.nobody, faults: ["reason=\(String(reason.name))@1"]))
     let answer = conversation.ask(Self.headers(desk), Self.alert)
     #expect(answer?.status == Int(reason.status))
-    #expect(answer?.reason == "\(reason.name)")
+    #expect(answer?.reason == String(reason.name))
     #expect(answer?.body.contains("timestamp") == (reason.status == 410))
     #expect(conversation.ask(Self.headers(desk), Self.alert)?.status == 200)
   }

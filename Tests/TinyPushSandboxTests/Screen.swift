@@ -6,7 +6,6 @@
 struct Screen {
   var strings = ""
   var categories = ""
-  var sounds = ""
   /// What the app's icon bears at first.
   var badge: UInt64 = 0
   var topic = "com.example.cellar"
@@ -23,10 +22,9 @@ struct Screen {
     _ payload: String, _ body: (borrowing Presentation, UInt64) -> Result
   ) -> Result? {
     let payload = payload.bytes
-    let (strings, categories, sounds) = (strings.bytes, categories.bytes, sounds.bytes)
+    let (strings, categories) = (strings.bytes, categories.bytes)
     guard let summary = try? PayloadSummary(payload.span) else { return nil }
-    let bundle = AppBundle(
-      strings: strings.span, categories: categories.span, sounds: sounds.span)
+    let bundle = AppBundle(strings: strings.span, categories: categories.span)
     let presentation = Presentation(summary, payload.span, of: bundle)
     return body(presentation, presentation.badge ?? badge)
   }

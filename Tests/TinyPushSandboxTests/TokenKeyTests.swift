@@ -47,7 +47,7 @@ private func seal(_ content: TokenContent, _ key: [UInt8] = key) -> [UInt8] {
   #expect(open([UInt8](repeating: 0, count: 32)) == nil)
 }
 
-@Test func `each app, device and environment has a token of its own`() {
+@Test func `each app, device and key has a token of its own`() {
   let other = TokenContent(
     device: content.device, topic: TokenContent.digest(topic: "com".bytes.span))
   let next = TokenContent(device: content.device + 1, topic: content.topic)

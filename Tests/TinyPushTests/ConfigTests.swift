@@ -59,9 +59,13 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
 }
 
 @Test func `every key has its place`() {
-  let names = Config.names
-  for index in names.indices { #expect(Config.Key(rawValue: index) != nil) }
-  #expect(Config.Key(rawValue: names.count) == nil)
+  var count = 0
+  while let key = Config.Key(rawValue: count) {
+    let name = String(Config.names[count]).replacing("-", with: "").lowercased()
+    #expect("\(key)".lowercased() == name)
+    count += 1
+  }
+  #expect(count == Config().origins.count)
   #expect(takes("environment", "development") { $0.environment == .development })
   #expect(takes("environment", "sandbox") { $0.environment == .development })
   #expect(takes("environment", "local") { $0.environment == .local })
@@ -90,7 +94,6 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
     takes("proxy", "http://u:s@p:1") { String($0.proxy.span) == "p:1" && !$0.proxyLogin.isEmpty })
   #expect(takes("proxy", "") { $0.proxy.isEmpty })
   #expect(takes("ca", "/ca") { String($0.ca.span) == "/ca" })
-  #expect(takes("alpn", "apns") { String($0.alpn.span) == "apns" })
   #expect(takes("spool", "/s") { String($0.spool.span) == "/s" })
   #expect(takes("state", "/st") { String($0.state.span) == "/st" })
   #expect(takes("status", "/page") { String($0.status.span) == "/page" })
@@ -98,17 +101,14 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
   #expect(takes("format", "0") { $0.courier.format == .simple })
   #expect(takes("payload-limit", "4K") { $0.courier.rules.payloadLimit == 4096 })
   #expect(takes("payload-limit", "256") { $0.courier.rules.payloadLimit == 256 })
-  #expect(takes("linger", "0ms") { $0.courier.linger == .milliseconds(0) })
   #expect(takes("settle", "100ms") { $0.courier.settle == .milliseconds(100) })
   #expect(takes("ttl", "1d") { $0.courier.ttl == 86_400 })
   #expect(takes("confirm", "settle") { $0.courier.confirm == .settle })
   #expect(takes("confirm", "barrier") { $0.courier.confirm == .barrier })
-  #expect(takes("barrier-interval", "2m") { $0.courier.barrierInterval == .seconds(120) })
   #expect(takes("uncertain", "drop") { $0.courier.uncertain == .drop })
   #expect(takes("window", "16") { $0.courier.window == 16 })
   #expect(takes("rescan", "1h") { $0.courier.rescan == .seconds(3600) })
   #expect(takes("connect-timeout", "3s") { $0.connectTimeout == .seconds(3) })
-  #expect(takes("failed-limit", "5") { $0.failedLimits.files == 5 })
   #expect(takes("log", "deliveries") { $0.courier.tellsAll })
   #expect(takes("log", "changes") { !$0.courier.tellsAll })
   #expect(takes("failed-size", "64K") { $0.failedLimits.bytes == 65_536 })
@@ -118,10 +118,10 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
 @Test(arguments: [
   ("environment", "Production"), ("gateway", ""), ("certificate", ""), ("format", "3"),
   ("format", ""), ("payload-limit", "15"), ("payload-limit", "4097"), ("payload-limit", "1M"),
-  ("payload-limit", "K"), ("payload-limit", "999999999999999M"), ("linger", "61s"),
+  ("payload-limit", "K"), ("payload-limit", "999999999999999M"),
   ("settle", "99ms"), ("settle", "61m"), ("ttl", "60"),
   ("confirm", "never"), ("uncertain", ""), ("window", "15"), ("window", "65537"), ("window", "4K"),
-  ("rescan", "999ms"), ("connect-timeout", "11m"), ("failed-limit", "0"),
+  ("rescan", "999ms"), ("connect-timeout", "11m"),
   ("failed-size", "65535"), ("failed-size", "63K"), ("failed-size", "1048577M"),
   ("failed-size", "999999999999999M"), ("payload-limit", "999999999999999K"),
   ("protocol", "http"), ("protocol", ""), ("protocol", "HTTP2"), ("signing-key", ""),
@@ -152,7 +152,8 @@ func `a size that is too large to count is none`(text: String, size: UInt64?) {
 @Test(arguments: [
   ("setle", "no such key: setle; did you mean settle?"),
   ("Environment", "no such key: Environment; did you mean environment?"),
-  ("frobnicate", "no such key: frobnicate"), ("", "no such key: "),
+  ("frobnicate", "no such key: frobnicate: remove it; tinypush.conf(5) has all keys"),
+  ("", "no such key: : remove it; tinypush.conf(5) has all keys"),
 ])
 func `an unknown key is an error that names the nearest known one`(key: String, problem: String) {
   #expect(set(key, "1") == problem)
@@ -215,7 +216,6 @@ private let signing = [
 @Test(arguments: [
   ("settle=5s", "the service answers each notification"),
   ("confirm=drain", "the service answers each notification"),
-  ("barrier-interval=1m", "the service answers each notification"),
   ("format=2", "there are no frames of several formats"),
   ("feedback=localhost:1", "the service answers at once when a device is gone"),
   ("feedback-timeout=9s", "the service answers at once when a device is gone"),
@@ -290,7 +290,6 @@ func `what holds for HTTP/2 alone is an error with the binary protocol`(
     ["team-id=ABC123DEFG"],
     "x.conf:1: team-id belongs to a signing key, and none is set: set signing-key, or remove it"
   ),
-  (["alpn=apns"], "x.conf:1: alpn must be h2 with protocol = http2: remove it"),
   (
     ["gateway=gateway.push.apple.com:2195"],
     "x.conf:1: gateway is Apple's binary service, which was switched off in 2021: remove it, and set environment"
@@ -315,13 +314,12 @@ func `what contradicts or lacks something with HTTP/2 is said with its line`(
 @Test func `a configuration for HTTP/2 is completed`() throws {
   for lines in [signing, ["certificate=/c.pem", "key=/c.key", "topic=com.example.app"], []] {
     let wrong = try complete(["protocol=http2"] + lines) { config in
-      #expect(String(config.alpn.span) == "h2")
       #expect(config.courier.rules.payloadLimit(for: .alert) == 4096)
       #expect(config.courier.rules.payloadLimit(for: .voip) == 5120)
     }
     #expect(wrong == nil)
   }
-  let wrong = try complete(["payload-limit=256", "alpn=h2", "protocol=http2"]) { config in
+  let wrong = try complete(["payload-limit=256", "protocol=http2"]) { config in
     #expect(config.courier.rules.payloadLimit(for: .alert) == 256)
     #expect(config.courier.rules.payloadLimit(for: .voip) == 256)
   }
@@ -329,9 +327,8 @@ func `what contradicts or lacks something with HTTP/2 is said with its line`(
 }
 
 @Test func `a configuration for the binary protocol stays as it is`() throws {
-  let lines = ["certificate=/c.pem", "settle=5s", "feedback=h:1", "alpn=apns", "protocol=binary"]
+  let lines = ["certificate=/c.pem", "settle=5s", "feedback=h:1", "protocol=binary"]
   let wrong = try complete(lines) { config in
-    #expect(String(config.alpn.span) == "apns")
     #expect(config.courier.rules.payloadLimit(for: .alert) == 2048)
   }
   #expect(wrong == nil)
@@ -340,7 +337,7 @@ func `what contradicts or lacks something with HTTP/2 is said with its line`(
 @Test func `an old configuration with a certificate goes on working with HTTP/2`() throws {
   let lines = [
     "certificate=credentials/push.pem", "key=credentials/push.key", "environment=sandbox",
-    "status=/run/tinypush/status", "payload-limit=2048", "linger=20ms", "ttl=1d",
+    "status=/run/tinypush/status", "payload-limit=2048", "ttl=1d",
     "uncertain=resend", "window=8192", "rescan=15m", "connect-timeout=10s", "protocol=http2",
   ]
   #expect(try complete(lines) == nil)

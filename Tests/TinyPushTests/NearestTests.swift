@@ -19,9 +19,19 @@ func `the distance is the least number of edits`(left: String, right: String, ed
   ("zzzzzz", nil), ("x", nil), ("qqy", nil), (String(repeating: "a", count: 200), nil), ("", nil),
 ])
 func `the word that was most likely meant is found, or none`(word: String, meant: String?) {
-  let known: InlineArray<7, StaticString> = [
-    "settle", "certificate", "payload-limit", "key", "ca", "environment", "spool",
-  ]
-  let found = Nearest.match(word.bytes.span, among: known.span)
-  #expect(found.map { String($0.span) } == meant)
+  let known: WordList = "settle certificate payload-limit key ca environment spool"
+  let found = known.nearest(to: word.bytes.span)
+  #expect(found.map { String(known[$0]) } == meant)
+}
+
+@Test func `a word of a table is found by its letters, all of them`() {
+  let known: WordList = "key ca key-id"
+  for (number, word) in ["key", "ca", "key-id"].enumerated() {
+    #expect(known.index(of: word.bytes.span) == number)
+    #expect(String(known[number]) == word)
+  }
+  for word in ["", "k", "keys", "key-", "c", "key ca", " "] {
+    #expect(known.index(of: word.bytes.span) == nil)
+  }
+  #expect(("" as WordList).index(of: "a".bytes.span) == nil)
 }

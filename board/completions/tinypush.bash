@@ -87,10 +87,10 @@ _tinypush() {
     '--data KEY=VALUE') ;;
     *' KEY=VALUE')
       compopt -o nospace
-      words='environment protocol gateway feedback certificate key key-password signing-key key-id team-id topic proxy ca alpn
-        spool state status recipients default-language format payload-limit linger settle ttl confirm barrier-interval
-        uncertain repeats window streams ping answer-timeout rescan connect-timeout feedback-timeout failed-limit
-        failed-size log on-trouble trouble-after limit limit-all limit-summary'
+      words='environment protocol gateway feedback certificate key key-password signing-key key-id team-id topic proxy
+        ca spool state status recipients default-language format payload-limit settle ttl confirm uncertain repeats
+        window streams ping answer-timeout rescan connect-timeout feedback-timeout failed-size log on-trouble
+        trouble-after limit limit-all limit-summary'
       mapfile -t COMPREPLY < <(compgen -S = -W "$words" -- "$current")
       ;;
     *'|'*)

@@ -23,13 +23,16 @@ struct ActingUser {
   /// Calls `body` with these rights; whether they could be had, as in a container they may not.
   @discardableResult
   func act(_ body: () -> Void) -> Bool {
-    guard isAnother, let owner else {
-      body()
-      return true
-    }
-    let isActing = clinux_act_as(owner.user, owner.group) == 0
+    let isOther = isAnother
+    let isActing = begin()
     body()
-    if isActing { clinux_act_as_oneself() }
+    if isOther { clinux_act_as_oneself() }
     return isActing
+  }
+
+  @inline(never)
+  private func begin() -> Bool {
+    guard isAnother, let owner else { return true }
+    return clinux_act_as(owner.user, owner.group) == 0
   }
 }

@@ -88,15 +88,13 @@ extension Checkup {
     guard config.topic.isEmpty || config.topic.span.equals(topic) else {
       report.message.append(printable: config.topic.span)
       if topics.lists(config.topic.span) { return report.say("topic") }
-      report.message.append(", but the certificate is for ")
-      report.message.append(printable: topic)
+      report.message.append(", but the certificate is for ", printable: topic)
       report.advice.append("remove topic, or set it to a topic of the certificate")
       return report.say("topic", .warning)
     }
     report.message.append(printable: topic)
     if topics.count > 0 {
-      report.message.append(", and good for ")
-      report.message.append(printable: topics)
+      report.message.append(", and good for ", printable: topics)
     }
     report.say("topic")
   }
@@ -195,8 +193,7 @@ extension Checkup {
       guard isClockSet, now > link.pointee.not_after || now < link.pointee.not_before else {
         continue
       }
-      report.message.append("; but ")
-      report.message.append(printable: cmbed_link_name(link))
+      report.message.append("; but ", printable: cmbed_link_name(link))
       if now > link.pointee.not_after {
         report.message.append(" expired on ")
         report.message.append(day: link.pointee.not_after)
@@ -221,8 +218,7 @@ extension Checkup {
     let last = cmbed_chain_link(chain, Int32(count - 1))
     let issuer = CString.span(cmbed_link_issuer(last))
     guard !issuer.equals(CString.span(cmbed_link_name(last))) else { return }
-    report.message.append(", issued by ")
-    report.message.append(printable: issuer)
+    report.message.append(", issued by ", printable: issuer)
   }
 
   @inline(never)
@@ -237,8 +233,7 @@ extension Checkup {
     }
     guard result == CMBED_OK else { return refuse("key", result, reason) }
     report.message.append(printable: path)
-    report.message.append(", ")
-    report.message.append(cString: cmbed_certificate_key(certificate))
+    report.message.append(", ", cString: cmbed_certificate_key(certificate))
     saySecret("key", path)
   }
 
@@ -251,8 +246,7 @@ extension Checkup {
       report.message.append(", which anybody may read (mode ")
       report.message.append(mode: UInt32(file.st_mode))
       report.message.append(")")
-      report.advice.append("chmod o= ")
-      report.advice.append(printable: path)
+      advise("chmod o= ", path)
       return report.say(item, .warning)
     }
     report.say(item)
@@ -266,8 +260,7 @@ extension Checkup {
     let count = cmbed_authorities_count(path, reason)
     guard count >= 0 else { return refuse("authorities", count, reason) }
     report.message.append(printable: path)
-    report.message.append(", ")
-    report.message.append(count)
+    report.message.append(", ", count)
     report.message.append(count == 1 ? " certificate" : " certificates")
     guard !isClosedToAgent(path) else { return sayClosed("authorities", isCredential: false) }
     report.say("authorities")

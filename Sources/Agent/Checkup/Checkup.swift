@@ -63,6 +63,24 @@ public struct Checkup: ~Copyable {
     }
   }
 
+  /// Advises a command that mends a file, or what is in a directory.
+  @inline(never)
+  mutating func advise(
+    _ command: StaticString, _ path: UnsafePointer<CChar>, _ name: StaticString? = nil
+  ) {
+    report.advice.append(command)
+    report.advice.append(printable: path)
+    guard let name else { return }
+    report.advice.append("/", name)
+  }
+
+  /// Begins what is said of a path that something is wrong with.
+  @inline(never)
+  mutating func append(_ path: UnsafePointer<CChar>, _ error: Int32) {
+    report.message.append(printable: path)
+    report.message.append(": ", cString: clinux_error_text(error))
+  }
+
   /// What a user is told to do who cannot see what the agent can: no right is to be given away for a check.
   static let asRoot: StaticString = "run the check as root: sudo tinypush check"
 
@@ -106,6 +124,7 @@ public struct Checkup: ~Copyable {
   }
 
   /// What an errno means for how the command ends.
+  @inline(never)
   static func status(of error: Int32) -> ExitStatus {
     switch error {
     case EACCES, EPERM: .noPermission

@@ -48,8 +48,7 @@ struct CheckupReport: ~Copyable {
   mutating func wait(for what: StaticString, _ name: Span<UInt8>) {
     guard !isJSON, terminal.isCapable else { return }
     heading()
-    output.append("    ")
-    output.append(what)
+    output.append("    ", what)
     output.append(printable: name)
     output.append(" ...")
     flush()
@@ -152,6 +151,7 @@ struct CheckupReport: ~Copyable {
     output.append("\n")
   }
 
+  @inline(never)
   private mutating func pad() {
     repeat {
       output.append(" ")
@@ -160,6 +160,7 @@ struct CheckupReport: ~Copyable {
   }
 
   /// Appends words, on a terminal no further than its last column.
+  @inline(never)
   private mutating func wrap(_ text: Span<UInt8>) {
     var start = 0
     while start < text.count {
@@ -183,12 +184,14 @@ struct CheckupReport: ~Copyable {
     }
   }
 
+  @inline(never)
   private mutating func paint(_ colour: Terminal.Colour, _ words: StaticString) {
     terminal.begin(colour, in: &output)
     output.append(words)
     terminal.end(in: &output)
   }
 
+  @inline(never)
   private mutating func flush() {
     output.write(to: STDOUT_FILENO)
     output.clear()
@@ -206,9 +209,7 @@ struct CheckupReport: ~Copyable {
       }
     output.beginObject()
     output.key("name")
-    output.append("\"")
-    output.append(step)
-    output.append(".")
+    output.append("\"", step, ".")
     output.append(terminated: item)
     output.append("\"")
     output.member("state", word: word)

@@ -9,19 +9,16 @@ extension Text {
     append(printable: CString.span(cString))
   }
 
+  mutating func append(
+    _ before: StaticString, printable cString: UnsafePointer<CChar>, _ after: StaticString = ""
+  ) {
+    append(before, printable: CString.span(cString), after)
+  }
+
   @inline(never)
   mutating func append(days: Int64) {
     append(days)
     append(days == 1 ? " day" : " days")
-  }
-
-  /// In thousandths of a second, to a hundredth: `0.43 ms`.
-  @inline(never)
-  mutating func append(microseconds: UInt32) {
-    append(microseconds / 1000)
-    append(".")
-    append(microseconds % 1000 / 10, digits: 2)
-    append(" ms")
   }
 
   /// Bytes as people say it: `12 KB`, `1.5 GB`.

@@ -8,7 +8,6 @@ extension Checkup {
     report.begin("config")
     sayFile(config, path)
     saySettings(config)
-    sayCredentials(config)
   }
 
   @inline(never)
@@ -24,16 +23,14 @@ extension Checkup {
     let mode = UInt32(file.st_mode)
     if mode & 0o002 != 0 {
       report.message.append(", which anybody may change")
-      report.advice.append("chmod o-w ")
-      report.advice.append(printable: path)
+      advise("chmod o-w ", path)
       return report.say("file", .warning)
     }
     let hasKeyPassword = !config.keyPassword.isEmpty
     if hasKeyPassword || !config.proxyLogin.isEmpty, mode & 0o004 != 0 {
       report.message.append(", in which anybody may read the password of the ")
       report.message.append(hasKeyPassword ? "key" : "proxy")
-      report.advice.append("chmod o-r ")
-      report.advice.append(printable: path)
+      advise("chmod o-r ", path)
       return report.say("file", .warning)
     }
     report.say("file")
@@ -44,49 +41,17 @@ extension Checkup {
     report.message.append(config.environment.name)
     var address = Text(capacity: 300)
     config.gatewayAddress(in: &address)
-    report.message.append(", gateway ")
-    report.message.append(printable: address)
+    report.message.append(", gateway ", printable: address)
     if config.courier.rules.service == .http2 {
       report.message.append(" (HTTP/2)")
     } else {
       address.clear()
       config.feedbackAddress(in: &address)
-      report.message.append(", feedback ")
-      report.message.append(printable: address)
+      report.message.append(", feedback ", printable: address)
     }
     if !config.proxy.isEmpty {
-      report.message.append(", by the proxy ")
-      report.message.append(printable: config.proxy.span)
+      report.message.append(", by the proxy ", printable: config.proxy.span)
     }
     report.say("environment")
-  }
-
-  /// Which of the files are the service manager's credentials.
-  @inline(never)
-  private mutating func sayCredentials(_ config: borrowing Config) {
-    guard let directory = getenv(("CREDENTIALS_DIRECTORY" as StaticString).cString) else { return }
-    let from = CString.span(directory)
-    var count = 0
-    note("certificate", config.certificate.pointer, &count)
-    note("key", config.key.pointer, &count)
-    note("signing-key", config.signingKey.pointer, &count)
-    note("ca", config.ca.pointer, &count)
-    report.message.append(count == 0 ? "nothing is taken from " : " from ")
-    report.message.append(printable: from)
-    if count == 0 {
-      report.advice.append(
-        "a relative path in the configuration names a credential, with _ for each /")
-    }
-    report.say("credentials", count == 0 ? .warning : .well)
-  }
-
-  @inline(never)
-  private mutating func note(
-    _ key: StaticString, _ path: UnsafePointer<CChar>, _ count: inout Int
-  ) {
-    guard Self.isCredential(CString.span(path)) else { return }
-    if count > 0 { report.message.append(", ") }
-    report.message.append(key)
-    count += 1
   }
 }

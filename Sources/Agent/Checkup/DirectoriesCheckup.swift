@@ -23,18 +23,10 @@ extension Checkup {
       report.message.append(printable: path)
       return report.say("directory", .well, " is not there yet: the agent makes it")
     }
-    let name = Self.probeName()
-    var failure: Int32?
     user.act {
-      guard faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS) == 0 else {
-        failure = clinux_errno()
-        return
-      }
-      failure = Self.make(name.pointer, in: directory.number)
-      if failure == nil { unlinkat(directory.number, name.pointer, 0) }
+      if faccessat(AT_FDCWD, path, R_OK | W_OK | X_OK, AT_EACCESS) != 0 { error = clinux_errno() }
     }
-    extendLifetime(name)
-    if let failure { return sayStateError(config, failure) }
+    guard error == 0 else { return sayStateError(config, error) }
     report.message.append(printable: path)
     report.say("directory")
     var file = stat()
@@ -50,15 +42,12 @@ extension Checkup {
     report.message.append(printable: path)
     report.message.append(": ")
     report.message.append(user: user.id)
-    report.message.append(" cannot write there: ")
-    report.message.append(cString: clinux_error_text(error))
+    report.message.append(" cannot write there: ", cString: clinux_error_text(error))
     report.advice.append(
-      error == ENOSPC || error == EDQUOT
-        ? "make room there"
-        : error == EROFS
-          ? "mount it writable, or set state"
-          : user.isStranger
-            ? Self.asRoot : "make it a directory that this user may write to, or set state")
+      error == EROFS
+        ? "mount it writable, or set state"
+        : user.isStranger
+          ? Self.asRoot : "make it a directory that this user may write to, or set state")
     report.say("directory", .wrong(Self.status(of: error)))
   }
 
@@ -82,8 +71,7 @@ extension Checkup {
           "list", .well, list == nil ? "nothing is suppressed yet" : "it can be read to its end")
       }
     } catch {}
-    report.message.append("it cannot be read: ")
-    report.message.append(cString: clinux_error_text(error))
+    report.message.append("it cannot be read: ", cString: clinux_error_text(error))
     report.advice.append("give the agent's user the right to read it")
     report.say("list", .wrong(Self.status(of: error)))
   }
@@ -108,8 +96,7 @@ extension Checkup {
   @inline(never)
   private mutating func sayClosedList(_ error: Int32) {
     report.message.append(user: user.id)
-    report.message.append(" cannot read it: ")
-    report.message.append(cString: clinux_error_text(error))
+    report.message.append(" cannot read it: ", cString: clinux_error_text(error))
     guard !user.isStranger else {
       report.advice.append(Self.asRoot)
       return report.say("list", .warning)
@@ -132,72 +119,51 @@ extension Checkup {
       return report.say("page", .warning, "none is set: tinypush status has nothing to read")
     }
     report.message.append(printable: path)
-    let found = findPage(path)
-    switch found {
-    case .other(let what):
-      report.message.append(what)
+    var isKept = false
+    if let problem = pageProblem(path, &isKept) {
+      report.message.append(problem)
       report.advice.append(
         "remove it, and restart the agent, which makes a page there; or set status to another file")
       return report.say("page", .warning)
-    case .none, .left, .kept: break
     }
-    var isWritable = false
     var error: Int32 = 0
-    user.act {
-      isWritable = faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0
-      if !isWritable { error = clinux_errno() }
+    user.act { if faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0 { error = clinux_errno() } }
+    guard error == 0 || error == ENOENT && canMake(path) else {
+      report.message.append(": ")
+      report.message.append(user: user.id)
+      report.message.append(" cannot write it: ", cString: clinux_error_text(error))
+      report.advice.append(
+        "tinypush status will have nothing to read; in /run it is the service that makes the directory"
+      )
+      return report.say("page", .warning)
     }
-    guard !isWritable, error != ENOENT || !canMake(path) else {
-      if case .kept = found { return report.say("page") }
-      guard isServed else { return report.say("page") }
-      if case .none = found { report.message.append(" is not there") }
-      report.advice.append("restart the agent: systemctl restart tinypush")
-      return report.say("page", .warning, ": an agent is at work, but does not keep it")
-    }
-    report.message.append(": ")
-    report.message.append(user: user.id)
-    report.message.append(" cannot write it: ")
-    report.message.append(cString: clinux_error_text(error))
-    report.advice.append(
-      "tinypush status will have nothing to read; in /run it is the service that makes the directory"
-    )
-    report.say("page", .warning)
+    guard isServed, !isKept else { return report.say("page") }
+    report.advice.append("restart the agent: systemctl restart tinypush")
+    report.say("page", .warning, ": an agent is at work, but does not keep it")
   }
 
-  /// What stands where the page is to be.
-  private enum FoundPage {
-    case none
-    /// Something that the agent does not take for a page, and why.
-    case other(StaticString)
-    /// A page, or an empty file that can become one, which nobody keeps.
-    case left
-    case kept
-  }
-
+  /// Why the agent does not take what stands there for its page; nil: it does, or there is nothing.
   @inline(never)
-  private func findPage(_ path: UnsafePointer<CChar>) -> FoundPage {
+  private func pageProblem(
+    _ path: UnsafePointer<CChar>, _ isKept: inout Bool
+  ) -> StaticString? {
     var error: Int32 = 0
+    var information = stat()
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
     guard let file = Descriptor(AT_FDCWD, path, flags, error: &error) else {
-      switch error {
-      case ELOOP: return .other(": it is a symbolic link, which the agent does not follow")
-      case ENXIO: return .other(": it is no regular file")
-      default: return .none
-      }
+      return error == ELOOP || error == ENXIO ? ": it is no regular file" : nil
     }
-    var information = stat()
-    guard fstat(file.number, &information) == 0, clinux_is_directory(&information) == 0 else {
-      return .other(": it is a directory")
+    guard fstat(file.number, &information) == 0, clinux_is_regular(&information) != 0 else {
+      return ": it is no regular file"
     }
-    guard clinux_is_regular(&information) != 0 else { return .other(": it is no regular file") }
-    if information.st_size > 0 {
-      var layout: UInt32 = 0
-      // The last of its bytes tells versions apart.
-      guard pread(file.number, &layout, 4, 0) == 4, layout >> 8 == StatusPage.layout >> 8 else {
-        return .other(": it is no status page, and the agent does not write over it")
-      }
-    }
-    return clinux_is_locked(file.number) == 1 ? .kept : .left
+    var layout: UInt32 = 0
+    // The last of its bytes tells versions apart.
+    guard
+      information.st_size == 0
+        || pread(file.number, &layout, 4, 0) == 4 && layout >> 8 == StatusPage.layout >> 8
+    else { return ": it is no status page, and the agent does not write over it" }
+    isKept = clinux_is_locked(file.number) == 1
+    return nil
   }
 
   /// Whether something can be made in the directory that the path names.
@@ -231,21 +197,18 @@ extension Checkup {
         if faccessat(directory.number, entry.name, R_OK, AT_EACCESS) != 0 { closed += 1 }
       }
     }
-    report.message.append(printable: path)
     if error != 0 {
-      report.message.append(": ")
-      report.message.append(cString: clinux_error_text(error))
+      append(path, error)
       report.advice.append("a notification that names a recipients file is refused")
       return report.say("directory", .warning)
     }
-    report.message.append(", ")
-    report.message.append(files)
+    report.message.append(printable: path)
+    report.message.append(", ", files)
     report.message.append(files == 1 ? " file" : " files")
     guard closed == 0 else {
       report.message.append(", of which ")
       report.message.append(user: user.id)
-      report.message.append(" may not read ")
-      report.message.append(closed)
+      report.message.append(" may not read ", closed)
       report.advice.append(
         user.isStranger ? Self.asRoot : "let the agent's user read them: chmod go+r")
       return report.say("directory", .warning)

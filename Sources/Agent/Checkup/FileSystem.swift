@@ -45,8 +45,7 @@ struct FileSystem {
   func describe(in text: inout Text) {
     text.append(bytes: freeBytes)
     if let freeFiles {
-      text.append(" and ")
-      text.append(freeFiles)
+      text.append(" and ", freeFiles)
       text.append(freeFiles == 1 ? " inode" : " inodes")
     }
     text.append(" free")

@@ -48,15 +48,11 @@ extension Checkup {
     case .ended: sayFailure(connection, "answer")
     case .left: sayOutcome(nil, &link)
     case .nothing:
-      report.message.append("none to a request within ")
-      report.message.append(seconds)
-      report.message.append(" s")
+      report.message.append("none to a request within ", seconds, " s")
       report.advice.append("are the host and the port those of the push service?")
       report.say("answer", .wrong(.unavailable))
     case .outcome(let outcome):
-      report.message.append("within ")
-      report.message.append(since.until(Clock.now()).milliseconds + 1)
-      report.message.append(" ms: ")
+      report.message.append("within ", since.until(Clock.now()).milliseconds + 1, " ms: ")
       sayOutcome(outcome, &link)
     }
   }
@@ -115,10 +111,7 @@ extension Checkup {
       }
       let count = connection.read(room.room())
       if count == CMBED_WANT_READ {
-        let now = Clock.now()
-        guard now < deadline else { return .nothing }
-        var event = epoll_event()
-        epoll_wait(epoll, &event, 1, Int32(clamping: now.until(deadline).milliseconds))
+        guard Self.waits(epoll, until: deadline) else { return .nothing }
       } else if count > 0 {
         link.received(room.span(0..<Int(count)))
       } else {
@@ -173,10 +166,9 @@ extension Checkup {
     }
   }
 
+  @inline(never)
   private mutating func say(_ rejection: Rejection) {
-    report.message.append("status ")
-    report.message.append(rejection.code)
-    report.message.append(", ")
-    report.message.append(rejection.text)
+    report.message.append("status ", rejection.code)
+    report.message.append(", ", rejection.text)
   }
 }

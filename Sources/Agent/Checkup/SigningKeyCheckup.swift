@@ -39,8 +39,7 @@ extension Checkup {
     else { return report.say("key-id") }
     let named = path.extracting(path.count - 13..<path.count - 3)
     guard !named.equals(config.keyID.span) else { return report.say("key-id") }
-    report.message.append(", but the file is named after ")
-    report.message.append(printable: named)
+    report.message.append(", but the file is named after ", printable: named)
     report.advice.append("set key-id to the ID of this key, or signing-key to the other file")
     report.say("key-id", .warning)
   }

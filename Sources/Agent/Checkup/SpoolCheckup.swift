@@ -11,9 +11,7 @@ extension Checkup {
     var information = stat()
     let root = Descriptor(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, error: &error)
     guard let root, fstat(root.number, &information) == 0 else {
-      report.message.append(printable: path)
-      report.message.append(": ")
-      report.message.append(cString: clinux_error_text(error))
+      append(path, error)
       if error == ENOENT {
         adviseSpool(path)
       } else if error == EACCES, geteuid() != 0 {
@@ -34,17 +32,10 @@ extension Checkup {
   /// The commands that make a spool.
   @inline(never)
   private mutating func adviseSpool(_ path: UnsafePointer<CChar>) {
-    let parts: InlineArray<4, StaticString> = ["", "/failed", "/tmp", "/new"]
-    for index in parts.indices {
-      switch index {
-      case 0: report.advice.append("install -d -m 2750 -o tinypush -g tinypush")
-      case 2: report.advice.append(" && install -d -m 3770 -o tinypush -g tinypush")
-      default: break
-      }
-      report.advice.append(" ")
-      report.advice.append(printable: path)
-      report.advice.append(parts[index])
-    }
+    advise("install -d -m 2750 -o tinypush -g tinypush ", path)
+    advise(" ", path, "failed")
+    advise(" && install -d -m 3770 -o tinypush -g tinypush ", path, "tmp")
+    advise(" ", path, "new")
   }
 
   @inline(never)
@@ -55,8 +46,7 @@ extension Checkup {
     guard UInt32(file.st_mode) & 0o022 != 0 else { return report.say("directory") }
     report.message.append(
       ": others may put another directory in the place of new/, tmp/ or failed/")
-    report.advice.append("chmod go-w ")
-    report.advice.append(printable: path)
+    advise("chmod go-w ", path)
     report.say("directory", .warning)
   }
 
@@ -103,12 +93,8 @@ extension Checkup {
       if file.st_uid != rootFile.st_uid, file.st_uid != 0, file.st_uid != user.id {
         isComplete = false
         appendRights(file)
-        report.advice.append("give it to the spool's owner: chown --reference=")
-        report.advice.append(printable: path)
-        report.advice.append(" ")
-        report.advice.append(printable: path)
-        report.advice.append("/")
-        report.advice.append(name)
+        advise("give it to the spool's owner: chown --reference=", path)
+        advise(" ", path, name)
         report.say(name, .wrong(.noPermission), ": it belongs to another user than the spool does")
         continue
       }
@@ -124,16 +110,11 @@ extension Checkup {
   ) {
     report.message.append(cString: clinux_error_text(error))
     report.advice.append(error == ENOTDIR ? "put a directory in its place: install" : "install")
-    report.advice.append(" -d -m ")
-    report.advice.append(isDropBox ? "3770" : "2750")
-    report.advice.append(" -o ")
+    report.advice.append(" -d -m ", isDropBox ? "3770" : "2750", " -o ")
     report.advice.append(user: rootFile.st_uid)
     report.advice.append(" -g ")
     report.advice.append(group: rootFile.st_gid)
-    report.advice.append(" ")
-    report.advice.append(printable: path)
-    report.advice.append("/")
-    report.advice.append(name)
+    advise(" ", path, name)
     report.say(name, .wrong(Self.status(of: error)))
   }
 
@@ -162,12 +143,8 @@ extension Checkup {
       change = "g-w"
     }
     guard let change else { return report.say(name) }
-    report.advice.append("chmod ")
-    report.advice.append(change)
-    report.advice.append(" ")
-    report.advice.append(printable: path)
-    report.advice.append("/")
-    report.advice.append(name)
+    report.advice.append("chmod ", change)
+    advise(" ", path, name)
     report.say(name, .warning)
   }
 
@@ -198,15 +175,25 @@ extension Checkup {
 
   // MARK: - Rights
 
-  /// Does what writers and the agent do: makes a file in `tmp/`, renames it into `new/`, removes it there, and likewise in
-  /// `failed/`. Its name begins with a dot, so that nobody takes it up.
+  /// Whether writers and the agent may put files there and remove them.
   @inline(never)
   private mutating func sayRights(_ root: Int32, _ path: UnsafePointer<CChar>) {
-    var failure: (error: Int32, what: StaticString)?
-    let isActing = user.act { failure = Self.probe(root, path) }
+    let names: InlineArray<5, StaticString> = [".", "tmp", "new", "failed", SpoolLock.name]
+    var error: Int32 = 0
+    var failed = 0
+    let isActing = user.act {
+      // Root may have opened it by way of a directory that is closed to others.
+      if faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS) != 0 { error = clinux_errno() }
+      for index in 1..<5 where error == 0 {
+        let mode = index == 4 ? W_OK : R_OK | W_OK | X_OK
+        guard faccessat(root, names[index].cString, mode, AT_EACCESS) != 0 else { continue }
+        // Nobody has run an agent yet.
+        if index < 4 || clinux_errno() != ENOENT { (error, failed) = (clinux_errno(), index) }
+      }
+    }
     report.message.append(user: user.id)
     if user.isAnother { report.message.append(isActing ? ", whose it is," : ", as root,") }
-    guard let failure else {
+    guard error != 0 else {
       report.message.append(" may write, rename and remove files")
       if user.isStranger {
         report.message.append("; it belongs to another, who is the agent most likely")
@@ -215,88 +202,16 @@ extension Checkup {
       }
       return report.say("rights")
     }
-    report.message.append(" cannot ")
-    report.message.append(failure.what)
-    report.message.append(": ")
-    report.message.append(cString: clinux_error_text(failure.error))
-    switch failure.error {
-    case EACCES, EPERM:
-      report.advice.append(
-        user.isStranger
+    report.message.append(failed == 0 ? " cannot open " : " cannot write to ")
+    report.message.append(failed == 0 ? "the spool" : names[failed])
+    report.message.append(": ", cString: clinux_error_text(error))
+    report.advice.append(
+      error == EROFS
+        ? "mount it writable"
+        : user.isStranger
           ? "run this as root, or as whom it belongs to; who is to send must be a member of its group"
           : "give that user the right to write to the spool and all its directories")
-    case ENOSPC, EDQUOT: report.advice.append("make room there")
-    case EROFS: report.advice.append("mount it writable")
-    default: report.advice.append("what does the system say of the disk? See dmesg")
-    }
-    report.say("rights", .wrong(Self.status(of: failure.error)))
-  }
-
-  /// What could not be done, and why.
-  private static func probe(
-    _ root: Int32, _ path: UnsafePointer<CChar>
-  ) -> (Int32, StaticString)? {
-    let file = probeName()
-    let name = file.pointer
-    // Root may have opened it by way of a directory that is closed to others.
-    guard faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS) == 0 else {
-      return (clinux_errno(), "open it")
-    }
-    var error: Int32 = 0
-    guard let tmp = Descriptor(root, part: "tmp", error: &error) else {
-      return (error, "read tmp/")
-    }
-    guard let new = Descriptor(root, part: "new", error: &error) else {
-      return (error, "read new/")
-    }
-    guard let failed = Descriptor(root, part: "failed", error: &error) else {
-      return (error, "read failed/")
-    }
-    if let error = make(name, in: tmp.number) { return (error, "make a file in tmp/") }
-    guard renameat(tmp.number, name, new.number, name) == 0 else {
-      let error = clinux_errno()
-      unlinkat(tmp.number, name, 0)
-      return (error, "rename a file from tmp/ into new/")
-    }
-    guard unlinkat(new.number, name, 0) == 0 else {
-      return (clinux_errno(), "remove a file from new/")
-    }
-    if let error = make(name, in: failed.number) { return (error, "make a file in failed/") }
-    guard unlinkat(failed.number, name, 0) == 0 else {
-      return (clinux_errno(), "remove a file from failed/")
-    }
-    extendLifetime(file)
-    // Not made here: it must be the agent's.
-    if faccessat(root, SpoolLock.name.cString, W_OK, AT_EACCESS) != 0,
-      clinux_errno() != ENOENT
-    {
-      return (clinux_errno(), "write to .agent")
-    }
-    return nil
-  }
-
-  /// The name of a file that this process makes to try whether it can, and nobody else does.
-  static func probeName() -> CString {
-    var name = Text(capacity: 24)
-    name.append(".check-")
-    name.append(getpid())
-    return name.cString()
-  }
-
-  /// Makes a file, and puts a block into it; why it could not.
-  @inline(never)
-  static func make(_ name: UnsafePointer<CChar>, in directory: Int32) -> Int32? {
-    // One that was left by a check that was cut short, whose process had the same id.
-    unlinkat(directory, name, 0)
-    let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
-    var error: Int32 = 0
-    guard let file = Descriptor(directory, name, flags, 0o600, error: &error) else {
-      return error
-    }
-    error = posix_fallocate(file.number, 0, 4096)
-    if error == EOPNOTSUPP || error == EINVAL { error = 0 }
-    if error != 0 { unlinkat(directory, name, 0) }
-    return error == 0 ? nil : error
+    report.say("rights", .wrong(Self.status(of: error)))
   }
 
   // MARK: - The agent

@@ -4,9 +4,7 @@ import TinyPush
 /// The configuration: what stands in the file, what `-o` says over it, and what holds otherwise.
 public struct Config: ~Copyable {
   public enum Environment: UInt8 {
-    case production
-    case development
-    case local
+    case production, development, local
 
     public var name: StaticString {
       switch self {
@@ -39,7 +37,6 @@ public struct Config: ~Copyable {
   /// The whole setting, where it names a user and a password.
   var proxyLogin = Secret("proxy")
   public var ca = CString("/etc/ssl/certs/ca-certificates.crt")
-  public var alpn = CString("")
   public var spool = CString("/var/spool/tinypush")
   public var state = CString("/var/lib/tinypush")
   public var status = CString("")
@@ -57,7 +54,7 @@ public struct Config: ~Copyable {
   /// The file that is being read; empty: none, or one that cannot be read again.
   var file = CString("")
   /// Where each setting was given last, by ``Key``.
-  var origins = InlineArray<43, Origin>(repeating: .none)
+  var origins = InlineArray<39, Origin>(repeating: .none)
   private let pinned = Pinned()
 
   public static let defaultFile: StaticString = "/etc/tinypush/tinypush.conf"
@@ -73,23 +70,20 @@ public struct Config: ~Copyable {
 
   public enum Key: Int {
     case environment, `protocol`, gateway, feedback, certificate, key, keyPassword, signingKey
-    case keyID, teamID, topic, proxy, ca, alpn, spool, state, status, recipients, defaultLanguage
-    case format, payloadLimit, linger, settle, ttl, confirm, barrierInterval, uncertain, repeats
+    case keyID, teamID, topic, proxy, ca, spool, state, status, recipients, defaultLanguage
+    case format, payloadLimit, settle, ttl, confirm, uncertain, repeats
     case window, streams, ping, answerTimeout, rescan
-    case connectTimeout, feedbackTimeout, failedLimit, failedSize, log, onTrouble, troubleAfter
+    case connectTimeout, feedbackTimeout, failedSize, log, onTrouble, troubleAfter
     case limit, limitAll, limitSummary
   }
 
-  public static var names: InlineArray<43, StaticString> {
-    [
-      "environment", "protocol", "gateway", "feedback", "certificate", "key", "key-password",
-      "signing-key", "key-id", "team-id", "topic", "proxy", "ca", "alpn", "spool", "state",
-      "status",
-      "recipients", "default-language", "format", "payload-limit", "linger", "settle", "ttl",
-      "confirm", "barrier-interval", "uncertain", "repeats", "window", "streams", "ping",
-      "answer-timeout", "rescan", "connect-timeout", "feedback-timeout", "failed-limit",
-      "failed-size", "log", "on-trouble", "trouble-after", "limit", "limit-all", "limit-summary",
-    ]
+  public static var names: WordList {
+    """
+    environment protocol gateway feedback certificate key key-password signing-key key-id team-id topic proxy ca spool state \
+    status recipients default-language format payload-limit settle ttl confirm uncertain repeats window streams ping \
+    answer-timeout rescan connect-timeout feedback-timeout failed-size log on-trouble trouble-after limit limit-all \
+    limit-summary
+    """
   }
 
   /// Where a setting was given.
@@ -103,8 +97,8 @@ public struct Config: ~Copyable {
 
   /// What is wrong with a setting.
   public enum Problem: Error {
-    /// No such key, and perhaps the one that was meant.
-    case unknownKey(StaticString?)
+    /// No such key, and perhaps the number of the one that was meant.
+    case unknownKey(nearest: Int?)
     /// What the value must be.
     case value(StaticString)
   }

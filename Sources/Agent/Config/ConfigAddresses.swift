@@ -7,6 +7,7 @@ extension Config {
   static let feedbackPort: StaticString = "2196"
 
   /// The host and port of the gateway.
+  @inline(never)
   public borrowing func gatewayAddress(in text: inout Text) {
     guard gateway.isEmpty else { return text.append(bytes: gateway.span) }
     switch (courier.rules.service, environment) {
@@ -20,6 +21,7 @@ extension Config {
   }
 
   /// The host and port of the feedback service, which only the binary protocol has.
+  @inline(never)
   public borrowing func feedbackAddress(in text: inout Text) {
     guard feedback.isEmpty else { return text.append(bytes: feedback.span) }
     switch environment {
@@ -30,6 +32,7 @@ extension Config {
   }
 
   /// Which of Apple's services an address is of; nil: none of them.
+  @inline(never)
   static func appleService(
     at address: Span<UInt8>
   ) -> (service: PushProtocol, environment: Environment)? {

@@ -11,30 +11,20 @@ extension Config {
     _ file: UnsafePointer<CChar>, message: inout Text
   ) throws(ExitStatus) {
     let service = courier.rules.service
-    for number in Self.names.indices {
+    for number in origins.indices {
       guard let key = Key(rawValue: number), isSet(key), let only = key.service, only != service
       else { continue }
       throw refuse(key, file, &message) { text in
-        text.append(" holds for protocol = ")
-        text.append(only == .http2 ? "http2" : "binary")
-        text.append(" alone; with ")
-        text.append(service == .http2 ? "http2 " : "binary ")
+        text.append(" holds for protocol = ", only == .http2 ? "http2" : "binary")
+        text.append(" alone; with ", service == .http2 ? "http2 " : "binary ")
         text.append(key.reason)
-        text.append(": remove it, or set protocol = ")
-        text.append(only == .http2 ? "http2" : "binary")
+        text.append(": remove it, or set protocol = ", only == .http2 ? "http2" : "binary")
       }
     }
     try checkGateway(file, &message)
     // It is the proxy that acknowledges bytes, and time alone proves less.
     if !proxy.isEmpty, !isSet(.confirm) { courier.confirm = .barrier }
-    guard service == .http2 else { return }
-    if !alpn.isEmpty, !alpn.span.equals("h2") {
-      throw refuse(.alpn, file, &message) {
-        $0.append(" must be h2 with protocol = http2: remove it")
-      }
-    }
-    alpn = CString("h2")
-    try checkIdentity(file, &message)
+    if service == .http2 { try checkIdentity(file, &message) }
   }
 
   /// Each of Apple's hosts speaks one protocol.
@@ -92,14 +82,11 @@ extension Config {
     let origin = origins[key.rawValue]
     if case .line(let line) = origin {
       message.append(cString: file)
-      message.append(":")
-      message.append(line)
-      message.append(": ")
+      message.append(":", line, ": ")
     } else {
       message.append("-o: ")
     }
-    let names = Self.names
-    message.append(names[key.rawValue])
+    message.append(bytes: Self.names[key.rawValue])
     words(&message)
     if case .line = origin { return .config }
     return .usage
@@ -110,7 +97,7 @@ extension Config.Key {
   /// The one protocol that the setting is for; nil: it is for both.
   fileprivate var service: PushProtocol? {
     switch self {
-    case .feedback, .format, .settle, .confirm, .barrierInterval, .feedbackTimeout: .binary
+    case .feedback, .format, .settle, .confirm, .feedbackTimeout: .binary
     case .signingKey, .keyID, .teamID, .topic, .repeats, .streams, .ping, .answerTimeout: .http2
     default: nil
     }
@@ -119,7 +106,7 @@ extension Config.Key {
   /// Why it is of no use with the other protocol.
   fileprivate var reason: StaticString {
     switch self {
-    case .settle, .confirm, .barrierInterval: "the service answers each notification"
+    case .settle, .confirm: "the service answers each notification"
     case .format: "there are no frames of several formats"
     case .feedback, .feedbackTimeout: "the service answers at once when a device is gone"
     case .signingKey, .keyID, .teamID: "a certificate is needed"

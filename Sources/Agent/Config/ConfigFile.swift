@@ -18,8 +18,7 @@ public enum ConfigFile {
       let error = clinux_errno()
       if error == ENOENT && !isRequired { return }
       message.append(cString: path)
-      message.append(": ")
-      message.append(cString: clinux_error_text(error))
+      message.append(": ", cString: clinux_error_text(error))
       message.append(
         error == EACCES
           ? ": run the command as root (sudo) or as the agent's user, or give another file with --config FILE"
@@ -56,9 +55,7 @@ public enum ConfigFile {
     }
     guard badLine == 0 else {
       message.append(cString: path)
-      message.append(":")
-      message.append(badLine)
-      message.append(": ")
+      message.append(":", badLine, ": ")
       if isBad {
         message.append(bytes: problem.bytes)
       } else {
@@ -108,26 +105,23 @@ public enum ConfigFile {
     _ name: Span<UInt8>, _ value: Span<UInt8>, in text: inout Text
   ) {
     text.append(printable: name)
-    text.append(" is \"")
-    text.append(printable: value)
+    text.append(" is \"", printable: value)
     text.append("\": put the comment on a line of its own, beginning with #")
   }
 
   /// In words: which key, what is wrong, what would be right.
+  @inline(never)
   public static func describe(_ problem: Config.Problem, name: Span<UInt8>, in text: inout Text) {
     switch problem {
     case .unknownKey(let nearest):
-      text.append("no such key: ")
-      text.append(printable: name)
-      if let nearest {
-        text.append("; did you mean ")
-        text.append(nearest)
-        text.append("?")
+      text.append("no such key: ", printable: name)
+      guard let nearest else {
+        return text.append(": remove it; tinypush.conf(5) has all keys")
       }
+      text.append("; did you mean ", bytes: Config.names[nearest], "?")
     case .value(let expected):
       text.append(printable: name)
-      text.append(" must be ")
-      text.append(expected)
+      text.append(" must be ", expected)
     }
   }
 }

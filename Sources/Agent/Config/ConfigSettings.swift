@@ -9,36 +9,23 @@ extension Config {
   public mutating func set(
     _ name: Span<UInt8>, to value: Span<UInt8>, line: Int32? = nil
   ) throws(Problem) {
-    let names = Self.names
-    var found: Key?
-    for index in names.indices where name.equals(names[index]) { found = Key(rawValue: index) }
-    guard let found else {
-      throw .unknownKey(Nearest.match(name, among: names.span))
+    guard let number = Self.names.index(of: name), let key = Key(rawValue: number) else {
+      throw .unknownKey(nearest: Self.names.nearest(to: name))
     }
-    try set(found, to: value)
-    origins[found.rawValue] = line.map { .line($0) } ?? .option
+    try set(key, to: value)
+    origins[number] = line.map { .line($0) } ?? .option
   }
 
   private mutating func set(_ setting: Key, to value: Span<UInt8>) throws(Problem) {
     switch setting {
     case .environment:
-      if value.equals("production") {
-        environment = .production
-      } else if value.equals("development") || value.equals("sandbox") {
-        environment = .development
-      } else if value.equals("local") {
-        environment = .local
-      } else {
-        throw .value("production, development or local")
-      }
+      // The last one is how Apple's host names have it.
+      let number = try Self.choice(
+        value, "production development local sandbox", "production, development or local")
+      environment = Environment(rawValue: UInt8(number)) ?? .development
     case .protocol:
-      if value.equals("http2") {
-        courier.rules.service = .http2
-      } else if value.equals("binary") {
-        courier.rules.service = .binary
-      } else {
-        throw .value("http2 or binary")
-      }
+      let isHTTP2 = try Self.choice(value, "http2 binary", "http2 or binary") == 0
+      courier.rules.service = isHTTP2 ? .http2 : .binary
     case .gateway: gateway = try Self.address(value)
     case .feedback: feedback = try Self.address(value)
     case .certificate: certificate = try credential(value)
@@ -50,7 +37,6 @@ extension Config {
     case .topic: topic = try Self.topic(value)
     case .proxy: try setProxy(value)
     case .ca: ca = try credential(value)
-    case .alpn: alpn = CString(value)
     case .spool: spool = try Self.path(value)
     case .state: state = try Self.path(value)
     case .status: status = try Self.path(value)
@@ -61,98 +47,46 @@ extension Config {
       }
       courier.rules.defaultLanguage = language
     case .format:
-      guard let number = Self.number(value), number <= 2,
-        let format = FrameFormat(rawValue: UInt8(number))
-      else { throw .value("2, 1 or 0") }
-      courier.format = format
+      courier.format = FrameFormat(
+        rawValue: UInt8(try Self.count(Self.number(value), 0...2, "2, 1 or 0")))!
     case .payloadLimit:
-      guard let size = Self.size(value), size >= 16, size <= 4096 else {
-        throw .value("a size from 16 to 4096 bytes (256, 2048 or 4096 by the age of the gateway)")
-      }
-      courier.rules.payloadLimit = Int(size)
-    case .linger: courier.linger = try Self.duration(value, max: 60_000)
-    case .settle:
-      let settle = try Self.duration(value, max: 3_600_000)
-      guard settle.milliseconds >= 100 else { throw .value("at least 100ms") }
-      courier.settle = settle
-    case .ttl:
-      courier.ttl = UInt32(try Self.lifetime(value).milliseconds / 1000)
+      courier.rules.payloadLimit = Int(
+        try Self.count(
+          Self.size(value), 16...4096,
+          "a size from 16 to 4096 bytes (256, 2048 or 4096 by the age of the gateway)"))
+    case .settle: courier.settle = try Self.duration(value, min: 100, max: 3_600_000)
+    case .ttl: courier.ttl = UInt32(try Self.lifetime(value).milliseconds / 1000)
     case .confirm:
-      if value.equals("drain") {
-        courier.confirm = .drain
-      } else if value.equals("barrier") {
-        courier.confirm = .barrier
-      } else if value.equals("settle") {
-        courier.confirm = .settle
-      } else {
-        throw .value("drain, barrier or settle")
+      switch try Self.choice(value, "drain barrier settle", "drain, barrier or settle") {
+      case 0: courier.confirm = .drain
+      case 1: courier.confirm = .barrier
+      default: courier.confirm = .settle
       }
-    case .barrierInterval: courier.barrierInterval = try Self.duration(value, max: 86_400_000)
     case .uncertain:
-      if value.equals("resend") {
-        courier.uncertain = .resend
-      } else if value.equals("drop") {
-        courier.uncertain = .drop
-      } else {
-        throw .value("resend or drop")
-      }
+      courier.uncertain =
+        try Self.choice(value, "resend drop", "resend or drop") == 0 ? .resend : .drop
     case .repeats:
-      if value.equals("replace") {
-        courier.repeats = .replace
-      } else if value.equals("show") {
-        courier.repeats = .show
-      } else {
-        throw .value("replace or show")
-      }
+      courier.repeats =
+        try Self.choice(value, "replace show", "replace or show") == 0 ? .replace : .show
     case .window:
-      guard let number = Self.number(value), number >= 16, number <= 65_536 else {
-        throw .value("a number from 16 to 65536")
-      }
-      courier.window = Int(number)
+      courier.window = Int(
+        try Self.count(Self.number(value), 16...65_536, "a number from 16 to 65536"))
     case .streams:
-      guard let number = Self.number(value), number >= 1, number <= 1000 else {
-        throw .value("a number from 1 to 1000")
-      }
-      courier.streams = Int(number)
-    case .ping:
-      let ping = try Self.duration(value, max: 86_400_000)
-      guard ping >= .seconds(1) else { throw .value("at least 1s") }
-      courier.ping = ping
-    case .answerTimeout:
-      let timeout = try Self.duration(value, max: 600_000)
-      guard timeout.milliseconds >= 100 else { throw .value("at least 100ms") }
-      courier.answerTimeout = timeout
-    case .rescan:
-      courier.rescan = try Self.duration(value, max: 86_400_000)
-      guard courier.rescan >= .seconds(1) else { throw .value("at least 1s") }
-    case .connectTimeout:
-      connectTimeout = try Self.duration(value, max: 600_000)
-      guard connectTimeout >= .seconds(1) else { throw .value("at least 1s") }
-    case .feedbackTimeout:
-      feedbackTimeout = try Self.duration(value, max: 3_600_000)
-      guard feedbackTimeout.milliseconds >= 100 else { throw .value("at least 100ms") }
-    case .failedLimit:
-      guard let number = Self.number(value), number >= 1, number <= 1_000_000 else {
-        throw .value("a number of files from 1 to 1000000")
-      }
-      failedLimits.files = Int(number)
+      courier.streams = Int(
+        try Self.count(Self.number(value), 1...1000, "a number from 1 to 1000"))
+    case .ping: courier.ping = try Self.duration(value, min: 1000, max: 86_400_000)
+    case .answerTimeout: courier.answerTimeout = try Self.duration(value, min: 100, max: 600_000)
+    case .rescan: courier.rescan = try Self.duration(value, min: 1000, max: 86_400_000)
+    case .connectTimeout: connectTimeout = try Self.duration(value, min: 1000, max: 600_000)
+    case .feedbackTimeout: feedbackTimeout = try Self.duration(value, min: 100, max: 3_600_000)
     case .failedSize:
-      guard let size = Self.size(value), size >= 65_536, size <= 1 << 40 else {
-        throw .value("a size of 64K or more, such as 16M")
-      }
-      failedLimits.bytes = Int64(size)
+      failedLimits.bytes = Int64(
+        try Self.count(Self.size(value), 65_536...1 << 40, "a size of 64K or more, such as 16M"))
     case .log:
-      if value.equals("changes") {
-        courier.tellsAll = false
-      } else if value.equals("deliveries") {
-        courier.tellsAll = true
-      } else {
-        throw .value("changes or deliveries")
-      }
+      courier.tellsAll =
+        try Self.choice(value, "changes deliveries", "changes or deliveries") == 1
     case .onTrouble: onTrouble = CString(value)
-    case .troubleAfter:
-      troubleAfter = try Self.duration(value, max: 604_800_000)
-      guard troubleAfter >= .seconds(1) else { throw .value("at least 1s") }
+    case .troubleAfter: troubleAfter = try Self.duration(value, min: 1000, max: 604_800_000)
     case .limit: courier.limit = try Self.rateLimit(value)
     case .limitAll: courier.limitAll = try Self.rateLimit(value)
     case .limitSummary:

@@ -3,6 +3,7 @@ import TinyPush
 
 /// What the values of settings are.
 extension Config {
+  @inline(never)
   static func path(_ value: Span<UInt8>) throws(Problem) -> CString {
     guard value.count > 0, value.count < 4096 else { throw .value("a path") }
     return CString(value)
@@ -10,6 +11,7 @@ extension Config {
 
   /// A path; a relative one is that of a credential of the service, or else begins where the file lies. systemd names a
   /// credential that is a file of a directory `ID_FILE`, where the path has a slash.
+  @inline(never)
   func credential(_ value: Span<UInt8>) throws(Problem) -> CString {
     let given = try Self.path(value)
     guard value[0] != .slash else { return given }
@@ -29,6 +31,7 @@ extension Config {
   }
 
   /// `HOST` or `HOST:PORT`, an address with colons in brackets.
+  @inline(never)
   static func address(_ value: Span<UInt8>) throws(Problem) -> CString {
     var host = value.count
     var colons = 0
@@ -66,6 +69,7 @@ extension Config {
   }
 
   /// The ID of a signing key or of a team.
+  @inline(never)
   static func appleID(_ value: Span<UInt8>) throws(Problem) -> CString {
     var isPlain = value.count == 10
     for index in value.indices where !value[index].isLetterOrDigit { isPlain = false }
@@ -89,6 +93,7 @@ extension Config {
   }
 
   /// A whole number in decimal digits; nil for anything else.
+  @inline(never)
   public static func number(_ value: Span<UInt8>) -> UInt64? {
     guard value.count > 0, value.count <= 15 else { return nil }
     var number: UInt64 = 0
@@ -100,6 +105,7 @@ extension Config {
   }
 
   /// Bytes: `64`, `16K`, `4M`; nil for anything else, and for more than can be counted.
+  @inline(never)
   public static func size(_ value: Span<UInt8>) -> UInt64? {
     guard value.count > 1 else { return number(value) }
     let scale: UInt64
@@ -113,20 +119,43 @@ extension Config {
     return bytes.overflow ? nil : bytes.partialValue
   }
 
+  /// The number of one of a few words.
+  @inline(never)
+  static func choice(
+    _ value: Span<UInt8>, _ words: WordList, _ expected: StaticString
+  ) throws(Problem) -> Int {
+    guard let number = words.index(of: value) else { throw .value(expected) }
+    return number
+  }
+
+  /// A number that must lie in a range.
+  @inline(never)
+  static func count(
+    _ number: UInt64?, _ range: ClosedRange<UInt64>, _ expected: StaticString
+  ) throws(Problem) -> UInt64 {
+    guard let number, range.contains(number) else { throw .value(expected) }
+    return number
+  }
+
   /// `20ms`, `10s`, `5m`, `2h`, `1d`.
-  static func duration(_ value: Span<UInt8>, max: UInt64) throws(Problem) -> Duration {
+  ///
+  /// - Parameter least: 0, 100 or 1000 ms.
+  @inline(never)
+  static func duration(
+    _ value: Span<UInt8>, min least: UInt64 = 0, max: UInt64
+  ) throws(Problem) -> Duration {
     var digits = 0
     while digits < value.count, value[digits].isDigit { digits += 1 }
     let unit = value.extracting(digits..<value.count)
-    let scale: UInt64 =
-      unit.equals("ms")
-      ? 1
-      : unit.equals("s")
-        ? 1000
-        : unit.equals("m")
-          ? 60_000 : unit.equals("h") ? 3_600_000 : unit.equals("d") ? 86_400_000 : 0
-    guard scale > 0, let number = number(value.extracting(0..<digits)), number <= max / scale else {
+    let units: WordList = "ms s m h d"
+    let scales: InlineArray<5, UInt64> = [1, 1000, 60_000, 3_600_000, 86_400_000]
+    guard let scale = units.index(of: unit).map({ scales[$0] }),
+      let number = number(value.extracting(0..<digits)), number <= max / scale
+    else {
       throw .value("a time with its unit, such as 20ms, 10s, 5m, 2h or 1d, and not too long")
+    }
+    guard number * scale >= least else {
+      throw .value(least == 100 ? "at least 100ms" : "at least 1s")
     }
     return .milliseconds(number * scale)
   }
@@ -139,6 +168,7 @@ extension Config {
   }
 
   /// `20/10m`: so many alerts in so long; nil for `off`.
+  @inline(never)
   static func rateLimit(_ value: Span<UInt8>) throws(Problem) -> RateLimit? {
     if value.equals("off") { return nil }
     var digits = 0

@@ -20,6 +20,7 @@ struct Secret: ~Copyable {
   var isEmpty: Bool { value.isEmpty && file.isEmpty }
 
   /// - Parameter file: where the value stands; empty: it must be kept.
+  @inline(never)
   mutating func set(_ value: Span<UInt8>, file: borrowing CString) {
     self.value.wipe()
     self.value = file.isEmpty ? CString(value) : CString("")

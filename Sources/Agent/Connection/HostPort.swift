@@ -25,6 +25,7 @@ struct HostPort: ~Copyable {
   var isEmpty: Bool { host.isEmpty }
 
   /// As people write it, an IPv6 address in brackets.
+  @inline(never)
   func append(to text: inout Text) {
     let bytes = host.span
     var isAddress = false
@@ -32,7 +33,6 @@ struct HostPort: ~Copyable {
     if isAddress { text.append("[") }
     text.append(printable: bytes)
     if isAddress { text.append("]") }
-    text.append(":")
-    text.append(printable: port.span)
+    text.append(":", printable: port.span)
   }
 }

@@ -107,10 +107,8 @@ struct ProxyTunnel: ~Copyable {
     case .refused(let status):
       text.append(Self.refusal(status, hasLogin: hasLogin))
       if !Self.isLoginRefused(status) { server.append(to: &text) }
-      text.append(" (status ")
-      text.append(status)
-      text.append("). ")
-      text.append(Self.advice(status, hasLogin: hasLogin))
+      text.append(" (status ", status)
+      text.append("). ", Self.advice(status, hasLogin: hasLogin))
     }
   }
 

@@ -24,6 +24,8 @@ struct TLSConnection: ~Copyable {
   }
 
   private(set) var phase = Phase.none
+  /// How far the last dialling came: before ``Phase/connecting`` the name is not known.
+  private(set) var reached = Phase.none
   private(set) var descriptor: Int32 = -1
   private(set) var deadline: Instant?
   /// Why the last connection failed or ended, for a person.
@@ -80,14 +82,10 @@ struct TLSConnection: ~Copyable {
   /// - Parameter goal: ``Phase/open`` or ``Phase/up``.
   @inline(never)
   mutating func connect(
-    epoll: Int32, config: borrowing Config, over socket: Int32? = nil, to goal: Phase = .up
+    epoll: Int32, config: borrowing Config, to goal: Phase = .up
   ) -> Bool {
     var outcome = Outcome.wants(read: false)
-    if phase != .open {
-      outcome =
-        socket.map { adopt($0, epoll: epoll, at: Clock.now()) }
-        ?? dial(epoll: epoll, at: Clock.now())
-    }
+    if phase != .open { outcome = dial(epoll: epoll, at: Clock.now()) }
     while phase != goal, case .wants = outcome {
       let wait = deadline.map { Clock.now().until($0).milliseconds } ?? 0
       var event = epoll_event()
@@ -102,6 +100,7 @@ struct TLSConnection: ~Copyable {
   mutating func dial(epoll: Int32, at now: Instant) -> Outcome {
     hangUp(epoll: epoll, sayGoodbye: false)
     failure = Int32(CMBED_OK)
+    reached = .none
     tunnel.reset()
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -119,25 +118,14 @@ struct TLSConnection: ~Copyable {
       problem.clear()
       problem.append(isProxied ? "proxy " : "")
       problem.append(cString: isProxied ? proxy.host.pointer : server.host.pointer)
-      problem.append(": ")
-      problem.append(cString: gai_strerror(result))
+      problem.append(": ", cString: gai_strerror(result))
       problem.append(": is the name right, and is there a network?")
       return .failed
     }
     addresses = found
     nextAddress = found
+    reached = .connecting
     return connectNext(epoll: epoll, at: now)
-  }
-
-  /// Takes a socket that is connected, or about to be, instead of looking anything up.
-  private mutating func adopt(_ socket: Int32, epoll: Int32, at now: Instant) -> Outcome {
-    hangUp(epoll: epoll, sayGoodbye: false)
-    failure = Int32(CMBED_OK)
-    descriptor = socket
-    phase = .connecting
-    deadline = now + timeout
-    _ = clinux_epoll_set(epoll, EPOLL_CTL_ADD, socket, EPOLLOUT.rawValue)
-    return .wants(read: false)
   }
 
   private mutating func connectNext(epoll: Int32, at now: Instant) -> Outcome {
@@ -185,7 +173,7 @@ struct TLSConnection: ~Copyable {
       }
       setOptions()
       guard !isProxied else { return askProxy(epoll: epoll, at: now, config) }
-      phase = .open
+      return open(epoll: epoll)
     }
     if phase == .tunnelling { return hearProxy(epoll: epoll, at: now) }
     if phase == .open {
@@ -219,6 +207,14 @@ struct TLSConnection: ~Copyable {
     }
   }
 
+  private mutating func open(epoll: Int32) -> Outcome {
+    phase = .open
+    reached = .open
+    // The next turn comes at once.
+    watch(epoll: epoll, writable: true)
+    return .wants(read: false)
+  }
+
   // MARK: - Through a proxy
 
   private mutating func askProxy(
@@ -231,6 +227,7 @@ struct TLSConnection: ~Copyable {
       return connectNext(epoll: epoll, at: now)
     }
     phase = .tunnelling
+    reached = .tunnelling
     deadline = now + timeout
     watch(epoll: epoll, writable: false)
     return .wants(read: true)
@@ -240,11 +237,7 @@ struct TLSConnection: ~Copyable {
     let (progress, verdict) = tunnel.hear(descriptor)
     switch progress {
     case .waiting: return .wants(read: true)
-    case .open:
-      phase = .open
-      // The next turn comes at once.
-      watch(epoll: epoll, writable: true)
-      return .wants(read: false)
+    case .open: return open(epoll: epoll)
     case .ended, .refused:
       problem.clear()
       tunnel.explain(verdict, proxy: proxy, server: server, in: &problem)
@@ -260,8 +253,7 @@ struct TLSConnection: ~Copyable {
     else { return true }
     failure = Int32(CMBED_PROTOCOL)
     problem.clear()
-    problem.append("The server ")
-    problem.append(cString: server.host.pointer)
+    problem.append("The server ", cString: server.host.pointer)
     problem.append(
       " does not speak HTTP/2. Correct gateway, or for a gateway of the binary protocol set protocol = binary."
     )
@@ -284,7 +276,7 @@ struct TLSConnection: ~Copyable {
     options.certificate = config.certificate.isEmpty ? nil : config.certificate.pointer
     options.key = config.key.isEmpty ? nil : config.key.pointer
     options.host = server.host.pointer
-    options.alpn = config.alpn.isEmpty ? nil : config.alpn.pointer
+    if config.courier.rules.service == .http2 { options.alpn = ("h2" as StaticString).cString }
     options.peer = peer
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     defer { text.deallocate() }
@@ -336,6 +328,7 @@ struct TLSConnection: ~Copyable {
     _ = clinux_epoll_set(epoll, EPOLL_CTL_MOD, descriptor, events)
   }
 
+  @inline(never)
   mutating func hangUp(epoll: Int32, sayGoodbye: Bool) {
     if let session {
       if sayGoodbye && phase == .up { cmbed_goodbye(session) }
@@ -355,6 +348,7 @@ struct TLSConnection: ~Copyable {
 
   // MARK: - Parts
 
+  @inline(never)
   private mutating func closeSocket(epoll: Int32) {
     if let session { cmbed_session_free(session) }
     session = nil
@@ -364,18 +358,21 @@ struct TLSConnection: ~Copyable {
     descriptor = -1
   }
 
+  @inline(never)
   private mutating func freeAddresses() {
     if let addresses { freeaddrinfo(addresses) }
     addresses = nil
     nextAddress = nil
   }
 
+  @inline(never)
   private mutating func note(_ result: Int32) {
     failure = result
     problem.clear()
     if let session { problem.append(cString: cmbed_session_text(session)) }
   }
 
+  @inline(never)
   private mutating func explain(_ error: Int32) {
     problem.clear()
     if isProxied {
@@ -384,8 +381,7 @@ struct TLSConnection: ~Copyable {
     } else {
       server.append(to: &problem)
     }
-    problem.append(": ")
-    problem.append(cString: clinux_error_text(error))
+    problem.append(": ", cString: clinux_error_text(error))
     if error == ECONNREFUSED { problem.append(": nothing listens there") }
   }
 }

@@ -281,6 +281,7 @@ public struct FeedbackPull: ~Copyable {
 
   // MARK: - Words
 
+  @inline(never)
   private mutating func failToKeep(_ error: Int32, _ more: StaticString) -> ExitStatus {
     problem.clear()
     SuppressionDirectory.explain(error, path.pointer, in: &problem)
@@ -288,6 +289,7 @@ public struct FeedbackPull: ~Copyable {
     return error == EACCES || error == EPERM ? .noPermission : .inputOutput
   }
 
+  @inline(never)
   private mutating func fail(
     _ connection: inout TLSConnection, _ address: borrowing Text
   ) -> ExitStatus {
@@ -308,6 +310,7 @@ public struct FeedbackPull: ~Copyable {
     return .tryLater
   }
 
+  @inline(never)
   private mutating func giveUp(_ address: borrowing Text, _ why: StaticString) -> ExitStatus {
     problem.clear()
     problem.append("the feedback service at ")

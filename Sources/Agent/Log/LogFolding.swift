@@ -166,16 +166,16 @@ struct LogFolding: ~Copyable {
     return true
   }
 
-  /// FNV-1a of what makes a kind.
+  /// A hash of what makes a kind.
   private static func kind(of message: Span<UInt8>, _ topic: Log.Topic) -> UInt32 {
-    var hash: UInt32 = 0x811C_9DC5 ^ UInt32(topic.rawValue)
+    var hash = Hash()
+    hash.add(UInt64(topic.rawValue))
     for index in message.indices {
       let byte = message[index]
       if byte == .semicolon { break }
-      if byte.isDigit { continue }
-      hash = (hash ^ UInt32(byte)) &* 0x0100_0193
+      if !byte.isDigit { hash.add(byte) }
     }
-    return hash
+    return UInt32(truncatingIfNeeded: hash.value)
   }
 
   // MARK: - Words

@@ -182,6 +182,7 @@ extension Report {
   }
 
   /// The first digits of a token.
+  @inline(never)
   private static func append(_ digits: UInt32, to text: inout Text) {
     var bytes: InlineArray<4, UInt8> = .init(repeating: 0)
     for index in 0..<4 { bytes[index] = UInt8(digits >> (24 - 8 * UInt32(index)) & 255) }
@@ -196,6 +197,7 @@ extension Report {
     text.append(" after it")
   }
 
+  @inline(never)
   private static func appendUncertain(_ count: Int, to text: inout Text) {
     guard count > 0 else { return }
     text.append("; it is uncertain whether ")

@@ -17,6 +17,7 @@ public enum Clock {
   }
 
   /// UNIX seconds, UTC, as the machine believes.
+  @inline(never)
   public static func wallSeconds() -> Int64 {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
@@ -30,6 +31,7 @@ public enum Clock {
     return clinux_nanoseconds(&time)
   }
 
+  @inline(never)
   public static func time() -> Time {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)

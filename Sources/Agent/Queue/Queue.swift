@@ -67,24 +67,34 @@ public struct Queue: ~Copyable {
       // It is made when something comes that waits.
       return place == .later && error == ENOENT ? 0 : error
     }
-    let room = FixedBuffer<UInt8>(capacity: 32_768)
     var names = Backlog(namesMax: Self.namesMax, nameBytesMax: Self.nameBytesMax)
     var isFirst = true
     repeat {
-      names.startScan(isFromStart: isFirst)
-      isFirst = false
-      let isWhole = DirectoryEntry.forEach(in: directory.number, room.room()) { entry in
-        guard !entry.isHidden, place == .new || entry.mayBeFile else { return }
-        names.offer(CString.span(entry.name))
+      guard Self.scan(directory.number, place, isFromStart: isFirst, &names) else {
+        return clinux_errno()
       }
-      guard isWhole else { return clinux_errno() }
-      names.putInOrder()
+      isFirst = false
       while !names.isEmpty {
         if let file = QueueFile(directory.number, names.smallest(), in: place) { body(file) }
         names.removeSmallest()
       }
     } while !names.isComplete
     return 0
+  }
+
+  /// Looks for the next names. Whether it came to the end of the directory.
+  @inline(never)
+  private static func scan(
+    _ directory: Int32, _ place: QueuePlace, isFromStart: Bool, _ names: inout Backlog
+  ) -> Bool {
+    let room = FixedBuffer<UInt8>(capacity: 32_768)
+    names.startScan(isFromStart: isFromStart)
+    let isWhole = DirectoryEntry.forEach(in: directory, room.room()) { entry in
+      guard !entry.isHidden, place == .new || entry.mayBeFile else { return }
+      names.offer(CString.span(entry.name))
+    }
+    names.putInOrder()
+    return isWhole
   }
 
   /// Why this user may not look into a directory (errno); 0: nothing hinders it, or the directory is not there.

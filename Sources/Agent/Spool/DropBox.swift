@@ -39,6 +39,7 @@ public struct DropBox: ~Copyable {
       }
     }
 
+    @inline(never)
     public func text(_ spool: UnsafePointer<CChar>) -> Text {
       var text = Text()
       text.append("spool ")

@@ -66,6 +66,7 @@ public struct SpoolDirectory: ~Copyable {
 
   deinit { if file >= 0 { close(file) } }
 
+  @inline(never)
   private static func explain(
     _ error: Int32, _ path: UnsafePointer<CChar>, _ part: StaticString, _ advice: StaticString,
     _ message: inout Text

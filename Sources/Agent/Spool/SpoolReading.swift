@@ -57,6 +57,7 @@ extension SpoolDirectory {
       birth: birth)
   }
 
+  @inline(never)
   private func couldNotOpen(_ error: Int32, _ courier: inout Courier) {
     var information = stat()
     let isKnown =

@@ -61,6 +61,7 @@ public struct ProgressBar: ~Copyable {
   }
 
   /// Makes room for other lines.
+  @inline(never)
   public mutating func clear() {
     guard isDrawn else { return }
     isDrawn = false
@@ -77,6 +78,7 @@ public struct ProgressBar: ~Copyable {
     return true
   }
 
+  @inline(never)
   private mutating func draw(_ counters: Counters, inFlight: Int) {
     draw()
     line.append(counters.settled)
@@ -86,6 +88,7 @@ public struct ProgressBar: ~Copyable {
     line.write(to: STDERR_FILENO)
   }
 
+  @inline(never)
   private mutating func draw() {
     isDrawn = true
     let columns = Int(clinux_terminal_columns(STDERR_FILENO))

@@ -87,6 +87,7 @@ struct Descriptor: ~Copyable {
 
   /// Takes rights from all but the owner of a directory which others may write to, and adds `restriction` to its mode, as far
   /// as this user can; whether that changed anything.
+  @inline(never)
   func withhold(_ rights: UInt32, _ restriction: UInt32) -> Bool {
     var information = stat()
     guard fstat(number, &information) == 0, information.st_mode & 0o022 != 0,
@@ -110,6 +111,7 @@ struct Descriptor: ~Copyable {
   }
 
   /// Has the names in a directory on disk. Returns 0 or an errno.
+  @inline(never)
   static func syncDirectory(_ directory: Int32) -> Int32 {
     if fsync(directory) == 0 { return 0 }
     let error = clinux_errno()

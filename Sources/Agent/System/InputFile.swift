@@ -15,6 +15,7 @@ public enum InputFile {
       }
     }
 
+    @inline(never)
     public func text(_ path: UnsafePointer<CChar>) -> Text {
       var text = Text()
       text.append(printable: CString.span(path))
@@ -31,6 +32,7 @@ public enum InputFile {
   }
 
   /// A descriptor for it.
+  @inline(never)
   public static func open(_ path: UnsafePointer<CChar>) throws(Problem) -> Int32 {
     if path[0] == CChar(UInt8.hyphen), path[1] == 0 { return dup(STDIN_FILENO) }
     let descriptor = clinux_open(AT_FDCWD, path, O_RDONLY, 0)
@@ -53,6 +55,7 @@ public enum InputFile {
   }
 
   /// Appends its contents.
+  @inline(never)
   public static func read(
     _ path: UnsafePointer<CChar>, to text: inout Text, bytesMax: Int
   ) throws(Problem) {

@@ -104,6 +104,7 @@ public struct Terminal {
     return columns > 0 ? columns : nil
   }
 
+  @inline(never)
   public func begin(_ colour: Colour, in text: inout Text) {
     guard isColoured else { return }
     text.append("\u{1B}[")
@@ -111,6 +112,7 @@ public struct Terminal {
     text.append("m")
   }
 
+  @inline(never)
   public func end(in text: inout Text) {
     if isColoured { text.append("\u{1B}[0m") }
   }

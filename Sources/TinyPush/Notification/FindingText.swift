@@ -18,7 +18,7 @@ extension Finding {
       case UInt8(ascii: "f"): text.append(found)
       case UInt8(ascii: "l"): text.append(limit)
       case UInt8(ascii: "s"): if found != 1 { text.append("s") }
-      default: text.append(reason.key)
+      default: text.append(bytes: reason.key)
       }
       index += 1
     }
@@ -48,16 +48,17 @@ extension Finding {
 
 extension Finding.Reason {
   /// The key that the words name.
-  fileprivate var key: StaticString {
-    switch self {
-    case .unknownKey(let nearest): nearest?.name ?? ""
-    case .mustBeString(let key): key.name
-    case .notString(let key), .notStringOrNull(let key), .notStrings(let key),
-      .notStringsOrNull(let key), .notObject(let key), .date(let key), .strangeKey(let key):
-      key.name
-    case .topicSuffix(let type), .topicEnding(let type): type.name
-    case .pushType(let nearest): nearest?.name ?? ""
-    default: ""
+  fileprivate var key: Span<UInt8> {
+    @_lifetime(immortal) get {
+      switch self {
+      case .unknownKey(let nearest?): nearest.name
+      case .mustBeString(let key): key.name
+      case .notString(let key), .notStringOrNull(let key), .notStrings(let key),
+        .notStringsOrNull(let key), .notObject(let key), .date(let key), .strangeKey(let key):
+        key.name
+      case .topicSuffix(let type), .topicEnding(let type), .pushType(let type?): type.name.span
+      default: ("" as StaticString).span
+      }
     }
   }
 

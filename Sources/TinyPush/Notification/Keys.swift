@@ -3,18 +3,11 @@ public enum EnvelopeKey: UInt8, BitwiseCopyable {
   case token, tokens, to, payload, priority, expiration, ttl, collapseID, notBefore, registered
   case localized, trim, topic, pushType, id, failed, urgent, againAfter
 
-  private static var names: InlineArray<18, StaticString> {
-    [
-      "token", "tokens", "to", "payload", "priority", "expiration", "ttl", "collapse-id",
-      "not-before", "registered", "localized", "trim", "topic", "push-type", "id", "failed",
-      "urgent", "again-after",
-    ]
+  private static var names: WordList {
+    "token tokens to payload priority expiration ttl collapse-id not-before registered localized trim topic push-type id failed urgent again-after"
   }
 
-  public var name: StaticString {
-    let names = Self.names
-    return names[Int(rawValue)]
-  }
+  public var name: Span<UInt8> { @_lifetime(immortal) get { Self.names[Int(rawValue)] } }
 
   /// The one that a JSON key spells.
   @inline(never)
@@ -56,8 +49,7 @@ public enum EnvelopeKey: UInt8, BitwiseCopyable {
 
   /// The one that was most likely meant.
   static func nearest(to key: Span<UInt8>) -> EnvelopeKey? {
-    let names = Self.names
-    return Nearest.index(key, among: names.span).flatMap { EnvelopeKey(rawValue: UInt8($0)) }
+    names.nearest(to: key).flatMap { EnvelopeKey(rawValue: UInt8($0)) }
   }
 }
 
@@ -79,21 +71,22 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
   case critical, soundName, volume
 
   private static let apsCount = 19
-  private static let alertCount = 11
-  private static var names: InlineArray<33, StaticString> {
-    [
-      "alert", "badge", "sound", "content-available", "category", "thread-id", "mutable-content",
-      "interruption-level", "relevance-score", "target-content-id", "filter-criteria",
-      "content-changed", "timestamp", "event", "content-state", "stale-date", "dismissal-date",
-      "attributes-type", "attributes", "title", "body", "title-loc-key", "title-loc-args",
-      "action-loc-key", "loc-key", "loc-args", "launch-image", "subtitle", "subtitle-loc-key",
-      "subtitle-loc-args", "critical", "name", "volume",
-    ]
+  private static var apsNames: WordList {
+    "alert badge sound content-available category thread-id mutable-content interruption-level relevance-score target-content-id filter-criteria content-changed timestamp event content-state stale-date dismissal-date attributes-type attributes"
   }
+  private static let alertCount = 11
+  private static var alertNames: WordList {
+    "title body title-loc-key title-loc-args action-loc-key loc-key loc-args launch-image subtitle subtitle-loc-key subtitle-loc-args"
+  }
+  private static var soundNames: WordList { "critical name volume" }
 
-  public var name: StaticString {
-    let names = Self.names
-    return names[Int(rawValue)]
+  public var name: Span<UInt8> {
+    @_lifetime(immortal) get {
+      let number = Int(rawValue) - Self.apsCount
+      if number < 0 { return Self.apsNames[Int(rawValue)] }
+      if number < Self.alertCount { return Self.alertNames[number] }
+      return Self.soundNames[number - Self.alertCount]
+    }
   }
 
   /// Its bit in a set of the keys of `aps`, or in one of those of `alert`.
@@ -116,15 +109,8 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
 
   /// The one that a JSON key spells in `sound`.
   init?(ofSound key: Span<UInt8>) {
-    if key.equals("critical") {
-      self = .critical
-    } else if key.equals("name") {
-      self = .soundName
-    } else if key.equals("volume") {
-      self = .volume
-    } else {
-      return nil
-    }
+    guard let number = Self.soundNames.index(of: key) else { return nil }
+    self.init(rawValue: Self.critical.rawValue + UInt8(number))
   }
 
   @inline(__always)
@@ -187,20 +173,17 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
 
   /// The one that was most likely meant.
   static func nearest(to key: Span<UInt8>, isInAlert: Bool) -> PayloadKey? {
-    nearest(
-      to: key, among: isInAlert ? apsCount..<apsCount + alertCount : 0..<apsCount)
+    nearest(to: key, isInAlert ? alertNames : apsNames, from: isInAlert ? apsCount : 0)
   }
 
   static func nearest(toKeyOfSound key: Span<UInt8>) -> PayloadKey? {
-    nearest(to: key, among: apsCount + alertCount..<names.count)
+    nearest(to: key, soundNames, from: apsCount + alertCount)
   }
 
-  @inline(never)
-  private static func nearest(to key: Span<UInt8>, among range: Range<Int>) -> PayloadKey? {
-    let names = Self.names
-    return Nearest.index(key, among: names.span.extracting(range)).flatMap {
-      PayloadKey(rawValue: UInt8(range.lowerBound + $0))
-    }
+  private static func nearest(
+    to key: Span<UInt8>, _ names: WordList, from first: Int
+  ) -> PayloadKey? {
+    names.nearest(to: key).flatMap { PayloadKey(rawValue: UInt8(first + $0)) }
   }
 }
 

@@ -58,10 +58,10 @@ public struct Progress: Equatable, BitwiseCopyable {
     }
   }
 
-  /// FNV-1a, 64 bits, of all that stands before it.
+  /// Of all that stands before it.
   private static func sum(_ bytes: Span<UInt8>) -> UInt64 {
-    var sum: UInt64 = 0xCBF2_9CE4_8422_2325
-    for index in 0..<40 { sum = (sum ^ UInt64(bytes[index])) &* 0x100_0000_01B3 }
-    return sum
+    var hash = Hash()
+    hash.add(bytes.extracting(0..<40))
+    return hash.value
   }
 }

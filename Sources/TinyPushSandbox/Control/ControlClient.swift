@@ -44,19 +44,15 @@ public enum ControlClient {
   ) -> ExitStatus {
     switch error {
     case ENOENT, ENOTDIR, ECONNREFUSED:
-      text.append("no sandbox runs in ")
-      text.append(printable: CString.span(directory))
+      text.append("no sandbox runs in ", printable: CString.span(directory))
       text.append(": start one with `tinypush sandbox --dir DIR`, or name its directory with --dir")
       return .unavailable
     case EAGAIN, ECONNRESET, EPIPE:
-      text.append("the sandbox in ")
-      text.append(printable: CString.span(directory))
-      text.append(" does not answer")
+      text.append("the sandbox in ", printable: CString.span(directory), " does not answer")
       return .tryLater
     default:
       text.append(printable: CString.span(directory))
-      text.append(": ")
-      text.append(cString: clinux_error_text(error))
+      text.append(": ", cString: clinux_error_text(error))
       return error == EACCES ? .noPermission : .unavailable
     }
   }

@@ -15,8 +15,7 @@ struct ControlListener: ~Copyable {
     guard descriptor < 0 else { return }
     var text = Text(capacity: 8192)
     text.append(home.path("/control"))
-    text.append(" cannot be listened at: ")
-    text.append(cString: clinux_error_text(-descriptor))
+    text.append(" cannot be listened at: ", cString: clinux_error_text(-descriptor))
     SandboxFailure.say(text)
     throw .cannotCreate
   }

@@ -6,9 +6,9 @@ public struct ControlRequest: ~Copyable {
   /// What an item is.
   public enum Key: UInt8 {
     case verb = 1
-    case device, topic, language, environment
-    /// What an app brings along: a file's bytes, `NAME=BUTTON,BUTTON`, a sound's name. Each may be there several times.
-    case strings, category, sound
+    case device, topic
+    /// What an app brings along: a file's bytes, `NAME=BUTTON,BUTTON`. Each may be there several times.
+    case strings, category
     /// The answer is to be JSON Lines.
     case json
   }

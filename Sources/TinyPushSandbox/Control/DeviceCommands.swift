@@ -44,27 +44,12 @@ final class DeviceCommands {
   ) throws(Devices.Refusal) {
     let topic = ControlRequest.value(.topic, in: request)
     var wanted = Devices.Request(
-      environment: Environment(ControlRequest.value(.environment, in: request)) ?? .own,
-      language: CString(ControlRequest.value(.language, in: request)),
       topic: CString(topic.isEmpty ? Credentials.topic.span : topic))
-    wanted.strings = strings(request)
+    wanted.strings = ControlRequest.values(.strings, in: request)
     wanted.categories = ControlRequest.values(.category, in: request)
-    wanted.sounds = ControlRequest.values(.sound, in: request)
     let (device, app) = try devices.add(name, wanted, now: journal.clock.unixSeconds)
     journal.changed(device, app, .added)
     write(app.token, in: &text)
-  }
-
-  /// All files of strings in one, which begin as UTF-8 or UTF-16.
-  private func strings(_ request: Span<UInt8>) -> Text {
-    var all = Text(capacity: 2 * request.count)
-    var place = 0
-    while let item = ControlRequest.next(request, &place) {
-      guard item.key == .strings else { continue }
-      all.append(StringsEncoding.decode(request.extracting(item.value)))
-      all.append("\n")
-    }
-    return all
   }
 
   /// What is about one app of a device.
@@ -110,22 +95,15 @@ final class DeviceCommands {
     text.append(byte: UInt8(status(of: refusal).rawValue))
     switch refusal {
     case .noDevice:
-      text.append("there is no device ")
-      text.append(printable: name)
+      text.append("there is no device ", printable: name)
       if let nearest = nearest(to: name) {
-        text.append(": did you mean ")
-        text.append(bytes: nearest.name)
-        text.append("?")
+        text.append(": did you mean ", bytes: nearest.name, "?")
       }
     case .noApp:
-      text.append("there is no app ")
-      text.append(printable: ControlRequest.value(.topic, in: request))
-      text.append(" on ")
-      text.append(bytes: name)
+      text.append("there is no app ", printable: ControlRequest.value(.topic, in: request))
+      text.append(" on ", bytes: name)
     case .severalApps:
-      text.append("there are several apps on ")
-      text.append(bytes: name)
-      text.append(": name one with --topic")
+      text.append("there are several apps on ", bytes: name, ": name one with --topic")
     case .already:
       text.append(bytes: name)
       if verb.equals("add") {
@@ -133,9 +111,7 @@ final class DeviceCommands {
       } else if verb.equals("uninstall") {
         text.append(" has this app no longer")
       } else {
-        text.append(" is ")
-        text.append(bytes: verb)
-        text.append(" already")
+        text.append(" is ", bytes: verb, " already")
       }
     case .isOffline:
       text.append(bytes: name)
@@ -144,19 +120,15 @@ final class DeviceCommands {
       text.append(bytes: name)
       text.append(" had this app before: install it again with `device reregister`")
     case .badName:
-      text.append("a device's name consists of 1 to ")
-      text.append(Device.nameBytesMax)
-      text.append(" letters, digits, \".\", \"_\" and \"-\", and is not ")
-      text.append(printable: name)
+      text.append("a device's name consists of 1 to ", Device.nameBytesMax)
+      text.append(" letters, digits, \".\", \"_\" and \"-\", and is not ", printable: name)
     case .badTopic:
-      text.append("a topic consists of 1 to ")
-      text.append(Gatekeeper.topicBytesMax)
+      text.append("a topic consists of 1 to ", Gatekeeper.topicBytesMax)
       text.append(" letters, digits, \".\", \"_\" and \"-\"")
     case .tooMany:
       text.append("there are as many devices or apps as a sandbox can have")
     case .file(let error):
-      text.append("its files cannot be written: ")
-      text.append(cString: clinux_error_text(error))
+      text.append("its files cannot be written: ", cString: clinux_error_text(error))
     }
   }
 

@@ -14,25 +14,14 @@ enum DeviceList {
 
   private static func write(_ device: Device, in text: inout Text) {
     text.append(bytes: device.name)
-    text.append(device.isOnline ? ", online" : ", offline")
-    if !device.language.isEmpty {
-      text.append(", ")
-      text.append(printable: device.language)
-    }
-    text.append("\n")
+    text.append(device.isOnline ? ", online\n" : ", offline\n")
   }
 
   private static func write(_ app: Installation, in text: inout Text) {
-    text.append("  ")
-    text.append(bytes: app.topic)
-    if app.environment != .own {
-      text.append(", ")
-      text.append(app.environment.text)
-    }
+    text.append("  ", bytes: app.topic)
     if !app.isInstalled { text.append(", uninstalled") }
     if app.screen.badge > 0 {
-      text.append(", badge ")
-      text.append(app.screen.badge)
+      text.append(", badge ", app.screen.badge)
     }
     if app.stored != nil { text.append(", a notification waits") }
     text.append("\n    ")
@@ -45,8 +34,6 @@ enum DeviceList {
     text.beginObject()
     text.member("device", string: device.name)
     text.member("topic", string: app.topic)
-    text.member("environment", word: app.environment.text)
-    text.member("language", string: device.language)
     text.member("token", hex: app.token.bytes.span)
     text.member("online", bool: device.isOnline)
     text.member("installed", bool: app.isInstalled)

@@ -78,14 +78,10 @@ struct Arrival {
   /// came over HTTP/2 has its push type behind that, its `apns-id`, and its collapse ID in hexadecimal, if it has any.
   func write(in text: inout Text) {
     text.append(acceptedMs)
-    text.append(" ")
-    text.append(priority)
-    text.append(" ")
-    text.append(expiration.map { Int64($0) } ?? -1)
-    text.append(" ")
-    text.append(connection)
-    text.append(" ")
-    text.append(identifier.map { Int64($0) } ?? -1)
+    text.append(" ", priority)
+    text.append(" ", expiration.map { Int64($0) } ?? -1)
+    text.append(" ", connection)
+    text.append(" ", identifier.map { Int64($0) } ?? -1)
     if let push {
       text.append(" ")
       push.write(in: &text)
@@ -133,9 +129,7 @@ final class Push {
 
   func write(in text: inout Text) {
     text.append(type.name)
-    text.append(" ")
-    text.append(bytes: id)
-    text.append(" ")
+    text.append(" ", bytes: id, " ")
     text.append(hex: collapseID)
   }
 }

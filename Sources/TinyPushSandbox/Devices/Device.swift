@@ -9,16 +9,12 @@ final class Device {
   static let nameBytesMax = 32
   /// What its tokens bear.
   let identifier: UInt64
-  /// BCP 47; empty: none in particular.
-  var language: Span<UInt8> { @_lifetime(immortal) get { CString.span(languageString.pointer) } }
-  private var languageString: CString
   var isOnline = true
   var apps: [Installation] = []
 
-  init(name: Span<UInt8>, identifier: UInt64, language: Span<UInt8>) {
+  init(name: Span<UInt8>, identifier: UInt64) {
     nameString = CString(name)
     self.identifier = identifier
-    languageString = Self.language(language)
   }
 
   /// Empty: it has no name.
@@ -26,13 +22,6 @@ final class Device {
   static func name(of device: Device?) -> Span<UInt8> {
     guard let device else { return Span() }
     return device.name
-  }
-
-  func setLanguage(_ language: Span<UInt8>) { languageString = Self.language(language) }
-
-  /// What is no language is none.
-  private static func language(_ text: Span<UInt8>) -> CString {
-    LanguageTag(text) == nil ? CString("") : CString(text)
   }
 
   func app(topic: Span<UInt8>) -> Installation? {
@@ -69,7 +58,6 @@ final class Installation {
   var topic: Span<UInt8> { @_lifetime(immortal) get { CString.span(topicString.pointer) } }
   private let topicString: CString
   let topicDigest: UInt64
-  let environment: Environment
   let token: DeviceToken
   var isInstalled = true
   /// When it last registered: UNIX seconds.
@@ -84,12 +72,9 @@ final class Installation {
   var stored: StoredNotification?
   var isStoredOnDisk = true
 
-  init(
-    topic: Span<UInt8>, environment: Environment, token: DeviceToken, registered: Int64, screen: App
-  ) {
+  init(topic: Span<UInt8>, token: DeviceToken, registered: Int64, screen: App) {
     topicString = CString(topic)
     topicDigest = TokenContent.digest(topic: topic)
-    self.environment = environment
     self.token = token
     self.registered = registered
     self.screen = screen

@@ -5,8 +5,8 @@ import TinyPushAgent
 /// The devices as files of the sandbox's directory, so that they are the same after its end. Lines of `KEY VALUE` in the
 /// first two; the third is how the notification came, on a line, and its payload.
 ///
-///     devices/NAME/device            identifier, language, online
-///     devices/NAME/TOPIC/app         environment, installed, registered, listed, gone, badge
+///     devices/NAME/device            identifier, online
+///     devices/NAME/TOPIC/app         installed, registered, listed, gone, badge
 ///     devices/NAME/TOPIC/stored      what waits for the device
 ///     devices/NAME/TOPIC/…           what the app brought along, see AppBundle
 struct DeviceFiles: ~Copyable {
@@ -23,8 +23,7 @@ struct DeviceFiles: ~Copyable {
     text.append(home.path("/devices"))
     text.append(" cannot be written")
     if case .file(let error) = refusal {
-      text.append(": ")
-      text.append(cString: clinux_error_text(error))
+      text.append(": ", cString: clinux_error_text(error))
     }
     SandboxFailure.say(text)
     return .cannotCreate
@@ -55,41 +54,39 @@ struct DeviceFiles: ~Copyable {
 
   // MARK: - Reading
 
-  func load(_ keys: borrowing TokenKeys) -> [Device] {
+  func load(_ key: borrowing TokenKey) -> [Device] {
     var devices: [Device] = []
     for name in DirectoryName.all(in: home.path("/devices"))
     where devices.count < Devices.countMax {
-      if let device = load(name.span, keys) { devices.append(device) }
+      if let device = load(name.span, key) { devices.append(device) }
     }
     return devices
   }
 
-  private func load(_ name: Span<UInt8>, _ keys: borrowing TokenKeys) -> Device? {
+  private func load(_ name: Span<UInt8>, _ key: borrowing TokenKey) -> Device? {
     var text = Text(capacity: 4096)
     guard Device.isName(name), Home.read(path(name, "/device"), into: &text) == 0,
       let identifier = Self.hexadecimal(Self.value("identifier", in: text.bytes))
     else { return nil }
-    let device = Device(
-      name: name, identifier: identifier, language: Self.value("language", in: text.bytes))
+    let device = Device(name: name, identifier: identifier)
     device.isOnline = !Self.value("online", in: text.bytes).equals("no")
     for topic in DirectoryName.all(in: path(name)) where device.apps.count < Devices.appsMax {
-      if let app = load(topic.span, of: device, keys) { device.apps.append(app) }
+      if let app = load(topic.span, of: device, key) { device.apps.append(app) }
     }
     return device.apps.isEmpty ? nil : device
   }
 
   private func load(
-    _ topic: Span<UInt8>, of device: Device, _ keys: borrowing TokenKeys
+    _ topic: Span<UInt8>, of device: Device, _ key: borrowing TokenKey
   ) -> Installation? {
     var text = Text(capacity: 4096)
     guard Installation.isTopic(topic),
-      Home.read(path(topic, device.name, "/app"), into: &text) == 0,
-      let environment = Environment(Self.value("environment", in: text.bytes))
+      Home.read(path(topic, device.name, "/app"), into: &text) == 0
     else { return nil }
     let content = TokenContent(
       device: device.identifier, topic: TokenContent.digest(topic: topic))
     let app = Installation(
-      topic: topic, environment: environment, token: keys.seal(content, for: environment),
+      topic: topic, token: key.seal(content),
       registered: Self.decimal("registered", in: text.bytes),
       screen: screen(
         of: topic, on: device, badge: UInt64(Self.decimal("badge", in: text.bytes))))
@@ -137,12 +134,8 @@ struct DeviceFiles: ~Copyable {
     guard digits.count == 16 else { return nil }
     var number: UInt64 = 0
     for index in digits.indices {
-      switch digits[index] {
-      case UInt8.digits: number = number << 4 | UInt64(digits[index].digitValue)
-      case UInt8(ascii: "a")...UInt8(ascii: "f"):
-        number = number << 4 | UInt64(digits[index] - (UInt8(ascii: "a") - 10))
-      default: return nil
-      }
+      guard let digit = DeviceToken.hexValue(digits[index]) else { return nil }
+      number = number << 4 | UInt64(digit)
     }
     return number
   }
@@ -153,25 +146,17 @@ struct DeviceFiles: ~Copyable {
     var text = Text()
     text.append("identifier ")
     text.append(hex: device.identifier)
-    text.append("\nlanguage ")
-    text.append(bytes: device.language)
     text.append(device.isOnline ? "\nonline yes\n" : "\nonline no\n")
     try replace(path(device.name, "/device"), by: text)
   }
 
   func write(_ app: Installation, of device: Device) throws(Devices.Refusal) {
     var text = Text()
-    text.append("environment ")
-    text.append(app.environment.text)
-    text.append(app.isInstalled ? "\ninstalled yes" : "\ninstalled no")
-    text.append("\nregistered ")
-    text.append(app.registered)
+    text.append(app.isInstalled ? "installed yes" : "installed no")
+    text.append("\nregistered ", app.registered)
     text.append(app.isListed ? "\nlisted yes" : "\nlisted no")
-    text.append("\ngone ")
-    text.append(app.gone)
-    text.append("\nbadge ")
-    text.append(app.screen.badge)
-    text.append("\n")
+    text.append("\ngone ", app.gone)
+    text.append("\nbadge ", app.screen.badge, "\n")
     try replace(path(app.topic, device.name, "/app"), by: text)
   }
 
@@ -184,7 +169,6 @@ struct DeviceFiles: ~Copyable {
     try make(path(app.topic, device.name))
     try bring(request.strings, "/Localizable.strings", app, device)
     try bring(request.categories, "/categories", app, device)
-    try bring(request.sounds, "/sounds", app, device)
     try write(app, of: device)
   }
 
@@ -197,8 +181,7 @@ struct DeviceFiles: ~Copyable {
     }
     var text = Text(capacity: stored.payload.count + 256)
     stored.arrival.write(in: &text)
-    text.append("\n")
-    text.append(bytes: stored.payload)
+    text.append("\n", bytes: stored.payload)
     _ = Home.replace(path, by: text)
   }
 

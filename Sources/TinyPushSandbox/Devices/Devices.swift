@@ -2,7 +2,7 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// The devices of this sandbox, and the keys of their tokens. What happens to them is in the sandbox's directory before it
+/// The devices of this sandbox, and the key of their tokens. What happens to them is in the sandbox's directory before it
 /// is answered for.
 final class Devices {
   /// More than anybody names on a command line.
@@ -13,18 +13,17 @@ final class Devices {
   static let first: StaticString = "phone"
 
   private(set) var all: [Device] = []
-  private let keys: TokenKeys
+  private let key: TokenKey
   private let files: DeviceFiles
   private var hasUnsaved = false
 
   /// Those of the directory; with none there, the first one, which has the app of the agent's certificate.
   init(in home: Home, now: Int64) throws(SandboxFailure) {
-    keys = try TokenKeys(in: home)
+    key = try TokenKey(in: home)
     files = try DeviceFiles(in: home)
-    all = files.load(keys)
+    all = files.load(key)
     guard all.isEmpty else { return }
-    let request = Request(
-      environment: .own, language: CString("en"), topic: CString(Credentials.topic))
+    let request = Request(topic: CString(Credentials.topic))
     let token: DeviceToken
     do throws(Refusal) {
       token = try add(Self.first.span, request, now: now).1.token
@@ -38,10 +37,7 @@ final class Devices {
 
   /// What becomes of a notification to a token of 32 bytes, by the certificate's topic.
   func address(_ token: Span<UInt8>, topicDigest: UInt64) -> Address {
-    guard let content = keys.open(token, of: .own) else {
-      return .invalid(
-        keys.open(token, of: .production) == nil ? .notOurs : .otherEnvironment)
-    }
+    guard let content = key.open(token) else { return .invalid(.notOurs) }
     guard content.topic == topicDigest else { return .invalid(.otherTopic) }
     for device in all where device.identifier == content.device {
       if let app = device.app(topicDigest: topicDigest) { return .app(app, device) }
@@ -79,14 +75,10 @@ final class Devices {
 
   /// What is to be known of an app that is added.
   struct Request: ~Copyable {
-    var environment: Environment
-    /// Empty: as it is.
-    var language: CString
     var topic: CString
     /// Files that the app brings along: nothing for none.
     var strings = Text(capacity: 0)
     var categories = Text(capacity: 0)
-    var sounds = Text(capacity: 0)
   }
 
   /// Why something is not done.
@@ -126,14 +118,12 @@ final class Devices {
       device = known
     } else {
       guard all.count < Self.countMax else { throw .tooMany }
-      device = Device(name: name, identifier: Self.anyIdentifier(), language: request.language.span)
+      device = Device(name: name, identifier: Self.anyIdentifier())
     }
-    if !request.language.isEmpty { device.setLanguage(request.language.span) }
     let content = TokenContent(
       device: device.identifier, topic: TokenContent.digest(topic: request.topic.span))
     let app = Installation(
-      topic: request.topic.span, environment: request.environment,
-      token: keys.seal(content, for: request.environment), registered: now,
+      topic: request.topic.span, token: key.seal(content), registered: now,
       screen: files.screen(of: request.topic.span, on: device))
     try files.make(app, on: device, request)
     if device.apps.isEmpty { all.append(device) }
@@ -211,15 +201,13 @@ final class Devices {
 
 /// Why a token of the right size is invalid.
 enum TokenProblem {
-  case otherEnvironment, otherTopic, notOurs
+  case otherTopic, notOurs
 
   var text: StaticString {
     switch self {
-    case .otherEnvironment:
-      "the device token belongs to the other environment, production; this is the sandbox's"
     case .otherTopic: "the device token is of another app than the client's certificate"
     case .notOurs:
-      "no key of this sandbox opens the device token: it is made up, or of another service"
+      "the key of this sandbox does not open the device token: it is made up, or of another service or environment"
     }
   }
 }

@@ -1,6 +1,7 @@
 import CLinux
 import CMbed
 import TinyPush
+import TinyPushAgent
 
 /// What a device token stands for: an app on a device.
 struct TokenContent: Equatable {
@@ -20,7 +21,8 @@ struct TokenContent: Equatable {
   }
 }
 
-/// The key of an environment, under which device tokens are sealed. Without it nobody can make one, or read it.
+/// The key under which device tokens are sealed: a file in the sandbox's directory, made when it is missing. Without it
+/// nobody can make a token, or read one.
 ///
 ///     content   device:8 | topic:8                      big-endian
 ///     token     tag:16 | content, encrypted:16          tag: HMAC-SHA256(key[0..<32], content)[0..<16]
@@ -36,11 +38,42 @@ struct TokenKey: ~Copyable {
   private let content = FixedBuffer<UInt8>(capacity: contentBytes)
   private let token = FixedBuffer<UInt8>(capacity: DeviceToken.byteCount)
 
+  init(in home: Home) throws(SandboxFailure) {
+    try home.make("/keys", mode: 0o700)
+    try self.init(home.path("/keys/sandbox"))
+  }
+
   /// From ``byteCount`` bytes.
   init(_ bytes: Span<UInt8>) {
     precondition(bytes.count == Self.byteCount)
     key = FixedBuffer(capacity: Self.byteCount)
     key.store(bytes, at: 0)
+  }
+
+  private init(_ path: borrowing Text) throws(SandboxFailure) {
+    var text = Text(capacity: Self.byteCount + 1)
+    var error = Home.read(path, into: &text)
+    if error == ENOENT {
+      let random = FixedBuffer<UInt8>(capacity: Self.byteCount)
+      guard getrandom(random.room().baseAddress, random.capacity, 0) == random.capacity else {
+        throw .software
+      }
+      text.append(random, count: random.capacity)
+      error = Home.replace(path, by: text, mode: 0o600)
+    }
+    guard error == 0, text.count == Self.byteCount else {
+      var words = Text(capacity: 8192)
+      words.append(path)
+      words.append(": ")
+      words.append(
+        cString: error == 0
+          ? ("is not a key of 64 bytes" as StaticString).cString
+          : clinux_error_text(error))
+      words.append(". Without it no device token can be read: remove it, and the devices beside it")
+      SandboxFailure.say(words)
+      throw .cannotCreate
+    }
+    self.init(text.bytes)
   }
 
   deinit { explicit_bzero(key.room().baseAddress!, Self.byteCount) }

@@ -98,13 +98,9 @@ final class HTTP2Session {
       }
       if chttp2_server_is_over(server) != 0 { return .finish }
       if records >= Self.recordsMax, !stream.hasPending { return .wantRead }
-      switch stream.read(into: input.room()) {
-      case .done(let count): receive(input.looseSpan(0..<count))
-      case .wantRead: return .wantRead
-      case .wantWrite: return .wantWrite
-      case .closed: return .over
-      case .broken: return .broken
-      }
+      let outcome = stream.read(into: input.room())
+      if let turn = outcome.turn { return turn }
+      receive(input.looseSpan(0..<outcome.count))
       records += 1
     }
   }
@@ -137,17 +133,7 @@ final class HTTP2Session {
   }
 
   /// Reads what comes after the end, to throw it away.
-  func discard(_ stream: borrowing TLSStream) -> Turn {
-    while true {
-      switch stream.read(into: input.room()) {
-      case .done: continue
-      case .wantRead: return .wantRead
-      case .wantWrite: return .wantWrite
-      case .closed: return .over
-      case .broken: return .broken
-      }
-    }
-  }
+  func discard(_ stream: borrowing TLSStream) -> Turn { stream.discard(input) }
 
   /// Says what there is to say; nil: all of it.
   private func say(_ stream: borrowing TLSStream) -> Turn? {
@@ -173,15 +159,9 @@ final class HTTP2Session {
   }
 
   private func write(_ stream: borrowing TLSStream) -> Turn? {
-    switch stream.write(output, count: outputBytes) {
-    case .done:
-      outputBytes = 0
-      return nil
-    case .wantRead: return .wantRead
-    case .wantWrite: return .wantWrite
-    case .closed: return .over
-    case .broken: return .broken
-    }
+    if let turn = stream.write(output, count: outputBytes).turn { return turn }
+    outputBytes = 0
+    return nil
   }
 
   private func endDelay() -> Int64 {
@@ -263,7 +243,7 @@ final class HTTP2Session {
     case .refused(let reason, let since, let retryAfter):
       var body = Text(capacity: 128)
       body.beginObject()
-      body.member("reason", word: reason.name)
+      body.member("reason", string: reason.name)
       if reason.status == 410 {
         let seconds = since > 0 ? since : journal.clock.unixSeconds
         body.member("timestamp", number: seconds * 1000)
@@ -348,7 +328,7 @@ final class HTTP2Session {
     var body = Text(capacity: 64)
     if let reason {
       body.beginObject()
-      body.member("reason", word: reason.name)
+      body.member("reason", string: reason.name)
       body.endObject()
     }
     body.withCString { body in chttp2_server_leave(server, stream, 0, body) }

@@ -15,14 +15,6 @@ public enum Reason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
   /// The answer's status.
   var status: Int32 {
     switch self {
-    case .badCollapseID, .badDeviceToken, .badExpirationDate, .badMessageID, .badPriority,
-      .badTopic, .deviceTokenNotForTopic, .duplicateHeaders, .idleTimeout, .invalidPushType,
-      .missingDeviceToken, .missingTopic, .payloadEmpty, .topicDisallowed:
-      400
-    case .badCertificate, .badCertificateEnvironment, .badEnvironmentKeyIDInToken,
-      .expiredProviderToken, .forbidden, .invalidProviderToken, .missingProviderToken,
-      .unrelatedKeyIDInToken:
-      403
     case .badPath: 404
     case .methodNotAllowed: 405
     case .expiredToken, .unregistered: 410
@@ -30,69 +22,25 @@ public enum Reason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     case .tooManyProviderTokenUpdates, .tooManyRequests: 429
     case .internalServerError: 500
     case .serviceUnavailable, .shutdown: 503
+    default: rawValue < Reason.badCertificate.rawValue ? 400 : 403
     }
   }
 
-  var name: StaticString {
-    switch self {
-    case .badCollapseID: "BadCollapseId"
-    case .badDeviceToken: "BadDeviceToken"
-    case .badExpirationDate: "BadExpirationDate"
-    case .badMessageID: "BadMessageId"
-    case .badPriority: "BadPriority"
-    case .badTopic: "BadTopic"
-    case .deviceTokenNotForTopic: "DeviceTokenNotForTopic"
-    case .duplicateHeaders: "DuplicateHeaders"
-    case .idleTimeout: "IdleTimeout"
-    case .invalidPushType: "InvalidPushType"
-    case .missingDeviceToken: "MissingDeviceToken"
-    case .missingTopic: "MissingTopic"
-    case .payloadEmpty: "PayloadEmpty"
-    case .topicDisallowed: "TopicDisallowed"
-    case .badCertificate: "BadCertificate"
-    case .badCertificateEnvironment: "BadCertificateEnvironment"
-    case .badEnvironmentKeyIDInToken: "BadEnvironmentKeyIdInToken"
-    case .expiredProviderToken: "ExpiredProviderToken"
-    case .forbidden: "Forbidden"
-    case .invalidProviderToken: "InvalidProviderToken"
-    case .missingProviderToken: "MissingProviderToken"
-    case .unrelatedKeyIDInToken: "UnrelatedKeyIdInToken"
-    case .badPath: "BadPath"
-    case .methodNotAllowed: "MethodNotAllowed"
-    case .expiredToken: "ExpiredToken"
-    case .unregistered: "Unregistered"
-    case .payloadTooLarge: "PayloadTooLarge"
-    case .tooManyProviderTokenUpdates: "TooManyProviderTokenUpdates"
-    case .tooManyRequests: "TooManyRequests"
-    case .internalServerError: "InternalServerError"
-    case .serviceUnavailable: "ServiceUnavailable"
-    case .shutdown: "Shutdown"
-    }
+  /// As Apple's table spells them.
+  private static var names: WordList {
+    "BadCollapseId BadDeviceToken BadExpirationDate BadMessageId BadPriority BadTopic DeviceTokenNotForTopic DuplicateHeaders IdleTimeout InvalidPushType MissingDeviceToken MissingTopic PayloadEmpty TopicDisallowed BadCertificate BadCertificateEnvironment BadEnvironmentKeyIdInToken ExpiredProviderToken Forbidden InvalidProviderToken MissingProviderToken UnrelatedKeyIdInToken BadPath MethodNotAllowed ExpiredToken Unregistered PayloadTooLarge TooManyProviderTokenUpdates TooManyRequests InternalServerError ServiceUnavailable Shutdown"
   }
 
-  /// The one that Apple's table spells so.
+  var name: Span<UInt8> { @_lifetime(immortal) get { Self.names[Int(rawValue)] } }
+
+  /// The one of this name.
   init?(name: Span<UInt8>) {
-    var raw: UInt8 = 0
-    while let reason = Reason(rawValue: raw) {
-      if name.equals(reason.name) {
-        self = reason
-        return
-      }
-      raw += 1
-    }
-    return nil
+    guard let number = Self.names.index(of: name) else { return nil }
+    self.init(rawValue: UInt8(number))
   }
 
   /// The one that was most likely meant.
   static func nearest(to name: Span<UInt8>) -> Reason? {
-    var best: Reason?
-    var bestDistance = Nearest.distanceMax(name) + 1
-    var raw: UInt8 = 0
-    while let reason = Reason(rawValue: raw) {
-      let edits = Nearest.distance(name, reason.name.span)
-      if edits < bestDistance { (best, bestDistance) = (reason, edits) }
-      raw += 1
-    }
-    return best
+    names.nearest(to: name).flatMap { Reason(rawValue: UInt8($0)) }
   }
 }

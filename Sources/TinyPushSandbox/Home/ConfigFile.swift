@@ -72,26 +72,20 @@ struct ConfigFile {
     let isBinary = name.span.equals(Self.binaryName)
     text.append("# An agent's config for the sandbox in this directory, over ")
     text.append(isBinary ? "the binary protocol" : "HTTP/2")
-    text.append(".\nenvironment = local\nprotocol = ")
-    text.append(isBinary ? "binary" : "http2")
-    text.append("\ngateway = localhost:")
-    text.append(port)
+    text.append(".\nenvironment = local\nprotocol = ", isBinary ? "binary" : "http2")
+    text.append("\ngateway = localhost:", port)
     if isBinary {
-      text.append("\nfeedback = localhost:")
-      text.append(feedbackPort)
+      text.append("\nfeedback = localhost:", feedbackPort)
     }
     write("\nca = ", "/ca.pem", in: &text)
     if isBinary {
       write("\ncertificate = ", "/client.pem", in: &text)
       write("\nkey = ", "/client-key.pem", in: &text)
     } else {
-      text.append("\ntopic = ")
-      text.append(Credentials.topic)
+      text.append("\ntopic = ", Credentials.topic)
       write("\nsigning-key = ", SigningKey.name, in: &text)
-      text.append("\nkey-id = ")
-      text.append(SigningKey.keyID)
-      text.append("\nteam-id = ")
-      text.append(SigningKey.teamID)
+      text.append("\nkey-id = ", SigningKey.keyID)
+      text.append("\nteam-id = ", SigningKey.teamID)
     }
     write("\nspool = ", "/spool", in: &text)
     write("\nstate = ", "/state", in: &text)
@@ -111,8 +105,7 @@ struct ConfigFile {
   ) {
     var wanted = Text()
     wanted.append(key)
-    wanted.append(" = localhost:")
-    wanted.append(port)
+    wanted.append(" = localhost:", port)
     if !line.equals(wanted.bytes) { isChanged = true }
     text.append(bytes: wanted.bytes)
   }

@@ -77,8 +77,7 @@ struct Credentials {
     if home.withPath(holder.certificate, { path in access(path, F_OK) == 0 }) {
       var text = Text(capacity: 8192)
       home.write(holder.certificate, in: &text)
-      text.append(" is made anew: ")
-      text.append(bytes: why.bytes)
+      text.append(" is made anew: ", bytes: why.bytes)
       SandboxFailure.say(text)
     }
     try issue(holder)

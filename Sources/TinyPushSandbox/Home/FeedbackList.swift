@@ -126,13 +126,11 @@ final class FeedbackList {
   }
 
   private static func read(_ line: Span<UInt8>) -> Line {
-    var start = 0
     var end = 0
     while end < line.count && line[end] != .hash { end += 1 }
-    while end > start && line[end - 1] <= .space { end -= 1 }
-    while start < end && line[start] <= .space { start += 1 }
-    guard start < end else { return .nothing }
-    guard let tuple = tuple(line.extracting(start..<end)) else { return .malformed }
+    let words = line.extracting(0..<end).trimmed()
+    guard words.count > 0 else { return .nothing }
+    guard let tuple = tuple(words) else { return .malformed }
     return .tuple(tuple)
   }
 

@@ -93,9 +93,7 @@ extension Home {
     while slash > 0 && path.bytes[slash - 1] != .slash { slash -= 1 }
     var other = Text(capacity: path.count + 5)
     other.append(bytes: path.bytes.extracting(0..<slash))
-    other.append(".")
-    other.append(bytes: path.bytes.extracting(slash..<path.count))
-    other.append(".new")
+    other.append(".", bytes: path.bytes.extracting(slash..<path.count), ".new")
     return path.withCString { to in
       other.withCString { from in
         let descriptor = clinux_open(AT_FDCWD, from, O_WRONLY | O_CREAT | O_TRUNC, mode)

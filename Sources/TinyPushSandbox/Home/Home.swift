@@ -56,8 +56,7 @@ final class Home {
   private func lock() throws(SandboxFailure) {
     guard flock(descriptor, LOCK_EX | LOCK_NB) != 0 else { return }
     var text = Text()
-    text.append("another sandbox uses ")
-    text.append(cString: directory)
+    text.append("another sandbox uses ", cString: directory)
     text.append(": end it, or give another directory with --dir")
     SandboxFailure.say(text)
     throw .tryLater
@@ -112,8 +111,7 @@ final class Home {
   private static func refuse(_ path: borrowing Text, _ error: Int32) -> SandboxFailure {
     var text = Text(capacity: 8192)
     text.append(bytes: path.bytes)
-    text.append(" cannot be made a directory: ")
-    text.append(cString: clinux_error_text(error))
+    text.append(" cannot be made a directory: ", cString: clinux_error_text(error))
     text.append(". Give one that can, with --dir")
     SandboxFailure.say(text)
     return .cannotCreate

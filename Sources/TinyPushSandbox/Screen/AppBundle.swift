@@ -6,11 +6,10 @@ import TinyPushAgent
 ///
 /// | file | holds |
 /// |---|---|
-/// | `Localizable.strings` | the texts that `loc-key`, `title-loc-key` and `action-loc-key` name, in the device's language |
+/// | `Localizable.strings` | the texts that `loc-key`, `title-loc-key` and `subtitle-loc-key` name, in the device's language |
 /// | `categories` | buttons, a line a category: `NAME=Button,Button` |
-/// | `sounds` | names of sound files, one a line |
 ///
-/// In the last two `#` begins a comment. They are read anew for each notification that needs them, so that they may be
+/// In the latter `#` begins a comment. They are read anew for each notification that needs them, so that they may be
 /// edited at any time.
 struct AppBundle: ~Copyable {
   /// Inferred: above what apps have, and little enough for a sandbox on a small machine.
@@ -20,32 +19,24 @@ struct AppBundle: ~Copyable {
   /// The files' text; empty where there is none.
   private(set) var strings = Text(capacity: 0)
   private(set) var categories = Text(capacity: 0)
-  private(set) var sounds = Text(capacity: 0)
   /// What could not be read, a line each.
   private(set) var notes = Text(capacity: 512)
 
-  /// From text that somebody has in hand, `Localizable.strings` in any of its encodings.
-  init(strings: Span<UInt8>, categories: Span<UInt8>, sounds: Span<UInt8>) {
-    self.strings = StringsEncoding.decode(strings)
-    self.categories = Text(capacity: categories.count)
-    self.categories.append(bytes: categories)
-    self.sounds = Text(capacity: sounds.count)
-    self.sounds.append(bytes: sounds)
+  /// From text that somebody has in hand.
+  init(strings: Span<UInt8>, categories: Span<UInt8>) {
+    self.strings = Text(strings)
+    self.categories = Text(categories)
   }
 
   /// Reads what a notification needs of the files in `directory`; nil: the app brought nothing.
   init(_ directory: UnsafePointer<CChar>?, for summary: PayloadSummary) {
     guard let directory else { return }
-    if summary.titleLocKey != nil || summary.subtitleLocKey != nil || summary.locKey != nil
-      || summary.actionLocKey != nil
-    {
+    if summary.titleLocKey != nil || summary.subtitleLocKey != nil || summary.locKey != nil {
       strings = read("Localizable.strings", in: directory, bytesMax: Self.stringsBytesMax)
-      strings = StringsEncoding.decode(strings.bytes)
     }
     if summary.category != nil {
       categories = read("categories", in: directory, bytesMax: Self.listBytesMax)
     }
-    if summary.sound != nil { sounds = read("sounds", in: directory, bytesMax: Self.listBytesMax) }
   }
 
   private mutating func read(
@@ -53,8 +44,7 @@ struct AppBundle: ~Copyable {
   ) -> Text {
     var path = Text(capacity: 8192)
     path.append(cString: directory)
-    path.append("/")
-    path.append(name)
+    path.append("/", name)
     let descriptor = path.withCString {
       clinux_open(AT_FDCWD, $0, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
     }
@@ -70,9 +60,7 @@ struct AppBundle: ~Copyable {
     }
     guard information.st_size <= bytesMax else {
       notes.append(name)
-      notes.append(" is larger than ")
-      notes.append(bytesMax)
-      notes.append(" bytes, and is not read\n")
+      notes.append(" is larger than ", bytesMax, " bytes, and is not read\n")
       return Text(capacity: 0)
     }
     // What is added to the file from now on is left for the next time.
@@ -93,9 +81,7 @@ struct AppBundle: ~Copyable {
 
   private mutating func note(_ name: StaticString, _ why: UnsafePointer<CChar>) {
     notes.append(name)
-    notes.append(" cannot be read: ")
-    notes.append(cString: why)
-    notes.append("\n")
+    notes.append(" cannot be read: ", cString: why, "\n")
   }
 }
 
@@ -117,15 +103,5 @@ struct LineReader {
       if !line.isEmpty { return line }
     }
     return nil
-  }
-}
-
-extension Span<UInt8> {
-  /// Less the white space at both sides.
-  func trimmed(_ range: Range<Int>) -> Range<Int> {
-    var (start, end) = (range.lowerBound, range.upperBound)
-    while start < end, self[start] <= .space { start += 1 }
-    while end > start, self[end - 1] <= .space { end -= 1 }
-    return start..<end
   }
 }

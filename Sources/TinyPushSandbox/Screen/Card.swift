@@ -83,10 +83,8 @@ struct Card {
     // The corners, a line and a space on both sides of both.
     var room = columns - 8 - late.count
     text.append(palette.dim)
-    text.append("╭")
-    text.append(line(presentation))
-    text.append(" ")
-    text.append(palette.end)
+    text.append("╭", line(presentation))
+    text.append(" ", palette.end)
     text.append(palette.strong)
     room -= text.append(visible: Self.name(topic), columns: room - 1)
     text.append(palette.end)
@@ -97,13 +95,9 @@ struct Card {
     }
     text.append(" ")
     write(line(presentation), count: room, to: &text)
-    text.append(" ")
-    text.append(bytes: late.bytes)
-    text.append(" ")
-    text.append(line(presentation))
-    text.append("╮")
-    text.append(palette.end)
-    text.append("\n")
+    text.append(" ", bytes: late.bytes)
+    text.append(" ", line(presentation))
+    text.append("╮", palette.end, "\n")
   }
 
   /// What people call an app: the last part of its topic.
@@ -120,8 +114,7 @@ struct Card {
     _ replacing: LockScreens.Replacing, to text: inout Text
   ) {
     text.append(palette.dim)
-    text.append("╰")
-    text.append(line(presentation))
+    text.append("╰", line(presentation))
     var foot = Foot(room: columns - 3, line: line(presentation))
     if case .nothing = replacing {
     } else {
@@ -142,8 +135,7 @@ struct Card {
     }
     if badge > 0 {
       var words = Text(capacity: 32)
-      words.append("badge ")
-      words.append(badge)
+      words.append("badge ", badge)
       foot.write(words.bytes, to: &text)
     } else if presentation.badge != nil {
       foot.write("no badge", to: &text)
@@ -156,13 +148,8 @@ struct Card {
       foot.write(
         presentation.isCritical ? "critical sound " : "sound ", presentation.bytes(name), to: &text)
     }
-    if let image = presentation.launchImage {
-      foot.write("launch image ", presentation.bytes(image), to: &text)
-    }
     write(line(presentation), count: foot.room, to: &text)
-    text.append("╯")
-    text.append(palette.end)
-    text.append("\n")
+    text.append("╯", palette.end, "\n")
   }
 
   /// The lower line, while words are put into it.
@@ -181,11 +168,9 @@ struct Card {
       let head = words.utf8CodeUnitCount
       // A space before, a space and a line behind.
       guard room >= head + (name.count > 0 ? 1 : 0) + 3 else { return }
-      text.append(" ")
-      text.append(words)
+      text.append(" ", words)
       let columns = text.append(visible: name, columns: room - head - 3)
-      text.append(" ")
-      text.append(line)
+      text.append(" ", line)
       room -= head + columns + 3
     }
 
@@ -206,18 +191,14 @@ struct Card {
   @inline(never)
   private func openLine(to text: inout Text) {
     text.append(palette.dim)
-    text.append("│")
-    text.append(palette.end)
-    text.append(" ")
+    text.append("│", palette.end, " ")
   }
 
   /// - Parameter taken: columns of what stands in it.
   private func closeLine(taken: Int, to text: inout Text) {
     for _ in 0..<max(columns - 3 - taken, 0) { text.append(" ") }
     text.append(palette.dim)
-    text.append("│")
-    text.append(palette.end)
-    text.append("\n")
+    text.append("│", palette.end, "\n")
   }
 
   private func write(
@@ -229,7 +210,7 @@ struct Card {
       let isCut = number == linesMax && wrapper.index < words.count
       openLine(to: &text)
       text.append(style)
-      text.append(visible: words.extracting(range))
+      text.append(shown: words.extracting(range))
       if isCut { text.append("…") }
       text.append(style.utf8CodeUnitCount > 0 ? palette.end : "")
       closeLine(taken: taken + (isCut ? 1 : 0), to: &text)
@@ -245,31 +226,20 @@ struct Card {
       let room = (roomInside - 2) / shown - 4
       if index == 0 { openLine(to: &text) }
       if index > 0 { text.append("  ") }
-      text.append("[ ")
-      text.append(palette.strong)
+      text.append("[ ", palette.strong)
       taken += text.append(visible: presentation.button(index), columns: room)
       text.append(palette.end)
       text.append(" ]")
       taken += index > 0 ? 6 : 4
     }
     if shown > 0 { closeLine(taken: taken, to: &text) }
-    guard case .title(let title) = presentation.action else { return }
-    let slide: StaticString = "slide to "
-    openLine(to: &text)
-    text.append(palette.dim)
-    text.append(slide)
-    let columns = text.append(
-      visible: presentation.bytes(title), columns: roomInside - slide.utf8CodeUnitCount)
-    text.append(palette.end)
-    closeLine(taken: slide.utf8CodeUnitCount + columns, to: &text)
   }
 
   private func writeNotes(_ presentation: borrowing Presentation, to text: inout Text) {
     let notes = presentation.notes.bytes
     var start = 0
     for index in notes.indices where notes[index] == .lineFeed {
-      text.append("  ")
-      text.append(palette.bad)
+      text.append("  ", palette.bad)
       text.append(bytes: notes.extracting(start..<index))
       text.append(palette.end)
       text.append("\n")

@@ -10,19 +10,14 @@ enum Greeting {
   ) {
     text.append("listening on 127.0.0.1")
     if gateway.v6 >= 0 && feedback.v6 >= 0 { text.append(" and [::1]") }
-    text.append(": the gateway, over HTTP/2 and the binary protocol, at port ")
-    text.append(gateway.port)
-    text.append(", the feedback service at ")
-    text.append(feedback.port)
-    text.append("\n")
+    text.append(": the gateway, over HTTP/2 and the binary protocol, at port ", gateway.port)
+    text.append(", the feedback service at ", feedback.port, "\n")
     if !isQuiet {
       text.append("  config        ")
       home.write(ConfigFile.name, in: &text)
       text.append("\n  or binary     ")
       home.write(ConfigFile.binaryName, in: &text)
-      text.append("\n  an agent      ")
-      text.append(bytes: agent)
-      text.append(" run --config ")
+      text.append("\n  an agent      ", bytes: agent, " run --config ")
       write(quoted: home, ConfigFile.name, in: &text)
       text.append("\n  from sh       cd ")
       write(quoted: home, "/spool", in: &text)
@@ -57,11 +52,9 @@ enum Greeting {
   private static func write(_ devices: Devices, in text: inout Text) {
     for device in devices.all {
       for app in device.apps {
-        text.append("  device        ")
-        text.append(bytes: device.name)
+        text.append("  device        ", bytes: device.name)
         if !app.topic.equals(Credentials.topic) {
-          text.append(", app ")
-          text.append(bytes: app.topic)
+          text.append(", app ", bytes: app.topic)
         }
         if !device.isOnline { text.append(", offline") }
         if !app.isInstalled { text.append(", uninstalled") }
@@ -79,9 +72,7 @@ enum Greeting {
       text.append("\n")
     }
     guard let seed = faults.seed else { return }
-    text.append("  seed          ")
-    text.append(seed)
-    text.append("\n")
+    text.append("  seed          ", seed, "\n")
   }
 
   /// A path as a shell takes it.

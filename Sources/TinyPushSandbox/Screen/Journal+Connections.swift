@@ -5,8 +5,7 @@ extension Journal {
     _ number: Int64, _ service: ServiceName, peerPort: UInt16, _ stream: borrowing TLSStream
   ) {
     tally.connections += 1
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     var topic = Text()
     stream.writeTopic(in: &topic)
     if isJSON {
@@ -27,9 +26,7 @@ extension Journal {
     } else {
       beginLine(connection: number)
       out.append(service == .gateway ? "to the gateway" : "to the feedback service")
-      out.append(" from port ")
-      out.append(peerPort)
-      out.append(", ")
+      out.append(" from port ", peerPort, ", ")
       stream.writeVersion(in: &out)
       if stream.isHTTP2 { out.append(", HTTP/2") }
       if stream.isHTTP2, !stream.client.hasCertificate {
@@ -47,8 +44,7 @@ extension Journal {
     _ number: Int64, _ service: ServiceName, peerPort: UInt16, why: borrowing Text
   ) {
     tally.handshakesRefused += 1
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent("handshakeRefused")
       out.member("connection", number: number)
@@ -59,19 +55,14 @@ extension Journal {
     } else {
       beginLine(connection: number)
       out.append(palette.bad)
-      out.append("handshake refused")
-      out.append(palette.end)
-      out.append(", from port ")
-      out.append(peerPort)
-      out.append(": ")
-      out.append(printable: why.bytes)
-      out.append("\n")
+      out.append("handshake refused", palette.end)
+      out.append(", from port ", peerPort)
+      out.append(": ", printable: why.bytes, "\n")
     }
   }
 
   func closed(_ number: Int64, accepted: Int64, how: borrowing Text) {
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent("closed")
       out.member("connection", number: number)
@@ -81,17 +72,14 @@ extension Journal {
     } else {
       beginLine(connection: number)
       out.append(accepted)
-      out.append(" accepted; ")
-      out.append(printable: how.bytes)
-      out.append("\n")
+      out.append(" accepted; ", printable: how.bytes, "\n")
     }
   }
 
   /// - Parameter isReceived: whether the peer has the whole list.
   func fedBack(_ number: Int64, tuples: Int64, isReceived: Bool, isCleared: Bool) {
     if isReceived { tally.feedbackTuples += tuples }
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent("feedback")
       out.member("connection", number: number)

@@ -39,8 +39,7 @@ extension Journal {
 
   func stored(_ notification: StoredNotification, _ app: Installation, _ device: Device) {
     tally.stored += 1
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent("stored", notification.arrival, topic: app.topic, device)
       out.member("until", number: notification.expiresAt)
@@ -56,8 +55,7 @@ extension Journal {
 
   func dropped(_ why: Drop, _ arrival: Arrival, _ app: Installation, _ device: Device) {
     tally.dropped += 1
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent(why.event, arrival, topic: app.topic, device)
       out.endLine()
@@ -80,8 +78,7 @@ extension Journal {
     isListed: Bool, error: Int32
   ) {
     tally.undeliverable += 1
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent("undeliverable")
       if let device {
@@ -97,16 +94,14 @@ extension Journal {
     } else {
       beginLine()
       if let device {
-        out.append("the app is gone from ")
-        out.append(bytes: device.name)
+        out.append("the app is gone from ", bytes: device.name)
       } else {
         out.append("the device is gone")
       }
       out.append(", token ")
       out.append(shortToken: token.bytes.span)
       if error != 0 {
-        out.append("; the feedback list cannot be written: ")
-        out.append(cString: clinux_error_text(error))
+        out.append("; the feedback list cannot be written: ", cString: clinux_error_text(error))
       } else {
         out.append(isListed ? ": the feedback service will tell" : ", and is on the feedback list")
       }
@@ -140,8 +135,7 @@ extension Journal {
   }
 
   func changed(_ device: Device, _ app: Installation?, _ change: Change) {
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent("device")
       out.member("device", string: device.name)
@@ -151,14 +145,10 @@ extension Journal {
       out.endLine()
     } else {
       beginLine()
-      out.append(palette.strong)
-      out.append(bytes: device.name)
-      out.append(palette.end)
+      write(device)
       out.append(change.words)
       if let app, !app.topic.equals(Credentials.topic) {
-        out.append(" (")
-        out.append(bytes: app.topic)
-        out.append(")")
+        out.append(" (", bytes: app.topic, ")")
       }
       out.append("\n")
     }
@@ -172,9 +162,7 @@ extension Journal {
       out.append(bytes: app.topic)
       out.append(" on ")
     }
-    out.append(palette.strong)
-    out.append(bytes: device.name)
-    out.append(palette.end)
+    write(device)
   }
 
   func beginEvent(

@@ -8,8 +8,7 @@ extension Journal {
   ) {
     tally.accepted += 1
     tally.acceptedBytes += Int64(frame.byteCount)
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     let token = reader.bytes(frame.token ?? 0..<0)
     let payload = reader.bytes(frame.payload ?? 0..<0)
     if isJSON {
@@ -38,8 +37,7 @@ extension Journal {
     let replacing = lockScreens.show(
       payload, on: token, collapseID: arrival.collapseID)
     if case .nothing = replacing {} else { tally.replaced += 1 }
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       guard let device else { return }
       beginEvent("delivered", arrival, topic: app.topic, device)
@@ -53,9 +51,7 @@ extension Journal {
     if case .same = replacing {
       beginLine()
       if let device {
-        out.append(palette.strong)
-        out.append(bytes: device.name)
-        out.append(palette.end)
+        write(device)
         out.append(" ")
       }
       out.append("shows the same notification in the place of the one before: ")
@@ -89,8 +85,7 @@ extension Journal {
     _ reader: borrowing FrameReader, _ status: Status, _ objection: Objection
   ) {
     tally.refused += 1
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     let token = reader.bytes(tokenRange)
     if isJSON {
       beginEvent("refused")
@@ -107,17 +102,12 @@ extension Journal {
     } else {
       beginLine(connection: number)
       out.append(palette.bad)
-      out.append("refused, status ")
-      out.append(status.rawValue)
-      out.append(" (")
-      out.append(status.rejection.text)
-      out.append(")")
-      out.append(palette.end)
-      out.append(": ")
+      out.append("refused, status ", status.rawValue)
+      out.append(" (", status.rejection.text)
+      out.append(")", palette.end, ": ")
       objection.describe(in: &out)
       if let identifier {
-        out.append("; identifier ")
-        out.append(identifier)
+        out.append("; identifier ", identifier)
       }
       if token.count > 0 {
         out.append(", token ")
@@ -137,8 +127,7 @@ extension Journal {
     token: Span<UInt8> = Span()
   ) {
     tally.faults += 1
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     var words = Text()
     fault.describe(in: &words)
     if isJSON {
@@ -152,14 +141,11 @@ extension Journal {
     } else {
       beginLine(connection: number)
       out.append(palette.bad)
-      out.append("fault ")
-      out.append(bytes: words.bytes)
+      out.append("fault ", bytes: words.bytes)
       out.append(palette.end)
       out.append(" is played")
       if let count {
-        out.append(" at notification ")
-        out.append(count)
-        out.append(", token ")
+        out.append(" at notification ", count, ", token ")
         out.append(shortToken: token)
       }
       out.append("\n")
@@ -169,8 +155,7 @@ extension Journal {
   /// What followed a refused notification.
   func discarded(_ number: Int64, notifications: Int64, bytes: Int64) {
     tally.discarded += notifications
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent("discarded")
       out.member("connection", number: number)
@@ -179,8 +164,7 @@ extension Journal {
       out.endLine()
     } else {
       beginLine(connection: number)
-      out.append("discarded what came after that: ")
-      out.append(notifications)
+      out.append("discarded what came after that: ", notifications)
       out.append(notifications == 1 ? " notification, " : " notifications, ")
       out.append(bytes)
       out.append(" bytes\n")

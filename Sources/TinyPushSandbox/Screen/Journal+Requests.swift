@@ -10,8 +10,7 @@ extension Journal {
     tally.accepted += 1
     tally.acceptedBytes += Int64(payload.count)
     let token = acceptance.token.bytes.span
-    if isJSON, !isQuiet {
-      begin()
+    if isJSON, begins() {
       beginEvent("accepted")
       write(arrival)
       out.member("topic", string: acceptance.topic.text)
@@ -32,15 +31,14 @@ extension Journal {
     _ objection: Objection
   ) {
     tally.refused += 1
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent("refused")
       out.member("connection", number: number)
       out.member("stream", number: request.stream)
       out.member("id", string: id)
       out.member("status", number: reason.status)
-      out.member("reason", word: reason.name)
+      out.member("reason", string: reason.name)
       var detail = Text()
       objection.describe(in: &detail)
       out.member("text", string: detail)
@@ -53,15 +51,12 @@ extension Journal {
     } else {
       beginLine(connection: number)
       out.append(palette.bad)
-      out.append("refused, ")
-      out.append(reason.status)
-      out.append(" ")
-      out.append(reason.name)
+      out.append("refused, ", reason.status)
+      out.append(" ", bytes: reason.name)
       out.append(palette.end)
       out.append(": ")
       objection.describe(in: &out)
-      out.append("; stream ")
-      out.append(request.stream)
+      out.append("; stream ", request.stream)
       if let digits = request.deviceToken, let token = DeviceToken(hex: digits) {
         out.append(", token ")
         out.append(shortToken: token.bytes.span)

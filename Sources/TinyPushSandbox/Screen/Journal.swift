@@ -89,8 +89,7 @@ final class Journal {
 
   /// Something that a person should know.
   func note(_ words: borrowing Text) {
-    guard !isQuiet else { return }
-    begin()
+    guard begins() else { return }
     if isJSON {
       beginEvent("note")
       out.member("text", string: words)
@@ -105,8 +104,21 @@ final class Journal {
   // MARK: - Parts
 
   /// Makes room for one more event.
-  func begin() {
+  private func begin() {
     if out.count > Self.capacity - Self.eventBytesMax { flush() }
+  }
+
+  /// The same, where one is said at all.
+  func begins() -> Bool {
+    guard !isQuiet else { return false }
+    begin()
+    return true
+  }
+
+  func write(_ device: Device) {
+    out.append(palette.strong)
+    out.append(bytes: device.name)
+    out.append(palette.end)
   }
 
   /// Begins an object of JSON Lines with what every event bears.
@@ -122,8 +134,6 @@ final class Journal {
     out.append(palette.end)
     out.append("  ")
     guard let connection else { return }
-    out.append("connection ")
-    out.append(connection)
-    out.append(": ")
+    out.append("connection ", connection, ": ")
   }
 }

@@ -10,22 +10,18 @@ struct Particulars {
   func write(token: Span<UInt8>, now: Int64, to text: inout Text) {
     text.append(shortToken: token)
     if let push = arrival.push {
-      text.append(", ")
-      text.append(push.type.name)
+      text.append(", ", push.type.name)
     }
-    text.append(", priority ")
-    text.append(arrival.priority)
+    text.append(", priority ", arrival.priority)
     if arrival.priority == 1 { text.append(" (wakes nothing)") }
     text.append(", ")
     writeExpiration(now: now, to: &text)
-    text.append(", connection ")
-    text.append(arrival.connection)
+    text.append(", connection ", arrival.connection)
     if let identifier = arrival.identifier {
       text.append(arrival.push == nil ? " no. " : " stream ")
       text.append(identifier)
     }
-    text.append(", ")
-    text.append(bytes)
+    text.append(", ", bytes)
     text.append(bytes == 1 ? " byte" : " bytes")
   }
 

@@ -12,10 +12,6 @@ struct PayloadSummary {
   var subtitleLocArgs: Range<Int>?
   var locKey: Range<Int>?
   var locArgs: Range<Int>?
-  var actionLocKey: Range<Int>?
-  /// Whether `action-loc-key` is null.
-  var hasNullAction = false
-  var launchImage: Range<Int>?
   var badge: Range<Int>?
   var sound: Range<Int>?
   var category: Range<Int>?
@@ -147,10 +143,6 @@ struct PayloadSummary {
       case .titleLocArgs: titleLocArgs = try value(text, by: &scanner)
       case .locKey: locKey = try value(text, by: &scanner)
       case .locArgs: locArgs = try value(text, by: &scanner)
-      case .actionLocKey:
-        actionLocKey = try value(text, by: &scanner)
-        hasNullAction = actionLocKey == nil
-      case .launchImage: launchImage = try value(text, by: &scanner)
       default: try scanner.skipValue(text)
       }
     } while try scanner.nextMember(text)
@@ -198,13 +190,10 @@ enum PayloadProblem: Error {
   func describe(in text: inout Text) {
     switch self {
     case .json(let problem, let offset):
-      text.append("the payload is not JSON at its byte ")
-      text.append(offset)
-      text.append(": ")
-      text.append(problem.text)
+      text.append("the payload is not JSON at its byte ", offset)
+      text.append(": ", problem.text)
     case .trailing(let offset):
-      text.append("something follows the payload's object at its byte ")
-      text.append(offset)
+      text.append("something follows the payload's object at its byte ", offset)
     case .notObject: text.append("the payload is not a JSON object")
     case .noAps: text.append("the payload has no aps")
     case .apsNotObject: text.append("the payload's aps is not an object")

@@ -4,8 +4,8 @@ extension Presentation {
   /// The members of an event of JSON Lines:
   ///
   /// ```
-  /// "title":"Water","text":"40 cm","action":"View","buttons":["Pump on"],"badge":3,
-  /// "sound":"default","launchImage":null,"silent":false,"wakesApp":false,"notes":["…"]
+  /// "title":"Water","text":"40 cm","buttons":["Pump on"],"badge":3,
+  /// "sound":"default","silent":false,"wakesApp":false,"notes":["…"]
   /// ```
   ///
   /// `subtitle`, `critical`, `interruptionLevel` and `activityEvent` are left out where they are not there; all else that is
@@ -17,11 +17,6 @@ extension Presentation {
     write("title", title, to: &out)
     if subtitle != nil { write("subtitle", subtitle, to: &out) }
     write("text", text, to: &out)
-    switch action {
-    case .view: out.member("action", word: "View")
-    case .title(let title): write("action", title, to: &out)
-    case .none: write("action", nil, to: &out)
-    }
     out.key("buttons")
     out.beginArray()
     for index in 0..<buttonCount { out.element(string: button(index)) }
@@ -32,7 +27,6 @@ extension Presentation {
     case .systemDefault: out.member("sound", word: "default")
     case .file(let name): write("sound", name, to: &out)
     }
-    write("launchImage", launchImage, to: &out)
     if isCritical { out.member("critical", bool: true) }
     if interruptionLevel != nil { write("interruptionLevel", interruptionLevel, to: &out) }
     if event != nil { write("activityEvent", event, to: &out) }

@@ -21,8 +21,6 @@ struct Presentation: ~Copyable {
   private(set) var title: Place?
   private(set) var subtitle: Place?
   private(set) var text: Place?
-  private(set) var action = Action.view
-  private(set) var launchImage: Place?
   private(set) var sound = Sound.none
   /// It sounds even though the device is silent.
   let isCritical: Bool
@@ -42,19 +40,8 @@ struct Presentation: ~Copyable {
   /// One of its texts; see ``bytes(_:)``.
   typealias Place = Range<Int>
 
-  /// What opens the app.
-  enum Action {
-    /// A button or a slider with the system's own word.
-    case view
-    /// One with the app's words.
-    case title(Place)
-    /// None: `action-loc-key` is null. Inferred: such an alert can only be closed.
-    case none
-  }
-
   enum Sound {
     case none
-    /// The system's own one, which also stands for a file that the app does not have.
     case systemDefault
     case file(Place)
   }
@@ -79,28 +66,21 @@ struct Presentation: ~Copyable {
     if summary.badge != nil, badge == nil {
       notes.append("the badge is no whole number from 0 on: it stays as it was\n")
     }
-    var strings = Strings()
+    var isBroken = false
     title = localize(
-      summary.titleLocKey, summary.titleLocArgs, else: summary.title, payload, bundle, &strings)
+      summary.titleLocKey, summary.titleLocArgs, else: summary.title, payload, bundle, &isBroken)
     subtitle = localize(
       summary.subtitleLocKey, summary.subtitleLocArgs, else: summary.subtitle, payload, bundle,
-      &strings)
-    text = localize(summary.locKey, summary.locArgs, else: summary.body, payload, bundle, &strings)
+      &isBroken)
+    text = localize(summary.locKey, summary.locArgs, else: summary.body, payload, bundle, &isBroken)
     // Without an alert, a live activity still changes what it shows.
     if text == nil { text = copy(summary.contentState, payload) }
     event = unescape(summary.event, payload)
     interruptionLevel = unescape(summary.interruptionLevel, payload)
-    if summary.hasNullAction { action = .none }
-    if let title = localize(summary.actionLocKey, nil, else: nil, payload, bundle, &strings) {
-      action = .title(title)
-    }
-    launchImage = unescape(summary.launchImage, payload)
     if let range = summary.category { findButtons(of: payload.extracting(range), bundle) }
-    if let range = summary.sound { findSound(range, payload, bundle) }
+    if let range = summary.sound { takeSound(range, payload) }
     if words.isCut {
-      notes.append("the texts are longer than ")
-      notes.append(Self.bytesMax)
-      notes.append(" bytes, and cut\n")
+      notes.append("the texts are longer than ", Self.bytesMax, " bytes, and cut\n")
     }
   }
 
@@ -139,16 +119,12 @@ struct Presentation: ~Copyable {
     return end > start ? start..<end : nil
   }
 
-  /// What is known of `Localizable.strings` so far.
-  private struct Strings {
-    /// It was found to be of no use, and that was said.
-    var isBroken = false
-  }
-
   /// The text that a key names, with its arguments; nil, or an empty one: there is none.
+  ///
+  /// - Parameter isBroken: whether `Localizable.strings` was found to be of no use, and that was said.
   private mutating func localize(
     _ key: Range<Int>?, _ arguments: Range<Int>?, else plain: Range<Int>?, _ payload: Span<UInt8>,
-    _ bundle: borrowing AppBundle, _ strings: inout Strings
+    _ bundle: borrowing AppBundle, _ isBroken: inout Bool
   ) -> Place? {
     guard let key else { return unescape(plain, payload) }
     var name = Text(capacity: key.count)
@@ -156,12 +132,12 @@ struct Presentation: ~Copyable {
     let source = bundle.strings.bytes
     var value: Range<Int>?
     do throws(StringsProblem) {
-      value = strings.isBroken ? nil : try StringsReader.value(of: name.bytes, in: source)
-      if value == nil, !strings.isBroken {
+      value = isBroken ? nil : try StringsReader.value(of: name.bytes, in: source)
+      if value == nil, !isBroken {
         notes.append(note: "Localizable.strings has no ", name.bytes)
       }
     } catch {
-      strings.isBroken = true
+      isBroken = true
       notes.append("Localizable.strings:")
       error.describe(in: source, to: &notes)
       notes.append("\n")
@@ -200,9 +176,7 @@ struct Presentation: ~Copyable {
       var equals = line.lowerBound
       while equals < line.upperBound, source[equals] != .equals { equals += 1 }
       guard equals < line.upperBound else {
-        notes.append("categories:")
-        notes.append(lines.number)
-        notes.append(": expected NAME=Button,Button\n")
+        notes.append("categories:", lines.number, ": expected NAME=Button,Button\n")
         continue
       }
       let known = source.trimmed(line.lowerBound..<equals)
@@ -234,25 +208,14 @@ struct Presentation: ~Copyable {
   }
 
   @inline(never)
-  private mutating func findSound(
-    _ range: Range<Int>, _ payload: Span<UInt8>, _ bundle: borrowing AppBundle
-  ) {
+  private mutating func takeSound(_ range: Range<Int>, _ payload: Span<UInt8>) {
     guard PayloadSummary.isString(range, payload) else {
       return notes.append("the sound is no string: there is none\n")
     }
     sound = .systemDefault
-    var name = Text(capacity: range.count)
-    name.append(unescaping: payload.extracting(range))
-    if name.bytes.equals("default") { return }
-    let source = bundle.sounds.bytes
-    var lines = LineReader()
-    while let line = lines.next(source) {
-      if source.extracting(line).equals(name.bytes) {
-        if let name = unescape(range, payload) { sound = .file(name) }
-        return
-      }
+    if let name = unescape(range, payload), !words.bytes.extracting(name).equals("default") {
+      sound = .file(name)
     }
-    notes.append(note: "the app has no sound ", name.bytes)
   }
 }
 
@@ -263,12 +226,6 @@ extension Text {
     append("\"")
     append(visible: name, columns: 40)
     append("\"\n")
-  }
-
-  /// What a string of a `Localizable.strings` file spells.
-  fileprivate mutating func append(unescapingStrings string: Span<UInt8>) {
-    var unescaper = StringsUnescaper()
-    while let byte = unescaper.next(in: string) { append(byte: byte) }
   }
 
   /// As a terminal may show it, in one line, and cut with an ellipsis if it takes more columns. Returns those that it
@@ -287,22 +244,12 @@ extension Text {
       if columns < columnsMax { (endIfCut, columnsIfCut) = (end, columns) }
     }
     guard end < text.count else {
-      append(visible: text)
+      append(shown: text)
       return columns
     }
     guard columnsMax > 0 else { return 0 }
-    append(visible: text.extracting(0..<endIfCut))
+    append(shown: text.extracting(0..<endIfCut))
     append("…")
     return columnsIfCut + 1
-  }
-
-  /// As a terminal may show it, in one line.
-  mutating func append(visible text: Span<UInt8>) {
-    var index = 0
-    while index < text.count {
-      let character = TerminalCharacter(in: text, at: index)
-      character.append(from: text, at: index, to: &self)
-      index += character.length
-    }
   }
 }

@@ -26,29 +26,23 @@ struct Tally {
     text.append(accepted)
     text.append(accepted == 1 ? " notification accepted (" : " notifications accepted (")
     text.append(acceptedBytes)
-    text.append(" bytes), ")
-    text.append(refused)
-    text.append(" refused, ")
-    text.append(discarded)
-    text.append(" discarded")
+    text.append(" bytes), ", refused)
+    text.append(" refused, ", discarded, " discarded")
     write(delivered, " delivered", in: &text)
     write(replaced, " in the place of one before", in: &text)
     write(stored, " stored", in: &text)
     write(dropped, " dropped", in: &text)
     write(undeliverable, " not deliverable", in: &text)
     if faults > 0 {
-      text.append(", ")
-      text.append(faults)
+      text.append(", ", faults)
       text.append(faults == 1 ? " fault played" : " faults played")
     }
     if handshakesRefused > 0 {
-      text.append(", ")
-      text.append(handshakesRefused)
+      text.append(", ", handshakesRefused)
       text.append(handshakesRefused == 1 ? " handshake refused" : " handshakes refused")
     }
     if feedbackTuples > 0 {
-      text.append(", ")
-      text.append(feedbackTuples)
+      text.append(", ", feedbackTuples)
       text.append(feedbackTuples == 1 ? " device" : " devices")
       text.append(" told by feedback")
     }
@@ -56,8 +50,7 @@ struct Tally {
 
   private func write(_ count: Int64, _ what: StaticString, in text: inout Text) {
     guard count > 0 else { return }
-    text.append(", ")
-    text.append(count)
+    text.append(", ", count)
     text.append(what)
   }
 

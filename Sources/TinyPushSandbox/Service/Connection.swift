@@ -241,21 +241,8 @@ final class Connection {
     switch service {
     case .gateway(let session): session.discard(stream)
     case .http2(let session): session.discard(stream)
-    case .feedback: discardAll()
-    }
-  }
-
-  /// Nobody has anything to say to the feedback service.
-  private func discardAll() -> Turn {
-    let room = FixedBuffer<UInt8>(capacity: 1024)
-    while true {
-      switch stream.read(into: room.room(from: 0)) {
-      case .done: continue
-      case .wantRead: return .wantRead
-      case .wantWrite: return .wantWrite
-      case .closed: return .over
-      case .broken: return .broken
-      }
+    // Nobody has anything to say to the feedback service.
+    case .feedback: stream.discard(FixedBuffer(capacity: 1024))
     }
   }
 
@@ -274,8 +261,7 @@ final class Connection {
     switch service {
     case .gateway(let session):
       if session.heldBytes > 0 {
-        text.append(" It ended within a frame, ")
-        text.append(session.heldBytes)
+        text.append(" It ended within a frame, ", session.heldBytes)
         text.append(session.heldBytes == 1 ? " byte into it." : " bytes into it.")
       }
       session.closed()

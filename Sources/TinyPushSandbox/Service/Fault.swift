@@ -68,10 +68,16 @@ public struct Fault: BitwiseCopyable {
   static let chanceMax = 1_000_000
   private static let slowDelay = Duration.seconds(5)
   private static let retryAfterMax: UInt64 = 86_400
-  private static let names: InlineArray<13, StaticString> = [
-    "status", "shutdown", "close", "reset", "stall", "garbage", "reason", "retry-after",
-    "refused-stream", "reset-stream", "slow", "odd-body", "goaway",
-  ]
+  private static var names: WordList {
+    "status shutdown close reset stall garbage reason retry-after refused-stream reset-stream slow odd-body goaway"
+  }
+  /// Those of the names that take no value.
+  private static var plainActs: [Act?] {
+    [
+      nil, .shutdown, .close, .reset, .stall, nil, nil, nil, .refusedStream, .resetStream, .slow,
+      .oddBody, .goaway,
+    ]
+  }
 
   /// From words such as `status=8+5s@1000`.
   public init(_ text: Span<UInt8>) throws(Problem) {
@@ -112,49 +118,29 @@ public struct Fault: BitwiseCopyable {
     let equals = index(of: .equals, in: text, part)
     let name = text.extracting(part.lowerBound..<(equals ?? part.upperBound))
     let value = equals.map { $0 + 1..<part.upperBound }
-    if name.equals("status") { return try status(text, value ?? part) }
-    if name.equals("garbage") {
+    switch names.index(of: name) {
+    case 0?: return try status(text, value ?? part)
+    case 5?:
       guard let value else { return .garbage(bytes: garbageBytesDefault) }
       guard let bytes = Config.size(text.extracting(value)), bytes > 0, bytes <= garbageBytesMax
       else { throw Problem(kind: .size, part: value) }
       return .garbage(bytes: Int(bytes))
-    }
-    if name.equals("reason") {
+    case 6?:
       guard let reason = value.flatMap({ Reason(name: text.extracting($0)) }) else {
         throw Problem(kind: .reason, part: value ?? part)
       }
       return .reason(reason)
-    }
-    if name.equals("retry-after") {
+    case 7?:
       guard let value, let seconds = Config.number(text.extracting(value)), seconds > 0,
         seconds <= retryAfterMax
       else { throw Problem(kind: .retryAfter, part: value ?? part) }
       return .retryAfter(seconds: UInt32(seconds))
-    }
-    let act: Act
-    if name.equals("shutdown") {
-      act = .shutdown
-    } else if name.equals("close") {
-      act = .close
-    } else if name.equals("reset") {
-      act = .reset
-    } else if name.equals("stall") {
-      act = .stall
-    } else if name.equals("refused-stream") {
-      act = .refusedStream
-    } else if name.equals("reset-stream") {
-      act = .resetStream
-    } else if name.equals("slow") {
-      act = .slow
-    } else if name.equals("odd-body") {
-      act = .oddBody
-    } else if name.equals("goaway") {
-      act = .goaway
-    } else {
+    case let index?:
+      guard value == nil else { throw Problem(kind: .value, part: part) }
+      return plainActs[index]!
+    case nil:
       throw Problem(kind: .act, part: part.lowerBound..<part.lowerBound + name.count)
     }
-    guard value == nil else { throw Problem(kind: .value, part: part) }
-    return act
   }
 
   private static func status(_ text: Span<UInt8>, _ part: Range<Int>) throws(Problem) -> Act {
@@ -233,21 +219,17 @@ public struct Fault: BitwiseCopyable {
   private func describeAct(in text: inout Text) {
     switch act {
     case .status(let status):
-      text.append("status=")
-      text.append(status.rawValue)
+      text.append("status=", status.rawValue)
+    case .garbage(let bytes):
+      text.append("garbage=", bytes)
+    case .reason(let reason):
+      text.append("reason=", bytes: reason.name)
+    case .retryAfter(let seconds):
+      text.append("retry-after=", seconds)
     case .shutdown: text.append("shutdown")
     case .close: text.append("close")
     case .reset: text.append("reset")
     case .stall: text.append("stall")
-    case .garbage(let bytes):
-      text.append("garbage=")
-      text.append(bytes)
-    case .reason(let reason):
-      text.append("reason=")
-      text.append(reason.name)
-    case .retryAfter(let seconds):
-      text.append("retry-after=")
-      text.append(seconds)
     case .refusedStream: text.append("refused-stream")
     case .resetStream: text.append("reset-stream")
     case .slow: text.append("slow")
@@ -293,22 +275,17 @@ extension Fault {
     public func describe(_ words: Span<UInt8>, in text: inout Text) {
       text.append(printable: words)
       if kind == .form { return text.append(" is not WHAT@WHEN, such as reset@1000") }
-      text.append(": \"")
-      text.append(printable: words.extracting(part))
-      text.append("\" ")
+      text.append(": \"", printable: words.extracting(part), "\" ")
       switch kind {
       case .form: break
       case .act:
         text.append("is no fault: there are ")
-        let names = Fault.names
-        for index in names.indices {
-          if index > 0 { text.append(index + 1 == names.count ? " and " : ", ") }
-          text.append(names[index])
+        for index in 0..<13 {
+          if index > 0 { text.append(index == 12 ? " and " : ", ") }
+          text.append(bytes: Fault.names[index])
         }
-        if let nearest = Nearest.match(words.extracting(part), among: Fault.names.span) {
-          text.append("; did you mean ")
-          text.append(nearest)
-          text.append("?")
+        if let nearest = Fault.names.nearest(to: words.extracting(part)) {
+          text.append("; did you mean ", bytes: Fault.names[nearest], "?")
         }
       case .value:
         text.append("has a value, which only status, garbage, reason and retry-after take")
@@ -319,9 +296,7 @@ extension Fault {
       case .reason:
         text.append("is no reason of Apple's table, as in reason=ServiceUnavailable")
         if let nearest = Reason.nearest(to: words.extracting(part)) {
-          text.append("; did you mean ")
-          text.append(nearest.name)
-          text.append("?")
+          text.append("; did you mean ", bytes: nearest.name, "?")
         }
       case .retryAfter: text.append("is no number of seconds, as in retry-after=30")
       case .delay: text.append("is no delay, such as 500ms or 5s, of an hour at most")

@@ -37,13 +37,8 @@ final class FeedbackSession {
         isTold = true
         return .finish
       }
-      switch stream.write(record, count: recordBytes) {
-      case .done: recordBytes = 0
-      case .wantRead: return .wantRead
-      case .wantWrite: return .wantWrite
-      case .closed: return .over
-      case .broken: return .broken
-      }
+      if let turn = stream.write(record, count: recordBytes).turn { return turn }
+      recordBytes = 0
     }
   }
 
@@ -55,13 +50,10 @@ final class FeedbackSession {
     let malformedLines = list?.malformedLines ?? 0
     if malformedLines > 0 {
       var text = Text()
-      text.append("feedback, line ")
-      text.append(list?.firstMalformed ?? 0)
+      text.append("feedback, line ", list?.firstMalformed ?? 0)
       text.append(": not UNIXSECONDS HEXTOKEN, so it is left out")
       if malformedLines > 1 {
-        text.append(", and so are ")
-        text.append(malformedLines - 1)
-        text.append(" more")
+        text.append(", and so are ", malformedLines - 1, " more")
       }
       journal.note(text)
     }

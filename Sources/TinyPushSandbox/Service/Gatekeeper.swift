@@ -136,13 +136,11 @@ enum Objection {
     switch self {
     case .noTopic: text.append("the client's certificate bears no topic")
     case .topic(let bytes):
-      text.append("the topic, of ")
-      text.append(bytes)
+      text.append("the topic, of ", bytes)
       text.append(" bytes, is longer than 100, or not all letters, digits, \".\", \"_\" and \"-\"")
     case .noToken: text.append("the frame has no device token")
     case .token(let bytes):
-      text.append("the device token has ")
-      text.append(bytes)
+      text.append("the device token has ", bytes)
       text.append(bytes == 1 ? " byte instead of 32" : " bytes instead of 32")
       text.append(" (agents send such a frame to prove what came before it)")
     case .tokenInHex:
@@ -153,20 +151,14 @@ enum Objection {
     case .tokenInvalid(let problem): text.append(problem.text)
     case .noPayload: text.append("the frame has no payload")
     case .payloadSize(let bytes, let limit):
-      text.append("the payload has ")
-      text.append(bytes)
-      text.append(" bytes, and may have 1 to ")
-      text.append(limit)
+      text.append("the payload has ", bytes)
+      text.append(" bytes, and may have 1 to ", limit)
     case .payload(let problem): problem.describe(in: &text)
     case .priority(let priority):
-      text.append("priority ")
-      text.append(priority)
-      text.append(" is neither 10 nor 5")
+      text.append("priority ", priority, " is neither 10 nor 5")
     case .suffix(let type):
-      text.append("the topic of a push of type ")
-      text.append(type.name)
-      text.append(" must end with ")
-      text.append(type.topicSuffix)
+      text.append("the topic of a push of type ", type.name)
+      text.append(" must end with ", type.topicSuffix)
     case .words(let words): text.append(words)
     case .silentAtOnce:
       text.append("priority 10, and nothing but content-available to deliver: use priority 5")

@@ -54,13 +54,9 @@ final class GatewaySession {
     if topic == nil { topic = Topic(of: stream) }
     var records = 0
     repeat {
-      switch stream.read(into: reader.makeRoom()) {
-      case .done(let count): reader.take(count)
-      case .wantRead: return .wantRead
-      case .wantWrite: return .wantWrite
-      case .closed: return .over
-      case .broken: return .broken
-      }
+      let outcome = stream.read(into: reader.makeRoom())
+      if let turn = outcome.turn { return turn }
+      reader.take(outcome.count)
       judge()
       if isOver { return delayMs > 0 ? .late(ms: delayMs) : end(stream) }
       records += 1
@@ -83,15 +79,10 @@ final class GatewaySession {
     countDiscarded()
     var records = 0
     repeat {
-      switch stream.read(into: reader.makeRoom()) {
-      case .done(let count):
-        reader.take(count)
-        discardedBytes += Int64(count)
-      case .wantRead: return .wantRead
-      case .wantWrite: return .wantWrite
-      case .closed: return .over
-      case .broken: return .broken
-      }
+      let outcome = stream.read(into: reader.makeRoom())
+      if let turn = outcome.turn { return turn }
+      reader.take(outcome.count)
+      discardedBytes += Int64(outcome.count)
       countDiscarded()
       records += 1
     } while records < Self.recordsMax || stream.hasPending
@@ -217,13 +208,8 @@ final class GatewaySession {
   private func end(_ stream: borrowing TLSStream) -> Turn {
     while lastBytes > 0 {
       let count = min(lastBytes, lastWords.capacity)
-      switch stream.write(lastWords, count: count) {
-      case .done: lastBytes -= count
-      case .wantRead: return .wantRead
-      case .wantWrite: return .wantWrite
-      case .closed: return .over
-      case .broken: return .broken
-      }
+      if let turn = stream.write(lastWords, count: count).turn { return turn }
+      lastBytes -= count
     }
     return ending
   }

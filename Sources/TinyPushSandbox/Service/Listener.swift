@@ -42,21 +42,17 @@ struct Listener: ~Copyable {
     _ port: UInt16, _ host: StaticString, _ error: Int32, _ option: StaticString
   ) -> SandboxFailure {
     var text = Text()
-    text.append("port ")
-    text.append(port)
-    text.append(" of ")
-    text.append(host)
+    text.append("port ", port)
+    text.append(" of ", host)
     switch error {
     case EADDRINUSE:
       text.append(" is taken, by another sandbox perhaps: end it, or give another port with ")
       text.append(option)
       text.append(" (0: any that is free)")
     case EACCES:
-      text.append(" is not for this user: give one above 1023 with ")
-      text.append(option)
+      text.append(" is not for this user: give one above 1023 with ", option)
     default:
-      text.append(" cannot be listened at: ")
-      text.append(cString: clinux_error_text(error))
+      text.append(" cannot be listened at: ", cString: clinux_error_text(error))
     }
     SandboxFailure.say(text)
     return .unavailable

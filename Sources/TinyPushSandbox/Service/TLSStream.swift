@@ -17,6 +17,20 @@ struct TLSStream: ~Copyable {
     case closed
     /// It broke; ``writeProblem(in:)`` says how.
     case broken
+
+    /// What a session does next, where it is not done.
+    var turn: Turn? {
+      switch self {
+      case .done: nil
+      case .wantRead: .wantRead
+      case .wantWrite: .wantWrite
+      case .closed: .over
+      case .broken: .broken
+      }
+    }
+
+    /// Bytes that it is done with.
+    var count: Int { if case .done(let count) = self { count } else { 0 } }
   }
 
   /// Takes over the descriptor; nil when there is no memory for a session, and then it is closed.
@@ -42,6 +56,13 @@ struct TLSStream: ~Copyable {
 
   func read(into room: UnsafeMutableBufferPointer<UInt8>) -> Outcome {
     outcome(cmbed_read(session, room.baseAddress, room.count))
+  }
+
+  /// Reads what comes, to throw it away.
+  func discard(_ room: borrowing FixedBuffer<UInt8>) -> Turn {
+    while true {
+      if let turn = read(into: room.room()).turn { return turn }
+    }
   }
 
   /// Whether bytes wait in the session, of which epoll knows nothing.

@@ -27,41 +27,28 @@ public struct FrameProblem: Error, Equatable {
   public func describe(in text: inout Text) {
     switch kind {
     case .command(let byte):
-      text.append("no frame begins with the byte ")
-      text.append(byte)
+      text.append("no frame begins with the byte ", byte)
     case .frameSize(let bytes, let limit):
-      text.append("a frame of ")
-      text.append(bytes)
-      text.append(" bytes, and at most ")
-      text.append(limit)
-      text.append(" are taken")
+      text.append("a frame of ", bytes)
+      text.append(" bytes, and at most ", limit, " are taken")
     case .item(let item):
-      text.append("there is no item ")
-      text.append(item)
+      text.append("there is no item ", item)
     case .itemTwice(let item):
       Self.name(item, in: &text)
       text.append(" stands twice in its frame")
     case .itemSize(let item, let bytes, let wanted):
       Self.name(item, in: &text)
-      text.append(" has ")
-      text.append(bytes)
-      text.append(" bytes instead of ")
-      text.append(wanted)
+      text.append(" has ", bytes)
+      text.append(" bytes instead of ", wanted)
     case .itemOverrun(let item, let bytes, let left):
       Self.name(item, in: &text)
-      text.append(" of ")
-      text.append(bytes)
-      text.append(" bytes, and its frame has ")
-      text.append(left)
-      text.append(" left")
+      text.append(" of ", bytes)
+      text.append(" bytes, and its frame has ", left, " left")
     case .itemHead(let left):
-      text.append("the frame ends within the head of an item, after ")
-      text.append(left)
+      text.append("the frame ends within the head of an item, after ", left)
       text.append(left == 1 ? " byte" : " bytes")
     }
-    text.append(" (byte ")
-    text.append(offset)
-    text.append(" of the stream)")
+    text.append(" (byte ", offset, " of the stream)")
   }
 
   private static func name(_ item: UInt8, in text: inout Text) {
@@ -72,8 +59,7 @@ public struct FrameProblem: Error, Equatable {
     case .expiration: text.append("item 4, the expiration date,")
     case .priority: text.append("item 5, the priority,")
     case nil:
-      text.append("item ")
-      text.append(item)
+      text.append("item ", item)
     }
   }
 }

@@ -1,0 +1,145 @@
+import CLinux
+import CMbed
+import TinyPush
+
+/// The answer of a gateway of the binary protocol.
+extension Checkup {
+  /// A gateway that refuses our certificate in TLS 1.3 does so after the handshake: so long its first words are waited for.
+  private static var refusalMs: UInt64 { 300 }
+  /// The gateway's answer is waited for so long.
+  static func answerSeconds(_ timeout: Duration) -> UInt64 {
+    min(timeout.milliseconds / 1000, 5)
+  }
+  /// Has the gateway refuse a frame, which shows that it is one, and delivers nothing.
+  @inline(never)
+  mutating func sayAnswer(
+    _ config: borrowing Config, _ connection: inout TLSConnection, _ epoll: Int32
+  ) {
+    let room = FixedBuffer<UInt8>(capacity: 256)
+    var reader = ErrorResponseReader()
+    let early = hear(&connection, epoll, room, &reader, Self.refusalMs)
+    if case .ended = early { return sayFailure(connection, "client") }
+    sayClient(connection)
+    if case .answered = early { return sayHeard(config, early, 0, asked: 0) }
+    if config.courier.confirm == .settle {
+      return report.say("answer", .skipped, "not asked for: confirm = settle")
+    }
+    if config.courier.format == .simple {
+      return report.say("answer", .skipped, "not asked for: with format = 0 there is none")
+    }
+    report.wait(for: "waiting for an answer", Span())
+    let end = Frame.writeRefusable(
+      config.courier.format, identifier: Self.identifier, to: room)
+    let since = Clock.now()
+    let written = room.withSpan(0..<end) { connection.write($0) }
+    guard written >= 0 else { return sayFailure(connection, "answer") }
+    let heard = hear(
+      &connection, epoll, room, &reader,
+      Self.answerSeconds(config.connectTimeout) * 1000)
+    sayHeard(config, heard, since.until(Clock.now()).milliseconds, asked: Self.identifier)
+  }
+
+  /// Our certificate was not refused.
+  @inline(never)
+  mutating func sayClient(_ connection: borrowing TLSConnection) {
+    guard !connection.isCertificateShown else {
+      return report.say("client", .well, "shown, and not refused")
+    }
+    report.advice.append("a push gateway does: are the host and the port right?")
+    report.say("client", .warning, "it did not ask for our certificate")
+  }
+
+  private static var identifier: UInt32 { 1 }
+
+  private enum Heard {
+    case nothing
+    case answered(ErrorResponse)
+    case garbage(UInt8)
+    case ended
+  }
+
+  /// Waits for the connection; false when the time is over.
+  @inline(never)
+  static func waits(_ epoll: Int32, until deadline: Instant) -> Bool {
+    let now = Clock.now()
+    guard now < deadline else { return false }
+    var event = epoll_event()
+    epoll_wait(epoll, &event, 1, Int32(clamping: now.until(deadline).milliseconds))
+    return true
+  }
+
+  /// What the gateway says within so long.
+  @inline(never)
+  private func hear(
+    _ connection: inout TLSConnection, _ epoll: Int32, _ room: borrowing FixedBuffer<UInt8>,
+    _ reader: inout ErrorResponseReader, _ milliseconds: UInt64
+  ) -> Heard {
+    let deadline = Clock.now() + .milliseconds(milliseconds)
+    while true {
+      let count = connection.read(room.room())
+      if count == CMBED_WANT_READ {
+        guard Self.waits(epoll, until: deadline) else { return .nothing }
+        continue
+      }
+      guard count > 0 else { return .ended }
+      for index in 0..<Int(count) {
+        do throws(ErrorResponseReader.Garbage) {
+          if let response = try reader.take(room[index]) { return .answered(response) }
+        } catch {
+          switch error {
+          case .command(let byte): return .garbage(byte)
+          }
+        }
+      }
+    }
+  }
+
+  @inline(never)
+  private mutating func sayHeard(
+    _ config: borrowing Config, _ heard: Heard, _ milliseconds: UInt64, asked identifier: UInt32
+  ) {
+    let unproved: StaticString =
+      "it cannot prove what has arrived: if it stays so, set confirm = settle"
+    switch heard {
+    case .nothing:
+      report.message.append("none to a frame that it must refuse, within ")
+      report.message.append(Self.answerSeconds(config.connectTimeout))
+      report.message.append(" s")
+      report.advice.append(unproved)
+      report.say("answer", .warning)
+    case .ended:
+      report.message.append("none to a frame that it must refuse: it closed")
+      report.advice.append(unproved)
+      report.say("answer", .warning)
+    case .garbage(let byte):
+      report.message.append("what it says begins with ", byte)
+      report.message.append(", and is no answer of a push gateway")
+      report.advice.append("are the host and the port right?")
+      report.say("answer", .wrong(.config))
+    case .answered(let response):
+      report.message.append("within ", milliseconds + 1)
+      report.message.append(" ms: status ", response.status.rawValue)
+      report.message.append(", ", response.status.rejection.text)
+      sayAnswered(response, asked: identifier)
+    }
+  }
+
+  @inline(never)
+  private mutating func sayAnswered(_ response: ErrorResponse, asked identifier: UInt32) {
+    switch response.status {
+    case .missingTopic, .invalidTopicSize:
+      report.advice.append(response.status.rejection.advice)
+      report.say("answer", .wrong(.config))
+    case .shutdown:
+      report.say("answer", .well, ": it goes out of service, and another takes its place")
+    default:
+      guard response.identifier == identifier else {
+        report.message.append(", but of notification ", response.identifier)
+        report.message.append(" instead of ", identifier)
+        report.advice.append("it cannot say which one it refuses: what it refuses is sent again")
+        return report.say("answer", .warning)
+      }
+      report.say("answer", .well, ", to a frame that it must refuse")
+    }
+  }
+}

@@ -5,8 +5,9 @@ import TinyPush
 /// delivery goes on, and what is learned lasts as long as the agent.
 struct SuppressionFiles: ~Copyable {
   private var store: SuppressionDirectory?
-  private var list = MappedFile()
-  private var recent = MappedFile()
+  /// The files that the courier has.
+  private var list: FileIdentity?
+  private var recent: FileIdentity?
   /// What was said last of what is wrong; 0: nothing is.
   private(set) var error: Int32 = 0
 
@@ -18,20 +19,32 @@ struct SuppressionFiles: ~Copyable {
     error = 0
     if store?.isCurrent(path) != true { open(path) }
     guard let directory = store?.directory.number else { return }
-    guard
-      !list.isCurrent(directory, SuppressionDirectory.listName)
-        || !recent.isCurrent(directory, SuppressionDirectory.recentName)
-    else { return }
     // What changed lately comes first: a merge that comes between takes nothing away.
-    guard
-      let recent = MappedFile.open(
-        directory, SuppressionDirectory.recentName, error: &error),
-      let list = MappedFile.open(
-        directory, SuppressionDirectory.listName, error: &error)
-    else { return }
-    courier.suppress(list: list.bytes, recent: recent.bytes)
-    self.recent = recent
-    self.list = list
+    if let changed = Self.changed(directory, SuppressionDirectory.recentName, &recent, &error) {
+      courier.suppress(recent: changed)
+    }
+    if let changed = Self.changed(directory, SuppressionDirectory.listName, &list, &error) {
+      courier.suppress(list: changed)
+    }
+  }
+
+  /// The file of this name, if it is another one than was known.
+  @inline(never)
+  private static func changed(
+    _ directory: Int32, _ name: StaticString, _ known: inout FileIdentity?, _ error: inout Int32
+  ) -> SuppressionList? {
+    var information = stat()
+    let isThere = fstatat(directory, name.cString, &information, AT_SYMLINK_NOFOLLOW) == 0
+    let present = isThere ? FileIdentity(&information) : nil
+    guard present != known else { return nil }
+    var result: Int32 = 0
+    let list = SuppressionList.open(directory, name, error: &result)
+    guard result == 0 else {
+      error = result
+      return nil
+    }
+    known = present
+    return list
   }
 
   private mutating func open(_ path: UnsafePointer<CChar>) {
@@ -45,23 +58,19 @@ struct SuppressionFiles: ~Copyable {
     }
   }
 
-  /// Puts what the courier has learned on disk, and mends what is damaged there. Whether it did, and whether something was
-  /// damaged.
+  /// Puts what the courier has learned on disk, and sets aside what is damaged there. Whether it did, and whether something
+  /// was damaged.
   @inline(never)
   mutating func keep(
     _ path: UnsafePointer<CChar>, _ courier: inout Courier
   ) -> (isKept: Bool, wasDamaged: Bool) {
     refresh(path, &courier)
-    guard error == 0, let directory = store?.directory.number,
-      let lock = Descriptor.lock(directory, isPatient: false)
-    else { return (false, false) }
+    guard error == 0, let directory = store?.directory.number else { return (false, false) }
     var merge = SuppressionMerge(directory)
     courier.forEachLearned { merge.add($0) }
-    let isKept = merge.finish(isWhole: courier.isSuppressionDamaged) { _, _ in }
+    let isKept = merge.finish(isPatient: false) { _, _, _ in }
     error = merge.error
-    let wasDamaged = merge.wasDamaged
-    extendLifetime(lock)
     if isKept { refresh(path, &courier) }
-    return (isKept && error == 0, wasDamaged)
+    return (isKept && error == 0, merge.wasDamaged)
   }
 }

@@ -23,11 +23,10 @@ public struct AcceptedTokens: ~Copyable {
   private static let sets = 256
   private static let ways = 4
 
-  private let entries = FixedBuffer<Entry>(capacity: sets * ways)
+  /// Made when the first token is accepted.
+  private var entries = FixedBuffer<Entry>(capacity: 0)
 
-  public init() {
-    for index in 0..<entries.capacity { entries[index] = Entry() }
-  }
+  public init() {}
 
   deinit {}
 
@@ -47,6 +46,10 @@ public struct AcceptedTokens: ~Copyable {
   /// The gateway has accepted a notification for a token.
   @inline(never)
   mutating func accept(_ token: UInt64, at now: Instant) {
+    if entries.capacity == 0 {
+      entries = FixedBuffer(capacity: Self.sets * Self.ways)
+      for index in 0..<entries.capacity { entries[index] = Entry() }
+    }
     let first = Self.first(token)
     let unit = Self.unit(now)
     var oldest = first
@@ -61,6 +64,7 @@ public struct AcceptedTokens: ~Copyable {
   }
 
   private func find(_ token: UInt64) -> Int? {
+    guard entries.capacity > 0 else { return nil }
     let first = Self.first(token)
     for place in first..<first + Self.ways
     where entries[place].token == token && entries[place].acceptedAt > 0 {

@@ -321,7 +321,11 @@ import Testing
     let count = 1_000_000
     let service = try FeedbackService(in: box, ["--tuples", "\(2 * count)", "--share", "\(count)"])
     for turn in 1...2 {
-      let pull = try box.pull(service, [], ["--quiet"], within: 120)
+      // With 32 MB for all that is not the program.
+      let pull = try box.start(
+        ["prlimit", "--data=33554432"] + Build.command(Build.host) + ["feedback", "--quiet"]
+          + box.feedbackSettings(service))
+      try pull.wait(within: 120)
       #expect(pull.status == 0, "\(pull.errors)")
       #expect(
         pull.output

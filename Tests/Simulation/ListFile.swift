@@ -38,8 +38,8 @@ final class ListFile {
   /// Another file in its place, which is not as it was written.
   func damaged(_ random: inout Seeded) -> ListFile {
     let copy = ListFile(records)
-    copy.bytes[random.upTo(bytes.count - 1)] ^= 1 << 5
-    (copy.records, copy.lost, copy.isDamaged) = ([:], records, true)
+    copy.bytes[random.upTo(copy.bytes.count - 1)] ^= 1 << 5
+    (copy.records, copy.lost, copy.isDamaged) = ([:], isDamaged ? lost : records, true)
     return copy
   }
 }

@@ -54,14 +54,6 @@ public struct SuppressionDirectory: ~Copyable {
     return error == EACCES || error == EPERM ? .noPermission : .inputOutput
   }
 
-  /// Whether it is still the directory at `path`.
-  func isCurrent(_ path: UnsafePointer<CChar>) -> Bool {
-    var known = stat()
-    var present = stat()
-    return fstat(directory.number, &known) == 0 && stat(path, &present) == 0
-      && known.st_ino == present.st_ino && known.st_dev == present.st_dev
-  }
-
   /// Everything that is known: tokens of the usual size in their order, and then the others.
   ///
   /// - Returns: 0, or an errno; and whether the list is not as it was written.

@@ -4,7 +4,6 @@ import TinyPush
 /// The suppression list as the agent uses it: looked up where it lies, and changed by what the agent learns. Without it
 /// delivery goes on, and what is learned lasts as long as the agent.
 struct SuppressionFiles: ~Copyable {
-  private var store: SuppressionDirectory?
   /// The files that the courier has.
   private var list: FileIdentity?
   private var recent: FileIdentity?
@@ -13,26 +12,37 @@ struct SuppressionFiles: ~Copyable {
 
   init() {}
 
-  /// Opens the directory if it is not open, and takes up what somebody has put there in the place of what was.
+  /// Takes up what somebody has put on disk in the place of what was.
   @inline(never)
   mutating func refresh(_ path: UnsafePointer<CChar>, _ courier: inout Courier) {
-    error = 0
-    if store?.isCurrent(path) != true { open(path) }
-    guard let directory = store?.directory.number else { return }
+    guard let store = open(path) else { return }
     // What changed lately comes first: a merge that comes between takes nothing away.
-    if let changed = Self.changed(directory, SuppressionDirectory.recentName, &recent, &error) {
+    if let changed = Self.changed(store, SuppressionDirectory.recentName, &recent, &error) {
       courier.suppress(recent: changed)
     }
-    if let changed = Self.changed(directory, SuppressionDirectory.listName, &list, &error) {
+    if let changed = Self.changed(store, SuppressionDirectory.listName, &list, &error) {
       courier.suppress(list: changed)
+    }
+  }
+
+  private mutating func open(_ path: UnsafePointer<CChar>) -> SuppressionDirectory? {
+    error = 0
+    var message = Text()
+    do throws(ExitStatus) {
+      return try SuppressionDirectory(path, message: &message)
+    } catch {
+      self.error = clinux_errno() == 0 ? EIO : clinux_errno()
+      return nil
     }
   }
 
   /// The file of this name, if it is another one than was known.
   @inline(never)
   private static func changed(
-    _ directory: Int32, _ name: StaticString, _ known: inout FileIdentity?, _ error: inout Int32
+    _ store: borrowing SuppressionDirectory, _ name: StaticString, _ known: inout FileIdentity?,
+    _ error: inout Int32
   ) -> SuppressionList? {
+    let directory = store.directory.number
     var information = stat()
     let isThere = fstatat(directory, name.cString, &information, AT_SYMLINK_NOFOLLOW) == 0
     let present = isThere ? FileIdentity(&information) : nil
@@ -47,17 +57,6 @@ struct SuppressionFiles: ~Copyable {
     return list
   }
 
-  private mutating func open(_ path: UnsafePointer<CChar>) {
-    store = nil
-    var message = Text()
-    do throws(ExitStatus) {
-      store = try SuppressionDirectory(path, message: &message)
-    } catch {
-      self.error = clinux_errno()
-      if self.error == 0 { self.error = EIO }
-    }
-  }
-
   /// Puts what the courier has learned on disk, and sets aside what is damaged there. Whether it did, and whether something
   /// was damaged.
   @inline(never)
@@ -65,12 +64,13 @@ struct SuppressionFiles: ~Copyable {
     _ path: UnsafePointer<CChar>, _ courier: inout Courier
   ) -> (isKept: Bool, wasDamaged: Bool) {
     refresh(path, &courier)
-    guard error == 0, let directory = store?.directory.number else { return (false, false) }
-    var merge = SuppressionMerge(directory)
+    guard error == 0, let store = open(path) else { return (false, false) }
+    var merge = SuppressionMerge(store)
     courier.forEachLearned { merge.add($0) }
     let isKept = merge.finish(isPatient: false) { _, _, _ in }
-    error = merge.error
+    extendLifetime(store)
     if isKept { refresh(path, &courier) }
+    if merge.error != 0 { error = merge.error }
     return (isKept && error == 0, merge.wasDamaged)
   }
 }

@@ -28,6 +28,12 @@ public struct AcceptedTokens: ~Copyable {
 
   public init() {}
 
+  private static func none() -> FixedBuffer<Entry> {
+    let entries = FixedBuffer<Entry>(capacity: sets * ways)
+    for index in 0..<entries.capacity { entries[index] = Entry() }
+    return entries
+  }
+
   deinit {}
 
   private static func unit(_ now: Instant) -> UInt32 {
@@ -46,10 +52,7 @@ public struct AcceptedTokens: ~Copyable {
   /// The gateway has accepted a notification for a token.
   @inline(never)
   mutating func accept(_ token: UInt64, at now: Instant) {
-    if entries.capacity == 0 {
-      entries = FixedBuffer(capacity: Self.sets * Self.ways)
-      for index in 0..<entries.capacity { entries[index] = Entry() }
-    }
+    if entries.capacity == 0 { entries = Self.none() }
     let first = Self.first(token)
     let unit = Self.unit(now)
     var oldest = first

@@ -151,6 +151,6 @@ func listViolation(_ text: [UInt8]) -> String? {
   var others = OtherTokens()
   lists.list.readOthers(into: &others)
   var size = 0
-  others.forEach { token, _ in size += token.count }
+  others.forEachToken { token, _ in size += token.count }
   return size > bytes.count ? "others of \(size) bytes" : nil
 }

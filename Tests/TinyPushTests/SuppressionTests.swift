@@ -243,7 +243,7 @@ func `a token that was registered in the same second or later is good again, and
   }
   func time(of bytes: [UInt8]) -> UInt32? {
     var found: [UInt32] = []
-    others.forEach { token, time in if token.equals(bytes.span) { found.append(time) } }
+    others.forEachToken { token, time in if token.equals(bytes.span) { found.append(time) } }
     return found.count < 2 ? found.first : nil
   }
   func largest(_ number: Int) -> [UInt8] { [UInt8](repeating: UInt8(number), count: 65_535) }

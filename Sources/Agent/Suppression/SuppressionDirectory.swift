@@ -65,7 +65,7 @@ public struct SuppressionDirectory: ~Copyable {
     var others = OtherTokens()
     while let record = lists.next() { body(record.token.bytes.span, record.reason, record.time) }
     lists.list.readOthers(into: &others)
-    others.forEach { token, time in body(token, .feedback, time) }
+    others.forEachToken { token, time in body(token, .feedback, time) }
     return (error, lists.isDamaged)
   }
 }

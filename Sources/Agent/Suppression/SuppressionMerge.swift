@@ -155,7 +155,7 @@ public struct SuppressionMerge: ~Copyable {
     into known: inout OtherTokens, _ body: (Span<UInt8>, UInt32, Outcome) -> Void
   ) {
     let wasFull = known.isFull
-    others.forEach { token, time in
+    others.forEachToken { token, time in
       guard let isNew = known.insert(token, time: time) else { return }
       body(token, time, isNew ? .new : .known)
     }

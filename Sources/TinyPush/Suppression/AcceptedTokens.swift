@@ -28,7 +28,7 @@ public struct AcceptedTokens: ~Copyable {
 
   public init() {}
 
-  private static func none() -> FixedBuffer<Entry> {
+  private static func table() -> FixedBuffer<Entry> {
     let entries = FixedBuffer<Entry>(capacity: sets * ways)
     for index in 0..<entries.capacity { entries[index] = Entry() }
     return entries
@@ -52,7 +52,7 @@ public struct AcceptedTokens: ~Copyable {
   /// The gateway has accepted a notification for a token.
   @inline(never)
   mutating func accept(_ token: UInt64, at now: Instant) {
-    if entries.capacity == 0 { entries = Self.none() }
+    if entries.capacity == 0 { entries = Self.table() }
     let first = Self.first(token)
     let unit = Self.unit(now)
     var oldest = first

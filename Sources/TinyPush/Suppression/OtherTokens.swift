@@ -47,7 +47,7 @@ public struct OtherTokens: ~Copyable {
     count = 0
   }
 
-  package func forEach(_ body: (Span<UInt8>, UInt32) -> Void) {
+  package func forEachToken(_ body: (Span<UInt8>, UInt32) -> Void) {
     var place = 0
     while let token = next(at: &place) {
       let head = token.lowerBound - Self.headByteCount

@@ -6,7 +6,7 @@
 struct Suppression: ~Copyable {
   var lists = SuppressionLists()
   private(set) var learned = Learned()
-  /// That something is damaged has been said, and could not be mended.
+  /// That something is damaged has been said, and it could not be set aside.
   private var isBroken = false
 
   init() {}

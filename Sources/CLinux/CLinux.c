@@ -148,43 +148,6 @@ int clinux_rename_new(int from, const char *name, int to, const char *new_name) 
 
 int clinux_sync(int descriptor) { return syncfs(descriptor) == 0 ? 0 : -errno; }
 
-static struct {
-  uintptr_t start, end;
-} guarded[4];
-static uintptr_t page_size;
-
-static void fill_page(int signal_number, siginfo_t *information, void *context) {
-  uintptr_t address = (uintptr_t)information->si_addr;
-  (void)context;
-  for (size_t i = 0; i < sizeof guarded / sizeof *guarded; i++) {
-    if (address < guarded[i].start || address >= guarded[i].end) continue;
-    void *page = (void *)(address & ~(page_size - 1));
-    if (mmap(page, page_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page) return;
-  }
-  // It comes again, and ends the program.
-  signal(signal_number, SIG_DFL);
-}
-
-int clinux_guard_mapping(const void *start, size_t size) {
-  struct sigaction action = {.sa_sigaction = fill_page, .sa_flags = SA_SIGINFO};
-  if (page_size == 0) {
-    page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
-    if (sigaction(SIGBUS, &action, NULL) != 0) return -1;
-  }
-  for (size_t i = 0; i < sizeof guarded / sizeof *guarded; i++) {
-    if (guarded[i].end != 0) continue;
-    guarded[i].start = (uintptr_t)start;
-    guarded[i].end = (uintptr_t)start + size;
-    return 0;
-  }
-  return -1;
-}
-
-void clinux_unguard_mapping(const void *start) {
-  for (size_t i = 0; i < sizeof guarded / sizeof *guarded; i++)
-    if (guarded[i].end != 0 && guarded[i].start == (uintptr_t)start) guarded[i].start = guarded[i].end = 0;
-}
-
 // A read lease is granted only on a file that nobody has open for writing (fcntl(2)).
 int clinux_hold_writers(int descriptor) {
   // A writer who opens the file while the lease is held makes the kernel send SIGIO, which would end the process.

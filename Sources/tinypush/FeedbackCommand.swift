@@ -52,8 +52,8 @@ enum FeedbackCommand {
     }
     var lines = TokenLines(isJSON: isJSON)
     let hasService = config.courier.rules.service == .binary
-    let status = pull.run(config) { token, device in
-      if !isQuiet { lines.say(token, device.time, state(device.outcome)) }
+    let status = pull.run(config) { token, time, outcome in
+      if !isQuiet { lines.say(token, time, state(outcome)) }
     }
     if status == .ok || pull.sums.isMerged && pull.sums.devices > 0 {
       var text = Text()

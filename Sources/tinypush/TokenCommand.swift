@@ -92,18 +92,16 @@ enum TokenCommand {
       if isAll || reason != .registered { lines.say(token, time, reason.text) }
     }
     lines.flush()
-    switch listing {
-    case .whole: return .ok
-    case .damaged:
-      message.append(
-        "the list is damaged: this is what can be read of it; it is made anew when the agent comes upon the damage, or by tinypush token forget"
-      )
-      throw arguments.fail(.dataRefused, message)
-    case .failed(let error):
+    guard listing.error == 0 else {
       let status = SuppressionDirectory.explain(
-        errno: error, config.state.pointer, in: &message)
+        listing.error, config.state.pointer, in: &message)
       throw arguments.fail(status, message)
     }
+    guard listing.isDamaged else { return .ok }
+    message.append(
+      "the list is damaged, or another version wrote it: put a copy of the list in its place; otherwise the agent sets the file aside, and sends to the tokens in it again"
+    )
+    throw arguments.fail(.dataRefused, message)
   }
 
   // MARK: - Changing
@@ -120,12 +118,14 @@ enum TokenCommand {
         .tryLater, "this machine's clock is not set: say when that was, by --at")
     }
     var message = Text()
-    var changes: TokenChanges
+    let store: SuppressionDirectory
     do throws(ExitStatus) {
-      changes = try TokenChanges(config.state.pointer, message: &message)
+      store = try SuppressionDirectory(config.state.pointer, message: &message)
     } catch {
       throw arguments.fail(error, message)
     }
+    var changes = SuppressionMerge(store)
+    changes.areOfNow = time == nil
     clinux_ignore_broken_pipes()
     var wanted: UInt64 = 0
     var index = 1
@@ -133,29 +133,38 @@ enum TokenCommand {
       index += 1
       try TokenReader.read(operand, arguments) { token throws(ExitStatus) in
         wanted += 1
-        let time =
-          time ?? changes.time(of: token, isRegistration: action == .register, now: now)
-        try add(token, action, time, to: &changes, arguments)
+        guard !changes.isFull else {
+          throw arguments.fail(
+            .usage, "takes 262144 tokens at most at a time; nothing has changed", nil)
+        }
+        switch action {
+        case .register:
+          changes.add(SuppressionRecord(token: token, time: now, reason: .registered))
+        case .suppress:
+          changes.add(SuppressionRecord(token: token, time: now, reason: .byHand))
+        case .list, .forget: changes.forget(token)
+        }
       }
     }
     var lines = TokenLines(isJSON: isJSON)
     var said: UInt64 = 0
     var areAll = true
-    let error = changes.finish { record, outcome in
+    let isDone = changes.finish { token, time, outcome in
       said += 1
-      if action == .register, record.forbids() { areAll = false }
-      lines.say(record.token.bytes.span, record.time, words(action, record, outcome))
+      if action == .register, outcome == .known { areAll = false }
+      lines.say(token, time, words(action, outcome))
     }
+    extendLifetime(store)
     lines.flush()
-    guard error == 0 else {
+    guard isDone else {
       let status = SuppressionDirectory.explain(
-        errno: error, config.state.pointer, in: &message)
+        changes.error, config.state.pointer, in: &message)
       message.append("; nothing has changed")
       throw arguments.fail(status, message)
     }
     if changes.wasDamaged {
       message.append("the suppression list in ", printable: config.state.span)
-      message.append(SuppressionDirectory.mended)
+      message.append(SuppressionDirectory.setAside)
       _ = arguments.fail(.ok, message)
       message.clear()
     }
@@ -173,25 +182,8 @@ enum TokenCommand {
     return .ok
   }
 
-  @inline(never)
-  private static func add(
-    _ token: DeviceToken, _ action: Action, _ time: UInt32, to changes: inout TokenChanges,
-    _ arguments: borrowing Arguments
-  ) throws(ExitStatus) {
-    switch action {
-    case .register:
-      changes.add(SuppressionRecord(token: token, time: time, reason: .registered))
-    case .suppress: changes.add(SuppressionRecord(token: token, time: time, reason: .byHand))
-    case .list, .forget:
-      guard changes.forget(token) else {
-        throw arguments.fail(
-          .usage, "forgets 1024 tokens at most at a time; nothing has changed")
-      }
-    }
-  }
-
   private static func words(
-    _ action: Action, _ record: SuppressionRecord, _ outcome: SuppressionMerge.Outcome
+    _ action: Action, _ outcome: SuppressionMerge.Outcome
   ) -> StaticString {
     switch outcome {
     case .forgotten: "forgotten"

@@ -761,7 +761,11 @@ import Testing
     chmod(box.state + "/suppressed", 0o644)
     let damaged = try box.checkup(gateway.port, [key, "recipients=/nowhere"])
     #expect(damaged.status == 74)
-    #expect(damaged["state.list"].message == "it is damaged")
+    #expect(damaged["state.list"].message == "it is damaged, or another version wrote it")
+    rename(box.state + "/suppressed", box.state + "/suppressed.damaged")
+    let setAside = try box.checkup(gateway.port, [key])["state.list"]
+    #expect(setAside.state == "warning")
+    #expect(setAside.message == "suppressed.damaged is a damaged list that was set aside")
     #expect(damaged["recipients.directory"].state == "warning")
     #expect(damaged["recipients.directory"].message == "/nowhere: No such file or directory")
     try box.write("# nobody\n", to: "recipients/family")

@@ -68,8 +68,6 @@ private func chunkViolation(
 
 // MARK: - The list
 
-private let pageBytes = 4096
-
 /// FNV-1a, 64 bits.
 private func sum(_ bytes: ArraySlice<UInt8>) -> UInt64 {
   bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
@@ -79,57 +77,66 @@ private func word(_ bytes: [UInt8]) -> UInt64 {
   bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
 }
 
-/// Pages of a list, the sum of most of them right. Of each the first ten bytes of the text say what is in its head, and all of
-/// the rest what it holds.
-private func pages(of text: [UInt8]) -> [UInt8] {
-  let count = Int(text.first ?? 0) % 7
-  let heads = text.dropFirst().prefix(10 * count)
-  let rest = Array(text.dropFirst(1 + heads.count))
+/// A list as it may lie on a disk, the sum of most of them right. The first seven bytes of the text say what its end says, and
+/// how often the rest stands in it.
+private func list(of text: [UInt8]) -> [UInt8] {
+  guard text.count > 7 else { return text }
+  let head = text.prefix(7).map { Int($0) }
+  let rest = text.dropFirst(7)
   var list: [UInt8] = []
-  for index in 0..<count where heads.count >= 10 * (index + 1) {
-    let head = Array(heads.dropFirst(10 * index).prefix(10))
-    var page = [UInt8](repeating: 0, count: pageBytes)
-    page.replaceSubrange(8..<12, with: [0x54, 0x50, 0x4C, 0x31])
-    page.replaceSubrange(
-      12..<16, with: head[0] < 128 ? [0, 0, 0, UInt8(index)] : Array(head[0..<4]))
-    page[19] = head[4]
-    page.replaceSubrange(20..<24, with: [head[5], 0, 0, head[6]])
-    page.replaceSubrange(24..<28, with: [0, head[7], head[8], head[9]])
-    if !rest.isEmpty {
-      for place in 32..<pageBytes { page[place] = rest[(place - 32 + 40 * index) % rest.count] }
-    }
-    let value = sum(page[8...])
-    for place in 0..<8 {
-      page[place] = UInt8(truncatingIfNeeded: value >> (56 - 8 * UInt64(place)))
-    }
-    if head[0] == 255 { page[Int(head[1]) * 16] ^= 1 }
-    list += page
+  for _ in 0...head[0] % 8 { list += rest }
+  let records = head[1] < 192 ? max(list.count / 40 - head[2] % 4, 0) : head[2]
+  let others = head[3] < 192 ? max(list.count - 40 * records, 0) : head[4]
+  list += [0x54, 0x50, 0x53, 0x32]
+  for number in [records, others] {
+    list += [0, UInt8(number >> 16), UInt8(number >> 8 & 255), UInt8(number & 255)]
   }
-  // A part of a page may stand at the end.
-  return list + rest.prefix(rest.count % 3 == 0 ? rest.count : 0)
+  let value = sum(list[...])
+  for place in 0..<8 { list.append(UInt8(truncatingIfNeeded: value >> (56 - 8 * UInt64(place)))) }
+  if head[5] == 255 { list[head[6] * list.count / 256] ^= 1 }
+  return list
 }
 
-/// Whatever a list is made of, a token is looked up in it and only that one is found, each time.
+/// Bytes of which the later ones cannot be read after a while.
+private final class Medium {
+  let bytes: [UInt8]
+  var end: Int
+
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+    end = bytes.count
+  }
+
+  deinit {}
+
+  func list() -> SuppressionList {
+    SuppressionList(size: Int64(bytes.count)) { room, place in
+      let count = max(min(room.count, self.end - Int(place)), 0)
+      for index in 0..<count { room[index] = self.bytes[Int(place) + index] }
+      return count
+    }
+  }
+}
+
+/// Whatever a list is made of, a token is looked up in it and only that one is found, each time; and it can be gone through.
 func listViolation(_ text: [UInt8]) -> String? {
-  let bytes = pages(of: text)
-  let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count + 1, alignment: 8)
-  defer { memory.deallocate() }
-  memory.copyBytes(from: bytes)
-  var list = SuppressionList(UnsafeRawBufferPointer(rebasing: memory[..<bytes.count]))
+  let bytes = list(of: text)
+  let medium = Medium(bytes)
+  var lists = SuppressionLists()
+  lists.list = medium.list()
   var tokens = [[UInt8](repeating: 0, count: 32), [UInt8](repeating: 255, count: 32)]
-  for start in stride(from: 32, to: bytes.count - 32, by: 40 * 17) {
+  for start in stride(from: 0, to: bytes.count - 32, by: 40 * 17) {
     tokens.append(Array(bytes[start..<start + 32]))
   }
   var found: [UInt32?] = []
   for round in 0..<3 {
-    // In the last one the file has been cut short under the reader's hands.
-    if round == 2 { for place in bytes.count / 2..<bytes.count { memory[place] = 0 } }
+    if round == 2 { medium.end = bytes.count / 2 }
     for (index, bytes) in tokens.enumerated() {
       let token = DeviceToken(bytes: bytes.span)!
-      let wasDamaged = list.isDamaged
-      let record = list.find(token)
+      let wasDamaged = lists.isDamaged
+      let record = lists.find(token)
       if let record, record.token != token { return "another token than \(bytes) is found" }
-      if wasDamaged, !list.isDamaged { return "what was damaged is not any more" }
+      if wasDamaged, !lists.isDamaged { return "what was damaged is not any more" }
       if round == 0 {
         found.append(record?.time)
       } else if round == 1, found[index] != record?.time {
@@ -137,5 +144,13 @@ func listViolation(_ text: [UInt8]) -> String? {
       }
     }
   }
-  return nil
+  medium.end = bytes.count
+  var count = 0
+  while lists.next() != nil { count += 1 }
+  if count > bytes.count / 40 { return "\(count) records in \(bytes.count) bytes" }
+  var others = OtherTokens()
+  lists.list.readOthers(into: &others)
+  var size = 0
+  others.forEachToken { token, _ in size += token.count }
+  return size > bytes.count ? "others of \(size) bytes" : nil
 }

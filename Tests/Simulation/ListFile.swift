@@ -1,68 +1,46 @@
 import TinyPush
 
-/// A file of the suppression list as the agent maps it, and what it holds by the number of the token.
+/// The bytes of a suppression list that holds these, which are sorted.
+func listBytes(_ records: [SuppressionRecord]) -> [UInt8] {
+  nonisolated(unsafe) var bytes: [UInt8] = []
+  var writer = ListWriter { part, count in
+    bytes += UnsafeRawBufferPointer(start: part, count: count)
+    return 0
+  }
+  for record in records { writer.add(record) }
+  _ = writer.finish(OtherTokens())
+  return bytes
+}
+
+extension SuppressionList {
+  init(_ bytes: [UInt8]) {
+    self.init(size: Int64(bytes.count)) { room, place in
+      let part = bytes.dropFirst(Int(place)).prefix(room.count)
+      _ = room.update(fromContentsOf: part)
+      return part.count
+    }
+  }
+}
+
+/// A file of the suppression list, and what it holds by the number of the token.
 final class ListFile {
   /// What it holds, and what it held before it was damaged.
   private(set) var records: [Int: SuppressionRecord]
   private(set) var lost: [Int: SuppressionRecord] = [:]
   private(set) var isDamaged = false
-  private let memory: UnsafeMutableRawBufferPointer
-  private static let pageBytes = 4096
-  private static let recordsOfPage = 101
+  private(set) var bytes: [UInt8]
 
   init(_ records: [Int: SuppressionRecord]) {
-    nonisolated(unsafe) var bytes: [UInt8] = []
-    var writer = ListWriter { page, count in
-      bytes += UnsafeRawBufferPointer(start: page, count: count)
-      return 0
-    }
-    for number in records.keys.sorted() { writer.add(records[number]!) }
-    _ = writer.finish()
     self.records = records
-    memory = .allocate(byteCount: bytes.count, alignment: 8)
-    memory.copyBytes(from: bytes)
+    bytes = listBytes(records.keys.sorted().map { records[$0]! })
   }
 
-  private init(copy other: ListFile) {
-    records = other.records
-    lost = other.lost
-    isDamaged = other.isDamaged
-    memory = .allocate(byteCount: other.memory.count, alignment: 8)
-    memory.copyMemory(from: UnsafeRawBufferPointer(other.memory))
-  }
-
-  deinit { memory.deallocate() }
-
-  var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(memory) }
-  private var pages: Int { memory.count / Self.pageBytes }
-
-  /// Another file in its place, of which some pages are not as they were written.
+  /// Another file in its place, which is not as it was written.
   func damaged(_ random: inout Seeded) -> ListFile {
-    let copy = ListFile(copy: self)
-    for _ in 0...random.upTo(2) {
-      let page = random.upTo(pages - 1)
-      copy.memory[page * Self.pageBytes + random.upTo(Self.pageBytes - 1)] ^= 1 << 5
-      copy.lose(page..<page + 1)
-    }
+    let copy = ListFile(records)
+    copy.bytes[random.upTo(copy.bytes.count - 1)] ^= 1 << 5
+    (copy.records, copy.lost, copy.isDamaged) = ([:], isDamaged ? lost : records, true)
     return copy
-  }
-
-  /// Somebody cuts it short where it lies: whoever has it mapped sees zeros from there on.
-  func cut(_ random: inout Seeded) {
-    let page = random.upTo(pages - 1)
-    UnsafeMutableRawBufferPointer(rebasing: memory[(page * Self.pageBytes)...])
-      .initializeMemory(as: UInt8.self, repeating: 0)
-    lose(page..<pages)
-  }
-
-  private func lose(_ damaged: Range<Int>) {
-    isDamaged = true
-    let numbers = (Array(records.keys) + lost.keys).sorted()
-    for page in damaged {
-      for number in numbers.dropFirst(page * Self.recordsOfPage).prefix(Self.recordsOfPage) {
-        lost[number] = records.removeValue(forKey: number) ?? lost[number]
-      }
-    }
   }
 }
 
@@ -88,9 +66,16 @@ final class ListDirectory {
   /// Merges changes, and says whether it did.
   func merge(_ changes: [SuppressionRecord], forget: Set<Int> = [], isWhole: Bool) -> Bool {
     guard canWrite, !isLocked else { return false }
+    let before = (list, recent)
+    // What is damaged is set aside.
+    if recent?.isDamaged == true { recent = nil }
+    if list?.isDamaged == true { list = nil }
     let isSmall =
-      !isWhole && forget.isEmpty && recent?.isDamaged != true
-      && (recent?.records.count ?? 0) + changes.count <= Self.recentMax
+      !isWhole && forget.isEmpty && (recent?.records.count ?? 0) + changes.count <= Self.recentMax
+    if isSmall, changes.isEmpty {
+      uncertain = uncertain ?? before
+      return true
+    }
     var records = recent?.records ?? [:]
     if !isSmall {
       records.merge(list?.records ?? [:]) { $0.outweighs($1) ? $0 : $1 }
@@ -100,7 +85,6 @@ final class ListDirectory {
       if records[number].map({ change.outweighs($0) }) ?? true { records[number] = change }
     }
     for number in forget { records[number] = nil }
-    let before = (list, recent)
     onSync()
     if isSmall {
       recent = ListFile(records)
@@ -113,16 +97,11 @@ final class ListDirectory {
     return canSync
   }
 
-  /// Something that cannot be read becomes of it.
   func damage(_ random: inout Seeded) {
     if random.oneIn(3) {
       recent = recent?.damaged(&random)
-    } else if random.oneIn(2) {
+    } else {
       list = list?.damaged(&random)
-    } else if let old = list {
-      // The agent has it mapped, and finds a file of another size when it looks again.
-      old.cut(&random)
-      list = old.damaged(&random)
     }
   }
 
@@ -155,12 +134,15 @@ extension World {
 
   /// Takes up what has changed.
   func noticeSuppression() {
-    guard held?.list !== disk.suppression.list || held?.recent !== disk.suppression.recent else {
-      return
+    let (list, recent) = (disk.suppression.list, disk.suppression.recent)
+    guard held?.list !== list || held?.recent !== recent else { return }
+    if held?.recent !== recent {
+      courier.suppress(recent: recent.map { SuppressionList($0.bytes) } ?? SuppressionList())
     }
-    held = (disk.suppression.list, disk.suppression.recent)
-    let none = UnsafeRawBufferPointer(start: nil, count: 0)
-    courier.suppress(list: held?.list?.bytes ?? none, recent: held?.recent?.bytes ?? none)
+    if held?.list !== list {
+      courier.suppress(list: list.map { SuppressionList($0.bytes) } ?? SuppressionList())
+    }
+    held = (list, recent)
     trace.note(
       "list", at: timeline.elapsed, held?.list?.records.count ?? 0, held?.recent?.records.count ?? 0
     )
@@ -171,8 +153,7 @@ extension World {
     let learned = learned(isKeepable: true)
     ledger.keeps(learned, of: self.learned)
     noticeSuppression()
-    let isKept = disk.suppression.merge(
-      Array(learned.values), isWhole: courier.isSuppressionDamaged)
+    let isKept = disk.suppression.merge(Array(learned.values), isWhole: false)
     trace.note("learned", at: timeline.elapsed, learned.count, isKept ? 1 : 0)
     if isKept { noticeSuppression() }
     courier.keptLearned(isKept)

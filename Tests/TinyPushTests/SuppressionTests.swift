@@ -3,59 +3,44 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-private func token(_ number: Int) -> DeviceToken {
-  var bytes = [UInt8](repeating: 0, count: 32)
-  (bytes[0], bytes[1], bytes[31]) = (
-    UInt8(number >> 16), UInt8(number >> 8 & 255), UInt8(number & 255)
-  )
-  return DeviceToken(bytes: bytes.span)!
-}
-
-/// A list in memory of its own, or a part of it.
-private final class Held {
-  let memory: UnsafeMutableRawBufferPointer
-  private var list: SuppressionList
-
-  init(_ records: [SuppressionRecord], bytes: Int? = nil) {
-    memory = TinyPushTests.list(records)
-    list = SuppressionList(UnsafeRawBufferPointer(rebasing: memory[..<(bytes ?? memory.count)]))
+extension DeviceToken {
+  /// By its number, in the order of these; 256 each begin alike.
+  static func numbered(_ number: Int) -> DeviceToken {
+    var bytes = [UInt8](repeating: 0, count: 32)
+    (bytes[0], bytes[1], bytes[31]) = (
+      UInt8(number >> 16), UInt8(number >> 8 & 255), UInt8(number & 255)
+    )
+    return DeviceToken(bytes: bytes.span)!
   }
 
-  deinit { memory.deallocate() }
-
-  /// As if the list had only now been found there.
-  func reopen() { list = SuppressionList(UnsafeRawBufferPointer(memory)) }
-
-  var isDamaged: Bool { list.isDamaged }
-  var isEmpty: Bool { list.isEmpty }
-
-  /// The time of what is known of a token.
-  func time(of number: Int) -> UInt32? { list.find(token(number))?.time }
+  var number: Int { Int(bytes[0]) << 16 | Int(bytes[1]) << 8 | Int(bytes[31]) }
 }
 
-/// The list of these, in memory that stays.
-private func list(_ records: [SuppressionRecord]) -> UnsafeMutableRawBufferPointer {
-  nonisolated(unsafe) var bytes: [UInt8] = []
-  var writer = ListWriter { page, count in
-    bytes += UnsafeRawBufferPointer(start: page, count: count)
-    return 0
-  }
-  for record in records { writer.add(record) }
-  #expect(writer.finish() == 0)
-  let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 8)
-  memory.copyBytes(from: bytes)
-  return memory
-}
+private func token(_ number: Int) -> DeviceToken { .numbered(number) }
 
 private func record(
   _ number: Int, _ time: UInt32 = 1_700_000_000, _ reason: SuppressionRecord.Reason = .feedback
 ) -> SuppressionRecord { SuppressionRecord(token: token(number), time: time, reason: reason) }
 
-@Test(arguments: [0, 1, 2, 100, 101, 102, 202, 203, 1000, 20_000])
+/// A list in memory.
+private final class Held {
+  private var list: SuppressionList
+
+  init(_ bytes: [UInt8]) { list = SuppressionList(bytes) }
+
+  var isDamaged: Bool { list.isDamaged }
+  var count: Int { list.count }
+
+  /// The time of what is known of a token.
+  func time(of number: Int) -> UInt32? { list.find(token(number))?.time }
+}
+
+@Test(arguments: [0, 1, 2, 101, 102, 103, 204, 205, 1000, 20_000])
 func `each record of a list is found, and nothing else`(count: Int) {
-  let list = Held((0..<count).map { record(2 * $0 + 1, UInt32($0)) })
-  #expect(list.memory.count == (count + 100) / 101 * 4096 + 4096)
-  #expect(!list.isDamaged && list.isEmpty == (count == 0))
+  let bytes = listBytes((0..<count).map { record(2 * $0 + 1, UInt32($0)) })
+  #expect(bytes.count == 40 * count + 20)
+  let list = Held(bytes)
+  #expect(!list.isDamaged && list.count == count)
   for number in 0..<count {
     #expect(list.time(of: 2 * number + 1) == UInt32(number))
     #expect(list.time(of: 2 * number) == nil)
@@ -64,60 +49,39 @@ func `each record of a list is found, and nothing else`(count: Int) {
   #expect(!list.isDamaged)
 }
 
-@Test func `a damaged page is noticed when it is looked at`() {
-  let list = Held((0..<1010).map { record($0) })
-  list.memory[5 * 4096 + 1234] ^= 4
-  list.reopen()
-  #expect(!list.isDamaged)
-  #expect(list.time(of: 505) == nil)
-  #expect(list.isDamaged)
-}
-
-@Test(arguments: 0..<11)
-func `whatever pages are damaged, the others are good`(page: Int) {
-  var random = Seeded(UInt64(page))
-  for others in 0..<11 {
-    let list = Held((0..<1010).map { record($0) })
-    var damaged: Set = [page]
-    for _ in 0..<others { damaged.insert(random.upTo(10)) }
-    for page in damaged { list.memory[page * 4096 + random.upTo(4095)] ^= 1 << 3 }
-    list.reopen()
-    for number in 0..<1010 {
-      #expect((list.time(of: number) == nil) == damaged.contains(number / 101))
-    }
-    #expect(list.isDamaged)
+@Test func `a flipped bit of a list is noticed, and so is one that is cut short`() {
+  var bytes = listBytes((0..<500).map { record($0) })
+  let size = bytes.count
+  for bit in Array(stride(from: 0, to: 8 * size, by: 997)) + (8 * (size - 20)..<8 * size) {
+    bytes[bit / 8] ^= 1 << UInt8(bit % 8)
+    let list = Held(bytes)
+    #expect(list.isDamaged && list.count == 0 && list.time(of: 25) == nil)
+    bytes[bit / 8] ^= 1 << UInt8(bit % 8)
   }
-}
-
-@Test func `what is changed under the reader's hands is noticed`() {
-  let list = Held((0..<1010).map { record($0) })
-  for number in 0..<1010 { #expect(list.time(of: number) != nil) }
-  // As it looks when the file is cut short.
-  UnsafeMutableRawBufferPointer(rebasing: list.memory[5 * 4096..<6 * 4096])
-    .initializeMemory(as: UInt8.self, repeating: 0)
-  #expect(list.time(of: 100) != nil && list.time(of: 1000) != nil)
-  #expect(list.time(of: 550) == nil && list.isDamaged)
-  for byte in 0..<4096 { list.memory[7 * 4096 + byte] = UInt8.max }
-  #expect(list.time(of: 750) == nil)
-}
-
-@Test(arguments: [1, 4095, 4096, 4097, 5 * 4096, 11 * 4096 - 1])
-func `a list that is cut short is damaged, and what is left of it holds`(bytes: Int) {
-  let list = Held((0..<1010).map { record($0) }, bytes: bytes)
-  #expect(list.isDamaged)
-  for number in 0..<1010 {
-    #expect((list.time(of: number) != nil) == (number / 101 < bytes / 4096))
+  for count in [0, 1, 19, 20, 40, 4080, 4100, size - 40, size - 1] {
+    #expect(Held(Array(bytes.prefix(count))).isDamaged)
   }
+  #expect(Held(bytes + [0]).isDamaged)
+  #expect(!Held(bytes).isDamaged)
 }
 
-@Test func `a flipped bit of a page is noticed`() {
-  let list = Held((0..<50).map { record($0) })
-  for bit in Array(0..<100 * 8) + stride(from: 800, to: 4096 * 8, by: 37) {
-    list.memory[bit / 8] ^= 1 << UInt8(bit % 8)
-    list.reopen()
-    #expect(list.time(of: 25) == nil && list.isDamaged)
-    list.memory[bit / 8] ^= 1 << UInt8(bit % 8)
+@Test func `a list that can be read no more is damaged, and what was read is good`() {
+  final class Medium {
+    var bytes = listBytes((0..<1020).map { record(256 * $0) })
   }
+  let medium = Medium()
+  var list = SuppressionList(size: Int64(medium.bytes.count)) { room, place in
+    let part = medium.bytes.dropFirst(Int(place)).prefix(room.count)
+    _ = room.update(fromContentsOf: part)
+    return part.count
+  }
+  var times: [UInt32?] = []
+  times.append(list.find(token(256 * 5))?.time)
+  medium.bytes = []
+  for number in [6, 700, 7] { times.append(list.find(token(256 * number))?.time) }
+  #expect(times == [1_700_000_000, 1_700_000_000, nil, nil])
+  let isDamaged = list.isDamaged
+  #expect(isDamaged)
 }
 
 @Test func `the later record holds, and of the same second the registration`() {
@@ -136,22 +100,18 @@ func `a list that is cut short is damaged, and what is left of it holds`(bytes: 
 
 private let now: Int64 = 1_800_000_000
 
-/// What delivery knows, over lists that stay as long as it.
+/// What delivery knows.
 private final class Known {
   var suppression = Suppression()
-  private let memories: [UnsafeMutableRawBufferPointer]
 
   init(
     _ old: [SuppressionRecord] = [], _ recent: [SuppressionRecord] = [],
     isGatewayRight: Bool = true
   ) {
     if isGatewayRight { suppression.trustGateway() }
-    memories = [list(old), list(recent)]
-    suppression.replace(
-      list: UnsafeRawBufferPointer(memories[0]), recent: UnsafeRawBufferPointer(memories[1]))
+    suppression.lists.list = SuppressionList(listBytes(old))
+    suppression.lists.recent = SuppressionList(listBytes(recent))
   }
-
-  deinit { for memory in memories { memory.deallocate() } }
 
   func forbids(_ number: Int, registered: UInt32 = 0, now: Int64? = now) -> Bool {
     suppression.forbids(token(number), registered: registered, now: now)
@@ -268,59 +228,37 @@ func `a token that was registered in the same second or later is good again, and
     return count
   }
   for _ in 0..<3 {
-    for number in 0..<Learned.capacity { learned.insert(record(number), isGatewayRight: true) }
+    for number in 0..<Learned.capacity { learned.insert(record(number)) }
   }
   #expect(known(0..<5000) == Learned.capacity)
-  for number in 5000..<5010 { learned.insert(record(number), isGatewayRight: true) }
+  for number in 5000..<5010 { learned.insert(record(number)) }
   #expect(known(0..<10) == 0, "the oldest go first")
   #expect(known(10..<5010) == Learned.capacity)
 }
 
-// MARK: - Merging
-
-@Test func `a queue gives the records of all sources in order`() {
-  var random = Seeded(5)
-  let sources = (0..<7).map { _ in
-    (0..<Int.random(in: 0...200, using: &random)).map { _ in
-      Int.random(in: 0..<300, using: &random)
-    }.sorted()
-  }
-  var places = [Int](repeating: 0, count: sources.count)
-  func next(_ source: Int) -> SuppressionRecord? {
-    guard places[source] < sources[source].count else { return nil }
-    places[source] += 1
-    return record(sources[source][places[source] - 1])
-  }
-  var queue = MergeQueue(sources: sources.count)
-  for source in sources.indices {
-    if let record = next(source) { queue.add(record, from: source) }
-  }
-  var merged: [Int] = []
-  while let head = queue.head {
-    merged.append(Int(head.record.token.bytes[1]) << 8 | Int(head.record.token.bytes[31]))
-    queue.replaceHead(next(head.source))
-  }
-  #expect(merged == sources.joined().sorted())
-}
-
 @Test func `tokens of other sizes are kept as they came, each once`() {
   var others = OtherTokens()
-  func insert(_ bytes: [UInt8], _ time: UInt32) -> [Bool] {
-    let (isKept, isNew) = others.insert(bytes.span, time: time, reason: .feedback)
-    return [isKept, isNew]
+  func insert(_ bytes: [UInt8], _ time: UInt32) -> Bool? {
+    others.insert(bytes.span, time: time)
   }
-  func time(of bytes: [UInt8]) -> UInt32? { others.find(bytes.span)?.time }
+  func time(of bytes: [UInt8]) -> UInt32? {
+    var found: [UInt32] = []
+    others.forEachToken { token, time in if token.equals(bytes.span) { found.append(time) } }
+    return found.count < 2 ? found.first : nil
+  }
   func largest(_ number: Int) -> [UInt8] { [UInt8](repeating: UInt8(number), count: 65_535) }
-  #expect(insert([1], 5) == [true, true])
-  #expect(insert([1, 2], 6) == [true, true])
-  #expect(insert([], 6) == [true, true])
-  #expect(insert(largest(7), 7) == [true, true])
-  #expect(insert([1], 4) == [true, false] && time(of: [1]) == 5)
-  #expect(insert([1], 9) == [true, false] && time(of: [1]) == 9)
+  #expect(insert([1], 5) == true)
+  #expect(insert([1, 2], 6) == true)
+  #expect(insert([], 6) == true)
+  #expect(insert(largest(7), 7) == true)
+  #expect(insert([1], 4) == false && time(of: [1]) == 5)
+  #expect(insert([1], 9) == false && time(of: [1]) == 9)
   #expect(time(of: []) == 6 && time(of: largest(7)) == 7 && time(of: [3]) == nil)
   for number in 0..<15 { _ = insert(largest(100 + number), 1) }
-  #expect(insert(largest(200), 1) == [false, false], "it is bounded")
-  #expect(insert([1], 10) == [true, false])
+  #expect(insert(largest(200), 1) == nil, "it is bounded")
+  #expect(insert([1], 10) == false && time(of: [1]) == 10)
+  for number in 0..<2000 { _ = insert([3, UInt8(number >> 8), UInt8(number & 255)], 1) }
+  #expect(insert([4], 1) == nil)
 }
 
 // MARK: - What is received

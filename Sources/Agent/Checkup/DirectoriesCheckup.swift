@@ -59,16 +59,29 @@ extension Checkup {
       let store = try SuppressionDirectory(path, message: &message)
       error = errorOfReading(store.directory.number)
       guard error == 0 else { return sayClosedList(error) }
-      if let (recent, list) = store.sources(error: &error) {
-        while list?.nextRecord() != nil {}
-        while recent?.nextRecord() != nil {}
-        if list?.isDamaged == true || recent?.isDamaged == true {
-          report.advice.append(
-            "the agent makes it anew when it comes upon the damage; or tinypush token forget does")
-          return report.say("list", .wrong(.inputOutput), "it is damaged")
-        }
+      let lists = SuppressionLists(store.directory.number, error: &error)
+      if lists.isDamaged {
+        report.advice.append(
+          "put a copy of the list in its place; otherwise the agent sets the file aside and sends to the tokens in it again"
+        )
         return report.say(
-          "list", .well, list == nil ? "nothing is suppressed yet" : "it can be read to its end")
+          "list", .wrong(.inputOutput), "it is damaged, or another version wrote it")
+      }
+      let names: InlineArray<2, StaticString> = [
+        SuppressionDirectory.damagedListName, SuppressionDirectory.damagedRecentName,
+      ]
+      for index in names.indices
+      where faccessat(store.directory.number, names[index].cString, F_OK, 0) == 0 {
+        report.message.append(names[index])
+        report.advice.append(
+          "the tokens in it are sent to until the service refuses them: put a copy of the list in its place, or remove the file"
+        )
+        return report.say("list", .warning, " is a damaged list that was set aside")
+      }
+      extendLifetime(store)
+      if error == 0 {
+        return report.say(
+          "list", .well, lists.isEmpty ? "nothing is suppressed yet" : "it is as it was written")
       }
     } catch {}
     report.message.append("it cannot be read: ", cString: clinux_error_text(error))

@@ -8,11 +8,8 @@ import TinyPush
 /// merged, by this or by one that comes later. Needs no agent, and gets along with one, and with others like it.
 public struct FeedbackPull: ~Copyable {
   private let pinned = Pinned()
-  /// What is learned of one device.
-  public struct Device {
-    public var time: UInt32
-    public var outcome: SuppressionMerge.Outcome
-  }
+  /// What is learned of one device: its token, when the app was found gone, and what that came to.
+  public typealias Learn = (Span<UInt8>, UInt32, SuppressionMerge.Outcome) -> Void
 
   /// What came of it.
   public struct Sums {
@@ -33,8 +30,8 @@ public struct FeedbackPull: ~Copyable {
     public var isMerged = false
   }
 
-  /// More than the list of any service: four million devices and more.
-  private static let bytesMax: UInt64 = 256 << 20
+  /// More than the list of any service: a million devices and more.
+  private static let bytesMax: UInt64 = 64 << 20
   /// It may take so many times as long as the service may be silent.
   private static let patience: UInt64 = 60
   /// So much is received before it is seen to it that it outlives a power cut.
@@ -51,7 +48,6 @@ public struct FeedbackPull: ~Copyable {
   private var progress = ProgressBar(isWanted: true)
   /// There is no room for more tokens of other sizes.
   private var areOthersFilled = false
-  private var wasListDamaged = false
   /// Something of what was received before cannot be read any more.
   private var hasUnreadable = false
 
@@ -66,9 +62,9 @@ public struct FeedbackPull: ~Copyable {
 
   private var directory: Int32 { store.directory.number }
 
-  /// Pulls once. `body` is told of each device; in the order of the tokens for those of the usual size.
+  /// Pulls once. `body` is told of each device, in the order of the tokens for the first quarter of a million.
   public mutating func run(
-    _ config: borrowing Config, _ body: (Span<UInt8>, Device) -> Void
+    _ config: borrowing Config, _ body: Learn
   ) -> ExitStatus {
     // What others have left comes first: there may be so much of it that there is room for no more.
     var merged = merge(nil, body)
@@ -123,7 +119,7 @@ public struct FeedbackPull: ~Copyable {
           unsynced = 0
         }
         if error == 0, sums.bytes >= Self.bytesMax {
-          status = giveUp(address, "has sent 256 MB and does not end")
+          status = giveUp(address, "has sent 64 MB and does not end")
         }
       case Int32(CMBED_WANT_READ):
         // On disk, before more is asked for.
@@ -175,81 +171,54 @@ public struct FeedbackPull: ~Copyable {
 
   // MARK: - Merging
 
-  /// Merges what was received, and what somebody before this one received and did not come to merge; in several rounds when
-  /// that is very much.
-  private mutating func merge(
-    _ received: ReceivedFile?, _ body: (Span<UInt8>, Device) -> Void
-  ) -> ExitStatus {
-    guard let lock = Descriptor.lock(directory, isPatient: true) else {
-      return failToKeep(clinux_errno(), "")
+  /// Merges what was received, and what somebody before this one received and did not come to merge.
+  private mutating func merge(_ received: ReceivedFile?, _ body: Learn) -> ExitStatus {
+    var merge = SuppressionMerge(directory)
+    // They stay locked until they are merged.
+    var files: [ReceivedFile] = []
+    if let received { files.append(received) }
+    for number in 0..<ReceivedFile.filesMax {
+      guard let left = ReceivedFile.left(number, in: directory) else { continue }
+      if left.isEmpty { left.remove() } else { files.append(left) }
     }
-    defer { extendLifetime(lock) }
-    var own = received
-    // A file that cannot be removed is not merged again and again.
-    for _ in 0..<ReceivedFile.filesMax {
-      var merge = SuppressionMerge(directory)
-      // They stay locked until they are merged.
-      var files: [ReceivedFile] = []
-      if let received = own {
-        files.append(received)
-        take(received, into: &merge, body)
-      }
-      own = nil
-      for number in 0..<ReceivedFile.filesMax where !merge.isNearlyFull {
-        guard let left = ReceivedFile.left(number, in: directory) else { continue }
-        if left.isEmpty {
-          left.remove()
-        } else {
-          files.append(left)
-          take(left, into: &merge, body)
-        }
-      }
-      guard files.count > 0 else { return .ok }
-      let status = finish(&merge, files, body)
-      guard status == .ok else { return status }
+    guard files.count > 0 else { return .ok }
+    for index in 0..<files.count { take(files[index], into: &merge, body) }
+    finish(&merge, body)
+    if merge.wasDamaged {
+      warning.append("the suppression list in ")
+      warning.append(printable: CString.span(path.pointer))
+      warning.append(SuppressionDirectory.setAside)
     }
-    return .ok
-  }
-
-  private mutating func finish(
-    _ merge: inout SuppressionMerge, _ files: [ReceivedFile],
-    _ body: (Span<UInt8>, Device) -> Void
-  ) -> ExitStatus {
-    let isDone = merge.finish(isWhole: true) { record, outcome in
-      count(outcome)
-      let device = Device(time: record.time, outcome: outcome)
-      body(record.token.bytes.span, device)
-    }
-    if merge.wasDamaged, !wasListDamaged {
-      wasListDamaged = true
-      warnOfDamage(isDone)
-    }
-    guard isDone else {
+    areOthersFilled = areOthersFilled || merge.areOthersFilled
+    guard merge.error == 0 else {
       return failToKeep(
         merge.error, "; what was received is kept there, and merged by the next one")
     }
     sums.suppressed = merge.total
     sums.isMerged = true
-    if merge.areOthersFilled { areOthersFilled = true }
     for index in 0..<files.count {
-      if files[index].isDamaged {
-        files[index].keepAside()
-      } else {
-        files[index].remove()
-      }
+      if files[index].isDamaged { files[index].keepAside() } else { files[index].remove() }
     }
     return .ok
   }
 
+  /// Nothing more is merged after a failure.
+  private mutating func finish(_ merge: inout SuppressionMerge, _ body: Learn) {
+    guard merge.error == 0 else { return }
+    _ = merge.finish(isWhole: true) { token, time, outcome in
+      count(outcome)
+      body(token, time, outcome)
+    }
+  }
+
   private mutating func take(
-    _ received: ReceivedFile, into merge: inout SuppressionMerge,
-    _ body: (Span<UInt8>, Device) -> Void
+    _ received: ReceivedFile, into merge: inout SuppressionMerge, _ body: Learn
   ) {
     var reader = FeedbackReader()
     let now = Clock.time().wallSeconds.map { UInt32(clamping: $0) }
     received.readChunks { bytes in
       var place = 0
-      while reader.next(in: bytes, at: &place) {
+      while merge.error == 0, reader.next(in: bytes, at: &place) {
         var time = reader.timestamp
         if let now, time > now {
           // It would hold against every registration until then.
@@ -259,11 +228,10 @@ public struct FeedbackPull: ~Copyable {
         if reader.token.count == 0 {
           sums.empty += 1
         } else if let token = DeviceToken(bytes: reader.token) {
+          if merge.isFull { finish(&merge, body) }
           merge.add(SuppressionRecord(token: token, time: time, reason: .feedback))
         } else {
-          let outcome = merge.add(other: reader.token, .feedback, time)
-          count(outcome)
-          body(reader.token, Device(time: time, outcome: outcome))
+          merge.add(other: reader.token, at: time)
         }
       }
     }
@@ -284,9 +252,9 @@ public struct FeedbackPull: ~Copyable {
   @inline(never)
   private mutating func failToKeep(_ error: Int32, _ more: StaticString) -> ExitStatus {
     problem.clear()
-    SuppressionDirectory.explain(error, path.pointer, in: &problem)
+    let status = SuppressionDirectory.explain(error, path.pointer, in: &problem)
     problem.append(more)
-    return error == EACCES || error == EPERM ? .noPermission : .inputOutput
+    return status
   }
 
   @inline(never)
@@ -319,12 +287,6 @@ public struct FeedbackPull: ~Copyable {
     problem.append(why)
     problem.append(": what was received is kept, and the rest is asked for the next time")
     return .tryLater
-  }
-
-  private mutating func warnOfDamage(_ isDone: Bool) {
-    warning.append("the suppression list in ")
-    warning.append(printable: CString.span(path.pointer))
-    warning.append(isDone ? SuppressionDirectory.mended : " is damaged")
   }
 
   private mutating func warnOfRest() {

@@ -20,8 +20,7 @@ extension Agent {
     var text = Text()
     text.append("the suppression list in ")
     text.append(printable: config.state.span)
-    text.append(
-      isKept ? SuppressionDirectory.mended : " is damaged, and cannot be made anew")
+    text.append(SuppressionDirectory.setAside)
     output.say(.error, text, about: .suppression)
   }
 

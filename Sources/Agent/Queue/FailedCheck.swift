@@ -8,7 +8,7 @@ struct FailedCheck: ~Copyable {
 
   private let rules: Rules
   private let lists: RecipientsLookup
-  private var suppressed: SuppressedTokens
+  private var suppressed: SuppressionLists
   private var findings = Findings()
   /// A line of version 0.1.0, as it is written now.
   private var draft = Text(capacity: lineBytesMax)
@@ -20,7 +20,7 @@ struct FailedCheck: ~Copyable {
   init(_ config: borrowing Config) {
     rules = config.courier.rules
     lists = RecipientsLookup(config.recipients.span)
-    suppressed = SuppressedTokens(config.state.pointer)
+    suppressed = SuppressionLists(state: config.state.pointer)
   }
 
   deinit {}
@@ -144,7 +144,7 @@ struct FailedCheck: ~Copyable {
     let end = notification.firstToken + DeviceToken.digitCount
     guard notification.tokens == 1, notification.lists == 0,
       let token = DeviceToken(hex: text.extracting(notification.firstToken..<end)),
-      suppressed.forbids(token, registered: notification.registered)
+      suppressed.find(token)?.forbids(registered: notification.registered) == true
     else { return true }
     why.append("nothing is sent to its token: when it is a good one, say tinypush token register ")
     why.append(hex: token.bytes.span)

@@ -94,7 +94,7 @@ final class ReceivedFile {
     return error
   }
 
-  /// Whether the disk has room for what a merge writes: all that was received, sorted, and the list with all of that in it. Without
+  /// Whether the disk has room for what a merge writes: the list with all in it that was received. Without
   /// that, what was received would fill the disk for ever.
   private func hasRoomToMerge() -> Bool {
     var disk = statvfs()
@@ -102,7 +102,8 @@ final class ReceivedFile {
     var list = stat()
     let name = SuppressionDirectory.listName.cString
     let listBytes = fstatat(directory, name, &list, 0) == 0 ? UInt64(list.st_size) : 0
-    // A record is a little larger than a tuple; one part is the list's, the other that of what is sorted outside of memory.
+    // A record is a little larger than a tuple. The list is written anew for each part that fits into memory, while the one
+    // before is still there.
     let received = UInt64(end + Self.reserveBytes)
     let wanted = Self.reserveBytes.magnitude + listBytes + 2 * (received + received / 16)
     let free = UInt64(disk.f_bavail).multipliedReportingOverflow(by: UInt64(disk.f_frsize))
@@ -192,9 +193,7 @@ final class ReceivedFile {
       text.append(".")
       text.append(number, digits: 2)
       let isKept = text.withCString { aside in
-        // Whoever does this holds the lock of the directory.
-        faccessat(directory, aside, F_OK, AT_SYMLINK_NOFOLLOW) != 0
-          && renameat(directory, name.pointer, directory, aside) == 0
+        clinux_rename_new(directory, name.pointer, directory, aside) == 0
       }
       if isKept { break }
     }

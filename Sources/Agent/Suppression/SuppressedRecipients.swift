@@ -2,12 +2,12 @@ import TinyPush
 
 /// Finds the recipients of a notification to whom the agent would not send it.
 public struct SuppressedRecipients: ~Copyable {
-  private var suppressed: SuppressedTokens
+  private var suppressed: SuppressionLists
   private let lists: RecipientsLookup
 
   /// Where the suppression list cannot be read, nothing is known of any token.
   public init(_ config: borrowing Config) {
-    suppressed = SuppressedTokens(config.state.pointer)
+    suppressed = SuppressionLists(state: config.state.pointer)
     lists = RecipientsLookup(config.recipients.span)
   }
 
@@ -26,7 +26,7 @@ public struct SuppressedRecipients: ~Copyable {
 
   @inline(never)
   private static func forEach(
-    of notification: Notification, in text: Span<UInt8>, _ suppressed: inout SuppressedTokens,
+    of notification: Notification, in text: Span<UInt8>, _ suppressed: inout SuppressionLists,
     _ lists: borrowing RecipientsLookup, _ body: (SuppressionRecord) -> Void
   ) {
     let registered = notification.registered
@@ -49,7 +49,7 @@ public struct SuppressedRecipients: ~Copyable {
   }
 
   private static func look(
-    at token: DeviceToken, _ registered: UInt32, _ suppressed: inout SuppressedTokens,
+    at token: DeviceToken, _ registered: UInt32, _ suppressed: inout SuppressionLists,
     _ body: (SuppressionRecord) -> Void
   ) {
     guard let record = suppressed.find(token), record.forbids(registered: registered) else {

@@ -8,12 +8,13 @@ public struct SuppressionDirectory: ~Copyable {
   static let listName: StaticString = "suppressed"
   static let recentName: StaticString = "recent"
   static let draftName: StaticString = ".new"
-  /// More than so many changes are merged into the list.
-  static let recentMax = 1024
+  /// Files that were not as they were written.
+  static let damagedListName: StaticString = "suppressed.damaged"
+  static let damagedRecentName: StaticString = "recent.damaged"
 
-  /// Said of a list that was damaged.
-  public static let mended: StaticString =
-    " was damaged: it is made anew from what could be read, and the old file has .damaged behind its name"
+  /// Said of a list that is not as it was written.
+  public static let setAside: StaticString =
+    " was damaged, or written by another version: the file has .damaged behind its name now, and the tokens in it are sent to again until the service refuses them: put a copy of the list in its place, or remove the file"
 
   let directory: Descriptor
 
@@ -35,7 +36,10 @@ public struct SuppressionDirectory: ~Copyable {
 
   /// Says why nothing can be kept there.
   @inline(never)
-  static func explain(_ error: Int32, _ path: UnsafePointer<CChar>, in text: inout Text) {
+  @discardableResult
+  public static func explain(
+    _ error: Int32, _ path: UnsafePointer<CChar>, in text: inout Text
+  ) -> ExitStatus {
     text.append("state ")
     text.append(printable: CString.span(path))
     text.append(": ")
@@ -47,24 +51,78 @@ public struct SuppressionDirectory: ~Copyable {
     case ENOSPC, EDQUOT: text.append(": make room there")
     default: break
     }
+    return error == EACCES || error == EPERM ? .noPermission : .inputOutput
   }
 
-  /// Whether it is still the directory at `path`.
-  func isCurrent(_ path: UnsafePointer<CChar>) -> Bool {
-    var known = stat()
-    var present = stat()
-    return fstat(directory.number, &known) == 0 && stat(path, &present) == 0
-      && known.st_ino == present.st_ino && known.st_dev == present.st_dev
+  /// Everything that is known: tokens of the usual size in their order, and then the others.
+  ///
+  /// - Returns: 0, or an errno; and whether the list is not as it was written.
+  public func list(
+    _ body: (Span<UInt8>, SuppressionRecord.Reason, UInt32) -> Void
+  ) -> (error: Int32, isDamaged: Bool) {
+    var error: Int32 = 0
+    var lists = SuppressionLists(directory.number, error: &error)
+    var others = OtherTokens()
+    while let record = lists.next() { body(record.token.bytes.span, record.reason, record.time) }
+    lists.list.readOthers(into: &others)
+    others.forEachToken { token, time in body(token, .feedback, time) }
+    return (error, lists.isDamaged)
+  }
+}
+
+extension SuppressionLists {
+  /// Both as they are on disk; empty where there are none.
+  ///
+  /// - Parameter error: on failure, the errno.
+  init(_ directory: Int32, error: inout Int32) {
+    self.init()
+    // What changed lately comes first: a merge that comes between takes nothing away.
+    recent = .open(directory, SuppressionDirectory.recentName, error: &error)
+    list = .open(directory, SuppressionDirectory.listName, error: &error)
   }
 
-  /// Both files, what changed first: a merge that comes between takes nothing away.
-  func sources(error: inout Int32) -> (recent: RecordSource?, list: RecordSource?)? {
-    error = 0
-    let recent = RecordSource(directory.number, Self.recentName, error: &error)
-    guard recent != nil || error == ENOENT else { return nil }
-    let list = RecordSource(directory.number, Self.listName, error: &error)
-    guard list != nil || error == ENOENT else { return nil }
-    error = 0
-    return (recent, list)
+  /// Those in the directory `state`, for somebody who changes nothing there. Where they cannot be read, nothing is known of
+  /// any token.
+  @inline(never)
+  init(state: UnsafePointer<CChar>) {
+    var error: Int32 = 0
+    guard let directory = Descriptor(AT_FDCWD, state, O_RDONLY | O_DIRECTORY, error: &error) else {
+      self.init()
+      return
+    }
+    self.init(directory.number, error: &error)
+    extendLifetime(directory)
+  }
+}
+
+extension SuppressionList {
+  private final class File {
+    let descriptor: Descriptor
+    init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+    deinit {}
+  }
+
+  /// The file of this name; empty where there is none.
+  ///
+  /// - Parameter error: on failure, the errno.
+  @inline(never)
+  static func open(
+    _ directory: Int32, _ name: StaticString, error: inout Int32
+  ) -> SuppressionList {
+    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+    var result: Int32 = 0
+    guard let descriptor = Descriptor(directory, name.cString, flags, error: &result) else {
+      if result != ENOENT { error = result }
+      return SuppressionList()
+    }
+    var information = stat()
+    guard fstat(descriptor.number, &information) == 0, clinux_is_regular(&information) != 0 else {
+      error = EINVAL
+      return SuppressionList()
+    }
+    let file = File(descriptor)
+    return SuppressionList(size: Int64(information.st_size)) { room, place in
+      Descriptor.read(file.descriptor.number, room, at: place)
+    }
   }
 }

@@ -1,8 +1,8 @@
 import CLinux
 import TinyPush
 
-/// Changes of the suppression list: gathered, sorted, and merged into it or into what has changed lately, by a rename. Its
-/// memory is bounded however many there are.
+/// Changes of the suppression list: gathered, sorted, and merged into it or into what has changed lately. A new file takes the
+/// place of the old one by a rename, so that a power cut leaves the one or the other.
 public struct SuppressionMerge: ~Copyable {
   private let pinned = Pinned()
   /// What a change came to.
@@ -19,306 +19,204 @@ public struct SuppressionMerge: ~Copyable {
     case forgotten
   }
 
-  private static let runsMax = 256
-  public static let forgottenMax = 1024
+  /// So many changes are merged at a time: a million in four times.
+  public static let changesMax = 262_144
+  /// More than so many are merged into the list itself.
+  static let recentMax = 1024
 
   private let directory: Int32
-  private let run: FixedBuffer<SuppressionRecord>
-  private var runCount = 0
-  /// Runs that did not fit into memory, one after the other.
-  private var spill: Descriptor?
-  private var spilled = 0
-  private let forgotten = FixedBuffer<SuppressionRecord>(capacity: forgottenMax)
-  private var forgottenCount = 0
+  private let changes = FixedBuffer<SuppressionRecord>(capacity: changesMax)
+  private var count = 0
   private var others = OtherTokens()
-  /// Whether those that were known have been read.
-  private var hasOthers = false
-  private var hasNewOthers = false
-  private var wereOthersFull = false
+  private var isForgetting = false
+  /// Whether changes are made now: they hold against all that is known of less than a minute to come, which others of this
+  /// second may have been given.
+  public var areOfNow = false
   /// By these changes the room for tokens of other sizes is used up.
-  public var areOthersFilled: Bool { others.isFull && !wereOthersFull }
+  public private(set) var areOthersFilled = false
+  /// Something on disk was damaged, and has been set aside.
+  public private(set) var wasDamaged = false
   /// The errno of what went wrong; 0: nothing.
   public private(set) var error: Int32 = 0
-  private var isListDamaged = false
-  private var isRecentDamaged = false
   /// Tokens that are suppressed by now, if all were looked at.
   public private(set) var total: UInt64 = 0
-  /// Something on disk was damaged, and has been set aside.
-  public var wasDamaged: Bool { isListDamaged || isRecentDamaged }
 
-  /// - Parameters:
-  ///   - directory: is locked, and stays open as long as this is used.
-  ///   - runMax: so many changes are held in memory.
-  init(_ directory: Int32, runMax: Int = 32_768) {
-    self.directory = directory
-    run = FixedBuffer(capacity: runMax)
-  }
+  /// - Parameter directory: stays open as long as this is used.
+  init(_ directory: Int32) { self.directory = directory }
+
+  /// - Parameter store: must outlive this.
+  public init(_ store: borrowing SuppressionDirectory) { self.init(store.directory.number) }
 
   @inline(never)
   deinit {}
 
   // MARK: - Changes
 
+  /// What there is must be merged before more is added.
+  public var isFull: Bool { count == changes.capacity }
+
   @inline(never)
   public mutating func add(_ record: SuppressionRecord) {
-    if runCount == run.capacity { spillRun() }
-    guard error == 0 else { return }
-    run[runCount] = record
-    runCount += 1
+    changes[count] = record
+    count += 1
   }
 
-  /// Of a token of another size.
-  public mutating func add(
-    other token: Span<UInt8>, _ reason: SuppressionRecord.Reason, _ time: UInt32
-  ) -> Outcome {
-    readOthers()
-    let (isKept, isNew) = others.insert(token, time: time, reason: reason)
-    if isKept { hasNewOthers = true }
-    return isNew ? .new : .known
+  /// The feedback service tells a token of another size.
+  mutating func add(other token: Span<UInt8>, at time: UInt32) {
+    _ = others.insert(token, time: time)
   }
 
-  /// Nothing is known of this token any more; `false` when there are too many for once.
-  public mutating func forget(_ token: DeviceToken) -> Bool {
-    guard forgottenCount < Self.forgottenMax else { return false }
-    forgotten[forgottenCount] = SuppressionRecord(token: token, time: 0, reason: .registered)
-    forgottenCount += 1
-    return true
-  }
-
-  private static func sort(_ records: borrowing FixedBuffer<SuppressionRecord>, _ count: Int) {
-    // A record begins with its token.
-    qsort(
-      UnsafeMutableRawPointer(records.room().baseAddress!), count,
-      MemoryLayout<SuppressionRecord>.stride
-    ) { left, right in memcmp(left!, right!, DeviceToken.byteCount) }
-  }
-
-  private mutating func spillRun() {
-    guard error == 0 else { return }
-    guard spilled < Self.runsMax else {
-      error = EFBIG
-      return
-    }
-    if spill == nil {
-      let name: StaticString = ".run"
-      unlinkat(directory, name.cString, 0)
-      spill = Descriptor.make(directory, name.cString, error: &error)
-      unlinkat(directory, name.cString, 0)
-    }
-    Self.sort(run, runCount)
-    let bytes = UnsafeRawPointer(run.room().baseAddress!)
-    let count = runCount * MemoryLayout<SuppressionRecord>.stride
-    if error == 0, let file = spill?.number { error = Descriptor.writeAll(file, bytes, count) }
-    spilled += 1
-    runCount = 0
+  /// Nothing is known of this token any more.
+  public mutating func forget(_ token: DeviceToken) {
+    isForgetting = true
+    add(.forgotten(token))
   }
 
   // MARK: - The merge
 
-  /// Merges all of it. `body` is told what came of each change, in the order of the tokens.
+  /// Merges all of it. `body` is told what came of each change: the token, its time by now, and the outcome; in the order of
+  /// the tokens.
   ///
-  /// - Parameter isWhole: whether the list itself is made anew, and not only what has changed lately where that will do.
-  /// - Returns: whether it is on disk; if not, ``error`` says why, and what was known before may hold or the changes may: they
-  ///   are to be merged again.
+  /// - Parameters:
+  ///   - isWhole: whether the list itself is written anew, and not only what has changed lately where that will do.
+  ///   - isPatient: whether to wait while somebody else changes it.
+  /// - Returns: whether it is on disk; if not, what was known before may hold or the changes may: they are to be merged again.
   @inline(never)
   public mutating func finish(
-    isWhole: Bool, _ body: (SuppressionRecord, Outcome) -> Void
+    isWhole: Bool = false, isPatient: Bool = true, _ body: (Span<UInt8>, UInt32, Outcome) -> Void
   ) -> Bool {
-    guard error == 0 else { return false }
-    var recent: RecordSource?
-    guard open(SuppressionDirectory.recentName, &recent) else { return false }
-    var recentCount = 0
-    while recent?.nextRecord() != nil { recentCount += 1 }
-    recent?.readOthers { _, _, _ in }
-    isRecentDamaged = recent?.isDamaged ?? false
-    recent = nil
-    guard open(SuppressionDirectory.recentName, &recent) else { return false }
-    let fits = spilled == 0 && recentCount + runCount <= SuppressionDirectory.recentMax
-    let isSmall =
-      !isWhole && fits && forgottenCount == 0 && !hasNewOthers && !isRecentDamaged
-    if isSmall { lookForDamage() }
-    return isSmall && !isListDamaged
-      ? write(SuppressionDirectory.recentName, recent, nil, body)
-      : writeList(recent, body)
-  }
-
-  /// Looks the changes up in the list, which is not read otherwise: damage that is come upon is mended.
-  private mutating func lookForDamage() {
-    var ignored: Int32 = 0
-    guard
-      let mapped = MappedFile.open(directory, SuppressionDirectory.listName, error: &ignored)
-    else { return }
-    var list = SuppressionList(mapped.bytes)
-    for index in 0..<runCount { _ = list.find(run[index].token) }
-    if list.isDamaged { isListDamaged = true }
-    extendLifetime(mapped)
-  }
-
-  /// Whether not much more should be added.
-  var isNearlyFull: Bool { spilled >= 32 }
-
-  /// Opens one of the lists, where there is one.
-  private mutating func open(_ name: StaticString, _ source: inout RecordSource?) -> Bool {
-    source = RecordSource(directory, name, error: &error)
-    guard source == nil else { return true }
-    guard error == ENOENT else { return false }
     error = 0
+    guard let lock = Descriptor.lock(directory, isPatient: isPatient) else {
+      if isPatient { error = clinux_errno() }
+      return false
+    }
+    var lists = SuppressionLists(directory, error: &error)
+    setAside(
+      &lists.recent, SuppressionDirectory.recentName, SuppressionDirectory.damagedRecentName)
+    setAside(&lists.list, SuppressionDirectory.listName, SuppressionDirectory.damagedListName)
+    let isWhole = isWhole || isForgetting || lists.recent.count + count > Self.recentMax
+    if error == 0, isWhole || count > 0 { write(&lists, isWhole: isWhole, body) }
+    extendLifetime(lock)
+    guard error == 0 else { return false }
+    count = 0
+    others.removeAll()
+    isForgetting = false
     return true
   }
 
-  private mutating func writeList(
-    _ recent: RecordSource?, _ body: (SuppressionRecord, Outcome) -> Void
-  ) -> Bool {
-    readOthers()
-    var list: RecordSource?
-    guard open(SuppressionDirectory.listName, &list),
-      write(SuppressionDirectory.listName, recent, list, body)
-    else { return false }
-    total += others.suppressed
-    // All of it is in the list by now. What is forgotten must not come back with it.
-    if unlinkat(directory, SuppressionDirectory.recentName.cString, 0) != 0,
-      clinux_errno() != ENOENT
-    {
-      error = clinux_errno()
-    }
-    if error == 0 { error = Descriptor.syncDirectory(directory) }
-    return error == 0
-  }
-
-  @inline(never)
-  private mutating func readOthers() {
-    guard !hasOthers else { return }
-    hasOthers = true
-    var missing: Int32 = 0
-    guard let list = RecordSource(directory, SuppressionDirectory.listName, error: &missing) else {
-      return
-    }
-    while list.nextRecord() != nil {}
-    list.readOthers { token, reason, time in _ = others.insert(token, time: time, reason: reason) }
-    if list.isDamaged { isListDamaged = true }
-    wereOthersFull = others.isFull
+  /// What is damaged stays under another name, for whoever wants to look at it.
+  private mutating func setAside(
+    _ list: inout SuppressionList, _ name: StaticString, _ other: StaticString
+  ) {
+    guard error == 0, list.isDamaged else { return }
+    if renameat(directory, name.cString, directory, other.cString) != 0 { error = clinux_errno() }
+    if error == 0 { wasDamaged = true }
+    list = SuppressionList()
   }
 
   @inline(never)
   private mutating func write(
-    _ name: StaticString, _ recent: RecordSource?, _ list: RecordSource?,
-    _ body: (SuppressionRecord, Outcome) -> Void
-  ) -> Bool {
+    _ lists: inout SuppressionLists, isWhole: Bool, _ body: (Span<UInt8>, UInt32, Outcome) -> Void
+  ) {
     let draft = SuppressionDirectory.draftName
     unlinkat(directory, draft.cString, 0)
-    guard
-      let file = Descriptor.make(directory, draft.cString, error: &error)
-    else { return false }
-    // Where the list itself stays, what it says of the changed tokens is looked up.
-    var mapped = MappedFile()
-    if list == nil {
-      guard
-        let found = MappedFile.open(directory, SuppressionDirectory.listName, error: &error)
-      else { return false }
-      mapped = found
-    }
-    var untouched = SuppressionList(mapped.bytes)
+    guard let file = Descriptor.make(directory, draft.cString, error: &error) else { return }
     let number = file.number
     var writer = ListWriter { Descriptor.writeAll(number, $0, $1) }
-    mergeAll(recent, list, &untouched, into: &writer, body)
-    extendLifetime(mapped)
-    if error == 0 {
-      error = list == nil && !hasNewOthers ? writer.finish(OtherTokens()) : writer.finish(others)
+    merge(&lists, isWhole: isWhole, into: &writer, body)
+    var known = OtherTokens()
+    if isWhole {
+      lists.list.readOthers(into: &known)
+      merge(into: &known, body)
     }
-    if error == 0, fdatasync(file.number) != 0 { error = clinux_errno() }
-    if recent?.isDamaged == true { isRecentDamaged = true }
-    if list?.isDamaged == true { isListDamaged = true }
-    if error == 0, isRecentDamaged { setAside(SuppressionDirectory.recentName) }
-    if error == 0, isListDamaged { setAside(SuppressionDirectory.listName) }
+    error = writer.finish(known)
+    if error == 0, lists.isDamaged { error = EIO }
+    if error == 0, fdatasync(number) != 0 { error = clinux_errno() }
+    let name = isWhole ? SuppressionDirectory.listName : SuppressionDirectory.recentName
     if error == 0, renameat(directory, draft.cString, directory, name.cString) != 0 {
       error = clinux_errno()
     }
+    extendLifetime(file)
     guard error == 0 else {
       unlinkat(directory, draft.cString, 0)
-      return false
+      return
     }
     error = Descriptor.syncDirectory(directory)
-    return error == 0
+    guard isWhole, error == 0 else { return }
+    // All of it is in the list by now. What is forgotten must not come back with it.
+    if unlinkat(directory, SuppressionDirectory.recentName.cString, 0) == 0 {
+      error = Descriptor.syncDirectory(directory)
+    } else if clinux_errno() != ENOENT {
+      error = clinux_errno()
+    }
   }
 
-  /// What is damaged stays, for whoever wants to look at it.
-  private func setAside(_ name: StaticString) {
-    var text = Text(capacity: 64)
-    text.append(name)
-    text.append(".damaged")
-    text.withCString { aside in
-      unlinkat(directory, aside, 0)
-      linkat(directory, name.cString, directory, aside, 0)
+  private mutating func merge(
+    into known: inout OtherTokens, _ body: (Span<UInt8>, UInt32, Outcome) -> Void
+  ) {
+    let wasFull = known.isFull
+    others.forEachToken { token, time in
+      guard let isNew = known.insert(token, time: time) else { return }
+      body(token, time, isNew ? .new : .known)
     }
+    total += UInt64(known.count)
+    if known.isFull, !wasFull { areOthersFilled = true }
   }
 
   @inline(never)
-  private mutating func mergeAll(
-    _ recent: RecordSource?, _ list: RecordSource?, _ untouched: inout SuppressionList,
-    into writer: inout ListWriter,
-    _ body: (SuppressionRecord, Outcome) -> Void
+  private mutating func merge(
+    _ lists: inout SuppressionLists, isWhole: Bool, into writer: inout ListWriter,
+    _ body: (Span<UInt8>, UInt32, Outcome) -> Void
   ) {
-    Self.sort(run, runCount)
-    Self.sort(forgotten, forgottenCount)
-    // The changes come first: a source of a higher number is what was known.
-    let runBytes = Int64(run.capacity * MemoryLayout<SuppressionRecord>.stride)
-    var sources: [RecordSource] = []
-    for index in 0..<spilled {
-      sources.append(
-        RecordSource(
-          run: spill?.number ?? -1, at: Int64(index) * runBytes, count: run.capacity))
-    }
-    sources.append(RecordSource(UnsafeBufferPointer(rebasing: run.room()[..<runCount])))
-    let changes = sources.count
-    if let recent { sources.append(recent) }
-    if let list { sources.append(list) }
-    var queue = MergeQueue(sources: sources.count)
-    for index in 0..<sources.count {
-      if let record = sources[index].nextRecord() { queue.add(record, from: index) }
-    }
-    var nextForgotten = 0
-    while error == 0, let first = queue.head {
-      var change: SuppressionRecord?
+    // A record begins with its token.
+    qsort(
+      UnsafeMutableRawPointer(changes.room().baseAddress!), count,
+      MemoryLayout<SuppressionRecord>.stride
+    ) { left, right in memcmp(left!, right!, DeviceToken.byteCount) }
+    total = 0
+    var next = 0
+    var head = lists.next(isWhole: isWhole)
+    while writer.error == 0, next < count || head != nil {
+      var token = head?.token ?? changes[next].token
+      if next < count, changes[next].token < token { token = changes[next].token }
       var known: SuppressionRecord?
-      while let head = queue.head, head.record.token == first.record.token {
-        let record = head.record
-        if head.source < changes {
-          if change.map({ record.outweighs($0) }) ?? true { change = record }
-        } else if known.map({ record.outweighs($0) }) ?? true {
-          known = record
-        }
-        queue.replaceHead(sources[head.source].nextRecord())
+      if let record = head, record.token == token {
+        known = record
+        head = lists.next(isWhole: isWhole)
       }
-      while nextForgotten < forgottenCount, forgotten[nextForgotten].token < first.record.token {
-        nextForgotten += 1
+      var change: SuppressionRecord?
+      while next < count, changes[next].token == token {
+        change = .heavier(change, changes[next])
+        next += 1
       }
-      if nextForgotten < forgottenCount, forgotten[nextForgotten].token == first.record.token {
-        if let known { body(known, .forgotten) }
+      if !isWhole, change != nil { known = .heavier(known, lists.list.find(token)) }
+      guard let result = change?.merged(with: known, isOfNow: areOfNow) ?? known else { continue }
+      let wasSuppressed = known?.forbids() ?? false
+      let isSuppressed = result.forbids()
+      if result.isForgotten {
+        if let known { body(token.bytes.span, known.time, .forgotten) }
         continue
       }
-      if change != nil, let other = untouched.find(first.record.token),
-        known.map({ other.outweighs($0) }) ?? true
-      {
-        known = other
-      }
-      var result = first.record
-      if let change, let known {
-        result = change.outweighs(known) ? change : known
-      } else if let one = change ?? known {
-        result = one
-      }
-      if result.forbids() { total += 1 }
+      if isSuppressed { total += 1 }
       if change != nil {
-        let wasSuppressed = known?.forbids() ?? false
-        if result.forbids() {
-          body(result, wasSuppressed ? .known : .new)
-        } else {
-          body(result, wasSuppressed ? .returned : .registered)
-        }
+        body(
+          token.bytes.span, result.time,
+          isSuppressed
+            ? wasSuppressed ? .known : .new : wasSuppressed ? .returned : .registered)
       }
       writer.add(result)
-      error = writer.error
     }
-    for index in 0..<changes where sources[index].isDamaged { error = EIO }
+  }
+}
+
+extension SuppressionRecord {
+  /// What holds of a token after this change.
+  fileprivate func merged(with known: Self?, isOfNow: Bool) -> Self {
+    guard let known else { return self }
+    var change = self
+    if isOfNow, known.time >= time, known.time - time < 60 {
+      change.time = known.time + (reason == .registered ? 0 : 1)
+    }
+    return change.outweighs(known) ? change : known
   }
 }

@@ -125,11 +125,6 @@ int clinux_is_being_written(int descriptor);
 int clinux_hold_writers(int descriptor);
 void clinux_let_writers(int descriptor);
 
-/* Has a mapping of a file outlive what happens to the file: a page that cannot be read, since the file was cut short or the disk
-   is worn, looks like zeros instead of ending the program (SIGBUS). Four mappings at most; returns 0, or -1. */
-int clinux_guard_mapping(const void *start, size_t size);
-void clinux_unguard_mapping(const void *start);
-
 /* Locks the file behind a descriptor for as long as that is open: 0, or -1 when somebody has. And whether somebody who may write
    to it has: 1, 0, or -1 when that cannot be known; asking disturbs nobody. */
 int clinux_lock_file(int descriptor);

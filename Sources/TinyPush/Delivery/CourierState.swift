@@ -82,10 +82,12 @@ extension Courier {
 
   // MARK: - Suppression
 
-  /// The suppression list, and what has changed since it was last made anew, as they are on disk by now. Both must last until
-  /// they are replaced again.
-  public mutating func suppress(list: UnsafeRawBufferPointer, recent: UnsafeRawBufferPointer) {
-    suppression.replace(list: list, recent: recent)
+  /// The suppression list as it is on disk by now.
+  public mutating func suppress(list: consuming SuppressionList) { suppression.lists.list = list }
+
+  /// What has changed since the list was last written.
+  public mutating func suppress(recent: consuming SuppressionList) {
+    suppression.lists.recent = recent
   }
 
   /// Whether what it learned is in the suppression list by now, and that is whole. If not, that is tried again when there is more
@@ -96,10 +98,12 @@ extension Courier {
   public func forEachLearned(isKeepable: Bool = true, _ body: (SuppressionRecord) -> Void) {
     for index in 0..<suppression.learned.count {
       let record = suppression.learned[index]
-      if isKeepable ? suppression.mayKeep(record) : record.time != Learned.noTime { body(record) }
+      if isKeepable ? suppression.learned.mayKeep(record) : record.time != Learned.noTime {
+        body(record)
+      }
     }
   }
 
   /// Whether something in the suppression list is damaged.
-  public var isSuppressionDamaged: Bool { suppression.isDamaged }
+  public var isSuppressionDamaged: Bool { suppression.lists.isDamaged }
 }

@@ -97,7 +97,7 @@ extension Courier {
     /// ``laterFileName()`` of `later/`, whole or not at all, unless there is none (``hasFailure``); tell of the
     /// ``settlement``; then ``recorded(_:)``.
     case record
-    /// Put ``forEachLearned(_:)`` into the suppression list, or mend that where it is damaged; then ``keptLearned(_:)``.
+    /// Put ``forEachLearned(_:)`` into the suppression list, or set it aside where it is damaged; then ``keptLearned(_:)``.
     case keepLearned
     /// See to it that all that was recorded outlives a power cut; then ``synced(_:)``.
     case sync

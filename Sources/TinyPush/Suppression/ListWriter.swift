@@ -1,11 +1,11 @@
-/// Writes a suppression list, page by page.
+/// Writes a ``SuppressionList``.
 public struct ListWriter: ~Copyable {
   /// Takes so many bytes, and returns 0 or an errno.
   private let write: (UnsafeRawPointer, Int) -> Int32
-  private let page = FixedBuffer<UInt8>(capacity: SuppressionPage.byteCount)
-  private var number: UInt32 = 0
-  private var recordPages: UInt32 = 0
-  private var count = 0
+  private let page = FixedBuffer<UInt8>(capacity: SuppressionList.pageByteCount)
+  private var filled = 0
+  private var hash = Hash()
+  private var count: UInt32 = 0
   /// The errno of what went wrong; 0: nothing.
   package private(set) var error: Int32 = 0
 
@@ -18,36 +18,33 @@ public struct ListWriter: ~Copyable {
   /// They must come sorted by token, each token once.
   @inline(never)
   public mutating func add(_ record: SuppressionRecord) {
-    if count == SuppressionPage.recordsMax { endPage(.records) }
-    let start = SuppressionPage.headByteCount + count * SuppressionRecord.byteCount
-    record.write(to: page, at: start)
+    if filled == page.capacity { writePage() }
+    record.write(to: page, at: filled)
+    filled += SuppressionRecord.byteCount
     count += 1
   }
 
-  /// Writes what is left. Returns 0 or an errno.
-  public mutating func finish() -> Int32 { finish(OtherTokens()) }
-
+  /// Writes what is left, and the tokens of other sizes. Returns 0 or an errno.
   @inline(never)
-  package mutating func finish(_ others: borrowing OtherTokens) -> Int32 {
-    if count > 0 { endPage(.records) }
-    recordPages = number
-    var place = 0
-    repeat {
-      count = min(others.byteCount - place, SuppressionPage.bytesMax)
-      page.store(others.bytes.span(place..<place + count), at: SuppressionPage.headByteCount)
-      place += count
-      endPage(place == others.byteCount ? .last : .others)
-    } while place < others.byteCount
+  public mutating func finish(_ others: borrowing OtherTokens) -> Int32 {
+    writePage()
+    put(others.bytes.room(), others.byteCount)
+    page.store(bigEndian: SuppressionList.magic, at: 0)
+    page.store(bigEndian: count, at: 4)
+    page.store(bigEndian: UInt32(others.byteCount), at: 8)
+    put(page.room(), 12)
+    page.store(bigEndian64: hash.value, at: 0)
+    put(page.room(), 8)
     return error
   }
 
-  private mutating func endPage(_ kind: SuppressionPage.Kind) {
-    SuppressionPage(page: number, kind: kind, recordPages: recordPages, count: UInt32(count))
-      .seal(page)
-    if error == 0 {
-      error = write(page.room().baseAddress!, SuppressionPage.byteCount)
-    }
-    number += 1
-    count = 0
+  private mutating func writePage() {
+    put(page.room(), filled)
+    filled = 0
+  }
+
+  private mutating func put(_ bytes: UnsafeMutableBufferPointer<UInt8>, _ count: Int) {
+    hash.add(Span(_unsafeElements: UnsafeBufferPointer(rebasing: bytes[..<count])))
+    if error == 0, count > 0 { error = write(bytes.baseAddress!, count) }
   }
 }

@@ -1,152 +1,78 @@
-/// Tokens of other sizes than 32 bytes, which the feedback service may tell: nothing can be sent to them today, and they are
-/// kept as they came.
-package struct OtherTokens: ~Copyable {
+/// Tokens of other sizes than 32 bytes, as the feedback service has told them: `time:4 | length:2 | token`, big-endian. Nothing
+/// can be sent to them today, and they are kept as they came.
+public struct OtherTokens: ~Copyable {
   /// Far more than there are; what is beyond is left out.
   static let bytesMax = 1 << 20
-  /// `tokenLength` says no more.
-  private static let tokenBytesMax = 65_535
-  private static let slots = 65_536
-  private static let tokensMax = slots / 2
-  /// `time:4 | reason:1 | 0:1 | tokenLength:2`, then the token.
-  private static let headByteCount = 8
+  private static let tokensMax = 1024
+  private static let headByteCount = 6
 
-  let bytes: FixedBuffer<UInt8>
+  let bytes = FixedBuffer<UInt8>(capacity: bytesMax)
   private(set) var byteCount = 0
-  private(set) var count = 0
-  /// By the hash of a token: where it stands, and one. Made when the first comes.
-  private var table: FixedBuffer<UInt32>
+  package private(set) var count = 0
 
-  package init() {
-    bytes = FixedBuffer(capacity: Self.bytesMax)
-    table = FixedBuffer(capacity: 0)
-  }
+  package init() {}
 
-  /// One of them.
-  package struct Entry {
-    var time: UInt32
-    var reason: SuppressionRecord.Reason
-    /// Where its token stands in ``bytes``.
-    var token: Range<Int>
-  }
+  deinit {}
 
-  /// Adds a token, or what holds by now of one that is there. Whether there was room, and whether it was not suppressed before.
+  /// Adds a token, or the later time of one that is there. Whether it is new; nil: there is no room for it.
   @inline(never)
-  package mutating func insert(
-    _ token: Span<UInt8>, time: UInt32, reason: SuppressionRecord.Reason
-  ) -> (isKept: Bool, isNew: Bool) {
-    let slot = slot(of: token)
-    if table[slot] > 0 {
-      let start = Int(table[slot]) - 1
-      guard let known = entry(at: start) else { return (false, false) }
-      let isLater = reason.outweighs(known.reason, at: time, known.time)
-      if isLater { set(time, reason, at: start) }
-      return (true, isLater && known.reason == .registered && reason != .registered)
+  package mutating func insert(_ token: Span<UInt8>, time: UInt32) -> Bool? {
+    var place = 0
+    while let known = next(at: &place) {
+      guard bytes.span(known).equals(token) else { continue }
+      let head = known.lowerBound - Self.headByteCount
+      if time > bytes.span(head..<place).bigEndian32(at: 0) {
+        bytes.store(bigEndian: time, at: head)
+      }
+      return false
     }
-    guard !isFull, token.count <= Self.tokenBytesMax else { return (false, false) }
-    let end = byteCount + Self.headByteCount + token.count
-    table[slot] = UInt32(byteCount + 1)
-    set(time, reason, at: byteCount)
-    bytes[byteCount + 5] = 0
-    bytes[byteCount + 6] = UInt8(token.count >> 8)
-    bytes[byteCount + 7] = UInt8(token.count & 0xFF)
+    guard !isFull, token.count <= Int(UInt16.max) else { return nil }
+    bytes.store(bigEndian: time, at: byteCount)
+    bytes[byteCount + 4] = UInt8(token.count >> 8)
+    bytes[byteCount + 5] = UInt8(token.count & 0xFF)
     bytes.store(token, at: byteCount + Self.headByteCount)
-    byteCount = end
+    byteCount += Self.headByteCount + token.count
     count += 1
-    return (true, reason != .registered)
+    return true
   }
 
   /// No more are kept. Once it is, it stays so, however short the next token is: so that can be said once.
   package var isFull: Bool {
-    count >= Self.tokensMax || byteCount + Self.headByteCount + Self.tokenBytesMax > Self.bytesMax
+    count >= Self.tokensMax
+      || byteCount + Self.headByteCount + Int(UInt16.max) > Self.bytesMax
   }
 
-  /// What stands at `place`, which is moved on; nil at the end.
-  func next(at place: inout Int) -> Entry? {
-    guard let entry = entry(at: place) else { return nil }
-    place = entry.token.upperBound
-    return entry
+  package mutating func removeAll() {
+    byteCount = 0
+    count = 0
   }
 
-  /// How many of them are suppressed.
-  package var suppressed: UInt64 {
-    var count: UInt64 = 0
+  package func forEachToken(_ body: (Span<UInt8>, UInt32) -> Void) {
     var place = 0
-    while let entry = next(at: &place) {
-      if entry.reason != .registered { count += 1 }
+    while let token = next(at: &place) {
+      let head = token.lowerBound - Self.headByteCount
+      body(bytes.span(token), bytes.span(head..<place).bigEndian32(at: 0))
     }
-    return count
   }
 
-  /// What is known of a token; nil: nothing.
-  mutating func find(_ token: Span<UInt8>) -> Entry? {
-    let slot = slot(of: token)
-    return table[slot] > 0 ? entry(at: Int(table[slot]) - 1) : nil
+  /// Forgets all, and takes so many bytes of a list in their place; whether they could be read.
+  mutating func replace(_ bytesWanted: Int, at place: Int64, _ read: SuppressionList.Read) -> Bool {
+    let room = UnsafeMutableBufferPointer(rebasing: bytes.room()[..<bytesWanted])
+    let isRead = bytesWanted == 0 || read(room, place) == bytesWanted
+    byteCount = isRead ? bytesWanted : 0
+    count = 0
+    var place = 0
+    while next(at: &place) != nil { count += 1 }
+    return isRead
   }
 
-  private func entry(at start: Int) -> Entry? { Self.entry(bytes, byteCount, at: start) }
-
-  fileprivate static func entry(
-    _ bytes: borrowing FixedBuffer<UInt8>, _ byteCount: Int, at start: Int
-  ) -> Entry? {
-    let from = start + headByteCount
-    guard from <= byteCount, let reason = SuppressionRecord.Reason(rawValue: bytes[start + 4])
-    else { return nil }
-    let length = Int(bytes[start + 6]) << 8 | Int(bytes[start + 7])
-    guard from + length <= byteCount else { return nil }
-    let time = bytes.span(start..<start + 4).bigEndian32(at: 0)
-    return Entry(time: time, reason: reason, token: from..<from + length)
-  }
-
-  private func set(_ time: UInt32, _ reason: SuppressionRecord.Reason, at start: Int) {
-    bytes.store(bigEndian: time, at: start)
-    bytes[start + 4] = reason.rawValue
-  }
-
-  /// Where in the table it is, or would be.
-  private mutating func slot(of token: Span<UInt8>) -> Int {
-    if table.capacity == 0 {
-      table = FixedBuffer(capacity: Self.slots)
-      for index in 0..<Self.slots { table[index] = 0 }
-    }
-    var hash = Hash()
-    hash.add(token)
-    var slot = Int(hash.value % UInt64(Self.slots))
-    while table[slot] > 0 {
-      if let entry = entry(at: Int(table[slot]) - 1), bytes.span(entry.token).equals(token) {
-        break
-      }
-      slot = (slot + 1) % Self.slots
-    }
-    return slot
-  }
-}
-
-extension OtherTokens {
-  /// They as they stand in the pages of a list.
-  package struct Stored: ~Copyable {
-    private let bytes = FixedBuffer<UInt8>(capacity: bytesMax)
-    private var byteCount = 0
-
-    package init() {}
-
-    /// Adds what a page holds; whether there is room.
-    package mutating func append(_ page: borrowing FixedBuffer<UInt8>, _ head: SuppressionPage)
-      -> Bool
-    {
-      let count = Int(head.count)
-      guard byteCount + count <= OtherTokens.bytesMax else { return false }
-      let start = SuppressionPage.headByteCount
-      bytes.store(page.span(start..<start + count), at: byteCount)
-      byteCount += count
-      return true
-    }
-
-    package func forEach(_ body: (Span<UInt8>, SuppressionRecord.Reason, UInt32) -> Void) {
-      var place = 0
-      while let entry = OtherTokens.entry(bytes, byteCount, at: place) {
-        body(bytes.span(entry.token), entry.reason, entry.time)
-        place = entry.token.upperBound
-      }
-    }
+  /// Where the token stands that begins at `place`, which is moved behind it; nil at the end.
+  private func next(at place: inout Int) -> Range<Int>? {
+    let start = place + Self.headByteCount
+    guard start <= byteCount else { return nil }
+    let length = Int(bytes[place + 4]) << 8 | Int(bytes[place + 5])
+    guard start + length <= byteCount else { return nil }
+    place = start + length
+    return start..<place
   }
 }

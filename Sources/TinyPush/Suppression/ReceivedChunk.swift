@@ -17,7 +17,7 @@ package struct ReceivedChunk {
       return nil
     }
     count = Int(clamping: head.bigEndian32(at: 12))
-    sum = UInt64(head.bigEndian32(at: 0)) << 32 | UInt64(head.bigEndian32(at: 4))
+    sum = head.bigEndian64(at: 0)
     guard count > 0, count <= Self.bytesMax else { return nil }
   }
 
@@ -29,9 +29,7 @@ package struct ReceivedChunk {
   /// Writes the head of the `count` bytes that stand in `buffer` behind the room for it.
   @inline(never)
   package static func seal(_ buffer: borrowing FixedBuffer<UInt8>, count: Int) {
-    let sum = sum(buffer.span(headByteCount..<headByteCount + count))
-    buffer.store(bigEndian: UInt32(truncatingIfNeeded: sum >> 32), at: 0)
-    buffer.store(bigEndian: UInt32(truncatingIfNeeded: sum), at: 4)
+    buffer.store(bigEndian64: sum(buffer.span(headByteCount..<headByteCount + count)), at: 0)
     buffer.store(bigEndian: magic, at: 8)
     buffer.store(bigEndian: UInt32(count), at: 12)
   }

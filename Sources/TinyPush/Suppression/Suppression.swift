@@ -4,24 +4,18 @@
 /// The gateway calls a token invalid once, and a notification may say that a token was registered since: both are learned here,
 /// and the shell keeps them.
 struct Suppression: ~Copyable {
-  private var list = SuppressionList()
-  private var recent = SuppressionList()
+  var lists = SuppressionLists()
   private(set) var learned = Learned()
-  /// The gateway has accepted something of this agent's. Before that it may be the wrong one, to which all tokens are foreign,
-  /// and what it calls invalid is so only as long as the agent runs.
-  private(set) var isGatewayRight = false
-  /// That something is damaged has been said, and could not be mended.
+  /// That something is damaged has been said, and it could not be set aside.
   private var isBroken = false
 
   init() {}
 
-  var isDamaged: Bool { list.isDamaged || recent.isDamaged }
-
-  /// Whether the shell has something to put on disk, or to mend.
+  /// Whether the shell has something to put on disk, or to set aside.
   ///
   /// - Parameter isPatient: what costs nothing to learn again gathers meanwhile.
   func mustBeKept(isPatient: Bool = false) -> Bool {
-    learned.isUrgent || learned.isNew && !isPatient || isDamaged && !isBroken
+    learned.isUrgent || learned.isNew && !isPatient || lists.isDamaged && !isBroken
   }
 
   /// Whether a token is not to be sent to.
@@ -31,15 +25,13 @@ struct Suppression: ~Copyable {
   ///     it is learned.
   ///   - now: UNIX seconds; nil while the clock is not set.
   mutating func forbids(_ token: DeviceToken, registered: UInt32, now: Int64?) -> Bool {
-    guard !list.isEmpty || !recent.isEmpty || learned.count > 0 else { return false }
+    guard !lists.isEmpty || learned.count > 0 else { return false }
     guard let known = find(token), known.forbids() else { return false }
     if known.forbids(registered: registered) { return true }
     // A time to come would hold against all that the feedback service tells until then.
     if let now, Int64(known.time) < now {
       let time = min(registered, UInt32(clamping: now))
-      learned.insert(
-        SuppressionRecord(token: token, time: time, reason: .registered),
-        isGatewayRight: isGatewayRight)
+      learned.insert(SuppressionRecord(token: token, time: time, reason: .registered))
     }
     return false
   }
@@ -50,10 +42,7 @@ struct Suppression: ~Copyable {
   /// What is known of a token.
   @inline(never)
   mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
-    var known = list.find(token)
-    if let other = recent.find(token), known.map({ other.outweighs($0) }) ?? true { known = other }
-    if let other = learned.find(token), known.map({ other.outweighs($0) }) ?? true { known = other }
-    return known
+    .heavier(lists.find(token), learned.find(token))
   }
 
   /// The gateway calls a token invalid.
@@ -65,19 +54,14 @@ struct Suppression: ~Copyable {
   mutating func learnInvalid(_ token: DeviceToken, registered: UInt32, now: Int64?) {
     var time = Learned.noTime
     if let now {
-      let known = find(token)
-      let isRegistered = known?.reason == .registered
-      let registered = max(registered, isRegistered ? known!.time : 0)
+      var latest = max(UInt64(clamping: now), registered > 0 ? UInt64(registered) + 1 : 0)
       // What was learned while the clock was not set has no time that could be later.
-      let hasTime = known.map { $0.time != Learned.noTime } ?? false
-      let latest = max(
-        isRegistered || !hasTime ? 0 : known!.time,
-        registered > 0 ? min(registered, Learned.noTime - 2) + 1 : 0)
-      time = min(max(UInt32(clamping: now), latest), Learned.noTime - 1)
+      if let known = find(token), known.time != Learned.noTime {
+        latest = max(latest, UInt64(known.time) + (known.reason == .registered ? 1 : 0))
+      }
+      time = min(UInt32(clamping: latest), Learned.noTime - 1)
     }
-    learned.insert(
-      SuppressionRecord(token: token, time: time, reason: .invalidToken),
-      isGatewayRight: isGatewayRight)
+    learned.insert(SuppressionRecord(token: token, time: time, reason: .invalidToken))
   }
 
   /// The service says that the app is not on the device any more.
@@ -90,42 +74,26 @@ struct Suppression: ~Copyable {
   mutating func learnGone(_ token: DeviceToken, since: UInt32, registered: UInt32, now: Int64?) {
     guard registered == 0 || registered < since || since == 0 else { return }
     let time = since > 0 ? since : now.map { UInt32(clamping: $0) } ?? Learned.noTime
-    learned.insert(
-      SuppressionRecord(token: token, time: time, reason: .gone), isGatewayRight: isGatewayRight)
+    learned.insert(SuppressionRecord(token: token, time: time, reason: .gone))
   }
 
   /// The records of refusals may be lost. The tokens are not suppressed until the gateway has refused them again: a
   /// notification to a suppressed token leaves without a record.
-  mutating func forgetVerdicts() { learned.forgetVerdicts(isGatewayRight: isGatewayRight) }
-
-  /// What is on disk has been made anew.
-  mutating func replace(list: UnsafeRawBufferPointer, recent: UnsafeRawBufferPointer) {
-    self.list = SuppressionList(list)
-    self.recent = SuppressionList(recent)
-  }
+  mutating func forgetVerdicts() { learned.forgetVerdicts() }
 
   /// The gateway has accepted something.
-  mutating func trustGateway() {
-    guard !isGatewayRight else { return }
-    isGatewayRight = true
-    learned.retry(isGatewayRight: true)
-  }
-
-  /// Whether a record of ``learned`` may be put on disk.
-  func mayKeep(_ record: SuppressionRecord) -> Bool {
-    Learned.mayKeep(record, isGatewayRight: isGatewayRight)
-  }
+  mutating func trustGateway() { learned.trustGateway() }
 
   /// What was learned is on disk, or cannot be put there at present.
   mutating func kept(_ isKept: Bool) {
-    isBroken = isDamaged
-    learned.kept(isKept, isGatewayRight: isGatewayRight)
+    isBroken = lists.isDamaged
+    learned.kept(isKept)
   }
 
   /// What could not be put there is to be tried again.
   mutating func retry() {
     isBroken = false
-    learned.retry(isGatewayRight: isGatewayRight)
+    learned.retry()
   }
 }
 
@@ -137,6 +105,9 @@ public struct Learned: ~Copyable {
   private let records = FixedBuffer<SuppressionRecord>(capacity: capacity)
   public private(set) var count = 0
   private var next = 0
+  /// The gateway has accepted something of this agent's. Before that it may be the wrong one, to which all tokens are foreign,
+  /// and what it calls invalid is so only as long as the agent runs.
+  private var isGatewayRight = false
   /// Something came that the shell has not seen yet.
   private(set) var isNew = false
   /// To learn it again would cost a connection.
@@ -152,42 +123,50 @@ public struct Learned: ~Copyable {
   }
 
   /// Whether it may be put on disk.
-  static func mayKeep(_ record: SuppressionRecord, isGatewayRight: Bool) -> Bool {
-    record.time != noTime && (isGatewayRight || record.reason != .invalidToken)
+  func mayKeep(_ record: SuppressionRecord) -> Bool {
+    record.time != Self.noTime && (isGatewayRight || record.reason != .invalidToken)
   }
 
-  mutating func insert(_ record: SuppressionRecord, isGatewayRight: Bool) {
+  mutating func insert(_ record: SuppressionRecord) {
     for index in 0..<count where records[index].token == record.token {
       // A record with a time can be put on disk.
       if record.outweighs(records[index]) || records[index].time == Self.noTime {
         records[index] = record
-        note(record, isGatewayRight)
+        note(record)
       }
       return
     }
-    note(record, isGatewayRight)
+    note(record)
     records[next] = record
     next = (next + 1) % Self.capacity
     count = min(count + 1, Self.capacity)
   }
 
-  mutating func kept(_ isKept: Bool, isGatewayRight: Bool) {
+  mutating func trustGateway() {
+    guard !isGatewayRight else { return }
+    isGatewayRight = true
+    retry()
+  }
+
+  mutating func kept(_ isKept: Bool) {
     isNew = false
     isUrgent = false
-    if isKept { remove { Self.mayKeep($0, isGatewayRight: isGatewayRight) } }
+    if isKept { remove(keepable: true) }
   }
 
   /// Forgets what the gateway has called invalid.
-  mutating func forgetVerdicts(isGatewayRight: Bool) {
+  mutating func forgetVerdicts() {
     isNew = false
     isUrgent = false
-    remove { $0.reason == .invalidToken }
-    retry(isGatewayRight: isGatewayRight)
+    remove(keepable: false)
+    retry()
   }
 
-  private mutating func remove(_ isRemoved: (SuppressionRecord) -> Bool) {
+  /// Lets go of what may be put on disk, or else of what the gateway has called invalid.
+  private mutating func remove(keepable: Bool) {
     var left = 0
-    for index in 0..<count where !isRemoved(records[index]) {
+    for index in 0..<count
+    where !(keepable ? mayKeep(records[index]) : records[index].reason == .invalidToken) {
       records[left] = records[index]
       left += 1
     }
@@ -196,12 +175,12 @@ public struct Learned: ~Copyable {
   }
 
   /// The shell is to try again.
-  mutating func retry(isGatewayRight: Bool) {
-    for index in 0..<count { note(records[index], isGatewayRight) }
+  mutating func retry() {
+    for index in 0..<count { note(records[index]) }
   }
 
-  private mutating func note(_ record: SuppressionRecord, _ isGatewayRight: Bool) {
-    guard Self.mayKeep(record, isGatewayRight: isGatewayRight) else { return }
+  private mutating func note(_ record: SuppressionRecord) {
+    guard mayKeep(record) else { return }
     isNew = true
     if record.reason != .registered { isUrgent = true }
   }

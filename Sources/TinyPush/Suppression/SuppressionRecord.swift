@@ -21,13 +21,6 @@ public struct SuppressionRecord: BitwiseCopyable {
       case .gone: "gone"
       }
     }
-
-    /// Whether this, known of a token since `time`, holds against the other.
-    func outweighs(_ other: Reason, at time: UInt32, _ otherTime: UInt32) -> Bool {
-      guard time == otherTime else { return time > otherTime }
-      // The registration, which is 0, weighs most.
-      return rawValue &- 1 > other.rawValue &- 1
-    }
   }
 
   public var token: DeviceToken
@@ -71,8 +64,23 @@ public struct SuppressionRecord: BitwiseCopyable {
 
   /// Of two records of a token the one that holds: the later one; of the same second, the registration.
   public func outweighs(_ other: SuppressionRecord) -> Bool {
-    reason.outweighs(other.reason, at: time, other.time)
+    guard time == other.time else { return time > other.time }
+    // The registration, which is 0, weighs most.
+    return reason.rawValue &- 1 > other.reason.rawValue &- 1
   }
+
+  /// The one that holds; nil: there is neither.
+  package static func heavier(_ one: Self?, _ other: Self?) -> Self? {
+    guard let one, let other else { return one ?? other }
+    return other.outweighs(one) ? other : one
+  }
+
+  /// A change that takes away what is known of a token: it outweighs all else, and is never written.
+  package static func forgotten(_ token: DeviceToken) -> Self {
+    Self(token: token, time: .max, reason: .registered)
+  }
+
+  package var isForgotten: Bool { reason == .registered && time == .max }
 }
 
 extension DeviceToken {
@@ -89,6 +97,11 @@ extension Span<UInt8> {
     for index in start..<start + 4 { number = number << 8 | UInt32(self[index]) }
     return number
   }
+
+  /// The number that eight bytes spell.
+  func bigEndian64(at start: Int) -> UInt64 {
+    UInt64(bigEndian32(at: start)) << 32 | UInt64(bigEndian32(at: start + 4))
+  }
 }
 
 extension FixedBuffer<UInt8> {
@@ -96,5 +109,10 @@ extension FixedBuffer<UInt8> {
     for index in 0..<4 {
       self[start + index] = UInt8(truncatingIfNeeded: number >> (24 - 8 * UInt32(index)))
     }
+  }
+
+  func store(bigEndian64 number: UInt64, at start: Int) {
+    store(bigEndian: UInt32(truncatingIfNeeded: number >> 32), at: start)
+    store(bigEndian: UInt32(truncatingIfNeeded: number), at: start + 4)
   }
 }

@@ -6,7 +6,7 @@ import TinyPushAgent
 ///
 ///     passes HOW COUNT < TEXT      prints the CPU nanoseconds that the passes took, and what they found
 ///
-/// The text is at most 8 MB of JSON objects separated by white space; for `lookup` it is a suppression list, or nothing.
+/// The text is at most 8 MB of JSON objects separated by white space.
 @main
 struct Passes {
   static func main() {
@@ -14,7 +14,7 @@ struct Passes {
       let count = words[2].map({ atol($0) })
     else { leave() }
     let (spent, found) = measure(
-      CString.span(how), count, FixedBuffer(capacity: 96 << 20), FixedBuffer(capacity: 8 << 20))
+      CString.span(how), count, FixedBuffer(capacity: 8 << 20), FixedBuffer(capacity: 8 << 20))
     var line = Text()
     line.append(spent)
     line.append(" ")
@@ -33,7 +33,6 @@ struct Passes {
       guard taken > 0 else { break }
       bytes += taken
     }
-    if how.equals("lookup") { return lookup(count, text, bytes) }
     var found = 0
     let start = nanoseconds()
     for _ in 0..<count { found += pass(how, text.span(0..<bytes), target) }
@@ -42,7 +41,7 @@ struct Passes {
 
   private static func leave() -> Never {
     var usage = Text()
-    usage.append("usage: passes copy|find|scan|read|frame|lookup COUNT < TEXT\n")
+    usage.append("usage: passes copy|find|scan|read|frame COUNT < TEXT\n")
     usage.write(to: STDERR_FILENO)
     exit(ExitStatus.usage.rawValue)
   }
@@ -75,33 +74,6 @@ struct Passes {
   /// What any program must do that looks for something in it: memchr.
   private static func find(_ text: Span<UInt8>) -> Int {
     text.withUnsafeBytes { memchr($0.baseAddress!, 0, $0.count) == nil ? 1 : 0 }
-  }
-
-  /// A suppression list asked for so many thousand tokens, none of which is in it; but once before, so that each of its pages has
-  /// been found good.
-  private static func lookup(
-    _ thousands: Int, _ text: borrowing FixedBuffer<UInt8>, _ bytes: Int
-  ) -> (UInt64, Int) {
-    var list = SuppressionList(
-      UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(text.room())[..<bytes]))
-    var state: UInt64 = 1
-    var tokenBytes = InlineArray<32, UInt8>(repeating: 0)
-    var start: UInt64 = 0
-    var asked = 0
-    for round in 0..<2 {
-      if round == 1 { start = nanoseconds() }
-      for _ in 0..<thousands * 1000 {
-        state ^= state << 13
-        state ^= state >> 7
-        state ^= state << 17
-        for index in 0..<8 {
-          tokenBytes[index] = UInt8(truncatingIfNeeded: state >> UInt64(8 * index))
-        }
-        guard let token = DeviceToken(bytes: tokenBytes.span) else { leave() }
-        if list.find(token) == nil { asked += 1 }
-      }
-    }
-    return (nanoseconds() - start, list.isDamaged ? -1 : asked)
   }
 
   /// The scanner alone: the number of values.

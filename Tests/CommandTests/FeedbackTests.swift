@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `tinypush feedback` against a feedback service that shares no code with it, and does what it should and what it should not.
-@Suite struct FeedbackTests {
+@Suite(.sideBySide) struct FeedbackTests {
   // MARK: - What a service may do
 
   struct Row: Sendable, CustomTestStringConvertible {
@@ -202,7 +202,7 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let service = try FeedbackService(in: box, ["--endless"])
-    let pull = try box.pull(service, [], ["--quiet"], within: 240)
+    let pull = try box.pull(service, [], ["--quiet"])
     #expect(pull.status == 75, "\(pull.output)\(pull.errors)")
     #expect(pull.errors.contains("has sent 256 MB and does not end"), "\(pull.errors)")
     try wait(for: "the service to notice") { try !service.events("sent").isEmpty }
@@ -321,7 +321,7 @@ import Testing
     let count = 1_000_000
     let service = try FeedbackService(in: box, ["--tuples", "\(2 * count)", "--share", "\(count)"])
     for turn in 1...2 {
-      let pull = try box.pull(service, [], ["--quiet"], within: 120)
+      let pull = try box.pull(service, [], ["--quiet"])
       #expect(pull.status == 0, "\(pull.errors)")
       #expect(
         pull.output
@@ -329,7 +329,7 @@ import Testing
       )
     }
     let told = try box.run(
-      ["python3", Build.tools + "/tuples.py", "--list"] + service.sent(), within: 120)
+      ["python3", Build.tools + "/tuples.py", "--list"] + service.sent())
     let compared = try box.run([
       "sh", "-ec", #"sed 's/  feedback$//' "$1" | cmp - "$2""#, "sh",
       box.tokenList().outputPath, told.outputPath,

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Alert storms: what the settings `limit`, `limit-all` and `limit-summary` let through and tell of, and `again-after`.
-@Suite struct LimitTests {
+@Suite(.sideBySide) struct LimitTests {
   private func status(_ box: Box, _ counter: String) throws -> Int {
     let page = try box.run(
       Build.command(Build.host) + ["status", "--json", "-o", "status=\(box.path)/page"])

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The sandbox over HTTP/2: with the agent, and with clients that others wrote.
-@Suite struct SandboxHTTP2Tests {
+@Suite(.sideBySide) struct SandboxHTTP2Tests {
   private func drop(_ count: Int, in box: Box) throws {
     for number in 1...count {
       try box.write(

@@ -106,8 +106,14 @@ final class Box {
   }
 }
 
-/// Foundation's own ways take milliseconds a file. No child that is started meanwhile may have it open for writing.
+/// Held while a child is started, which has the files of this process open until it is another program: an agent would
+/// take a file that it finds open for unfinished.
+let spawning = NSLock()
+
+/// Foundation's own ways take milliseconds a file.
 func writeFile(_ text: String, to path: String) throws {
+  spawning.lock()
+  defer { spawning.unlock() }
   guard let file = fopen(path, "we") else { throw Failure("\(path): errno \(errno)") }
   let written = fputs(text, file)
   guard fclose(file) == 0, written >= 0 else { throw Failure("\(path): errno \(errno)") }

@@ -43,7 +43,9 @@ final class Child {
     var arguments = words.map { strdup($0) } + [nil]
     defer { for text in arguments { free(text) } }
     var id: pid_t = 0
-    let error = posix_spawnp(&id, "env", &actions, &attributes, &arguments, environ)
+    let error = spawning.withLock {
+      posix_spawnp(&id, "env", &actions, &attributes, &arguments, environ)
+    }
     guard error == 0 else { throw Failure("\(name): \(String(cString: strerror(error)))") }
     self.id = id
   }

@@ -133,6 +133,7 @@ import Testing
       #"{"tokens":["\#(token(2))","\#(token(1))"],"collapse-id":"gate","payload":{"aps":{"alert":"Gate open"}}}"#,
       as: "e")
     try wait(for: "the other to wait") { box.names(in: "later").count == 2 }
+    try gateway.accepts("Gate open")
     #expect(try gateway.alerts() == ["First", "Gate open"])
     try clocks.set(.awake, to: 601)
     try clocks.set(.wall, to: now + 601)

@@ -29,7 +29,7 @@ NEEDS_debtest := mmdebstrap systemd-container
 NEEDS_faults := openssl python3
 NEEDS_flash := e2fsprogs mount openssl python3
 NEEDS_fuzz := qemu-user-static
-test bench debtest faults flash fuzz: FOR = $@
+$(foreach name,test bench debtest faults flash fuzz,$(eval $(name): FOR := $(name)))
 
 # The simulator's seeds that a run of the tests draws, for each of its links.
 SEEDS := 2000

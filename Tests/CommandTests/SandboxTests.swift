@@ -279,8 +279,8 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let program = box.path + "/tinypush"
-    try FileManager.default.copyItem(
-      atPath: "\(Build.directory)/\(Build.host)/tinypush", toPath: program)
+    // A program that this process writes could not be run while another child is being started.
+    try box.run(["cp", "\(Build.directory)/\(Build.host)/tinypush", program])
     let missing = try box.run([program, "sandbox", "--help"])
     #expect(missing.status == 69)
     #expect(missing.output == "")

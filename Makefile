@@ -4,7 +4,6 @@
 #   amd64 arm64 armhf              Embedded Swift; this machine's own Debian, or Debian 12 for another architecture
 #   debian13-amd64 and so on       Embedded Swift, for Debian 13 (mbedTLS 3.6, TLS 1.3)
 #   static-amd64 and so on         as the first, but with mbedTLS, inih and nghttp2 in it: one file that needs nothing but glibc 2.34
-#   ordinary                       ordinary Swift for this machine, to compare with
 # `board/run NAME ...` runs any of them here. The unstripped ones are in .build-NAME/TRIPLE/release.
 
 HOST := $(shell dpkg --print-architecture 2>/dev/null)
@@ -12,22 +11,28 @@ ARCH ?= $(HOST)
 BOARDS := amd64 arm64 armhf
 BUILDS := $(BOARDS) $(BOARDS:%=debian13-%) $(BOARDS:%=static-%)
 FOREIGN := $(filter-out $(HOST),$(BUILDS))
-TESTED := armhf arm64 amd64 debian13-$(HOST) ordinary
+TESTED := amd64 arm64 armhf debian13-$(HOST)
 # The programs of some of the builds.
 programs = $(foreach name,$1,build/$(name)/tinypush build/$(name)/tinypush-sandbox)
 
 SWIFT := swift
 SWIFT_MINIMUM := 6.2
 
-# Debian packages: what the product needs, the machine that builds it, and what tests and measures it.
+# Debian packages: what the product needs, the machine that builds it, and the targets that do more than build.
 LIBRARIES := libc6-dev libinih-dev libmbedtls-dev libnghttp2-dev
 BUILD_NEEDS := $(LIBRARIES) g++
-# Seeds of the simulator that a run of the tests draws.
-SEEDS := 2000
-TEST_NEEDS := binutils curl golang-go groff-base inotify-tools iproute2 jq lintian man-db mandoc nghttp2-server nodejs openssl procps \
+NEEDS_test := binutils curl golang-go groff-base inotify-tools iproute2 jq lintian man-db mandoc nghttp2-server nodejs openssl procps \
   python3 python3-cryptography python3-h2 python3-jinja2 python3-yaml qemu-user-static rsync strace systemd \
   tinyproxy-bin tmux util-linux zsh
-BENCH_NEEDS := gcc libc6-dev libnghttp2-dev libssl-dev python3 python3-cryptography valgrind
+NEEDS_bench := gcc libc6-dev libnghttp2-dev libssl-dev python3 python3-cryptography valgrind
+NEEDS_debtest := mmdebstrap systemd-container
+NEEDS_faults := openssl python3
+NEEDS_flash := e2fsprogs mount openssl python3
+NEEDS_fuzz := qemu-user-static
+$(foreach name,test bench debtest faults flash fuzz,$(eval $(name): FOR := $(name)))
+
+# The simulator's seeds that a run of the tests draws, for each of its links.
+SEEDS := 2000
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
@@ -38,13 +43,13 @@ help: ## say what there is to make
 	  printf '  make %-9s %s\n' "$$name" "$$text"; done
 
 .PHONY: deps
-deps: ## install the Debian packages that a build on this machine lacks
+deps: ## install the Debian packages that a build on this machine lacks, or another target (FOR=test)
 	@command -v dpkg-query >/dev/null || { \
 	  echo 'This is not a Debian machine: install Swift, mbedTLS, inih and nghttp2 yourself, and use swift build.' >&2; exit 1; }
 	@version=$$($(SWIFT) --version 2>/dev/null | sed -n 's/.*Swift version \([0-9.]*\).*/\1/p'); \
 	  printf '%s\n' $(SWIFT_MINIMUM) "$${version:-0}" | sort -CV || { \
 	  echo "Swift $(SWIFT_MINIMUM) or later is needed, found: $${version:-none}. See https://swift.org/install" >&2; exit 1; }
-	@board/need $(BUILD_NEEDS)
+	@board/need $(BUILD_NEEDS) $(NEEDS_$(FOR))
 
 .PHONY: build
 build: $(call programs,$(ARCH)) ## build tinypush for this machine, or for ARCH=amd64|arm64|armhf
@@ -69,23 +74,29 @@ demo: $(call programs,$(HOST)) ## send notifications to a sandbox on this machin
 	@board/demo $<
 
 .PHONY: test
-test: lint ## build everything, run all tests and lint
-	@board/need $(TEST_NEEDS)
-	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target $(call programs,$(TESTED)) \
-	  build/ordinary/soak build/armhf/fuzzboard build/promtool build/$(HOST)/shim build/debian13-$(HOST)/shim tests
-	@Tests/Fuzz/fuzz 20 certificates
-	@echo 'Simulating $(SEEDS) seeds of each link'
-	@printf '%s\n' binary scattered http2 | xargs -P 2 -I {} env WAY={} build/ordinary/soak 1 $(SEEDS)
+test: lint deps ## build everything, run all tests and lint
+	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target tests $(call programs,$(TESTED)) \
+	  build/armhf/fuzzboard build/promtool build/$(HOST)/shim build/debian13-$(HOST)/shim $(SIMULATED) fuzzed
 	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 2700 $(SWIFT) test --skip-build --disable-xctest
 
-# The compiler optimises with one thread, so several builds go on at a time; the last one uses all that there are.
+# It takes the longest and comes first; the other builds have one thread each.
 .PHONY: tests
 tests: deps
-	$(SWIFT) build --build-tests
+	@echo 'Building the tests'
+	@$(SWIFT) build --build-tests
+
+SIMULATED := simulated-binary simulated-scattered simulated-http2
+.PHONY: $(SIMULATED)
+$(SIMULATED): simulated-%: build/ordinary/soak
+	@echo 'Simulating $(SEEDS) seeds of the link $*'
+	@WAY=$* build/ordinary/soak 1 $(SEEDS)
+
+.PHONY: fuzzed
+fuzzed: deps
+	@Tests/Fuzz/fuzz 10 certificates
 
 .PHONY: debtest
-debtest: deb ## install, use and remove the package in a clean Debian 12, and in one that systemd runs (as root)
-	@board/need mmdebstrap systemd-container
+debtest: deb deps ## install, use and remove the package in a clean Debian 12, and in one that systemd runs (as root)
 	Tests/Packages/test build/packages/tinypush_*_$(HOST).deb build/packages/tinypush-sandbox_*_$(HOST).deb
 
 .PHONY: lint
@@ -96,24 +107,20 @@ lint: deps build/debian13-$(HOST)/root ## check the formatting, and compile the 
 	done; done
 
 .PHONY: bench
-bench: build/$(HOST)/tinypush build/$(HOST)/passes ## measure, against a C program that does only what cannot be avoided
-	@board/need $(BENCH_NEEDS)
+bench: deps build/$(HOST)/tinypush build/$(HOST)/passes ## measure, against a C program that does only what cannot be avoided
 	Tests/Benchmarks/bench $<
 
 .PHONY: flash
-flash: build/$(HOST)/tinypush ## measure what a delivered alert writes to an ext4 on a loop device (as root; a quarter of an hour)
-	@board/need e2fsprogs mount openssl python3
+flash: deps build/$(HOST)/tinypush ## measure what a delivered alert writes to an ext4 on a loop device (as root; a quarter of an hour)
 	Tests/Benchmarks/flash $<
 
 .PHONY: faults
-faults: $(call programs,$(HOST)) ## let gateways fail in every way, and show what is lost (nothing), repeated and waited for
-	@board/need openssl python3
+faults: deps $(call programs,$(HOST)) ## let gateways fail in every way, and show what is lost (nothing), repeated and waited for
 	Tests/Benchmarks/faults
 
 .PHONY: soak
-soak: deps ## let the simulator run until it finds something or is told to stop (FIRST=seed to begin with, SEED=one alone)
-	@$(SWIFT) build --configuration release --product soak --scratch-path .build-ordinary
-	@.build-ordinary/release/soak $(FIRST)
+soak: build/ordinary/soak ## let the simulator run until it finds something or is told to stop (FIRST=seed to begin with, SEED=one alone)
+	@$< $(FIRST)
 
 .PHONY: breakages
 breakages: deps ## break the code in several places, and see the simulator find each
@@ -121,7 +128,6 @@ breakages: deps ## break the code in several places, and see the simulator find 
 
 .PHONY: fuzz
 fuzz: deps build/armhf/fuzzboard ## look for bytes that break the parsers, on armhf too (SECONDS=60 for each property)
-	@board/need qemu-user-static
 	@Tests/Fuzz/board $(or $(SECONDS),60)00
 	@Tests/Fuzz/fuzz $(or $(SECONDS),60)
 
@@ -131,13 +137,12 @@ clean: ## remove everything that was built
 
 # --- the builds ---
 
-build/ordinary/%: always | deps
+# Ordinary Swift, optimised.
+build/ordinary/soak: always | deps
 	@echo 'Building $@'
-	@$(SWIFT) build --configuration release --product $* --scratch-path .build-ordinary
-	@mkdir -p build/ordinary
-	@install -C .build-ordinary/release/$* $@
-build/ordinary/tinypush-sandbox: | build/ordinary/tinypush
-build/ordinary/soak: | build/ordinary/tinypush-sandbox
+	@$(SWIFT) build --configuration release --product $(@F) --scratch-path .build-ordinary
+	@mkdir -p $(@D)
+	@install -C .build-ordinary/release/$(@F) $@
 
 # The triples are those that have an Embedded standard library; the toolsets turn them into Debian's. All code is
 # optimised together when it is linked, which makes the product a quarter smaller. No path of this machine goes into it.

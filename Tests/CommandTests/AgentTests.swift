@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The agent as it runs all day.
-@Suite(.serialized) struct AgentTests {
+@Suite(.sideBySide) struct AgentTests {
   /// The ways in which notifications come to the spool.
   enum Way: String, CaseIterable, Sendable { case mv, cp, send }
 
@@ -169,7 +169,7 @@ import Testing
 
   private func expectAll(of half: Half, from gateway: Gateway, in box: Box) throws {
     let last = half == .largeFile ? "slow 3" : "slow 2"
-    try wait(for: "\"\(last)\" to be accepted", within: 30) {
+    try wait(for: "\"\(last)\" to be accepted") {
       try gateway.alerts(in: box).contains(last)
     }
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }

@@ -3,7 +3,7 @@ import Testing
 
 /// Whatever the gateway answers, and however it goes away, nothing good is lost: the suite's rows are its ways to
 /// misbehave, each with 1,000 files and one of 1,000 lines.
-@Suite(.serialized) struct AnswerTests {
+@Suite(.sideBySide) struct AnswerTests {
   private static let count = 2000
   private static let bad = 1000
   private static let late = 1500

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What a member of the spool's group, who may do nothing but send, tries to do to the agent, to root and to others.
-@Suite struct AttackTests {
+@Suite(.sideBySide) struct AttackTests {
   /// Runs a script as a member of the group.
   private func attack(_ box: Box, _ script: String) throws -> Child {
     try box.run(box.asMember + ["sh", "-c", script, "sh", box.spool])

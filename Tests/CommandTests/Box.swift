@@ -91,11 +91,10 @@ final class Box {
   /// Runs a command to its end.
   @discardableResult
   func run(
-    _ command: [String], environment: [String: String] = [:], input: String? = nil,
-    within seconds: Double = 60
+    _ command: [String], environment: [String: String] = [:], input: String? = nil
   ) throws -> Child {
     let child = try start(command, environment: environment, input: input)
-    try child.wait(within: seconds)
+    try child.wait()
     return child
   }
 
@@ -107,8 +106,14 @@ final class Box {
   }
 }
 
-/// Foundation's own ways take milliseconds a file. No child that is started meanwhile may have it open for writing.
+/// Held while a child is started, which has the files of this process open until it is another program: an agent would
+/// take a file that it finds open for unfinished.
+let spawning = NSLock()
+
+/// Foundation's own ways take milliseconds a file.
 func writeFile(_ text: String, to path: String) throws {
+  spawning.lock()
+  defer { spawning.unlock() }
   guard let file = fopen(path, "we") else { throw Failure("\(path): errno \(errno)") }
   let written = fputs(text, file)
   guard fclose(file) == 0, written >= 0 else { throw Failure("\(path): errno \(errno)") }
@@ -123,29 +128,14 @@ func objects(_ text: String) throws -> [[String: Any]] {
   }
 }
 
-/// Waits for what no event tells of.
-func wait(
-  for what: @autoclosure () -> String, within seconds: Double = 60, until isSo: () throws -> Bool
-) throws {
-  let deadline = ContinuousClock.now + .seconds(seconds)
+/// Waits for what no event tells of. A slow machine needs a tenth of the time that it takes to give up.
+func wait(for what: @autoclosure () -> String, until isSo: () throws -> Bool) throws {
+  let patience = Duration.seconds(300)
+  let start = ContinuousClock.now
   while try !isSo() {
-    guard ContinuousClock.now < deadline else {
-      throw Failure("waited \(seconds) s, and this did not come: \(what())")
-    }
-    usleep(5000)
-  }
-}
-
-/// The same without a thread that waits, for what takes long by nature.
-func wait(
-  for what: @autoclosure () -> String, within seconds: Double = 60, until isSo: () throws -> Bool
-) async throws {
-  let deadline = ContinuousClock.now + .seconds(seconds)
-  // The other tests may keep this one from its turn for longer than that: it looks once more before it complains.
-  while try !isSo() {
-    guard ContinuousClock.now < deadline else {
-      throw Failure("waited \(seconds) s, and this did not come: \(what())")
-    }
-    try await Task.sleep(for: .milliseconds(20))
+    let passed = ContinuousClock.now - start
+    guard passed < patience else { throw Failure("this did not come in \(patience): \(what())") }
+    // Looks often at first; and what has taken long is not missed by much more than that.
+    usleep(useconds_t(2000 + min(passed / .milliseconds(1), 2000) * 20))
   }
 }

@@ -22,14 +22,19 @@ enum Build {
   static let package = URL(filePath: directory).deletingLastPathComponent().path
   static let tools = package + "/Tests/Tools"
 
+  /// Where what was built with the tests is: the programs, in ordinary Swift, among it.
+  static let ordinary = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
+    .deletingLastPathComponent().path
+
   /// What runs a build, whatever it was built for. One that is missing is an error: nothing is skipped.
   static func command(_ name: String) throws -> [String] {
+    let home = name == "ordinary" ? ordinary : "\(directory)/\(name)"
     for program in ["tinypush", "tinypush-sandbox"] {
-      guard FileManager.default.isExecutableFile(atPath: "\(directory)/\(name)/\(program)") else {
-        throw Failure("there is no build/\(name)/\(program): make test builds it")
+      guard FileManager.default.isExecutableFile(atPath: "\(home)/\(program)") else {
+        throw Failure("there is no \(home)/\(program): make test builds it")
       }
     }
-    return [package + "/board/run", name]
+    return name == "ordinary" ? [home + "/tinypush"] : [package + "/board/run", name]
   }
 }
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `tinypush check` of notification files and recipients files.
-@Suite struct CheckTests {
+@Suite(.sideBySide) struct CheckTests {
   private static let one = token(1)
   private static let good = line(1)
   private static let wide = String(line(1, "Füll☀").dropLast())

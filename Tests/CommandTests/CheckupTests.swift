@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What `tinypush check` says of the set-up, and what it says is to be done.
-@Suite struct CheckupTests {
+@Suite(.sideBySide) struct CheckupTests {
   /// One thing that is wrong, and what is said of it.
   struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String

@@ -37,11 +37,15 @@ final class Child {
     posix_spawnattr_setsigmask(&attributes, &none)
     posix_spawnattr_setsigdefault(&attributes, &all)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-    let words = ["env", "--chdir=" + directory] + environment.map { "\($0)=\($1)" } + command
+    // Debian's python3 comes before any other that is installed: with the packages, and faster than a wrapper.
+    let path = "PATH=/usr/bin:/bin:" + (ProcessInfo.processInfo.environment["PATH"] ?? "")
+    let words = ["env", "--chdir=" + directory, path] + environment.map { "\($0)=\($1)" } + command
     var arguments = words.map { strdup($0) } + [nil]
     defer { for text in arguments { free(text) } }
     var id: pid_t = 0
-    let error = posix_spawnp(&id, "env", &actions, &attributes, &arguments, environ)
+    let error = spawning.withLock {
+      posix_spawnp(&id, "env", &actions, &attributes, &arguments, environ)
+    }
     guard error == 0 else { throw Failure("\(name): \(String(cString: strerror(error)))") }
     self.id = id
   }
@@ -61,10 +65,10 @@ final class Child {
   /// The first whole line with these words in it.
   @discardableResult
   func line(
-    _ words: String, in stream: Stream = .output, within seconds: Double = 60
+    _ words: String, in stream: Stream = .output
   ) throws -> String {
     var found: String?
-    try poll(words, seconds) {
+    try poll(words) {
       let text = stream == .output ? output : errors
       found = text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
         .first { $0.contains(words) }.map(String.init)
@@ -79,10 +83,9 @@ final class Child {
     return found!
   }
 
-  private func poll(_ words: String, _ seconds: Double, _ isSo: () throws -> Bool) throws {
+  private func poll(_ words: String, _ isSo: () throws -> Bool) throws {
     try CommandTests.wait(
-      for: "\"\(words)\" from \(name), which said:\n\(output)\(errors)", within: seconds,
-      until: isSo)
+      for: "\"\(words)\" from \(name), which said:\n\(output)\(errors)", until: isSo)
   }
 
   // MARK: - Its end
@@ -98,22 +101,12 @@ final class Child {
 
   /// Its exit status, or 128 and the signal that ended it.
   @discardableResult
-  func wait(within seconds: Double = 60) throws -> Int32 {
-    try poll("an end", seconds) { hasEnded }
+  func wait() throws -> Int32 {
+    try poll("an end") { hasEnded }
     return ended!
   }
 
-  /// The same without a thread that waits, for what takes long by nature.
-  @discardableResult
-  func end(within seconds: Double) async throws -> Int32 {
-    let deadline = ContinuousClock.now + .seconds(seconds)
-    while !hasEnded, ContinuousClock.now < deadline {
-      try await Task.sleep(for: .milliseconds(20))
-    }
-    return try wait(within: 0)
-  }
-
-  /// As ``wait(within:)``, once that has returned.
+  /// As ``wait()``, once that has returned.
   var status: Int32? { ended }
 
   /// What to say of a program that ended by a mistake of its own; nil where it did not.
@@ -127,9 +120,9 @@ final class Child {
 
   /// Asks it to end, and waits until it has.
   @discardableResult
-  func terminate(within seconds: Double = 60) throws -> Int32 {
+  func terminate() throws -> Int32 {
     signal(SIGTERM)
-    return try wait(within: seconds)
+    return try wait()
   }
 
   func kill() {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What is made of a wall clock that is not set, as on a board without a battery until a time service has answered.
-@Suite struct ClockTests {
+@Suite(.sideBySide) struct ClockTests {
   /// A clock that is not set.
   private func clock(_ box: Box) throws -> Clocks {
     let clocks = try Clocks(in: box, [.wall])

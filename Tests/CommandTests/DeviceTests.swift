@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The sandbox as the service: who is reached by a token, what is kept for whom, and who is found gone.
-@Suite struct DeviceTests {
+@Suite(.sideBySide) struct DeviceTests {
   /// Sends frames, and waits until the gateway has dealt with the last of them.
   private func send(_ frames: [String], to sandbox: Sandbox, in box: Box) throws {
     let before = try sandbox.events("closed").count

@@ -3,13 +3,11 @@ import Testing
 
 /// A disk that is full, read-only or closed to the agent: nothing is lost, nothing comes again and again, and the agent
 /// goes on by itself when it is mended.
-@Suite struct DiskTests {
-  /// The agent looks every 30 seconds.
-  private static let mended = 120.0
+@Suite(.sideBySide) struct DiskTests {
   private static let cannotRemove = "delivered files cannot be removed from new/"
   private static let removable = "delivered files can be removed again"
 
-  @Test func `files that a read-only disk does not let go are delivered once`() async throws {
+  @Test func `files that a read-only disk does not let go are delivered once`() throws {
     let box = try Box()
     defer { box.end() }
     let disk = try Disk(under: box, at: "/new", "size=16m")
@@ -27,7 +25,7 @@ import Testing
     try agent.line(Self.cannotRemove, in: .errors)
     #expect(box.names(in: "new").count == 100)
     disk.isReadOnly = false
-    try await wait(for: "new/ to become empty", within: Self.mended) {
+    try wait(for: "new/ to become empty") {
       box.names(in: "new").isEmpty
     }
     try agent.line(Self.removable, in: .errors)
@@ -42,7 +40,7 @@ import Testing
   }
 
   @Test func `what is delivered and cannot be removed is bounded, and so is what comes twice`()
-    async throws
+    throws
   {
     try #require(geteuid() == 0, "who else could put files where the agent may not remove them")
     let (held, window, files) = (256, 64, 600)
@@ -56,7 +54,7 @@ import Testing
     // The newest has the smallest name, and must not keep those from their turn that can leave.
     for number in 1...files { try box.drop(line(number), as: "\(10_000 - number)") }
     try agent.line(Self.cannotRemove, in: .errors)
-    try await wait(for: "\(held) to be delivered") {
+    try wait(for: "\(held) to be delivered") {
       try Truth(gateway.record, count: files, in: box).accepted >= held
     }
     try box.drop(line(files + 1), as: "1")
@@ -64,7 +62,7 @@ import Testing
     #expect(before.accepted <= held + window)
     #expect(before.duplicates == 0)
     chmod(box.spool + "/new", 0o755)
-    try await wait(for: "new/ to become empty", within: Self.mended) {
+    try wait(for: "new/ to become empty") {
       box.names(in: "new").isEmpty
     }
     #expect(try agent.terminate() == 0)
@@ -77,7 +75,7 @@ import Testing
 
   @Test(arguments: Disk.Resource.allCases)
   func `what is refused waits in new/ until it can be recorded`(resource: Disk.Resource)
-    async throws
+    throws
   {
     let box = try Box()
     defer { box.end() }
@@ -96,7 +94,7 @@ import Testing
     try disk.fill(resource)
     agent.signal(SIGCONT)
     try gateway.accepts("good")
-    try await wait(for: "c-good to leave new/") { !box.names(in: "new").contains("c-good") }
+    try wait(for: "c-good to leave new/") { !box.names(in: "new").contains("c-good") }
     #expect(box.names(in: "new").count == 31)
     #expect(box.names(in: "failed") == [], "half a record is none")
     #expect(agent.errors.count(of: "failed/ cannot be written to") == 1)
@@ -104,7 +102,7 @@ import Testing
     #expect(before.lost == 0)
     #expect(before.duplicates == 0)
     disk.makeRoom()
-    try await wait(for: "new/ to become empty", within: Self.mended) {
+    try wait(for: "new/ to become empty") {
       box.names(in: "new").isEmpty
     }
     try #expect(box.failures("a-refused").map { $0["token"] as? String } == [token(7)])
@@ -183,7 +181,7 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `without inotify the spool is looked through all the same`() async throws {
+  @Test func `without inotify the spool is looked through all the same`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -193,7 +191,7 @@ import Testing
         + Build.command(Build.host) + ["run"] + box.settings(gateway.port, ["settle=300ms"]))
     try agent.line("connected to", in: .errors)
     try box.drop(line(1, "noticed"), as: "1")
-    try await wait(for: "it to leave new/", within: Self.mended) { box.names(in: "new").isEmpty }
+    try wait(for: "it to leave new/") { box.names(in: "new").isEmpty }
     try gateway.accepts("noticed")
     try #expect(gateway.alerts(in: box) == ["noticed"])
     #expect(try agent.terminate() == 0)

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What is kept in `failed/`: nothing is written over, nothing is torn, and it is bounded.
-@Suite struct FailedTests {
+@Suite(.sideBySide) struct FailedTests {
   private static let wrong = "{\"token\":\"12\"}\n"
 
   private func size(of name: String, in box: Box) throws -> Int {
@@ -174,7 +174,7 @@ import Testing
     for directory in ["new", "later", "failed"] { #expect(box.names(in: directory) == []) }
     // Where its source is gone, somebody should know.
     try box.write(torn, to: "spool/later/" + name)
-    #expect(try box.deliver(gateway, ["settle=100ms"], within: 120).status == 65)
+    #expect(try box.deliver(gateway, ["settle=100ms"]).status == 65)
     #expect(box.names(in: "failed").count == 1)
   }
 }

@@ -25,11 +25,11 @@ extension Box {
   /// Pulls the feedback service once.
   func pull(
     _ service: FeedbackService, build: String = Build.host, _ settings: [String] = [],
-    _ arguments: [String] = [], environment: [String: String] = [:], within seconds: Double = 60
+    _ arguments: [String] = [], environment: [String: String] = [:]
   ) throws -> Child {
     let child = try startPull(
       service, build: build, settings, arguments, environment: environment)
-    try child.wait(within: seconds)
+    try child.wait()
     return child
   }
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `tinypush feedback` against a feedback service that shares no code with it, and does what it should and what it should not.
-@Suite struct FeedbackTests {
+@Suite(.sideBySide) struct FeedbackTests {
   // MARK: - What a service may do
 
   struct Row: Sendable, CustomTestStringConvertible {
@@ -202,7 +202,7 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let service = try FeedbackService(in: box, ["--endless"])
-    let pull = try box.pull(service, [], ["--quiet"], within: 240)
+    let pull = try box.pull(service, [], ["--quiet"])
     #expect(pull.status == 75, "\(pull.output)\(pull.errors)")
     #expect(pull.errors.contains("has sent 64 MB and does not end"), "\(pull.errors)")
     try wait(for: "the service to notice") { try !service.events("sent").isEmpty }
@@ -325,7 +325,7 @@ import Testing
       let pull = try box.start(
         ["prlimit", "--data=33554432"] + Build.command(Build.host) + ["feedback", "--quiet"]
           + box.feedbackSettings(service))
-      try pull.wait(within: 120)
+      try pull.wait()
       #expect(pull.status == 0, "\(pull.errors)")
       #expect(
         pull.output
@@ -333,7 +333,7 @@ import Testing
       )
     }
     let told = try box.run(
-      ["python3", Build.tools + "/tuples.py", "--list"] + service.sent(), within: 120)
+      ["python3", Build.tools + "/tuples.py", "--list"] + service.sent())
     let compared = try box.run([
       "sh", "-ec", #"sed 's/  feedback$//' "$1" | cmp - "$2""#, "sh",
       box.tokenList().outputPath, told.outputPath,

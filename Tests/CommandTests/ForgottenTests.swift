@@ -3,7 +3,7 @@ import Testing
 
 /// A router on the way that has forgotten the connection, as one that translates addresses does after a while: it swallows
 /// what goes over it without a word, and takes new connections.
-@Suite struct ForgottenTests {
+@Suite(.sideBySide) struct ForgottenTests {
   /// What happened to the connection before it was forgotten.
   enum Silence: CaseIterable {
     /// The agent had nothing to send for ten minutes.

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Every format, both ways: what Tests/Tools write is what the sandbox reads, and what the agent writes is what they read.
-@Suite struct FormatTests {
+@Suite(.sideBySide) struct FormatTests {
   private struct Content {
     var token: String
     var payload: String

@@ -118,10 +118,15 @@ final class Gateway: Peer {
       .map { "\(record)/\($0)" }
   }
 
+  private var decoded: (bytes: [Int], alerts: [String]) = ([], [])
+
   /// The alerts' texts of what it accepted, connection by connection.
   func alerts(in box: Box) throws -> [String] {
+    let files = recorded(.accepted)
+    let bytes = files.map(bytes)
+    guard bytes != decoded.bytes else { return decoded.alerts }
     var found: [String] = []
-    for file in recorded(.accepted) {
+    for file in files {
       let decoded = try box.run(["python3", Build.tools + "/decode.py", file])
       for line in try objects(decoded.output) {
         let payload = try JSONSerialization.jsonObject(
@@ -130,7 +135,12 @@ final class Gateway: Peer {
         found.append(aps?["alert"] as? String ?? "")
       }
     }
+    decoded = (bytes, found)
     return found
+  }
+
+  private func bytes(_ path: String) -> Int {
+    (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
   }
 
   /// Waits until an alert with this text has been accepted.
@@ -146,9 +156,7 @@ final class Gateway: Peer {
   /// Waits until it has accepted at least so many bytes.
   func accepts(bytes: Int) throws {
     try wait(for: "the gateway to accept \(bytes) bytes") {
-      recorded(.accepted).reduce(0) { sum, path in
-        sum + ((try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0)
-      } >= bytes
+      recorded(.accepted).reduce(0) { $0 + self.bytes($1) } >= bytes
     }
   }
 
@@ -158,8 +166,7 @@ final class Gateway: Peer {
   ) throws -> String {
     let files = recorded(kind)
     let compared = try box.run(
-      ["python3", Build.tools + "/expect.py"] + notes + arguments + ["--captured"] + files,
-      within: 120)
+      ["python3", Build.tools + "/expect.py"] + notes + arguments + ["--captured"] + files)
     return (compared.output + compared.errors).trimmingCharacters(in: .newlines)
   }
 }
@@ -202,12 +209,9 @@ extension Box {
 
   /// Runs an agent until the spool is empty.
   func deliver(
-    _ gateway: Gateway, build: String = Build.host, _ settings: [String] = [],
-    within seconds: Double = 60
+    _ gateway: Gateway, build: String = Build.host, _ settings: [String] = []
   ) throws -> Child {
-    try run(
-      Build.command(build) + ["run", "--once"] + self.settings(gateway.port, settings),
-      within: seconds)
+    try run(Build.command(build) + ["run", "--once"] + self.settings(gateway.port, settings))
   }
 }
 

@@ -3,7 +3,7 @@ import Testing
 
 /// The agent over HTTP/2, and a service at which something goes wrong at the thousandth request: nothing is lost. The other
 /// table that the README shows; a smaller count serves where no table is made.
-@Suite(.serialized) struct HTTP2FaultTests {
+@Suite(.sideBySide) struct HTTP2FaultTests {
   private static let count = Table.isMade ? 20_000 : 2000
   private static let files = count / 20
   private static let sheaf = Result {
@@ -40,7 +40,7 @@ import Testing
 
   @Test(arguments: rows, Way.allCases)
   func `nothing is lost, and only what nobody knows of is repeated`(row: Row, way: Way)
-    async throws
+    throws
   {
     let box = try Box()
     defer { box.end() }
@@ -50,7 +50,7 @@ import Testing
     try Self.sheaf.get().fill(box)
     let start = ContinuousClock.now
     let agent = try box.start(Self.command(row.identity, port, row.settings, in: box))
-    try await agent.end(within: 300)
+    try agent.wait()
     let time = ContinuousClock.now - start
     let truth = try Truth(gateway.record, count: Self.count, in: box)
     let words = "\(truth)\n\(agent.errors)"

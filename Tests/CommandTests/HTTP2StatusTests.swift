@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What the status page tells of delivery over HTTP/2.
-@Suite struct HTTP2StatusTests {
+@Suite(.sideBySide) struct HTTP2StatusTests {
   private func page(_ box: Box) throws -> [String: Any] {
     let shown = try box.tinypush("status", "--json", "-o", "status=" + box.path + "/page")
     return try JSONSerialization.jsonObject(with: Data(shown.output.utf8)) as? [String: Any] ?? [:]

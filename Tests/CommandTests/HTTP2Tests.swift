@@ -3,7 +3,7 @@ import Testing
 
 /// Delivery to Apple's service of today, played by Tests/Tools/http2gateway.py: an HTTP/2 server that shares no code with the
 /// product.
-@Suite struct HTTP2Tests {
+@Suite(.sideBySide) struct HTTP2Tests {
   private static func lines(_ count: Int) -> String {
     (1...count).map { line($0, "Alert \($0)") + "\n" }.joined()
   }

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// An agent that somebody has started in a terminal, and what becomes of the agent when the terminal is closed.
-@Suite(.serialized) struct HangupTests {
+@Suite(.sideBySide) struct HangupTests {
   private func run(
     _ command: [String], in box: Box, environment: [String: String] = [:]
   ) throws -> (Child, NamedPipe) {

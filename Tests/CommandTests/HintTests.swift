@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What people type and mean otherwise: each gets the hint that helps, and nothing is queued.
-@Suite struct HintTests {
+@Suite(.sideBySide) struct HintTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var arguments: [String]
     var input: String?

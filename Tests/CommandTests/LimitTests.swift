@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Alert storms: what the settings `limit`, `limit-all` and `limit-summary` let through and tell of, and `again-after`.
-@Suite struct LimitTests {
+@Suite(.sideBySide) struct LimitTests {
   private func status(_ box: Box, _ counter: String) throws -> Int {
     let page = try box.run(
       Build.command(Build.host) + ["status", "--json", "-o", "status=\(box.path)/page"])
@@ -133,6 +133,7 @@ import Testing
       #"{"tokens":["\#(token(2))","\#(token(1))"],"collapse-id":"gate","payload":{"aps":{"alert":"Gate open"}}}"#,
       as: "e")
     try wait(for: "the other to wait") { box.names(in: "later").count == 2 }
+    try gateway.accepts("Gate open")
     #expect(try gateway.alerts() == ["First", "Gate open"])
     try clocks.set(.awake, to: 601)
     try clocks.set(.wall, to: now + 601)

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What the log of a running agent says, with its levels, and what it only counts.
-@Suite(.serialized) struct LogTests {
+@Suite(.sideBySide) struct LogTests {
   /// What stands before a line of the log: for a file time and level, for the journal the priority.
   enum Form: CaseIterable, Sendable {
     case file, journal, elsewhere

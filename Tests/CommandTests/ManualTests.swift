@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What `--help` says, the manual pages and the completions, held against each other.
-@Suite struct ManualTests {
+@Suite(.sideBySide) struct ManualTests {
   /// A command, and what its `--help` says of it.
   struct Command: Sendable, CustomTestStringConvertible {
     let words: [String]

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What people and scripts meet: status, and the help.
-@Suite struct MessageTests {
+@Suite(.sideBySide) struct MessageTests {
   // MARK: - status
 
   @Test func `status tells how it goes, and by its exit status`() throws {

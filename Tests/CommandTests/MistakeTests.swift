@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What is wrong is told with its place and what to do, and by the exit status of sysexits.h.
-@Suite struct MistakeTests {
+@Suite(.sideBySide) struct MistakeTests {
   private static let command = ["run", "--once"]
 
   struct Row: Sendable, CustomTestStringConvertible {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Delivery to HTTP/2 servers that others have made.
-@Suite struct OtherServerTests {
+@Suite(.sideBySide) struct OtherServerTests {
   private static let count = 300
 
   private func fill(_ box: Box) throws {
@@ -37,7 +37,7 @@ import Testing
     defer { box.end() }
     let built = try box.run(
       ["go", "build", "-o", program, Build.tools + "/goserver.go"],
-      environment: ["GOCACHE": box.path + "/cache", "GOPATH": box.path + "/go"], within: 300)
+      environment: ["GOCACHE": box.path + "/cache", "GOPATH": box.path + "/go"])
     guard built.status == 0 else { throw Failure(built.errors) }
     return program
   }

@@ -2,8 +2,9 @@ import Foundation
 import Testing
 
 /// `tinypush feedback` is ended at any of its system calls: what it had read is on the list in the end.
-@Suite struct OutageTests {
+@Suite(.sideBySide) struct OutageTests {
   private static let tuples = 5000
+  private static let row = 40
 
   @Test(.timeLimit(.minutes(10)), arguments: [Outage.Kind.kill, .power, .names])
   func `whatever was read is not lost, at whichever call it ends`(kind: Outage.Kind) throws {
@@ -30,30 +31,30 @@ import Testing
     try ends.check()
   }
 
-  @Test func `a hundred that are killed in a row cost nothing`() throws {
+  @Test func `many that are killed in a row cost nothing`() throws {
     let box = try Box()
     defer { box.end() }
     let outage = try Outage(in: box, .kill)
     let service = try FeedbackService(
-      in: box, ["--tuples", "\(Self.tuples * 100)", "--share", "\(Self.tuples)"])
+      in: box, ["--tuples", "\(Self.tuples * Self.row)", "--share", "\(Self.tuples)"])
     var ends = try Ends(box, service, outage)
     var chance: UInt64 = 1
     func next(below limit: Int) -> Int {
       chance = chance &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
       return Int((chance >> 33) % UInt64(limit))
     }
-    for _ in 1...100 {
+    for _ in 1...Self.row {
       try ends.pull(endingAt: 1 + next(below: 20), from: next(below: 38 * Self.tuples))
     }
-    #expect(ends.count == 100, "\(ends.count)")
-    #expect(ends.safe > 38 * Self.tuples * 20, "\(ends.safe)")
+    #expect(ends.count == Self.row, "\(ends.count)")
+    #expect(ends.safe > 38 * Self.tuples * Self.row / 5, "\(ends.safe)")
     try ends.pullNothing()
     try ends.check()
   }
 }
 
 /// An agent is ended at any of its system calls: what the gateway has refused is on record in the end.
-@Suite struct RecordOutageTests {
+@Suite(.sideBySide) struct RecordOutageTests {
   @Test(.timeLimit(.minutes(10)), arguments: [Outage.Kind.power, .names])
   func `a refusal is on record, at whichever call the power fails`(kind: Outage.Kind) throws {
     let box = try Box()

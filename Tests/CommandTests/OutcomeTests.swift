@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `tinypush send --wait`: what became of it; and who may ask.
-@Suite struct OutcomeTests {
+@Suite(.sideBySide) struct OutcomeTests {
   private static let one = token(1)
 
   // MARK: - With an agent

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Programs that put notifications into the spool, each in its own way: none is lost, and none is sent twice.
-@Suite struct ProducerTests {
+@Suite(.sideBySide) struct ProducerTests {
   /// Who the agent and the producers are.
   enum Users: String, CaseIterable, Sendable {
     /// The agent may ask who has a file open.
@@ -17,7 +17,7 @@ import Testing
   }
 
   @Test(arguments: Users.allCases)
-  func `the notifications of each kind of program arrive once`(users: Users) async throws {
+  func `the notifications of each kind of program arrive once`(users: Users) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -28,11 +28,11 @@ import Testing
     }
     try agent.line("connected to", in: .errors)
     let producers = try box.start(box.producing(as: users))
-    let status = try await producers.end(within: 120)
+    let status = try producers.wait()
     #expect(status == 0, "\(producers.errors)\(producers.output)")
     let made = try JSONDecoder().decode(Made.self, from: Data(producers.output.utf8))
     #expect(made.failures == [])
-    try await wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     #expect(try agent.terminate() == 0)
     try gateway.hearsAll()
     let truth = try Truth(gateway.record, count: made.made, in: box)
@@ -44,7 +44,7 @@ import Testing
   }
 
   @Test(arguments: Users.allCases)
-  func `nothing is lost when the agent is killed while programs write`(users: Users) async throws {
+  func `nothing is lost when the agent is killed while programs write`(users: Users) throws {
     var chance = Chance(for: "an agent that is killed while programs write")
     let box = try Box()
     defer { box.end() }
@@ -70,7 +70,7 @@ import Testing
       ? box.agent(gateway, ["settle=300ms", "rescan=5s"])
       : box.startAsPackaged(gateway, ["settle=300ms", "rescan=5s"])
     try agent.line("connected to", in: .errors)
-    try await wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     #expect(try agent.terminate() == 0)
     try gateway.hearsAll()
     let truth = try Truth(gateway.record, count: made.made, in: box)

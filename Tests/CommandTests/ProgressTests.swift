@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// How far a large file is settled is kept, so that a restart repeats little of it; and what is kept can do no harm.
-@Suite struct ProgressTests {
+@Suite(.sideBySide) struct ProgressTests {
   @Test func `an agent that is killed in a large file repeats little of it`() throws {
     let count = 100_000
     let box = try Box()

@@ -23,7 +23,7 @@ struct ConnectProxy {
 }
 
 /// The way to the services through a proxy.
-@Suite struct ProxyTests {
+@Suite(.sideBySide) struct ProxyTests {
   private static let secret = "s%cr@t: x"
 
   private func setting(_ proxy: ConnectProxy, login: String = "") -> String {

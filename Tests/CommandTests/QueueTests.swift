@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `tinypush queue`: what lies in the spool, and what is to become of it.
-@Suite struct QueueTests {
+@Suite(.sideBySide) struct QueueTests {
   private func queue(_ box: Box, _ arguments: String..., input: String? = nil) throws -> Child {
     try box.run(
       Build.command(Build.host) + ["queue"] + arguments + settings(box), input: input)
@@ -21,8 +21,7 @@ import Testing
       (options, words) = (Array(arguments[..<2]), Array(arguments[2...]))
     }
     return try box.run(
-      ["python3", Build.tools + "/traced.py"] + options + [program] + words + settings(box),
-      within: 300)
+      ["python3", Build.tools + "/traced.py"] + options + [program] + words + settings(box))
   }
 
   /// What the last line says of a command that was watched: kilobytes at most, and system calls.

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The recipes of the manual, each run as it stands there, up to what the device shows or what has come of it.
-@Suite struct RecipeTests {
+@Suite(.sideBySide) struct RecipeTests {
   /// Texts that a shell, cron, udev or a template would make something else of.
   static let hostile = [
     #"it's "quoted" $(touch /run/touched) `touch /run/touched` ; touch /run/touched # \"#,

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// When the provider token is made anew, by a clock that the test sets.
-@Suite struct RotationTests {
+@Suite(.sideBySide) struct RotationTests {
   private static let hour = 3600
 
   /// A clock that begins some hours ago: the gateway takes no token from the future.

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The sandbox over HTTP/2: with the agent, and with clients that others wrote.
-@Suite struct SandboxHTTP2Tests {
+@Suite(.sideBySide) struct SandboxHTTP2Tests {
   private func drop(_ count: Int, in box: Box) throws {
     for number in 1...count {
       try box.write(
@@ -130,7 +130,9 @@ import Testing
       to: "sandbox/spool/new/again")
     let agent = try deliver(box, sandbox)
     #expect(agent.status == 0, "\(agent.errors)")
-    try #expect(sandbox.events("delivered").map { $0["text"] as? String } == ["Back"])
+    try wait(for: "the phone to show it") {
+      try sandbox.events("delivered").map { $0["text"] as? String } == ["Back"]
+    }
   }
 
   @Test func `what came over HTTP/2 is kept for a device across a restart`() throws {

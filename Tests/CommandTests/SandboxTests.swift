@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The gateway and the feedback service for trying.
-@Suite struct SandboxTests {
+@Suite(.sideBySide) struct SandboxTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var status: Int
@@ -279,8 +279,8 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let program = box.path + "/tinypush"
-    try FileManager.default.copyItem(
-      atPath: "\(Build.directory)/\(Build.host)/tinypush", toPath: program)
+    // A program that this process writes could not be run while another child is being started.
+    try box.run(["cp", "\(Build.directory)/\(Build.host)/tinypush", program])
     let missing = try box.run([program, "sandbox", "--help"])
     #expect(missing.status == 69)
     #expect(missing.output == "")
@@ -323,12 +323,12 @@ import Testing
   }
 
   @Test(arguments: Build.all, ["tinypush-binary.conf", "tinypush.conf"])
-  func `an agent of every build delivers to a sandbox of every build`(
+  func `an agent of every build delivers to the sandbox, and the sandbox of every build takes`(
     build: String, config: String
   ) throws {
     let box = try Box()
     defer { box.end() }
-    for other in Build.all {
+    for other in build == Build.host ? Build.all : [Build.host] {
       let directory = "sandbox-\(other)"
       let sandbox = try box.start(
         Build.command(other) + [

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What `tinypush send` makes of its arguments and of standard input, and what it says.
-@Suite struct SendTests {
+@Suite(.sideBySide) struct SendTests {
   struct Sending: Sendable, CustomTestStringConvertible {
     var arguments: [String]
     /// The file that it makes, or what it says instead.

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What `tinypush check` says of the HTTP/2 service.
-@Suite struct ServiceCheckupTests {
+@Suite(.sideBySide) struct ServiceCheckupTests {
   private static let nobody = String(repeating: "0", count: 64)
 
   private func check(

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What a service manager hears of an agent, and what it tells one.
-@Suite(.serialized) struct ServiceManagerTests {
+@Suite(.sideBySide) struct ServiceManagerTests {
   @Test func `it is told how it goes, in words`() throws {
     let box = try Box()
     defer { box.end() }

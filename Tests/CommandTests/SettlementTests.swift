@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What senders and operators are told of each notification: by `send --wait`, in the log, and by `tinypush trace`.
-@Suite struct SettlementTests {
+@Suite(.sideBySide) struct SettlementTests {
   private static let one = token(1)
   private static let gone = "410:Unregistered:1700000000000"
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What commands say of a signing key.
-@Suite struct SigningKeyTests {
+@Suite(.sideBySide) struct SigningKeyTests {
   /// A box with a signing key, and a configuration that names it.
   private func configure(_ box: Box, _ gateway: Gateway, _ more: String = "") throws -> String {
     let made = try box.run([

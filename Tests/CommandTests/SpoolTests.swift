@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Whatever comes into the spool, however it comes, and whatever becomes of it while it is delivered.
-@Suite struct SpoolTests {
+@Suite(.sideBySide) struct SpoolTests {
   @Test func `a name may be any bytes`() throws {
     let names: [[UInt8]] = [
       Array("a\nb".utf8), Array("\u{1B}[31mred\u{1B}]0;title\u{7}".utf8), [0xFF, 0xFE, 0x80],
@@ -36,7 +36,7 @@ import Testing
     #expect(agent.errors.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F || $0 == 0x0A })
   }
 
-  @Test func `what is no file is left alone, and holds up nothing`() async throws {
+  @Test func `what is no file is left alone, and holds up nothing`() throws {
     try #require(geteuid() == 0, "who else could make a device")
     let box = try Box()
     defer { box.end() }
@@ -49,7 +49,7 @@ import Testing
     try box.drop(line(1, "plain"), as: "z")
     try gateway.accepts("plain")
     // Empty files are waited for a while, and then are wrong.
-    try await wait(for: "all else to leave new/") { box.names(in: "new").count == strange.count }
+    try wait(for: "all else to leave new/") { box.names(in: "new").count == strange.count }
     #expect(box.names(in: "new") == strange.sorted())
     #expect(box.names(in: "failed") == ["before-empty", "while-empty"])
     #expect(try agent.terminate() == 0)
@@ -82,7 +82,7 @@ import Testing
   }
 
   @Test func `a gigabyte of nothing is refused once, and what waits behind it is delivered`()
-    async throws
+    throws
   {
     let box = try Box()
     defer { box.end() }
@@ -92,7 +92,7 @@ import Testing
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
     try gateway.accepts("behind")
-    try await wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     #expect(try box.failures("giant").count == 2)
     #expect(box.names(in: "failed") == ["giant", "giant.original"])
     #expect(try agent.peakKilobytes() < 8192)

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What `tinypush status` shows of the agent's page: to people, to programs, and on a terminal as it changes.
-@Suite struct StatusPageTests {
+@Suite(.sideBySide) struct StatusPageTests {
   private func status(_ box: Box, _ arguments: String...) throws -> Child {
     try box.run(
       Build.command(Build.host) + ["status", "-o", "status=\(box.path)/page"] + arguments)
@@ -395,7 +395,7 @@ import Testing
     }
     for form in [[], ["--json"], ["--prometheus"]] {
       let said = try box.run(
-        Build.command(Build.host) + ["status", "-o", "status=\(path)"] + form, within: 20)
+        Build.command(Build.host) + ["status", "-o", "status=\(path)"] + form)
       #expect(said.status == (form == ["--prometheus"] ? 0 : 69), "\(said.errors)")
       #expect(!(said.output + said.errors).contains { $0 == "\u{1B}" || $0 == "\u{7}" })
       if form == ["--json"], !said.output.isEmpty { _ = try objects(said.output) }

@@ -3,7 +3,7 @@ import Testing
 
 /// What the agent makes of each status, the table's and others, and where it says so: in the log, in failed/ and in its
 /// counters. The gateway answers at the second of three notifications.
-@Suite struct StatusTests {
+@Suite(.sideBySide) struct StatusTests {
   /// How the agent runs.
   enum Way: String, CaseIterable, Sendable { case once, allDay }
 

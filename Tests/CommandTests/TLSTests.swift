@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Each way in which a connection is refused is told in words of its own, which say what to do.
-@Suite struct TLSTests {
+@Suite(.sideBySide) struct TLSTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var server = "server"

@@ -3,7 +3,7 @@ import Testing
 
 /// What commands show on terminals of all sizes and kinds: nothing is wider than the terminal, and what shows nothing but
 /// ASCII gets no more.
-@Suite struct TerminalTests {
+@Suite(.sideBySide) struct TerminalTests {
   private static let modern = ["TERM": "xterm-256color", "LC_ALL": "C.UTF-8"]
 
   /// Python leaves the locale as it is, and nothing keeps colours away.

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The suppression list: what `tinypush token` makes of it, and what a running agent does.
-@Suite struct TokenTests {
+@Suite(.sideBySide) struct TokenTests {
   private func tokens(
     _ box: Box, _ arguments: [String], build: String = Build.host, input: String? = nil
   ) throws -> Child {

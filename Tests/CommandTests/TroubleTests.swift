@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The command of the setting `on-trouble`, and what is told by it.
-@Suite struct TroubleTests {
+@Suite(.sideBySide) struct TroubleTests {
   /// Writes a line for each call, and all that it has of the agent's.
   private static let command =
     #"echo "$TINYPUSH_TROUBLE $TINYPUSH_KIND: $TINYPUSH_REASON" >>told; ls -l /proc/self/fd >open; env >variables; echo said"#

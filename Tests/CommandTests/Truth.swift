@@ -17,7 +17,7 @@ struct Truth: Decodable {
   var faults: Int
 
   /// - Parameter records: a directory of gateway.py's, or a sandbox's output.
-  init(_ records: String, count: Int = 20_000, in box: Box) throws {
+  init(_ records: String, count: Int, in box: Box) throws {
     let tally = try box.run(["python3", Build.tools + "/tally.py", "\(count)", records])
     guard tally.status == 0 else { throw Failure(tally.errors) }
     self = try JSONDecoder().decode(Truth.self, from: Data(tally.output.utf8))

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Notifications that wait: for their time, or until one comes that replaces them; and those that go to recipients files.
-@Suite struct WaitingTests {
+@Suite(.sideBySide) struct WaitingTests {
   private func notification(_ alert: String, _ members: String) -> String {
     #"{"payload":{"aps":{"alert":"\#(alert)"}},\#(members)}"# + "\n"
   }
@@ -38,8 +38,7 @@ import Testing
     agent.kill()
   }
 
-  @Test func `a notification waits for its time over restarts, and is then delivered`() async throws
-  {
+  @Test func `a notification waits for its time over restarts, and is then delivered`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -56,7 +55,7 @@ import Testing
     #expect(waiting.first?.hasPrefix("\(due).") == true)
     #expect(waiting.allSatisfy { $0.hasSuffix(".a") })
     let agent = try box.agent(gateway)
-    try await wait(for: "it") { try gateway.alerts(in: box) == ["now", "later"] }
+    try wait(for: "it") { try gateway.alerts(in: box) == ["now", "later"] }
     #expect(now >= due)
     #expect(box.names(in: "later") == [waiting[1]])
     agent.kill()

@@ -30,7 +30,7 @@ private let corpus: [(property: Property, name: String, input: [UInt8])] =
 @Test func `what is like it does not break anything either`() {
   var random = Seeded(1)
   for (property, name, input) in corpus {
-    for _ in 0..<200 {
+    for _ in 0..<50 {
       var changed = input
       for _ in 0...Int.random(in: 0...3, using: &random) {
         let place = Int.random(in: 0..<changed.count, using: &random)

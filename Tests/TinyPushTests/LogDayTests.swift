@@ -9,8 +9,6 @@ private let environment = ProcessInfo.processInfo.environment
 
 /// A day on which something goes wrong all the time, as the log tells of it.
 @Suite struct LogDayTests {
-  private static let dayMs = 86_400_000
-
   /// Why there is no connection, or why it ended.
   private static let reasons = [
     "Name or service not known: is the name right, and is there a network?",
@@ -23,12 +21,13 @@ private let environment = ProcessInfo.processInfo.environment
   ]
   private static let ends = ["Connection reset by peer", "closed by the other end"]
 
-  /// A day in the life of an agent, and then six hours in which all is well.
+  /// A day in the life of an agent, or a few thousand mishaps, and then six hours in which all is well.
   private final class Day {
     let world = World()
     let journal = Journal()
     private var random: Seeded
     private let gapMs: Int
+    private let durationMs: Int
     private let isAll: Bool
     private var why = ""
     /// What has gone wrong with the connection so far.
@@ -42,6 +41,7 @@ private let environment = ProcessInfo.processInfo.environment
     init(seed: UInt64, gapMs: Int, isAll: Bool) {
       random = Seeded(seed)
       (self.gapMs, self.isAll) = (gapMs, isAll)
+      durationMs = min(86_400_000, 4000 * gapMs)
     }
 
     func run() {
@@ -66,7 +66,7 @@ private let environment = ProcessInfo.processInfo.environment
       }
       plan(after: 0) { $0.put() }
       plan(after: gapMs) { $0.strike() }
-      world.run(.milliseconds(UInt64(LogDayTests.dayMs)))
+      world.run(.milliseconds(UInt64(durationMs)))
       mend()
       world.run(.seconds(6 * 3600))
       // The world does not hold what holds it any more.
@@ -78,7 +78,7 @@ private let environment = ProcessInfo.processInfo.environment
     /// Again and again, until the day is over.
     private func plan(after milliseconds: Int, _ act: @escaping (Day) -> Void) {
       world.timeline.plan(after: UInt64(milliseconds)) { [self] in
-        if world.timeline.elapsed < LogDayTests.dayMs { act(self) }
+        if world.timeline.elapsed < durationMs { act(self) }
       }
     }
 

@@ -10,7 +10,7 @@ then it is only listened to. DIR/events has a JSON line for each thing that happ
 client said of it; end: bytes sent and heard, frames heard by type, requests, whether the client closed it, seconds.
 """
 import collections
-import os
+import random
 import select
 import ssl
 import struct
@@ -294,7 +294,7 @@ ATTACKS = {
     "closed-window": ("INITIAL_WINDOW_SIZE 0, for ever", closed_window),
     "no-streams": ("MAX_CONCURRENT_STREAMS 0, for ever", no_streams),
     # no HTTP/2, or half of it
-    "garbage": ("random bytes instead of SETTINGS", lambda: forever(os.urandom(16384))),
+    "garbage": ("random bytes instead of SETTINGS", lambda: forever(random.Random(1).randbytes(16384))),
     "http1": ("an answer of HTTP/1.1", lambda: iter([b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n<html>"])),
     "ping-first": ("PING before SETTINGS", lambda: iter([frame(PING, payload=b"12345678")])),
     "no-settings": ("not a word", silence),

@@ -1,0 +1,48 @@
+import Foundation
+import Testing
+
+/// Runs the tests of a suite side by side, on threads of their own: each keeps a thread while it waits for a process, and
+/// Swift has no more threads than there are cores.
+struct SideBySide: SuiteTrait, TestTrait, TestScoping {
+  func provideScope(
+    for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+  ) async throws {
+    try await withTaskExecutorPreference(Threads.shared) { try await function() }
+  }
+}
+
+extension Trait where Self == SideBySide {
+  static var sideBySide: Self { Self() }
+}
+
+/// Runs tasks in the order in which they come.
+private final class Threads: TaskExecutor, @unchecked Sendable {
+  static let shared = Threads(12)
+
+  private let condition = NSCondition()
+  private var jobs: [UnownedJob] = []
+
+  private init(_ count: Int) {
+    for _ in 1...count {
+      let thread = Thread { [unowned self] in while true { run() } }
+      thread.stackSize = 8 << 20
+      thread.start()
+    }
+  }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    condition.withLock {
+      jobs.append(job)
+      condition.signal()
+    }
+  }
+
+  private func run() {
+    condition.lock()
+    while jobs.isEmpty { condition.wait() }
+    let job = jobs.removeFirst()
+    condition.unlock()
+    job.runSynchronously(on: asUnownedTaskExecutor())
+  }
+}

@@ -7,6 +7,11 @@ extension Checkup {
   mutating func checkConfig(_ config: borrowing Config, _ path: UnsafePointer<CChar>) {
     report.begin("config")
     sayFile(config, path)
+    if config.hasFormerSettings {
+      report.message.append("alpn, linger, barrier-interval and failed-limit change nothing any more")
+      report.advice.append("remove those that are there")
+      report.say("settings", .warning)
+    }
     saySettings(config)
   }
 

@@ -55,6 +55,8 @@ public struct Config: ~Copyable {
   var file = CString("")
   /// Where each setting was given last, by ``Key``.
   var origins = InlineArray<39, Origin>(repeating: .none)
+  /// Whether a setting of an earlier version was given.
+  var hasFormerSettings = false
   private let pinned = Pinned()
 
   public static let defaultFile: StaticString = "/etc/tinypush/tinypush.conf"
@@ -85,6 +87,9 @@ public struct Config: ~Copyable {
     limit-summary
     """
   }
+
+  /// Settings of earlier versions: they change nothing any more.
+  static var formerNames: WordList { "alpn linger barrier-interval failed-limit" }
 
   /// Where a setting was given.
   enum Origin: BitwiseCopyable {

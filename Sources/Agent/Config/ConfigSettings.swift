@@ -10,6 +10,11 @@ extension Config {
     _ name: Span<UInt8>, to value: Span<UInt8>, line: Int32? = nil
   ) throws(Problem) {
     guard let number = Self.names.index(of: name), let key = Key(rawValue: number) else {
+      // Else an update of the program would stop the agent.
+      if Self.formerNames.index(of: name) != nil {
+        hasFormerSettings = true
+        return
+      }
       throw .unknownKey(nearest: Self.names.nearest(to: name))
     }
     try set(key, to: value)

@@ -223,6 +223,10 @@ import Testing
     let open = try check([:])["config.file"]
     #expect(open.message == "\(path), in which anybody may read the password of the key")
     #expect(open.advice == "chmod o-r \(path)")
+    try writeFile(box.text("etc/tinypush.conf") + "linger = 50ms\n", to: path)
+    let former = try check([:])["config.settings"]
+    #expect(former.state == "warning")
+    #expect(former.message.hasSuffix("change nothing any more"), "\(former.message)")
   }
 
   // MARK: - The certificate

@@ -8,7 +8,7 @@ extension Checkup {
     report.begin("config")
     sayFile(config, path)
     if config.hasFormerSettings {
-      report.message.append("alpn, linger, barrier-interval and failed-limit change nothing any more")
+      report.message.append("alpn, linger, barrier-interval, failed-limit change nothing any more")
       report.advice.append("remove those that are there")
       report.say("settings", .warning)
     }

@@ -73,7 +73,6 @@ import Testing
       atPath: box.path + "/etc/credentials/AuthKey_ABC123DEFG.p8",
       toPath: given + "/credentials_AuthKey_ABC123DEFG.p8")
     let checkup = try check(box, path, environment: ["CREDENTIALS_DIRECTORY": given])
-    #expect(checkup["config.credentials"].message == "signing-key from \(given)")
     #expect(
       checkup["signing-key.file"].message
         == given + "/credentials_AuthKey_ABC123DEFG.p8, EC, 256 bits")

@@ -7,11 +7,12 @@ public struct FixedBuffer<Element: BitwiseCopyable>: ~Copyable {
   public let capacity: Int
 
   public init(capacity: Int) {
-    base = UnsafeMutablePointer<Element>.allocate(capacity: capacity)
+    base = BufferMemory.take(capacity * MemoryLayout<Element>.stride)
+      .bindMemory(to: Element.self, capacity: capacity)
     self.capacity = capacity
   }
 
-  deinit { base.deallocate() }
+  deinit { BufferMemory.giveBack(base, capacity * MemoryLayout<Element>.stride) }
 
   /// The bytes it takes, for whoever gives untouched memory back to the system.
   public var bytes: UnsafeMutableRawBufferPointer {

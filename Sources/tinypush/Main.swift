@@ -75,6 +75,7 @@ struct Main {
   }
 
   static func main() {
+    PagedMemory.use()
     let count = Int(clinux_argument_count())
     guard let arguments = clinux_arguments() else { exit(ExitStatus.usage.rawValue) }
     let place = commandPlace(arguments, count)

@@ -29,14 +29,14 @@ extension HTTP2Link {
     takeAnswers()
     guard isSound else { return isBroken() }
     guard state == .up else { return }
-    noteLife()
+    recordActivity()
     collect()
     takeAnswers()
     if state == .up, session!.isLeaving { serviceLeaves() }
   }
 
   /// Something came, so the connection lives: what is under way has its time from now on.
-  private mutating func noteLife() {
+  private mutating func recordActivity() {
     if session?.pongs != liveness.pongs { liveness.pongDue = nil }
     guard let probe = liveness.probe else { return }
     let isAwaited = requests.currentCount > 0 || liveness.pongDue != nil
@@ -74,7 +74,7 @@ extension HTTP2Link {
       ? Duration.seconds(UInt64(answer.pointee.retry_after)) : nil
     switch said.meaning(namesTopic: request.namesTopic) {
     case .accepted:
-      noteProgress()
+      recordProgress()
       pace.accepted()
       if request.connection == .current { hold = Hold() }
       overloaded.forget(request.device)
@@ -84,12 +84,12 @@ extension HTTP2Link {
       }
       requests.decide(place, .accepted)
     case .rejected(let rejection):
-      noteProgress()
+      recordProgress()
       if request.connection == .current { hold = Hold() }
       if service.usesProviderToken { pace.tryOne() }
       requests.decide(place, .rejected(rejection))
     case .tooManyRequests:
-      noteProgress()
+      recordProgress()
       if service.usesProviderToken { pace.tryOne() }
       let least = overloaded.wait(request.device)
       let pause = wait.map { least < $0 ? $0 : least } ?? least
@@ -121,7 +121,7 @@ extension HTTP2Link {
   ) {
     if requests[place].sentAt != nil {
       requests[place].stretch.wasSent = true
-      traffic.noteRetry(cause)
+      traffic.recordRetry(cause)
     }
     goesAgain(place, notBefore: notBefore)
   }
@@ -147,7 +147,7 @@ extension HTTP2Link {
     requests[place].stretch.wasSent = true
     traffic.uncertain += 1
     guard settings.uncertain == .resend else { return requests.decide(place, .dropped) }
-    traffic.noteRetry(cause)
+    traffic.recordRetry(cause)
     goesAgain(place)
   }
 
@@ -159,7 +159,7 @@ extension HTTP2Link {
     requests.decide(place, .returned(notBefore: notBefore))
   }
 
-  private mutating func noteProgress() {
+  private mutating func recordProgress() {
     hasProgressed = true
     backoff.reset()
   }

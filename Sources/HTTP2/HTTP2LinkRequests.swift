@@ -102,7 +102,7 @@ extension HTTP2Link {
     let count = min(batch.bytes, Courier.batchBytesMax)
     batch.buffer.move(from: count, to: 0, count: batch.bytes - count)
     traffic.records += 1
-    traffic.sent += UInt64(requests.noteWritten(at: time.now))
+    traffic.sent += UInt64(requests.recordWritten(at: time.now))
     traffic.repeated += batch.repeated
     batch.repeated = 0
     batch.bytes -= count

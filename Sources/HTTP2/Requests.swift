@@ -91,7 +91,7 @@ struct Requests: ~Copyable {
   }
 
   /// The requests in the batch are written. Returns how many.
-  func noteWritten(at now: Instant) -> Int {
+  func recordWritten(at now: Instant) -> Int {
     var place = newest
     var count = 0
     while place != Self.none, slots[Int(place)].sentAt == nil {

@@ -248,7 +248,7 @@ public final class Sandbox {
       text.append("no connection can be accepted (", cString: clinux_error_text(error), ")")
     }
     text.append(": others wait until one is closed")
-    journal.note(text)
+    journal.record(text)
   }
 
   private func serve(_ descriptor: Int32) {

@@ -13,12 +13,12 @@ enum SandboxFailure: Int32, Error {
   static func refuse(_ words: borrowing FixedBuffer<CChar>) -> SandboxFailure {
     var text = Text(capacity: 8192)
     text.append(cString: words.room().baseAddress!)
-    say(text)
+    print(text)
     return .cannotCreate
   }
 
   /// Says why, on standard error, and what to do.
-  static func say(_ text: borrowing Text) {
+  static func print(_ text: borrowing Text) {
     var line = Text(capacity: 8192)
     line.append("tinypush sandbox: ", bytes: text.bytes, "\n")
     line.bytes.withUnsafeBytes { bytes in _ = CLinux.write(2, bytes.baseAddress, bytes.count) }

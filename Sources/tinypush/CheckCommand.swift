@@ -147,10 +147,10 @@ enum NotificationsCheck {
         let finding = findings[index]
         report.take(finding)
         if finding.reason.isOfDirectory { lists.appendDirectory(to: &report.message) }
-        report.say(
+        report.report(
           &source, finding.offset, isWarning: finding.isWarning, notificationLine: line)
       }
-      report.sayMore(source.path, findings.refusals + findings.warnings - findings.count)
+      report.printMore(source.path, findings.refusals + findings.warnings - findings.count)
     }
     if source.failure == nil { report.sum(source.path, tally, "notification") }
   }
@@ -187,7 +187,7 @@ enum RecipientsCheck {
     if tally.count == 0, source.failure == nil {
       tally = CheckReport.Tally(count: 1, refused: 1)
       report.take(Finding(.listEmpty, at: 0))
-      report.say(&source, source.text.count, isWarning: false)
+      report.report(&source, source.text.count, isWarning: false)
     }
     if source.failure == nil { report.sum(source.path, tally, "recipient") }
   }
@@ -240,6 +240,6 @@ enum RecipientsCheck {
     tally.refused += 1
     report.code.append(problem.code)
     report.message.append(problem.text)
-    report.say(&source, place, isWarning: false)
+    report.report(&source, place, isWarning: false)
   }
 }

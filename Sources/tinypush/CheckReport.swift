@@ -46,7 +46,7 @@ struct CheckReport: ~Copyable {
 
   /// Says ``code`` and ``message`` of a place, which is no earlier than the one before.
   @inline(never)
-  mutating func say(
+  mutating func report(
     _ source: inout SourceText, _ place: Int, isWarning: Bool, notificationLine: Int64 = 0
   ) {
     if !isWarning { hasErrors = true }
@@ -55,7 +55,7 @@ struct CheckReport: ~Copyable {
     let end = Excerpt.end(of: place, in: text)
     let severity: StaticString = isWarning ? "warning" : "error"
     if isJSON {
-      sayJSON(source, place..<end, severity, notificationLine)
+      printJSON(source, place..<end, severity, notificationLine)
     } else {
       paint(Style.strong)
       output.append(printable: CString.span(source.path))
@@ -85,7 +85,7 @@ struct CheckReport: ~Copyable {
   }
 
   @inline(never)
-  private mutating func sayJSON(
+  private mutating func printJSON(
     _ source: borrowing SourceText, _ place: Range<Int>, _ severity: StaticString,
     _ notificationLine: Int64
   ) {
@@ -106,7 +106,7 @@ struct CheckReport: ~Copyable {
   }
 
   /// So many more were found than are said.
-  mutating func sayMore(_ path: UnsafePointer<CChar>, _ count: Int) {
+  mutating func printMore(_ path: UnsafePointer<CChar>, _ count: Int) {
     guard count > 0, !isJSON else { return }
     output.append(printable: CString.span(path))
     output.append(": and ", count, " more in this notification\n")

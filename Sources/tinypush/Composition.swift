@@ -257,18 +257,18 @@ struct Composition: ~Copyable {
     let payloadStart = payloadEnd - payload.count
     if payloadPath != nil, finding.offset >= payloadStart {
       finding.offset = min(finding.offset - payloadStart, payload.count)
-      Self.say(finding, SourceText(payloadPath, holding: payload.bytes))
+      Self.report(finding, SourceText(payloadPath, holding: payload.bytes))
     } else {
-      Self.say(finding, SourceText(nil, holding: text.bytes))
+      Self.report(finding, SourceText(nil, holding: text.bytes))
     }
     throw .dataRefused
   }
 
   @inline(never)
-  private static func say(_ finding: Finding, _ source: consuming SourceText) {
+  private static func report(_ finding: Finding, _ source: consuming SourceText) {
     var report = CheckReport(to: STDERR_FILENO)
     report.take(finding)
-    report.say(&source, finding.offset, isWarning: false)
+    report.report(&source, finding.offset, isWarning: false)
     report.flush()
   }
 }

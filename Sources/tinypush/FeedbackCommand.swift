@@ -53,7 +53,7 @@ enum FeedbackCommand {
     var lines = TokenLines(isJSON: isJSON)
     let hasService = config.courier.rules.service == .binary
     let status = pull.run(config) { token, time, outcome in
-      if !isQuiet { lines.say(token, time, state(outcome)) }
+      if !isQuiet { lines.print(token, time, state(outcome)) }
     }
     if status == .ok || pull.sums.isMerged && pull.sums.devices > 0 {
       var text = Text()
@@ -66,7 +66,7 @@ enum FeedbackCommand {
           "with protocol = http2 there is no feedback service: the agent learns from each answer whether a device is gone"
         )
       }
-      lines.say(text)
+      lines.print(text)
     }
     if pull.warning.count > 0 { _ = arguments.fail(status, pull.warning) }
     if status != .ok { _ = arguments.fail(status, pull.problem) }

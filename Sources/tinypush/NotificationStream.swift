@@ -6,7 +6,7 @@ import TinyPushAgent
 /// Notifications on standard input, checked as they pass into the spool, however many they are.
 struct NotificationStream {
   /// So many problems are said; the others are counted.
-  private static let saidMax: UInt64 = 20
+  private static let shownMax: UInt64 = 20
 
   private(set) var notifications: UInt64 = 0
   private(set) var refused: UInt64 = 0
@@ -32,9 +32,9 @@ struct NotificationStream {
         warnings.look(at: notification, in: source.text, arguments)
       case .refused(let refusal, _):
         refused += 1
-        guard refused <= Self.saidMax else { continue }
+        guard refused <= Self.shownMax else { continue }
         report.take(refusal)
-        report.say(&source, refusal.offset, isWarning: false)
+        report.report(&source, refusal.offset, isWarning: false)
       case .more(let from):
         reader.resume(at: source.readOn(from: from, &report))
         if refused == 0 { try box.write(source.fresh) }

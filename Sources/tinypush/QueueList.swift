@@ -39,13 +39,13 @@ struct QueueList: ~Copyable {
     var status = ExitStatus.ok
     for index in 0..<3 {
       guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
-      let error = queue.forEach(in: place) { list.say($0) }
+      let error = queue.forEach(in: place) { list.print($0) }
       guard error != 0 else { continue }
       list.flush()
       status = QueueCommand.explain(error, place, arguments)
       list.closed |= 1 << UInt8(index)
     }
-    if !order.isJSON { list.saySum(order) }
+    if !order.isJSON { list.printSum(order) }
     return status
   }
 
@@ -58,11 +58,11 @@ struct QueueList: ~Copyable {
   // MARK: - A file
 
   @inline(never)
-  private mutating func say(_ file: borrowing QueueFile) {
+  private mutating func print(_ file: borrowing QueueFile) {
     var found = NotificationCount.Result()
     why.clear()
     let code = explain(file, &found)
-    if isJSON { sayJSON(file, found, code) } else { sayLine(file, found) }
+    if isJSON { printJSON(file, found, code) } else { printLine(file, found) }
     files[file.place.rawValue] += 1
     if text.count > 7 * Self.lineMax { flush() }
   }
@@ -144,7 +144,7 @@ struct QueueList: ~Copyable {
   }
 
   @inline(never)
-  private mutating func sayLine(_ file: borrowing QueueFile, _ found: NotificationCount.Result) {
+  private mutating func printLine(_ file: borrowing QueueFile, _ found: NotificationCount.Result) {
     let columns = terminal.columns
     let isFirst = files[0] + files[1] + files[2] == 0
     if isFirst, columns == nil {
@@ -170,7 +170,7 @@ struct QueueList: ~Copyable {
     pad(field, to: columns == nil ? 15 : 8)
     text.append("  ")
     if let columns {
-      sayFitting(file, columns, text.count - start)
+      printFitting(file, columns, text.count - start)
     } else {
       QueueNames.append(file.name, to: &text)
       while text.count - start < 65 { text.append(" ") }
@@ -181,7 +181,7 @@ struct QueueList: ~Copyable {
 
   /// The name and the reason, as far as a terminal has room for them.
   @inline(never)
-  private mutating func sayFitting(_ file: borrowing QueueFile, _ columns: Int, _ used: Int) {
+  private mutating func printFitting(_ file: borrowing QueueFile, _ columns: Int, _ used: Int) {
     let nameColumns = Self.nameColumns(columns)
     var field = Text(capacity: 1280)
     QueueNames.append(file.name, to: &field)
@@ -219,7 +219,7 @@ struct QueueList: ~Copyable {
   }
 
   @inline(never)
-  private mutating func sayJSON(
+  private mutating func printJSON(
     _ file: borrowing QueueFile, _ found: NotificationCount.Result, _ code: StaticString
   ) {
     text.beginObject()
@@ -238,7 +238,7 @@ struct QueueList: ~Copyable {
   }
 
   @inline(never)
-  private mutating func saySum(_ order: QueueCommand.Order) {
+  private mutating func printSum(_ order: QueueCommand.Order) {
     var isFirst = true
     for index in 0..<3 {
       guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }

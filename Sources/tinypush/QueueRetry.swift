@@ -6,7 +6,7 @@ import TinyPushAgent
 /// `tinypush queue retry`: what was refused is sent again.
 struct QueueRetry: ~Copyable {
   /// So many reasons are said of a file; the file has the others.
-  private static let saidMax = 20
+  private static let shownMax = 20
 
   private let isJSON: Bool
   private var retry: Retry
@@ -65,7 +65,7 @@ struct QueueRetry: ~Copyable {
     do throws(Retry.Problem) {
       let result = try retry.retry(file) { why, line in
         said += 1
-        guard said <= Self.saidMax else { return }
+        guard said <= Self.shownMax else { return }
         if isJSON {
           reasons.beginObject()
           reasons.member("line", number: line)
@@ -80,7 +80,7 @@ struct QueueRetry: ~Copyable {
         }
       }
       if result.left > 0, status == .ok { status = .dataRefused }
-      if isJSON { sayJSON(file, result, reasons) } else { say(file, result, reasons, said) }
+      if isJSON { printJSON(file, result, reasons) } else { print(file, result, reasons, said) }
       flush()
     } catch {
       flush()
@@ -89,7 +89,7 @@ struct QueueRetry: ~Copyable {
   }
 
   @inline(never)
-  private mutating func say(
+  private mutating func print(
     _ file: borrowing QueueFile, _ result: Retry.Result, _ reasons: borrowing Text, _ said: Int
   ) {
     QueueNames.append(file.name, to: &text)
@@ -111,13 +111,13 @@ struct QueueRetry: ~Copyable {
       text.append(result.left == 1 ? " stays" : " stay")
     }
     text.append("\n", reasons)
-    if said > Self.saidMax {
-      text.append("  and ", said - Self.saidMax, " more\n")
+    if said > Self.shownMax {
+      text.append("  and ", said - Self.shownMax, " more\n")
     }
   }
 
   @inline(never)
-  private mutating func sayJSON(
+  private mutating func printJSON(
     _ file: borrowing QueueFile, _ result: Retry.Result, _ reasons: borrowing Text
   ) {
     text.beginObject()

@@ -21,7 +21,7 @@ struct QueueShow: ~Copyable {
     let found = QueueNames.forEachFile(queue, order, arguments) {
       show.flush()
     } _: { file in
-      show.say(file, &status, arguments)
+      show.print(file, &status, arguments)
     }
     return found == .ok ? status : found
   }
@@ -33,7 +33,7 @@ struct QueueShow: ~Copyable {
   }
 
   @inline(never)
-  private mutating func say(
+  private mutating func print(
     _ file: borrowing QueueFile, _ status: inout ExitStatus, _ arguments: borrowing Arguments
   ) {
     if shown > 0 { text.append("\n") }
@@ -41,7 +41,7 @@ struct QueueShow: ~Copyable {
     text.append("==> ", file.place.name, "/")
     QueueNames.append(file.name, to: &text)
     text.append(" <==\n")
-    if file.place == .failed { sayReasons(file) }
+    if file.place == .failed { printReasons(file) }
     var offset: Int64 = 0
     var kept = 0
     var last: UInt8 = .lineFeed
@@ -68,7 +68,7 @@ struct QueueShow: ~Copyable {
 
   /// The reasons in a file of `failed/`, before its lines.
   @inline(never)
-  private mutating func sayReasons(_ file: borrowing QueueFile) {
+  private mutating func printReasons(_ file: borrowing QueueFile) {
     let isWhole = file.forEachFailedLine { line, bytes in
       var said = Text(capacity: 2048)
       line.describe(bytes, saysLine: true, in: &said)

@@ -203,7 +203,7 @@ enum RecipientCommand {
     let error = listing.forEachLine(in: name) { number, said, line in
       switch said {
       case .nothing: break
-      case .recipient(let token, _): lines.say(name, number, token, line)
+      case .recipient(let token, _): lines.print(name, number, token, line)
       case .wrong(let problem, _):
         lines.flush()
         var text = Text()
@@ -245,7 +245,7 @@ struct RecipientLines: ~Copyable {
   /// `NAME TOKEN lang=TAG # COMMENT`, or an object with `name`, `line`, `token`, `language` and `comment`. On a terminal that has
   /// no room for that, the token stands below the rest, so that it can be copied whole.
   @inline(never)
-  mutating func say(
+  mutating func print(
     _ name: Span<UInt8>, _ number: UInt64, _ token: DeviceToken, _ line: Span<UInt8>
   ) {
     let language = RecipientsFile.language(in: line)

@@ -38,7 +38,7 @@ struct StatusScreen: ~Copyable {
     _ reason: StatusReading.Problem, _ config: borrowing Config, in text: inout Text
   ) {
     columns = terminal.columns
-    say("not running", .red)
+    print("not running", .red)
     end(&text)
     line.append("  ")
     StatusCommand.explain(reason, config, in: &line)
@@ -53,7 +53,7 @@ struct StatusScreen: ~Copyable {
     _ page: borrowing StatusPage, _ now: Instant, _ text: inout Text
   ) {
     let wall = Clock.wallSeconds()
-    say(
+    print(
       StatusCommand.state(page),
       page.connectivity == .up ? .green : page.isAlive ? .yellow : .red)
     if page.isAlive {

@@ -5,7 +5,7 @@ import TinyPushAgent
 /// What the lines of the screen are put together from.
 extension StatusScreen {
   @inline(never)
-  mutating func say(_ words: StaticString, _ colour: Terminal.Colour) {
+  mutating func print(_ words: StaticString, _ colour: Terminal.Colour) {
     terminal.begin(colour, in: &line)
     line.append(words)
     terminal.end(in: &line)
@@ -13,7 +13,7 @@ extension StatusScreen {
 
   @inline(never)
   mutating func warn(_ words: StaticString, _ text: inout Text) {
-    say(words, .red)
+    print(words, .red)
     end(&text)
   }
 

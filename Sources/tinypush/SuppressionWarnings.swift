@@ -5,7 +5,7 @@ import TinyPushAgent
 /// Tells the sender of a notification to whom it will not be sent, as things are.
 struct SuppressionWarnings: ~Copyable {
   /// So many are said; the others are counted.
-  private static let saidMax = 20
+  private static let shownMax = 20
 
   private var recipients: SuppressedRecipients
   private var count = 0
@@ -21,7 +21,7 @@ struct SuppressionWarnings: ~Copyable {
     var count = count
     recipients.forEach(of: notification, in: text) { record in
       count += 1
-      guard count <= Self.saidMax else { return }
+      guard count <= Self.shownMax else { return }
       var text = Text()
       text.append("token ")
       text.append(hex: record.token.bytes.span)
@@ -36,7 +36,7 @@ struct SuppressionWarnings: ~Copyable {
   }
 
   func end(_ arguments: borrowing Arguments) {
-    guard count > Self.saidMax else { return }
+    guard count > Self.shownMax else { return }
     var text = Text()
     text.append("suppressed tokens in all: ", count)
     _ = arguments.fail(.ok, text)

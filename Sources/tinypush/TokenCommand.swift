@@ -89,7 +89,7 @@ enum TokenCommand {
     }
     var lines = TokenLines(isJSON: isJSON)
     let listing = store.list { token, reason, time in
-      if isAll || reason != .registered { lines.say(token, time, reason.text) }
+      if isAll || reason != .registered { lines.print(token, time, reason.text) }
     }
     lines.flush()
     guard listing.error == 0 else {
@@ -152,7 +152,7 @@ enum TokenCommand {
     let isDone = changes.finish { token, time, outcome in
       said += 1
       if action == .register, outcome == .known { areAll = false }
-      lines.say(token, time, words(action, outcome))
+      lines.print(token, time, words(action, outcome))
     }
     extendLifetime(store)
     lines.flush()

@@ -21,7 +21,7 @@ struct TokenLines: ~Copyable {
   /// `TIME TOKEN WORDS`, or an object with `token`, `time` (UNIX seconds) and `state`. On a terminal that has no room for that, the
   /// token stands below the rest, so that it can be copied whole.
   @inline(never)
-  mutating func say(_ token: Span<UInt8>, _ time: UInt32, _ state: StaticString) {
+  mutating func print(_ token: Span<UInt8>, _ time: UInt32, _ state: StaticString) {
     if isJSON {
       text.beginObject()
       text.member("token", hex: token)
@@ -43,7 +43,7 @@ struct TokenLines: ~Copyable {
   }
 
   /// The last line.
-  mutating func say(_ words: borrowing Text) {
+  mutating func print(_ words: borrowing Text) {
     text.append(bytes: words.bytes)
     text.append("\n")
     flush()

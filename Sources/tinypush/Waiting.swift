@@ -6,7 +6,7 @@ import TinyPushAgent
 /// What `tinypush send --wait` says of a file's outcome.
 struct Waiting {
   /// So many reasons are said; the others are counted.
-  private static let saidMax = 20
+  private static let shownMax = 20
 
   private var accepted = 0
   private var refused = 0
@@ -53,7 +53,7 @@ struct Waiting {
     case .refused: refused += 1
     case .unsent: unsent += 1
     }
-    guard refused + unsent <= Self.saidMax else { return }
+    guard refused + unsent <= Self.shownMax else { return }
     var text = Text(capacity: 2048)
     text.append(shown: line.words)
     if isStream, line.line > 0 {
@@ -68,7 +68,7 @@ struct Waiting {
   @inline(never)
   private func end(_ isComplete: Bool, _ arguments: borrowing Arguments) -> ExitStatus {
     var text = Text()
-    if refused + unsent > Self.saidMax {
+    if refused + unsent > Self.shownMax {
       text.append("not delivered in all: ", refused + unsent)
       text.append("; delivered: ", accepted)
       _ = arguments.fail(.undelivered, text)

@@ -46,7 +46,7 @@ func `a queue of stretches behaves as an array`(seed: UInt64) {
       #expect(queue.removeFirst(notifications: wanted).facts == expected.facts)
     case 7:
       for index in model.indices { model[index].wasSent = true }
-      queue.noteSent()
+      queue.recordSent()
     default: break
     }
     #expect(queue.count == model.count)

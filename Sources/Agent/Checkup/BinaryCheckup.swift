@@ -12,41 +12,41 @@ extension Checkup {
   }
   /// Has the gateway refuse a frame, which shows that it is one, and delivers nothing.
   @inline(never)
-  mutating func sayAnswer(
+  mutating func reportAnswer(
     _ config: borrowing Config, _ connection: inout TLSConnection, _ epoll: Int32
   ) {
     let room = FixedBuffer<UInt8>(capacity: 256)
     var reader = ErrorResponseReader()
     let early = hear(&connection, epoll, room, &reader, Self.refusalMs)
-    if case .ended = early { return sayFailure(connection, "client") }
-    sayClient(connection)
-    if case .answered = early { return sayHeard(config, early, 0, asked: 0) }
+    if case .ended = early { return reportFailure(connection, "client") }
+    reportClient(connection)
+    if case .answered = early { return reportHeard(config, early, 0, asked: 0) }
     if config.courier.confirm == .settle {
-      return report.say("answer", .skipped, "not asked for: confirm = settle")
+      return report.report("answer", .skipped, "not asked for: confirm = settle")
     }
     if config.courier.format == .simple {
-      return report.say("answer", .skipped, "not asked for: with format = 0 there is none")
+      return report.report("answer", .skipped, "not asked for: with format = 0 there is none")
     }
     report.wait(for: "waiting for an answer", Span())
     let end = Frame.writeRefusable(
       config.courier.format, identifier: Self.identifier, to: room)
     let since = Clock.now()
     let written = room.withSpan(0..<end) { connection.write($0) }
-    guard written >= 0 else { return sayFailure(connection, "answer") }
+    guard written >= 0 else { return reportFailure(connection, "answer") }
     let heard = hear(
       &connection, epoll, room, &reader,
       Self.answerSeconds(config.connectTimeout) * 1000)
-    sayHeard(config, heard, since.until(Clock.now()).milliseconds, asked: Self.identifier)
+    reportHeard(config, heard, since.until(Clock.now()).milliseconds, asked: Self.identifier)
   }
 
   /// Our certificate was not refused.
   @inline(never)
-  mutating func sayClient(_ connection: borrowing TLSConnection) {
+  mutating func reportClient(_ connection: borrowing TLSConnection) {
     guard !connection.isCertificateShown else {
-      return report.say("client", .well, "shown, and not refused")
+      return report.report("client", .well, "shown, and not refused")
     }
     report.advice.append("a push gateway does: are the host and the port right?")
-    report.say("client", .warning, "it did not ask for our certificate")
+    report.report("client", .warning, "it did not ask for our certificate")
   }
 
   private static var identifier: UInt32 { 1 }
@@ -95,7 +95,7 @@ extension Checkup {
   }
 
   @inline(never)
-  private mutating func sayHeard(
+  private mutating func reportHeard(
     _ config: borrowing Config, _ heard: Heard, _ milliseconds: UInt64, asked identifier: UInt32
   ) {
     let unproved: StaticString =
@@ -106,40 +106,40 @@ extension Checkup {
       report.message.append(Self.answerSeconds(config.connectTimeout))
       report.message.append(" s")
       report.advice.append(unproved)
-      report.say("answer", .warning)
+      report.report("answer", .warning)
     case .ended:
       report.message.append("none to a frame that it must refuse: it closed")
       report.advice.append(unproved)
-      report.say("answer", .warning)
+      report.report("answer", .warning)
     case .garbage(let byte):
       report.message.append("what it says begins with ", byte)
       report.message.append(", and is no answer of a push gateway")
       report.advice.append("are the host and the port right?")
-      report.say("answer", .wrong(.config))
+      report.report("answer", .wrong(.config))
     case .answered(let response):
       report.message.append("within ", milliseconds + 1)
       report.message.append(" ms: status ", response.status.rawValue)
       report.message.append(", ", response.status.rejection.text)
-      sayAnswered(response, asked: identifier)
+      reportAnswered(response, asked: identifier)
     }
   }
 
   @inline(never)
-  private mutating func sayAnswered(_ response: ErrorResponse, asked identifier: UInt32) {
+  private mutating func reportAnswered(_ response: ErrorResponse, asked identifier: UInt32) {
     switch response.status {
     case .missingTopic, .invalidTopicSize:
       report.advice.append(response.status.rejection.advice)
-      report.say("answer", .wrong(.config))
+      report.report("answer", .wrong(.config))
     case .shutdown:
-      report.say("answer", .well, ": it goes out of service, and another takes its place")
+      report.report("answer", .well, ": it goes out of service, and another takes its place")
     default:
       guard response.identifier == identifier else {
         report.message.append(", but of notification ", response.identifier)
         report.message.append(" instead of ", identifier)
         report.advice.append("it cannot say which one it refuses: what it refuses is sent again")
-        return report.say("answer", .warning)
+        return report.report("answer", .warning)
       }
-      report.say("answer", .well, ", to a frame that it must refuse")
+      report.report("answer", .well, ", to a frame that it must refuse")
     }
   }
 }

@@ -26,27 +26,27 @@ extension Checkup {
       if config.courier.rules.service == .http2 {
         report.advice.append("; or signing-key, key-id, team-id and topic")
       }
-      report.say("file", .wrong(.config), "none is set")
+      report.report("file", .wrong(.config), "none is set")
       hasCertificate = false
     } else {
       let result = cmbed_certificate_read(certificate, path, nil, nil, reason)
       if result == CMBED_OK {
         report.message.append(printable: path)
         if isClosedToAgent(path) {
-          sayClosed("file", isCredential: true)
+          reportClosed("file", isCredential: true)
         } else {
-          report.say("file")
+          report.report("file")
         }
-        sayTopic(config, certificate)
-        sayEnvironment(config, certificate)
-        sayDates(certificate)
-        sayChain(certificate)
-        sayKey(config, certificate, reason)
+        reportTopic(config, certificate)
+        reportEnvironment(config, certificate)
+        reportDates(certificate)
+        reportChain(certificate)
+        reportKey(config, certificate, reason)
       } else {
         refuse("file", result, reason)
       }
     }
-    sayAuthorities(config, reason)
+    reportAuthorities(config, reason)
   }
 
   /// A file that cannot be used: without it there is no connection.
@@ -66,11 +66,11 @@ extension Checkup {
       report.advice.clear()
       report.advice.append(Self.asRoot)
     }
-    report.say(item, .wrong(status))
+    report.report(item, .wrong(status))
   }
 
   @inline(never)
-  private mutating func sayTopic(
+  private mutating func reportTopic(
     _ config: borrowing Config, _ certificate: UnsafePointer<cmbed_certificate>
   ) {
     let topic = CString.span(cmbed_certificate_topic(certificate))
@@ -83,25 +83,25 @@ extension Checkup {
       report.advice.append(
         "is it the push certificate of an app? Make one in Apple's Member Center")
       isCertificateWrong = true
-      return report.say("topic", .wrong(.config))
+      return report.report("topic", .wrong(.config))
     }
     guard config.topic.isEmpty || config.topic.span.equals(topic) else {
       report.message.append(printable: config.topic.span)
-      if topics.lists(config.topic.span) { return report.say("topic") }
+      if topics.lists(config.topic.span) { return report.report("topic") }
       report.message.append(", but the certificate is for ", printable: topic)
       report.advice.append("remove topic, or set it to a topic of the certificate")
-      return report.say("topic", .warning)
+      return report.report("topic", .warning)
     }
     report.message.append(printable: topic)
     if topics.count > 0 {
       report.message.append(", and good for ", printable: topics)
     }
-    report.say("topic")
+    report.report("topic")
   }
 
   /// Held against where we connect to: a token of the one environment is an invalid token in the other.
   @inline(never)
-  private mutating func sayEnvironment(
+  private mutating func reportEnvironment(
     _ config: borrowing Config, _ certificate: UnsafePointer<cmbed_certificate>
   ) {
     let kind = Int(certificate.pointee.bearer.kind)
@@ -109,14 +109,14 @@ extension Checkup {
     let isDevelopment = kind & Int(CMBED_PEER_SANDBOX) != 0
     guard isProduction || isDevelopment else {
       report.message.append("it does not say for which it is, as Apple's do")
-      if config.environment == .local { return report.say("environment") }
+      if config.environment == .local { return report.report("environment") }
       report.advice.append("is it the push certificate of an app?")
-      return report.say("environment", .warning)
+      return report.report("environment", .warning)
     }
     report.message.append(
       isProduction && isDevelopment
         ? "production and development" : isProduction ? "production" : "development")
-    guard config.environment != .local else { return report.say("environment") }
+    guard config.environment != .local else { return report.report("environment") }
     var address = Text(capacity: 300)
     config.gatewayAddress(in: &address)
     let apple = Config.appleService(at: address.bytes)
@@ -134,23 +134,23 @@ extension Checkup {
       report.advice.append(
         "connect to the other one, or take the app's other certificate: so each token is an invalid token"
       )
-      return report.say("environment", .wrong(.config))
+      return report.report("environment", .wrong(.config))
     }
-    report.say("environment")
+    report.report("environment")
   }
 
   @inline(never)
-  private mutating func sayDates(_ certificate: UnsafePointer<cmbed_certificate>) {
+  private mutating func reportDates(_ certificate: UnsafePointer<cmbed_certificate>) {
     let now = Clock.wallSeconds()
     report.message.append(day: certificate.pointee.not_before)
     report.message.append(" to ")
     report.message.append(day: certificate.pointee.not_after)
-    guard isClockSet else { return report.say("dates", .skipped, "; the clock is not set") }
+    guard isClockSet else { return report.report("dates", .skipped, "; the clock is not set") }
     report.message.append(", ")
     if now < certificate.pointee.not_before {
       isCertificateWrong = true
       report.advice.append("is this machine's clock right? If it is, wait, or take another one")
-      return report.say("dates", .wrong(.config), "not valid yet")
+      return report.report("dates", .wrong(.config), "not valid yet")
     }
     let renew: StaticString =
       "renew it, and put the new one in its place; if it is a credential, restart the service"
@@ -159,21 +159,21 @@ extension Checkup {
       report.message.append("expired ")
       report.message.append(days: (now - certificate.pointee.not_after) / Self.daySeconds)
       report.advice.append(renew)
-      return report.say("dates", .wrong(.config), " ago")
+      return report.report("dates", .wrong(.config), " ago")
     }
     let left = (certificate.pointee.not_after - now) / Self.daySeconds
     report.message.append(days: left)
     report.message.append(" left")
     guard left > Self.warningDays else {
       report.advice.append(renew)
-      return report.say("dates", .warning)
+      return report.report("dates", .warning)
     }
-    report.say("dates")
+    report.report("dates")
   }
 
   /// What is behind it in its file: those that have issued it and each other, in order.
   @inline(never)
-  private mutating func sayChain(_ certificate: UnsafePointer<cmbed_certificate>) {
+  private mutating func reportChain(_ certificate: UnsafePointer<cmbed_certificate>) {
     let chain = cmbed_certificate_chain(certificate)!
     let count = min(Int(chain.pointee.count), Int(CMBED_CHAIN_MAX))
     append(chain, count)
@@ -185,7 +185,7 @@ extension Checkup {
       report.message.append(printable: cmbed_link_name(cmbed_chain_link(chain, Int32(broken - 1))))
       report.advice.append(
         "put behind each certificate the one that issued it; others are of no use")
-      return report.say("chain", .warning)
+      return report.report("chain", .warning)
     }
     let now = Clock.wallSeconds()
     for index in 1..<max(count, 1) {
@@ -202,9 +202,9 @@ extension Checkup {
         report.message.append(day: link.pointee.not_before)
       }
       report.advice.append("put its issuer's present certificate in its place")
-      return report.say("chain", .warning)
+      return report.report("chain", .warning)
     }
-    report.say("chain")
+    report.report("chain")
   }
 
   /// The names in a chain, and who has issued the last.
@@ -222,7 +222,7 @@ extension Checkup {
   }
 
   @inline(never)
-  private mutating func sayKey(
+  private mutating func reportKey(
     _ config: borrowing Config, _ certificate: UnsafeMutablePointer<cmbed_certificate>,
     _ reason: UnsafeMutablePointer<CChar>
   ) {
@@ -234,26 +234,26 @@ extension Checkup {
     guard result == CMBED_OK else { return refuse("key", result, reason) }
     report.message.append(printable: path)
     report.message.append(", ", cString: cmbed_certificate_key(certificate))
-    saySecret("key", path)
+    reportSecret("key", path)
   }
 
   /// Says of the file of a key whether others can read it.
   @inline(never)
-  mutating func saySecret(_ item: StaticString, _ path: UnsafePointer<CChar>) {
-    guard !isClosedToAgent(path) else { return sayClosed(item, isCredential: true) }
+  mutating func reportSecret(_ item: StaticString, _ path: UnsafePointer<CChar>) {
+    guard !isClosedToAgent(path) else { return reportClosed(item, isCredential: true) }
     var file = stat()
     if stat(path, &file) == 0, UInt32(file.st_mode) & 0o007 != 0 {
       report.message.append(", which anybody may read (mode ")
       report.message.append(mode: UInt32(file.st_mode))
       report.message.append(")")
       advise("chmod o= ", path)
-      return report.say(item, .warning)
+      return report.report(item, .warning)
     }
-    report.say(item)
+    report.report(item)
   }
 
   @inline(never)
-  private mutating func sayAuthorities(
+  private mutating func reportAuthorities(
     _ config: borrowing Config, _ reason: UnsafeMutablePointer<CChar>
   ) {
     let path = config.ca.pointer
@@ -262,8 +262,8 @@ extension Checkup {
     report.message.append(printable: path)
     report.message.append(", ", count)
     report.message.append(count == 1 ? " certificate" : " certificates")
-    guard !isClosedToAgent(path) else { return sayClosed("authorities", isCredential: false) }
-    report.say("authorities")
+    guard !isClosedToAgent(path) else { return reportClosed("authorities", isCredential: false) }
+    report.report("authorities")
   }
 }
 

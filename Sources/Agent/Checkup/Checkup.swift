@@ -47,7 +47,7 @@ public struct Checkup: ~Copyable {
     var report = CheckupReport(isJSON: true)
     report.begin("config")
     report.message.append(message)
-    report.say("file", .wrong(status))
+    report.report("file", .wrong(status))
   }
 
   /// Takes over what C says of something that is wrong: its first sentence, and the others as what is to be done.
@@ -112,7 +112,7 @@ public struct Checkup: ~Copyable {
   ///
   /// - Parameter isCredential: whether it may be one.
   @inline(never)
-  mutating func sayClosed(_ item: StaticString, isCredential: Bool) {
+  mutating func reportClosed(_ item: StaticString, isCredential: Bool) {
     report.message.append(", which ")
     report.message.append(user: user.id)
     report.message.append(" may not read")
@@ -120,7 +120,7 @@ public struct Checkup: ~Copyable {
       isCredential
         ? "keep it beside the configuration in credentials/, which the service manager reads for the agent"
         : "let that user read it (chgrp, chmod g+r), and pass the directories above it (chmod g+x)")
-    report.say(item, .wrong(.noPermission))
+    report.report(item, .wrong(.noPermission))
   }
 
   /// What an errno means for how the command ends.

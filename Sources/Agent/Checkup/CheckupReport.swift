@@ -69,18 +69,18 @@ struct CheckupReport: ~Copyable {
 
   /// Says ``message``, and ``advice``.
   @inline(__always)
-  mutating func say(_ item: StaticString, _ state: State = .well) {
-    say(literal: item.utf8Start, state, ("" as StaticString).utf8Start)
+  mutating func report(_ item: StaticString, _ state: State = .well) {
+    report(literal: item.utf8Start, state, ("" as StaticString).utf8Start)
   }
 
   /// The same with these words behind those of ``message``.
   @inline(__always)
-  mutating func say(_ item: StaticString, _ state: State, _ words: StaticString) {
-    say(literal: item.utf8Start, state, words.utf8Start)
+  mutating func report(_ item: StaticString, _ state: State, _ words: StaticString) {
+    report(literal: item.utf8Start, state, words.utf8Start)
   }
 
   @inline(never)
-  private mutating func say(
+  private mutating func report(
     literal item: UnsafePointer<UInt8>, _ state: State, _ words: UnsafePointer<UInt8>
   ) {
     message.append(terminated: words)
@@ -91,7 +91,7 @@ struct CheckupReport: ~Copyable {
       if Self.rank(status) > Self.rank(worst) { worst = status }
     case .well, .skipped: break
     }
-    if isJSON { sayJSON(item, state) } else { sayLine(item, state) }
+    if isJSON { printJSON(item, state) } else { printLine(item, state) }
     message.clear()
     advice.clear()
     flush()
@@ -118,7 +118,7 @@ struct CheckupReport: ~Copyable {
 
   // MARK: - For people
 
-  private mutating func sayLine(_ item: UnsafePointer<UInt8>, _ state: State) {
+  private mutating func printLine(_ item: UnsafePointer<UInt8>, _ state: State) {
     if terminal.isCapable { output.append("\r\u{1B}[K") }
     heading()
     output.append("  ")
@@ -199,7 +199,7 @@ struct CheckupReport: ~Copyable {
 
   // MARK: - For programs
 
-  private mutating func sayJSON(_ item: UnsafePointer<UInt8>, _ state: State) {
+  private mutating func printJSON(_ item: UnsafePointer<UInt8>, _ state: State) {
     let word: StaticString =
       switch state {
       case .well: "ok"

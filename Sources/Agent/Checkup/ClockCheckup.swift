@@ -15,13 +15,13 @@ extension Checkup {
       )
       report.advice.append(
         "set it (date -s), and have a time service do so: systemctl enable --now systemd-timesyncd")
-      return report.say("time", .wrong(.tryLater))
+      return report.report("time", .wrong(.tryLater))
     }
     guard clinux_is_clock_kept() != 0 else {
       report.message.append(", but nothing keeps it right, as far as the kernel was told")
       report.advice.append("is there a time service? See timedatectl")
-      return report.say("time", .warning)
+      return report.report("time", .warning)
     }
-    report.say("time")
+    report.report("time")
   }
 }

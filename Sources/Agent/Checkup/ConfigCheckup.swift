@@ -6,43 +6,43 @@ extension Checkup {
   @inline(never)
   mutating func checkConfig(_ config: borrowing Config, _ path: UnsafePointer<CChar>) {
     report.begin("config")
-    sayFile(config, path)
+    reportFile(config, path)
     if config.hasFormerSettings {
       report.message.append("alpn, linger, barrier-interval, failed-limit change nothing any more")
       report.advice.append("remove those that are there")
-      report.say("settings", .warning)
+      report.report("settings", .warning)
     }
-    saySettings(config)
+    reportSettings(config)
   }
 
   @inline(never)
-  private mutating func sayFile(_ config: borrowing Config, _ path: UnsafePointer<CChar>) {
+  private mutating func reportFile(_ config: borrowing Config, _ path: UnsafePointer<CChar>) {
     var file = stat()
     report.message.append(printable: path)
     guard stat(path, &file) == 0 else {
       report.message.append(" is not there: everything has its default, or is set by -o")
       report.advice.append("write it (man tinypush.conf), or name another with --config FILE")
-      return report.say("file", .warning)
+      return report.report("file", .warning)
     }
-    guard !isClosedToAgent(path) else { return sayClosed("file", isCredential: false) }
+    guard !isClosedToAgent(path) else { return reportClosed("file", isCredential: false) }
     let mode = UInt32(file.st_mode)
     if mode & 0o002 != 0 {
       report.message.append(", which anybody may change")
       advise("chmod o-w ", path)
-      return report.say("file", .warning)
+      return report.report("file", .warning)
     }
     let hasKeyPassword = !config.keyPassword.isEmpty
     if hasKeyPassword || !config.proxyLogin.isEmpty, mode & 0o004 != 0 {
       report.message.append(", in which anybody may read the password of the ")
       report.message.append(hasKeyPassword ? "key" : "proxy")
       advise("chmod o-r ", path)
-      return report.say("file", .warning)
+      return report.report("file", .warning)
     }
-    report.say("file")
+    report.report("file")
   }
 
   @inline(never)
-  private mutating func saySettings(_ config: borrowing Config) {
+  private mutating func reportSettings(_ config: borrowing Config) {
     report.message.append(config.environment.name)
     var address = Text(capacity: 300)
     config.gatewayAddress(in: &address)
@@ -57,6 +57,6 @@ extension Checkup {
     if !config.proxy.isEmpty {
       report.message.append(", by the proxy ", printable: config.proxy.span)
     }
-    report.say("environment")
+    report.report("environment")
   }
 }

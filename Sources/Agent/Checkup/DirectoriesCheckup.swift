@@ -6,38 +6,38 @@ extension Checkup {
   @inline(never)
   mutating func checkDirectories(_ config: borrowing Config) {
     report.begin("state")
-    sayState(config)
-    sayPage(config)
+    reportState(config)
+    reportPage(config)
     report.begin("recipients")
-    sayRecipients(config)
+    reportRecipients(config)
   }
 
   // MARK: - The suppression list
 
   @inline(never)
-  private mutating func sayState(_ config: borrowing Config) {
+  private mutating func reportState(_ config: borrowing Config) {
     let path = config.state.pointer
     var error: Int32 = 0
     guard let directory = Descriptor(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, error: &error) else {
-      guard error == ENOENT, canMake(path) else { return sayStateError(config, error) }
+      guard error == ENOENT, canMake(path) else { return reportStateError(config, error) }
       report.message.append(printable: path)
-      return report.say("directory", .well, " is not there yet: the agent makes it")
+      return report.report("directory", .well, " is not there yet: the agent makes it")
     }
     user.act {
       if faccessat(AT_FDCWD, path, R_OK | W_OK | X_OK, AT_EACCESS) != 0 { error = clinux_errno() }
     }
-    guard error == 0 else { return sayStateError(config, error) }
+    guard error == 0 else { return reportStateError(config, error) }
     report.message.append(printable: path)
-    report.say("directory")
+    report.report("directory")
     var file = stat()
     if fstat(directory.number, &file) == 0, spoolDevice != file.st_dev {
-      sayFileSystem(directory.number)
+      reportFileSystem(directory.number)
     }
-    sayList(path)
+    reportList(path)
   }
 
   @inline(never)
-  private mutating func sayStateError(_ config: borrowing Config, _ error: Int32) {
+  private mutating func reportStateError(_ config: borrowing Config, _ error: Int32) {
     let path = config.state.pointer
     report.message.append(printable: path)
     report.message.append(": ")
@@ -48,23 +48,23 @@ extension Checkup {
         ? "mount it writable, or set state"
         : user.isStranger
           ? Self.asRoot : "make it a directory that this user may write to, or set state")
-    report.say("directory", .wrong(Self.status(of: error)))
+    report.report("directory", .wrong(Self.status(of: error)))
   }
 
   @inline(never)
-  private mutating func sayList(_ path: UnsafePointer<CChar>) {
+  private mutating func reportList(_ path: UnsafePointer<CChar>) {
     var message = Text(capacity: 256)
     var error: Int32 = 0
     do throws(ExitStatus) {
       let store = try SuppressionDirectory(path, message: &message)
       error = errorOfReading(store.directory.number)
-      guard error == 0 else { return sayClosedList(error) }
+      guard error == 0 else { return reportClosedList(error) }
       let lists = SuppressionLists(store.directory.number, error: &error)
       if lists.isDamaged {
         report.advice.append(
           "put a copy of the list in its place; otherwise the agent sets the file aside and sends to the tokens in it again"
         )
-        return report.say(
+        return report.report(
           "list", .wrong(.inputOutput), "it is damaged, or another version wrote it")
       }
       let names: InlineArray<2, StaticString> = [
@@ -76,17 +76,17 @@ extension Checkup {
         report.advice.append(
           "the tokens in it are sent to until the service refuses them: put a copy of the list in its place, or remove the file"
         )
-        return report.say("list", .warning, " is a damaged list that was set aside")
+        return report.report("list", .warning, " is a damaged list that was set aside")
       }
       extendLifetime(store)
       if error == 0 {
-        return report.say(
+        return report.report(
           "list", .well, lists.isEmpty ? "nothing is suppressed yet" : "it is as it was written")
       }
     } catch {}
     report.message.append("it cannot be read: ", cString: clinux_error_text(error))
     report.advice.append("give the agent's user the right to read it")
-    report.say("list", .wrong(Self.status(of: error)))
+    report.report("list", .wrong(Self.status(of: error)))
   }
 
   /// Why the agent may not read what stands in the directory of the list; 0: it may.
@@ -107,29 +107,29 @@ extension Checkup {
 
   /// The agent goes on without it.
   @inline(never)
-  private mutating func sayClosedList(_ error: Int32) {
+  private mutating func reportClosedList(_ error: Int32) {
     report.message.append(user: user.id)
     report.message.append(" cannot read it: ", cString: clinux_error_text(error))
     guard !user.isStranger else {
       report.advice.append(Self.asRoot)
-      return report.say("list", .warning)
+      return report.report("list", .warning)
     }
     report.advice.append("give it to the agent's user (chown ")
     report.advice.append(user: user.id)
     report.advice.append(
       "): until then nothing is suppressed, and what is learned of device tokens lasts only as long as the agent"
     )
-    report.say("list", .warning)
+    report.report("list", .warning)
   }
 
   // MARK: - The page
 
   @inline(never)
-  private mutating func sayPage(_ config: borrowing Config) {
+  private mutating func reportPage(_ config: borrowing Config) {
     let path = config.status.pointer
     guard !config.status.isEmpty else {
       report.advice.append("set status = /run/tinypush/status")
-      return report.say("page", .warning, "none is set: tinypush status has nothing to read")
+      return report.report("page", .warning, "none is set: tinypush status has nothing to read")
     }
     report.message.append(printable: path)
     var isKept = false
@@ -137,7 +137,7 @@ extension Checkup {
       report.message.append(problem)
       report.advice.append(
         "remove it, and restart the agent, which makes a page there; or set status to another file")
-      return report.say("page", .warning)
+      return report.report("page", .warning)
     }
     var error: Int32 = 0
     user.act { if faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0 { error = clinux_errno() } }
@@ -148,11 +148,11 @@ extension Checkup {
       report.advice.append(
         "tinypush status will have nothing to read; in /run it is the service that makes the directory"
       )
-      return report.say("page", .warning)
+      return report.report("page", .warning)
     }
-    guard isServed, !isKept else { return report.say("page") }
+    guard isServed, !isKept else { return report.report("page") }
     report.advice.append("restart the agent: systemctl restart tinypush")
-    report.say("page", .warning, ": an agent is at work, but does not keep it")
+    report.report("page", .warning, ": an agent is at work, but does not keep it")
   }
 
   /// Why the agent does not take what stands there for its page; nil: it does, or there is nothing.
@@ -195,7 +195,7 @@ extension Checkup {
   // MARK: - Recipients files
 
   @inline(never)
-  private mutating func sayRecipients(_ config: borrowing Config) {
+  private mutating func reportRecipients(_ config: borrowing Config) {
     let path = config.recipients.pointer
     var files = 0
     var error: Int32 = 0
@@ -213,7 +213,7 @@ extension Checkup {
     if error != 0 {
       append(path, error)
       report.advice.append("a notification that names a recipients file is refused")
-      return report.say("directory", .warning)
+      return report.report("directory", .warning)
     }
     report.message.append(printable: path)
     report.message.append(", ", files)
@@ -224,8 +224,8 @@ extension Checkup {
       report.message.append(" may not read ", closed)
       report.advice.append(
         user.isStranger ? Self.asRoot : "let the agent's user read them: chmod go+r")
-      return report.say("directory", .warning)
+      return report.report("directory", .warning)
     }
-    report.say("directory")
+    report.report("directory")
   }
 }

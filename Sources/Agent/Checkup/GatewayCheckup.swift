@@ -19,8 +19,8 @@ extension Checkup {
       close(epoll)
       chain.deallocate()
     }
-    guard sayWay(&connection, config, epoll, isGateway: true) else {
-      if connection.reached == .connecting { sayOtherPort(config, connection, epoll) }
+    guard reportRoute(&connection, config, epoll, isGateway: true) else {
+      if connection.reached == .connecting { reportOtherPort(config, connection, epoll) }
       return skip("there is no connection")
     }
     guard hasCertificate else {
@@ -36,20 +36,20 @@ extension Checkup {
     let isUp = connection.connect(epoll: epoll, config: config)
     connection.peer = nil
     guard isUp else {
-      sayFailure(connection, "handshake")
-      sayPeer(chain)
-      report.say("answer", .skipped, "not asked for: there is no connection")
+      reportFailure(connection, "handshake")
+      reportPeer(chain)
+      report.report("answer", .skipped, "not asked for: there is no connection")
       return
     }
     report.message.append(cString: connection.version)
     report.message.append(", ", cString: connection.suite)
     appendTime(since: since)
-    report.say("handshake")
-    sayPeer(chain)
+    report.report("handshake")
+    reportPeer(chain)
     if config.courier.rules.service == .http2 {
-      sayService(config, &connection, epoll)
+      reportService(config, &connection, epoll)
     } else {
-      sayAnswer(config, &connection, epoll)
+      reportAnswer(config, &connection, epoll)
     }
     connection.hangUp(epoll: epoll, sayGoodbye: true)
   }
@@ -63,14 +63,14 @@ extension Checkup {
     var connection = TLSConnection(address: address.bytes, port: Config.feedbackPort, config)
     let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     defer { close(epoll) }
-    _ = sayWay(&connection, config, epoll, isGateway: false)
+    _ = reportRoute(&connection, config, epoll, isGateway: false)
     connection.hangUp(epoll: epoll, sayGoodbye: false)
   }
 
   @inline(never)
   private mutating func skip(_ why: StaticString) {
-    report.say("handshake", .skipped, why)
-    report.say("answer", .skipped, why)
+    report.report("handshake", .skipped, why)
+    report.report("answer", .skipped, why)
   }
 
   @inline(never)
@@ -82,7 +82,7 @@ extension Checkup {
 
   /// The way to a server by its name, its address and the proxy, if there is one; whether it is open.
   @inline(never)
-  private mutating func sayWay(
+  private mutating func reportRoute(
     _ connection: inout TLSConnection, _ config: borrowing Config, _ epoll: Int32, isGateway: Bool
   ) -> Bool {
     let since = Clock.now()
@@ -93,7 +93,7 @@ extension Checkup {
       ? .well : isGateway ? .wrong(connection.isOurFault ? .config : .unavailable) : .warning
     if connection.reached == .none {
       take(connection.problem.bytes)
-      report.say("name", state)
+      report.report("name", state)
       return false
     }
     if connection.isProxied {
@@ -102,17 +102,17 @@ extension Checkup {
     } else {
       append(connection.server)
     }
-    report.say("name")
+    report.report("name")
     if connection.reached == .connecting {
       take(connection.problem.bytes)
       report.advice.append(
         "is the port right, is there a network, and does a firewall keep the port closed?")
-      report.say("address", state)
+      report.report("address", state)
       return false
     }
     if isOpen {
       connection.describePeer(in: &report.message)
-      report.say("address")
+      report.report("address")
     }
     guard connection.isProxied else { return isOpen }
     if isOpen {
@@ -123,7 +123,7 @@ extension Checkup {
       take(connection.problem.bytes)
       if report.advice.count == 0 { report.advice.append("is it an HTTP proxy?") }
     }
-    report.say("proxy", state)
+    report.report("proxy", state)
     return isOpen
   }
 
@@ -135,7 +135,7 @@ extension Checkup {
 
   /// Apple's service listens at two ports, so that a firewall which closes one may leave the other.
   @inline(never)
-  private mutating func sayOtherPort(
+  private mutating func reportOtherPort(
     _ config: borrowing Config, _ connection: borrowing TLSConnection, _ epoll: Int32
   ) {
     let ports: WordList = "443 2197"
@@ -153,16 +153,16 @@ extension Checkup {
       report.advice.append(
         "if other hosts can be reached, a firewall keeps both ports closed: have it let one of them out"
       )
-      return report.say("port", .warning, " cannot be reached either")
+      return report.report("port", .warning, " cannot be reached either")
     }
     report.advice.append("set gateway = ", address)
-    report.say("port", .warning, " can be reached")
+    report.report("port", .warning, " can be reached")
   }
 
   // MARK: - TLS
 
   @inline(never)
-  mutating func sayFailure(_ connection: borrowing TLSConnection, _ item: StaticString) {
+  mutating func reportFailure(_ connection: borrowing TLSConnection, _ item: StaticString) {
     take(connection.problem.bytes)
     switch connection.failure {
     case Int32(CMBED_REFUSED_CERTIFICATE):
@@ -177,7 +177,7 @@ extension Checkup {
     let isOurs =
       connection.isOurFault
       || connection.failure <= CMBED_PEER_HOST && connection.failure >= CMBED_PEER_SELF_SIGNED
-    report.say(
+    report.report(
       item,
       .wrong(
         connection.isClockWrong && !isClockSet ? .tryLater : isOurs ? .config : .unavailable))
@@ -185,7 +185,7 @@ extension Checkup {
 
   /// The gateway's certificates, as far as they came to be verified.
   @inline(never)
-  private mutating func sayPeer(_ chain: UnsafePointer<cmbed_chain>) {
+  private mutating func reportPeer(_ chain: UnsafePointer<cmbed_chain>) {
     let count = min(Int(chain.pointee.count), Int(CMBED_CHAIN_MAX))
     guard count > 0 else { return }
     let leaf = cmbed_chain_link(chain, 0)!
@@ -196,7 +196,8 @@ extension Checkup {
     report.message.append(day: leaf.pointee.not_after)
     let now = Clock.wallSeconds()
     guard now >= leaf.pointee.not_before, now <= leaf.pointee.not_after else {
-      return report.say("certificate", .skipped, ": not at the time that this machine's clock says")
+      return report.report(
+        "certificate", .skipped, ": not at the time that this machine's clock says")
     }
     let left = (leaf.pointee.not_after - now) / Self.daySeconds
     report.message.append(", ")
@@ -204,9 +205,9 @@ extension Checkup {
     report.message.append(" left")
     guard left > Self.peerWarningDays else {
       report.advice.append("whoever runs the gateway must renew it")
-      return report.say("certificate", .warning)
+      return report.report("certificate", .warning)
     }
-    report.say("certificate")
+    report.report("certificate")
   }
 }
 

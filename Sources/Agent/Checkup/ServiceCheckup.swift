@@ -20,7 +20,7 @@ extension Checkup {
 
   /// Has the HTTP/2 service refuse a device token. It looks at who we are, and at the topic, before that.
   @inline(never)
-  mutating func sayService(
+  mutating func reportService(
     _ config: borrowing Config, _ connection: inout TLSConnection, _ epoll: Int32
   ) {
     var address = Text(capacity: 300)
@@ -37,23 +37,24 @@ extension Checkup {
     let room = FixedBuffer<UInt8>(capacity: 16_384)
     let heard = hear(&link, &connection, epoll, room, until: since + .seconds(seconds))
     if case .ended = heard, connection.failure == CMBED_REFUSED_CERTIFICATE {
-      return sayFailure(connection, "client")
+      return reportFailure(connection, "client")
     }
     if config.signingKey.isEmpty {
-      sayClient(connection)
+      reportClient(connection)
     } else {
-      report.say("client", .skipped, "there is no certificate: each request names the signing key")
+      report.report(
+        "client", .skipped, "there is no certificate: each request names the signing key")
     }
     switch heard {
-    case .ended: sayFailure(connection, "answer")
-    case .left: sayOutcome(nil, &link)
+    case .ended: reportFailure(connection, "answer")
+    case .left: reportOutcome(nil, &link)
     case .nothing:
       report.message.append("none to a request within ", seconds, " s")
       report.advice.append("are the host and the port those of the push service?")
-      report.say("answer", .wrong(.unavailable))
+      report.report("answer", .wrong(.unavailable))
     case .outcome(let outcome):
       report.message.append("within ", since.until(Clock.now()).milliseconds + 1, " ms: ")
-      sayOutcome(outcome, &link)
+      reportOutcome(outcome, &link)
     }
   }
 
@@ -66,11 +67,12 @@ extension Checkup {
     case .ready(let issuedAt):
       link.authorized(token.text.bytes, issuedAt: issuedAt)
       return true
-    case .clockNotSet: report.say("answer", .skipped, "not asked for: the clock is not set")
-    case .wait: report.say("answer", .skipped, "not asked for: no other provider token may be made")
+    case .clockNotSet: report.report("answer", .skipped, "not asked for: the clock is not set")
+    case .wait:
+      report.report("answer", .skipped, "not asked for: no other provider token may be made")
     case .failed:
       report.message.append(token.problem)
-      report.say("answer", .wrong(.config))
+      report.report("answer", .wrong(.config))
     }
     return false
   }
@@ -121,53 +123,53 @@ extension Checkup {
   }
 
   @inline(never)
-  private mutating func sayOutcome(_ outcome: LinkOutcome?, _ link: inout HTTP2Link) {
+  private mutating func reportOutcome(_ outcome: LinkOutcome?, _ link: inout HTTP2Link) {
     switch outcome {
     case .rejected(_, let rejection) where rejection.reason == .badDeviceToken || rejection.isGone:
-      say(rejection)
+      report(rejection)
       report.message.append(", to a device token that cannot exist: ")
-      report.say("answer", .well, "it knows us and the topic")
+      report.report("answer", .well, "it knows us and the topic")
     case .rejected(_, let rejection):
-      say(rejection)
+      report(rejection)
       report.advice.append(rejection.advice)
-      report.say("answer", .warning)
+      report.report("answer", .warning)
     case .accepted:
       report.advice.append("is it the push service?")
-      report.say("answer", .warning, "it accepts a device token that cannot exist")
+      report.report("answer", .warning, "it accepts a device token that cannot exist")
     default:
       if let rejection = link.refusedConfiguration {
-        say(rejection)
+        report(rejection)
         report.advice.append(rejection.advice)
-        return report.say("answer", .wrong(.config))
+        return report.report("answer", .wrong(.config))
       }
       if link.refusedTokenIssuedAt != nil {
         let rejection = Rejection(.expiredProviderToken, code: 403)
-        say(rejection)
+        report(rejection)
         report.advice.append(rejection.advice)
-        return report.say("answer", .wrong(.config))
+        return report.report("answer", .wrong(.config))
       }
       var isBroken = false
       while let told = link.takeReport() {
         switch told {
         case .troubled(let rejection):
-          say(rejection)
-          return report.say("answer", .warning, ": the service is in trouble, ask again later")
+          report(rejection)
+          return report.report("answer", .warning, ": the service is in trouble, ask again later")
         case .brokenProtocol: isBroken = true
         default: break
         }
       }
       guard !link.isUp else {
-        return report.say("answer", .warning, "it did not look at the request: ask again later")
+        return report.report("answer", .warning, "it did not look at the request: ask again later")
       }
       report.advice.append("are the host and the port those of the push service?")
-      report.say(
+      report.report(
         "answer", .wrong(.unavailable),
         isBroken ? "it does not keep to HTTP/2" : "it ends the connection without an answer")
     }
   }
 
   @inline(never)
-  private mutating func say(_ rejection: Rejection) {
+  private mutating func report(_ rejection: Rejection) {
     report.message.append("status ", rejection.code)
     report.message.append(", ", rejection.text)
   }

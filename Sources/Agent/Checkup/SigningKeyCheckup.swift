@@ -16,31 +16,31 @@ extension Checkup {
     if result == CMBED_OK {
       report.message.append(printable: path)
       report.message.append(", EC, 256 bits")
-      saySecret("file", path)
+      reportSecret("file", path)
     } else {
       refuse("file", result, reason)
     }
-    sayKeyID(config)
+    reportKeyID(config)
     report.message.append(printable: config.teamID.span)
-    report.say("team-id")
+    report.report("team-id")
     report.message.append(printable: config.topic.span)
-    report.say("topic")
+    report.report("topic")
   }
 
   /// Apple names the file of a key by the key's ID.
   @inline(never)
-  private mutating func sayKeyID(_ config: borrowing Config) {
+  private mutating func reportKeyID(_ config: borrowing Config) {
     report.message.append(printable: config.keyID.span)
     let path = config.signingKey.span
     let mark: StaticString = "AuthKey_"
     let start = path.count - mark.utf8CodeUnitCount - 13
     guard start >= 0, path.extracting(start..<path.count - 13).equals(mark),
       path.extracting(path.count - 3..<path.count).equals(".p8")
-    else { return report.say("key-id") }
+    else { return report.report("key-id") }
     let named = path.extracting(path.count - 13..<path.count - 3)
-    guard !named.equals(config.keyID.span) else { return report.say("key-id") }
+    guard !named.equals(config.keyID.span) else { return report.report("key-id") }
     report.message.append(", but the file is named after ", printable: named)
     report.advice.append("set key-id to the ID of this key, or signing-key to the other file")
-    report.say("key-id", .warning)
+    report.report("key-id", .warning)
   }
 }

@@ -19,14 +19,14 @@ extension Checkup {
       } else {
         report.advice.append("make it a directory that the agent's user may write to, or set spool")
       }
-      return report.say("directory", .wrong(Self.status(of: error)))
+      return report.report("directory", .wrong(Self.status(of: error)))
     }
     spoolDevice = information.st_dev
-    sayDirectory(path, information)
-    guard sayParts(root.number, path, information) else { return }
-    sayFileSystem(root.number)
-    sayRights(root.number, path)
-    sayAgent(root.number)
+    reportDirectory(path, information)
+    guard reportParts(root.number, path, information) else { return }
+    reportFileSystem(root.number)
+    reportRights(root.number, path)
+    reportAgent(root.number)
   }
 
   /// The commands that make a spool.
@@ -39,15 +39,15 @@ extension Checkup {
   }
 
   @inline(never)
-  private mutating func sayDirectory(_ path: UnsafePointer<CChar>, _ file: borrowing stat) {
+  private mutating func reportDirectory(_ path: UnsafePointer<CChar>, _ file: borrowing stat) {
     report.message.append(printable: path)
     report.message.append(", ")
     appendRights(file)
-    guard UInt32(file.st_mode) & 0o022 != 0 else { return report.say("directory") }
+    guard UInt32(file.st_mode) & 0o022 != 0 else { return report.report("directory") }
     report.message.append(
       ": others may put another directory in the place of new/, tmp/ or failed/")
     advise("chmod go-w ", path)
-    report.say("directory", .warning)
+    report.report("directory", .warning)
   }
 
   @inline(never)
@@ -64,7 +64,7 @@ extension Checkup {
 
   /// Whether all of them are there.
   @inline(never)
-  private mutating func sayParts(
+  private mutating func reportParts(
     _ root: Int32, _ path: UnsafePointer<CChar>, _ rootFile: borrowing stat
   ) -> Bool {
     let names: InlineArray<4, StaticString> = ["tmp", "new", "failed", "later"]
@@ -79,7 +79,7 @@ extension Checkup {
       guard result == 0, clinux_is_directory(&file) != 0 else {
         isComplete = false
         let error = result == 0 ? ENOTDIR : clinux_errno()
-        sayMissing(name, path, error, rootFile, isDropBox: index < 2)
+        reportMissing(name, path, error, rootFile, isDropBox: index < 2)
         continue
       }
       if index == 0 { device = file.st_dev }
@@ -87,7 +87,7 @@ extension Checkup {
         report.message.append(
           "it is another file system than tmp/ is: nothing can be renamed into it")
         report.advice.append("mount one file system for all of the spool")
-        report.say(name, .wrong(.config))
+        report.report(name, .wrong(.config))
         continue
       }
       if file.st_uid != rootFile.st_uid, file.st_uid != 0, file.st_uid != user.id {
@@ -95,16 +95,17 @@ extension Checkup {
         appendRights(file)
         advise("give it to the spool's owner: chown --reference=", path)
         advise(" ", path, name)
-        report.say(name, .wrong(.noPermission), ": it belongs to another user than the spool does")
+        report.report(
+          name, .wrong(.noPermission), ": it belongs to another user than the spool does")
         continue
       }
-      sayMode(name, path, file, isDropBox: index < 2)
+      reportMode(name, path, file, isDropBox: index < 2)
     }
     return isComplete
   }
 
   @inline(never)
-  private mutating func sayMissing(
+  private mutating func reportMissing(
     _ name: StaticString, _ path: UnsafePointer<CChar>, _ error: Int32,
     _ rootFile: borrowing stat, isDropBox: Bool
   ) {
@@ -115,11 +116,11 @@ extension Checkup {
     report.advice.append(" -g ")
     report.advice.append(group: rootFile.st_gid)
     advise(" ", path, name)
-    report.say(name, .wrong(Self.status(of: error)))
+    report.report(name, .wrong(Self.status(of: error)))
   }
 
   @inline(never)
-  private mutating func sayMode(
+  private mutating func reportMode(
     _ name: StaticString, _ path: UnsafePointer<CChar>, _ file: borrowing stat, isDropBox: Bool
   ) {
     let mode = UInt32(file.st_mode)
@@ -142,42 +143,42 @@ extension Checkup {
       report.message.append(": members of the group may change what the agent keeps there")
       change = "g-w"
     }
-    guard let change else { return report.say(name) }
+    guard let change else { return report.report(name) }
     report.advice.append("chmod ", change)
     advise(" ", path, name)
-    report.say(name, .warning)
+    report.report(name, .warning)
   }
 
   // MARK: - The file system
 
   @inline(never)
-  mutating func sayFileSystem(_ directory: Int32) {
+  mutating func reportFileSystem(_ directory: Int32) {
     let item: StaticString = "room"
     guard let disk = FileSystem(directory) else { return }
     report.message.append(cString: disk.name ?? ("an unknown file system" as StaticString).cString)
     if disk.isReadOnly {
       report.advice.append("mount it writable (mount -o remount,rw), or keep this elsewhere")
-      return report.say(item, .wrong(.inputOutput), ", mounted read-only")
+      return report.report(item, .wrong(.inputOutput), ", mounted read-only")
     }
     report.message.append(", ")
     disk.describe(in: &report.message)
     if disk.isFull {
       report.advice.append("make room: until then nothing new can be put there")
-      return report.say(item, .wrong(.inputOutput), ": it is full")
+      return report.report(item, .wrong(.inputOutput), ": it is full")
     }
     if disk.isLow {
       report.advice.append("make room")
-      return report.say(item, .warning, ": that is little")
+      return report.report(item, .warning, ": that is little")
     }
-    guard let remark = disk.remark else { return report.say(item) }
-    report.say(item, .warning, remark)
+    guard let remark = disk.remark else { return report.report(item) }
+    report.report(item, .warning, remark)
   }
 
   // MARK: - Rights
 
   /// Whether writers and the agent may put files there and remove them.
   @inline(never)
-  private mutating func sayRights(_ root: Int32, _ path: UnsafePointer<CChar>) {
+  private mutating func reportRights(_ root: Int32, _ path: UnsafePointer<CChar>) {
     let names: InlineArray<5, StaticString> = [".", "tmp", "new", "failed", SpoolLock.name]
     var error: Int32 = 0
     var failed = 0
@@ -198,9 +199,9 @@ extension Checkup {
       if user.isStranger {
         report.message.append("; it belongs to another, who is the agent most likely")
         report.advice.append("run this as root, or as that user, to see what he may do")
-        return report.say("rights", .warning)
+        return report.report("rights", .warning)
       }
-      return report.say("rights")
+      return report.report("rights")
     }
     report.message.append(failed == 0 ? " cannot open " : " cannot write to ")
     report.message.append(failed == 0 ? "the spool" : names[failed])
@@ -211,24 +212,24 @@ extension Checkup {
         : user.isStranger
           ? "run this as root, or as whom it belongs to; who is to send must be a member of its group"
           : "give that user the right to write to the spool and all its directories")
-    report.say("rights", .wrong(Self.status(of: error)))
+    report.report("rights", .wrong(Self.status(of: error)))
   }
 
   // MARK: - The agent
 
   @inline(never)
-  private mutating func sayAgent(_ root: Int32) {
+  private mutating func reportAgent(_ root: Int32) {
     switch SpoolLock.isServed(root) {
     case true?:
       isServed = true
       report.message.append("one is at work here")
     case false?:
       report.advice.append("systemctl start tinypush, or tinypush run")
-      return report.say("agent", .warning, "none is at work here: nothing is delivered")
+      return report.report("agent", .warning, "none is at work here: nothing is delivered")
     case nil:
       report.advice.append("run this as root to know")
-      return report.say("agent", .skipped, "whether one is at work this user may not know")
+      return report.report("agent", .skipped, "whether one is at work this user may not know")
     }
-    report.say("agent")
+    report.report("agent")
   }
 }

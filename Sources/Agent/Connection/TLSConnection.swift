@@ -198,7 +198,7 @@ struct TLSConnection: ~Copyable {
       watch(epoll: epoll, writable: true)
       return .wants(read: false)
     default:
-      note(result)
+      record(result)
       // Another address may belong to another machine; but a certificate that is refused is refused everywhere.
       if result == CMBED_RESET || result == CMBED_CLOSED {
         return connectNext(epoll: epoll, at: now)
@@ -307,7 +307,7 @@ struct TLSConnection: ~Copyable {
   mutating func read(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int32 {
     guard let session else { return Int32(CMBED_CLOSED) }
     let result = cmbed_read(session, room.baseAddress, room.count)
-    if result < 0 && result != CMBED_WANT_READ { note(result) }
+    if result < 0 && result != CMBED_WANT_READ { record(result) }
     return result
   }
 
@@ -318,7 +318,7 @@ struct TLSConnection: ~Copyable {
   mutating func write(_ bytes: Span<UInt8>) -> Int32 {
     guard let session else { return Int32(CMBED_CLOSED) }
     let result = bytes.withUnsafeBytes { cmbed_write(session, $0.baseAddress, $0.count) }
-    if result < 0 && result != CMBED_WANT_WRITE { note(result) }
+    if result < 0 && result != CMBED_WANT_WRITE { record(result) }
     return result
   }
 
@@ -366,7 +366,7 @@ struct TLSConnection: ~Copyable {
   }
 
   @inline(never)
-  private mutating func note(_ result: Int32) {
+  private mutating func record(_ result: Int32) {
     failure = result
     problem.clear()
     if let session { problem.append(cString: cmbed_session_text(session)) }

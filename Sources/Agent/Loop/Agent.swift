@@ -81,7 +81,7 @@ public struct Agent: ~Copyable {
 
   /// Works until it is told to stop, or to take up another configuration, or with `--once` until the spool is empty.
   mutating func run(_ readConfig: ReadConfig) -> ExitStatus {
-    sayStarted()
+    logStart()
     var steps: UInt32 = 0
     while true {
       if ending.isReloadWanted { reload(readConfig) }
@@ -129,12 +129,12 @@ public struct Agent: ~Copyable {
         swap(&connection, &aside)
         // What TLS holds already is not told by epoll.
         receiveAside()
-        output.tellDown(gateway.span)
+        output.publishDown(gateway.span)
       case .closeAside: aside.hangUp(epoll: events.epoll, sayGoodbye: true)
       case .disconnect:
         if link.service == .http2 { connection.dropUnsent() }
         connection.hangUp(epoll: events.epoll, sayGoodbye: true)
-        output.tellDown(gateway.span)
+        output.publishDown(gateway.span)
       case .wait(let until):
         output.log.catchUp()
         output.page.update(courier, link, filesFound: filesFound)
@@ -166,7 +166,7 @@ public struct Agent: ~Copyable {
     output.page.update(courier, link, filesFound: filesFound)
     output.page.change(.down, words: ("stopped" as StaticString).span)
     output.progress.finish(courier.counters)
-    if config.courier.isOnce || ending.isForGood { saySum(status) }
+    if config.courier.isOnce || ending.isForGood { logTotals(status) }
     guard status == .ok, config.courier.isOnce else { return status }
     if courier.isHolding { return .inputOutput }
     return courier.counters.hasFailures ? .dataRefused : .ok

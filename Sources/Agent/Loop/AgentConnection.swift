@@ -5,7 +5,7 @@ import TinyPush
 /// The agent's side of the connection.
 extension Agent {
   mutating func dial() {
-    output.tell(.connecting, gateway.span)
+    output.publish(.connecting, gateway.span)
     if case .failed = connection.dial(epoll: events.epoll, at: Clock.now()) { dialFailed() }
   }
 
@@ -26,7 +26,7 @@ extension Agent {
   private mutating func connected() {
     connectionState.connected()
     link.connected()
-    sayConnected()
+    logConnection()
   }
 
   /// The connection has lasted.
@@ -53,8 +53,8 @@ extension Agent {
       text.append(" It did so right after the handshake: \"tinypush check\" tests it further.")
     }
     countFiles()
-    output.tell(.down, text.bytes)
-    output.say(connection.isOurFault ? .error : .warning, text, about: .connection)
+    output.publish(.down, text.bytes)
+    output.log(connection.isOurFault ? .error : .warning, text, about: .connection)
     connection.hangUp(epoll: events.epoll, sayGoodbye: false)
     link.disconnected(at: Clock.now(), byPeer: false)
   }
@@ -122,8 +122,8 @@ extension Agent {
     text.append(cString: gateway.pointer)
     text.append(" ended: ")
     text.append(bytes: connection.problem.bytes)
-    output.tell(.down, text.bytes)
-    output.say(connection.isOurFault ? .error : .notice, text, about: .connection)
+    output.publish(.down, text.bytes)
+    output.log(connection.isOurFault ? .error : .notice, text, about: .connection)
     output.outage.ended()
   }
 
@@ -137,7 +137,7 @@ extension Agent {
       link.authorized(providerToken.text.looseBytes, issuedAt: issuedAt)
       guard !providerToken.problem.bytes.isEmpty else { return }
       text.append(bytes: providerToken.problem.bytes)
-      return output.say(.warning, text, about: .connection)
+      return output.log(.warning, text, about: .connection)
     case .wait(let until):
       text.append("the service refuses the provider token, and takes no other one yet: waiting")
       link.notAuthorized(until: until)
@@ -149,8 +149,8 @@ extension Agent {
       link.notAuthorized(until: now.now + Self.keyPatience)
       connectionState.failed(isOurFault: true, wasUp: false)
     }
-    output.tell(.down, text.bytes)
-    output.say(.error, text, about: .connection)
+    output.publish(.down, text.bytes)
+    output.log(.error, text, about: .connection)
   }
 
   /// How long to wait for a clock that is set, which is told, and for a key that can be used.

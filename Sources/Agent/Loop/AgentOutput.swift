@@ -20,14 +20,14 @@ struct AgentOutput: ~Copyable {
 
   /// Says in the log something that may come and go, see ``LogFolding``; and on the page if it is wrong.
   @inline(never)
-  mutating func say(_ priority: Log.Priority, _ text: borrowing Text, about topic: Log.Topic) {
-    page.note(priority, text.bytes)
+  mutating func log(_ priority: Log.Priority, _ text: borrowing Text, about topic: Log.Topic) {
+    page.record(priority, text.bytes)
     log.write(priority, text, about: topic)
   }
 
   /// Says of the connection on the page and to the service manager.
   @inline(never)
-  func tell(_ connectivity: StatusPage.Connectivity, _ words: Span<UInt8>) {
+  func publish(_ connectivity: StatusPage.Connectivity, _ words: Span<UInt8>) {
     page.change(connectivity, words: words)
     var text = Text()
     text.append("STATUS=")
@@ -37,21 +37,21 @@ struct AgentOutput: ~Copyable {
   }
 
   /// The same of a connection that the courier has ended: by what it said of that, or else by these words.
-  func tellDown(_ words: Span<UInt8>) {
-    if whyDown.count > 0 { tell(.down, whyDown.bytes) } else { tell(.down, words) }
+  func publishDown(_ words: Span<UInt8>) {
+    if whyDown.count > 0 { publish(.down, whyDown.bytes) } else { publish(.down, words) }
   }
 
   /// The same of one that is up; whatever was said of the one before is over.
-  mutating func tellUp(_ words: Span<UInt8>) {
+  mutating func publishUp(_ words: Span<UInt8>) {
     whyDown.clear()
-    tell(.up, words)
+    publish(.up, words)
   }
 
   /// Says what the courier has to report.
   ///
   /// - Parameter name: the file that a report on a token is about.
   @inline(never)
-  mutating func say(_ report: Report, of name: Span<UInt8>) {
+  mutating func log(_ report: Report, of name: Span<UInt8>) {
     var text = Text()
     let priority = report.describe(in: &text)
     switch report {
@@ -65,7 +65,7 @@ struct AgentOutput: ~Copyable {
       }
     default: break
     }
-    say(priority, text, about: report.topic)
+    log(priority, text, about: report.topic)
     guard report.topic == .connection else { return }
     outage.ended()
     whyDown.clear()
@@ -91,6 +91,6 @@ struct AgentOutput: ~Copyable {
       text.append(" cannot be kept: ")
       text.append(cString: clinux_error_text(problem))
     }
-    say(problem == 0 ? .notice : .warning, text, about: .page)
+    log(problem == 0 ? .notice : .warning, text, about: .page)
   }
 }

@@ -43,7 +43,7 @@ extension Agent {
       }
       if var known = page.take() { swap(&agent.pointee.output.page, &known) }
       swap(&agent.pointee.troubleCommand, &command)
-      if !isTaken { agent.pointee.sayNotTaken(message) }
+      if !isTaken { agent.pointee.logReloadFailure(message) }
       let status = agent.pointee.run(readConfig)
       guard let next = agent.pointee.ending.next.take() else { return status }
       config = next
@@ -82,7 +82,7 @@ extension Agent {
       try readConfig(&fresh, &message)
       try Self.checkFiles(fresh, message: &message)
     } catch {
-      sayNotTaken(message)
+      logReloadFailure(message)
       courier.rescan()
       return
     }
@@ -91,11 +91,11 @@ extension Agent {
     stop()
   }
 
-  private mutating func sayNotTaken(_ message: borrowing Text) {
+  private mutating func logReloadFailure(_ message: borrowing Text) {
     var text = Text(capacity: 2048)
     text.append("the configuration stays as it was: ")
     text.append(message)
-    output.page.note(.error, text.bytes)
+    output.page.record(.error, text.bytes)
     output.log.write(.error, text)
   }
 }

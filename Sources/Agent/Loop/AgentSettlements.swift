@@ -35,7 +35,7 @@ extension Agent {
     } else {
       output.log.write(priority, text, about: settlement.topic, kindFrom: start)
     }
-    if priority != .info { output.page.note(priority, text.bytes) }
+    if priority != .info { output.page.record(priority, text.bytes) }
   }
 
   /// The line of the file where the notification stands.

@@ -22,7 +22,7 @@ extension Agent {
         text.append(": raise fs.inotify.max_user_watches or max_user_instances")
       }
     }
-    output.say(wasBroken ? .notice : .warning, text, about: .spool)
+    output.log(wasBroken ? .notice : .warning, text, about: .spool)
   }
 
   /// Takes over what an agent before this one knows of the wall clock, or finds out what that said when the machine started.

@@ -8,23 +8,23 @@ extension Agent {
     let before = suppression.error
     suppression.refresh(config.state.pointer, &courier)
     watch.watchState(config.state.pointer)
-    saySuppression(before)
+    logSuppression(before)
   }
 
   mutating func keepLearned() {
     let before = suppression.error
     let (isKept, wasDamaged) = suppression.keep(config.state.pointer, &courier)
     courier.keptLearned(isKept)
-    saySuppression(before)
+    logSuppression(before)
     guard wasDamaged else { return }
     var text = Text()
     text.append("the suppression list in ")
     text.append(printable: config.state.span)
     text.append(SuppressionDirectory.setAside)
-    output.say(.error, text, about: .suppression)
+    output.log(.error, text, about: .suppression)
   }
 
-  private mutating func saySuppression(_ before: Int32) {
+  private mutating func logSuppression(_ before: Int32) {
     guard suppression.error != before else { return }
     var text = Text()
     if suppression.error == 0 {
@@ -33,6 +33,6 @@ extension Agent {
       SuppressionDirectory.explain(suppression.error, config.state.pointer, in: &text)
       text.append("; until then what is learned of device tokens lasts only as long as this agent")
     }
-    output.say(suppression.error == 0 ? .notice : .warning, text, about: .suppression)
+    output.log(suppression.error == 0 ? .notice : .warning, text, about: .suppression)
   }
 }

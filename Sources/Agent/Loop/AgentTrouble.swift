@@ -17,7 +17,7 @@ extension Agent {
     guard !troubleCommand.isRunning, let (kind, began) = troubles.take() else { return }
     var reason = Text(capacity: 1024)
     if began { explain(kind, time, in: &reason) } else { Self.explainEnd(of: kind, in: &reason) }
-    tell(kind, began, reason)
+    runCommand(kind, began, reason)
     TroubleFile.write(troubles.told, in: config.state)
   }
 
@@ -72,7 +72,7 @@ extension Agent {
     }
   }
 
-  private mutating func tell(_ kind: Troubles.Kind, _ began: Bool, _ reason: borrowing Text) {
+  private mutating func runCommand(_ kind: Troubles.Kind, _ began: Bool, _ reason: borrowing Text) {
     var text = Text(capacity: 1200)
     text.append("on-trouble is told: ")
     text.append(reason)

@@ -96,7 +96,7 @@ extension Agent {
       }
       guard !ending.isForGood else { continue }
       ending.next = nil
-      sayStopping()
+      logStop()
       stop()
     }
   }

@@ -4,7 +4,7 @@ import TinyPush
 
 /// What the agent says: in the log, to the service manager, and on its output.page.
 extension Agent {
-  mutating func sayStarted() {
+  mutating func logStart() {
     output.keepPage(at: config.status)
     var text = Text()
     text.append("delivering ")
@@ -25,7 +25,7 @@ extension Agent {
     clinux_notify("READY=1\nSTATUS=looking through the spool")
   }
 
-  mutating func sayStopping() {
+  mutating func logStop() {
     output.log.write(.info, "stopping: what was sent is confirmed, the rest stays in the spool")
     // However long the agent waits for answers, systemd is to wait as long.
     let patience = config.courier.stopPatience + AgentEnding.patience + .seconds(5)
@@ -35,7 +35,7 @@ extension Agent {
     text.withCString { clinux_notify($0) }
   }
 
-  mutating func sayConnected() {
+  mutating func logConnection() {
     var text = Text()
     text.append("connected to ")
     text.append(cString: gateway.pointer)
@@ -48,7 +48,7 @@ extension Agent {
       output.page.know(version, suite)
     }
     knowCertificateEnd()
-    output.tellUp(text.bytes)
+    output.publishUp(text.bytes)
     guard output.outage.connected(at: Clock.now(), in: &text) else { return }
     output.log.write(.info, text, about: .connection)
   }
@@ -70,11 +70,11 @@ extension Agent {
 
   mutating func takeReports() {
     while let report = courier.takeReport() ?? link.takeReport() {
-      output.say(report, of: courier.nameReported())
+      output.log(report, of: courier.nameReported())
     }
   }
 
-  mutating func saySum(_ status: ExitStatus) {
+  mutating func logTotals(_ status: ExitStatus) {
     let counters = courier.counters
     var text = Text()
     text.append(counters.settled)

@@ -219,7 +219,7 @@ struct MappedStatusPage: ~Copyable {
 
   /// Notes what the log says is wrong.
   @inline(never)
-  func note(_ priority: Log.Priority, _ text: Span<UInt8>) {
+  func record(_ priority: Log.Priority, _ text: Span<UInt8>) {
     guard priority.rawValue <= Log.Priority.warning.rawValue else { return }
     clinux_begin_change(&page.pointee.sequence)
     if page.pointee.problems[0].count == 0 || !page.pointee.problems[0].text.begins(as: text) {

@@ -49,7 +49,7 @@ public struct Counters: BitwiseCopyable {
 
   public var settled: UInt64 { settledByProof + settledByTime }
 
-  mutating func noteRejection(_ rejection: Rejection) {
+  mutating func recordRejection(_ rejection: Rejection) {
     guard !rejection.isGone else {
       gone += 1
       return

@@ -119,7 +119,7 @@ public struct Courier: ~Copyable {
         settled(stretch, .superseded)
       case .dropped(let stretch): settled(stretch, .dropped)
       case .rejected(let stretch, let rejection):
-        counters.noteRejection(rejection)
+        counters.recordRejection(rejection)
         returns.decide(stretch, .rejected(rejection))
       case .returned(let stretch, let notBefore):
         if let notBefore {

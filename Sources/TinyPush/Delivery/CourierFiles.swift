@@ -57,7 +57,7 @@ extension Courier {
     reader.reading!.access = isWhole ? .atEnd : .open
     if isNewFile {
       guard takeOn(identity, deliveredBytes) else { return }
-      claims.noteOrigin(
+      claims.recordOrigin(
         claim, birth: birth, cameAt: arrivals.arrival(changeTimeNs: identity.changeTimeNs, time))
     } else if claims[claim].identity != identity {
       return endReading(.changed)
@@ -85,7 +85,7 @@ extension Courier {
     if let file = delivered.find(inode: identity.inode) {
       if deliveredBytes == identity.size {
         claims.identify(claim, as: identity)
-        claims.noteContent(claim, file.content, endsWithinText: file.endsWithinText)
+        claims.recordContent(claim, file.content, endsWithinText: file.endsWithinText)
         endReading(.done)
         return false
       }

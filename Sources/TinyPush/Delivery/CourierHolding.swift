@@ -13,7 +13,7 @@ extension Courier {
     let wasFull = stuck.held.isFull
     stuck.held.removeUnmarked()
     delivered.removeUnmarked()
-    noteRoom(wasFull: wasFull)
+    recordRoom(wasFull: wasFull)
     progress.endScan { claims.contains(inode: $0) }
   }
 
@@ -31,12 +31,12 @@ extension Courier {
   mutating func letGo(_ identity: FileIdentity) {
     let wasFull = stuck.held.isFull
     stuck.held.remove(inode: identity.inode)
-    noteRoom(wasFull: wasFull)
+    recordRoom(wasFull: wasFull)
   }
 
-  private mutating func noteRoom(wasFull: Bool) {
+  private mutating func recordRoom(wasFull: Bool) {
     if wasFull, !stuck.held.isFull { order.isScanWanted = true }
-    stuck.noteRemovals(at: time.now, &reports)
+    stuck.recordRemovals(at: time.now, &reports)
   }
 
   /// Tries what is held once more, when it is time.
@@ -53,6 +53,6 @@ extension Courier {
     stuck.probed(isRecordable, at: time.now, &reports)
     guard isRecordable else { return }
     order.isScanWanted = true
-    noteRoom(wasFull: wasFull)
+    recordRoom(wasFull: wasFull)
   }
 }

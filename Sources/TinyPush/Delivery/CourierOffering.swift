@@ -167,7 +167,7 @@ extension Courier {
     suppression.learnGone(
       token, since: rejection.since, registered: notification.registered, now: time.wallSeconds)
     if !wasKnown, suppression.isForbidden(token) {
-      tell(.tokenGone(token.firstDigits), now.claim)
+      report(.tokenGone(token.firstDigits), now.claim)
     }
     settle(verdict, notification, token, of: &now)
   }

@@ -153,7 +153,7 @@ extension Courier {
           counters.superseded += UInt64(max(notification.tokens, 1))
           // Its file stays until the one that replaces it outlives a power cut.
           recorder.isUnsynced = true
-          claims.noteUnsyncedRecord(now.claim)
+          claims.recordUnsyncedRecord(now.claim)
           now.beginning = .passed
           guard isTold(now.claim) else { return nil }
           settle(.superseded, notification, nil, of: &now)
@@ -267,11 +267,11 @@ extension Courier {
       claims.remove(now.claim)
       reader.roster.forget()
       return
-    case .done: noteContent(of: now)
+    case .done: recordContent(of: now)
     case .unreadable(let error): record(unreadable: now.claim, error)
     case .noNotification:
       recordGarbage(now)
-      noteContent(of: now)
+      recordContent(of: now)
     case .changed:
       claims.decide(now.claim, .changed)
       reports.add(.fileChanged)
@@ -287,9 +287,9 @@ extension Courier {
     }
   }
 
-  private func noteContent(of now: Reading) {
+  private func recordContent(of now: Reading) {
     guard now.isFirst, now.content.bytes > 0 else { return }
-    claims.noteContent(now.claim, FileContent(now.content), endsWithinText: now.isWithinText)
+    claims.recordContent(now.claim, FileContent(now.content), endsWithinText: now.isWithinText)
   }
 
   /// The link's connection is over: what goes again is read again from the start of it.

@@ -67,7 +67,7 @@ extension Courier {
     guard now.isFirst else { return epoch <= claims[now.claim].rosterEpoch }
     if reader.roster.isRepeated { return epoch <= now.rosterEpoch }
     now.rosterEpoch = reader.rosterVersions.epoch
-    claims.noteRoster(now.claim, reader.roster.bit, since: epoch, epoch: now.rosterEpoch)
+    claims.recordRoster(now.claim, reader.roster.bit, since: epoch, epoch: now.rosterEpoch)
     return true
   }
 
@@ -85,7 +85,7 @@ extension Courier {
 
   /// More of the recipients file is there; with `isWhole` it was all.
   public mutating func readRecipients(_ identity: FileIdentity, bytes: Int, isWhole: Bool) {
-    reader.roster.filled(since: noteRoster(identity), bytes: bytes, isWhole: isWhole)
+    reader.roster.filled(since: recordRoster(identity), bytes: bytes, isWhole: isWhole)
   }
 
   /// The recipients file cannot be read.
@@ -95,11 +95,11 @@ extension Courier {
       reader.pause(at: time.now)
       return
     }
-    reader.roster.failed(since: noteRoster(nil), failure)
+    reader.roster.failed(since: recordRoster(nil), failure)
   }
 
-  private mutating func noteRoster(_ identity: FileIdentity?) -> UInt32 {
+  private mutating func recordRoster(_ identity: FileIdentity?) -> UInt32 {
     let age = claims[reader.roster.owner!.claim].age
-    return reader.rosterVersions.note(reader.roster, identity, for: age, in: claims)
+    return reader.rosterVersions.record(reader.roster, identity, for: age, in: claims)
   }
 }

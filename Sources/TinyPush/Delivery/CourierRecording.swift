@@ -54,7 +54,7 @@ extension Courier {
   /// Whether one more wrong notification of a file is shown. Of those that are not the first is said.
   @inline(never)
   private mutating func isShown(_ claim: ClaimNumber) -> Bool {
-    let refusals = claims.noteRefusal(claim)
+    let refusals = claims.recordRefusal(claim)
     if refusals <= Recorder.refusalsMax { return true }
     if refusals == Recorder.refusalsMax + 1 {
       recorder.refuseMore(of: claim, claims)
@@ -89,7 +89,7 @@ extension Courier {
       return
     }
     recorder.isUnsynced = true
-    claims.noteUnsyncedRecord(pending.claim)
+    claims.recordUnsyncedRecord(pending.claim)
     switch pending.kind {
     case .postponed:
       counters.postponed += 1
@@ -102,15 +102,15 @@ extension Courier {
     }
     guard let token = pending.invalidToken else { return }
     accepted.refuse(token.hash, at: time.now)
-    if pending.isSpared { return tell(.tokenSpared(token.firstDigits), pending.claim) }
+    if pending.isSpared { return report(.tokenSpared(token.firstDigits), pending.claim) }
     let wasKnown = suppression.isForbidden(token)
     suppression.learnInvalid(token, registered: pending.registered, now: time.wallSeconds)
-    if !wasKnown { tell(.tokenInvalid(token.firstDigits), pending.claim) }
+    if !wasKnown { report(.tokenInvalid(token.firstDigits), pending.claim) }
   }
 
   /// Reports what a file has shown of a token.
   @inline(never)
-  mutating func tell(_ report: Report, _ claim: ClaimNumber) {
+  mutating func report(_ report: Report, _ claim: ClaimNumber) {
     if report.suppressesToken { counters.tokensSuppressed += 1 }
     reportedName.clear()
     claims.appendName(claim, to: &reportedName)

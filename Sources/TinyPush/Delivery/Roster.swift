@@ -220,7 +220,7 @@ struct RosterVersions: ~Copyable {
 
   /// A file was read for a claim, or is gone. Returns the epoch since which it is what it is, as far as a claim under way
   /// knows it.
-  mutating func note(
+  mutating func record(
     _ roster: borrowing Roster, _ identity: FileIdentity?, for age: UInt32,
     in claims: borrowing Claims
   ) -> UInt32 {

@@ -43,7 +43,7 @@ extension BinaryLink {
     if ending == .silent {
       if openCount > 0 {
         kept = .unanswered
-        window.noteSent()
+        window.recordSent()
       }
       return 0
     }
@@ -81,7 +81,7 @@ extension BinaryLink {
     if suspicion.isTrial {
       kept = .suspect
       news.rest = nil
-      window.noteSent()
+      window.recordSent()
     } else if kept == .suspect {
       kept = .nothing
       news.rest = Rest(

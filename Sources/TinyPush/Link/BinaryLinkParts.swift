@@ -23,7 +23,7 @@ extension BinaryLink {
 
     init(capacity: UInt32) { tokens = FixedBuffer(capacity: Int(capacity)) }
 
-    mutating func note(_ token: UInt64, _ id: UInt32) {
+    mutating func record(_ token: UInt64, _ id: UInt32) {
       tokens[Int(id % Self.capacity)] = token
       newest = id
     }

@@ -43,7 +43,7 @@ extension BinaryLink {
     }
     stretch.wasSent = true
     if rest.isUncertain, settings.uncertain == .drop { return .dropped(stretch) }
-    traffic.noteRetry(rest.cause, Int(stretch.count))
+    traffic.recordRetry(rest.cause, Int(stretch.count))
     return .returned(stretch, notBefore: nil)
   }
 
@@ -58,10 +58,10 @@ extension BinaryLink {
   private mutating func accept(_ count: UInt32, byProof: Bool) {
     news.accepted += count
     news.isProved = byProof
-    noteProgress(Int(count))
+    recordProgress(Int(count))
   }
 
-  private mutating func noteProgress(_ count: Int) {
+  private mutating func recordProgress(_ count: Int) {
     hasProgressed = true
     isGatewayUnproven = false
     backoff.reset()
@@ -110,7 +110,7 @@ extension BinaryLink {
       news.rest?.cause = .shutdown
     } else if id >= firstOpen {
       news.rejection = rejection
-      noteProgress(1)
+      recordProgress(1)
       end(.answered)
     } else {
       reports.add(.lateAnswer(rejection, identifier: id))

@@ -32,7 +32,7 @@ extension BinaryLink {
       window.append(Stretch(place: message.place, wasSent: message.wasSent))
     }
     if message.wasSent { batch.repeated += 1 }
-    recipients.note(message.token.hash, nextID)
+    recipients.record(message.token.hash, nextID)
     nextID += 1
   }
 

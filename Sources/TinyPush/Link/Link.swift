@@ -160,7 +160,7 @@ public struct LinkTraffic {
 
   public init() {}
 
-  package mutating func noteRetry(_ cause: RetryCause, _ count: Int = 1) {
+  package mutating func recordRetry(_ cause: RetryCause, _ count: Int = 1) {
     retried[Int(cause.rawValue)] += UInt64(count)
   }
 }

@@ -124,7 +124,7 @@ struct StretchQueue: ~Copyable {
   }
 
   /// The notifications of all stretches were on the wire.
-  func noteSent() {
+  func recordSent() {
     for offset in 0..<count { ring[index(offset)].wasSent = true }
   }
 

@@ -140,13 +140,13 @@ struct Claims: ~Copyable {
   // MARK: - What becomes of it
 
   /// The file was read to its end.
-  func noteContent(_ number: ClaimNumber, _ content: FileContent, endsWithinText: Bool) {
+  func recordContent(_ number: ClaimNumber, _ content: FileContent, endsWithinText: Bool) {
     slots[index(number)].content = content
     slots[index(number)].endsWithinText = endsWithinText
   }
 
   /// When the file was made, and when it came into the spool, if that is known.
-  func noteOrigin(_ number: ClaimNumber, birth: Int64, cameAt: Int64?) {
+  func recordOrigin(_ number: ClaimNumber, birth: Int64, cameAt: Int64?) {
     slots[index(number)].birth = birth
     if let cameAt { slots[index(number)].cameAt = cameAt }
   }
@@ -160,7 +160,7 @@ struct Claims: ~Copyable {
   /// A recipients file is used for it, whose content is the same since the epoch `since`.
   ///
   /// - Parameter bit: tells the recipients file from most others.
-  func noteRoster(_ number: ClaimNumber, _ bit: UInt32, since: UInt32, epoch: UInt32) {
+  func recordRoster(_ number: ClaimNumber, _ bit: UInt32, since: UInt32, epoch: UInt32) {
     var claim = self[number]
     if claim.rosterEpoch == 0 { claim.rosterEpoch = epoch }
     // A change that was noticed just now, before anything went to it, is none.
@@ -171,14 +171,14 @@ struct Claims: ~Copyable {
   }
 
   /// One more notification failed the check. Returns how many have.
-  func noteRefusal(_ number: ClaimNumber) -> UInt32 {
+  func recordRefusal(_ number: ClaimNumber) -> UInt32 {
     let refusals = min(self[number].refusals, .max - 1) + 1
     slots[index(number)].refusals = refusals
     return refusals
   }
 
   /// A record of the file is in `failed/`, and would not outlive a power cut.
-  func noteUnsyncedRecord(_ number: ClaimNumber) {
+  func recordUnsyncedRecord(_ number: ClaimNumber) {
     slots[index(number)].hasUnsyncedRecord = true
   }
 

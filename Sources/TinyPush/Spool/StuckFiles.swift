@@ -54,7 +54,7 @@ struct StuckFiles: ~Copyable {
   }
 
   /// Files may have been let go: says so where that was the last one.
-  mutating func noteRemovals(at now: Instant, _ reports: inout Reports) {
+  mutating func recordRemovals(at now: Instant, _ reports: inout Reports) {
     guard isRemovalBroken, !held.contains(.removal), !isRemovalPaused(at: now) else { return }
     isRemovalBroken = false
     reports.add(.removable)

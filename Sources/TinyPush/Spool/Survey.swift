@@ -188,7 +188,7 @@ package struct Survey: ~Copyable {
       switch reader.next(in: input, count: bytes, isWhole: isWhole, rules, &findings) {
       case .notification(let notification):
         guard notification.collapseKey != 0 else { continue }
-        note(notification.collapseKey, identity, offset + Int64(notification.object.lowerBound))
+        record(notification.collapseKey, identity, offset + Int64(notification.object.lowerBound))
       case .refused: continue
       case .more(let from):
         bytes -= from
@@ -221,7 +221,7 @@ package struct Survey: ~Copyable {
 
   // MARK: - What was found
 
-  private mutating func note(_ key: UInt64, _ file: FileIdentity, _ offset: Int64) {
+  private mutating func record(_ key: UInt64, _ file: FileIdentity, _ offset: Int64) {
     var index = index(of: key) ?? count
     // What was found behind it stays.
     if index < count, fileName().sorts(before: name(at: index)) { return }

@@ -132,11 +132,11 @@ public struct Learned: ~Copyable {
       // A record with a time can be put on disk.
       if record.outweighs(records[index]) || records[index].time == Self.noTime {
         records[index] = record
-        note(record)
+        self.record(record)
       }
       return
     }
-    note(record)
+    self.record(record)
     records[next] = record
     next = (next + 1) % Self.capacity
     count = min(count + 1, Self.capacity)
@@ -176,10 +176,10 @@ public struct Learned: ~Copyable {
 
   /// The shell is to try again.
   mutating func retry() {
-    for index in 0..<count { note(records[index]) }
+    for index in 0..<count { record(records[index]) }
   }
 
-  private mutating func note(_ record: SuppressionRecord) {
+  private mutating func record(_ record: SuppressionRecord) {
     guard mayKeep(record) else { return }
     isNew = true
     if record.reason != .registered { isUrgent = true }

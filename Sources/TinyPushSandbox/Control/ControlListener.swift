@@ -16,7 +16,7 @@ struct ControlListener: ~Copyable {
     var text = Text(capacity: 8192)
     text.append(home.path("/control"))
     text.append(" cannot be listened at: ", cString: clinux_error_text(-descriptor))
-    SandboxFailure.say(text)
+    SandboxFailure.print(text)
     throw .cannotCreate
   }
 

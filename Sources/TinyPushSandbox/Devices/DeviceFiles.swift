@@ -25,7 +25,7 @@ struct DeviceFiles: ~Copyable {
     if case .file(let error) = refusal {
       text.append(": ", cString: clinux_error_text(error))
     }
-    SandboxFailure.say(text)
+    SandboxFailure.print(text)
     return .cannotCreate
   }
 

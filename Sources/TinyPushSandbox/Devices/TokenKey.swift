@@ -70,7 +70,7 @@ struct TokenKey: ~Copyable {
           ? ("is not a key of 64 bytes" as StaticString).cString
           : clinux_error_text(error))
       words.append(". Without it no device token can be read: remove it, and the devices beside it")
-      SandboxFailure.say(words)
+      SandboxFailure.print(words)
       throw .cannotCreate
     }
     self.init(text.bytes)

@@ -91,10 +91,10 @@ final class HTTP2Session {
     answerLate(now: journal.clock.monotonicMs)
     var records = 0
     while true {
-      if let turn = say(stream) { return turn }
+      if let turn = send(stream) { return turn }
       if isOver {
         guard delayMs == 0 else { return .late(ms: endDelay()) }
-        return sayGarbage(stream) ?? ending
+        return sendGarbage(stream) ?? ending
       }
       if chttp2_server_is_over(server) != 0 { return .finish }
       if records >= Self.recordsMax, !stream.hasPending { return .wantRead }
@@ -136,7 +136,7 @@ final class HTTP2Session {
   func discard(_ stream: borrowing TLSStream) -> Turn { stream.discard(input) }
 
   /// Says what there is to say; nil: all of it.
-  private func say(_ stream: borrowing TLSStream) -> Turn? {
+  private func send(_ stream: borrowing TLSStream) -> Turn? {
     while true {
       if outputBytes == 0 { outputBytes = take(output.room()) }
       guard outputBytes > 0 else { return nil }
@@ -144,7 +144,7 @@ final class HTTP2Session {
     }
   }
 
-  private func sayGarbage(_ stream: borrowing TLSStream) -> Turn? {
+  private func sendGarbage(_ stream: borrowing TLSStream) -> Turn? {
     while garbageBytes > 0 {
       var count = 0
       while count < min(garbageBytes, output.capacity - Self.garbage.utf8CodeUnitCount) {

@@ -78,7 +78,7 @@ struct Credentials {
       var text = Text(capacity: 8192)
       home.write(holder.certificate, in: &text)
       text.append(" is made anew: ", bytes: why.bytes)
-      SandboxFailure.say(text)
+      SandboxFailure.print(text)
     }
     try issue(holder)
     isNew = true

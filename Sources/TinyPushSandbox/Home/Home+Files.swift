@@ -53,7 +53,7 @@ extension Home {
     var words = path(name)
     words.append(" cannot be written: ")
     words.append(cString: clinux_error_text(error))
-    SandboxFailure.say(words)
+    SandboxFailure.print(words)
     throw .cannotCreate
   }
 

@@ -58,7 +58,7 @@ final class Home {
     var text = Text()
     text.append("another sandbox uses ", cString: directory)
     text.append(": end it, or give another directory with --dir")
-    SandboxFailure.say(text)
+    SandboxFailure.print(text)
     throw .tryLater
   }
 
@@ -113,7 +113,7 @@ final class Home {
     text.append(bytes: path.bytes)
     text.append(" cannot be made a directory: ", cString: clinux_error_text(error))
     text.append(". Give one that can, with --dir")
-    SandboxFailure.say(text)
+    SandboxFailure.print(text)
     return .cannotCreate
   }
 }

@@ -49,13 +49,13 @@ struct AppBundle: ~Copyable {
       clinux_open(AT_FDCWD, $0, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
     }
     guard descriptor >= 0 else {
-      if descriptor != -ENOENT { note(name, clinux_error_text(-descriptor)) }
+      if descriptor != -ENOENT { record(name, clinux_error_text(-descriptor)) }
       return Text(capacity: 0)
     }
     defer { close(descriptor) }
     var information = stat()
     guard fstat(descriptor, &information) == 0, clinux_is_regular(&information) != 0 else {
-      note(name, ("it is no regular file" as StaticString).cString)
+      record(name, ("it is no regular file" as StaticString).cString)
       return Text(capacity: 0)
     }
     guard information.st_size <= bytesMax else {
@@ -70,7 +70,7 @@ struct AppBundle: ~Copyable {
       let room = buffer.room(from: count)
       let got = CLinux.read(descriptor, room.baseAddress, room.count)
       if got < 0, clinux_errno() == EINTR { continue }
-      if got < 0 { note(name, clinux_error_text(clinux_errno())) }
+      if got < 0 { record(name, clinux_error_text(clinux_errno())) }
       guard got > 0 else { break }
       count += got
     }
@@ -79,7 +79,7 @@ struct AppBundle: ~Copyable {
     return text
   }
 
-  private mutating func note(_ name: StaticString, _ why: UnsafePointer<CChar>) {
+  private mutating func record(_ name: StaticString, _ why: UnsafePointer<CChar>) {
     notes.append(name)
     notes.append(" cannot be read: ", cString: why, "\n")
   }

@@ -88,7 +88,7 @@ final class Journal {
   }
 
   /// Something that a person should know.
-  func note(_ words: borrowing Text) {
+  func record(_ words: borrowing Text) {
     guard begins() else { return }
     if isJSON {
       beginEvent("note")

@@ -55,7 +55,7 @@ final class FeedbackSession {
       if malformedLines > 1 {
         text.append(", and so are ", malformedLines - 1, " more")
       }
-      journal.note(text)
+      journal.record(text)
     }
     journal.fedBack(
       number, tuples: tuples, isReceived: isTold && isReceived, isCleared: isCleared)

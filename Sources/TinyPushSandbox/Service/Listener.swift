@@ -54,7 +54,7 @@ struct Listener: ~Copyable {
     default:
       text.append(" cannot be listened at: ", cString: clinux_error_text(error))
     }
-    SandboxFailure.say(text)
+    SandboxFailure.print(text)
     return .unavailable
   }
 }

@@ -35,6 +35,9 @@ let package = Package(
       name: "TinyPushAgent", dependencies: ["TinyPush", "TinyPushHTTP2", "CMbed", "CLinux"],
       path: "Sources/Agent", swiftSettings: lifetimes),
     .target(
+      name: "TinyPushMQTT", dependencies: ["TinyPush"], path: "Sources/MQTT",
+      swiftSettings: lifetimes),
+    .target(
       name: "TinyPushSandbox",
       dependencies: ["TinyPush", "TinyPushAgent", "CHTTP2", "CMbed", "CLinux"],
       swiftSettings: lifetimes),
@@ -75,6 +78,9 @@ let package = Package(
       dependencies: [
         "TinyPush", "TinyPushAgent", "TinyPushSandbox", "Simulation", "CHTTP2", "CMbed",
       ],
+      swiftSettings: lifetimes),
+    .testTarget(
+      name: "TinyPushMQTTTests", dependencies: ["TinyPush", "TinyPushMQTT"],
       swiftSettings: lifetimes),
     .testTarget(name: "CommandTests"),
   ],

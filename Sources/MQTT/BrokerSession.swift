@@ -1,0 +1,429 @@
+import TinyPush
+
+/// A session with an MQTT 5 broker, as one subscriber with acknowledgements of its own timing.
+///
+/// The session is pure: it touches no socket and no clock. The caller reads from its socket into ``makeRoom()``, calls
+/// ``next(at:)`` until there is no event left, writes ``output`` to its socket, and calls again at ``wakeAt``.
+///
+/// A message of QoS 1 is open from its event until ``acknowledge(_:)``. The caller acknowledges a message once its notification
+/// is on disk; the broker sends a message again that was open when the connection ended. The broker never sends more open
+/// messages than ``Settings/openMax`` at a time.
+///
+/// One message at a time goes the other way, by ``publish(topic:payload:isRetained:)``, and is sent again after a lost connection.
+public struct BrokerSession: ~Copyable {
+  /// Bounds and times of a session.
+  public struct Settings: BitwiseCopyable {
+    /// The most messages that may be open at a time; the broker's receive maximum (section 3.1.2.11.3).
+    public var openMax: Int
+    /// The largest packet that the broker may send, in bytes. The broker drops a larger message.
+    public var packetBytesMax: Int
+    /// The time of silence after which a ping goes out.
+    public var keepAlive: Duration
+    /// The time for which the broker keeps messages for an absent client, in seconds; `UInt32.max`: for ever.
+    public var sessionSeconds: UInt32
+    /// The time in which the broker must answer a ping or the connection request.
+    public var answerTime: Duration
+
+    /// Creates settings for a box that sends alerts.
+    public init() {
+      openMax = 256
+      packetBytesMax = 128 * 1024
+      keepAlive = .seconds(300)
+      sessionSeconds = .max
+      answerTime = .seconds(30)
+    }
+  }
+
+  /// What a client shows when it connects.
+  public struct Login: ~Copyable {
+    /// The client identifier, 1 to 23 bytes for every broker (section 3.1.3.1).
+    public var clientID = Text(capacity: 128)
+    /// The user name; empty: none.
+    public var user = Text(capacity: 256)
+    /// The password; empty: none.
+    public var password = Text(capacity: 256)
+    /// The topic of the message that the broker publishes when the client is lost; empty: none.
+    public var willTopic = Text(capacity: 256)
+    /// The payload of that message, which is retained.
+    public var will = Text(capacity: 256)
+
+    /// Creates an empty login.
+    public init() {}
+  }
+
+  /// A message from the broker. Its ranges hold until ``makeRoom()``.
+  public struct Message {
+    /// The topic's place in ``bytes(_:)``.
+    public var topic: Range<Int>
+    /// The payload's place in ``bytes(_:)``.
+    public var payload: Range<Int>
+    /// The packet identifier; nil: QoS 0, which needs no acknowledgement.
+    public var packetID: UInt16?
+    /// Whether the broker sent the message before.
+    public var isRepeated: Bool
+    /// Whether the message is the retained one of its topic.
+    public var isRetained: Bool
+  }
+
+  /// What the broker did.
+  public enum Event {
+    /// The broker accepted the connection. Without a session it has forgotten all subscriptions.
+    case connected(hasSession: Bool)
+    /// The broker accepted all subscriptions.
+    case subscribed
+    /// A message came.
+    case message(Message)
+    /// The broker answered the message that was published last; a reason code of PUBACK (section 3.4.2.1), 0x80 and more refuse.
+    case published(reason: UInt8)
+  }
+
+  private enum State {
+    case down
+    case connecting
+    case up
+  }
+
+  /// The bytes of one published message at most: topic and payload.
+  public static let publishedBytesMax = 4096
+
+  private let settings: Settings
+  private var state = State.down
+  private var reader: PacketReader
+  private var writer = PacketWriter(capacity: 16 * 1024)
+  /// The packet identifiers of open messages, the oldest at ``openStart``.
+  private let open: FixedBuffer<UInt16>
+  private var openStart = 0
+  /// Messages that are open.
+  public private(set) var openCount = 0
+  /// The oldest open messages whose acknowledgement waits for room in ``writer``.
+  private var settledCount = 0
+  private var keepAlive: Duration
+  private var lastWritten = Instant(milliseconds: 0)
+  /// The time by which the broker must answer; nil: nothing is asked.
+  private var answerDue: Instant?
+  private var subscriptionsAsked = 0
+  private var nextPacketID: UInt16 = 1
+  /// The published message that is not acknowledged: its topic and payload.
+  private let published = FixedBuffer<UInt8>(capacity: BrokerSession.publishedBytesMax)
+  private var publishedTopic = 0..<0
+  private var publishedPayload = 0..<0
+  private var publishedID: UInt16?
+  private var isPublishedRetained = false
+  private var isPublishedWritten = false
+
+  /// Creates a session without a connection.
+  public init(_ settings: Settings) {
+    self.settings = settings
+    keepAlive = settings.keepAlive
+    reader = PacketReader(packetBytesMax: settings.packetBytesMax)
+    open = FixedBuffer(capacity: settings.openMax)
+  }
+
+  // MARK: - Connecting
+
+  /// Asks the broker for the session, on a new connection.
+  public mutating func connect(_ login: borrowing Login, at now: Instant) {
+    ended()
+    state = .connecting
+    let hasWill = login.willTopic.count > 0
+    // Clean start is off: the broker keeps the session. A will has QoS 1 and is retained (section 3.1.2.3).
+    var flags: UInt8 = 0
+    if login.user.count > 0 { flags |= 0x80 }
+    if login.password.count > 0 { flags |= 0x40 }
+    if hasWill { flags |= 0x20 | 0x08 | 0x04 }
+    writer.begin(.connect)
+    writer.string(("MQTT" as StaticString).span)
+    writer.byte(5)
+    writer.byte(flags)
+    let seconds = settings.keepAlive.milliseconds / 1000
+    // The broker waits for one and a half times this.
+    writer.number16(UInt16(seconds < 65_535 ? seconds : 65_535))
+    writer.byte(5 + 3 + 5)
+    writer.byte(0x11)
+    writer.number32(settings.sessionSeconds)
+    writer.byte(0x21)
+    writer.number16(UInt16(settings.openMax))
+    writer.byte(0x27)
+    writer.number32(UInt32(settings.packetBytesMax))
+    writer.string(login.clientID.bytes)
+    if hasWill {
+      writer.byte(0)
+      writer.string(login.willTopic.bytes)
+      writer.string(login.will.bytes)
+    }
+    if login.user.count > 0 { writer.string(login.user.bytes) }
+    if login.password.count > 0 { writer.string(login.password.bytes) }
+    writer.end(.connect)
+    lastWritten = now
+    answerDue = now + settings.answerTime
+  }
+
+  /// Forgets the connection. The broker will send the open messages again.
+  public mutating func ended() {
+    state = .down
+    reader.clear()
+    writer.clear()
+    openStart = 0
+    openCount = 0
+    settledCount = 0
+    subscriptionsAsked = 0
+    answerDue = nil
+    isPublishedWritten = false
+    keepAlive = settings.keepAlive
+  }
+
+  /// Says goodbye, so that the broker does not publish the will.
+  public mutating func disconnect() {
+    guard state == .up, writer.hasRoom(2) else { return }
+    writer.begin(.disconnect)
+    writer.end(.disconnect)
+  }
+
+  /// Says goodbye after a problem.
+  public mutating func disconnect(after problem: BrokerProblem) {
+    guard state != .down, let reason = problem.answer, writer.hasRoom(2) else { return }
+    writer.begin(.disconnect)
+    writer.byte(reason)
+    writer.end(.disconnect)
+  }
+
+  // MARK: - Asking
+
+  /// Asks for the messages of a topic filter, with QoS 1.
+  ///
+  /// - Parameter isState: whether retained messages are wanted at each subscription; else they come only with the first one.
+  /// - Returns: whether there was room to ask.
+  public mutating func subscribe(_ filter: Span<UInt8>, isState: Bool, at now: Instant) -> Bool {
+    guard state == .up, writer.hasRoom(filter.count + 6) else { return false }
+    writer.begin(.subscribe, flags: 2)
+    writer.number16(takePacketID())
+    writer.byte(0)
+    writer.string(filter)
+    // Maximum QoS 1, and retain handling 1 or 0 (section 3.8.3.1). A shared subscription has no retained messages.
+    writer.byte(isState ? 0x01 : 0x11)
+    writer.end(.subscribe)
+    subscriptionsAsked += 1
+    wrote(at: now)
+    answerDue = answerDue ?? now + settings.answerTime
+    return true
+  }
+
+  /// Ends the subscription to a topic filter.
+  public mutating func unsubscribe(_ filter: Span<UInt8>, at now: Instant) -> Bool {
+    guard state == .up, writer.hasRoom(filter.count + 5) else { return false }
+    writer.begin(.unsubscribe, flags: 2)
+    writer.number16(takePacketID())
+    writer.byte(0)
+    writer.string(filter)
+    writer.end(.unsubscribe)
+    wrote(at: now)
+    return true
+  }
+
+  /// Whether a message can be published: the one before is acknowledged.
+  public var mayPublish: Bool { publishedID == nil }
+
+  /// Publishes a message with QoS 1; ``mayPublish`` holds. Without a connection the message waits for the next one.
+  ///
+  /// - Returns: whether topic and payload fit into ``publishedBytesMax``.
+  public mutating func publish(
+    topic: Span<UInt8>, payload: Span<UInt8>, isRetained: Bool, at now: Instant
+  ) -> Bool {
+    precondition(mayPublish)
+    guard topic.count + payload.count <= Self.publishedBytesMax else { return false }
+    published.store(topic, at: 0)
+    published.store(payload, at: topic.count)
+    publishedTopic = 0..<topic.count
+    publishedPayload = topic.count..<topic.count + payload.count
+    isPublishedRetained = isRetained
+    isPublishedWritten = false
+    publishedID = takePacketID()
+    writePublished(isRepeated: false, at: now)
+    return true
+  }
+
+  private mutating func writePublished(isRepeated: Bool, at now: Instant) {
+    let bytes = publishedTopic.count + publishedPayload.count + 5
+    guard let publishedID, state == .up, !isPublishedWritten, writer.hasRoom(bytes) else { return }
+    writer.begin(.publish, flags: (isRepeated ? 8 : 0) | 2 | (isPublishedRetained ? 1 : 0))
+    writer.string(published.looseSpan(publishedTopic))
+    writer.number16(publishedID)
+    writer.byte(0)
+    writer.raw(published.looseSpan(publishedPayload))
+    writer.end(.publish)
+    isPublishedWritten = true
+    wrote(at: now)
+  }
+
+  /// Acknowledges the oldest `count` open messages: the broker forgets them.
+  public mutating func acknowledge(_ count: Int, at now: Instant) {
+    settledCount += count
+    precondition(settledCount <= openCount)
+    writeAcknowledgements(at: now)
+  }
+
+  /// Acknowledgements go out in the order of the messages (section 4.6).
+  private mutating func writeAcknowledgements(at now: Instant) {
+    while settledCount > 0, writer.hasRoom(2) {
+      writer.begin(.publishAnswer)
+      writer.number16(open[openStart])
+      writer.end(.publishAnswer)
+      openStart = (openStart + 1) % open.capacity
+      openCount -= 1
+      settledCount -= 1
+      wrote(at: now)
+    }
+  }
+
+  // MARK: - Bytes and time
+
+  /// Room for bytes from the socket, once ``next(at:)`` returned nil.
+  public mutating func makeRoom() -> UnsafeMutableBufferPointer<UInt8> { reader.makeRoom() }
+
+  /// Takes the first `count` bytes of the room, which have been filled.
+  public mutating func take(_ count: Int) { reader.take(count) }
+
+  /// The bytes of a range of the last message.
+  @_lifetime(immortal)
+  public func bytes(_ range: Range<Int>) -> Span<UInt8> { reader.bytes(range) }
+
+  /// The bytes that wait for the socket.
+  public var output: Span<UInt8> {
+    @_lifetime(borrow self) get { writer.output }
+  }
+
+  /// Drops the first `count` bytes of ``output``, which the socket took.
+  public mutating func written(_ count: Int, at now: Instant) {
+    writer.written(count)
+    writeAcknowledgements(at: now)
+    writePublished(isRepeated: false, at: now)
+  }
+
+  /// The time of the next ping, or by which the broker must answer; nil: there is no connection.
+  public var wakeAt: Instant? {
+    guard state != .down else { return nil }
+    let ping = lastWritten + keepAlive
+    guard let answerDue else { return ping }
+    return answerDue < ping ? answerDue : ping
+  }
+
+  private mutating func wrote(at now: Instant) { lastWritten = now }
+
+  /// Sends a ping when it is due.
+  private mutating func ping(at now: Instant) throws(BrokerProblem) {
+    guard state != .down else { return }
+    if let answerDue, now >= answerDue { throw .silent }
+    guard state == .up, now >= lastWritten + keepAlive, writer.hasRoom(0) else { return }
+    writer.begin(.ping)
+    writer.end(.ping)
+    wrote(at: now)
+    answerDue = answerDue ?? now + settings.answerTime
+  }
+
+  private mutating func takePacketID() -> UInt16 {
+    if nextPacketID == publishedID { nextPacketID = nextPacketID == .max ? 1 : nextPacketID + 1 }
+    defer { nextPacketID = nextPacketID == .max ? 1 : nextPacketID + 1 }
+    return nextPacketID
+  }
+
+  // MARK: - Events
+
+  /// Returns the next event; nil: more bytes are needed.
+  public mutating func next(at now: Instant) throws(BrokerProblem) -> Event? {
+    while let packet = try reader.next() {
+      if let event = try take(packet, at: now) { return event }
+    }
+    try ping(at: now)
+    return nil
+  }
+
+  private mutating func take(
+    _ packet: PacketReader.Packet, at now: Instant
+  ) throws(BrokerProblem) -> Event? {
+    var fields = FieldReader(packet)
+    let kind = PacketKind(rawValue: packet.kind)
+    switch (state, kind) {
+    case (.connecting, .connectAnswer): return try takeConnectAnswer(&fields, at: now)
+    case (.connecting, .disconnect), (.up, .disconnect):
+      throw .disconnected(fields.isEmpty ? 0 : try fields.byte(reader))
+    case (.up, .publish): return .message(try takeMessage(packet, &fields))
+    case (.up, .publishAnswer):
+      let packetID = try fields.number16(reader)
+      let reason = fields.isEmpty ? 0 : try fields.byte(reader)
+      guard packetID == publishedID else { return nil }
+      publishedID = nil
+      return .published(reason: reason)
+    case (.up, .subscribeAnswer): return try takeSubscribeAnswer(&fields)
+    case (.up, .unsubscribeAnswer): return nil
+    case (.up, .pingAnswer):
+      answerDue = nil
+      return nil
+    default: throw .malformed(.outOfTurn(packet.kind))
+    }
+  }
+
+  private mutating func takeConnectAnswer(
+    _ fields: inout FieldReader, at now: Instant
+  ) throws(BrokerProblem) -> Event {
+    let hasSession = try fields.byte(reader) & 1 != 0
+    let reason = try fields.byte(reader)
+    guard reason == 0 else { throw .refused(reason) }
+    var keepAliveSeconds: UInt32?
+    var lacking: BrokerProblem.Feature?
+    try fields.properties(reader) { identifier, value in
+      switch identifier {
+      case 0x13: keepAliveSeconds = value
+      case 0x24: if value == 0 { lacking = .qualityOfService1 }
+      default: break
+      }
+    }
+    if let lacking { throw .lacks(lacking) }
+    // The broker's own value holds (section 3.2.2.3.14); 0 turns the keep alive off, and our own pings do no harm.
+    if let keepAliveSeconds, keepAliveSeconds > 0 {
+      let served = Duration.seconds(UInt64(keepAliveSeconds))
+      if served < keepAlive { keepAlive = served }
+    }
+    state = .up
+    answerDue = nil
+    writePublished(isRepeated: hasSession, at: now)
+    return .connected(hasSession: hasSession)
+  }
+
+  private mutating func takeSubscribeAnswer(
+    _ fields: inout FieldReader
+  ) throws(BrokerProblem) -> Event? {
+    _ = try fields.number16(reader)
+    try fields.properties(reader) { _, _ in }
+    while !fields.isEmpty {
+      let reason = try fields.byte(reader)
+      guard reason < 0x80 else { throw .notSubscribed(reason) }
+    }
+    guard subscriptionsAsked > 0 else { throw .malformed(.outOfTurn(fields.kind)) }
+    subscriptionsAsked -= 1
+    guard subscriptionsAsked == 0 else { return nil }
+    answerDue = nil
+    return .subscribed
+  }
+
+  private mutating func takeMessage(
+    _ packet: PacketReader.Packet, _ fields: inout FieldReader
+  ) throws(BrokerProblem) -> Message {
+    let topic = try fields.string(reader)
+    let quality = packet.flags >> 1 & 3
+    // No subscription asks for QoS 2, and no topic alias was offered.
+    guard quality < 2, !topic.isEmpty else { throw .malformed(.content(packet.kind)) }
+    var packetID: UInt16?
+    if quality == 1 {
+      let number = try fields.number16(reader)
+      guard number != 0 else { throw .malformed(.content(packet.kind)) }
+      guard openCount < settings.openMax else { throw .malformed(.tooManyOpen) }
+      open[(openStart + openCount) % open.capacity] = number
+      openCount += 1
+      packetID = number
+    }
+    try fields.properties(reader) { _, _ in }
+    return Message(
+      topic: topic, payload: fields.rest(), packetID: packetID, isRepeated: packet.flags & 8 != 0,
+      isRetained: packet.flags & 1 != 0)
+  }
+}

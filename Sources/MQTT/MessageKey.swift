@@ -1,0 +1,59 @@
+import TinyPush
+
+/// The identity of a message: the same for the message and its repetition by the broker, so that a device shows both once.
+///
+/// The key is made of topic, payload and packet identifier. The broker keeps the packet identifier when it sends a message
+/// again after a lost connection (section 4.4).
+struct MessageKey: BitwiseCopyable {
+  private let high: UInt64
+  private let low: UInt64
+
+  /// Creates the key of a message.
+  init(topic: Span<UInt8>, payload: Span<UInt8>, packetID: UInt16) {
+    var hash = Hash()
+    hash.add(topic)
+    hash.add(UInt8(0))
+    hash.add(payload)
+    hash.add(UInt64(packetID))
+    high = hash.value
+    var content = ContentHash()
+    content.add(payload)
+    content.add(topic)
+    low = content.value &* 31 &+ UInt64(packetID)
+  }
+
+  /// Appends the member `id`: a UUID of version 8 (RFC 9562, section 5.8).
+  func appendIdentifier(to line: inout Text) {
+    let high = self.high & ~0xF000 | 0x8000
+    let low = self.low & ~(3 << 62) | 2 << 62
+    line.key("id")
+    line.append("\"")
+    line.append(hex: high >> 32, digits: 8)
+    line.append("-")
+    line.append(hex: high >> 16 & 0xFFFF, digits: 4)
+    line.append("-")
+    line.append(hex: high & 0xFFFF, digits: 4)
+    line.append("-")
+    line.append(hex: low >> 48, digits: 4)
+    line.append("-")
+    line.append(hex: low & 0xFFFF_FFFF_FFFF, digits: 12)
+    line.append("\"")
+  }
+
+  /// Appends the member `collapse-id`.
+  func appendCollapseID(to line: inout Text) {
+    line.key("collapse-id")
+    line.append("\"")
+    line.append(hex: high, digits: 16)
+    line.append("\"")
+  }
+}
+
+extension Text {
+  /// Appends the lowest hexadecimal digits of a number.
+  mutating func append(hex number: UInt64, digits: Int = 16) {
+    for place in (0..<digits).reversed() {
+      append(byte: Self.hexDigit(UInt8(truncatingIfNeeded: number >> (4 * UInt64(place))) & 15))
+    }
+  }
+}

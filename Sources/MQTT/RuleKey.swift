@@ -1,0 +1,54 @@
+import TinyPush
+
+/// The keys of a rule.
+public enum RuleKey: UInt8, BitwiseCopyable {
+  case when, to, token, title, subtitle, alert, sound, badge, level, data
+  case collapseID, priority, ttl, againAfter, urgent, topic, pushType
+
+  static var names: WordList {
+    "when to token title subtitle alert sound badge level data collapse-id priority ttl again-after urgent topic push-type"
+  }
+
+  /// The name as a configuration spells it.
+  public var name: Span<UInt8> { @_lifetime(immortal) get { Self.names[Int(rawValue)] } }
+
+  /// The key of a name.
+  public init?(_ name: Span<UInt8>) {
+    guard let number = Self.names.index(of: name) else { return nil }
+    self.init(rawValue: UInt8(number))
+  }
+
+  /// The key that somebody most likely meant.
+  public static func nearest(to name: Span<UInt8>) -> RuleKey? {
+    names.nearest(to: name).flatMap { RuleKey(rawValue: UInt8($0)) }
+  }
+
+  /// Whether a rule may have the key several times.
+  var isList: Bool { self == .when || self == .to || self == .token || self == .data }
+  /// Whether the value is a number of seconds, a number or a word, and no template.
+  var isFixed: Bool {
+    switch self {
+    case .priority, .ttl, .againAfter, .urgent, .level, .pushType: true
+    default: false
+    }
+  }
+  /// Whether the key makes a device show or do something.
+  var isContent: Bool {
+    switch self {
+    case .title, .alert, .sound, .badge, .data: true
+    default: false
+    }
+  }
+}
+
+/// A mistake in a rule.
+public enum RuleProblem: Error, Equatable {
+  case filter
+  case twice
+  case braces
+  case expression
+  case condition
+  case data
+  case empty
+  case tooMany
+}

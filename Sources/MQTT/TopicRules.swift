@@ -1,0 +1,311 @@
+import TinyPush
+
+/// The rules that make notifications of messages: for each a topic filter, conditions, and templates.
+///
+/// The first rule whose filter and conditions a message meets makes its notification. A message that meets no rule must be a
+/// notification itself, which goes as it is.
+public struct TopicRules: ~Copyable {
+  struct Rule: BitwiseCopyable {
+    var filterStart: Int32
+    var filterEnd: Int32
+    var entryStart: Int32
+    var entryEnd: Int32
+  }
+
+  struct Entry: BitwiseCopyable {
+    var key: RuleKey
+    var start: Int32
+    var end: Int32
+  }
+
+  private static let rulesMax = 256
+  private static let entriesMax = 2048
+  private static let textBytesMax = 128 * 1024
+
+  private let rules = FixedBuffer<Rule>(capacity: TopicRules.rulesMax)
+  private let entries = FixedBuffer<Entry>(capacity: TopicRules.entriesMax)
+  private let texts = FixedBuffer<UInt8>(capacity: TopicRules.textBytesMax)
+  /// The number of rules.
+  public private(set) var count = 0
+  private var entryCount = 0
+  private var textCount = 0
+  private var scratch = Text(capacity: 64 * 1024)
+
+  /// Creates an empty table.
+  public init() {}
+
+  // MARK: - Reading the configuration
+
+  /// Begins a rule. The rule before must be whole, see ``finish()``.
+  public mutating func begin(_ filter: Span<UInt8>) throws(RuleProblem) {
+    guard TopicFilter.isValid(filter) else { throw .filter }
+    guard count < Self.rulesMax else { throw .tooMany }
+    let text = try store(filter)
+    rules[count] = Rule(
+      filterStart: text.start, filterEnd: text.end, entryStart: Int32(entryCount),
+      entryEnd: Int32(entryCount))
+    count += 1
+  }
+
+  /// Sets a key of the last rule. The caller has checked and spelled out what ``RuleKey/isFixed``.
+  public mutating func set(_ key: RuleKey, to value: Span<UInt8>) throws(RuleProblem) {
+    let rule = rules[count - 1]
+    if !key.isList {
+      for index in Int(rule.entryStart)..<Int(rule.entryEnd) where entries[index].key == key {
+        throw .twice
+      }
+    }
+    if key == .when {
+      guard Condition.isValid(value) else { throw .condition }
+    } else if !key.isFixed {
+      do throws(Template.Problem) {
+        try Template.check(value)
+      } catch {
+        throw error == .unknown ? .expression : .braces
+      }
+    }
+    if key == .data {
+      guard let equals = Self.equals(in: value), equals > 0 else { throw .data }
+    }
+    guard entryCount < Self.entriesMax else { throw .tooMany }
+    let text = try store(value)
+    entries[entryCount] = Entry(key: key, start: text.start, end: text.end)
+    entryCount += 1
+    rules[count - 1].entryEnd = Int32(entryCount)
+  }
+
+  /// Checks that the last rule is whole.
+  public func finish() throws(RuleProblem) {
+    guard count > 0 else { return }
+    let rule = rules[count - 1]
+    for index in Int(rule.entryStart)..<Int(rule.entryEnd) where entries[index].key.isContent {
+      return
+    }
+    throw .empty
+  }
+
+  private mutating func store(_ text: Span<UInt8>) throws(RuleProblem) -> (start: Int32, end: Int32)
+  {
+    guard textCount + text.count <= Self.textBytesMax else { throw .tooMany }
+    texts.store(text, at: textCount)
+    let start = textCount
+    textCount += text.count
+    return (Int32(start), Int32(textCount))
+  }
+
+  private static func equals(in text: Span<UInt8>) -> Int? {
+    for index in text.indices where text[index] == .equals { return index }
+    return nil
+  }
+
+  // MARK: - Making notifications
+
+  /// The topic filter of a rule.
+  @_lifetime(immortal)
+  public func filter(_ rule: Int) -> Span<UInt8> {
+    texts.looseSpan(Int(rules[rule].filterStart)..<Int(rules[rule].filterEnd))
+  }
+
+  @_lifetime(immortal)
+  private func value(_ entry: Entry) -> Span<UInt8> {
+    texts.looseSpan(Int(entry.start)..<Int(entry.end))
+  }
+
+  /// Appends the notification that the first rule makes which a message meets: one JSON object in one line.
+  ///
+  /// - Parameter packetID: the message's packet identifier; nil: QoS 0.
+  /// - Returns: the number of the rule; nil: the message meets none.
+  public mutating func append(
+    topic: Span<UInt8>, payload: Span<UInt8>, packetID: UInt16?, to line: inout Text
+  ) -> Int? {
+    let message = MessageText(topic: topic, payload: payload)
+    for rule in 0..<count where TopicFilter.matches(filter(rule), topic) {
+      guard holds(rule, message) else { continue }
+      let key = packetID.map { MessageKey(topic: topic, payload: payload, packetID: $0) }
+      append(rule, of: message, key: key, to: &line)
+      return rule
+    }
+    return nil
+  }
+
+  private mutating func holds(_ rule: Int, _ message: MessageText) -> Bool {
+    let rule = rules[rule]
+    for index in Int(rule.entryStart)..<Int(rule.entryEnd) where entries[index].key == .when {
+      guard Condition.holds(value(entries[index]), for: message, &scratch) else { return false }
+    }
+    return true
+  }
+
+  private mutating func append(
+    _ rule: Int, of message: MessageText, key: MessageKey?, to line: inout Text
+  ) {
+    let entries = Int(rules[rule].entryStart)..<Int(rules[rule].entryEnd)
+    line.beginObject()
+    appendRecipients(entries, message, &line)
+    var hasCollapseID = false
+    for index in entries {
+      let entry = self.entries[index]
+      switch entry.key {
+      case .collapseID:
+        render(entry, message)
+        // The service takes at most 64 bytes; a longer value is replaced by its hash.
+        if scratch.count > 0 {
+          hasCollapseID = true
+          appendCollapseID(to: &line)
+        }
+      case .priority, .ttl, .againAfter:
+        line.key(escaping: entry.key.name)
+        line.append(bytes: value(entry))
+      case .urgent:
+        line.member("urgent", bool: value(entry).equals("true"))
+      case .topic, .pushType:
+        render(entry, message)
+        line.key(escaping: entry.key.name)
+        line.append(json: scratch.bytes)
+      default: break
+      }
+    }
+    if let key {
+      key.appendIdentifier(to: &line)
+      if !hasCollapseID { key.appendCollapseID(to: &line) }
+    }
+    line.key("payload")
+    appendPayload(entries, message, &line)
+    line.endLine()
+  }
+
+  private mutating func render(_ entry: Entry, _ message: MessageText) {
+    scratch.clear()
+    Template.append(value(entry), of: message, to: &scratch)
+  }
+
+  private mutating func appendRecipients(
+    _ range: Range<Int>, _ message: MessageText, _ line: inout Text
+  ) {
+    let hasNames = append(.to, "to", range, message, &line)
+    let hasTokens = append(.token, "tokens", range, message, &line)
+    if !hasNames, !hasTokens { line.member("to", word: "default") }
+  }
+
+  /// Appends the values of a list key as an array; whether there are any.
+  private mutating func append(
+    _ key: RuleKey, _ name: StaticString, _ range: Range<Int>, _ message: MessageText,
+    _ line: inout Text
+  ) -> Bool {
+    var isOpen = false
+    for index in range where entries[index].key == key {
+      if !isOpen {
+        line.key(name)
+        line.beginArray()
+      }
+      isOpen = true
+      render(entries[index], message)
+      line.element(string: scratch.bytes)
+    }
+    if isOpen { line.endArray() }
+    return isOpen
+  }
+
+  private mutating func appendCollapseID(to line: inout Text) {
+    if scratch.count <= 64 {
+      line.member("collapse-id", string: scratch.bytes)
+    } else {
+      var hash = Hash()
+      hash.add(scratch.bytes)
+      line.key("collapse-id")
+      line.append("\"")
+      line.append(hex: hash.value)
+      line.append("\"")
+    }
+  }
+
+  private mutating func appendPayload(
+    _ range: Range<Int>, _ message: MessageText, _ line: inout Text
+  ) {
+    line.beginObject()
+    line.key("aps")
+    line.beginObject()
+    appendAlert(range, message, &line)
+    for index in range {
+      let entry = entries[index]
+      switch entry.key {
+      case .sound:
+        render(entry, message)
+        line.member("sound", string: scratch.bytes)
+      case .badge:
+        render(entry, message)
+        // The check refuses a badge that is no number, with its reason.
+        line.key("badge")
+        if scratch.bytes.isBadge {
+          line.append(bytes: scratch.bytes)
+        } else {
+          line.append(json: scratch.bytes)
+        }
+      case .level:
+        line.member("interruption-level", string: value(entry))
+      default: break
+      }
+    }
+    line.endObject()
+    for index in range where entries[index].key == .data {
+      let text = value(entries[index])
+      guard let equals = Self.equals(in: text) else { continue }
+      line.key(escaping: text.trimmed(0..<equals).extract(text))
+      scratch.clear()
+      Template.append(
+        text.extracting(text.trimmed(equals + 1..<text.count)), of: message, to: &scratch)
+      line.append(json: scratch.bytes)
+    }
+    line.endObject()
+  }
+
+  private mutating func appendAlert(
+    _ range: Range<Int>, _ message: MessageText, _ line: inout Text
+  ) {
+    var hasTitle = false
+    var body: Int?
+    for index in range {
+      switch entries[index].key {
+      case .title, .subtitle: hasTitle = true
+      case .alert: body = index
+      default: break
+      }
+    }
+    guard hasTitle || body != nil else { return }
+    if !hasTitle, let body {
+      render(entries[body], message)
+      return line.member("alert", string: scratch.bytes)
+    }
+    line.key("alert")
+    line.beginObject()
+    for index in range {
+      let entry = entries[index]
+      switch entry.key {
+      case .title, .subtitle:
+        render(entry, message)
+        line.key(escaping: entry.key.name)
+        line.append(json: scratch.bytes)
+      case .alert:
+        render(entry, message)
+        line.member("body", string: scratch.bytes)
+      default: break
+      }
+    }
+    line.endObject()
+  }
+}
+
+extension Range<Int> {
+  /// The bytes of a text in this range.
+  @_lifetime(copy text)
+  fileprivate func extract(_ text: Span<UInt8>) -> Span<UInt8> { text.extracting(self) }
+}
+
+extension Span<UInt8> {
+  /// Whether these are a whole number of at most nine digits.
+  fileprivate var isBadge: Bool {
+    guard count > 0, count < 10 else { return false }
+    for index in indices where !self[index].isDigit { return false }
+    return true
+  }
+}

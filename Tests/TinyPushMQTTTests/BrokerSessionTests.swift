@@ -1,0 +1,227 @@
+import Testing
+import TinyPush
+import TinyPushMQTT
+
+/// A session and the bytes that a broker would exchange with it.
+private final class Rig {
+  var session: BrokerSession
+  var now = Instant(milliseconds: 1000)
+  /// The size of the pieces in which the broker's bytes arrive.
+  var piece = Int.max
+
+  init(openMax: Int = 4, piece: Int = .max) {
+    var settings = BrokerSession.Settings()
+    settings.openMax = openMax
+    settings.packetBytesMax = 1024
+    session = BrokerSession(settings)
+    self.piece = piece
+  }
+
+  /// Connects, and takes the CONNECT packet.
+  func connect(answer: String = "20 03 00 00 00") throws -> [String] {
+    var login = BrokerSession.Login()
+    login.clientID.append("box")
+    session.connect(login, at: now)
+    _ = written()
+    return try heard(answer)
+  }
+
+  var mayPublish: Bool { session.mayPublish }
+  var openCount: Int { session.openCount }
+  var wakeAt: Instant? { session.wakeAt }
+
+  func subscribe(_ filter: String, isState: Bool) -> Bool {
+    session.subscribe(Array(filter.utf8).span, isState: isState, at: now)
+  }
+
+  func publish(_ topic: String, _ payload: String) -> Bool {
+    session.publish(
+      topic: Array(topic.utf8).span, payload: Array(payload.utf8).span, isRetained: true, at: now)
+  }
+
+  /// The bytes that the session has written, in hexadecimal digits.
+  func written() -> String {
+    let bytes = session.output.array
+    session.written(bytes.count, at: now)
+    return bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+
+  /// Gives bytes of the broker to the session. Returns the events in words.
+  func heard(_ hex: String) throws -> [String] {
+    var rest = [UInt8](hex: hex)[...]
+    var events: [String] = []
+    repeat {
+      let part = rest.prefix(piece)
+      rest = rest.dropFirst(part.count)
+      let room = session.makeRoom()
+      for (index, byte) in part.enumerated() { room[index] = byte }
+      session.take(part.count)
+      while let event = try session.next(at: now) { events.append(words(event)) }
+    } while !rest.isEmpty
+    return events
+  }
+
+  private func words(_ event: BrokerSession.Event) -> String {
+    switch event {
+    case .connected(let hasSession): return hasSession ? "resumed" : "connected"
+    case .subscribed: return "subscribed"
+    case .published(let reason): return "published \(reason)"
+    case .message(let message):
+      let text = "\(session.bytes(message.topic).string)=\(session.bytes(message.payload).string)"
+      let flags = (message.isRepeated ? " repeated" : "") + (message.isRetained ? " retained" : "")
+      return text + " \(message.packetID.map(String.init) ?? "-")" + flags
+    }
+  }
+}
+
+/// PUBLISH of `a` = `x` with QoS 1.
+private func publish(_ packetID: UInt8, flags: String = "2") -> String {
+  "3\(flags) 07 0001 61 00\(packetID < 16 ? "0" : "")\(String(packetID, radix: 16)) 00 78"
+}
+
+@Test func `a session connects with a client ID, a kept session and a receive maximum`() throws {
+  var session = BrokerSession(BrokerSession.Settings())
+  var login = BrokerSession.Login()
+  login.clientID.append("box")
+  login.user.append("u")
+  login.password.append("p")
+  login.willTopic.append("t")
+  login.will.append("w")
+  session.connect(login, at: Instant(milliseconds: 0))
+  let expected =
+    "10 2d 0004 4d515454 05 ec 012c 0d 11ffffffff 210100 2700020000 0003 626f78 00 0001 74 0001 77 0001 75 0001 70"
+  let output = session.output.array
+  #expect(output == [UInt8](hex: expected))
+}
+
+@Test(arguments: [1, 2, 3, Int.max])
+func `messages come out of a stream however it is cut into pieces`(piece: Int) throws {
+  let rig = Rig(piece: piece)
+  #expect(try rig.connect() == ["connected"])
+  let events = try rig.heard(publish(1) + publish(2, flags: "a") + "30 05 0001 61 00 79")
+  #expect(events == ["a=x 1", "a=x 2 repeated", "a=y -"])
+  #expect(rig.openCount == 2)
+}
+
+@Test func `a message is acknowledged when the caller says so, in the order of arrival`() throws {
+  let rig = Rig()
+  _ = try rig.connect()
+  _ = try rig.heard(publish(7) + publish(3) + publish(9))
+  #expect(rig.written().isEmpty)
+  rig.session.acknowledge(2, at: rig.now)
+  #expect(rig.written() == "40020007" + "40020003")
+  rig.session.acknowledge(1, at: rig.now)
+  #expect(rig.written() == "40020009")
+  #expect(rig.openCount == 0)
+}
+
+@Test func `more open messages than allowed end the connection`() throws {
+  let rig = Rig(openMax: 2)
+  _ = try rig.connect()
+  _ = try rig.heard(publish(1) + publish(2))
+  #expect(throws: BrokerProblem.malformed(.tooManyOpen)) { try rig.heard(publish(3)) }
+}
+
+@Test func `open messages are forgotten with the connection`() throws {
+  let rig = Rig()
+  _ = try rig.connect()
+  _ = try rig.heard(publish(1))
+  rig.session.ended()
+  #expect(rig.openCount == 0)
+  #expect(try rig.connect(answer: "20 03 01 00 00") == ["resumed"])
+  #expect(try rig.heard(publish(1)) == ["a=x 1"])
+}
+
+@Test func `subscriptions are reported once the broker accepted all of them`() throws {
+  let rig = Rig()
+  _ = try rig.connect()
+  #expect(rig.subscribe("a/#", isState: false))
+  #expect(rig.subscribe("s/+", isState: true))
+  #expect(
+    rig.written() == "8209" + "0001" + "00" + "0003612f23" + "11" + "8209" + "0002" + "00"
+      + "0003732f2b" + "01")
+  #expect(try rig.heard("90 04 0001 00 01") == [])
+  #expect(try rig.heard("90 04 0002 00 01") == ["subscribed"])
+}
+
+@Test func `a refused subscription ends the connection`() throws {
+  let rig = Rig()
+  _ = try rig.connect()
+  _ = rig.subscribe("a", isState: false)
+  #expect(throws: BrokerProblem.notSubscribed(0x87)) { try rig.heard("90 04 0001 00 87") }
+}
+
+@Test func `a published message is sent again on the next connection until the broker has it`()
+  throws
+{
+  let rig = Rig()
+  _ = try rig.connect()
+  #expect(rig.publish("t", "on"))
+  #expect(rig.written() == "3308" + "000174" + "0001" + "00" + "6f6e")
+  #expect(!rig.mayPublish)
+  rig.session.ended()
+  _ = try rig.connect(answer: "20 03 01 00 00")
+  #expect(rig.written() == "3b08" + "000174" + "0001" + "00" + "6f6e")
+  #expect(try rig.heard("40 02 0001") == ["published 0"])
+  #expect(rig.mayPublish)
+}
+
+@Test func `a ping goes out after a silence, and a missing answer ends the connection`() throws {
+  let rig = Rig()
+  // The broker wants a keep alive of 60 s.
+  _ = try rig.connect(answer: "20 06 00 00 03 13 003c")
+  #expect(rig.wakeAt == Instant(milliseconds: 61_000))
+  rig.now = Instant(milliseconds: 61_000)
+  #expect(try rig.heard("") == [])
+  #expect(rig.written() == "c000")
+  rig.now = Instant(milliseconds: 62_000)
+  #expect(try rig.heard("d0 00") == [])
+  #expect(rig.wakeAt == Instant(milliseconds: 121_000))
+  rig.now = Instant(milliseconds: 121_000)
+  _ = try rig.heard("")
+  rig.now = rig.wakeAt ?? rig.now
+  #expect(throws: BrokerProblem.silent) { try rig.heard("") }
+}
+
+@Test(arguments: [
+  ("20 03 00 87 00", BrokerProblem.refused(0x87)),
+  ("20 05 00 00 02 24 00", .lacks(.qualityOfService1)),
+  ("20 02 00 00", .malformed(.content(2))), ("d0 00", .malformed(.outOfTurn(13))),
+  ("f0 00", .malformed(.packetKind(0xF0))),
+  ("20 ff ff ff ff 01", .malformed(.length)), ("20 ff ff 03", .malformed(.packetBytes(65_539))),
+  ("e0 00", .disconnected(0)),
+  ("e0 02 8b 00", .disconnected(0x8B)),
+])
+func `a broker that refuses or breaks the protocol is reported`(hex: String, problem: BrokerProblem)
+  throws
+{
+  let rig = Rig()
+  #expect(throws: problem) { try rig.connect(answer: hex) }
+}
+
+@Test(arguments: [
+  "34 07 0001 61 0001 00 78", "32 05 0000 0001 00", "32 06 0001 61 0000 00",
+  "32 07 0009 61 0001 00 78", "32 09 0001 61 0001 02 7f00 78",
+])
+func `a malformed message ends the connection`(hex: String) throws {
+  let rig = Rig()
+  _ = try rig.connect()
+  #expect(throws: BrokerProblem.malformed(.content(3))) { try rig.heard(hex) }
+}
+
+/// Noise must end in a problem or in nothing, and never in a crash.
+@Test(arguments: 0..<64)
+func `noise from a broker crashes nothing`(seed: Int) throws {
+  var state = UInt64(seed) &* 0x9E37_79B9_7F4A_7C15 | 1
+  let rig = Rig()
+  _ = try rig.connect()
+  for _ in 0..<200 {
+    state ^= state << 13
+    state ^= state >> 7
+    state ^= state << 17
+    let count = Int(state % 7) + 1
+    let bytes = (0..<count).map { UInt8(truncatingIfNeeded: state >> (8 * UInt64($0))) }
+    let hex = bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    do { _ = try rig.heard(hex) } catch { return }
+  }
+}

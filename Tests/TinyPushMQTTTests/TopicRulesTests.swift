@@ -1,0 +1,163 @@
+import Testing
+import TinyPush
+import TinyPushMQTT
+
+/// The notification that rules make of a message; nil: no rule is met.
+private func notification(
+  _ rules: [(filter: String, keys: [(String, String)])], topic: String, payload: String,
+  packetID: UInt16? = nil
+) throws -> String? {
+  var table = TopicRules()
+  for rule in rules {
+    try table.begin(Array(rule.filter.utf8).span)
+    for (name, value) in rule.keys {
+      let key = RuleKey(Array(name.utf8).span)
+      try table.set(#require(key), to: Array(value.utf8).span)
+    }
+    try table.finish()
+  }
+  let (topic, payload) = (Array(topic.utf8), Array(payload.utf8))
+  var line = Text(capacity: 8192)
+  let rule = table.append(
+    topic: topic.span, payload: payload.span, packetID: packetID, to: &line)
+  guard rule != nil else { return nil }
+  return line.bytes.string
+}
+
+private let leak = [
+  (
+    filter: "zigbee/+/leak",
+    keys: [
+      ("when", "payload.water_leak = true"), ("to", "family"), ("title", "Leak"),
+      ("alert", "{topic.2}: {payload.state}"),
+      ("collapse-id", "leak-{topic.2}"), ("priority", "10"), ("ttl", "3600"),
+    ]
+  )
+]
+
+@Test func `a rule makes a notification of a message`() throws {
+  let text = try notification(
+    leak, topic: "zigbee/kitchen/leak", payload: #"{"water_leak":true,"state":"wet \"floor\""}"#)
+  #expect(
+    text
+      == #"{"to":["family"],"collapse-id":"leak-kitchen","priority":10,"ttl":3600,"payload":{"aps":{"alert":{"title":"Leak","body":"kitchen: wet \"floor\""}}}}"#
+      + "\n")
+}
+
+@Test func `a message that does not meet the conditions makes no notification`() throws {
+  #expect(
+    try notification(leak, topic: "zigbee/kitchen/leak", payload: #"{"water_leak":false}"#) == nil)
+  #expect(
+    try notification(leak, topic: "zigbee/kitchen/door", payload: #"{"water_leak":true}"#) == nil)
+  #expect(try notification(leak, topic: "zigbee/kitchen/leak", payload: "wet") == nil)
+}
+
+@Test func `the first rule that is met makes the notification`() throws {
+  let rules = [
+    (filter: "t/#", keys: [("when", "payload > 30"), ("alert", "hot")]),
+    (filter: "t/+", keys: [("alert", "warm"), ("to", "a"), ("to", "b")]),
+  ]
+  #expect(
+    try notification(rules, topic: "t/x", payload: "31.5")
+      == "{\"to\":\"default\",\"payload\":{\"aps\":{\"alert\":\"hot\"}}}\n")
+  #expect(
+    try notification(rules, topic: "t/x", payload: "30")
+      == "{\"to\":[\"a\",\"b\"],\"payload\":{\"aps\":{\"alert\":\"warm\"}}}\n")
+}
+
+@Test func `a message with a packet identifier gets the same identity at each repetition`() throws {
+  let rules = [(filter: "#", keys: [("alert", "{payload}")])]
+  let first = try notification(rules, topic: "a", payload: "x", packetID: 7)
+  #expect(first == (try notification(rules, topic: "a", payload: "x", packetID: 7)))
+  #expect(first != (try notification(rules, topic: "a", payload: "x", packetID: 8)))
+  #expect(first?.contains(#""id":"#) == true && first?.contains(#""collapse-id":"#) == true)
+}
+
+@Test(arguments: [
+  ("payload.a = 1", #"{"a":1}"#, true), ("payload.a = 1", #"{"a":1.0}"#, true),
+  ("payload.a = 1", #"{"a":"1"}"#, true),
+  ("payload.a=on", #"{"a":"on"}"#, true), ("payload.a = \"on\"", #"{"a":"on"}"#, true),
+  ("payload.a = on", #"{"a":"off"}"#, false),
+  ("payload.a != on", #"{"a":"off"}"#, true), ("payload.a != on", #"{}"#, true),
+  ("payload.a = on", "{}", false),
+  ("payload.a < -1.5", #"{"a":-2}"#, true), ("payload.a <= 2", #"{"a":2}"#, true),
+  ("payload.a >= 2", #"{"a":1.99}"#, false),
+  ("payload.a > 1", #"{"a":"many"}"#, false),
+  ("payload.a.1.b = null", #"{"a":[0,{"b":null}]}"#, true),
+  ("payload.a = x", #"{"\u0061":"x"}"#, true), ("payload = ON", "ON", true),
+  ("topic.1 = t", "", true), ("topic = t/u", "", true),
+  ("payload.a = 1", #"{"a":1"#, false),
+])
+func `a condition compares a value of the message`(condition: String, payload: String, holds: Bool)
+  throws
+{
+  let rules = [(filter: "#", keys: [("when", condition), ("alert", "x")])]
+  #expect((try notification(rules, topic: "t/u", payload: payload) != nil) == holds)
+}
+
+@Test(arguments: [
+  ("{topic}", "a/b"), ("{topic.2}{topic.3}", "b"), ("{payload.n}", "21.5"), ("{payload.s}", "ü\n"),
+  ("{payload.o}", #"{"x": 1}"#),
+  ("{payload.none}!", "!"), ("{{topic}}", "{topic}"), ("a{payload.l.1}b", "aTb"), ("", ""),
+])
+func `a template is filled with values of the message`(template: String, expected: String) throws {
+  let rules = [(filter: "#", keys: [("alert", template)])]
+  let payload = #"{"n":21.5,"s":"\u00fc\n","o":{"x": 1},"l":["S","T"]}"#
+  var text = Text(capacity: 256)
+  text.append(json: Array(expected.utf8).span)
+  #expect(
+    try notification(rules, topic: "a/b", payload: payload)
+      == "{\"to\":\"default\",\"payload\":{\"aps\":{\"alert\":\(text.bytes.string)}}}\n")
+}
+
+@Test(arguments: [
+  ("alert", "{topic", RuleProblem.braces), ("alert", "a}", .braces),
+  ("alert", "{topik}", .expression), ("title", "{topic.0}", .expression),
+  ("when", "payload.a", .condition), ("when", "foo = 1", .condition), ("data", "x", .data),
+])
+func `a mistake in a rule is found`(key: String, value: String, problem: RuleProblem) {
+  #expect(mistake(filter: "a/#", key, value) == problem)
+}
+
+@Test func `a rule without content, or without a topic filter, is refused`() {
+  #expect(mistake(filter: "a", "to", "x") == .empty)
+  #expect(mistake(filter: "a#", "alert", "x") == .filter)
+  #expect(mistake(filter: "a", "alert", "x") == nil)
+}
+
+/// The mistake in a rule with one key.
+private func mistake(filter: String, _ key: String, _ value: String) -> RuleProblem? {
+  var rules = TopicRules()
+  guard let key = RuleKey(Array(key.utf8).span) else { return nil }
+  do throws(RuleProblem) {
+    try rules.begin(Array(filter.utf8).span)
+    try rules.set(key, to: Array(value.utf8).span)
+    try rules.finish()
+    return nil
+  } catch {
+    return error
+  }
+}
+
+@Test func `a collapse ID of more than 64 bytes is replaced by its hash`() throws {
+  let rules = [(filter: "#", keys: [("alert", "x"), ("collapse-id", "{payload}")])]
+  let text = try notification(rules, topic: "a", payload: String(repeating: "y", count: 65))
+  #expect(text?.contains(#/"collapse-id":"[0-9a-f]{16}"/#) == true)
+}
+
+@Test func `sound, badge, level and data go into the payload`() throws {
+  let rules = [
+    (
+      filter: "#",
+      keys: [
+        ("alert", "x"), ("sound", "{topic}.caf"), ("badge", "{payload}"),
+        ("level", "time-sensitive"), ("data", "where = {topic}"),
+        ("urgent", "true"),
+      ]
+    )
+  ]
+  #expect(
+    try notification(rules, topic: "drip", payload: "3")
+      == #"{"to":"default","urgent":true,"payload":{"aps":{"alert":"x","sound":"drip.caf","badge":3,"interruption-level":"time-sensitive"},"where":"drip"}}"#
+      + "\n")
+}

@@ -89,7 +89,7 @@ private func publish(_ packetID: UInt8, flags: String = "2") -> String {
   login.will.append("w")
   session.connect(login, at: Instant(milliseconds: 0))
   let expected =
-    "10 2d 0004 4d515454 05 ec 012c 0d 11ffffffff 210100 2700020000 0003 626f78 00 0001 74 0001 77 0001 75 0001 70"
+    "10 2a 0004 4d515454 05 ec 012c 0d 11ffffffff 210100 2700020000 0003 626f78 00 0001 74 0001 77 0001 75 0001 70"
   let output = session.output.array
   #expect(output == [UInt8](hex: expected))
 }

@@ -1,0 +1,254 @@
+import CLinux
+import TinyPush
+import TinyPushAgent
+import TinyPushMQTT
+
+/// Takes messages from the broker into the spool.
+///
+/// Messages that come together go into one notification file, a line each. They are acknowledged once the file is in `new/`
+/// and on disk, so that the broker sends again each message that a crash or a power cut took away.
+struct Bridge: ~Copyable {
+  /// Bytes of one notification file at most: the largest packet fits in behind other notifications.
+  private static let batchBytesMax = 512 * 1024
+  /// The wait after a problem that only a person can solve.
+  private static let pause = Duration.seconds(30)
+
+  private let broker: CString
+  private let spool: CString
+  private let config: BridgeConfig
+  private var rules: TopicRules
+  private var session: BrokerSession
+  private var connection: TLSConnection
+  private var events = EventPoll()
+  private var log = Log()
+  private var backoff: Backoff
+  private var dialAt: Instant?
+  private var isSessionUp = false
+  /// The notifications that wait to be written, and the number of messages to acknowledge with them.
+  private var batch = Text(capacity: Bridge.batchBytesMax)
+  private var openInBatch = 0
+  private var isStopping = false
+  private var counts = Counts()
+
+  /// Counts of what became of the messages.
+  private struct Counts {
+    var messages: UInt64 = 0
+    var repeated: UInt64 = 0
+    var notifications: UInt64 = 0
+    var ignored: UInt64 = 0
+    var files: UInt64 = 0
+  }
+
+  /// - Parameter spool: the spool's directory.
+  init(_ config: consuming BridgeConfig, spool: Span<UInt8>) {
+    var address = Text(capacity: 300)
+    address.append(bytes: config.broker.span)
+    broker = address.cString()
+    self.spool = CString(spool)
+    rules = config.takeRules()
+    session = BrokerSession(config.session)
+    connection = TLSConnection(
+      address: address.bytes, port: config.port, config.tls, isPlain: !config.isEncrypted)
+    var seed: UInt64 = 0
+    _ = getrandom(&seed, 8, 0)
+    backoff = Backoff(seed: seed)
+    dialAt = Clock.now()
+    self.config = config
+  }
+
+  deinit {}
+
+  // MARK: - The loop
+
+  /// Works until SIGTERM or SIGINT.
+  mutating func run() -> ExitStatus {
+    logStart()
+    while true {
+      let now = Clock.now()
+      if let dialAt, dialAt <= now { dial(at: now) }
+      advance(at: now)
+      send(at: now)
+      if isStopping, session.output.isEmpty || !isSessionUp { break }
+      sleep()
+    }
+    connection.hangUp(epoll: events.epoll, sayGoodbye: true)
+    logTotals()
+    return .ok
+  }
+
+  private mutating func sleep() {
+    var wake = dialAt ?? session.wakeAt
+    if let deadline = connection.deadline { wake = wake.map { min($0, deadline) } ?? deadline }
+    if connection.hasMore { wake = Clock.now() }
+    let timeout = wake.map { Int32(clamping: Clock.now().until($0).milliseconds) } ?? -1
+    let count = events.wait(timeout)
+    for index in 0..<count {
+      switch events.source(index) {
+      case .signals:
+        while let signal = events.takeSignal() {
+          if signal == UInt32(SIGTERM) || signal == UInt32(SIGINT) { stop() }
+        }
+      case .clock: _ = events.takeClockChange()
+      case .descriptor: break
+      }
+    }
+  }
+
+  /// Ends the session in order: what was not written is sent again by the broker.
+  private mutating func stop() {
+    isStopping = true
+    session.disconnect()
+  }
+
+  // MARK: - The connection
+
+  private mutating func dial(at now: Instant) {
+    dialAt = nil
+    if case .failed = connection.dial(epoll: events.epoll, at: now) { connectionFailed() }
+  }
+
+  private mutating func connectionFailed() {
+    var text = Text()
+    text.append("cannot connect to the broker ")
+    text.append(cString: broker.pointer)
+    text.append(": ", bytes: connection.problem.bytes)
+    log.write(connection.isOurFault ? .error : .warning, text, about: .connection)
+    hangUp(pause: connection.isOurFault)
+  }
+
+  private mutating func hangUp(pause: Bool) {
+    connection.hangUp(epoll: events.epoll, sayGoodbye: true)
+    session.ended()
+    batch.clear()
+    openInBatch = 0
+    isSessionUp = false
+    dialAt = Clock.now() + (pause ? Self.pause : backoff.fail())
+  }
+
+  /// Goes on with the connection, and reads from it.
+  private mutating func advance(at now: Instant) {
+    switch connection.phase {
+    case .none: return
+    case .connecting, .tunnelling, .open, .handshaking:
+      guard !isSessionUp else { return receive(at: now) }
+      switch connection.proceed(epoll: events.epoll, at: now, config: config.tls) {
+      case .failed: connectionFailed()
+      case .wants: break
+      case .done:
+        isSessionUp = true
+        session.connect(config.login, at: now)
+      }
+    case .up: receive(at: now)
+    }
+  }
+
+  /// Reads all that has come, and takes it into the spool.
+  private mutating func receive(at now: Instant) {
+    do throws(BrokerProblem) {
+      while true {
+        try takeEvents(at: now)
+        guard connection.phase != .none else { return }
+        let result = connection.read(session.makeRoom())
+        guard result > 0 else {
+          guard result != CLinuxWantRead else { break }
+          return connectionEnded()
+        }
+        session.take(Int(result))
+      }
+      write(at: now)
+    } catch {
+      brokerFailed(error)
+    }
+  }
+
+  private mutating func connectionEnded() {
+    var text = Text()
+    text.append("connection to the broker ")
+    text.append(cString: broker.pointer)
+    text.append(" ended: ", bytes: connection.problem.bytes)
+    log.write(.warning, text, about: .connection)
+    hangUp(pause: false)
+  }
+
+  private mutating func brokerFailed(_ problem: BrokerProblem) {
+    session.disconnect(after: problem)
+    send(at: Clock.now())
+    var text = Text()
+    text.append("broker ")
+    text.append(cString: broker.pointer)
+    text.append(": ")
+    problem.append(to: &text)
+    log.write(problem.isConfiguration ? .error : .warning, text, about: .connection)
+    hangUp(pause: problem.isConfiguration)
+  }
+
+  private mutating func send(at now: Instant) {
+    while isSessionUp, !session.output.isEmpty {
+      let result = connection.write(session.output)
+      guard result > 0 else {
+        connection.watch(epoll: events.epoll, writable: true)
+        return
+      }
+      session.written(Int(result), at: now)
+    }
+    if isSessionUp { connection.watch(epoll: events.epoll, writable: false) }
+  }
+
+  // MARK: - Messages
+
+  private mutating func takeEvents(at now: Instant) throws(BrokerProblem) {
+    while let event = try session.next(at: now) {
+      switch event {
+      case .connected(let hasSession):
+        backoff.reset()
+        logConnection(hasSession)
+        for index in 0..<config.subscriptionCount {
+          _ = session.subscribe(config.subscription(index), isState: false, at: now)
+        }
+      case .subscribed, .published: break
+      case .message(let message): take(message, at: now)
+      }
+    }
+  }
+
+  private mutating func take(_ message: BrokerSession.Message, at now: Instant) {
+    let topic = session.bytes(message.topic)
+    let payload = session.bytes(message.payload)
+    counts.messages += 1
+    if message.isRepeated { counts.repeated += 1 }
+    // A notification is smaller than its message and the texts of its rule.
+    if batch.count + payload.count + topic.count > Self.batchBytesMax / 2 { write(at: now) }
+    let rule = rules.append(
+      topic: topic, payload: payload, packetID: message.packetID, to: &batch)
+    if rule != nil {
+      counts.notifications += 1
+    } else if TopicRules.isNotification(payload) {
+      batch.append(bytes: payload)
+      batch.append("\n")
+      counts.notifications += 1
+    } else {
+      counts.ignored += 1
+    }
+    if message.packetID != nil { openInBatch += 1 }
+  }
+
+  /// Writes the notifications that wait into one file of the spool, and then acknowledges their messages.
+  private mutating func write(at now: Instant) {
+    if batch.count > 0 {
+      do throws(DropBox.Problem) {
+        var box = try DropBox(spool.pointer)
+        try box.write(batch.bytes)
+        _ = try box.drop(isSynced: true)
+        counts.files += 1
+      } catch {
+        var text = error.text(spool.pointer)
+        text.append("; the broker keeps the messages, and sends them again in 30 s")
+        log.write(.error, text, about: .spool)
+        return hangUp(pause: true)
+      }
+    }
+    batch.clear()
+    session.acknowledge(openInBatch, at: now)
+    openInBatch = 0
+  }
+}

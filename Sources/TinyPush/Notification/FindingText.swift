@@ -1,5 +1,5 @@
 extension Finding {
-  /// What is wrong, and how to mend it; or what is wasted.
+  /// Appends what is wrong and how to correct it, or what is wasted.
   public func describe(in text: inout Text) {
     if case .json(let problem) = reason {
       text.append(problem.text)
@@ -29,7 +29,7 @@ extension Finding {
     }
   }
 
-  /// A word for the reason that stays the same, for programs.
+  /// Appends a stable word for the reason, for programs.
   public func appendCode(to text: inout Text) {
     if case .json(let problem) = reason {
       text.append(problem.code)
@@ -47,7 +47,7 @@ extension Finding {
 }
 
 extension Finding.Reason {
-  /// The key that the words name.
+  /// The key that the message names.
   fileprivate var key: Span<UInt8> {
     @_lifetime(immortal) get {
       switch self {
@@ -62,8 +62,9 @@ extension Finding.Reason {
     }
   }
 
-  /// The code, a colon, and the words: what is wrong, and how to mend it. In them stand `%f` for what was found, `%s` for
-  /// the s of its plural, `%l` for the limit, and `%k` for the key.
+  /// The code, a colon, and the message: what is wrong, and how to correct it.
+  ///
+  /// Placeholders: `%f` the number found, `%s` the s of its plural, `%l` the limit, `%k` the key.
   @inline(never)
   fileprivate var codeAndWords: StaticString {
     switch self {
@@ -219,7 +220,7 @@ extension Finding.Reason {
 }
 
 extension JSONProblem {
-  /// As ``Finding/appendCode(to:)``.
+  /// A stable word for the problem, as in ``Finding/appendCode(to:)``.
   fileprivate var code: StaticString {
     switch self {
     case .unexpectedEnd: "unexpected-end"

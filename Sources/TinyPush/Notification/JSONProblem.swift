@@ -1,6 +1,6 @@
-/// What is wrong with a JSON text; the scanner's `index` says where.
+/// A mistake in a JSON text; the scanner's `index` is its place.
 public enum JSONProblem: UInt8, Error, BitwiseCopyable {
-  /// The text ends inside a value: more may come, or it was cut.
+  /// The text ends inside a value: more may follow, or the text was truncated.
   case unexpectedEnd
   case expectedValue
   case expectedKey
@@ -16,7 +16,7 @@ public enum JSONProblem: UInt8, Error, BitwiseCopyable {
   case tooDeep
   case byteOrderMark
 
-  /// In words: what was expected, and how to mend it.
+  /// The message: what was expected, and how to correct it.
   public var text: StaticString {
     switch self {
     case .unexpectedEnd:

@@ -38,7 +38,7 @@ struct Suppression: ~Copyable {
     return false
   }
 
-  /// Returns whether a token is suppressed, regardless of a registration that a notification states.
+  /// Returns whether a token is suppressed, regardless of a registration stated in a notification.
   mutating func isForbidden(_ token: DeviceToken) -> Bool { find(token)?.forbids() ?? false }
 
   /// Returns what is known about a token.

@@ -1,10 +1,11 @@
 /// A line of a file in `failed/`: a notification, with a member `failed` that gives the reason.
 ///
 /// ```json
-/// {"failed":{"reason":"…","code":"invalid-token","file":"NAME","status":8,"offset":0},"token":"…","payload":{…}}
+/// {"failed":{"reason":"…","code":"invalid-token","file":"NAME","status":8,"offset":0},
+///  "token":"…","payload":{…}}
 /// ```
 ///
-/// The spool accepts such a line as a notification.
+/// The spool accepts such a line, which has no line break, as a notification.
 ///
 /// `failed` comes first, so that a truncated line still has its reason. A line with nothing to send
 /// has no other member. Version 0.1.0 wrote the members of `failed` at the top level, and the

@@ -29,8 +29,8 @@ public enum JSONProblem: UInt8, Error, BitwiseCopyable {
     case .expectedCommaOrBracket: "expected ',' or ']': is a comma missing before this?"
     case .trailingComma: "nothing follows the comma before this: remove the comma"
     case .invalidNumber:
-      "not a number as JSON writes it (no leading zeros or plus, digits on both sides of the point)"
-    case .invalidEscape: "no such escape: JSON has \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX"
+      "not a JSON number (no leading zeros or plus, digits on both sides of the point)"
+    case .invalidEscape: "unknown escape: JSON has \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX"
     case .loneSurrogate:
       "half of a surrogate pair: \\uD800 to \\uDBFF must be followed by \\uDC00 to \\uDFFF"
     case .invalidUTF8: "not UTF-8: save the file as UTF-8"

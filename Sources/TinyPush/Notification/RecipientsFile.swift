@@ -60,10 +60,10 @@ public enum RecipientsFile {
     /// The message: what is wrong, and how to correct it.
     public var text: StaticString {
       switch self {
-      case .tokenSize: "a device token has 64 hex digits, and this one has another number"
+      case .tokenSize: "a device token has 64 hex digits; this one has a different number"
       case .tokenNotHex: "a device token has only the digits 0-9 and a-f, without spaces or <>"
       case .word: "only lang=LANGUAGE or a # comment may follow the token"
-      case .language: "no language: write it as lang=fr or lang=fr-CA"
+      case .language: "not a language: write lang=fr or lang=fr-CA"
       case .tooLong: "longer than 1024 bytes: put each token on a line of its own"
       }
     }

@@ -116,7 +116,9 @@ package struct Backlog: ~Copyable {
     return true
   }
 
-  /// Returns the smallest name after `name`; nil if there is none. The names must be sorted.
+  /// Returns the smallest name after `name`; nil if there is none.
+  ///
+  /// The names must be sorted.
   @_lifetime(borrow self)
   func next(after name: Span<UInt8>) -> Span<UInt8>? {
     var (low, high) = (first, end)

@@ -292,7 +292,7 @@ struct Claims: ~Copyable {
   /// Returns whether the file's sender waits for the outcome.
   func isAwaited(_ number: ClaimNumber) -> Bool { slots[index(number)].isAwaited }
 
-  /// Returns the name, after which a NUL stands.
+  /// Returns the name, followed by a NUL.
   @_lifetime(borrow self)
   func name(_ number: ClaimNumber) -> Span<UInt8> {
     let claim = self[number]

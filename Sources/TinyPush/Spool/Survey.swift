@@ -155,7 +155,7 @@ package struct Survey: ~Copyable {
     begin(at: offset, target)
   }
 
-  /// Writes a name and a NUL to a buffer; returns the length of the name.
+  /// Writes a name, followed by a NUL, to a buffer; returns the length of the name.
   private static func put(_ name: Span<UInt8>, into buffer: borrowing FixedBuffer<UInt8>) -> Int {
     buffer.store(name, at: 0)
     buffer[name.count] = 0
@@ -174,7 +174,7 @@ package struct Survey: ~Copyable {
     budget -= Self.fileCost
   }
 
-  /// Returns the name of the file, after which a NUL stands.
+  /// Returns the name of the file, followed by a NUL.
   @_lifetime(borrow self)
   func fileName() -> Span<UInt8> { name.span(0..<nameBytes) }
   /// Where to read next in the file.
@@ -245,7 +245,7 @@ package struct Survey: ~Copyable {
 
   func entry(_ key: UInt64) -> Entry? { index(of: key).map { entries[$0] } }
 
-  /// Returns the name of the file that holds a key, after which a NUL stands.
+  /// Returns the name of the file that holds a key, followed by a NUL.
   @_lifetime(borrow self)
   func name(of key: UInt64) -> Span<UInt8> {
     name(at: index(of: key)!)

@@ -29,8 +29,9 @@ public struct AcceptedTokens: ~Copyable {
   private static let sets = 256
   private static let ways = 4
 
-  /// Allocated with the first token. A set is cleared at its first use, so that few tokens touch
-  /// little memory.
+  /// The sets, allocated with the first token.
+  ///
+  /// A set is cleared at its first use, so that few tokens touch little memory.
   private var entries = FixedBuffer<Entry>(capacity: 0)
   private var usedSets: InlineArray<4, UInt64> = .init(repeating: 0)
 

@@ -8,7 +8,7 @@
 package struct BeingWritten: ~Copyable {
   static let capacity = 64
   /// The longest wait for a file to be closed.
-  package static let patience = Duration.seconds(60)
+  package static let waitMax = Duration.seconds(60)
   /// The wait after a file was closed: the kernel reports this before the file counts as closed.
   static let closing = Duration.milliseconds(100)
   private static let slotBytes = 256
@@ -26,11 +26,11 @@ package struct BeingWritten: ~Copyable {
     return first
   }
 
-  mutating func begin(_ name: Span<UInt8>, at now: Instant, for patience: Duration = patience) {
+  mutating func begin(_ name: Span<UInt8>, at now: Instant, for wait: Duration = waitMax) {
     end(name)
     guard name.count > 0, name.count < Self.slotBytes else { return }
     if count == Self.capacity { remove(0) }
-    until[count] = now + patience
+    until[count] = now + wait
     names[count * Self.slotBytes] = UInt8(name.count)
     names.store(name, at: count * Self.slotBytes + 1)
     count += 1

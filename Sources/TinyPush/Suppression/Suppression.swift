@@ -9,7 +9,7 @@ struct Suppression: ~Copyable {
   var lists = SuppressionLists()
   private(set) var learned = Learned()
   /// Whether the agent knows that a list is damaged, and could not set the list aside.
-  private var isBroken = false
+  private var isDamageKnown = false
 
   init() {}
 
@@ -17,7 +17,7 @@ struct Suppression: ~Copyable {
   ///
   /// - Parameter isPatient: Whether facts that are learned again at no cost may wait.
   func mustBeKept(isPatient: Bool = false) -> Bool {
-    learned.isUrgent || learned.isNew && !isPatient || lists.isDamaged && !isBroken
+    learned.isUrgent || learned.isNew && !isPatient || lists.isDamaged && !isDamageKnown
   }
 
   /// Returns whether nothing may be sent to a token.
@@ -44,7 +44,7 @@ struct Suppression: ~Copyable {
   /// Returns what is known about a token.
   @inline(never)
   mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
-    .heavier(lists.find(token), learned.find(token))
+    .overriding(lists.find(token), learned.find(token))
   }
 
   /// Learns that the gateway calls a token invalid.
@@ -93,13 +93,13 @@ struct Suppression: ~Copyable {
 
   /// Notes whether the learned facts were written to disk, or cannot be written at present.
   mutating func kept(_ isKept: Bool) {
-    isBroken = lists.isDamaged
+    isDamageKnown = lists.isDamaged
     learned.kept(isKept)
   }
 
   /// Lets the agent try again to write the facts that could not be written.
   mutating func retry() {
-    isBroken = false
+    isDamageKnown = false
     learned.retry()
   }
 }
@@ -143,7 +143,7 @@ public struct Learned: ~Copyable {
   mutating func insert(_ record: SuppressionRecord) {
     for index in 0..<count where records[index].token == record.token {
       // Only a record with a time can be written to disk.
-      if record.outweighs(records[index]) || records[index].time == Self.noTime {
+      if record.overrides(records[index]) || records[index].time == Self.noTime {
         records[index] = record
         self.record(record)
       }

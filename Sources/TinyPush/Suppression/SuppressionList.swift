@@ -151,7 +151,7 @@ public struct SuppressionLists: ~Copyable {
   /// Returns what is known about a token; nil: nothing.
   @inline(never)
   public mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
-    .heavier(list.find(token), recent.find(token))
+    .overriding(list.find(token), recent.find(token))
   }
 
   /// Returns what is known about the next token, in the order of the tokens.
@@ -166,7 +166,7 @@ public struct SuppressionLists: ~Copyable {
     if let changed, let listed, listed.token == changed.token {
       place += 1
       recentPlace += 1
-      return .heavier(listed, changed)
+      return .overriding(listed, changed)
     }
     if let changed, listed.map({ changed.token < $0.token }) ?? true {
       recentPlace += 1

@@ -70,16 +70,16 @@ public struct SuppressionRecord: BitwiseCopyable {
   /// Returns whether this record overrides another record of the same token.
   ///
   /// The later record does. In the same second, the registration does.
-  public func outweighs(_ other: SuppressionRecord) -> Bool {
+  public func overrides(_ other: SuppressionRecord) -> Bool {
     guard time == other.time else { return time > other.time }
     // The subtraction makes the registration, which is 0, the largest.
     return reason.rawValue &- 1 > other.reason.rawValue &- 1
   }
 
   /// Returns the record that overrides the other; nil if there is neither.
-  package static func heavier(_ one: Self?, _ other: Self?) -> Self? {
+  package static func overriding(_ one: Self?, _ other: Self?) -> Self? {
     guard let one, let other else { return one ?? other }
-    return other.outweighs(one) ? other : one
+    return other.overrides(one) ? other : one
   }
 
   /// Returns a change that removes all records of a token.

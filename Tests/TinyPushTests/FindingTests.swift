@@ -427,7 +427,7 @@ private let ofTables: [Remarked] = {
 private let ofJSON: [Remarked] = [
   Remarked(
     "▸\u{FEFF}{}",
-    "byte-order-mark: a byte order mark stands before the text: save the file as UTF-8 without it (\"without BOM\")"
+    "byte-order-mark: the text begins with a byte order mark: save the file as UTF-8 without it (\"without BOM\")"
   ),
   Remarked(
     #"{"token":▸'x'}"#,

@@ -125,7 +125,8 @@ package struct Envelope {
         if first != 0x7B { findings.add(Finding(.failedNotObject, at: at)) }
         notification.isRetried = true
         try scanner.skipValue(text)
-        // A reader that gets the text in pieces gives up at the same size.
+        // Subtract `failed` only while the object is within the limit: a reader that gets the text
+        // in pieces gives up at this size.
         if scanner.index - before.index <= NotificationReader.objectBytesMax {
           failedBytes += scanner.index - keyAt
         }

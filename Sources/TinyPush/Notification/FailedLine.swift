@@ -5,7 +5,7 @@
 ///  "token":"…","payload":{…}}
 /// ```
 ///
-/// The spool accepts such a line, which has no line break, as a notification.
+/// In the file, this is one line. The spool accepts such a line as a notification.
 ///
 /// `failed` comes first, so that a truncated line still has its reason. A line with nothing to send
 /// has no other member. Version 0.1.0 wrote the members of `failed` at the top level, and the
@@ -148,7 +148,7 @@ public struct FailedLine {
   @_lifetime(copy text)
   package func list(in text: Span<UInt8>) -> Span<UInt8> { text.extracting(listName) }
 
-  /// Returns whether the delivered file had this name, compared up to the end of the shorter one.
+  /// Returns whether the delivered file had this name.
   package func isOfFile(_ name: Span<UInt8>, in text: Span<UInt8>) -> Bool {
     var reader = JSONStringReader()
     let said = text.extracting(file)

@@ -37,7 +37,7 @@ public enum JSONProblem: UInt8, Error, BitwiseCopyable {
     case .controlCharacter: "a control character inside a string: write it as \\n, \\t or \\u00XX"
     case .tooDeep: "nested deeper than 32 levels"
     case .byteOrderMark:
-      "a byte order mark stands before the text: save the file as UTF-8 without it (\"without BOM\")"
+      "the text begins with a byte order mark: save the file as UTF-8 without it (\"without BOM\")"
     }
   }
 }

@@ -3,8 +3,7 @@
 /// This type holds no bytes, so that no copy is needed: callers keep the text.
 ///
 /// ```json
-/// {"token": "64 hex digits", "payload": {"aps": {"alert": "Tank low"}}, "priority": 10, "ttl":
-/// 3600}
+/// {"token": "64 hex digits", "payload": {"aps": {"alert": "Tank low"}}, "ttl": 3600}
 /// ```
 public struct Notification {
   /// The whole object, with its braces.
@@ -51,7 +50,7 @@ public struct Notification {
   public internal(set) var isTrimmed = false
   /// Whether no rate limit applies: `urgent` is true, or the notification states priority 10.
   public internal(set) var isUrgent = false
-  /// The seconds in which the same notification is not sent to the same token again; 0: no limit.
+  /// The seconds in which the same notification is not sent to the same token again; 0: none.
   public internal(set) var againAfter: UInt32 = 0
 
   /// The recipients file of a bare payload.

@@ -9,9 +9,9 @@ public struct ArrivalClock: BitwiseCopyable {
   private struct Setting: BitwiseCopyable {
     /// Wall clock minus monotonic clock, in milliseconds.
     var ahead: Int64
-    /// The beginning of the setting, in milliseconds of the monotonic clock.
+    /// When the setting began, in milliseconds of the monotonic clock.
     var from: Int64
-    /// The end of the setting, in milliseconds of the monotonic clock.
+    /// When the setting ended, in milliseconds of the monotonic clock.
     var until: Int64
   }
 
@@ -19,7 +19,7 @@ public struct ArrivalClock: BitwiseCopyable {
   /// A larger difference means that the clock was set, a smaller one that it is slewed.
   private static let stepMs: Int64 = 2000
   /// A smaller difference is ignored.
-  private static let steeringMs: Int64 = 500
+  private static let slewMs: Int64 = 500
   /// The longest time from the start of the machine to the earliest time stamp of that start.
   private static let startMs: Int64 = 15_000
 
@@ -46,7 +46,7 @@ public struct ArrivalClock: BitwiseCopyable {
       return
     }
     let step = ahead - known.ahead
-    if step.magnitude <= Self.steeringMs { return }
+    if step.magnitude <= Self.slewMs { return }
     if step.magnitude <= Self.stepMs {
       present!.ahead = ahead
       return

@@ -2,9 +2,8 @@
 ///
 /// Each file leaves when everything in it is read and settled, regardless of the other files.
 ///
-/// The slot that was freed last is reused first, so that few files touch little memory. All names
-/// stand one after the other in one buffer. When the buffer is full, the names of files that have
-/// left are removed from it.
+/// The slot that was freed last is reused first, so that few files touch little memory. One buffer
+/// holds all names. When the buffer is full, the names of files that have left are removed from it.
 struct Claims: ~Copyable {
   /// No slot.
   static let none = UInt16.max

@@ -1,8 +1,8 @@
 /// The progress in a large file, stored beside the spool so that a restart does not repeat it.
 ///
 /// The record contains the identity of the file, so that it has no effect after the file is gone.
-/// On disk, little-endian: `magic:4 | recipient:4 | inode:8 | changed:8 | size:8 | offset:8 |
-/// sum:8`.
+/// On disk, little-endian:
+/// `magic:4 | recipient:4 | inode:8 | changed:8 | size:8 | offset:8 | sum:8`.
 public struct Progress: Equatable, BitwiseCopyable {
   /// The identity of the file.
   public var file: FileIdentity

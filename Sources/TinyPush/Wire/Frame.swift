@@ -1,12 +1,17 @@
 /// The format of a frame for the gateway; the raw value is the command byte.
 public enum FrameFormat: UInt8 {
-  /// `command:1 = 0 | tokenLength:2 | token | payloadLength:2 | payload`.
+  /// A frame without identifier: after an error, the gateway only closes the connection.
   ///
-  /// There is no identifier: after an error, the gateway only closes the connection.
+  /// `command:1 = 0 | tokenLength:2 | token | payloadLength:2 | payload`
   case simple = 0
-  /// `command:1 = 1 | identifier:4 | expiration:4 | tokenLength:2 | token | payloadLength:2 | payload`
+  /// A frame with identifier and expiration.
+  ///
+  /// `command:1 = 1 | identifier:4 | expiration:4 | tokenLength:2 | token | payloadLength:2 |
+  /// payload`
   case enhanced = 1
-  /// `command:1 = 2 | length:4 | items…`, where an item is `id:1 | length:2 | data`.
+  /// A frame of items.
+  ///
+  /// `command:1 = 2 | length:4 | items…`, where an item is `id:1 | length:2 | data`
   case items = 2
 }
 

@@ -234,8 +234,9 @@ public struct Text: ~Copyable {
 
   // MARK: - Numbers and times
 
-  /// Appends a duration in whole seconds, minutes, hours or days: `40 s`, `12 min`, `6 h`, `3
-  /// days`.
+  /// Appends a duration in whole seconds, minutes, hours or days.
+  ///
+  /// Examples: `40 s`, `12 min`, `6 h`, `3 days`.
   package mutating func append(rounded duration: Duration) {
     append(roundedSeconds: Int64(clamping: duration.milliseconds / 1000))
   }

@@ -6,8 +6,10 @@ public enum FrameFormat: UInt8 {
   case simple = 0
   /// A frame with identifier and expiration.
   ///
-  /// `command:1 = 1 | identifier:4 | expiration:4 | tokenLength:2 | token | payloadLength:2 |
-  /// payload`
+  /// ```
+  /// command:1 = 1 | identifier:4 | expiration:4 | tokenLength:2 | token | payloadLength:2 |
+  /// payload
+  /// ```
   case enhanced = 1
   /// A frame of items.
   ///

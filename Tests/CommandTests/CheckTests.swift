@@ -384,6 +384,8 @@ import Testing
         + ["check", "-o", "recipients=\(box.path)/recipients", "-"],
       input: #"{"to":"locked",\#(payload)}"#)
     #expect(locked.status == 0)
-    #expect(locked.output.hasPrefix("-:1:7: warning: the recipients file of this name may not be"))
+    #expect(
+      locked.output.hasPrefix(
+        "-:1:7: warning: this user may not read the recipients file of this name"))
   }
 }

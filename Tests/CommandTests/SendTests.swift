@@ -252,7 +252,7 @@ import Testing
       String(repeating: "x", count: 4148), "--token", one, status: 65,
       gives: "the payload has 4168 bytes without white space; the limit is 4096"),
     Sending(
-      "x", "--token", one, "-o", "payload-limit=16", status: 65, gives: "at most 16 may be sent"),
+      "x", "--token", one, "-o", "payload-limit=16", status: 65, gives: "the limit is 16"),
     Sending(
       "x", "--token", one, "--title", String(repeating: "x", count: 70_000), status: 65,
       gives: "the notification is larger than 65536 bytes"),

@@ -7,24 +7,24 @@ private func at(_ seconds: UInt64) -> Instant { Instant(milliseconds: 1_000_000 
 
 @Test func `a token that was accepted is spared once, and for a week`() {
   var tokens = AcceptedTokens()
-  let answer1 = tokens.doubtsRefusal(of: 7, at: at(0))
+  let answer1 = tokens.spares(7, at: at(0))
   #expect(!answer1)
   tokens.accept(7, at: at(0))
-  let answer2 = tokens.doubtsRefusal(of: 7, at: at(6 * 86_400))
+  let answer2 = tokens.spares(7, at: at(6 * 86_400))
   #expect(answer2)
-  let answer3 = tokens.doubtsRefusal(of: 7, at: at(8 * 86_400))
+  let answer3 = tokens.spares(7, at: at(8 * 86_400))
   #expect(!answer3)
-  let answer4 = tokens.doubtsRefusal(of: 8, at: at(1))
+  let answer4 = tokens.spares(8, at: at(1))
   #expect(!answer4)
   tokens.refuse(7, at: at(100))
   // What comes at once is one incident.
-  let answer5 = tokens.doubtsRefusal(of: 7, at: at(150))
+  let answer5 = tokens.spares(7, at: at(150))
   #expect(answer5)
-  let answer6 = tokens.doubtsRefusal(of: 7, at: at(100 + 800))
+  let answer6 = tokens.spares(7, at: at(100 + 800))
   #expect(!answer6)
   // An acceptance makes good what was said before.
   tokens.accept(7, at: at(1000))
-  let answer7 = tokens.doubtsRefusal(of: 7, at: at(3000))
+  let answer7 = tokens.spares(7, at: at(3000))
   #expect(answer7)
 }
 
@@ -32,7 +32,7 @@ private func at(_ seconds: UInt64) -> Instant { Instant(milliseconds: 1_000_000 
   var tokens = AcceptedTokens()
   tokens.accept(7, at: at(0))
   var spared = 0
-  while tokens.doubtsRefusal(of: 7, at: at(1)) {
+  while tokens.spares(7, at: at(1)) {
     tokens.refuse(7, at: at(1))
     spared += 1
   }
@@ -44,10 +44,10 @@ private func at(_ seconds: UInt64) -> Instant { Instant(milliseconds: 1_000_000 
   for token in 1...100_000 as ClosedRange<UInt64> { tokens.accept(token, at: at(token * 100)) }
   var last = 0
   for token in 99_900...100_000 as ClosedRange<UInt64> {
-    if tokens.doubtsRefusal(of: token, at: at(10_000_000)) { last += 1 }
+    if tokens.spares(token, at: at(10_000_000)) { last += 1 }
   }
   #expect(last > 90)
-  let answer8 = tokens.doubtsRefusal(of: 1, at: at(10_000_000))
+  let answer8 = tokens.spares(1, at: at(10_000_000))
   #expect(!answer8)
 }
 

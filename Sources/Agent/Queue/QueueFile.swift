@@ -18,7 +18,7 @@ public struct QueueFile: ~Copyable {
   private let error: Int32
 
   /// So long a file that somebody has open is left alone; then it counts as it is.
-  private static var writingSeconds: Int64 { Int64(BeingWritten.waitMax.milliseconds / 1000) }
+  private static var writingSeconds: Int64 { Int64(BeingWritten.patience.milliseconds / 1000) }
 
   /// Nil: it is not there.
   ///

@@ -33,7 +33,7 @@ extension Courier {
     recorder.reject(
       rejection, notification, token, language, of: now, in: reader.input, claims,
       isSilent: settings.format == .simple,
-      isSpared: rejection.suppressesToken && accepted.doubtsRefusal(of: token.hash, at: time.now))
+      isSpared: rejection.suppressesToken && accepted.spares(token.hash, at: time.now))
   }
 
   /// A long stretch of a file holds no notification.

@@ -8,7 +8,7 @@
 package struct BeingWritten: ~Copyable {
   static let capacity = 64
   /// The longest wait for a file to be closed.
-  package static let waitMax = Duration.seconds(60)
+  package static let patience = Duration.seconds(60)
   /// The wait after a file was closed: the kernel reports this before the file counts as closed.
   static let closing = Duration.milliseconds(100)
   private static let slotBytes = 256
@@ -26,7 +26,7 @@ package struct BeingWritten: ~Copyable {
     return first
   }
 
-  mutating func begin(_ name: Span<UInt8>, at now: Instant, for wait: Duration = waitMax) {
+  mutating func begin(_ name: Span<UInt8>, at now: Instant, for wait: Duration = patience) {
     end(name)
     guard name.count > 0, name.count < Self.slotBytes else { return }
     if count == Self.capacity { remove(0) }

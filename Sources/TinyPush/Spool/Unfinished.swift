@@ -3,7 +3,7 @@
 /// Such a file is not read until it has changed, or has not changed for a while.
 struct Unfinished: ~Copyable {
   /// How long such a file may stay unchanged before it counts as wrong.
-  static let waitMax = Duration.seconds(10)
+  static let patience = Duration.seconds(10)
   /// The time between two checks; inotify reports a close sooner.
   static let pause = Duration.seconds(2)
 
@@ -28,7 +28,7 @@ struct Unfinished: ~Copyable {
     for index in 0..<count where entries[index].identity.inode == identity.inode {
       if entries[index].identity != identity {
         entries[index] = Entry(identity: identity, since: now, seenAt: now)
-      } else if now >= entries[index].since + Self.waitMax {
+      } else if now >= entries[index].since + Self.patience {
         count -= 1
         entries[index] = entries[count]
         return false
@@ -51,13 +51,13 @@ struct Unfinished: ~Copyable {
   /// The time until the next check.
   ///
   /// Without room for more files, a check has no effect before some files are given up.
-  private var wait: Duration { count < Self.capacity ? Self.pause : Self.waitMax }
+  private var wait: Duration { count < Self.capacity ? Self.pause : Self.patience }
 
   /// Removes files that were not seen for a while, since they were completed or removed.
   private mutating func forgetTheGone(at now: Instant) {
     var kept = 0
     for index in 0..<count
-    where entries[index].seenAt.until(now) < Self.waitMax + Self.pause + Self.pause {
+    where entries[index].seenAt.until(now) < Self.patience + Self.pause + Self.pause {
       entries[kept] = entries[index]
       kept += 1
     }

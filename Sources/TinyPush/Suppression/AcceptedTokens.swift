@@ -89,7 +89,7 @@ public struct AcceptedTokens: ~Copyable {
 
   /// Returns whether one more answer that calls the token invalid is not believed yet.
   @inline(never)
-  func doubtsRefusal(of token: UInt64, at now: Instant) -> Bool {
+  func spares(_ token: UInt64, at now: Instant) -> Bool {
     guard let place = find(token) else { return false }
     let entry = entries[place]
     let unit = Self.unit(now)

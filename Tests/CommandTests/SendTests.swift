@@ -345,7 +345,8 @@ import Testing
       "x", "--token", one, "--lang", "Bonjour", status: 64,
       gives: "tinypush send: --lang takes LANGUAGE=TEXT, not Bonjour\n"),
     Sending("x", "--token", one, "--lang", "fr_=x", status: 65, gives: "not a language"),
-    Sending("x", "--token", one, "--lang", "fr=x", "--lang", "fr=y", status: 65, gives: "twice"),
+    Sending(
+      "x", "--token", one, "--lang", "fr=x", "--lang", "fr=y", status: 65, gives: "duplicate key"),
     Sending("--token", one, "--lang", "fr=x", status: 65, gives: "in the default language"),
     Sending(
       "x", "--token", one, "--title", "a", "--title", "b", status: 64,

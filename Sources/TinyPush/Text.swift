@@ -161,7 +161,7 @@ public struct Text: ~Copyable {
     append(before.utf8Start, bytes: bytes, after.utf8Start)
   }
 
-  /// Appends a literal, escaped bytes as ``append(printable:)-(Span<UInt8>)`` does, and a literal.
+  /// Appends a literal, untrusted bytes with escapes, and a literal.
   @inline(__always)
   public mutating func append(
     _ before: StaticString, printable bytes: Span<UInt8>, _ after: StaticString = ""
@@ -169,7 +169,7 @@ public struct Text: ~Copyable {
     append(before.utf8Start, printable: bytes, after.utf8Start)
   }
 
-  /// Appends a literal, an escaped text and a literal.
+  /// Appends a literal, an untrusted text with escapes, and a literal.
   @inline(__always)
   public mutating func append(
     _ before: StaticString, printable text: borrowing Text, _ after: StaticString = ""
@@ -277,7 +277,7 @@ public struct Text: ~Copyable {
 
   /// Appends untrusted bytes; control characters and bytes that are not ASCII become `\xNN`.
   ///
-  /// A hostile file name so can neither control the terminal nor forge a line of the log.
+  /// So a hostile file name can neither control the terminal nor forge a line of the log.
   @inline(never)
   public mutating func append(printable bytes: Span<UInt8>) {
     for index in bytes.indices {

@@ -46,21 +46,21 @@ public struct Status: Equatable, Sendable, BitwiseCopyable {
 
   /// No error.
   public static let none = Status(rawValue: 0)
-  /// The gateway failed while it processed the notification.
+  /// The gateway failed to process the notification.
   public static let processingError = Status(rawValue: 1)
-  /// The frame has no device token.
+  /// The device token is missing.
   public static let missingDeviceToken = Status(rawValue: 2)
-  /// The gateway knows no topic for the notification.
+  /// The topic is missing.
   public static let missingTopic = Status(rawValue: 3)
-  /// The frame has no payload.
+  /// The payload is missing.
   public static let missingPayload = Status(rawValue: 4)
   /// The device token has the wrong size.
   public static let invalidTokenSize = Status(rawValue: 5)
   /// The topic has the wrong size.
   public static let invalidTopicSize = Status(rawValue: 6)
-  /// The payload is too large.
+  /// The payload has the wrong size.
   public static let invalidPayloadSize = Status(rawValue: 7)
-  /// The device token is not valid for this app or environment.
+  /// The device token is not valid.
   public static let invalidToken = Status(rawValue: 8)
   /// The gateway shuts down; the identifier names the last notification that it accepted.
   public static let shutdown = Status(rawValue: 10)

@@ -86,11 +86,11 @@ func `each record of a list is found, and nothing else`(count: Int) {
 
 @Test func `the later record holds, and of the same second the registration`() {
   let gone = record(1, 100)
-  #expect(record(1, 101, .registered).outweighs(gone))
+  #expect(record(1, 101, .registered).overrides(gone))
   #expect(
-    record(1, 100, .registered).outweighs(gone) && !gone.outweighs(record(1, 100, .registered)))
-  #expect(record(1, 100, .byHand).outweighs(gone) && !gone.outweighs(record(1, 100, .byHand)))
-  #expect(!record(1, 99, .registered).outweighs(gone))
+    record(1, 100, .registered).overrides(gone) && !gone.overrides(record(1, 100, .registered)))
+  #expect(record(1, 100, .byHand).overrides(gone) && !gone.overrides(record(1, 100, .byHand)))
+  #expect(!record(1, 99, .registered).overrides(gone))
   #expect(gone.forbids() && gone.forbids(registered: 99) && !gone.forbids(registered: 100))
   #expect(record(1, 0).forbids())
   #expect(!record(1, 100, .registered).forbids())

@@ -156,8 +156,8 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  /// Other files come and are delivered all the while, so that there is always something to look at.
-  private func goOn(for seconds: Double, in box: Box) throws {
+  /// Drops other files all the time, one after the other, so that the agent keeps scanning.
+  private func deliverOthers(for seconds: Double, in box: Box) throws {
     let end = ContinuousClock.now + .seconds(seconds)
     var number = 0
     while ContinuousClock.now < end {

@@ -88,7 +88,7 @@ final class Box {
     return child
   }
 
-  /// Runs a command to its end.
+  /// Runs a command and waits for its end.
   @discardableResult
   func run(
     _ command: [String], environment: [String: String] = [:], input: String? = nil

@@ -37,8 +37,9 @@ struct Checkup {
 }
 
 extension Box {
-  /// The settings of a box in which all is well, as far as this machine lets it: also the feedback service is where the
-  /// gateway is, for it is only dialled.
+  /// Returns settings with which the check finds nothing wrong, as far as this machine allows.
+  ///
+  /// The feedback service is at the gateway's address: the check only connects to it.
   func wellSettings(
     _ port: Int, certificate: String = "client", key: String? = nil, _ more: [String] = []
   ) throws -> [String] {

@@ -32,8 +32,8 @@ import Testing
     }
   }
 
-  /// What depends on this machine alone.
-  private static let ofMachine: Set = ["clock.time", "spool.room", "state.room"]
+  /// The items whose state depends on the machine that runs the test.
+  private static let dependentOnMachine: Set = ["clock.time", "spool.room", "state.room"]
 
   // MARK: - All of it
 
@@ -869,8 +869,8 @@ import Testing
 }
 
 extension Box {
-  /// The setting of a key that any user may read.
-  fileprivate func openKey() throws -> String {
+  /// Returns the setting of a key that all users may read.
+  fileprivate func keyReadableByAll() throws -> String {
     let key = path + "/open.key"
     try FileManager.default.copyItem(atPath: Certificates.path("client.key"), toPath: key)
     chmod(key, 0o644)

@@ -3,7 +3,7 @@ import Testing
 
 /// What is made of a wall clock that is not set, as on a board without a battery until a time service has answered.
 @Suite(.sideBySide) struct ClockTests {
-  /// A clock that is not set.
+  /// Returns the clocks of a machine whose wall clock is not set.
   private func clock(_ box: Box) throws -> Clocks {
     let clocks = try Clocks(in: box, [.wall])
     try clocks.set(.wall, to: 60)

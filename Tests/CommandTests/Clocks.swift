@@ -34,5 +34,5 @@ struct Clocks {
   }
 
   /// Tells the program that the wall clock was set.
-  func tell() throws { try writeFile("x", to: box.path + "/set") }
+  func announceChange() throws { try writeFile("x", to: box.path + "/set") }
 }

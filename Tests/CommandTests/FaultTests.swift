@@ -171,8 +171,8 @@ import Testing
     let start = ContinuousClock.now
     let gateway = try Gateway(in: box)
     let kills = Self.count / 100
-    // A large file comes with every 25th agent, no larger than the gateway reads in the time that such an agent has; and
-    // twenty small ones with each.
+    // Each agent gets 20 small files. Every 25th also gets a large one, no larger than the gateway
+    // can read before the agent is killed.
     let lines = 2000
     var number = 0
     func take(_ count: Int) -> String {

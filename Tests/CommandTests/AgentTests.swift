@@ -48,8 +48,8 @@ import Testing
   @Test func `when it is told to stop, what was sent is confirmed and removed`() throws {
     let box = try Box()
     defer { box.end() }
-    let sheaf = try Sheaf.plain(files: 50, lines: 50, in: box.path + "/sheaf")
-    try sheaf.fill(box)
+    let notifications = try NotificationSet.plain(files: 50, lines: 50, in: box.path + "/notifications")
+    try notifications.fill(box)
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=1h"])
     try gateway.accepts("Tank 100")
@@ -58,15 +58,15 @@ import Testing
     #expect(agent.errors.contains("100 delivered (100 proved)"))
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
     try #expect(
-      gateway.compare(.accepted, with: sheaf.paths, in: box)
+      gateway.compare(.accepted, with: notifications.paths, in: box)
         == "100 notifications, byte for byte")
   }
 
   @Test func `nothing is lost when it is killed in the middle`() throws {
     let box = try Box()
     defer { box.end() }
-    let sheaf = try Sheaf.plain(files: 1000, lines: 1000, in: box.path + "/sheaf")
-    try sheaf.fill(box)
+    let notifications = try NotificationSet.plain(files: 1000, lines: 1000, in: box.path + "/notifications")
+    try notifications.fill(box)
     let gateway = try Gateway(
       in: box, ["--first", "1", "--shutdown-after", "500", "--delay-answer", "1"])
     let agent = try box.agent(gateway, ["settle=1h"])
@@ -77,7 +77,7 @@ import Testing
     #expect(again.status == 0, "\(again.errors)")
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
     try #expect(
-      gateway.compare(.accepted, with: sheaf.paths, in: box, ["--repeats"])
+      gateway.compare(.accepted, with: notifications.paths, in: box, ["--repeats"])
         == "2000 notifications, byte for byte")
   }
 

@@ -7,8 +7,8 @@ import Testing
   private static let count = 2000
   private static let bad = 1000
   private static let late = 1500
-  private static let sheaf = Result {
-    try Sheaf.plain(files: 1000, lines: count - 1000, in: Shared.directory() + "/answers")
+  private static let notifications = Result {
+    try NotificationSet.plain(files: 1000, lines: count - 1000, in: Shared.directory() + "/answers")
   }
 
   struct Row: Sendable, CustomTestStringConvertible {
@@ -25,16 +25,16 @@ import Testing
     }
   }
 
-  private func deliver(_ row: Row, _ check: (Box, Sheaf, Gateway, Child) throws -> Void) throws {
+  private func deliver(_ row: Row, _ check: (Box, NotificationSet, Gateway, Child) throws -> Void) throws {
     let box = try Box()
     defer { box.end() }
-    let sheaf = try Self.sheaf.get()
-    try sheaf.fill(box)
+    let notifications = try Self.notifications.get()
+    try notifications.fill(box)
     let gateway = try Gateway(in: box, row.script)
     let agent = try box.deliver(gateway, ["settle=3s"] + row.settings)
     #expect(box.names(in: "new") == [])
     #expect(row.words.isEmpty || agent.errors.contains(row.words), "\(agent.errors)")
-    try check(box, sheaf, gateway, agent)
+    try check(box, notifications, gateway, agent)
   }
 
   // MARK: - One is refused
@@ -55,7 +55,7 @@ import Testing
     Row("in the legacy format", refusing(bad), ["format=1"]),
   ])
   func `one that is refused is put aside, and all others arrive once`(row: Row) throws {
-    try deliver(row) { box, sheaf, gateway, agent in
+    try deliver(row) { box, notifications, gateway, agent in
       #expect(agent.status == 65)
       let number = [Self.bad, Self.late, 1, Self.count].first {
         row.script.contains { [value = token($0)] in $0.hasPrefix(value) }
@@ -63,7 +63,7 @@ import Testing
       let arguments =
         ["--refused", token(number)] + (row.settings.contains("format=1") ? ["--format", "1"] : [])
       try #expect(
-        gateway.compare(.accepted, with: sheaf.paths, in: box, arguments)
+        gateway.compare(.accepted, with: notifications.paths, in: box, arguments)
           == "1999 notifications, byte for byte")
       let name = number > 1000 ? "many" : String("000000\(number)".suffix(6))
       #expect(box.names(in: "failed") == [name])
@@ -76,11 +76,11 @@ import Testing
 
   @Test func `twenty that are refused are put aside, and all others arrive once`() throws {
     let numbers = (1...20).map { $0 * 97 }
-    try deliver(Row("", numbers.flatMap { Self.refusing($0) })) { box, sheaf, gateway, agent in
+    try deliver(Row("", numbers.flatMap { Self.refusing($0) })) { box, notifications, gateway, agent in
       #expect(agent.status == 65)
       try #expect(
         gateway.compare(
-          .accepted, with: sheaf.paths, in: box, numbers.flatMap { ["--refused", token($0)] })
+          .accepted, with: notifications.paths, in: box, numbers.flatMap { ["--refused", token($0)] })
           == "1980 notifications, byte for byte")
       let failed = try box.names(in: "failed").flatMap { try box.failures($0) }
       #expect(failed.map { $0["token"] as? String } == numbers.map { token($0) })
@@ -93,11 +93,11 @@ import Testing
   func `at a shutdown nothing is lost or repeated`(after: Int) throws {
     let row = Row(
       "", ["--first", "1", "--shutdown-after", "\(after)"], says: "goes out of service")
-    try deliver(row) { box, sheaf, gateway, agent in
+    try deliver(row) { box, notifications, gateway, agent in
       #expect(agent.status == 0)
       #expect(box.names(in: "failed") == [])
       try #expect(
-        gateway.compare(.accepted, with: sheaf.paths, in: box)
+        gateway.compare(.accepted, with: notifications.paths, in: box)
           == "2000 notifications, byte for byte")
     }
   }
@@ -133,13 +133,13 @@ import Testing
     Row("an answer after which it goes on", closing(700, "--last-words", "0808000002bcff")),
   ])
   func `at anything else nothing is lost`(row: Row) throws {
-    try deliver(row) { box, sheaf, gateway, agent in
+    try deliver(row) { box, notifications, gateway, agent in
       // The row whose answer is a sound one refuses the seven hundredth, which was accepted as well.
       let isRefused = row.testDescription.hasPrefix("an answer after")
       #expect(agent.status == (isRefused ? 65 : 0), "\(agent.errors)")
       #expect(box.names(in: "failed") == (isRefused ? ["000700"] : []))
       try #expect(
-        gateway.compare(.accepted, with: sheaf.paths, in: box, ["--repeats"])
+        gateway.compare(.accepted, with: notifications.paths, in: box, ["--repeats"])
           == "2000 notifications, byte for byte")
     }
   }

@@ -11,7 +11,7 @@ import Testing
   @Test func `a member cannot replace the spool's directories`() throws {
     let box = try Box()
     defer { box.end() }
-    try box.giveAwayAsPackaged()
+    try box.giveSpoolAsPackaged()
     for name in ["new", "tmp", "failed"] {
       let moved = try attack(box, "mv \"$1/\(name)\" \"$1/other\"")
       #expect(moved.status != 0)
@@ -26,7 +26,7 @@ import Testing
   func `root does not follow a link in the place of new`(way: String) throws {
     let box = try Box()
     defer { box.end() }
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
     let target = box.path + "/logrotate.d"
     try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true)
@@ -52,7 +52,7 @@ import Testing
   {
     let box = try Box()
     defer { box.end() }
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
     try box.write("secret", to: "secret")
     chmod(box.path + "/secret", 0o600)
@@ -123,7 +123,7 @@ import Testing
   @Test func `members cannot remove or change what others have queued`() throws {
     let box = try Box()
     defer { box.end() }
-    try box.giveAwayAsPackaged()
+    try box.giveSpoolAsPackaged()
     let sent = try box.run(
       ["setpriv", "--reuid=12346", "--regid=12346", "--groups=65534"]
         + Build.command(Build.host) + [

@@ -3,7 +3,7 @@ import Foundation
 /// What `tinypush check` says of the set-up, without a file.
 struct Checkup {
   struct Item {
-    var state = "unsaid"
+    var state = "absent"
     var message = ""
     var advice = ""
   }

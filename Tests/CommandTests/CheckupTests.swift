@@ -161,7 +161,7 @@ import Testing
       ])
     // What builds on it is not said to be well.
     #expect(both.names("skipped") == ["gateway.handshake", "gateway.answer"])
-    #expect(both["spool.rights"].state == "unsaid")
+    #expect(both["spool.rights"].state == "absent")
   }
 
   // MARK: - The configuration
@@ -343,7 +343,7 @@ import Testing
 
   @Test func `a key that others may read is warned of; one that the agent may not is wrong`() throws
   {
-    try #require(geteuid() == 0, "who else could be closed out")
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -355,7 +355,7 @@ import Testing
     #expect(open.message == "\(key), EC, 256 bits, which anybody may read (mode 644)")
     #expect(open.advice == "chmod o= \(key)")
     chmod(key, 0o600)
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     mkdir(box.state, 0o700)
     chown(box.state, 65534, 65534)
     let closed = try box.checkup(gateway.port, ["key=" + key])
@@ -384,11 +384,11 @@ import Testing
 
   @Test func `a certificate, authorities or a configuration closed to the agent are wrong`() throws
   {
-    try #require(geteuid() == 0, "who else could be closed out")
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     mkdir(box.state, 0o700)
     chown(box.state, 65534, 65534)
     let key = try box.openKey()
@@ -539,7 +539,7 @@ import Testing
       in: box, certificate: row.server, ca: row.ca, tls: version.tls, row.script)
     let checkup = try box.checkup(gateway.port, build: version.build, row.settings)
     // In TLS 1.2 it refuses ours within the handshake, and not behind it.
-    let refused = checkup["gateway.client"].state == "unsaid" && row.name == "gateway.client"
+    let refused = checkup["gateway.client"].state == "absent" && row.name == "gateway.client"
     let item = checkup[refused ? "gateway.handshake" : row.name]
     #expect(item.state == row.state, "\(item)")
     #expect(item.message.contains(row.message), "\(item)")
@@ -547,7 +547,7 @@ import Testing
     #expect(checkup.status == row.status)
     #expect(gateway.recorded(.accepted) == [])
     if item.state == "error", row.name != "gateway.answer" {
-      #expect(["skipped", "unsaid"].contains(checkup["gateway.answer"].state))
+      #expect(["skipped", "absent"].contains(checkup["gateway.answer"].state))
     }
     if row.message.hasPrefix("not asked for") { #expect(gateway.recorded(.stream) == []) }
   }
@@ -612,15 +612,15 @@ import Testing
     #expect(parts["spool.new"].advice.hasSuffix(" \(box.spool)/new"))
     #expect(parts["spool.tmp"].state == "error")
     #expect(parts["spool.later"].message == "Not a directory")
-    #expect(parts["spool.rights"].state == "unsaid")
+    #expect(parts["spool.rights"].state == "absent")
   }
 
   @Test func `modes that let anybody send, or keep the agent from reading, are warned of`() throws {
-    try #require(geteuid() == 0, "who else could give them away")
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     chmod(box.spool + "/new", 0o2777)
     chmod(box.spool + "/tmp", 0o770)
     let checkup = try box.checkup(gateway.port)
@@ -651,7 +651,7 @@ import Testing
   }
 
   @Test func `somebody else than the agent's user is told that it is not he`() throws {
-    try #require(geteuid() == 0, "who else could be somebody else")
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -736,11 +736,11 @@ import Testing
   // MARK: - The other directories
 
   @Test func `what the agent cannot keep or show is told`() throws {
-    try #require(geteuid() == 0, "who else could be closed out")
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     mkdir(box.state, 0o700)
     let closed = try box.checkup(gateway.port)
     #expect(closed.status == 77)

@@ -60,7 +60,7 @@ final class Disk {
 
 extension Box {
   /// An agent that has no rights but its own, whoever runs the tests.
-  func humbleAgent(_ gateway: Gateway, _ settings: [String] = []) throws -> Child {
+  func unprivilegedAgent(_ gateway: Gateway, _ settings: [String] = []) throws -> Child {
     let key = path + "/client.key"
     try FileManager.default.copyItem(atPath: Certificates.path("client.key"), toPath: key)
     chmod(key, 0o644)
@@ -72,7 +72,7 @@ extension Box {
   }
 
   /// Gives the spool to whom a humble agent is.
-  func giveAway() throws {
+  func giveSpoolToNobody() throws {
     guard geteuid() == 0 else { return }
     for name in ["", "/new", "/failed", "/tmp"] {
       guard chown(spool + name, 65534, 65534) == 0 else { throw Failure("chown: errno \(errno)") }

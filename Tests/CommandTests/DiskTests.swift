@@ -29,9 +29,9 @@ import Testing
       box.names(in: "new").isEmpty
     }
     try agent.line(Self.removable, in: .errors)
-    let truth = try Truth(gateway.record, count: 100, in: box)
-    #expect(truth.lost == 0)
-    #expect(truth.duplicates == 0)
+    let tally = try Tally(gateway.record, count: 100, in: box)
+    #expect(tally.lost == 0)
+    #expect(tally.duplicates == 0)
     try box.write(line(101, "afterwards"), to: "spool/new/afterwards")
     try gateway.accepts("afterwards")
     #expect(try agent.terminate() == 0)
@@ -42,23 +42,23 @@ import Testing
   @Test func `what is delivered and cannot be removed is bounded, and so is what comes twice`()
     throws
   {
-    try #require(geteuid() == 0, "who else could put files where the agent may not remove them")
+    try #require(geteuid() == 0, "needs root")
     let (held, window, files) = (256, 64, 600)
     let box = try Box()
     defer { box.end() }
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     let gateway = try Gateway(in: box)
-    let agent = try box.humbleAgent(gateway, ["settle=300ms", "window=\(window)"])
+    let agent = try box.unprivilegedAgent(gateway, ["settle=300ms", "window=\(window)"])
     try agent.line("connected to", in: .errors)
     chmod(box.spool + "/new", 0o555)
     // The newest has the smallest name, and must not keep those from their turn that can leave.
     for number in 1...files { try box.drop(line(number), as: "\(10_000 - number)") }
     try agent.line(Self.cannotRemove, in: .errors)
     try wait(for: "\(held) to be delivered") {
-      try Truth(gateway.record, count: files, in: box).accepted >= held
+      try Tally(gateway.record, count: files, in: box).accepted >= held
     }
     try box.drop(line(files + 1), as: "1")
-    let before = try Truth(gateway.record, count: files + 1, in: box)
+    let before = try Tally(gateway.record, count: files + 1, in: box)
     #expect(before.accepted <= held + window)
     #expect(before.duplicates == 0)
     chmod(box.spool + "/new", 0o755)
@@ -66,10 +66,10 @@ import Testing
       box.names(in: "new").isEmpty
     }
     #expect(try agent.terminate() == 0)
-    try gateway.hearsAll()
-    let truth = try Truth(gateway.record, count: files + 1, in: box)
-    #expect(truth.lost == 0)
-    #expect(truth.duplicates <= window)
+    try gateway.readsAll()
+    let tally = try Tally(gateway.record, count: files + 1, in: box)
+    #expect(tally.lost == 0)
+    #expect(tally.duplicates <= window)
     #expect(agent.errors.count(of: Self.cannotRemove) == 1)
   }
 
@@ -98,7 +98,7 @@ import Testing
     #expect(box.names(in: "new").count == 31)
     #expect(box.names(in: "failed") == [], "half a record is none")
     #expect(agent.errors.count(of: "failed/ cannot be written to") == 1)
-    let before = try Truth(gateway.record, count: 31, in: box)
+    let before = try Tally(gateway.record, count: 31, in: box)
     #expect(before.lost == 0)
     #expect(before.duplicates == 0)
     disk.makeRoom()
@@ -108,11 +108,11 @@ import Testing
     try #expect(box.failures("a-refused").map { $0["token"] as? String } == [token(7)])
     #expect(box.names(in: "failed").count == 31)
     #expect(try agent.terminate() == 0)
-    try gateway.hearsAll()
+    try gateway.readsAll()
     // What else is in the file with the refused one came once more, and only once.
-    let truth = try Truth(gateway.record, count: 31, in: box)
-    #expect(truth.lost == 0)
-    #expect(truth.duplicates == 19)
+    let tally = try Tally(gateway.record, count: 31, in: box)
+    #expect(tally.lost == 0)
+    #expect(tally.duplicates == 19)
     #expect(agent.errors.count(of: "failed/ cannot be written to") == 1)
     #expect(agent.errors.count(of: "failed/ can be written to again") == 1)
   }
@@ -121,14 +121,14 @@ import Testing
   {
     let box = try Box()
     defer { box.end() }
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     let names = ["secret", String(repeating: "n", count: 250), String(repeating: "s", count: 255)]
     for name in names {
       try box.drop(line(1, name), as: name)
       chmod("\(box.spool)/new/\(name)", 0)
     }
     let gateway = try Gateway(in: box)
-    let agent = try box.humbleAgent(gateway, ["settle=300ms"])
+    let agent = try box.unprivilegedAgent(gateway, ["settle=300ms"])
     try box.drop(line(2, "readable"), as: "z")
     try gateway.accepts("readable")
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }

@@ -14,8 +14,8 @@ import Testing
   }
 
   /// Has an agent with no rights but its own deliver what is there.
-  private func deliverHumbly(_ box: Box, _ gateway: Gateway) throws {
-    let agent = try box.humbleAgent(gateway, ["settle=300ms"])
+  private func deliverAsNobody(_ box: Box, _ gateway: Gateway) throws {
+    let agent = try box.unprivilegedAgent(gateway, ["settle=300ms"])
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     #expect(try agent.terminate() == 0)
     try FileManager.default.removeItem(atPath: box.path + "/client.key")
@@ -24,7 +24,7 @@ import Testing
   @Test func `files of one name that cannot be read are all kept, listed and sent again`() throws {
     let box = try Box()
     defer { box.end() }
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     let gateway = try Gateway(in: box)
     let name = String(repeating: "n", count: 255)
     for number in 1...3 {
@@ -32,7 +32,7 @@ import Testing
         try box.drop(line(number, "number \(number)"), as: name)
         chmod("\(box.spool)/new/\(name)", 0)
       }
-      try deliverHumbly(box, gateway)
+      try deliverAsNobody(box, gateway)
     }
     let wholes = ["a.unread", "a.unread.2", "a.unread.3"]
     let cut = name.prefix(248) + ".unread"

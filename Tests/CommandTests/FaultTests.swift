@@ -7,8 +7,8 @@ import Testing
   fileprivate static let count = Table.isMade ? 20_000 : 5000
   private static let files = 1200
   private static let at = 1000
-  private static let sheaf = Result {
-    try Sheaf.plain(files: files, lines: count - files, in: Shared.directory() + "/faults")
+  private static let notifications = Result {
+    try NotificationSet.plain(files: files, lines: count - files, in: Shared.directory() + "/faults")
   }
 
   // MARK: - The matrix
@@ -66,8 +66,8 @@ import Testing
   {
     let box = try Box()
     defer { box.end() }
-    let sheaf = try Self.sheaf.get()
-    try sheaf.fill(box)
+    let notifications = try Self.notifications.get()
+    try notifications.fill(box)
     let peer = try Faulty(row, way, in: box)
     let start = ContinuousClock.now
     let agent = try box.start(
@@ -75,26 +75,26 @@ import Testing
         + row.settings.flatMap { ["-o", $0] })
     try agent.wait()
     let time = ContinuousClock.now - start
-    let truth = try peer.truth(in: box)
-    let words = "\(truth)\n\(agent.errors)"
-    try Table.add(row.testDescription, way.rawValue, truth, time)
+    let tally = try peer.tally(in: box)
+    let words = "\(tally)\n\(agent.errors)"
+    try Table.add(row.testDescription, way.rawValue, tally, time)
 
-    #expect(truth.lost == 0, "\(words)")
-    #expect(truth.refused == (row.isRefused ? [Self.at] : []), "\(words)")
+    #expect(tally.lost == 0, "\(words)")
+    #expect(tally.refused == (row.isRefused ? [Self.at] : []), "\(words)")
     // Where all bytes were acknowledged, a gateway that hangs is told from one that answers no barriers by one more.
     let reconnects = row.fault.hasPrefix("stall") ? 1...2 : 1...1
-    #expect(reconnects.contains(truth.connections - 1), "a fault costs one reconnect: \(words)")
-    #expect(truth.duplicatesWithin == 0, "\(words)")
-    if row.isAnswered { #expect(truth.duplicates == 0, "\(words)") }
-    #expect(truth.duplicates <= Self.at, "only what was accepted before the fault: \(words)")
+    #expect(reconnects.contains(tally.connections - 1), "a fault costs one reconnect: \(words)")
+    #expect(tally.duplicatesWithin == 0, "\(words)")
+    if row.isAnswered { #expect(tally.duplicates == 0, "\(words)") }
+    #expect(tally.duplicates <= Self.at, "only what was accepted before the fault: \(words)")
 
     #expect(agent.status == (row.isRefused ? 65 : 0), "\(words)")
     #expect(agent.errors.split(separator: row.words).count == 2, "said once: \(words)")
-    let says = try Sum(agent.errors)
-    #expect(says.delivered == truth.accepted, "\(words)")
-    #expect(says.failed == truth.refused.count, "\(words)")
+    let says = try Totals(agent.errors)
+    #expect(says.delivered == tally.accepted, "\(words)")
+    #expect(says.failed == tally.refused.count, "\(words)")
     // Some of what is written never gets there.
-    #expect(says.repeated >= truth.seen - Self.count, "\(words)")
+    #expect(says.repeated >= tally.seen - Self.count, "\(words)")
     #expect(box.names(in: "new") == [])
     try expectFailures(row, in: box)
   }
@@ -104,7 +104,7 @@ import Testing
   {
     let box = try Box()
     defer { box.end() }
-    try Self.sheaf.get().fill(box)
+    try Self.notifications.get().fill(box)
     let faults = ["close@\(Self.count / 8)", "close@\(Self.count / 4)", "stall@\(Self.count / 2)"]
     let sandbox = try Sandbox(in: box, faults.flatMap { ["--fault", $0] })
     let proxy = try Proxy(in: box, to: sandbox.gateway)
@@ -114,13 +114,13 @@ import Testing
         .flatMap { ["-o", $0] })
     try agent.wait()
     #expect(try sandbox.child.terminate() == 0)
-    let truth = try Truth(sandbox.child.outputPath, count: Self.count, in: box)
-    let words = "\(truth)\n\(agent.errors)"
-    #expect(truth.faults == faults.count, "\(words)")
-    #expect(truth.lost == 0, "\(words)")
-    #expect(truth.connections >= 1 + faults.count, "\(words)")
+    let tally = try Tally(sandbox.child.outputPath, count: Self.count, in: box)
+    let words = "\(tally)\n\(agent.errors)"
+    #expect(tally.faults == faults.count, "\(words)")
+    #expect(tally.lost == 0, "\(words)")
+    #expect(tally.connections >= 1 + faults.count, "\(words)")
     #expect(agent.status == 0, "\(words)")
-    try #expect(Sum(agent.errors).delivered == truth.accepted, "\(words)")
+    try #expect(Totals(agent.errors).delivered == tally.accepted, "\(words)")
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
   }
 
@@ -144,18 +144,18 @@ import Testing
   ) throws {
     let box = try Box()
     defer { box.end() }
-    let sheaf = try Sheaf.plain(files: 1500, lines: 500, in: box.path + "/sheaf")
-    try sheaf.fill(box)
+    let notifications = try NotificationSet.plain(files: 1500, lines: 500, in: box.path + "/notifications")
+    try notifications.fill(box)
     let sandbox = try Sandbox(in: box, ["--fault", "\(poison.fault)@\(token(Self.at))"])
     let agent = try box.run(
       Build.command(Build.host) + ["run", "--once", "--config", sandbox.config]
         + (poison.settings + ["spool=\(box.spool)"]).flatMap { ["-o", $0] })
     #expect(try sandbox.child.terminate() == 0)
-    let truth = try Truth(sandbox.child.outputPath, count: 2000, in: box)
-    #expect(truth.lost == 0, "\(truth)")
-    #expect(truth.accepted >= 1999, "\(truth)")
+    let tally = try Tally(sandbox.child.outputPath, count: 2000, in: box)
+    #expect(tally.lost == 0, "\(tally)")
+    #expect(tally.accepted >= 1999, "\(tally)")
     #expect(agent.status == 65, "\(agent.errors)")
-    #expect(try Sum(agent.errors).delivered == 1999)
+    #expect(try Totals(agent.errors).delivered == 1999)
     let failures = try box.failures("001000")
     #expect(failures.map { $0["token"] as? String } == [token(Self.at)])
     #expect((failures.first?["reason"] as? String)?.contains(poison.words) == true)
@@ -181,7 +181,7 @@ import Testing
     }
     // What a kill may make come twice: whatever has not left the spool by then.
     var unsettled = 0
-    var random = Chance(for: "the times of the kills")
+    var random = SeededRandom(for: "the times of the kills")
     for kill in 0..<kills {
       if kill % 25 == 0 { try box.drop(take(lines), as: "many-\(kill)") }
       for _ in 1...20 { try box.drop(take(1), as: "one-\(number)") }
@@ -196,22 +196,22 @@ import Testing
     #expect(number == Self.count)
     let last = try box.deliver(gateway)
     let time = ContinuousClock.now - start
-    try gateway.hearsAll()
-    let truth = try Truth(gateway.record, count: Self.count, in: box)
-    let words = "\(truth), \(unsettled) unsettled\n\(last.errors)"
-    try Table.add("kill -9, \(kills) times", Way.independent.rawValue, truth, time)
+    try gateway.readsAll()
+    let tally = try Tally(gateway.record, count: Self.count, in: box)
+    let words = "\(tally), \(unsettled) unsettled\n\(last.errors)"
+    try Table.add("kill -9, \(kills) times", Way.independent.rawValue, tally, time)
     #expect(last.status == 0, "\(words)")
-    #expect(truth.lost == 0, "\(words)")
-    #expect(truth.duplicatesWithin == 0, "\(words)")
-    #expect(truth.duplicates <= unsettled, "\(words)")
-    #expect(truth.connections > kills / 2, "most were connected: \(words)")
+    #expect(tally.lost == 0, "\(words)")
+    #expect(tally.duplicatesWithin == 0, "\(words)")
+    #expect(tally.duplicates <= unsettled, "\(words)")
+    #expect(tally.connections > kills / 2, "most were connected: \(words)")
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
   }
 
   @Test func `of two agents on one spool one works, and nothing is sent twice`() throws {
     let box = try Box()
     defer { box.end() }
-    try Self.sheaf.get().fill(box)
+    try Self.notifications.get().fill(box)
     let gateway = try Gateway(in: box)
     let start = ContinuousClock.now
     let first = try box.agent(gateway, ["settle=1s"])
@@ -222,14 +222,14 @@ import Testing
       #expect(second.errors.contains("\(box.spool): another agent works here already"))
     }
     #expect(try first.terminate() == 0)
-    try gateway.hearsAll()
-    let truth = try Truth(gateway.record, count: Self.count, in: box)
+    try gateway.readsAll()
+    let tally = try Tally(gateway.record, count: Self.count, in: box)
     try Table.add(
-      "two agents on one spool", Way.independent.rawValue, truth, ContinuousClock.now - start)
-    #expect(truth.lost == 0, "\(truth)")
-    #expect(truth.duplicates == 0, "\(truth)")
-    #expect(truth.connections == 1, "\(truth)")
-    try #expect(Sum(first.errors).delivered == Self.count)
+      "two agents on one spool", Way.independent.rawValue, tally, ContinuousClock.now - start)
+    #expect(tally.lost == 0, "\(tally)")
+    #expect(tally.duplicates == 0, "\(tally)")
+    #expect(tally.connections == 1, "\(tally)")
+    try #expect(Totals(first.errors).delivered == Self.count)
     #expect(box.names(in: "failed") == [])
   }
 
@@ -269,11 +269,11 @@ private struct Faulty {
     ]
   }
 
-  func truth(in box: Box) throws -> Truth {
-    if let gateway { return try Truth(gateway.record, count: FaultTests.count, in: box) }
+  func tally(in box: Box) throws -> Tally {
+    if let gateway { return try Tally(gateway.record, count: FaultTests.count, in: box) }
     #expect(try sandbox!.child.terminate() == 0)
-    let truth = try Truth(sandbox!.child.outputPath, count: FaultTests.count, in: box)
-    #expect(truth.faults == 1)
-    return truth
+    let tally = try Tally(sandbox!.child.outputPath, count: FaultTests.count, in: box)
+    #expect(tally.faults == 1)
+    return tally
   }
 }

@@ -1,18 +1,18 @@
 import Foundation
 import Testing
 
-/// What is dropped arrives: once, in order, byte for byte.
+/// Notification files arrive once, in order and byte for byte.
 @Suite(.sideBySide) struct DeliveryTests {
-  /// On this machine many of both; under qemu some.
+  /// The counts are smaller for builds that run under qemu.
   @Test(arguments: Build.all)
-  func `thousands of files and of lines arrive`(build: String) throws {
+  func `every build delivers thousands of files and lines`(build: String) throws {
     let box = try Box()
     defer { box.end() }
     let (files, lines) = build == Build.host ? (3000, 50_000) : (300, 5000)
     let notifications = try NotificationSet.plain(files: files, lines: lines, in: box.path + "/notifications")
     try notifications.fill(box)
     let gateway = try Gateway(in: box)
-    // The gateway answers the barrier when it has come through all that was acknowledged before.
+    // The gateway answers the barrier once it has read all bytes that TCP acknowledged before.
     let agent = try box.deliver(gateway, build: build, ["settle=1m"])
     #expect(agent.status == 0, "\(agent.errors)")
     #expect(box.names(in: "new") == [])
@@ -36,13 +36,13 @@ import Testing
     Way(build: Build.recent, format: 1, tls: "1.3"),
     Way(build: Build.recent, format: 0, tls: "1.3"),
   ])
-  func `every format arrives by every version of TLS`(way: Way) throws {
+  func `every frame format arrives over every TLS version`(way: Way) throws {
     let box = try Box()
     defer { box.end() }
     let notifications = try NotificationSet.plain(files: 300, lines: 700, in: box.path + "/notifications")
     try notifications.fill(box)
     let gateway = try Gateway(in: box, tls: way.tls)
-    // There is no barrier without identifiers, and so no proof.
+    // Format 0 has no identifiers, so no barrier can prove the delivery.
     let settle = way.format == 0 ? "500ms" : "1m"
     let agent = try box.deliver(
       gateway, build: way.build, ["format=\(way.format)", "settle=\(settle)"])
@@ -56,7 +56,7 @@ import Testing
     #expect(open["version"] as? String == "TLSv\(way.tls)")
   }
 
-  @Test func `files of every shape arrive, and what is wrong in them is put aside`() throws {
+  @Test func `files of every layout arrive, and their invalid notifications go to failed`() throws {
     let box = try Box()
     defer { box.end() }
     let notifications = try NotificationSet(box.path + "/notifications")

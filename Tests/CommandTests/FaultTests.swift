@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 
-/// The agent as it is delivered, and 20,000 notifications, of which none is lost whatever happens at the thousandth: the
-/// table that the README shows. A smaller count serves where no table is made.
+/// Faults at the thousandth notification lose none: the table that the README shows.
+///
+/// The released build delivers 20,000 notifications for the table, and 5,000 otherwise.
 @Suite(.sideBySide) struct FaultTests {
   fileprivate static let count = Table.isMade ? 20_000 : 5000
   private static let files = 1200
@@ -15,15 +16,15 @@ import Testing
 
   struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String
-    /// As the sandbox is told, and gateway.py.
+    /// The fault as the sandbox's `--fault`; `script` is the same fault for gateway.py.
     var fault: String
     var script: [String]
     var settings: [String] = []
-    /// What the log must speak of.
+    /// The words that the log must contain.
     var words: String
-    /// Whether the thousandth is refused.
+    /// Whether the gateway refuses the thousandth notification.
     var isRefused = false
-    /// Whether the gateway says what it has not taken, so that nothing needs to be sent twice.
+    /// Whether the gateway names what it has not accepted, so that nothing is sent twice.
     var isAnswered = false
   }
 
@@ -55,13 +56,13 @@ import Testing
       words: "what is no answer (first byte 110); connection closed; it is uncertain whether"),
   ]
 
-  /// Which gateway, and how far away.
+  /// The gateway: the sandbox, the sandbox behind a slow proxy, or gateway.py.
   enum Way: String, CaseIterable, Sendable {
     case sandbox, distant, independent
   }
 
   @Test(arguments: rows, Way.allCases)
-  func `nothing is lost, and what the agent says of itself is true`(row: Row, way: Way)
+  func `a fault loses no notification, and the agent's closing line is true`(row: Row, way: Way)
     throws
   {
     let box = try Box()
@@ -81,25 +82,26 @@ import Testing
 
     #expect(tally.lost == 0, "\(words)")
     #expect(tally.refused == (row.isRefused ? [Self.at] : []), "\(words)")
-    // Where all bytes were acknowledged, a gateway that hangs is told from one that answers no barriers by one more.
+    // A gateway that hangs may cost a second connection, if TCP has acknowledged all bytes: the
+    // agent cannot yet tell this gateway from one that answers no barriers.
     let reconnects = row.fault.hasPrefix("stall") ? 1...2 : 1...1
     #expect(reconnects.contains(tally.connections - 1), "a fault costs one reconnect: \(words)")
     #expect(tally.duplicatesWithin == 0, "\(words)")
     if row.isAnswered { #expect(tally.duplicates == 0, "\(words)") }
-    #expect(tally.duplicates <= Self.at, "only what was accepted before the fault: \(words)")
+    #expect(tally.duplicates <= Self.at, "only notifications accepted before the fault: \(words)")
 
     #expect(agent.status == (row.isRefused ? 65 : 0), "\(words)")
-    #expect(agent.errors.split(separator: row.words).count == 2, "said once: \(words)")
+    #expect(agent.errors.split(separator: row.words).count == 2, "logged once: \(words)")
     let says = try Totals(agent.errors)
     #expect(says.delivered == tally.accepted, "\(words)")
     #expect(says.failed == tally.refused.count, "\(words)")
-    // Some of what is written never gets there.
+    // Some sent bytes never reach the gateway.
     #expect(says.repeated >= tally.seen - Self.count, "\(words)")
     #expect(box.names(in: "new") == [])
     try expectFailures(row, in: box)
   }
 
-  @Test func `nothing is lost to a half-open connection that follows two which were cut`()
+  @Test func `a half-open connection after two closed ones loses no notification`()
     throws
   {
     let box = try Box()
@@ -139,7 +141,7 @@ import Testing
       fault: "status=8", settings: ["format=0", "settle=500ms"],
       words: "most likely its token is invalid"),
   ])
-  func `a notification at which the gateway dies each time is found, and the others arrive`(
+  func `the agent finds the notification that breaks the gateway and delivers the others`(
     poison: Poison
   ) throws {
     let box = try Box()
@@ -163,9 +165,9 @@ import Testing
     #expect(box.names(in: "failed") == ["001000"])
   }
 
-  // MARK: - Agents
+  // MARK: - Killed agents, two agents
 
-  @Test func `nothing is lost when it is killed again and again`() throws {
+  @Test func `killing the agent again and again loses no notification`() throws {
     let box = try Box()
     defer { box.end() }
     let start = ContinuousClock.now
@@ -179,14 +181,14 @@ import Testing
       number += count
       return (number - count + 1...number).map { line($0) }.joined()
     }
-    // What a kill may make come twice: whatever has not left the spool by then.
+    // The notifications still in the spool at a kill: these may arrive twice.
     var unsettled = 0
     var random = SeededRandom(for: "the times of the kills")
     for kill in 0..<kills {
       if kill % 25 == 0 { try box.drop(take(lines), as: "many-\(kill)") }
       for _ in 1...20 { try box.drop(take(1), as: "one-\(number)") }
       let agent = try box.agent(gateway, ["settle=100ms"])
-      // Most have been connected for a while, however long that took; and some are killed at any time before.
+      // Three of four agents are killed after they have connected, the others at any time.
       if kill % 4 != 0 { try agent.line("connected to", in: .errors) }
       usleep(.random(in: 0...250_000, using: &random))
       agent.kill()
@@ -208,7 +210,7 @@ import Testing
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
   }
 
-  @Test func `of two agents on one spool one works, and nothing is sent twice`() throws {
+  @Test func `only one of two agents on a spool delivers, and nothing is sent twice`() throws {
     let box = try Box()
     defer { box.end() }
     try Self.notifications.get().fill(box)
@@ -243,9 +245,9 @@ import Testing
   }
 }
 
-// MARK: - Gateways
+// MARK: - Gateways with a fault
 
-/// A gateway at which something goes wrong, and the way to it.
+/// A gateway that plays the fault of a row, and the port through which the agent reaches it.
 private struct Faulty {
   private let sandbox: Sandbox?
   private let gateway: Gateway?

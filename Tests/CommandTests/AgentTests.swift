@@ -48,7 +48,8 @@ import Testing
   @Test func `SIGTERM makes the agent confirm and remove what it has sent`() throws {
     let box = try Box()
     defer { box.end() }
-    let notifications = try NotificationSet.plain(files: 50, lines: 50, in: box.path + "/notifications")
+    let notifications = try NotificationSet.plain(
+      files: 50, lines: 50, in: box.path + "/notifications")
     try notifications.fill(box)
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=1h"])
@@ -65,7 +66,8 @@ import Testing
   @Test func `killing the agent in the middle of a delivery loses no notification`() throws {
     let box = try Box()
     defer { box.end() }
-    let notifications = try NotificationSet.plain(files: 1000, lines: 1000, in: box.path + "/notifications")
+    let notifications = try NotificationSet.plain(
+      files: 1000, lines: 1000, in: box.path + "/notifications")
     try notifications.fill(box)
     let gateway = try Gateway(
       in: box, ["--first", "1", "--shutdown-after", "500", "--delay-answer", "1"])
@@ -118,7 +120,8 @@ import Testing
   }
 
   @Test(arguments: Half.allCases)
-  func `the agent delivers a file that is being written only when it is complete`(half: Half) throws {
+  func `the agent delivers a file that is being written only when it is complete`(half: Half) throws
+  {
     let box = try Box()
     defer { box.end() }
     let (first, second) = half.parts

@@ -3,8 +3,8 @@ import Testing
 
 /// The binary gateway's refusals, shutdowns and failures: no valid notification is lost.
 ///
-/// Each row is one way in which the gateway misbehaves. Each delivers 1,000 files of one line and one
-/// file of 1,000 lines.
+/// Each row is one way in which the gateway misbehaves. Each delivers 1,000 files of one line and
+/// one file of 1,000 lines.
 @Suite(.sideBySide) struct AnswerTests {
   private static let count = 2000
   private static let bad = 1000
@@ -27,7 +27,9 @@ import Testing
     }
   }
 
-  private func deliver(_ row: Row, _ check: (Box, NotificationSet, Gateway, Child) throws -> Void) throws {
+  private func deliver(_ row: Row, _ check: (Box, NotificationSet, Gateway, Child) throws -> Void)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let notifications = try Self.notifications.get()
@@ -78,11 +80,13 @@ import Testing
 
   @Test func `twenty refused notifications go to failed, and all others arrive once`() throws {
     let numbers = (1...20).map { $0 * 97 }
-    try deliver(Row("", numbers.flatMap { Self.refusing($0) })) { box, notifications, gateway, agent in
+    try deliver(Row("", numbers.flatMap { Self.refusing($0) })) {
+      box, notifications, gateway, agent in
       #expect(agent.status == 65)
       try #expect(
         gateway.compare(
-          .accepted, with: notifications.paths, in: box, numbers.flatMap { ["--refused", token($0)] })
+          .accepted, with: notifications.paths, in: box,
+          numbers.flatMap { ["--refused", token($0)] })
           == "1980 notifications, byte for byte")
       let failed = try box.names(in: "failed").flatMap { try box.failures($0) }
       #expect(failed.map { $0["token"] as? String } == numbers.map { token($0) })
@@ -146,7 +150,8 @@ import Testing
     }
   }
 
-  @Test func `run --once keeps the files and says to try again later if no gateway listens`() throws {
+  @Test func `run --once keeps the files and says to try again later if no gateway listens`() throws
+  {
     let box = try Box()
     defer { box.end() }
     try box.drop(line(1), as: "one")

@@ -50,8 +50,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: target) == [])
   }
 
-  @Test func `a file that root retries belongs to the agent and is never a linked file`() throws
-  {
+  @Test func `a file that root retries belongs to the agent and is never a linked file`() throws {
     let box = try Box()
     defer { box.end() }
     try box.giveSpoolToNobody()
@@ -122,7 +121,8 @@ import Testing
     #expect(try second.terminate() == 0)
   }
 
-  @Test func `group members cannot remove or change notifications that others have queued`() throws {
+  @Test func `group members cannot remove or change notifications that others have queued`() throws
+  {
     let box = try Box()
     defer { box.end() }
     try box.giveSpoolAsPackaged()

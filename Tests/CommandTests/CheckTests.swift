@@ -51,7 +51,9 @@ import Testing
     Checking(
       String(repeating: wide, count: 3000) + "{]", 1, 3000 * wide.count + 2, "expected a key"),
   ])
-  func `check names the line and column of an error and marks it in the source line`(row: Checking) throws {
+  func `check names the line and column of an error and marks it in the source line`(row: Checking)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let path = try box.write(row.text, to: "notes.json")
@@ -134,7 +136,9 @@ import Testing
     """
 
   @Test(arguments: Build.all)
-  func `every build of check reports all problems in the order of their positions`(build: String) throws {
+  func `every build of check reports all problems in the order of their positions`(build: String)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     try box.write(Self.notes, to: "notes.json")
@@ -306,7 +310,8 @@ import Testing
 
   // MARK: - Recipients files
 
-  @Test func `check takes a file for a recipients file by its directory or by --recipients`() throws {
+  @Test func `check takes a file for a recipients file by its directory or by --recipients`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let inside = try box.write(Self.family, to: "recipients/family")

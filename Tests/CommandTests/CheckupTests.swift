@@ -38,7 +38,9 @@ import Testing
   // MARK: - The whole report
 
   @Test(arguments: TLSTests.versions)
-  func `check reports every item of a sound set-up as ok`(version: (build: String, tls: String)) throws {
+  func `check reports every item of a sound set-up as ok`(version: (build: String, tls: String))
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, tls: version.tls)
@@ -179,7 +181,8 @@ import Testing
     #expect(ended.errors.contains("\(path):2: window must be"))
   }
 
-  @Test func `relative paths start at the configuration or name credentials of the service`() throws {
+  @Test func `relative paths start at the configuration or name credentials of the service`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -341,7 +344,9 @@ import Testing
     #expect(gateway.recorded(.accepted) == [])
   }
 
-  @Test func `check warns of a key that others may read, and a key closed to the agent is an error`() throws
+  @Test
+  func `check warns of a key that others may read, and a key closed to the agent is an error`()
+    throws
   {
     try #require(geteuid() == 0, "needs root")
     let box = try Box()
@@ -382,8 +387,7 @@ import Testing
     #expect(try box.checkup(gateway.port, ["key=" + namesake]).status == 77)
   }
 
-  @Test func `a certificate, CA file or configuration closed to the agent is an error`() throws
-  {
+  @Test func `a certificate, CA file or configuration closed to the agent is an error`() throws {
     try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
@@ -423,7 +427,9 @@ import Testing
     #expect(try check().status == 0)
   }
 
-  @Test func `check advises once to renew an expired certificate that the gateway refuses too`() throws {
+  @Test func `check advises once to renew an expired certificate that the gateway refuses too`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -650,7 +656,8 @@ import Testing
         == "give that user the right to write to the spool and all its directories")
   }
 
-  @Test func `check tells a user who does not own the spool that the agent is another user`() throws {
+  @Test func `check tells a user who does not own the spool that the agent is another user`() throws
+  {
     try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
@@ -714,7 +721,8 @@ import Testing
     #expect(closed["spool.rights"].advice == "mount it writable")
   }
 
-  @Test func `check warns of little free space and refuses a spool across two file systems`() throws {
+  @Test func `check warns of little free space and refuses a spool across two file systems`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)

@@ -8,7 +8,7 @@ final class Child {
   private let paths: (output: String, errors: String)
   private var ended: Int32?
 
-  /// - Parameter output: the path, without its extension, of the files for input, output and errors.
+  /// - Parameter output: the path of the files for input, output and errors, without an extension.
   init(
     _ command: [String], environment: [String: String], input: String?, directory: String,
     output: String

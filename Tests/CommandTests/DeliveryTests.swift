@@ -9,7 +9,8 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let (files, lines) = build == Build.host ? (3000, 50_000) : (300, 5000)
-    let notifications = try NotificationSet.plain(files: files, lines: lines, in: box.path + "/notifications")
+    let notifications = try NotificationSet.plain(
+      files: files, lines: lines, in: box.path + "/notifications")
     try notifications.fill(box)
     let gateway = try Gateway(in: box)
     // The gateway answers the barrier once it has read all bytes that TCP acknowledged before.
@@ -39,7 +40,8 @@ import Testing
   func `every frame format arrives over every TLS version`(way: Way) throws {
     let box = try Box()
     defer { box.end() }
-    let notifications = try NotificationSet.plain(files: 300, lines: 700, in: box.path + "/notifications")
+    let notifications = try NotificationSet.plain(
+      files: 300, lines: 700, in: box.path + "/notifications")
     try notifications.fill(box)
     let gateway = try Gateway(in: box, tls: way.tls)
     // Format 0 has no identifiers, so no barrier can prove the delivery.
@@ -94,7 +96,8 @@ import Testing
     #expect(agent.status == 65, "\(agent.errors)")
     #expect(box.names(in: "new") == [])
     try #expect(
-      gateway.compare(.stream, with: notifications.paths, in: box) == "508 notifications, byte for byte")
+      gateway.compare(.stream, with: notifications.paths, in: box)
+        == "508 notifications, byte for byte")
     #expect(box.names(in: "failed") == ["d-mixed", "e-text"])
     let mixed = try box.failures("d-mixed")
     #expect(mixed.map { $0["line"] as? Int } == [2, 4, 6, 7])

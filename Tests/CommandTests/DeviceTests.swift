@@ -103,7 +103,8 @@ import Testing
 
   // MARK: - Store and forward
 
-  @Test func `the sandbox keeps the newest notification of each app for an offline device`() throws {
+  @Test func `the sandbox keeps the newest notification of each app for an offline device`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
@@ -456,7 +457,8 @@ import Testing
   }
 
   @Test(arguments: [("close", ""), ("garbage=10", hex("no answer "))])
-  func `a timed fault happens once and without a notification`(fault: String, heard: String) throws {
+  func `a timed fault happens once and without a notification`(fault: String, heard: String) throws
+  {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--fault", "\(fault)@200ms"])

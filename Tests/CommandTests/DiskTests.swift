@@ -89,7 +89,8 @@ import Testing
     try box.drop((1...20).map { line($0) }.joined(), as: "a-refused")
     for number in 1...30 { try box.drop("{\"token\":\"12\"}\n", as: "b-wrong-\(number)") }
     try box.drop((21...30).map { line($0) }.joined() + line(31, "good"), as: "c-good")
-    // Open here, so that its removal frees no space. A link would need an inode: tmpfs counts links.
+    // Open here, so that its removal frees no space. A second name would use an inode: tmpfs counts
+    // names.
     let kept = open("\(box.spool)/new/c-good", O_RDONLY)
     defer { close(kept) }
     try disk.fill(resource)
@@ -118,8 +119,7 @@ import Testing
     #expect(agent.errors.count(of: "failed/ can be written to again") == 1)
   }
 
-  @Test func `an unreadable file moves to failed unchanged, however long its name`() throws
-  {
+  @Test func `an unreadable file moves to failed unchanged, however long its name`() throws {
     let box = try Box()
     defer { box.end() }
     try box.giveSpoolToNobody()

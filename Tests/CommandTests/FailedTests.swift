@@ -124,7 +124,9 @@ import Testing
     #expect(try bytes(in: box) > 50_000)
   }
 
-  @Test func `failed-size also limits the records of one file that is refused again and again`() throws {
+  @Test func `failed-size also limits the records of one file that is refused again and again`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)

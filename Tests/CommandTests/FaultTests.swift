@@ -9,7 +9,8 @@ import Testing
   private static let files = 1200
   private static let at = 1000
   private static let notifications = Result {
-    try NotificationSet.plain(files: files, lines: count - files, in: Shared.directory() + "/faults")
+    try NotificationSet.plain(
+      files: files, lines: count - files, in: Shared.directory() + "/faults")
   }
 
   // MARK: - The matrix
@@ -146,7 +147,8 @@ import Testing
   ) throws {
     let box = try Box()
     defer { box.end() }
-    let notifications = try NotificationSet.plain(files: 1500, lines: 500, in: box.path + "/notifications")
+    let notifications = try NotificationSet.plain(
+      files: 1500, lines: 500, in: box.path + "/notifications")
     try notifications.fill(box)
     let sandbox = try Sandbox(in: box, ["--fault", "\(poison.fault)@\(token(Self.at))"])
     let agent = try box.run(

@@ -4,7 +4,7 @@ import Testing
 extension Box {
   var state: String { path + "/state" }
 
-  /// Returns `-o` options for a pull from this service, with these certificates, into the box's state.
+  /// Returns `-o` options for a pull from this service into the box's state.
   func feedbackSettings(
     _ service: FeedbackService, certificate: String = "client", _ more: [String] = []
   ) throws -> [String] {
@@ -64,7 +64,7 @@ struct Listed: Decodable, Equatable {
   init(listed: Int) { self.listed = listed }
 
   /// - Parameters:
-  ///   - must: the files of sent bytes whose tuples must be on the list; `FILE:N`: the first N bytes.
+  ///   - must: the files of sent bytes whose tuples must be on the list; `FILE:N`: only N bytes.
   ///   - may: the files of sent bytes whose tuples may be on the list.
   init(in box: Box, must: [String], may: [String] = []) throws {
     let list = try box.tokenList("--json")

@@ -370,7 +370,9 @@ import Testing
 
   // MARK: - The disk
 
-  @Test func `feedback does not read the service if the state directory cannot be written to`() throws {
+  @Test func `feedback does not read the service if the state directory cannot be written to`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let service = try FeedbackService(in: box, ["--tuples", "1000"])

@@ -16,7 +16,8 @@ import Testing
   }
 
   @Test(arguments: Silence.allCases)
-  func `notifications lost on a forgotten connection arrive over a new one`(silence: Silence) throws {
+  func `notifications lost on a forgotten connection arrive over a new one`(silence: Silence) throws
+  {
     let box = try Box()
     defer { box.end() }
     let clocks = try Clocks(in: box, [.awake, .asleep])

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Every frame format: the sandbox reads what Tests/Tools writes, and Tests/Tools what the agent writes.
+/// Every frame format, read by the sandbox and written by the agent, with Tests/Tools as the peer.
 @Suite(.sideBySide) struct FormatTests {
   private struct Content {
     var token: String
@@ -48,7 +48,9 @@ import Testing
   ]
 
   @Test(arguments: [0, 1, 2], [16_384, 7, 1])
-  func `the sandbox reads every format, split into records of any size`(format: Int, recordBytes: Int) throws {
+  func `the sandbox reads every format, split into records of any size`(
+    format: Int, recordBytes: Int
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let notes = try box.write(Self.contents.map(\.line).joined(), to: "notes")

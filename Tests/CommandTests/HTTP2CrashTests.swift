@@ -9,8 +9,7 @@ import Testing
   private static let files = 20
 
   @Test(.timeLimit(.minutes(10)))
-  func
-    `kills over HTTP/2 lose no notification, and a repeat has the same identifiers`()
+  func `kills over HTTP/2 lose no notification, and a repeat has the same identifiers`()
     throws
   {
     let box = try Box()
@@ -55,9 +54,12 @@ import Testing
         let headers = request["headers"] as! [String: String]
         values[request["token"] as! String, default: []].insert(try #require(headers[name]))
       }
-      #expect(values.removeValue(forKey: twin)?.count == Self.kills, "\(name): one value for each file")
+      #expect(
+        values.removeValue(forKey: twin)?.count == Self.kills, "\(name): one value for each file")
       #expect(values.values.allSatisfy { $0.count == 1 }, "\(name): the same value in each repeat")
-      #expect(Set(values.values.joined()).count == number, "\(name): a different value for each notification")
+      #expect(
+        Set(values.values.joined()).count == number,
+        "\(name): a different value for each notification")
     }
     // All agents share one provider token.
     let bearers = Set(requests.map { ($0["headers"] as! [String: String])["authorization"] })

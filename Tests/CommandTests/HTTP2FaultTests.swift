@@ -8,7 +8,8 @@ import Testing
   private static let count = Table.isMade ? 20_000 : 2000
   private static let files = count / 20
   private static let notifications = Result {
-    try NotificationSet.plain(files: files, lines: count - files, in: Shared.directory() + "/http2faults")
+    try NotificationSet.plain(
+      files: files, lines: count - files, in: Shared.directory() + "/http2faults")
   }
 
   struct Row: Sendable, CustomTestStringConvertible {
@@ -46,7 +47,9 @@ import Testing
   }
 
   @Test(arguments: rows, Way.allCases)
-  func `a fault over HTTP/2 loses no notification and repeats only uncertain ones`(row: Row, way: Way)
+  func `a fault over HTTP/2 loses no notification and repeats only uncertain ones`(
+    row: Row, way: Way
+  )
     throws
   {
     let box = try Box()

@@ -10,7 +10,9 @@ import Testing
   }
 
   @Test(arguments: Identity.allCases)
-  func `the agent delivers over HTTP/2 with a certificate or a provider token`(identity: Identity) throws {
+  func `the agent delivers over HTTP/2 with a certificate or a provider token`(identity: Identity)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, identity)
@@ -224,7 +226,7 @@ import Testing
     try survive(attack) { agent, _ in try agent.line("closed a request with error", in: .errors) }
   }
 
-  /// Checks that an attack costs no memory and no file, and that a sane server then gets everything.
+  /// Checks that an attack costs no memory and no file, and that a sane server gets everything.
   private func survive(
     _ attack: String, until hasEffect: (_ agent: Child, _ hostile: Hostile) throws -> Void
   ) throws {

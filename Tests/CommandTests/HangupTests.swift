@@ -12,8 +12,7 @@ import Testing
     return (terminal, pipe)
   }
 
-  @Test func `an agent in a terminal stops in order when the terminal is closed`() throws
-  {
+  @Test func `an agent in a terminal stops in order when the terminal is closed`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)

@@ -65,7 +65,9 @@ import Testing
     (["other.txt"], #"{"alert":"other.txt"}"#),
     (["--payload", #"{"aps":{"badge":1},"to":"x"}"#], #"{"badge":1}"#),
   ])
-  func `send accepts valid arguments that resemble a mistake`(arguments: [String], aps: String) throws {
+  func `send accepts valid arguments that resemble a mistake`(arguments: [String], aps: String)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     try box.write("Hello {", to: "other.txt")

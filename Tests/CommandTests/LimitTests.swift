@@ -69,7 +69,8 @@ import Testing
     #expect(box.names(in: "new") + box.names(in: "later") == [])
   }
 
-  @Test func `an agent that stops keeps the summary in later, and the next agent sends it`() throws {
+  @Test func `an agent that stops keeps the summary in later, and the next agent sends it`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box)

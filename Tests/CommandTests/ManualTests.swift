@@ -242,7 +242,7 @@ import Testing
     #expect(try Set(settings.map(String.init)) == Self.settings())
   }
 
-  /// Fills the spool and the recipients directory, and returns the path of a configuration for them.
+  /// Fills the spool and the recipients directory, and returns the path of their configuration.
   private func fill(_ box: Box) throws -> String {
     try box.drop(line(1), as: "waiting.1")
     try box.drop(line(1), as: "not a word")

@@ -88,8 +88,9 @@ import Testing
       "ttl = 1h\t#too long\n", 1, #"ttl is "1h\x09#too long": put the comment on a line of its own"#
     ),
   ])
-  func `an error in the configuration is reported with its line`(text: String, number: Int, words: String) throws
-  {
+  func `an error in the configuration is reported with its line`(
+    text: String, number: Int, words: String
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let path = try box.write(text, to: "tinypush.conf")

@@ -7,7 +7,9 @@ import Testing
   private static let row = 40
 
   @Test(.timeLimit(.minutes(10)), arguments: [Outage.Kind.kill, .power, .names])
-  func `a pull that ends at any system call loses no tuple that it has read`(kind: Outage.Kind) throws {
+  func `a pull that ends at any system call loses no tuple that it has read`(kind: Outage.Kind)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let outage = try Outage(in: box, kind)
@@ -56,7 +58,9 @@ import Testing
 /// An agent killed at any system call does not lose the record of a refusal.
 @Suite(.sideBySide) struct RecordOutageTests {
   @Test(.timeLimit(.minutes(10)), arguments: [Outage.Kind.power, .names])
-  func `a power failure at any system call does not lose the record of a refusal`(kind: Outage.Kind) throws {
+  func `a power failure at any system call does not lose the record of a refusal`(kind: Outage.Kind)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", token(7)])
@@ -85,7 +89,7 @@ import Testing
   }
 }
 
-/// The shim that ends the product at a system call, like a kill or a power cut (Tests/Tools/outage.c).
+/// The shim Tests/Tools/outage.c, which ends the product at a system call or fails its syncs.
 struct Outage {
   enum Kind: String, Sendable { case kill, power, names, unsynced }
 

@@ -117,7 +117,9 @@ import Testing
   }
 
   @Test(arguments: Notice.allCases)
-  func `send --wait exits with 0 once the receipt says delivered and the file is gone`(notice: Notice) throws {
+  func `send --wait exits with 0 once the receipt says delivered and the file is gone`(
+    notice: Notice
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let (sender, name) = try waiting(box, notice)
@@ -129,7 +131,9 @@ import Testing
   }
 
   @Test(arguments: Notice.allCases)
-  func `send --wait reports a file that somebody has removed as not delivered`(notice: Notice) throws {
+  func `send --wait reports a file that somebody has removed as not delivered`(notice: Notice)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let (sender, name) = try waiting(box, notice)

@@ -17,7 +17,8 @@ import Testing
   }
 
   @Test(arguments: names, boards)
-  func `a package built twice is the same byte for byte`(name: String, architecture: String) throws {
+  func `a package built twice is the same byte for byte`(name: String, architecture: String) throws
+  {
     let box = try Box()
     defer { box.end() }
     let first = try package(name, architecture, in: box)

@@ -102,7 +102,7 @@ extension Box {
     return users == .same ? command : asMember + ["/usr/bin/" + command[0]] + command.dropFirst()
   }
 
-  /// The start of a command that runs the rest as a member of the spool's group without other rights.
+  /// The start of a command that runs the rest as a mere member of the spool's group.
   var asMember: [String] { ["setpriv", "--reuid=12345", "--regid=12345", "--groups=65534"] }
 
   /// Gives the spool to `nobody`, with the modes of the package.

@@ -36,7 +36,9 @@ import Testing
   }
 
   @Test(arguments: Harm.allCases)
-  func `a record that is damaged or not of this agent and file skips no notification`(harm: Harm) throws {
+  func `a record that is damaged or not of this agent and file skips no notification`(harm: Harm)
+    throws
+  {
     let count = 1000
     let box = try Box()
     defer { box.end() }

@@ -65,7 +65,9 @@ struct ConnectProxy {
     #expect(try proxy.requests() == ["CONNECT localhost:\(gateway.port)"])
   }
 
-  @Test func `the proxy resolves the gateway's name, and the certificate must be for that name`() throws {
+  @Test func `the proxy resolves the gateway's name, and the certificate must be for that name`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let right = try Gateway(in: box, certificate: "server-wrong-host")

@@ -449,7 +449,9 @@ import Testing
   }
 
   @Test(arguments: ["all of it goes", "one stays", "it is of version 0.1.0"])
-  func `queue retry killed at any system call neither loses nor repeats anything`(kind: String) throws {
+  func `queue retry killed at any system call neither loses nor repeats anything`(kind: String)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let notifications = (1...3).map { notification("good \($0)", #""token":"\#(token($0))""#) }
@@ -501,8 +503,7 @@ import Testing
   }
 
   @Test
-  func
-    `a file moved by hand from failed to new is sent again without nested failures`()
+  func `a file moved by hand from failed to new is sent again without nested failures`()
     throws
   {
     let box = try Box()
@@ -573,7 +574,9 @@ import Testing
     try #expect(accepting.alerts(in: box).sorted() == ["bare", "list", "mended", "mended"])
   }
 
-  @Test func `queue retry sends records of version 0.1.0 to the recipients that missed them`() throws {
+  @Test func `queue retry sends records of version 0.1.0 to the recipients that missed them`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     try box.write("\(token(4))\n", to: "recipients/family")

@@ -257,7 +257,9 @@ import Testing
     try board.shows("by the new certificate")
   }
 
-  @Test func `commands that root runs before the agent's first start do not hinder the agent`() throws {
+  @Test func `commands that root runs before the agent's first start do not hinder the agent`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let board = try Board(in: box)
@@ -281,7 +283,9 @@ import Testing
     return try #require(attributes[.posixPermissions] as? Int)
   }
 
-  @Test func `the recipe for several apps runs an agent with its own certificate for each app`() throws {
+  @Test func `the recipe for several apps runs an agent with its own certificate for each app`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let board = try Board(in: box)
@@ -412,7 +416,8 @@ import Testing
     #expect(unit.contains("\nRequiresMountsFor=/var/spool/tinypush\n"))
   }
 
-  @Test func `the recipe for a read-only root delivers, with and without a state directory`() throws {
+  @Test func `the recipe for a read-only root delivers, with and without a state directory`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let board = try Board(in: box)

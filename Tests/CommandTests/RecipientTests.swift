@@ -27,7 +27,8 @@ import Testing
   // MARK: - Changing
 
   @Test(arguments: Build.all)
-  func `every build of recipient adds, changes, lists and removes recipients`(build: String) throws {
+  func `every build of recipient adds, changes, lists and removes recipients`(build: String) throws
+  {
     let box = try Box()
     defer { box.end() }
     try box.write("", to: "recipients/.hidden")
@@ -237,8 +238,7 @@ import Testing
 
   // MARK: - Crashes and concurrency
 
-  @Test func `recipient syncs the new file before the rename and the directory after it`() throws
-  {
+  @Test func `recipient syncs the new file before the rename and the directory after it`() throws {
     let box = try Box()
     defer { box.end() }
     try box.write("# family\n", to: "recipients/family")

@@ -33,7 +33,9 @@ import Testing
   ]
 
   @Test(arguments: faults)
-  func `no fault over HTTP/2 loses a notification, and repeats replace the shown alert`(fault: String) throws {
+  func `no fault over HTTP/2 loses a notification, and repeats replace the shown alert`(
+    fault: String
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--fault", fault, "--seed", "1"], hasDevices: true)
@@ -111,7 +113,8 @@ import Testing
       agent.status == (outcome == .kept ? 78 : outcome == .failed ? 65 : 0), "\(agent.errors)")
   }
 
-  @Test func `the agent stops sending to a token after a 410 until the app registers again`() throws {
+  @Test func `the agent stops sending to a token after a 410 until the app registers again`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
@@ -194,7 +197,8 @@ import Testing
     #expect(good.output.contains(/\r\napns-unique-id: [0-9A-F-]{36}\r\n/))
     let certified = try curl(box, sandbox, path, certificate)
     #expect(certified.output.hasPrefix("HTTP/2 200 "), "\(certified.output)\(certified.errors)")
-    #expect(certified.output.contains(/\r\napns-id: [0-9A-F-]{36}\r\n/), "the sandbox makes an apns-id")
+    #expect(
+      certified.output.contains(/\r\napns-id: [0-9A-F-]{36}\r\n/), "the sandbox makes an apns-id")
 
     let rows: [(more: [String], status: Int, reason: String)] = [
       (topic, 403, "MissingProviderToken"), (token, 400, "MissingTopic"),
@@ -232,7 +236,9 @@ import Testing
     #expect(try sandbox.child.terminate() == 0)
   }
 
-  @Test func `the gateway negotiates HTTP/2 with openssl, and the feedback service does not`() throws {
+  @Test func `the gateway negotiates HTTP/2 with openssl, and the feedback service does not`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box)

@@ -105,7 +105,8 @@ import Testing
       gives:
         #"{"tokens":["\#(one)"],"localized":{"fr":"y"},"payload":{"aps":{"alert":"x"},"app":[1]}}"#),
   ])
-  func `send queues the notification of its options and prints the file's name`(row: Sending) throws {
+  func `send queues the notification of its options and prints the file's name`(row: Sending) throws
+  {
     let box = try Box()
     defer { box.end() }
     for name in ["default", "family", "guests"] { try box.write("", to: "recipients/\(name)") }

@@ -78,7 +78,9 @@ import Testing
       Build.command(Build.host) + ["run", "--config", config], environment: environment)
   }
 
-  @Test func `a reload confirms sent notifications, keeps the counters and uses the new settings`() throws {
+  @Test func `a reload confirms sent notifications, keeps the counters and uses the new settings`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let before = try Gateway(in: box, name: "before")
@@ -148,7 +150,9 @@ import Testing
     #expect(agent.errors.contains("1 delivered (1 proved)"))
   }
 
-  @Test func `the agent finds certificate and key in the credentials or beside the configuration`() throws {
+  @Test func `the agent finds certificate and key in the credentials or beside the configuration`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)

@@ -4,7 +4,9 @@ import Testing
 /// The C code between Swift and mbedTLS, run alone with the sanitizers (`Tests/Shim`).
 @Suite(.sideBySide) struct ShimTests {
   @Test(arguments: [Build.host, Build.recent])
-  func `the sanitizers find no error in the C code, however little the socket accepts`(build: String) throws {
+  func `the sanitizers find no error in the C code, however little the socket accepts`(
+    build: String
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let directory = "\(Build.directory)/\(build)"

@@ -135,7 +135,9 @@ import Testing
     }
   }
 
-  @Test func `feedback with HTTP/2 explains that there is no feedback service and exits with 0`() throws {
+  @Test func `feedback with HTTP/2 explains that there is no feedback service and exits with 0`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let path = try configure(box, try Gateway(in: box))

@@ -36,7 +36,8 @@ import Testing
     #expect(agent.errors.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F || $0 == 0x0A })
   }
 
-  @Test func `the agent leaves links, devices and directories in new and delivers the rest`() throws {
+  @Test func `the agent leaves links, devices and directories in new and delivers the rest`() throws
+  {
     try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
@@ -140,7 +141,9 @@ import Testing
   enum Change: CaseIterable, Sendable { case append, replace, remove, rename, link, chmod }
 
   @Test(arguments: Change.allCases)
-  func `a change to a file during its delivery neither loses nor repeats a notification`(change: Change)
+  func `a change to a file during its delivery neither loses nor repeats a notification`(
+    change: Change
+  )
     throws
   {
     let box = try Box()

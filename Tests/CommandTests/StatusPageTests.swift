@@ -211,7 +211,8 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `status reports a killed agent as not running even if its PID is in use again`() throws {
+  @Test func `status reports a killed agent as not running even if its PID is in use again`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -364,7 +365,9 @@ import Testing
   enum Harm: CaseIterable, Sendable { case empty, short, random, words, directory, pipe, link }
 
   @Test(arguments: Harm.allCases)
-  func `status survives anything in the place of the page and prints no control characters`(harm: Harm)
+  func `status survives anything in the place of the page and prints no control characters`(
+    harm: Harm
+  )
     throws
   {
     let box = try Box()

@@ -113,7 +113,9 @@ import Testing
   }
 
   @Test(arguments: Way.allCases)
-  func `status 0 confirms all notifications up to its identifier and keeps the connection`(way: Way) throws {
+  func `status 0 confirms all notifications up to its identifier and keeps the connection`(way: Way)
+    throws
+  {
     let after = try send(way, ["--no-error"], expecting: 0)
     #expect(after.accepted == ["1", "2", "3"])
     #expect(after.log.contains("3 delivered (3 proved)"), "\(after.log)")

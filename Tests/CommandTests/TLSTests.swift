@@ -87,7 +87,9 @@ import Testing
   }
 
   @Test(arguments: refusals, versions)
-  func `the log explains why the TLS connection failed`(row: Row, version: (build: String, tls: String)) throws {
+  func `the log explains why the TLS connection failed`(
+    row: Row, version: (build: String, tls: String)
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let (gateway, agent) = try start(row, version.build, version.tls, in: box)
@@ -109,7 +111,9 @@ import Testing
       Row("an encrypted key", key: "client-encrypted.key", password: "secret"),
       Row("an address", host: "127.0.0.1"),
     ], versions)
-  func `the agent connects with every valid kind of certificate, key and host`(row: Row, version: (build: String, tls: String)) throws {
+  func `the agent connects with every valid kind of certificate, key and host`(
+    row: Row, version: (build: String, tls: String)
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let (gateway, agent) = try start(row, version.build, version.tls, in: box)
@@ -122,7 +126,9 @@ import Testing
   }
 
   @Test(arguments: versions)
-  func `the agent resumes the TLS session on the next connection`(version: (build: String, tls: String)) throws {
+  func `the agent resumes the TLS session on the next connection`(
+    version: (build: String, tls: String)
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(

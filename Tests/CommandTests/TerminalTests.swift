@@ -62,7 +62,8 @@ import Testing
   }
 
   @Test(arguments: [40, 60, 80, 120])
-  func `queue list shortens names in the middle and cuts reasons to fit the terminal`(columns: Int) throws
+  func `queue list shortens names in the middle and cuts reasons to fit the terminal`(columns: Int)
+    throws
   {
     let box = try Box()
     defer { box.end() }
@@ -211,8 +212,7 @@ import Testing
   ]
 
   @Test(arguments: plain)
-  func `an ASCII terminal gets only ASCII`(environment: [String: String]) throws
-  {
+  func `an ASCII terminal gets only ASCII`(environment: [String: String]) throws {
     let box = try Box()
     defer { box.end() }
     try fillQueue(box)

@@ -180,8 +180,7 @@ import Testing
     agent.kill()
   }
 
-  @Test func `a token that the gateway calls invalid stays suppressed after a restart`() throws
-  {
+  @Test func `a token that the gateway calls invalid stays suppressed after a restart`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", token(7)])
@@ -189,8 +188,8 @@ import Testing
       try box.drop(
         #"{"token":"\#(token(number))","payload":{"aps":{"alert":"\#(name)"}}}"#, as: name)
     }
-    // This gateway has not accepted any token yet. It may be the wrong one, which knows no token, so
-    // the agent does not suppress this token.
+    // This gateway has not accepted any token yet. It may be the wrong one, to which all tokens are
+    // foreign, so the agent does not suppress this token.
     try drop(7, "a")
     #expect(try box.deliver(gateway).status == 65)
     #expect(box.names(in: "failed") == ["a"])

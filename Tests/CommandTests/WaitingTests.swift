@@ -10,7 +10,9 @@ import Testing
   private var now: Int { Int(Date().timeIntervalSince1970) }
 
   @Test(arguments: Build.all)
-  func `the agent reads recipients files for each file and sends each language its text`(build: String)
+  func `the agent reads recipients files for each file and sends each language its text`(
+    build: String
+  )
     throws
   {
     let box = try Box()

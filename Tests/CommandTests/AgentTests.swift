@@ -211,7 +211,7 @@ import Testing
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
   }
 
-  @Test func `the agent leaves hidden, temporary and non-regular files in new alone`() throws {
+  @Test func `the agent leaves hidden, temporary and non-regular files in new/ alone`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)

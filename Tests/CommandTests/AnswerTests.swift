@@ -58,7 +58,7 @@ import Testing
     Row("and the connection just ends", refusing(bad) + ["--abrupt"]),
     Row("in the legacy format", refusing(bad), ["format=1"]),
   ])
-  func `a refused notification goes to failed, and all others arrive once`(row: Row) throws {
+  func `a refused notification goes to failed/, and all others arrive once`(row: Row) throws {
     try deliver(row) { box, notifications, gateway, agent in
       #expect(agent.status == 65)
       let number = [Self.bad, Self.late, 1, Self.count].first {
@@ -78,7 +78,7 @@ import Testing
     }
   }
 
-  @Test func `twenty refused notifications go to failed, and all others arrive once`() throws {
+  @Test func `twenty refused notifications go to failed/, and all others arrive once`() throws {
     let numbers = (1...20).map { $0 * 97 }
     try deliver(Row("", numbers.flatMap { Self.refusing($0) })) {
       box, notifications, gateway, agent in

@@ -25,7 +25,7 @@ import Testing
 
   /// The group could write to the spool of 0.1.0, and may be able to write to one made by hand.
   @Test(arguments: ["queue", "send", "agent"])
-  func `a command run by root does not follow a link that replaces new`(way: String) throws {
+  func `a command run by root does not follow a link that replaces new/`(way: String) throws {
     let box = try Box()
     defer { box.end() }
     try box.giveSpoolToNobody()
@@ -143,7 +143,9 @@ import Testing
     #expect(box.names(in: "new") == [name])
   }
 
-  @Test func `an agent that starts takes write access to the spool away from other users`() throws {
+  @Test func `an agent that starts closes a spool whose directories other users could replace`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
@@ -181,7 +183,7 @@ import Testing
     #expect(again.status == 0)
   }
 
-  @Test func `directories in failed that occupy the needed names delay no other file`() throws {
+  @Test func `directories in failed/ that occupy the needed names delay no other file`() throws {
     let box = try Box()
     defer { box.end() }
     for number in 0..<300 {

@@ -343,7 +343,7 @@ import Testing
     #expect(try box.tinypush("check", "--recipients").status == 64)
   }
 
-  @Test func `check reads each recipients file that a notification names once`() throws {
+  @Test func `check reads each named recipients file once`() throws {
     let box = try Box()
     defer { box.end() }
     try box.write(token(1), to: "recipients/default")

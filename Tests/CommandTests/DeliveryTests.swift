@@ -58,7 +58,8 @@ import Testing
     #expect(open["version"] as? String == "TLSv\(way.tls)")
   }
 
-  @Test func `files of every layout arrive, and their invalid notifications go to failed`() throws {
+  @Test func `files of every layout arrive, and their invalid notifications go to failed/`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let notifications = try NotificationSet(box.path + "/notifications")

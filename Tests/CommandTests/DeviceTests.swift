@@ -207,7 +207,9 @@ import Testing
 
   // MARK: - Feedback
 
-  @Test func `feedback lists an uninstalled app once after each failed delivery`() throws {
+  @Test func `feedback lists an uninstalled app once, and again only after another delivery`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
@@ -311,7 +313,7 @@ import Testing
     try #expect(sandbox.readFeedback(box).map(\.token) == [phone])
   }
 
-  @Test func `the sandbox streams a million feedback lines and keeps one added meanwhile`()
+  @Test func `the sandbox sends a million feedback lines in 16 MB and keeps one added meanwhile`()
     throws
   {
     let box = try Box()

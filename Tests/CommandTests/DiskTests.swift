@@ -52,7 +52,7 @@ import Testing
     let agent = try box.unprivilegedAgent(gateway, ["settle=300ms", "window=\(window)"])
     try agent.line("connected to", in: .errors)
     chmod(box.spool + "/new", 0o555)
-    // The names fall while the files get newer: a newer file must not overtake an older one.
+    // The newest file has the smallest name and must not hold up the older ones.
     for number in 1...files { try box.drop(line(number), as: "\(10_000 - number)") }
     try agent.line(Self.cannotRemove, in: .errors)
     try wait(for: "\(held) to be delivered") {
@@ -75,7 +75,7 @@ import Testing
   }
 
   @Test(arguments: Disk.Resource.allCases)
-  func `refused notifications stay in new until failed can be written to`(resource: Disk.Resource)
+  func `refused notifications stay in new/ until failed/ can be written to`(resource: Disk.Resource)
     throws
   {
     let box = try Box()
@@ -119,7 +119,7 @@ import Testing
     #expect(agent.errors.count(of: "failed/ can be written to again") == 1)
   }
 
-  @Test func `an unreadable file moves to failed unchanged, however long its name`() throws {
+  @Test func `an unreadable file moves to failed/ unchanged, however long its name`() throws {
     let box = try Box()
     defer { box.end() }
     try box.giveSpoolToNobody()
@@ -143,7 +143,7 @@ import Testing
     #expect(box.names(in: "failed").count == 2 * names.count)
   }
 
-  @Test func `the agent moves a directory, link or pipe in failed out of the way`() throws {
+  @Test func `the agent moves a directory, link or pipe in failed/ out of the way`() throws {
     let box = try Box()
     defer { box.end() }
     let failed = box.spool + "/failed/"

@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  @Test func `directories in failed move out of the way under numbered names`() throws {
+  @Test func `directories in failed/ move out of the way under numbered names`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -107,7 +107,7 @@ import Testing
     #expect(reasons.count == (kind == "whole" ? 3 : 2), "\(reasons)")
   }
 
-  @Test func `failed-size limits the bytes of failed, and the oldest files go first`() throws {
+  @Test func `failed-size limits the bytes in failed/, and the oldest files go first`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -162,7 +162,7 @@ import Testing
   }
 
   @Test(arguments: ["": "empty", "\0\0\0\0\n": "NULs", #"{"token":"00"#: "half"])
-  func `a torn file in later is not refused while its source is still in new`(
+  func `a torn file in later/ is not refused while its source is still in new/`(
     torn: String, kind: String
   ) throws {
     let box = try Box()

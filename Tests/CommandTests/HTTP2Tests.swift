@@ -40,7 +40,7 @@ import Testing
     #expect(try gateway.alerts() == ["Tank low"])
   }
 
-  /// Faults of the service, each played once.
+  /// The faults of the service.
   private static let faults = [
     "unavailable@5", "internal-error@5..7", "too-many-requests=1@5", "refuse%7", "reset@5",
     "cut-before@20",
@@ -114,7 +114,7 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `refused requests go to failed with the service's reason`() throws {
+  @Test func `refused requests go to failed/ with the service's reason`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(

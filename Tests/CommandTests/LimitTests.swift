@@ -69,7 +69,7 @@ import Testing
     #expect(box.names(in: "new") + box.names(in: "later") == [])
   }
 
-  @Test func `an agent that stops keeps the summary in later, and the next agent sends it`() throws
+  @Test func `an agent that stops keeps the summary in later/, and the next agent sends it`() throws
   {
     let box = try Box()
     defer { box.end() }
@@ -188,7 +188,7 @@ import Testing
     let agent = try box.agent(gateway, .certificate, settings(box))
     for name in ["a", "b"] {
       try box.drop(text("Door open", #","again-after":1800"#), as: name)
-      try wait(for: "its record") { box.names(in: "failed").contains(name) }
+      try wait(for: "the record") { box.names(in: "failed").contains(name) }
     }
     #expect(try gateway.requests().count == 2)
     #expect(try status(box, "duplicates") == 0)

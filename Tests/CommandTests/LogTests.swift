@@ -82,7 +82,7 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `failed attempts are one log line, and the next line counts them`() throws {
+  @Test func `failed attempts make one log line, and the next line counts them`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -125,7 +125,7 @@ import Testing
     #expect(agent.errors.contains(" (39 more times in "))
   }
 
-  @Test func `the log reports that new is missing and that it is back`() throws {
+  @Test func `the log reports that new/ is missing and that new/ is back`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)

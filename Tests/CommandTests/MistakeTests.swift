@@ -320,7 +320,7 @@ import Testing
     #expect(ended.errors.split(separator: "\n").count == 1)
   }
 
-  @Test func `the agent moves an unreadable file to failed and delivers the others`() throws {
+  @Test func `the agent moves an unreadable file to failed/ and delivers the others`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)

@@ -206,7 +206,7 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `send --wait follows a notification from later back to new`() throws {
+  @Test func `send --wait follows a notification from later/ back to new/`() throws {
     let box = try Box()
     defer { box.end() }
     let (sender, name) = try waiting(box, .inotify)

@@ -503,7 +503,7 @@ import Testing
   }
 
   @Test
-  func `a file moved by hand from failed to new is sent again without nested failures`()
+  func `a file moved by hand from failed/ to new/ is sent again without nested failures`()
     throws
   {
     let box = try Box()
@@ -535,7 +535,7 @@ import Testing
     try #expect(accepting.alerts(in: box) == ["refused"])
   }
 
-  @Test func `queue retry sends lines of failed that were corrected by hand`() throws {
+  @Test func `queue retry sends lines of failed/ that were corrected by hand`() throws {
     let box = try Box()
     defer { box.end() }
     try box.write("12\n\(token(1))\n", to: "recipients/family")
@@ -606,7 +606,7 @@ import Testing
         == [token(2), token(3), token(4)])
   }
 
-  @Test func `queue retry does not take a whole file with lines of failed for a record`() throws {
+  @Test func `queue retry does not take a whole file with lines of failed/ for records`() throws {
     let box = try Box()
     defer { box.end() }
     let good = notification("delivered", #""token":"\#(token(1))""#)

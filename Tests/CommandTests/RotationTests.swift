@@ -45,7 +45,7 @@ import Testing
       gateway.requests().last { ($0["payload"] as! String).contains("\"\(alert)\"") })
   }
 
-  @Test func `after fifty minutes the agent opens a connection with a new provider token`()
+  @Test func `after fifty minutes a new connection has a new token, and the old one finishes`()
     throws
   {
     let box = try Box()

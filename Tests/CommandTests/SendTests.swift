@@ -465,7 +465,7 @@ import Testing
     #expect(box.names(in: "new") + box.names(in: "tmp") == [])
   }
 
-  @Test func `the memory of send - does not grow with the number of notifications`() throws {
+  @Test func `send - uses the same memory for any number of notifications`() throws {
     let box = try Box()
     defer { box.end() }
     let pipe = try NamedPipe(in: box)

@@ -36,7 +36,8 @@ import Testing
     #expect(agent.errors.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F || $0 == 0x0A })
   }
 
-  @Test func `the agent leaves links, devices and directories in new and delivers the rest`() throws
+  @Test func `the agent leaves links, devices and directories in new/ and delivers the rest`()
+    throws
   {
     try #require(geteuid() == 0, "needs root")
     let box = try Box()

@@ -125,7 +125,7 @@ import Testing
   }
 
   @Test(arguments: ["queue drop", "rm"])
-  func `status stops counting files that another program removes from later`(way: String) throws {
+  func `status stops counting files that another program removes from later/`(way: String) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)

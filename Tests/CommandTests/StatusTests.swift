@@ -113,7 +113,7 @@ import Testing
   }
 
   @Test(arguments: Way.allCases)
-  func `status 0 confirms all notifications up to its identifier and keeps the connection`(way: Way)
+  func `status 0 confirms the named notification and keeps the connection`(way: Way)
     throws
   {
     let after = try send(way, ["--no-error"], expecting: 0)
@@ -158,7 +158,7 @@ import Testing
   }
 
   @Test(arguments: strange)
-  func `a notification that always gets an undocumented status goes to failed`(
+  func `a notification that always gets an undocumented status goes to failed/`(
     status: (number: Int, words: String)
   ) throws {
     let after = try send(.once, ["--reject", "\(token(2))=\(status.number)"], expecting: 65)

@@ -240,7 +240,7 @@ import Testing
   }
 
   @Test(arguments: versions)
-  func `the agent stops reading at the first byte that is no answer`(
+  func `the agent closes a flooded connection without reading all bytes first`(
     version: (build: String, tls: String)
   ) throws {
     let box = try Box()

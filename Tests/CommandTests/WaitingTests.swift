@@ -25,11 +25,11 @@ import Testing
     let agent = try box.agent(gateway, build: build, settings)
     let languages = #""localized":{"fr":"Cuve vide","de":"Tank leer"}"#
     try box.drop(notification("Tank low", #""to":"family",\#(languages)"#), as: "1")
-    try wait(for: "two") { try gateway.alerts(in: box).count == 2 }
+    try wait(for: "two alerts") { try gateway.alerts(in: box).count == 2 }
     try #expect(gateway.alerts(in: box) == ["Cuve vide", "Tank leer"])
     try box.write("\(token(3)) lang=es\nnobody\n", to: "recipients/family")
     try box.drop(notification("Tank low", #""to":["family","friends"]"#), as: "2")
-    try wait(for: "three") { try gateway.alerts(in: box).count == 3 }
+    try wait(for: "three alerts") { try gateway.alerts(in: box).count == 3 }
     try wait(for: "the records of both errors") { try box.failures("2").count == 2 }
     let reasons = try box.failures("2").map { $0["reason"] as? String ?? "" }
     #expect(
@@ -40,7 +40,7 @@ import Testing
     agent.kill()
   }
 
-  @Test func `a notification waits in later across restarts until its not-before`() throws {
+  @Test func `a notification waits in later/ across restarts until its not-before`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -57,7 +57,7 @@ import Testing
     #expect(waiting.first?.hasPrefix("\(due).") == true)
     #expect(waiting.allSatisfy { $0.hasSuffix(".a") })
     let agent = try box.agent(gateway)
-    try wait(for: "it") { try gateway.alerts(in: box) == ["now", "later"] }
+    try wait(for: "the alert") { try gateway.alerts(in: box) == ["now", "later"] }
     #expect(now >= due)
     #expect(box.names(in: "later") == [waiting[1]])
     agent.kill()

@@ -151,7 +151,7 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let (sender, name) = try waiting(box, .inotify)
-    try tell(
+    try appendReceipt(
       box, name, "+ 0 \(token(2)) delivered", "\(mark) 7 \(Self.one) the \u{1b}[1m best", "rubbish",
       "\(mark) 0 * last", "\(mark)", "\(mark) 0", "= other", "= \(name)")
     unlink("\(box.spool)/new/\(name)")

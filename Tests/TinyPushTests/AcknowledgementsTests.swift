@@ -79,7 +79,7 @@ private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milli
   #expect(marks.takeSettled(at: at(100_000)) == nil)
 }
 
-/// Compares with a simple model: each piece settles, and none before its acknowledgement and the wait.
+/// Compares with a model: each notification settles, and none before acknowledgement and wait.
 @Test(arguments: 1...30)
 func `every notification settles, and none too early`(seed: UInt64) {
   var random = Seeded(seed)

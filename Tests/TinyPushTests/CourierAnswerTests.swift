@@ -144,11 +144,9 @@ private func `answers without an error prove each notification and keep the conn
 }
 
 @Test(arguments: Layout.allCases)
-private func
-  `a notification that was answered without an error is not resent after a lost connection`(
-    layout: Layout
-  )
-{
+private func `a notification answered without an error is not resent after a lost connection`(
+  layout: Layout
+) {
   let world = World(once: true)
   world.saysNoError = true
   world.verdict = { [unowned world] push in

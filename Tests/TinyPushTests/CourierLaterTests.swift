@@ -38,8 +38,7 @@ private func notBefore(_ seconds: Int64) -> String { #", "not-before": \#(start 
   #expect(world.courier.counters.postponed == 3)
 }
 
-@Test func `run --once leaves a notification in later/ that is not due, and the next run sends it`()
-{
+@Test func `run --once leaves a notification in later/ until a run when it is due`() {
   let world = World(once: true)
   world.put("a", text: World.notification(1, with: notBefore(1000)), numbers: [1])
   world.put("b", 2)

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <mbedtls/base64.h>
 #include <mbedtls/pem.h>
 #include <mbedtls/pkcs5.h>
@@ -111,6 +112,8 @@ void cmbed_authorities_clear(cmbed_authorities *authorities) {
   mbedtls_x509_crt_free(&authorities->certificates);
   cmbed_file_clear(&authorities->der);
   cmbed_authorities_init(authorities);
+  /* Returns the memory of all authorities to the system. */
+  malloc_trim(0);
 }
 
 /* Decodes the certificates of a CA file one after the other, and leaves out what is damaged. They make a chain, or else each

@@ -1,7 +1,6 @@
 #include "internal.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <mbedtls/net_sockets.h>
 #include <mbedtls/platform_util.h>
 #include <stdlib.h>
@@ -109,7 +108,8 @@ static int set_up(cmbed_session *session, int endpoint) {
     error = mbedtls_ssl_conf_alpn_protocols(&session->conf, (const char **)session->alpn);
     if (error != 0) return error;
   }
-  /* Before the certificates are read, so that its two large buffers lie below what will be freed. */
+  /* Before the authorities are read: no free memory is large enough for the two buffers of 16 KB, so that they come as pages
+     that nobody has touched. */
   error = mbedtls_ssl_setup(&session->ssl, &session->conf);
   if (error != 0) return error;
   mbedtls_ssl_set_bio(&session->ssl, session, wire_send, wire_receive, NULL);
@@ -176,7 +176,6 @@ int cmbed_handshake(cmbed_session *session) {
   /* The authorities are most of the memory of a handshake, and an idle connection needs none of it. */
   mbedtls_ssl_conf_ca_chain(&session->conf, NULL, NULL);
   cmbed_authorities_clear(&session->authorities);
-  malloc_trim(0);
   return CMBED_OK;
 }
 

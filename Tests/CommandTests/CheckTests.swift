@@ -23,7 +23,7 @@ import Testing
 
   @Test(arguments: [
     Checking(
-      #"{"token":"12","payload":{"aps":{"alert":"x"}}}"#, 1, 11, "64 hex digits, and this one has 2"
+      #"{"token":"12","payload":{"aps":{"alert":"x"}}}"#, 1, 11, "64 hex digits; this one has 2"
     ),
     Checking(good + good + #"  {"payload":{"x":tru}}"#, 3, 22, "expected a value"),
     Checking(#"{"tokens":[],"payload":{"aps":{"alert":"x"}}}"#, 1, 11, "tokens is empty"),
@@ -36,13 +36,13 @@ import Testing
     Checking(
       "{\n  \"tokn\": \"\(one)\",\n  \"to\": \"family\", \"payload\": {\"aps\":{\"alert\":\"x\"}}\n}",
       2,
-      3, "no such key"),
+      3, "unknown key"),
     Checking("Tank low\n", 1, 1, "expected '{'"), Checking("", 1, 1, "expected '{'"),
     Checking(" \n \n ", 3, 2, "expected '{'"),
     Checking(#"{"token":"\#(one)","payload":{"aps":{"alert":"x"}"#, 1, 107, "ends in the middle"),
     Checking(
       #"{"token":"\#(one)","token":"\#(one)","payload":{"aps":{"alert":"x"}}}"#, 1, 77,
-      "stands here twice"),
+      "duplicate key: remove one"),
     Checking(
       #"{"token":"\#(one)","payload":{"aps":{"content-available":1}},"priority":10}"#, 1, 130,
       "priority must be 5"),
@@ -152,22 +152,22 @@ import Testing
     let list = "\(directory)/family"
     #expect(
       said.output == """
-        notes.json:2:13: error: a device token has 64 hex digits, and this one has 4 characters
+        notes.json:2:13: error: a device token has 64 hex digits; this one has 4 characters
             "token": "1234",
                       ^~~~
-        notes.json:3:14: warning: 13 bytes of white space in the payload, left out when it is sent
+        notes.json:3:14: warning: 13 bytes of white space in the payload, not sent
             "payload": {"aps":{
                        ^
-        notes.json:4:14: warning: an alert with only a body is better written as the string alone: it saves 9 bytes
+        notes.json:4:14: warning: an alert with only a body can be a plain string, which saves 9 bytes
               "alert": {"body": "Tank low"},
                        ^
         notes.json:5:14: error: badge must be a number without quotes; 0 removes it
               "badge": "3"}}
                        ^~~
-        notes.json:7:80: error: a device token has 64 hex digits, and this one has 1 character
+        notes.json:7:80: error: a device token has 64 hex digits; this one has 1 character
           …000000000000000000000000000000000000000000000001","x"],"payload":{"aps":{"al…
                                                               ^
-        notes.json:7:121: warning: escapes where the characters themselves would do: written as UTF-8 they save 4 bytes
+        notes.json:7:121: warning: unnecessary escapes: the characters themselves, in UTF-8, save 4 bytes
           …0000001","x"],"payload":{"aps":{"alert":"Füllstand \\u00fcber 9","bagde":1,"s…
                                                               ^
         notes.json:7:134: warning: the service does not know this key: did you mean badge?
@@ -179,14 +179,14 @@ import Testing
         notes.json:7:162: error: ttl must be whole seconds, 0 to 4294967295 (0: do not store)
           …d":{"aps":{"alert":"Füllstand \\u00fcber 9","bagde":1,"sound":1}},"ttl":"1h"}
                                                                                   ^~~~
-        \(list):4:3: error: a device token has 64 hex digits, and this one has another number
+        \(list):4:3: error: a device token has 64 hex digits; this one has a different number
             12
             ^~
         \(list):5:66: error: only lang=LANGUAGE or a # comment may follow the token
           \(token(2)) Ann
                                                                            ^~~
         \(list): 3 recipients, 2 refused
-        notes.json:8:17: error: there is no recipients file of this name: make it, a device token a line (recipients = \(directory))
+        notes.json:8:17: error: no recipients file has this name: create it, with one device token a line (recipients = \(directory))
           {"to":["family","nobody"],"payload":{"aps":{"alert":"日本 👩‍👩‍👧"}}} {"aps":…
                           ^~~~~~~~
         notes.json:8:87: error: nothing follows the comma before this: remove the comma
@@ -335,7 +335,7 @@ import Testing
     #expect(well.output == "\(good): 2 recipients, all well\n")
     let empty = try box.tinypush("check", "--recipients", "-", input: "# nobody\n")
     #expect(empty.status == 65)
-    #expect(empty.output.hasPrefix("-:2:1: error: no token is in this recipients file"))
+    #expect(empty.output.hasPrefix("-:2:1: error: this recipients file has no device token"))
     let long = token(1) + " # " + String(repeating: "x", count: 300_000) + "\n12\n"
     let cut = try box.tinypush("check", "--recipients", "-", input: long)
     #expect(cut.output.hasPrefix("-:1:1: error: longer than 1024 bytes"))
@@ -360,7 +360,7 @@ import Testing
     #expect(try check(#"{"aps":{"alert":"x"}}"#).output == "-: 1 notification, all well\n")
     let empty = try check(#"{"to":"empty",\#(payload)}"#)
     #expect(empty.status == 65)
-    #expect(empty.output.hasPrefix("-:1:7: error: no token is in this recipients file"))
+    #expect(empty.output.hasPrefix("-:1:7: error: this recipients file has no device token"))
     #expect(try check(#"{"to":"directory",\#(payload)}"#).status == 65)
     // The problems of a recipients file are reported once, however often it is named.
     let line = #"{"to":["wrong","wrong"],\#(payload)}"# + "\n"
@@ -378,7 +378,8 @@ import Testing
     #expect(missing.status == 65)
     #expect(
       missing.output.hasPrefix(
-        "-:1:1: error: a payload alone goes to the recipients file default, and there is none"))
+        "-:1:1: error: a payload without recipients goes to the recipients file default, which does not exist"
+      ))
     // Root may read every file, so another user runs the check.
     chmod(box.path + "/recipients/locked", 0)
     let asNobody =
@@ -388,6 +389,8 @@ import Testing
         + ["check", "-o", "recipients=\(box.path)/recipients", "-"],
       input: #"{"to":"locked",\#(payload)}"#)
     #expect(locked.status == 0)
-    #expect(locked.output.hasPrefix("-:1:7: warning: the recipients file of this name may not be"))
+    #expect(
+      locked.output.hasPrefix(
+        "-:1:7: warning: this user may not read the recipients file of this name"))
   }
 }

@@ -105,7 +105,7 @@ import Testing
     #expect(mixed.map { $0["column"] as? Int } == [11, 16, 2, 20])
     let reasons = mixed.map { $0["reason"] as? String ?? "" }
     #expect(reasons.first?.contains("64 hex digits") == true)
-    #expect(reasons.dropLast().last?.contains("no such key") == true)
+    #expect(reasons.dropLast().last?.contains("unknown key") == true)
     #expect(mixed.first?["notification"] as? [String: Any] != nil)
     #expect(mixed.allSatisfy { $0["file"] as? String == "d-mixed" })
     try #expect(box.failures("e-text").map { $0["line"] as? Int } == [1])

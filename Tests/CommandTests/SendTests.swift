@@ -220,7 +220,7 @@ import Testing
     Sending(
       "x", "--to", "../x", status: 65,
       gives: """
-        tinypush send: not the name of a recipients file: letters, digits, and . _ - + @ inside, at most 64 in all
+        tinypush send: not the name of a recipients file: use letters, digits and . _ - + @, no dot at the start, at most 64 characters
           {"to":["../x"],"payload":{"aps":{"alert":"x"}}}
                  ^~~~~~
 
@@ -231,7 +231,7 @@ import Testing
     Sending(
       "x", "--token", "abc", "--token", one, status: 65,
       gives: """
-        tinypush send: a device token has 64 hex digits, and this one has 3 characters
+        tinypush send: a device token has 64 hex digits; this one has 3 characters
           {"tokens":["abc","0000000000000000000000000000000000000000000000000000000000…
                       ^~~
 
@@ -251,9 +251,9 @@ import Testing
       gives: "priority must be 5"),
     Sending(
       String(repeating: "x", count: 4148), "--token", one, status: 65,
-      gives: "the payload has 4168 bytes without white space, and at most 4096 may be sent"),
+      gives: "the payload has 4168 bytes without white space; the limit is 4096"),
     Sending(
-      "x", "--token", one, "-o", "payload-limit=16", status: 65, gives: "at most 16 may be sent"),
+      "x", "--token", one, "-o", "payload-limit=16", status: 65, gives: "the limit is 16"),
     Sending(
       "x", "--token", one, "--title", String(repeating: "x", count: 70_000), status: 65,
       gives: "the notification is larger than 65536 bytes"),
@@ -309,7 +309,7 @@ import Testing
       "x", "--token", one, "--data", #"n:=1},"y":{"z":2"#, status: 64,
       gives: "--data takes KEY=VALUE"),
     Sending(
-      "x", "--token", one, "--data", "aps=1", status: 65, gives: "this key stands here twice"),
+      "x", "--token", one, "--data", "aps=1", status: 65, gives: "duplicate key: remove one"),
     Sending(
       "--payload", "-", "--token", one, "--data", "a=b", input: "{}", status: 64,
       gives: "give either --payload or a text and its options"),
@@ -318,7 +318,7 @@ import Testing
       gives:
         "tinypush send: --dry-run shows what the options make: tinypush check - checks standard input\n"
     ),
-    Sending("x", "--token", one, "--badge", "07", status: 65, gives: "not a number as JSON"),
+    Sending("x", "--token", one, "--badge", "07", status: 65, gives: "not a JSON number"),
     Sending(
       "x", "--token", one, "--badge", #"1},"x":{"y":2"#, status: 64, gives: "--badge must be"),
     Sending("x", "--token", one, "--priority", "high", status: 64, gives: "--priority must be"),
@@ -346,7 +346,8 @@ import Testing
       "x", "--token", one, "--lang", "Bonjour", status: 64,
       gives: "tinypush send: --lang takes LANGUAGE=TEXT, not Bonjour\n"),
     Sending("x", "--token", one, "--lang", "fr_=x", status: 65, gives: "not a language"),
-    Sending("x", "--token", one, "--lang", "fr=x", "--lang", "fr=y", status: 65, gives: "twice"),
+    Sending(
+      "x", "--token", one, "--lang", "fr=x", "--lang", "fr=y", status: 65, gives: "duplicate key"),
     Sending("--token", one, "--lang", "fr=x", status: 65, gives: "in the default language"),
     Sending(
       "x", "--token", one, "--title", "a", "--title", "b", status: 64,

@@ -184,7 +184,7 @@ import Testing
     #expect(
       good.output.contains(/^log       .*good.json to 00000000 delivered\n$/), "\(good.output)")
     let bad = try trace(box, "bad.json", log: log)
-    #expect(bad.output.contains(/\nfailed    bad.json: refused: no such key/), "\(bad.output)")
+    #expect(bad.output.contains(/\nfailed    bad.json: refused: unknown key/), "\(bad.output)")
     let waits = try trace(box, "waits.json", log: log)
     #expect(
       waits.output == "new       waits.json: waits to be delivered, or is under way\n")

@@ -16,7 +16,7 @@ extension Ledger {
 
     private func heaviest(_ records: [SuppressionRecord?]) -> SuppressionRecord? {
       records.compactMap { $0 }.reduce(nil) { heaviest, record in
-        heaviest.map { record.outweighs($0) ? record : $0 } ?? record
+        heaviest.map { record.overrides($0) ? record : $0 } ?? record
       }
     }
 

@@ -78,11 +78,11 @@ final class ListDirectory {
     }
     var records = recent?.records ?? [:]
     if !isSmall {
-      records.merge(list?.records ?? [:]) { $0.outweighs($1) ? $0 : $1 }
+      records.merge(list?.records ?? [:]) { $0.overrides($1) ? $0 : $1 }
     }
     for change in changes {
       let number = World.number(change.token)
-      if records[number].map({ change.outweighs($0) }) ?? true { records[number] = change }
+      if records[number].map({ change.overrides($0) }) ?? true { records[number] = change }
     }
     for number in forget { records[number] = nil }
     onSync()

@@ -98,7 +98,7 @@ func `tokens come before recipients files, and a bare payload goes to the defaul
   (nil, "there is none of this name"), ([], "no token is in it"),
   (["# nobody"], "no token is in it"),
   ([World.token(1), "0123"], ", line 2: a device token has 64 hex digits"),
-  ([World.token(1), World.token(2) + " lang=französisch"], ", line 2: no language"),
+  ([World.token(1), World.token(2) + " lang=französisch"], ", line 2: not a language"),
   ([World.token(1), "", World.token(2) + " en"], ", line 3: only lang=LANGUAGE"),
   ([World.token(1), String(repeating: "g", count: 64)], ", line 2: a device token has only"),
   ([World.token(1), String(repeating: "1", count: 2000)], ", line 2: longer than 1024"),

@@ -23,7 +23,7 @@ private let topicWords =
   "topic: topic must be the bundle ID of the app: 1 to 255 visible ASCII characters, without spaces and escapes"
 private let idWords = "id: id must be a UUID, such as 123e4567-e89b-42d3-a456-426614174000"
 private let typeWords =
-  "push-type: no such push type: it is alert, background, location, voip, complication, fileprovider, mdm, liveactivity, pushtotalk, widgets or controls"
+  "push-type: unknown push type: use alert, background, location, voip, complication, fileprovider, mdm, liveactivity, pushtotalk, widgets or controls"
 private let collapseWords =
   "collapse-id-characters: collapse-id must have no control characters, and no space at its start or end"
 private let silentWords =
@@ -41,16 +41,16 @@ private let soundWords =
 private let levelWords =
   #"interruption-level: interruption-level must be "passive", "active", "time-sensitive" or "critical""#
 private let scoreWords =
-  "relevance-score: relevance-score must be a number from 0 to 1, without quotes (of a live activity any number)"
+  "relevance-score: relevance-score must be a number from 0 to 1, without quotes (for a live activity, any number)"
 private let apsWords = #"missing-aps: the payload has no aps: add "aps": {"alert": "…"} to it"#
 private let emptyWords =
   "aps-empty: aps is empty: give it an alert, a badge, a sound or content-available"
 
 private func suffixWords(_ type: String) -> String {
-  "topic-suffix: a topic that ends like this is one for push-type \(type): give this push type, or the bundle ID alone"
+  "topic-suffix: a topic with this ending is for push-type \(type): set this push type, or give only the bundle ID"
 }
 private func endingWords(_ type: String) -> String {
-  "topic-ending: most topics that end like this are for push-type \(type): give this push type, unless the bundle ID itself ends so"
+  "topic-ending: a topic with this ending is usually for push-type \(type): set this push type, unless your bundle ID has this ending"
 }
 private func stringWords(_ key: String) -> String {
   "not-string: \(key) must be a string: put it in double quotes"
@@ -81,10 +81,10 @@ private let ofFields: [Remarked] = [
   Remarked(with(#""id":▸"\#(uuid.replacing("-", with: "0"))","#), idWords),
   Remarked(with(#""id":▸"\#(uuid.dropLast())g","#), idWords),
   Remarked(with(#""id":▸"123e4567e-89b-42d3-a456-426614174000","#), idWords),
-  Remarked(with(#""push-type":▸"alrt","#), "push-type: no such push type: did you mean alert?"),
+  Remarked(with(#""push-type":▸"alrt","#), "push-type: unknown push type: did you mean alert?"),
   Remarked(
     with(#""push-type":▸"live-activity","#),
-    "push-type: no such push type: did you mean liveactivity?"),
+    "push-type: unknown push type: did you mean liveactivity?"),
   Remarked(with(#""push-type":▸"telephone","#), typeWords),
   Remarked(with(#""push-type":▸"","#), typeWords),
   Remarked(with(#""push-type":▸null,"#), stringWords("push-type")),
@@ -99,7 +99,7 @@ private let ofFields: [Remarked] = [
   Remarked(with(#""collapse-id":"\#(String(repeating: #"\u044f"#, count: 32))","#)),
   Remarked(
     with(#""collapse-id":▸"\#(String(repeating: #"\u044f"#, count: 33))","#),
-    "collapse-id: collapse-id must have 1 to 64 bytes, and this one has 66"),
+    "collapse-id: collapse-id must have 1 to 64 bytes; this one has 66"),
 ]
 
 private let ofContradictions: [Remarked] = [
@@ -223,7 +223,7 @@ private let ofKeys: [Remarked] = {
       "volume: volume must be a number from 0 to 1, without quotes"),
     Remarked(
       aps(#"{"sound":{"critical":1,▸"critical":1}}"#),
-      "duplicate-key: this key stands here twice: remove one"),
+      "duplicate-key: duplicate key: remove one"),
     Remarked(
       aps(#"{"sound":{"critical":1,▸"volum":1}}"#),
       "strange-key: the service does not know this key: did you mean volume?"),
@@ -236,7 +236,7 @@ private let ofKeys: [Remarked] = {
       "strange-key: the service does not know this key: did you mean mutable-content?"),
     Remarked(
       aps(#"{"alert":"x","thread-id":"a",▸"thread-id":"b"}"#),
-      "duplicate-key: this key stands here twice: remove one"),
+      "duplicate-key: duplicate key: remove one"),
   ]
   func row(_ key: String, right: [String], wrong: [String], _ words: String) {
     for value in right {

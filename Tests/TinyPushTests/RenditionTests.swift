@@ -290,12 +290,12 @@ private func line(_ text: String) -> String {
   (token, "recipient"), ("  \(token)\r", "recipient"),
   ("\(token.uppercased())\t# Ann", "recipient"),
   ("\(token) lang=fr_CA", "recipient fr-ca"), ("\(token) lang=de # Ben", "recipient de"),
-  (" 12", "1 token-size: a device token has 64 hex digits, and this one has another number"),
+  (" 12", "1 token-size: a device token has 64 hex digits; this one has a different number"),
   (
-    "<\(token)>", "0 token-size: a device token has 64 hex digits, and this one has another number"
+    "<\(token)>", "0 token-size: a device token has 64 hex digits; this one has a different number"
   ),
   (
-    "\(token)#", "0 token-size: a device token has 64 hex digits, and this one has another number"
+    "\(token)#", "0 token-size: a device token has 64 hex digits; this one has a different number"
   ),
   (
     "\t\(token.dropLast())z",
@@ -307,7 +307,7 @@ private func line(_ text: String) -> String {
     "\(token) lang=fr lang=de",
     "73 recipient-word: only lang=LANGUAGE or a # comment may follow the token"
   ),
-  ("\(token)  lang=f!", "71 recipient-language: no language: write it as lang=fr or lang=fr-CA"),
+  ("\(token)  lang=f!", "71 recipient-language: not a language: write lang=fr or lang=fr-CA"),
 ])
 func `a line of a recipients file gives a recipient or an error with its place`(
   text: String, expected: String

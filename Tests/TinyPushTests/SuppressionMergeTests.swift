@@ -106,7 +106,7 @@ private final class Store {
       }
       for change in changes[number] ?? [] {
         let held = model[number].map { record(number, $0.time, $0.reason) }
-        if held.map({ change.outweighs($0) }) ?? true { model[number] = Known(change) }
+        if held.map({ change.overrides($0) }) ?? true { model[number] = Known(change) }
       }
       let after = model[number]!
       let wasSuppressed = before.map { $0.reason != .registered } ?? false

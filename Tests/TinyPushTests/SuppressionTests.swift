@@ -86,11 +86,11 @@ func `exactly the records of a list are found`(count: Int) {
 
 @Test func `the later record wins, and a registration wins within the same second`() {
   let gone = record(1, 100)
-  #expect(record(1, 101, .registered).outweighs(gone))
+  #expect(record(1, 101, .registered).overrides(gone))
   #expect(
-    record(1, 100, .registered).outweighs(gone) && !gone.outweighs(record(1, 100, .registered)))
-  #expect(record(1, 100, .byHand).outweighs(gone) && !gone.outweighs(record(1, 100, .byHand)))
-  #expect(!record(1, 99, .registered).outweighs(gone))
+    record(1, 100, .registered).overrides(gone) && !gone.overrides(record(1, 100, .registered)))
+  #expect(record(1, 100, .byHand).overrides(gone) && !gone.overrides(record(1, 100, .byHand)))
+  #expect(!record(1, 99, .registered).overrides(gone))
   #expect(gone.forbids() && gone.forbids(registered: 99) && !gone.forbids(registered: 100))
   #expect(record(1, 0).forbids())
   #expect(!record(1, 100, .registered).forbids())

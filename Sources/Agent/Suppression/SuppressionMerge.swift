@@ -186,10 +186,10 @@ public struct SuppressionMerge: ~Copyable {
       }
       var change: SuppressionRecord?
       while next < count, changes[next].token == token {
-        change = .heavier(change, changes[next])
+        change = .overriding(change, changes[next])
         next += 1
       }
-      if !isWhole, change != nil { known = .heavier(known, lists.list.find(token)) }
+      if !isWhole, change != nil { known = .overriding(known, lists.list.find(token)) }
       guard let result = change?.merged(with: known, isOfNow: areOfNow) ?? known else { continue }
       let wasSuppressed = known?.forbids() ?? false
       let isSuppressed = result.forbids()
@@ -217,6 +217,6 @@ extension SuppressionRecord {
     if isOfNow, known.time >= time, known.time - time < 60 {
       change.time = known.time + (reason == .registered ? 0 : 1)
     }
-    return change.outweighs(known) ? change : known
+    return change.overrides(known) ? change : known
   }
 }

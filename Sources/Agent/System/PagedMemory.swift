@@ -5,8 +5,10 @@ import TinyPush
 public enum PagedMemory {
   /// To be called before anything else.
   public static func use() {
-    // The same for those of the libraries: TLS has two of 16 KB.
+    // The same for the two TLS buffers of 16 KB. The allocator asks the system for pages only where its own free memory is too
+    // small, so that its reserve stays below 16 KB.
     mallopt(M_MMAP_THRESHOLD, 16_384)
+    mallopt(M_TOP_PAD, 8192)
     BufferMemory.pages = BufferMemory.Pages(
       take: { bytes in
         let address = mmap(nil, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)

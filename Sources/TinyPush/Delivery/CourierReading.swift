@@ -95,7 +95,7 @@ extension Courier {
     if let step = releaseStep() { return step }
     if order.isRescanDue(at: time.now) { later.isScanWanted = true }
     guard order.needsScan(at: time.now) else { return nil }
-    if order.beginScan(at: time.now, rescan: settings.rescan) { replacing.survey.begunAnew() }
+    if order.beginScan(at: time.now, rescan: settings.rescan) { replacing.survey.requestPass() }
     suppression.retry()
     progress.beginScan()
     stuck.held.unmark()

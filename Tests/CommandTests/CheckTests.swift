@@ -7,7 +7,7 @@ import Testing
   private static let good = line(1)
   private static let wide = String(line(1, "Füll☀").dropLast())
 
-  // MARK: - Places
+  // MARK: - Positions
 
   struct Checking: Sendable, CustomTestStringConvertible {
     var testDescription: String
@@ -47,11 +47,13 @@ import Testing
       #"{"token":"\#(one)","payload":{"aps":{"content-available":1}},"priority":10}"#, 1, 130,
       "priority must be 5"),
     Checking(String(repeating: good, count: 3000) + "{]", 3001, 2, "expected a key"),
-    // Without a line end, over more than what is read at a time.
+    // One line, longer than what the command reads at a time.
     Checking(
       String(repeating: wide, count: 3000) + "{]", 1, 3000 * wide.count + 2, "expected a key"),
   ])
-  func `check says where it is wrong, and shows it`(row: Checking) throws {
+  func `check names the line and column of an error and marks it in the source line`(row: Checking)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let path = try box.write(row.text, to: "notes.json")
@@ -69,7 +71,7 @@ import Testing
     if row.column <= source.count {
       #expect(Array(lines[1])[caret] == source[row.column - 1])
     }
-    // One notification is refused, and what follows it is not even reached, or all is well with it.
+    // One notification is refused. Those behind it are valid, or the command does not reach them.
     #expect(lines.count == 4 || lines[3].hasSuffix(" notifications, 1 refused"), "\(said.output)")
     let json = try objects(box.tinypush("check", "--json", path).output)
     #expect(json.count == 1)
@@ -81,13 +83,13 @@ import Testing
     let offset = json.first?["offset"] as? Int ?? -1
     let head = row.text.utf8.prefix(offset)
     #expect(head.count { $0 == 0x0A } == row.line - 1)
-    // Standard input is the same.
+    // Standard input gives the same result.
     let piped = try box.tinypush("check", "-", input: row.text)
     #expect(piped.status == 65)
     #expect(piped.output.hasPrefix("-:\(row.line):\(row.column): error: "))
   }
 
-  @Test func `check finds nothing wrong with what is right`() throws {
+  @Test func `check accepts valid files and exits with 66 if one cannot be read`() throws {
     let box = try Box()
     defer { box.end() }
     let one = try box.write(Self.good, to: "one.json")
@@ -109,9 +111,9 @@ import Testing
     #expect(directory.output == "")
   }
 
-  // MARK: - All of it, on all boards
+  // MARK: - The whole output, in all builds
 
-  /// Two notifications of which much is to be said, and one of which nothing is.
+  /// Four notifications with many problems, and one without.
   private static let notes = """
     {
       "token": "1234",
@@ -134,7 +136,9 @@ import Testing
     """
 
   @Test(arguments: Build.all)
-  func `all that is wrong is said in the order of its place, on every board`(build: String) throws {
+  func `every build of check reports all problems in the order of their positions`(build: String)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     try box.write(Self.notes, to: "notes.json")
@@ -205,7 +209,7 @@ import Testing
         "7:121-122 warning long-escapes 7", "7:134-141 warning strange-key 7",
         "7:152-153 error sound 7", "7:162-166 error ttl 7",
       ] + ofList + ["8:17-25 error list-missing 8", "8:87-88 error trailing-comma 8"] + ofList)
-    // Places in lines and characters, and in bytes, are the same.
+    // Line and column name the same position as the byte offset.
     for object in objects {
       let text = object["file"] as? String == list ? Self.family : Self.notes
       let head = String(decoding: text.utf8.prefix(object["offset"] as? Int ?? -1), as: UTF8.self)
@@ -216,9 +220,9 @@ import Testing
     #expect(Set(objects.map { $0["file"] as? String }) == ["notes.json", list])
   }
 
-  // MARK: - Warnings, many, hostile
+  // MARK: - Warnings, many problems, hostile files
 
-  @Test func `warnings alone refuse nothing`() throws {
+  @Test func `check exits with 0 if there are only warnings`() throws {
     let box = try Box()
     defer { box.end() }
     let text = #"{"token":"\#(Self.one)","payload":{ "aps":{"alert":{"body":"x"}}}}"#
@@ -231,7 +235,7 @@ import Testing
     #expect(try objects(json.output).map { $0["severity"] as? String } == ["warning", "warning"])
   }
 
-  @Test func `of very many problems with one notification the first are said, and how many more`()
+  @Test func `check reports the first 1000 problems of a notification and counts the rest`()
     throws
   {
     let box = try Box()
@@ -246,14 +250,14 @@ import Testing
     #expect(try objects(box.tinypush("check", "--json", "-", input: text).output).count == 1000)
   }
 
-  /// A file and a name full of what would steer a terminal or break a line of JSON.
+  /// A file and a name full of bytes that would control a terminal or break a line of JSON.
   private static let hostile =
     #"cd "$1" && name=$(printf 'a\033[31m"\\\377\342\200\256\nb.json') && "#
     + #"printf '{"\033]0;x\007\302\2331m\377\342\200\256":1,"token":"\001\n\r\t\\x"}\n{"token":"\300\200"}' > "$name" && "#
     + #"shift && exec "$@" "$name""#
 
   @Test
-  func `nothing of a hostile file or name reaches the terminal as it is, and JSON stays JSON`()
+  func `check escapes control characters of a hostile file and name, and prints valid JSON`()
     throws
   {
     let box = try Box()
@@ -279,12 +283,12 @@ import Testing
     #expect(objects.map { $0["code"] as? String } == ["control-character", "invalid-utf-8"])
   }
 
-  /// Runs a command on a terminal of its own.
+  /// The start of a command that runs the rest on a new terminal.
   private static let onTerminal = [
     "python3", "-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)",
   ]
 
-  @Test func `a terminal is shown colours, unless it is told not to`() throws {
+  @Test func `check prints colours to a terminal unless NO_COLOR or TERM=dumb is set`() throws {
     let box = try Box()
     defer { box.end() }
     let path = try box.write(#"{"token":"12","payload":{"aps":{"alert":"x"}}}"#, to: "n")
@@ -298,7 +302,7 @@ import Testing
       #expect(plain.status == 65)
       #expect(!plain.output.contains("\u{1B}"), "\(plain.output)")
     }
-    // And to what is no terminal none are sent.
+    // A pipe gets no colours.
     let piped = try box.run(
       Build.command(Build.host) + ["check", path], environment: ["TERM": "xterm", "NO_COLOR": ""])
     #expect(!piped.output.contains("\u{1B}"))
@@ -306,7 +310,8 @@ import Testing
 
   // MARK: - Recipients files
 
-  @Test func `a recipients file is known by its directory, or by being called one`() throws {
+  @Test func `check takes a file for a recipients file by its directory or by --recipients`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let inside = try box.write(Self.family, to: "recipients/family")
@@ -338,7 +343,7 @@ import Testing
     #expect(try box.tinypush("check", "--recipients").status == 64)
   }
 
-  @Test func `the recipients files that are named are looked at, each once`() throws {
+  @Test func `check reads each named recipients file once`() throws {
     let box = try Box()
     defer { box.end() }
     try box.write(token(1), to: "recipients/default")
@@ -357,13 +362,13 @@ import Testing
     #expect(empty.status == 65)
     #expect(empty.output.hasPrefix("-:1:7: error: this recipients file has no device token"))
     #expect(try check(#"{"to":"directory",\#(payload)}"#).status == 65)
-    // What is wrong in a file is said once, however often it is named.
+    // The problems of a recipients file are reported once, however often it is named.
     let line = #"{"to":["wrong","wrong"],\#(payload)}"# + "\n"
     let wrong = try check(line + line)
     #expect(wrong.status == 65)
     #expect(wrong.output.components(separatedBy: "error:").count == 2)
     #expect(wrong.output.hasSuffix("-: 2 notifications, all well\n"))
-    // Where there is no such directory, nobody can know.
+    // Without a directory of recipients files, check cannot tell: it only warns.
     let elsewhere = try check(#"{"aps":{"alert":"x"}}"#, directory: box.path + "/none")
     #expect(elsewhere.status == 0)
     #expect(
@@ -375,7 +380,7 @@ import Testing
       missing.output.hasPrefix(
         "-:1:1: error: a payload without recipients goes to the recipients file default, which does not exist"
       ))
-    // Nothing is locked for the superuser.
+    // Root may read every file, so another user runs the check.
     chmod(box.path + "/recipients/locked", 0)
     let asNobody =
       geteuid() == 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : []

@@ -1,16 +1,16 @@
 import Foundation
 import Testing
 
-/// What `tinypush check` says of the set-up, and what it says is to be done.
+/// What `tinypush check` reports about the set-up, and the advice that it gives.
 @Suite(.sideBySide) struct CheckupTests {
-  /// One thing that is wrong, and what is said of it.
+  /// One set-up, and the item that the check must report about it.
   struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var name: String
     var state: String
     var message: String
     var advice: String
-    /// How the command ends.
+    /// The exit status of the command.
     var status: Int32
     var certificate = "client"
     var key: String?
@@ -32,13 +32,15 @@ import Testing
     }
   }
 
-  /// What depends on this machine alone.
-  private static let ofMachine: Set = ["clock.time", "spool.room", "state.room"]
+  /// The items whose state depends on the machine that runs the test.
+  private static let dependentOnMachine: Set = ["clock.time", "spool.room", "state.room"]
 
-  // MARK: - All of it
+  // MARK: - The whole report
 
   @Test(arguments: TLSTests.versions)
-  func `where all is well, each thing is said to be`(version: (build: String, tls: String)) throws {
+  func `check reports every item of a sound set-up as ok`(version: (build: String, tls: String))
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, tls: version.tls)
@@ -48,7 +50,7 @@ import Testing
     let checkup = try box.checkup(gateway.port, build: version.build)
     #expect(checkup.status == 0)
     #expect(
-      checkup.names("ok").union(Self.ofMachine) == [
+      checkup.names("ok").union(Self.dependentOnMachine) == [
         "config.environment", "clock.time", "certificate.file", "certificate.topic",
         "certificate.environment", "certificate.dates", "certificate.chain", "certificate.key",
         "certificate.authorities", "spool.directory", "spool.tmp", "spool.new", "spool.failed",
@@ -57,7 +59,7 @@ import Testing
         "gateway.handshake", "gateway.certificate", "gateway.client", "gateway.answer",
         "feedback.name", "feedback.address",
       ])
-    #expect(checkup.names("warning").subtracting(Self.ofMachine) == ["config.file"])
+    #expect(checkup.names("warning").subtracting(Self.dependentOnMachine) == ["config.file"])
     #expect(checkup.names("error") == [])
     #expect(
       checkup["config.environment"].message
@@ -85,14 +87,14 @@ import Testing
     #expect(
       checkup["gateway.answer"].message.wholeMatch(
         of: #/within \d+ ms: status 5, invalid token size, to a frame that it must refuse/#) != nil)
-    // It left nothing behind, delivered nothing, and the agent took no notice.
+    // The check left no file and delivered nothing, and the agent ran on.
     for name in ["tmp", "new", "failed"] { #expect(box.names(in: name) == []) }
     #expect(gateway.recorded(.accepted) == [])
     #expect(gateway.recorded(.refused).count == 1)
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `people get it under headings, with what to do below`() throws {
+  @Test func `check prints the items under headings, with the advice below each`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -112,7 +114,7 @@ import Testing
     #expect(lines[agent + 1] == "                 → systemctl start tinypush, or tinypush run")
     #expect(said.output.hasSuffix(" warnings\n") || said.output.hasSuffix("\n1 warning\n"))
     #expect(!said.output.contains("\u{1B}"))
-    // On a terminal with colours, and lines that fit it.
+    // On a terminal, check prints colours and fits the lines to the width.
     let narrow = [
       "python3", "-c",
       """
@@ -140,12 +142,12 @@ import Testing
     let dumb = try box.run(command, environment: ["TERM": "dumb", "NO_COLOR": ""])
     #expect(!plain.output.contains("\u{1B}[3"))
     #expect(!dumb.output.contains("\u{1B}"))
-    // But for what has no spaces.
+    // Except words without a space, such as paths.
     let long = dumb.output.split(separator: "\r\n").filter { $0.count > 60 }
     #expect(long.allSatisfy { $0.contains("/") }, "\(long)")
   }
 
-  @Test func `it ends by the worst, whatever comes first`() throws {
+  @Test func `the worst problem decides the exit status of check, not the first`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -159,14 +161,14 @@ import Testing
       both.names("error") == [
         "certificate.dates", "certificate.authorities", "spool.directory", "gateway.address",
       ])
-    // What builds on it is not said to be well.
+    // The items that depend on a failed one are skipped.
     #expect(both.names("skipped") == ["gateway.handshake", "gateway.answer"])
-    #expect(both["spool.rights"].state == "unsaid")
+    #expect(both["spool.rights"].state == "absent")
   }
 
   // MARK: - The configuration
 
-  @Test func `a configuration that cannot be used is told as JSON too`() throws {
+  @Test func `check --json reports a configuration that cannot be used`() throws {
     let box = try Box()
     defer { box.end() }
     let path = try box.write("settle = 5s\nwindow = many\n", to: "tinypush.conf")
@@ -179,7 +181,8 @@ import Testing
     #expect(ended.errors.contains("\(path):2: window must be"))
   }
 
-  @Test func `relative paths begin from the file, or are credentials of the service`() throws {
+  @Test func `relative paths start at the configuration or name credentials of the service`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -319,7 +322,7 @@ import Testing
       "/server.key is PEM, but holds no certificate", "Is it the right file?", status: 78,
       settings: ["ca=@/server.key"]),
   ])
-  func `what is wrong with the certificate or its key is told`(row: Row) throws {
+  func `check reports what is wrong with the certificate or its key`(row: Row) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -341,9 +344,11 @@ import Testing
     #expect(gateway.recorded(.accepted) == [])
   }
 
-  @Test func `a key that others may read is warned of; one that the agent may not is wrong`() throws
+  @Test
+  func `check warns of a key that others may read, and a key closed to the agent is an error`()
+    throws
   {
-    try #require(geteuid() == 0, "who else could be closed out")
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -355,7 +360,7 @@ import Testing
     #expect(open.message == "\(key), EC, 256 bits, which anybody may read (mode 644)")
     #expect(open.advice == "chmod o= \(key)")
     chmod(key, 0o600)
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     mkdir(box.state, 0o700)
     chown(box.state, 65534, 65534)
     let closed = try box.checkup(gateway.port, ["key=" + key])
@@ -367,14 +372,14 @@ import Testing
       closed["certificate.key"].advice
         == "keep it beside the configuration in credentials/, which the service manager reads for the agent"
     )
-    // Root could shake hands with it.
+    // Root may read the key, so the handshake succeeds.
     #expect(closed["gateway.handshake"].state == "ok")
-    // What is handed over need not be open to it.
+    // A key that the service manager hands over need not be readable for the agent.
     let given = try box.checkup(
       gateway.port, environment: ["CREDENTIALS_DIRECTORY": box.path], ["key=" + key])
     #expect(given.status == 0)
     #expect(given["certificate.key"].state == "ok")
-    // Neither does the name of a directory alone make a credential.
+    // The directory name credentials/ is not enough to make a file a credential.
     mkdir(box.path + "/credentials", 0o755)
     let namesake = box.path + "/credentials/client.key"
     try FileManager.default.copyItem(atPath: key, toPath: namesake)
@@ -382,16 +387,15 @@ import Testing
     #expect(try box.checkup(gateway.port, ["key=" + namesake]).status == 77)
   }
 
-  @Test func `a certificate, authorities or a configuration closed to the agent are wrong`() throws
-  {
-    try #require(geteuid() == 0, "who else could be closed out")
+  @Test func `a certificate, CA file or configuration closed to the agent is an error`() throws {
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     mkdir(box.state, 0o700)
     chown(box.state, 65534, 65534)
-    let key = try box.openKey()
+    let key = try box.keyReadableByAll()
     var copies: [String] = []
     for name in ["client.pem", "ca.pem"] {
       copies.append(box.path + "/" + name)
@@ -423,14 +427,16 @@ import Testing
     #expect(try check().status == 0)
   }
 
-  @Test func `a certificate that is known to be wrong is not to be replaced twice`() throws {
+  @Test func `check advises once to renew an expired certificate that the gateway refuses too`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
     let checkup = try box.checkup(gateway.port, certificate: "client-expired")
     #expect(checkup.status == 78)
     #expect(checkup["certificate.dates"].advice.hasPrefix("renew it"))
-    // In TLS 1.2 it is refused within the handshake, and not behind it.
+    // In TLS 1.2 the gateway refuses the certificate during the handshake, not after it.
     let refusal =
       checkup["gateway.handshake"].state == "error"
       ? checkup["gateway.handshake"] : checkup["gateway.client"]
@@ -530,7 +536,7 @@ import Testing
         "no such name", "gateway.name", "error", "gateway.invalid: ", "", status: 69,
         settings: ["gateway=gateway.invalid:2195", "feedback=feedback.invalid"]),
     ], TLSTests.versions)
-  func `the way to the gateway is told step by step`(
+  func `check reports each step of the connection to the gateway`(
     row: Row, version: (build: String, tls: String)
   ) throws {
     let box = try Box()
@@ -538,8 +544,8 @@ import Testing
     let gateway = try Gateway(
       in: box, certificate: row.server, ca: row.ca, tls: version.tls, row.script)
     let checkup = try box.checkup(gateway.port, build: version.build, row.settings)
-    // In TLS 1.2 it refuses ours within the handshake, and not behind it.
-    let refused = checkup["gateway.client"].state == "unsaid" && row.name == "gateway.client"
+    // In TLS 1.2 the gateway refuses the certificate during the handshake, not after it.
+    let refused = checkup["gateway.client"].state == "absent" && row.name == "gateway.client"
     let item = checkup[refused ? "gateway.handshake" : row.name]
     #expect(item.state == row.state, "\(item)")
     #expect(item.message.contains(row.message), "\(item)")
@@ -547,12 +553,12 @@ import Testing
     #expect(checkup.status == row.status)
     #expect(gateway.recorded(.accepted) == [])
     if item.state == "error", row.name != "gateway.answer" {
-      #expect(["skipped", "unsaid"].contains(checkup["gateway.answer"].state))
+      #expect(["skipped", "absent"].contains(checkup["gateway.answer"].state))
     }
     if row.message.hasPrefix("not asked for") { #expect(gateway.recorded(.stream) == []) }
   }
 
-  @Test func `an address at which nothing listens is told`() throws {
+  @Test func `check reports an address at which nothing listens`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -568,7 +574,7 @@ import Testing
     #expect(none["feedback.address"].state == "warning")
   }
 
-  @Test func `a gateway whose TLS is too old is told as such`() throws {
+  @Test func `check reports a gateway whose TLS version is too old`() throws {
     let box = try Box()
     defer { box.end() }
     let server = try box.start([
@@ -588,7 +594,7 @@ import Testing
 
   // MARK: - The spool
 
-  @Test func `what is missing of the spool is told, with the command that makes it`() throws {
+  @Test func `check names each missing spool directory and the command that creates it`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -612,15 +618,15 @@ import Testing
     #expect(parts["spool.new"].advice.hasSuffix(" \(box.spool)/new"))
     #expect(parts["spool.tmp"].state == "error")
     #expect(parts["spool.later"].message == "Not a directory")
-    #expect(parts["spool.rights"].state == "unsaid")
+    #expect(parts["spool.rights"].state == "absent")
   }
 
-  @Test func `modes that let anybody send, or keep the agent from reading, are warned of`() throws {
-    try #require(geteuid() == 0, "who else could give them away")
+  @Test func `check warns of modes that let anybody send or keep the agent from reading`() throws {
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     chmod(box.spool + "/new", 0o2777)
     chmod(box.spool + "/tmp", 0o770)
     let checkup = try box.checkup(gateway.port)
@@ -635,7 +641,7 @@ import Testing
         == "mode 770, nobody:nogroup: what members of the group put there, the agent may not be able to read"
     )
     #expect(checkup["spool.tmp"].advice == "chmod g+s \(box.spool)/tmp")
-    // Root tries it as whom it belongs to.
+    // Run by root, the check tries as the spool's owner.
     #expect(
       checkup["spool.rights"].message
         == "nobody, whose it is, may write, rename and remove files")
@@ -650,8 +656,9 @@ import Testing
         == "give that user the right to write to the spool and all its directories")
   }
 
-  @Test func `somebody else than the agent's user is told that it is not he`() throws {
-    try #require(geteuid() == 0, "who else could be somebody else")
+  @Test func `check tells a user who does not own the spool that the agent is another user`() throws
+  {
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -685,7 +692,7 @@ import Testing
   }
 
   @Test(arguments: Disk.Resource.allCases)
-  func `a disk that is full, in memory or read-only is told`(resource: Disk.Resource) throws {
+  func `check reports a disk that is full, in memory or read-only`(resource: Disk.Resource) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -714,7 +721,8 @@ import Testing
     #expect(closed["spool.rights"].advice == "mount it writable")
   }
 
-  @Test func `little room is warned of, and so is a part on another disk`() throws {
+  @Test func `check warns of little free space and refuses a spool across two file systems`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -735,12 +743,12 @@ import Testing
 
   // MARK: - The other directories
 
-  @Test func `what the agent cannot keep or show is told`() throws {
-    try #require(geteuid() == 0, "who else could be closed out")
+  @Test func `check reports state, status page and recipients that the agent cannot use`() throws {
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     mkdir(box.state, 0o700)
     let closed = try box.checkup(gateway.port)
     #expect(closed.status == 77)
@@ -753,7 +761,7 @@ import Testing
     #expect(closed["state.page"].state == "warning")
     #expect(closed["state.page"].message.contains("/status: nobody cannot write it: "))
     chown(box.state, 65534, 65534)
-    let key = try box.openKey()
+    let key = try box.keyReadableByAll()
     try writeFile("no list", to: box.state + "/suppressed")
     chmod(box.state + "/suppressed", 0o600)
     let unreadable = try box.checkup(gateway.port, [key])
@@ -779,9 +787,9 @@ import Testing
     #expect(unread.message.hasSuffix("/recipients, 1 file, of which nobody may not read 1"))
   }
 
-  // MARK: - The page
+  // MARK: - The status page
 
-  @Test func `what the agent does not take for its page is told`() throws {
+  @Test func `check reports a status path that is no status page`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -815,7 +823,7 @@ import Testing
     #expect(try check()["state.page"].state == "ok")
   }
 
-  @Test func `a page that an agent at work does not keep is told`() throws {
+  @Test func `check reports a status page that the running agent does not write`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -839,7 +847,7 @@ import Testing
 
   // MARK: - The clock
 
-  @Test func `a clock that is not set is told, and nothing is made of dates`() throws {
+  @Test func `check reports a clock that is not set and skips the certificate's dates`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -869,8 +877,8 @@ import Testing
 }
 
 extension Box {
-  /// The setting of a key that any user may read.
-  fileprivate func openKey() throws -> String {
+  /// Returns the setting of a key that all users may read.
+  fileprivate func keyReadableByAll() throws -> String {
     let key = path + "/open.key"
     try FileManager.default.copyItem(atPath: Certificates.path("client.key"), toPath: key)
     chmod(key, 0o644)

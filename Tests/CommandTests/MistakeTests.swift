@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What is wrong is told with its place and what to do, and by the exit status of sysexits.h.
+/// Error messages name the place and the remedy; exit statuses are those of sysexits.h.
 @Suite(.sideBySide) struct MistakeTests {
   private static let command = ["run", "--once"]
 
@@ -64,7 +64,7 @@ import Testing
     Row("send --payload nowhere.json", 66, "nowhere.json: No such file or directory"),
     Row("status -o status=nowhere", 69, "nowhere: No such file or directory"),
   ])
-  func `a slip on the command line is told, with what was meant`(row: Row) throws {
+  func `a mistake on the command line gets a message with the likely meaning`(row: Row) throws {
     let box = try Box()
     defer { box.end() }
     let ended = try box.run(Build.command(Build.host) + row.arguments)
@@ -88,8 +88,9 @@ import Testing
       "ttl = 1h\t#too long\n", 1, #"ttl is "1h\x09#too long": put the comment on a line of its own"#
     ),
   ])
-  func `a broken config file is told with its line`(text: String, number: Int, words: String) throws
-  {
+  func `an error in the configuration is reported with its line`(
+    text: String, number: Int, words: String
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let path = try box.write(text, to: "tinypush.conf")
@@ -100,7 +101,7 @@ import Testing
     }
   }
 
-  /// A key with a value that cannot be, and what is said it must be.
+  /// Invalid values for each key, and the expected value that the message names.
   private static let settings: [(key: String, values: [String], expected: String)] = [
     (
       "environment", ["Production", "dev", ""], "production, development or local"
@@ -167,10 +168,10 @@ import Testing
     "a number of alerts from 1 to 10000 and a time from 1s to 1d, such as 20/10m, or off"
   private static let time =
     "a time with its unit, such as 20ms, 10s, 5m, 2h or 1d, and not too long"
-  /// Whatever stands there may be meant.
+  /// The keys that accept any value.
   private static let free: Set = ["key-password", "on-trouble"]
 
-  @Test func `each key is told where it is wrong: line, key, type and range`() throws {
+  @Test func `the message about a wrong value names line, key, type and range`() throws {
     let box = try Box()
     defer { box.end() }
     #expect(try Set(Self.settings.map(\.key)).union(Self.free) == ManualTests.settings())
@@ -186,7 +187,7 @@ import Testing
     }
   }
 
-  @Test func `each key is the one that was meant by a slip of it`() throws {
+  @Test func `a misspelt key gets the right key as a suggestion`() throws {
     let box = try Box()
     defer { box.end() }
     for key in try ManualTests.settings().sorted() {
@@ -196,7 +197,7 @@ import Testing
         String(key.suffix(from: second).prefix(1)) + key.prefix(1) + key.dropFirst(2),
       ]
       for slip in slips where slip != key {
-        // Of a short one little is left.
+        // A misspelt short key resembles others too much.
         if key.count < 4, slip != key + "s" { continue }
         let path = try box.write("\(slip) = 1\n", to: "tinypush.conf")
         let ended = try box.tinypush("check", "--config", path)
@@ -208,7 +209,7 @@ import Testing
     }
   }
 
-  @Test func `the command line goes over the config file`() throws {
+  @Test func `options override the configuration`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -232,7 +233,7 @@ import Testing
     try #expect(gateway.alerts(in: box) == ["hello"])
   }
 
-  @Test func `a password may hold what begins a comment elsewhere`() throws {
+  @Test func `a password may contain a space and a number sign`() throws {
     let box = try Box()
     defer { box.end() }
     let path = try box.write(
@@ -244,7 +245,7 @@ import Testing
 
   // MARK: - Files
 
-  /// What is done to a file, or what is given in its place.
+  /// What is wrong with a file.
   enum Harm: String, Sendable { case missing, locked, empty, directory, text, der, damaged }
 
   struct FileRow: Sendable, CustomTestStringConvertible {
@@ -279,7 +280,7 @@ import Testing
     FileRow("spool", .empty, 74, "/new: No such file or directory"),
     FileRow("spool", .locked, 74, "Permission denied"),
   ])
-  func `a file that cannot be used is told, with what to do`(row: FileRow) throws {
+  func `a file that cannot be used gets a message with the remedy`(row: FileRow) throws {
     let box = try Box()
     defer { box.end() }
     let path = box.path + "/harmed"
@@ -301,7 +302,7 @@ import Testing
       try box.write("secret", to: "harmed")
       chmod(path, 0)
     }
-    // Everything else is as it should be, and may be used by anybody.
+    // All other files are right and readable for all users.
     for name in ["new", "failed", "tmp"] { chmod("\(box.spool)/\(name)", 0o777) }
     chmod(box.spool, 0o777)
     let key = box.path + "/client.key"
@@ -309,7 +310,7 @@ import Testing
     chmod(key, 0o644)
     var command = try Build.command(Build.host) + ["run", "--once"] + box.settings(1)
     command += ["-o", "key=" + key, "-o", "\(row.key)=\(path)"]
-    // Nothing is locked for the superuser.
+    // Root may read every file, so another user runs the agent.
     let asNobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     let ended = try box.run((row.harm == .locked && geteuid() == 0 ? asNobody : []) + command)
     #expect(ended.status == row.status)
@@ -319,7 +320,7 @@ import Testing
     #expect(ended.errors.split(separator: "\n").count == 1)
   }
 
-  @Test func `a file that may not be read is moved out of the way`() throws {
+  @Test func `the agent moves an unreadable file to failed/ and delivers the others`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)

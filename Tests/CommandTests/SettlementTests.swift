@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What senders and operators are told of each notification: by `send --wait`, in the log, and by `tinypush trace`.
+/// Reports on single notifications: `send --wait`, the log and `tinypush trace`.
 @Suite(.sideBySide) struct SettlementTests {
   private static let one = token(1)
   private static let gone = "410:Unregistered:1700000000000"
@@ -15,7 +15,7 @@ import Testing
 
   // MARK: - The sender
 
-  @Test func `send warns of a suppressed token, and does not count it as delivered`() throws {
+  @Test func `send warns of a suppressed token and does not count it as delivered`() throws {
     let box = try Box()
     defer { box.end() }
     try suppress(Self.one, in: box, "--at", "2026-01-02T03:04:05Z")
@@ -43,7 +43,7 @@ import Testing
     try #expect(gateway.alerts(in: box) == ["x", "y"])
   }
 
-  @Test func `send warns of the suppressed recipients of lists and of standard input`() throws {
+  @Test func `send warns of suppressed tokens in recipients files and on standard input`() throws {
     let box = try Box()
     defer { box.end() }
     try box.write("\(Self.one)\n\(token(2))\n", to: "recipients/family")
@@ -56,7 +56,7 @@ import Testing
     #expect(stream.errors.count(of: "is suppressed since") == 1, "\(stream.errors)")
   }
 
-  @Test func `what expires, is superseded or dropped is not delivered`() throws {
+  @Test func `send --wait reports an expired, superseded or dropped notification`() throws {
     let box = try Box()
     defer { box.end() }
     func sender(_ text: String, _ arguments: String...) throws -> (child: Child, name: String) {
@@ -91,7 +91,7 @@ import Testing
     #expect(box.names(in: "tmp") == [])
   }
 
-  @Test func `a device that is gone is no delivery`() throws {
+  @Test func `send --wait reports an unregistered token as not delivered`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--answer", "\(Self.one)=" + Self.gone])
@@ -108,7 +108,7 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `a receipt that is no file of the sender's is not written to`() throws {
+  @Test func `the agent does not write to a receipt that is a link or a pipe`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -126,7 +126,7 @@ import Testing
   // MARK: - The log
 
   @Test(arguments: [false, true])
-  func `the log tells each delivery where it is wanted`(isWanted: Bool) throws {
+  func `the log lists each delivery with log = deliveries`(isWanted: Bool) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--answer", "\(token(3))=" + Self.gone])
@@ -146,7 +146,7 @@ import Testing
     #expect(box.names(in: "failed") == ["notes.json"])
   }
 
-  @Test func `every notification of a large file is told of once`() throws {
+  @Test func `log = deliveries lists every notification of a large file once`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", "\(token(700))=8"])
@@ -160,7 +160,7 @@ import Testing
     #expect(lines.filter { $0.output.2 != nil }.map { $0.output.1 } == ["700"])
   }
 
-  // MARK: - Tracing
+  // MARK: - Trace
 
   private func trace(_ box: Box, _ word: String, log: String) throws -> Child {
     try box.run(
@@ -169,7 +169,7 @@ import Testing
       ], input: log)
   }
 
-  @Test func `a trace tells where a notification is, and how it ended`() throws {
+  @Test func `trace prints where a notification is and its result`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box)

@@ -1,20 +1,21 @@
 import Foundation
 import Testing
 
-/// What the agent makes of each status, the table's and others, and where it says so: in the log, in failed/ and in its
-/// counters. The gateway answers at the second of three notifications.
+/// The gateway's statuses, and their effect on the log, failed/ and the counters.
+///
+/// The gateway answers the second of three notifications.
 @Suite(.sideBySide) struct StatusTests {
   /// How the agent runs.
-  enum Way: String, CaseIterable, Sendable { case once, allDay }
+  enum Way: String, CaseIterable, Sendable { case once, service }
 
-  /// What has become of the three.
+  /// The result of the three notifications.
   private struct Aftermath {
     var log: String
-    /// Of the second.
+    /// The record of the second notification in failed/.
     var failure: [String: Any]?
-    /// The agent's counters, by the names that `tinypush status` has for them.
+    /// The agent's counters, with the names of `tinypush status --json`.
     var counters: [String: Int]
-    /// The alerts' texts.
+    /// The texts of the accepted alerts.
     var accepted: [String]
   }
 
@@ -32,13 +33,13 @@ import Testing
     case .once:
       agent = try box.deliver(gateway, settings)
       #expect(agent.status == status, "\(agent.errors)")
-    case .allDay:
+    case .service:
       agent = try box.agent(gateway, settings)
       try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
       #expect(try agent.terminate() == 0)
     }
     #expect(box.names(in: "new") == [])
-    try gateway.hearsAll()
+    try gateway.readsAll()
     let shown = try objects(box.tinypush("status", "--json", "-o", page).output)[0]
     #expect(box.names(in: "failed") == (status == 65 ? ["2"] : []))
     return Aftermath(
@@ -78,7 +79,7 @@ import Testing
       ),
       Row(255, "unknown", again),
     ], Way.allCases)
-  func `a refusal is told in words, with what to do`(row: Row, way: Way) throws {
+  func `a refusal is reported in words with the remedy`(row: Row, way: Way) throws {
     let after = try send(way, ["--reject", "\(token(2))=\(row.status)"], expecting: 65)
     #expect(after.accepted.sorted() == ["1", "3"])
     #expect(
@@ -98,10 +99,10 @@ import Testing
       (after.counters["settled_by_proof"] ?? 0) + (after.counters["settled_by_time"] ?? 0) == 2)
   }
 
-  // MARK: - Others
+  // MARK: - Other statuses
 
   @Test(arguments: Way.allCases)
-  func `a shutdown is no refusal`(way: Way) throws {
+  func `a shutdown does not count as a refusal`(way: Way) throws {
     let after = try send(way, ["--first", "1", "--shutdown-after", "2"], expecting: 0)
     #expect(after.accepted == ["1", "2", "3"])
     #expect(after.log.count(of: "the gateway goes out of service; connecting anew") == 1)
@@ -112,7 +113,9 @@ import Testing
   }
 
   @Test(arguments: Way.allCases)
-  func `status 0 proves what it names, and the connection goes on`(way: Way) throws {
+  func `status 0 confirms the named notification and keeps the connection`(way: Way)
+    throws
+  {
     let after = try send(way, ["--no-error"], expecting: 0)
     #expect(after.accepted == ["1", "2", "3"])
     #expect(after.log.contains("3 delivered (3 proved)"), "\(after.log)")
@@ -122,7 +125,7 @@ import Testing
   }
 
   @Test(arguments: Way.allCases)
-  func `a gateway that answers no barrier gets nothing twice, and the exit says what is not proved`(
+  func `a gateway without barrier answers gets nothing twice, and the log says so`(
     way: Way
   ) throws {
     let after = try send(way, ["--mute"], expecting: 0)
@@ -139,7 +142,7 @@ import Testing
   private static let strange = [(9, "undocumented"), (128, "undocumented")]
 
   @Test(arguments: strange, Way.allCases)
-  func `a status that says nothing leaves all uncertain`(
+  func `an undocumented status makes all open notifications uncertain`(
     status: (number: Int, words: String), way: Way
   ) throws {
     let script = ["--first", "1", "--reject", "\(token(2))=\(status.number)"]
@@ -155,7 +158,7 @@ import Testing
   }
 
   @Test(arguments: strange)
-  func `what always gets a status that says nothing is put aside in the end`(
+  func `a notification that always gets an undocumented status goes to failed/`(
     status: (number: Int, words: String)
   ) throws {
     let after = try send(.once, ["--reject", "\(token(2))=\(status.number)"], expecting: 65)

@@ -4,7 +4,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-/// A text in which ▸ stands before each byte that something is to be said of, and what that is: the code, a colon, the words.
+/// A text with ▸ before the place of each finding, and the findings, each as `CODE: WORDS`.
 struct Remarked: Sendable, CustomStringConvertible {
   var marked: String
   var words: [String]
@@ -15,7 +15,7 @@ struct Remarked: Sendable, CustomStringConvertible {
 
   var description: String { "\(words.first ?? "nothing"): \(marked.prefix(120))" }
   var text: String { marked.replacing("▸", with: "") }
-  /// `OFFSET CODE: WORDS`, each.
+  /// The findings, each as `OFFSET CODE: WORDS`.
   var lines: [String] {
     let parts = marked.split(separator: "▸", omittingEmptySubsequences: false)
     var offset = 0
@@ -26,7 +26,7 @@ struct Remarked: Sendable, CustomStringConvertible {
   }
 }
 
-/// All that is to be said of the one notification in a text, in the order in which it is.
+/// Returns all findings about the one notification in a text, in order.
 private func findings(
   _ text: String, _ rules: Rules = Rules(), capacity: Int = 100
 ) -> [Finding] {
@@ -54,14 +54,14 @@ private func said(_ text: String, _ rules: Rules = Rules()) -> [String] {
   findings(text, rules).map { "\($0.offset) \(words($0))" }
 }
 
-/// The same, for tests in other files.
+/// Returns the findings of a text in words, for tests in other files.
 func remarks(_ text: String, _ rules: Rules) -> [String] { said(text, rules) }
 
 private let token = String(repeating: "0123456789abcdef", count: 4)
 private let payload = #""payload":{"aps":{"alert":"x"}}"#
-/// A notification with these members besides its token and payload.
+/// Returns a notification with a token, these members and a payload.
 private func with(_ members: String) -> String { #"{"token":"\#(token)",\#(members),\#(payload)}"# }
-/// A notification with this value of `aps`.
+/// Returns a notification with this value of `aps`.
 private func aps(_ value: String) -> String {
   #"{"token":"\#(token)","payload":{"aps":\#(value)}}"#
 }
@@ -160,7 +160,7 @@ private let ofNotifications: [Remarked] = [
   Remarked(
     #"{"to":▸"\#(token)",\#(payload)}"#,
     "list-is-token: this is a device token: give it as token, or in tokens"),
-  // When, and how
+  // Time and kind of the delivery
   Remarked(
     with(#""priority":▸7"#),
     "priority: priority must be 10 (at once) or 5 (when it saves the device's power)"),
@@ -361,7 +361,7 @@ private let ofPayloads: [Remarked] = [
   Remarked(aps(#"{"badge":0,"temperature":5,"x":{"y":[1,2]}}"#)),
 ]
 
-/// Each row of the tables with what it must be, and with what it must not be.
+/// Each row of the tables with valid and invalid values.
 private let ofTables: [Remarked] = {
   var all: [Remarked] = []
   for key in ["alert", "badge", "sound", "category", "content-available"] {
@@ -464,12 +464,11 @@ private let ofJSON: [Remarked] = [
 ]
 
 @Test(arguments: ofNotifications + ofPayloads + ofTables + ofJSON)
-func `what is to be said of a notification has its code, words, place and advice`(_ case: Remarked)
-{
+func `each finding about a notification has its code, words, place and advice`(_ case: Remarked) {
   #expect(said(`case`.text) == `case`.lines)
 }
 
-@Test func `bytes that are not UTF-8, and what is nested too deep, have theirs`() {
+@Test func `bytes that are not UTF-8 and too deep nesting have their findings`() {
   var bytes = with(#""id":"ab""#).bytes
   bytes[bytes.firstRange(of: "ab\"".bytes)!.lowerBound] = 0xFF
   var found = Findings(capacity: 2)
@@ -482,7 +481,7 @@ func `what is to be said of a notification has its code, words, place and advice
   #expect(deep.map(words) == ["too-deep: nested deeper than 32 levels"])
 }
 
-/// Every case once; a new one does not compile until it is here.
+/// Returns a number for each reason; a new reason does not compile until it is here.
 private func number(_ reason: Finding.Reason) -> Int {
   switch reason {
   case .json(let problem): 100 + Int(problem.rawValue)
@@ -561,14 +560,14 @@ private func number(_ reason: Finding.Reason) -> Int {
   case .longEscapes: 47
   case .strangeKey: 48
   case .badgeNotWhole: 49
-  // By size, and of what only the shell can see: below.
+  // Findings about sizes and about files are tested below.
   case .payloadTooLarge, .trimTooLarge, .listMissing, .listMissingDefault, .listEmpty,
     .listUnreadable, .listsElsewhere:
     -1
   }
 }
 
-@Test func `every reason is among those above, and its code in the README`() throws {
+@Test func `every reason is tested above, and its code is in the README`() throws {
   let all =
     (ofNotifications + ofPayloads + ofTables + ofJSON).flatMap { findings($0.text) }
     + ofHTTP2.flatMap { findings($0.text, Rules(.http2, payloadLimit: nil)) }
@@ -621,13 +620,13 @@ private func number(_ reason: Finding.Reason) -> Int {
       "lists-elsewhere: there is no directory of recipients files here: the recipients were not checked"
     ),
   ] as [(Finding.Reason, String)])
-func `what is to be said of recipients files has its code and words`(
+func `each finding about recipients files has its code and words`(
   reason: Finding.Reason, expected: String
 ) {
   #expect(words(Finding(reason, at: 0)) == expected)
 }
 
-@Test func `all that is wrong with a notification is said, in the order of its place`() {
+@Test func `all findings about a notification are reported in the order of their places`() {
   let all = Remarked(
     #"▸{▸"tokn":"\#(token)",▸"prio":5,"ttl":▸-1,"payload":▸{ "aps":{"alert":▸{"body":▸1},"badge":▸"3","sound":▸5}}}"#,
     "missing-recipient: no recipient: add \"token\": \"64 hex digits\", \"tokens\": [\"…\", \"…\"], or \"to\": \"NAME\" of a recipients file",
@@ -642,7 +641,7 @@ func `what is to be said of recipients files has its code and words`(
   #expect(said(all.text) == all.lines)
 }
 
-@Test func `of very many findings the first are kept, and that for which it is refused`() {
+@Test func `the first of many findings are kept, and the one that causes the refusal`() {
   let wrong = (0..<300).map { _ in #""1""# }.joined(separator: ",")
   let text = #"{"tokens":[\#(wrong)],"payload":{"aps":{"alert":"x",}}}"#
   let bytes = text.bytes
@@ -662,7 +661,7 @@ func `what is to be said of recipients files has its code and words`(
 
 // MARK: - Sizes
 
-/// A payload of so many bytes, as it goes out.
+/// Returns a payload of this many bytes.
 private func payload(of bytes: Int) -> String {
   #"{"aps":{"alert":"\#(String(repeating: "ü", count: (bytes - 20) / 2))\#(bytes % 2 == 0 ? "" : "x")"}}"#
 }
@@ -672,7 +671,7 @@ private func tooLarge(_ bytes: Int, _ limit: Int) -> String {
 }
 
 @Test(arguments: [256, 2048, 4096])
-func `a payload of the limit is sent, and one of a byte more is not`(limit: Int) {
+func `a payload of the limit is accepted, and one byte more is refused`(limit: Int) {
   let rules = Rules(payloadLimit: limit)
   for bytes in [limit - 1, limit, limit + 1] {
     #expect(payload(of: bytes).utf8.count == bytes)
@@ -687,16 +686,16 @@ func `a payload of the limit is sent, and one of a byte more is not`(limit: Int)
     let saidOfSpace = spaced.lines[0].prefix { $0 != " " } + " " + space
     let expected = bytes > limit ? [String(saidOfSpace), spaced.lines[0]] : [String(saidOfSpace)]
     #expect(said(spaced.text, rules).sorted() == expected.sorted())
-    // A payload alone is the same.
+    // The limit is the same for a payload alone.
     #expect(
       said(payload(of: bytes), rules) == (bytes > limit ? ["0 " + tooLarge(bytes, limit)] : []))
-    // Trimmed, it is always sent.
+    // With trim the payload is always accepted.
     let trimmed = #"{"token":"\#(token)","trim":true,"payload":\#(payload(of: bytes))}"#
     #expect(said(trimmed, rules) == [])
   }
 }
 
-@Test func `an alert in a language is held against the limit in the payload's place`() {
+@Test func `an alert in a language counts against the payload limit`() {
   func text(_ bytes: Int, _ members: String = "") -> Remarked {
     // {"aps":{"badge":1,"alert":"…"}}
     let alert = String(repeating: "x", count: bytes - 30)
@@ -710,7 +709,7 @@ func `a payload of the limit is sent, and one of a byte more is not`(limit: Int)
   #expect(said(text(257, #""trim":true,"#).text, rules) == [])
 }
 
-@Test func `what cannot be trimmed says so`() {
+@Test func `a payload that trim cannot shorten enough is refused`() {
   let words =
     "trim-too-large: the payload has 276 bytes without white space; the limit is 256 (payload-limit), and trim would remove the whole text of the alert: let the app fetch the rest"
   let rest = String(repeating: "x", count: 237)
@@ -724,7 +723,7 @@ func `a payload of the limit is sent, and one of a byte more is not`(limit: Int)
   }
 }
 
-// MARK: - The documents' examples, in shape
+// MARK: - Examples in the form of Apple's documents
 
 private let examples: [Remarked] = [
   Remarked(
@@ -748,6 +747,6 @@ private let examples: [Remarked] = [
 ]
 
 @Test(arguments: examples)
-func `the documents' examples are taken, and their commas are not`(_ case: Remarked) {
+func `the documents' examples are accepted, except for their wrong commas`(_ case: Remarked) {
   #expect(said(`case`.text) == `case`.lines)
 }

@@ -128,7 +128,7 @@ extension World {
 
   func record() {
     if courier.isSummarizing { return summarize() }
-    if settings.tellsAll {
+    if settings.reportsSettlements {
       ledger.tells(courier.settlement, of: String(courier.failureName()))
     }
     guard courier.hasFailure else { return courier.recorded(true) }

@@ -82,7 +82,7 @@ public struct Courier: ~Copyable {
     if let step = settlement(isPatient: false) { return step }
     // A file that was given up is looked for again.
     if order.isScanWanted, !wasScanWanted, let step = intake(&link) { return step }
-    if claims.isEmpty { link.forgetSuspicion() }
+    if claims.isEmpty { link.resetPoisonSearch() }
     if let step = keepProgress(link) { return step }
     if isDone(link) { return .finish }
     let step = link.nextStep(
@@ -131,8 +131,8 @@ public struct Courier: ~Copyable {
     }
   }
 
-  private mutating func settled(_ stretch: Stretch, _ verdict: Settlement.Verdict) {
-    guard !isTold(stretch.place.claim) else { return returns.decide(stretch, verdict) }
+  private mutating func settled(_ stretch: Stretch, _ outcome: Settlement.Outcome) {
+    guard !reportsSettlements(of: stretch.place.claim) else { return returns.decide(stretch, outcome) }
     claims.settled(stretch.place.claim, stretch.count)
     progress.settled(at: time.now)
   }

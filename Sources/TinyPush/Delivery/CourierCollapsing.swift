@@ -26,7 +26,7 @@ extension Courier {
             return .wants(.verify)
           }
         }
-        state.stage = state.hasLooked ? .cancelling : .own
+        state.stage = state.hasSearched ? .cancelling : .own
       case .own:
         if replacing.survey.isReading { return .wants(.survey) }
         if replacing.survey.target == .own {
@@ -49,12 +49,12 @@ extension Courier {
           if replacing.survey.beginNext(of: order.backlog) { return .wants(.survey) }
           replacing.survey.passEnded()
         }
-        state.hasLooked = true
+        state.hasSearched = true
         state.stage = .found
       case .verified(true): return .replaced
       case .verified(false):
         replacing.survey.remove(key)
-        state.stage = state.hasLooked ? .cancelling : .own
+        state.stage = state.hasSearched ? .cancelling : .own
       case .cancelling:
         state.stage = .settled
         guard later.mayContain(key) else { continue }

@@ -38,7 +38,7 @@ extension Courier {
     of now: Reading
   ) {
     let notification = sending.notification
-    if limits.storms.strike(token, at: time.now) {
+    if limits.storms.recordLimited(token, at: time.now) {
       reports.add(
         .stormBegan(refusal.limit, isOverall: refusal.isOverall, token.firstDigits))
     }
@@ -83,7 +83,7 @@ extension Courier {
   /// Whether the summary is in `later/`, from where it goes at once.
   mutating func summarized(_ isRecorded: Bool) {
     if isRecorded {
-      limits.storms.wasTold()
+      limits.storms.removeSummarized()
       counters.summaries += 1
       recorder.isUnsynced = true
       later.written()
@@ -91,7 +91,7 @@ extension Courier {
       // The alerts themselves are in `failed/`.
       limits.storms.forget()
     } else {
-      limits.storms.wasNotTold(retryAt: time.now + StuckFiles.pauseMin)
+      limits.storms.retrySummaries(at: time.now + StuckFiles.pauseMin)
     }
   }
 

@@ -10,7 +10,7 @@ extension Courier {
     /// Something must be done first.
     case wants(Step)
     /// Its recipients are others by now than those that were counted.
-    case othersByNow
+    case recipientsChanged
   }
 
   /// What came of offering it to one recipient.
@@ -90,10 +90,10 @@ extension Courier {
       now.recipient = recipient + 1
       return .done
     }
-    if case .decided(let verdict) = now.purpose {
+    if case .decided(let outcome) = now.purpose {
       now.remaining -= 1
       now.recipient = recipient + 1
-      decide(verdict, notification, token, language, of: &now)
+      decide(outcome, notification, token, language, of: &now)
       return .recorded
     }
     let rendition = Rendition(
@@ -105,12 +105,12 @@ extension Courier {
     now.recipient = recipient + 1
     now.beginning = .passed
     if !now.isFirst { now.remaining -= 1 }
-    if let verdict = reasonNotToSend(sending, token) {
+    if let outcome = reasonNotToSend(sending, token) {
       if !now.isFirst {
         claims.settled(now.claim, 1)
         forgetSending(notification, token, of: now)
       }
-      settle(verdict, notification, token, of: &now)
+      settle(outcome, notification, token, of: &now)
       return .recorded
     }
     if now.isFirst, limits.areSet || notification.againAfter > 0 {
@@ -151,13 +151,13 @@ extension Courier {
   /// What the link said of a notification is recorded, or told.
   @inline(never)
   private mutating func decide(
-    _ verdict: Settlement.Verdict, _ notification: Notification, _ token: DeviceToken,
+    _ outcome: Settlement.Outcome, _ notification: Notification, _ token: DeviceToken,
     _ language: LanguageTag?, of now: inout Reading
   ) {
     claims.settled(now.claim, 1)
     progress.settled(at: time.now)
-    guard case .rejected(let rejection) = verdict else {
-      return settle(verdict, notification, token, of: &now)
+    guard case .rejected(let rejection) = outcome else {
+      return settle(outcome, notification, token, of: &now)
     }
     forgetSending(notification, token, of: now)
     guard rejection.isGone else {
@@ -169,14 +169,14 @@ extension Courier {
     if !wasKnown, suppression.isForbidden(token) {
       report(.tokenGone(token.firstDigits), now.claim)
     }
-    settle(verdict, notification, token, of: &now)
+    settle(outcome, notification, token, of: &now)
   }
 
   /// Why a notification is not sent to a token; nil: it is.
   @inline(never)
   private mutating func reasonNotToSend(
     _ sending: Sending, _ token: DeviceToken
-  ) -> Settlement.Verdict? {
+  ) -> Settlement.Outcome? {
     if sending.isExpired {
       counters.expired += 1
       return .expired

@@ -124,7 +124,7 @@ extension Courier {
       case .refused(let finding, let object):
         return handle(finding, object, of: &now)
       case .more(let from):
-        letGoOfLines(upTo: from, of: &now)
+        discardLines(upTo: from, of: &now)
         now.reader.resume(at: 0)
         now.needsInput = true
         if isGarbage(now) { endReading(now, .noNotification) } else { reader.reading = now }
@@ -155,7 +155,7 @@ extension Courier {
           recorder.isUnsynced = true
           claims.recordUnsyncedRecord(now.claim)
           now.beginning = .passed
-          guard isTold(now.claim) else { return nil }
+          guard reportsSettlements(of: now.claim) else { return nil }
           settle(.superseded, notification, nil, of: &now)
           reader.reading = now
           return .goOn
@@ -186,7 +186,7 @@ extension Courier {
       now.reader = before
       reader.reading = now
       return .wants(step)
-    case .othersByNow:
+    case .recipientsChanged:
       endReading(now, .recipientsChanged)
       return .goOn
     }
@@ -235,7 +235,7 @@ extension Courier {
       && now.inputOffset - max(now.objectEnd, now.passUntil) >= Self.garbageBytesMax
   }
 
-  private func letGoOfLines(upTo end: Int, of now: inout Reading) {
+  private func discardLines(upTo end: Int, of now: inout Reading) {
     now.lines.pass(end, in: now.text(in: reader.input), now.reader)
     reader.discard(end, of: &now)
   }

@@ -22,7 +22,7 @@ extension Courier {
     while now.remaining > 0 {
       let entry = reader.roster.next()
       if case .more = entry { return .wants(.readRecipients) }
-      guard isSameRoster(of: &now) else { return .othersByNow }
+      guard isSameRoster(of: &now) else { return .recipientsChanged }
       switch entry {
       case .more: break
       case .recipient(let token, let language):

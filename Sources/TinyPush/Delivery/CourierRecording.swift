@@ -126,6 +126,6 @@ extension Courier {
     claims.synced(isSynced)
     guard !isSynced else { return }
     later.endCancelling()
-    suppression.forgetVerdicts()
+    suppression.forgetInvalidTokens()
   }
 }

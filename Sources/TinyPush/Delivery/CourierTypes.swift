@@ -24,7 +24,7 @@ extension Courier {
     /// Ends when the spool is empty.
     public var isOnce = false
     /// Tells of each notification how it was settled.
-    public var tellsAll = false
+    public var reportsSettlements = false
     /// How many alerts may go to each device token, and from this box; nil: any number.
     public var limit: RateLimit?
     public var limitAll: RateLimit?

@@ -6,7 +6,7 @@ struct Reading {
     /// For notifications that go again.
     case again(wasSent: Bool)
     /// For notifications that are settled, of which that is to be recorded or told.
-    case decided(Settlement.Verdict)
+    case decided(Settlement.Outcome)
   }
 
   enum Access {
@@ -66,7 +66,7 @@ struct Reading {
   /// A file of which some notifications are read again.
   init(again stretch: Stretch) {
     claim = stretch.place.claim
-    purpose = stretch.verdict.map { .decided($0) } ?? .again(wasSent: stretch.wasSent)
+    purpose = stretch.outcome.map { .decided($0) } ?? .again(wasSent: stretch.wasSent)
     beginning = .passed
     inputOffset = stretch.place.offset
     recipient = stretch.place.recipient
@@ -90,7 +90,7 @@ struct Reading {
       place: FilePlace(offset: inputOffset, claim: claim, recipient: recipient), count: remaining,
       wasSent: wasSent)
     rest.skipped = skipped
-    if case .decided(let verdict) = purpose { rest.verdict = verdict }
+    if case .decided(let outcome) = purpose { rest.outcome = outcome }
     return rest
   }
 }

@@ -64,18 +64,18 @@ struct Recorder: ~Copyable {
     let offset = now.inputOffset + Int64(notification.object.lowerBound)
     pending = Pending(
       claim: now.claim, kind: .postponed,
-      settlement: Settlement(verdict: .postponed, offset: offset))
+      settlement: Settlement(outcome: .postponed, offset: offset))
   }
 
   /// A notification is settled, and nothing of it is to be recorded.
   mutating func settle(
-    _ verdict: Settlement.Verdict, _ notification: Notification, _ token: DeviceToken?,
+    _ outcome: Settlement.Outcome, _ notification: Notification, _ token: DeviceToken?,
     of now: inout Reading, in input: borrowing FixedBuffer<UInt8>
   ) {
     text.clear()
     let start = notification.object.lowerBound
     var settlement = Settlement(
-      verdict: verdict, token: token, offset: now.inputOffset + Int64(start))
+      outcome: outcome, token: token, offset: now.inputOffset + Int64(start))
     if now.isFirst {
       now.lines.count(upTo: start, in: now.text(in: input))
       settlement.line = now.lines.lines + 1
@@ -106,7 +106,7 @@ struct Recorder: ~Copyable {
     }
     pending = Pending(
       claim: now.claim, kind: .refused,
-      settlement: Settlement(verdict: .refused, line: now.lines.lines + 1))
+      settlement: Settlement(outcome: .refused, line: now.lines.lines + 1))
     return isWhole
   }
 
@@ -120,7 +120,7 @@ struct Recorder: ~Copyable {
     )
     begin(reason, "too-many", claim, claims)
     FailedLine.end(&text)
-    pending = Pending(claim: claim, kind: .refused, settlement: Settlement(verdict: .refused))
+    pending = Pending(claim: claim, kind: .refused, settlement: Settlement(outcome: .refused))
   }
 
   /// A long stretch of a file, from `offset` on, holds no notification.
@@ -133,7 +133,7 @@ struct Recorder: ~Copyable {
     begin(reason, "no-notification", claim, claims)
     FailedLine.append("offset", offset, to: &text)
     FailedLine.end(&text)
-    pending = Pending(claim: claim, kind: .refused, settlement: Settlement(verdict: .refused))
+    pending = Pending(claim: claim, kind: .refused, settlement: Settlement(outcome: .refused))
   }
 
   /// A file cannot be read at all; the shell moves it beside the failure, so that its place is free.
@@ -144,7 +144,7 @@ struct Recorder: ~Copyable {
     reason.append("): make it readable for the agent's user, and move it back to new/")
     begin(reason, "unreadable", claim, claims)
     FailedLine.end(&text)
-    pending = Pending(claim: claim, kind: .unreadable, settlement: Settlement(verdict: .refused))
+    pending = Pending(claim: claim, kind: .unreadable, settlement: Settlement(outcome: .refused))
   }
 
   /// A notification was sent and is not sent again: the service rejected it, or connections die at it.
@@ -182,7 +182,7 @@ struct Recorder: ~Copyable {
     pending = Pending(
       claim: now.claim, kind: .rejected,
       settlement: Settlement(
-        verdict: .rejected(rejection), token: token,
+        outcome: .rejected(rejection), token: token,
         offset: now.inputOffset + Int64(notification.object.lowerBound)))
     if rejection.suppressesToken {
       pending?.invalidToken = token
@@ -231,7 +231,7 @@ struct Recorder: ~Copyable {
     }
     pending = Pending(
       claim: now.claim, kind: .refused,
-      settlement: Settlement(verdict: .refused, line: now.lines.lines + 1))
+      settlement: Settlement(outcome: .refused, line: now.lines.lines + 1))
     return isWhole
   }
 

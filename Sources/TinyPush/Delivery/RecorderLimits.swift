@@ -14,7 +14,7 @@ extension Recorder {
     pending = Pending(
       claim: now.claim, kind: .postponed,
       settlement: Settlement(
-        verdict: .postponed, token: token,
+        outcome: .postponed, token: token,
         offset: now.inputOffset + Int64(notification.object.lowerBound)))
   }
 
@@ -41,7 +41,7 @@ extension Recorder {
     pending = Pending(
       claim: now.claim, kind: .limited,
       settlement: Settlement(
-        verdict: .limited, token: token,
+        outcome: .limited, token: token,
         offset: now.inputOffset + Int64(notification.object.lowerBound)))
     if let topic { pending?.limited = (token, topic) }
   }
@@ -72,6 +72,6 @@ extension Recorder {
     text.endLine()
     pending = Pending(
       claim: ClaimNumber(0), kind: .summary,
-      settlement: Settlement(verdict: .postponed, token: storm.token))
+      settlement: Settlement(outcome: .postponed, token: storm.token))
   }
 }

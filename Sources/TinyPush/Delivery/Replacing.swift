@@ -19,7 +19,7 @@ struct Replacing: ~Copyable {
     var place: FilePlace
     var stage = Stage.known
     /// All was looked through that is to be.
-    var hasLooked = false
+    var hasSearched = false
   }
 
   /// What waits with a `collapse-id`.

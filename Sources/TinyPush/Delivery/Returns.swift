@@ -50,11 +50,11 @@ struct Returns: ~Copyable {
   }
 
   /// These are settled.
-  mutating func decide(_ stretch: Stretch, _ verdict: Settlement.Verdict) {
+  mutating func decide(_ stretch: Stretch, _ outcome: Settlement.Outcome) {
     var stretch = stretch
-    stretch.verdict = verdict
+    stretch.outcome = outcome
     // Parts of a stretch, as they are settled one after the other, take no more room than the stretch.
-    if let last = decided.last, last.verdict == verdict, last.place == stretch.place,
+    if let last = decided.last, last.outcome == outcome, last.place == stretch.place,
       last.skipped + last.count == stretch.skipped
     {
       decided.lengthenLast(by: stretch.count)
@@ -65,7 +65,7 @@ struct Returns: ~Copyable {
 
   /// What was taken from here, and could not be read on.
   mutating func putBack(_ stretch: Stretch) {
-    if stretch.verdict == nil { again.prepend(stretch) } else { decided.prepend(stretch) }
+    if stretch.outcome == nil { again.prepend(stretch) } else { decided.prepend(stretch) }
   }
 
   // MARK: - Going again

@@ -1,6 +1,6 @@
 /// How a notification to one recipient was settled: for the log, and for a sender that waits to know.
 public struct Settlement {
-  public enum Verdict: Equatable, BitwiseCopyable, Sendable {
+  public enum Outcome: Equatable, BitwiseCopyable, Sendable {
     /// The service has the notification: an answer proved that, or no refusal came in time.
     case accepted(isProved: Bool)
     /// The service does not take the notification.
@@ -23,8 +23,8 @@ public struct Settlement {
     case postponed
   }
 
-  public var verdict: Verdict
-  /// The recipient; nil: the verdict holds for all recipients.
+  public var outcome: Outcome
+  /// The recipient; nil: the outcome holds for all recipients.
   public var token: DeviceToken?
   /// Bytes of the file before the notification.
   public var offset: Int64 = 0
@@ -32,9 +32,9 @@ public struct Settlement {
   public var line: Int64 = 0
 
   package init(
-    verdict: Verdict, token: DeviceToken? = nil, offset: Int64 = 0, line: Int64 = 0
+    outcome: Outcome, token: DeviceToken? = nil, offset: Int64 = 0, line: Int64 = 0
   ) {
-    self.verdict = verdict
+    self.outcome = outcome
     self.token = token
     self.offset = offset
     self.line = line
@@ -44,17 +44,17 @@ public struct Settlement {
 /// How notifications are settled one by one, where somebody wants to know.
 extension Courier {
   /// Whether somebody wants to know of each notification of a file how it was settled.
-  func isTold(_ claim: ClaimNumber) -> Bool {
-    settings.tellsAll || claims.isAwaited(claim)
+  func reportsSettlements(of claim: ClaimNumber) -> Bool {
+    settings.reportsSettlements || claims.isAwaited(claim)
   }
 
   /// A notification is settled, and nothing of it is to be recorded.
   @inline(never)
   mutating func settle(
-    _ verdict: Settlement.Verdict, _ notification: Notification, _ token: DeviceToken?,
+    _ outcome: Settlement.Outcome, _ notification: Notification, _ token: DeviceToken?,
     of now: inout Reading
   ) {
-    recorder.settle(verdict, notification, token, of: &now, in: reader.input)
+    recorder.settle(outcome, notification, token, of: &now, in: reader.input)
   }
 
   /// How the notification was settled with which ``Step/record`` deals, unless that is a summary (``isSummarizing``).

@@ -44,18 +44,18 @@ public struct Troubles: BitwiseCopyable {
   private let after: Duration
   /// A bit for each kind: what there is, and what was told.
   private var present: UInt8
-  public private(set) var told: UInt8
+  public private(set) var reported: UInt8
   private var settled: UInt64 = 0
   private var stuckSince: Instant?
   private var goodSince: Instant?
 
   /// - Parameters:
   ///   - after: how long nothing is delivered before that is trouble.
-  ///   - told: what an agent before this one has told that began.
-  public init(after: Duration, told: UInt8 = 0) {
+  ///   - reported: what an agent before this one has told that began.
+  public init(after: Duration, reported: UInt8 = 0) {
     self.after = after
-    self.told = told
-    present = told
+    self.reported = reported
+    present = reported
   }
 
   /// Takes in how things are. To be called before each rest.
@@ -108,9 +108,9 @@ public struct Troubles: BitwiseCopyable {
   /// What is to be told next: what began, or is over.
   public mutating func take() -> (kind: Kind, began: Bool)? {
     let kinds: InlineArray<3, Kind> = [.offline, .certificate, .credentials]
-    for index in kinds.indices where (present ^ told) & kinds[index].bit != 0 {
-      told ^= kinds[index].bit
-      return (kinds[index], told & kinds[index].bit != 0)
+    for index in kinds.indices where (present ^ reported) & kinds[index].bit != 0 {
+      reported ^= kinds[index].bit
+      return (kinds[index], reported & kinds[index].bit != 0)
     }
     return nil
   }

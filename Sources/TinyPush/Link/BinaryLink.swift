@@ -31,7 +31,7 @@ public struct BinaryLink: ~Copyable, Link {
   // What was taken.
   /// In the order of sending.
   var window: StretchQueue
-  var news = News()
+  var pending = PendingOutcomes()
   var kept = Kept.nothing
   /// The identifier of the first notification in the window, of the next one to take, and of the last one written.
   var headID: UInt32 = 1
@@ -45,7 +45,7 @@ public struct BinaryLink: ~Copyable, Link {
   var stream = ByteStream()
   var acknowledgements: Acknowledgements
   var answer = ErrorResponseReader()
-  var suspicion = Suspicion()
+  var poisonSearch = PoisonSearch()
   /// One notification was found to end connections, and the gateway has taken nothing since.
   var isGatewayUnproven = false
   private let pinned = Pinned()
@@ -71,7 +71,7 @@ public struct BinaryLink: ~Copyable, Link {
     self.time = time
     supply.isStopping = isStopping
     stream.begin()
-    if let step = settleByTime() ?? endTrial() { return step }
+    if let step = settleByTime() ?? endProbe() { return step }
     return state == .closing ? hangUp() : nil
   }
 
@@ -102,7 +102,7 @@ public struct BinaryLink: ~Copyable, Link {
     if let upSince, upSince + Self.lasting < time.now {
       backoff.reset()
       // The cause may be over.
-      barrier.unanswered = min(barrier.unanswered, Barrier.unansweredBeforeTrial)
+      barrier.unanswered = min(barrier.unanswered, Barrier.unansweredBeforeBarrierOnly)
     }
     return time.now + backoff.fail()
   }
@@ -117,8 +117,8 @@ public struct BinaryLink: ~Copyable, Link {
     if case .down(let dialAt) = state, supply.wantsConnection { consider(dialAt) }
     if case .up = state, !batch.isBlocked, !batch.isEmpty { consider(batch.flushAt) }
     consider(acknowledgements.deadline)
-    consider(trialEnd)
-    consider(soloEnd)
+    consider(probeEnd)
+    consider(isolationEnd)
     return earliest
   }
 
@@ -140,8 +140,8 @@ public struct BinaryLink: ~Copyable, Link {
     time.now = now
     switch state {
     case .up:
-      // While the cause is looked for, connections that end are no news.
-      let isNews = !suspicion.isNarrow
+      // While the cause is looked for, connections that end are no pending.
+      let isNews = !poisonSearch.isNarrowed
       let uncertain = end(byPeer ? .died : .unanswered)
       if uncertain > 0, isNews { reports.add(.cut(uncertain: uncertain)) }
       state = .down(dialAt: dialAt())

@@ -17,18 +17,18 @@ extension BinaryLink {
     let hadBarrier = barrier.id != nil
     let isOpenEmpty = openCount == 0
     // A barrier that went alone shows that it is the barrier after all.
-    if hadBarrier, ending == .died || ending == .silent, isOpenEmpty { barrier.isSound = false }
-    let isUnanswered = hadBarrier && ending == .died && !barrier.isSound
-    var uncertain = leaveBehind(ending)
+    if hadBarrier, ending == .died || ending == .silent, isOpenEmpty { barrier.isReliable = false }
+    let isUnanswered = hadBarrier && ending == .died && !barrier.isReliable
+    var uncertain = decideRest(ending)
     let counts =
-      suspicion.isTrial
-      ? ending != .answered : ending == .died && (suspicion.isNarrow || !isUnanswered)
-    if counts { suspect(uncertain) }
+      poisonSearch.isProbing
+      ? ending != .answered : ending == .died && (poisonSearch.isNarrowed || !isUnanswered)
+    if counts { recordDeath(uncertain) }
     if ending == .silent {
       // Where the barrier that went alone got no answer, no other will.
       barrier.unanswered =
         kept == .unanswered
-        ? min(barrier.unanswered, Barrier.unansweredBeforeTrial) : Barrier.unansweredMax
+        ? min(barrier.unanswered, Barrier.unansweredBeforeBarrierOnly) : Barrier.unansweredMax
     } else if isUnanswered {
       barrier.unanswered += 1
     }
@@ -38,8 +38,8 @@ extension BinaryLink {
   }
 
   /// Decides what becomes of the notifications on the wire. Returns of how many of them nobody knows.
-  private mutating func leaveBehind(_ ending: Ending) -> Int {
-    guard kept == .nothing, news.rest == nil else { return 0 }
+  private mutating func decideRest(_ ending: Ending) -> Int {
+    guard kept == .nothing, pending.rest == nil else { return 0 }
     if ending == .silent {
       if openCount > 0 {
         kept = .unanswered
@@ -55,7 +55,7 @@ extension BinaryLink {
       case .died: .connectionLost
       case .unanswered, .silent: .noAnswer
       }
-    news.rest = Rest(attempted: attempted, isUncertain: ending != .answered, cause: cause)
+    pending.rest = Rest(attempted: attempted, isUncertain: ending != .answered, cause: cause)
     guard ending != .answered else { return 0 }
     traffic.uncertain += UInt64(attempted)
     return Int(attempted)
@@ -66,7 +66,7 @@ extension BinaryLink {
   mutating func returnUnanswered() -> Int {
     guard kept == .unanswered else { return 0 }
     kept = .nothing
-    news.rest = Rest(
+    pending.rest = Rest(
       attempted: UInt32(window.notifications), isUncertain: true, cause: .noAnswer)
     traffic.uncertain += UInt64(window.notifications)
     return window.notifications
@@ -74,27 +74,27 @@ extension BinaryLink {
 
   /// The connection died with so many notifications under way. After some deaths of the same one alone, that is kept while a
   /// connection is tried without it.
-  private mutating func suspect(_ uncertain: Int) {
-    let wasNarrow = suspicion.isNarrow
+  private mutating func recordDeath(_ uncertain: Int) {
+    let wasNarrow = poisonSearch.isNarrowed
     guard wasNarrow || !hasProgressed, settings.uncertain == .resend else { return }
-    suspicion.died(inFlight: uncertain, first: firstOpenPlace)
-    if suspicion.isTrial {
-      kept = .suspect
-      news.rest = nil
+    poisonSearch.died(inFlight: uncertain, first: firstOpenPlace)
+    if poisonSearch.isProbing {
+      kept = .isolated
+      pending.rest = nil
       window.recordSent()
-    } else if kept == .suspect {
+    } else if kept == .isolated {
       kept = .nothing
-      news.rest = Rest(
+      pending.rest = Rest(
         attempted: UInt32(window.notifications), isUncertain: false, cause: .connectionLost)
     }
-    guard suspicion.isNarrow, !wasNarrow else { return }
+    guard poisonSearch.isNarrowed, !wasNarrow else { return }
     if !isGatewayUnproven { backoff.reset() }
     reports.add(.narrowed)
   }
 
   /// Where the first notification stands of which nothing is known.
   private var firstOpenPlace: FilePlace? {
-    var before = news.decided
+    var before = pending.decided
     for index in 0..<window.count {
       let stretch = window[index]
       if before < stretch.count { return stretch.place }

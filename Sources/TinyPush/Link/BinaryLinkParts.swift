@@ -1,6 +1,6 @@
 extension BinaryLink {
   /// What is known of the notifications in the window and was not told yet, counted from the front.
-  struct News {
+  struct PendingOutcomes {
     /// The first so many are accepted.
     var accepted: UInt32 = 0
     var isProved = false
@@ -58,7 +58,7 @@ extension BinaryLink {
     /// They arrived, and the gateway did not answer the barrier behind them.
     case unanswered
     /// Connections ended each time that this one was sent alone.
-    case suspect
+    case isolated
   }
 
   /// The frame that the gateway must refuse, and what is known of how it takes such frames.
@@ -70,9 +70,9 @@ extension BinaryLink {
     /// goes alone; and when two of those got no answer either, no more are sent, and only time settles.
     var unanswered = 0
     /// One has been answered: it is not the barriers at which connections end.
-    var isSound = false
+    var isReliable = false
 
-    static let unansweredBeforeTrial = 2
+    static let unansweredBeforeBarrierOnly = 2
     static let unansweredMax = 4
   }
 }

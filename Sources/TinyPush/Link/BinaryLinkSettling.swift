@@ -6,7 +6,7 @@ extension BinaryLink {
 
   /// The identifier of the first notification on the wire of which nothing is known.
   var openID: UInt32 {
-    kept == .nothing && news.rest == nil && !window.isEmpty ? headID &+ news.decided : endID
+    kept == .nothing && pending.rest == nil && !window.isEmpty ? headID &+ pending.decided : endID
   }
 
   /// Notifications on the wire, or in the batch, of which nothing is known.
@@ -18,24 +18,24 @@ extension BinaryLink {
   // MARK: - Outcomes
 
   public mutating func takeOutcome() -> LinkOutcome? {
-    if news.accepted > 0 {
-      let stretch = window.removeFirst(notifications: min(news.accepted, window.first!.count))
-      news.accepted -= stretch.count
-      if news.isProved {
+    if pending.accepted > 0 {
+      let stretch = window.removeFirst(notifications: min(pending.accepted, window.first!.count))
+      pending.accepted -= stretch.count
+      if pending.isProved {
         recipients.prove(headID..<headID &+ stretch.count)
       }
       headID &+= stretch.count
-      return .accepted(stretch, isProved: news.isProved)
+      return .accepted(stretch, isProved: pending.isProved)
     }
-    if let rejection = news.rejection {
-      news.rejection = nil
+    if let rejection = pending.rejection {
+      pending.rejection = nil
       headID &+= 1
       return .rejected(window.removeFirst(notifications: 1), rejection)
     }
-    guard let rest = news.rest else { return nil }
+    guard let rest = pending.rest else { return nil }
     // From the end, so that each goes before the one that was told last.
     guard var stretch = window.removeLast() else {
-      news.rest = nil
+      pending.rest = nil
       return nil
     }
     guard window.notifications < Int(rest.attempted) else {
@@ -56,8 +56,8 @@ extension BinaryLink {
   }
 
   private mutating func accept(_ count: UInt32, byProof: Bool) {
-    news.accepted += count
-    news.isProved = byProof
+    pending.accepted += count
+    pending.isProved = byProof
     recordProgress(Int(count))
   }
 
@@ -65,7 +65,7 @@ extension BinaryLink {
     hasProgressed = true
     isGatewayUnproven = false
     backoff.reset()
-    suspicion.settled(count)
+    poisonSearch.settled(count)
   }
 
   // MARK: - Answers
@@ -107,9 +107,9 @@ extension BinaryLink {
       settle(before: id + 1, byProof: true)
       reports.add(.shutdown(resent: Int(openCount)))
       end(.answered)
-      news.rest?.cause = .shutdown
+      pending.rest?.cause = .shutdown
     } else if id >= firstOpen {
-      news.rejection = rejection
+      pending.rejection = rejection
       recordProgress(1)
       end(.answered)
     } else {
@@ -122,9 +122,9 @@ extension BinaryLink {
   /// The gateway answers barriers: what came before one that it did not answer is uncertain after all.
   private mutating func handleBarrierAnswer() {
     barrier.unanswered = 0
-    barrier.isSound = true
+    barrier.isReliable = true
     hasProgressed = true
-    if suspicion.isTrial { isolatePoison() }
+    if poisonSearch.isProbing { isolatePoison() }
     let uncertain = returnUnanswered()
     if uncertain > 0 { reports.add(.cut(uncertain: uncertain)) }
     end(.answered)
@@ -144,8 +144,8 @@ extension BinaryLink {
     if stream.isStalled(for: patience, at: time.now) {
       acknowledgements.restart(at: time.now)
     } else if barrier.id != nil {
-      if suspicion.isTrial { isolatePoison() }
-      passBarrierOver()
+      if poisonSearch.isProbing { isolatePoison() }
+      giveUpBarrier()
     } else {
       let heard = stream.heardAt < stream.sampledAt ? stream.heardAt : stream.sampledAt
       while let lastID = acknowledgements.takeSettled(at: heard) {
@@ -158,12 +158,12 @@ extension BinaryLink {
   /// Where a barrier is on its way and nothing moves any more, its answer is not waited for.
   mutating func checkBarrier() {
     if barrier.id != nil, batch.isEmpty, stream.isStalled(for: settings.settle, at: time.now) {
-      missBarrier()
+      treatBarrierAsLost()
     }
   }
 
   /// The barrier has not arrived: whatever came before is as uncertain as after a cut.
-  private mutating func missBarrier() {
+  private mutating func treatBarrierAsLost() {
     reports.add(.unanswered(uncertain: end(.unanswered)))
     state = .closing
   }
@@ -171,23 +171,23 @@ extension BinaryLink {
   /// Everything arrived, the connection is well, and the barrier has no answer: the gateway hangs, or it takes what it
   /// should refuse. Which of the two is shown by a barrier that goes alone on the next connection, before anything is sent
   /// again: without an answer to that one, silence means nothing, and time settles. A stop has no next connection.
-  private mutating func passBarrierOver() {
+  private mutating func giveUpBarrier() {
     state = .closing
     // A gateway that says what it has accepted, and has not said it of all.
     let isPartlyProved = kept == .nothing && (window.first?.skipped ?? 0) > 0
-    if isPartlyProved || supply.isStopping && barrier.isSound { return missBarrier() }
+    if isPartlyProved || supply.isStopping && barrier.isReliable { return treatBarrierAsLost() }
     if !supply.isStopping, openCount > 0 {
       reports.add(.askedAgain(Int(openCount)))
       end(.silent)
       return
     }
-    let before = news.accepted
+    let before = pending.accepted
     settle(before: nextID, byProof: false)
     if kept == .unanswered {
       takeBackToWire()
       accept(UInt32(window.notifications), byProof: false)
     }
-    if news.accepted > before { reports.add(.unproved(Int(news.accepted - before))) }
+    if pending.accepted > before { reports.add(.unproved(Int(pending.accepted - before))) }
     end(.silent)
   }
 
@@ -199,21 +199,21 @@ extension BinaryLink {
 
   // MARK: - The search for a notification at which connections die
 
-  public mutating func forgetSuspicion() {
-    if window.isEmpty { suspicion = Suspicion() }
+  public mutating func resetPoisonSearch() {
+    if window.isEmpty { poisonSearch = PoisonSearch() }
   }
 
   /// When a connection without the suspect has lived long enough, where no barrier shows it sooner.
-  var trialEnd: Instant? {
-    guard suspicion.isTrial, state == .up, barrier.id == nil, !mayBarrier, let upSince else {
+  var probeEnd: Instant? {
+    guard poisonSearch.isProbing, state == .up, barrier.id == nil, !maySendBarrier, let upSince else {
       return nil
     }
     return upSince + settings.settle
   }
 
   /// Ends the trial, if it has lasted.
-  mutating func endTrial() -> Courier.Step? {
-    guard let end = trialEnd, end <= time.now else { return nil }
+  mutating func endProbe() -> Courier.Step? {
+    guard let end = probeEnd, end <= time.now else { return nil }
     guard stream.heardAt >= end else { return .listen }
     isolatePoison()
     return nil
@@ -221,10 +221,10 @@ extension BinaryLink {
 
   /// The connection lives without the suspect: it is to blame for the deaths.
   private mutating func isolatePoison() {
-    suspicion.found()
-    guard kept == .suspect else { return }
+    poisonSearch.reset()
+    guard kept == .isolated else { return }
     takeBackToWire()
-    news.rejection = Rejection(.endsConnections)
+    pending.rejection = Rejection(.endsConnections)
     hasProgressed = true
     // A gateway that refuses barriers and dies at whatever else it is sent must not empty the spool so.
     if !isGatewayUnproven { backoff.reset() }

@@ -11,7 +11,7 @@ extension BinaryLink {
     let frameBytes = Frame.byteCount(settings.format, payloadBytes: payloadBytes)
     guard batch.bytes + frameBytes <= batch.buffer.capacity else { return .batchFull }
     guard window.isEmpty || window.count + 2 < window.capacity,
-      window.notifications < suspicion.limit
+      window.notifications < poisonSearch.limit
     else { return .windowFull }
     return nil
   }
@@ -135,34 +135,34 @@ extension BinaryLink {
   // MARK: - Barriers
 
   /// Whether a barrier may be sent at all.
-  var mayBarrier: Bool {
+  var maySendBarrier: Bool {
     guard settings.format != .simple, settings.confirm != .settle else { return false }
     // At a trial it shows whether the gateway dies at anything; of one that took something else that is known.
     return barrier.unanswered < Barrier.unansweredMax
-      || suspicion.isTrial && !suspicion.hasPassed
+      || poisonSearch.isProbing && !poisonSearch.hasSettledAny
   }
 
   /// Whether only a barrier goes on this connection, to see what the gateway makes of that.
   var sendsBarrierOnly: Bool {
-    suspicion.isTrial || kept == .unanswered
-      || barrier.unanswered >= Barrier.unansweredBeforeTrial && mayBarrier
+    poisonSearch.isProbing || kept == .unanswered
+      || barrier.unanswered >= Barrier.unansweredBeforeBarrierOnly && maySendBarrier
         && (supply.isStopping || settings.isOnce || settings.confirm == .barrier)
   }
 
   /// Until when a suspect that is alone in flight is followed by nothing: to a gateway that has refused it, a barrier would
   /// bring a reset, and that may take the answer away.
-  var soloEnd: Instant? {
-    guard suspicion.limit == 1, barrier.id == nil, openCount > 0 else { return nil }
+  var isolationEnd: Instant? {
+    guard poisonSearch.limit == 1, barrier.id == nil, openCount > 0 else { return nil }
     return stream.writtenAt + Duration(milliseconds: settings.settle.milliseconds / 2)
   }
 
   private var wantsBarrier: Bool {
-    guard barrier.id == nil, mayBarrier else { return false }
+    guard barrier.id == nil, maySendBarrier else { return false }
     if sendsBarrierOnly { return true }
     guard openCount > 0, lastWrittenID > 0 else { return false }
     let isFull = supply.obstacle == .windowFull
-    if suspicion.isNarrow {
-      return (supply.isAllSent || isFull) && soloEnd.map { time.now >= $0 } ?? true
+    if poisonSearch.isNarrowed {
+      return (supply.isAllSent || isFull) && isolationEnd.map { time.now >= $0 } ?? true
     }
     if supply.isStopping || settings.isOnce {
       return supply.isAllSent || supply.isStopping || isFull

@@ -19,7 +19,7 @@ public protocol Link: ~Copyable {
   /// far as the link remembers them.
   mutating func takeProved() -> UInt64?
   /// Nothing that could be to blame for anything is under way any more.
-  mutating func forgetSuspicion()
+  mutating func resetPoisonSearch()
 
   // MARK: Work
 

@@ -21,7 +21,7 @@ public struct Stretch: BitwiseCopyable, Sendable {
   /// The notifications were on the wire before: writing them is a repetition.
   public var wasSent = false
   /// How the notifications were settled, which are read again to tell of that; nil: they are to be sent.
-  var verdict: Settlement.Verdict?
+  var outcome: Settlement.Outcome?
 
   public init(place: FilePlace, count: UInt32 = 1, wasSent: Bool = false) {
     self.place = place

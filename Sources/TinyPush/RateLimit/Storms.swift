@@ -27,7 +27,7 @@ struct Storms: ~Copyable {
   /// Not later than when the first storm is to be told of.
   private var nextDueAt: Instant?
   /// The one that is being told of.
-  private var told = 0
+  private var summarizedIndex = 0
 
   init(_ limit: RateLimit?, _ other: RateLimit?) {
     let none = Duration.milliseconds(0)
@@ -42,7 +42,7 @@ struct Storms: ~Copyable {
 
   /// An alert to a token is over a limit. Returns whether that begins a storm.
   @inline(never)
-  mutating func strike(_ token: DeviceToken, at now: Instant) -> Bool {
+  mutating func recordLimited(_ token: DeviceToken, at now: Instant) -> Bool {
     if let index = index(of: token) {
       storms[index].lastAt = now
       return false
@@ -88,7 +88,7 @@ struct Storms: ~Copyable {
     while index < count {
       if isEnding || dueAt(index) <= now {
         if storms[index].alerts > 0 {
-          told = index
+          summarizedIndex = index
           nextDueAt = now
           return storms[index]
         }
@@ -102,10 +102,10 @@ struct Storms: ~Copyable {
   }
 
   /// That storm is told of.
-  mutating func wasTold() { remove(told) }
+  mutating func removeSummarized() { remove(summarizedIndex) }
 
   /// It could not be: all are tried again later.
-  mutating func wasNotTold(retryAt instant: Instant) { nextDueAt = instant }
+  mutating func retrySummaries(at instant: Instant) { nextDueAt = instant }
 
   /// Nothing more is to be told.
   mutating func forget() { count = 0 }

@@ -79,7 +79,7 @@ struct Suppression: ~Copyable {
 
   /// The records of refusals may be lost. The tokens are not suppressed until the gateway has refused them again: a
   /// notification to a suppressed token leaves without a record.
-  mutating func forgetVerdicts() { learned.forgetVerdicts() }
+  mutating func forgetInvalidTokens() { learned.forgetInvalidTokens() }
 
   /// The gateway has accepted something.
   mutating func trustGateway() { learned.trustGateway() }
@@ -155,7 +155,7 @@ public struct Learned: ~Copyable {
   }
 
   /// Forgets what the gateway has called invalid.
-  mutating func forgetVerdicts() {
+  mutating func forgetInvalidTokens() {
     isNew = false
     isUrgent = false
     remove(keepable: false)

@@ -5,28 +5,28 @@
 /// are sent at a time: a sixteenth of what was in flight, twice as many each time that they settle. So it comes to stand
 /// alone. After ``deathsMax`` deaths of it alone the next connection carries nothing: only if that one lives the
 /// notification is to blame, and not the gateway.
-struct Suspicion {
+struct PoisonSearch {
   static let deathsMax = 3
   private static let narrowing = 16
 
   /// How many may be in flight.
   private(set) var limit = Int.max
-  /// It is among so many notifications; 0: there is no suspicion.
-  private var suspects = 0
+  /// It is among so many notifications; 0: there is no poisonSearch.
+  private var candidates = 0
   /// So many have settled since the limit last changed.
-  private var passed = 0
+  private var settledSinceChange = 0
   /// Connections in a row that died and had settled nothing.
   private var deaths = 0
   /// Something has settled since the limit was set for the first time.
-  private(set) var hasPassed = false
+  private(set) var hasSettledAny = false
   /// The one that was alone in flight, and on how many connections it was so.
-  private var suspect: FilePlace?
-  private var deathsAlone = 0
+  private var isolated: FilePlace?
+  private var isolatedDeaths = 0
 
-  var isNarrow: Bool { suspects > 0 }
+  var isNarrowed: Bool { candidates > 0 }
 
-  /// Whether the next connection goes without the suspect.
-  var isTrial: Bool { deathsAlone >= Self.deathsMax }
+  /// Whether the next connection goes without the isolated.
+  var isProbing: Bool { isolatedDeaths >= Self.deathsMax }
 
   /// A connection died without an answer, and had settled nothing, or less than it was to.
   ///
@@ -34,39 +34,39 @@ struct Suspicion {
   ///   - inFlight: notifications of which it is uncertain whether they arrived.
   ///   - place: of the first one.
   mutating func died(inFlight: Int, first place: FilePlace?) {
-    guard !isTrial else {
+    guard !isProbing else {
       // It was not there: the gateway is not well, and has to be tried once more.
-      deathsAlone = Self.deathsMax - 1
+      isolatedDeaths = Self.deathsMax - 1
       return
     }
     guard inFlight > 0 else { return }
     deaths += 1
-    deathsAlone = inFlight > 1 ? 0 : place == suspect ? deathsAlone + 1 : 1
-    suspect = inFlight > 1 ? nil : place
-    guard deaths > 1 || isNarrow else { return }
-    suspects = inFlight
-    passed = 0
+    isolatedDeaths = inFlight > 1 ? 0 : place == isolated ? isolatedDeaths + 1 : 1
+    isolated = inFlight > 1 ? nil : place
+    guard deaths > 1 || isNarrowed else { return }
+    candidates = inFlight
+    settledSinceChange = 0
     limit = max(inFlight / Self.narrowing, 1)
   }
 
   /// So many notifications settled: it is not among them.
   mutating func settled(_ count: Int) {
     deaths = 0
-    deathsAlone = 0
-    guard isNarrow else { return }
-    hasPassed = true
-    suspects -= count
-    passed += count
-    if suspects <= 0 {
-      self = Suspicion()
-    } else if passed >= limit {
-      passed = 0
-      limit = min(limit * 2, suspects)
+    isolatedDeaths = 0
+    guard isNarrowed else { return }
+    hasSettledAny = true
+    candidates -= count
+    settledSinceChange += count
+    if candidates <= 0 {
+      self = PoisonSearch()
+    } else if settledSinceChange >= limit {
+      settledSinceChange = 0
+      limit = min(limit * 2, candidates)
     }
   }
 
-  /// A connection without the suspect lived: it is found.
-  mutating func found() {
-    self = Suspicion()
+  /// A connection without the isolated lived: it is found.
+  mutating func reset() {
+    self = PoisonSearch()
   }
 }

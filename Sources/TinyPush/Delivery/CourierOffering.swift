@@ -1,31 +1,33 @@
-/// Offers notifications to the link, one a recipient.
+/// Offering notifications to the link, once for each recipient.
 extension Courier {
-  /// What came of offering a notification to its recipients.
+  /// The result of offering a notification to its recipients.
   enum Offered {
-    /// Nothing is left of it to offer.
+    /// The notification was offered to all recipients.
     case all
-    /// Recipients are left to look at; something is to be recorded first.
+    /// Recipients are left, but there is something to record first.
     case some
+    /// The link takes no more.
     case stopped(Obstacle)
-    /// Something must be done first.
+    /// The agent must do a step first.
     case wants(Step)
-    /// Its recipients are others by now than those that were counted.
+    /// The recipients files have changed since their recipients were counted.
     case recipientsChanged
   }
 
-  /// What came of offering it to one recipient.
+  /// The result of offering a notification to one recipient.
   enum OfferedToOne {
-    /// The link has it, or it need not be sent.
+    /// The link has the notification, or it need not be sent.
     case done
-    /// It is settled, and that is to be recorded or told.
+    /// The notification is settled, and there is something to record or report.
     case recorded
+    /// The link takes no more.
     case stopped(Obstacle)
   }
 
-  /// What holds for all recipients of a notification.
+  /// What all recipients of a notification share.
   struct Sending {
     let notification: Notification
-    /// Where in the file reading it began, directly behind the one before it.
+    /// The place from which the notification is read: directly behind the previous one.
     let place: FilePlace
     let expiration: UInt32
     let isExpired: Bool
@@ -33,7 +35,8 @@ extension Courier {
 
   /// Offers a notification to the link, for one recipient after the other.
   ///
-  /// - Parameter start: where in the input reading it began, directly behind the one before it.
+  /// - Parameter start: where in the input the reading of the notification began, directly behind
+  ///   the previous one.
   mutating func offer<L: Link & ~Copyable>(
     _ notification: Notification, from start: Int, of now: inout Reading, _ link: inout L
   ) -> Offered {
@@ -69,7 +72,9 @@ extension Courier {
     return .all
   }
 
-  /// What is offered next may follow directly, if all of this one's recipients were offered.
+  /// Records that all recipients of a notification were offered.
+  ///
+  /// So the next notification may extend the same stretch.
   mutating func endOffering(_ sending: Sending, _ recipients: UInt32, of now: Reading) {
     var end = sending.place
     end.recipient = recipients
@@ -148,7 +153,7 @@ extension Courier {
     UInt64(claims[now.claim].age) << 32 | UInt64(UInt32(clamping: sending.place.offset))
   }
 
-  /// What the link said of a notification is recorded, or told.
+  /// Settles a notification whose outcome the link reported, and records or reports it.
   @inline(never)
   private mutating func decide(
     _ outcome: Settlement.Outcome, _ notification: Notification, _ token: DeviceToken,
@@ -172,7 +177,7 @@ extension Courier {
     settle(outcome, notification, token, of: &now)
   }
 
-  /// Why a notification is not sent to a token; nil: it is.
+  /// Returns why a notification is not sent to a token; nil: it is sent.
   @inline(never)
   private mutating func reasonNotToSend(
     _ sending: Sending, _ token: DeviceToken
@@ -192,12 +197,15 @@ extension Courier {
 
   // MARK: - Lifetimes
 
-  /// From when on a notification lives, in UNIX seconds by the present clock; nil while that is not set.
+  /// Returns when the lifetime of a notification begins, in UNIX seconds.
+  ///
+  /// Nil while the clock is not set.
   @inline(never)
   private func lifeStart(of notification: Notification, in claim: ClaimNumber) -> Int64? {
     guard let wall = time.wallSeconds else { return nil }
     let came = wall - (Int64(time.now.milliseconds) - claims[claim].cameAt) / 1000
-    // What waited in later/ may have come from there long after its time, when there was no connection, or no agent.
+    // Without a connection or an agent, the notification may have left later/ long after its
+    // not-before.
     guard notification.notBefore > 0, Int64(notification.notBefore) < came, !notification.isRetried,
       LaterName.isReleased(claims.name(claim))
     else { return came }

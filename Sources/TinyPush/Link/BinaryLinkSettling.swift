@@ -205,7 +205,8 @@ extension BinaryLink {
 
   /// When a connection without the suspect has lived long enough, where no barrier shows it sooner.
   var probeEnd: Instant? {
-    guard poisonSearch.isProbing, state == .up, barrier.id == nil, !maySendBarrier, let upSince else {
+    guard poisonSearch.isProbing, state == .up, barrier.id == nil, !maySendBarrier, let upSince
+    else {
       return nil
     }
     return upSince + settings.settle

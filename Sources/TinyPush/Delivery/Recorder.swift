@@ -1,51 +1,56 @@
-/// What goes to `failed/`: a ``FailedLine`` for each failure, in a file that bears the name of the one it came from. What waits for its `not-before` is recorded the same way, in `later/`.
+/// The record that the agent must write next.
+///
+/// A failure is a ``FailedLine`` in the file of `failed/` that has the name of the notification's
+/// file. A notification for a later time is written to `later/` in the same way.
 struct Recorder: ~Copyable {
   enum Kind {
-    /// The service rejected a notification, or connections die at it.
+    /// The service rejected a notification, or connections die when it is sent.
     case rejected
     /// A notification was refused before it was sent.
     case refused
-    /// A file cannot be read, and is moved to `failed/` itself.
+    /// A file cannot be read, and is itself moved to `failed/`.
     case unreadable
-    /// No failure, but a notification that waits for its time.
+    /// A notification waits for its time; this is no failure.
     case postponed
-    /// Nothing is recorded: how a notification was settled is only told.
+    /// A notification was settled, which is only reported.
     case settled
     /// An alert is over a limit.
     case limited
-    /// No failure either, but a summary of such alerts, which belongs to no file.
+    /// A summary of alerts over a limit, which belongs to no file; this is no failure.
     case summary
   }
 
-  /// What the shell is to record, besides ``text``.
+  /// The properties of the record besides its ``text``.
   struct Pending {
     var claim: ClaimNumber
     var kind: Kind
     var settlement: Settlement
-    /// A token that is not sent to any more, once that is on record.
+    /// A token to suppress once the record is written.
     var invalidToken: DeviceToken?
-    /// It was accepted before, and is sent to all the same.
+    /// Whether the token was accepted before, so that it is not suppressed yet.
     var isSpared = false
-    /// When somebody says that it was registered.
+    /// When the token was registered, in UNIX seconds, as the notification says.
     var registered: UInt32 = 0
-    /// To whom an alert would have gone that is over a limit, and the number of its topic; nil: no summary counts it.
+    /// The token and the topic's number of a limited alert; nil: no summary counts it.
     var limited: (token: DeviceToken, topic: UInt8)?
   }
 
   var text = Text(capacity: NotificationReader.objectBytesMax + 8192)
   var pending: Pending?
-  /// Records were written that a power cut might take.
+  /// Whether a power cut might lose records.
   var isUnsynced = false
 
-  /// Bytes of a text that a failure shows where it does not show it whole.
+  /// The bytes of text that a record shows if it does not show all.
   private static let excerptBytesMax = 2048
 
-  /// So many wrong notifications of one file are shown; a list of more would be much larger than the file.
+  /// The most refused notifications of one file that are recorded.
+  ///
+  /// More records would be much larger than the file.
   static let refusalsMax: UInt32 = 1000
 
   init() {}
 
-  /// The shell has recorded it, or could not.
+  /// Returns the pending record, which was written or could not be.
   mutating func takePending() -> Pending? {
     defer { pending = nil }
     return pending
@@ -53,7 +58,7 @@ struct Recorder: ~Copyable {
 
   // MARK: - Records
 
-  /// A notification waits for its time.
+  /// Prepares the record of a notification that waits for its time.
   mutating func postpone(
     _ notification: Notification, of now: Reading, in input: borrowing FixedBuffer<UInt8>
   ) {
@@ -67,7 +72,7 @@ struct Recorder: ~Copyable {
       settlement: Settlement(outcome: .postponed, offset: offset))
   }
 
-  /// A notification is settled, and nothing of it is to be recorded.
+  /// Prepares the report of a settled notification that needs no record.
   mutating func settle(
     _ outcome: Settlement.Outcome, _ notification: Notification, _ token: DeviceToken?,
     of now: inout Reading, in input: borrowing FixedBuffer<UInt8>
@@ -83,7 +88,9 @@ struct Recorder: ~Copyable {
     pending = Pending(claim: now.claim, kind: .settled, settlement: settlement)
   }
 
-  /// A notification was refused before it was sent. Returns whether the record shows all of it.
+  /// Prepares the record of a notification that was refused before it was sent.
+  ///
+  /// Returns whether the record shows all of it.
   mutating func refuse(
     _ finding: Finding, _ object: Range<Int>, of now: inout Reading,
     in input: borrowing FixedBuffer<UInt8>, _ claims: borrowing Claims
@@ -110,7 +117,7 @@ struct Recorder: ~Copyable {
     return isWhole
   }
 
-  /// Of one file there are more wrong notifications than are shown.
+  /// Prepares the record that replaces all further ones of a file.
   mutating func refuseMore(of claim: ClaimNumber, _ claims: borrowing Claims) {
     var reason = Text(capacity: 256)
     reason.append("more than ")
@@ -123,7 +130,7 @@ struct Recorder: ~Copyable {
     pending = Pending(claim: claim, kind: .refused, settlement: Settlement(outcome: .refused))
   }
 
-  /// A long stretch of a file, from `offset` on, holds no notification.
+  /// Prepares the record of a long part of a file, from `offset` on, without a notification.
   mutating func refuseGarbage(of claim: ClaimNumber, from offset: Int64, _ claims: borrowing Claims)
   {
     var reason = Text(capacity: 256)
@@ -136,7 +143,9 @@ struct Recorder: ~Copyable {
     pending = Pending(claim: claim, kind: .refused, settlement: Settlement(outcome: .refused))
   }
 
-  /// A file cannot be read at all; the shell moves it beside the failure, so that its place is free.
+  /// Prepares the record of a file that cannot be read.
+  ///
+  /// The agent moves the file to `failed/`, next to the record.
   mutating func refuseUnreadable(_ claim: ClaimNumber, _ error: Int32, _ claims: borrowing Claims) {
     var reason = Text(capacity: 128)
     reason.append("the file cannot be read (errno ")
@@ -147,12 +156,14 @@ struct Recorder: ~Copyable {
     pending = Pending(claim: claim, kind: .unreadable, settlement: Settlement(outcome: .refused))
   }
 
-  /// A notification was sent and is not sent again: the service rejected it, or connections die at it.
+  /// Prepares the record of a notification that was sent and is not sent again.
+  ///
+  /// The service rejected it, or connections die when it is sent.
   ///
   /// - Parameters:
-  ///   - language: of the recipient, in which the notification is kept.
-  ///   - isSilent: whether the service names nothing that it rejects.
-  ///   - isSpared: whether the token is sent to all the same.
+  ///   - language: the recipient's, in which the record shows the notification.
+  ///   - isSilent: whether the service never names what it rejects.
+  ///   - isSpared: whether the token is not suppressed yet.
   mutating func reject(
     _ rejection: Rejection, _ notification: Notification, _ token: DeviceToken,
     _ language: LanguageTag?, of now: Reading, in input: borrowing FixedBuffer<UInt8>,
@@ -191,7 +202,7 @@ struct Recorder: ~Copyable {
     }
   }
 
-  /// Says what becomes of the token, and how it comes back.
+  /// Appends what happens to the token, and how to register it again.
   private static func appendSuppression(
     of token: DeviceToken, _ rejection: Rejection, isSpared: Bool, _ reason: inout Text
   ) {
@@ -204,8 +215,10 @@ struct Recorder: ~Copyable {
     reason.append(hex: token.bytes.span)
   }
 
-  /// Something is wrong with the recipients file that is next, so that somebody does not get a notification. Returns whether
-  /// the record shows all of the notification.
+  /// Prepares the record of a problem with a recipients file.
+  ///
+  /// The problem keeps the notification from a recipient. Returns whether the record shows all of
+  /// the notification.
   mutating func refuse(
     _ problem: Roster.Problem, in roster: borrowing Roster, _ notification: Notification,
     of now: inout Reading, in input: borrowing FixedBuffer<UInt8>, _ claims: borrowing Claims
@@ -218,11 +231,12 @@ struct Recorder: ~Copyable {
     var list: Span<UInt8>? = roster.name()
     if case .line = problem {
       FailedLine.append("list_line", roster.line, to: &text)
-      // Who the line is for nobody knows, and the others in the list get it.
+      // The record names no recipient: the line's is unknown, and the file's others get the
+      // notification.
       list = nil
     }
     appendPlace(notification.object.lowerBound, of: &now, in: input)
-    // One that many recipients do not get would take its length for each.
+    // A long notification would take its length in the record of each line.
     let isWhole = notification.object.count <= Self.excerptBytesMax
     if isWhole {
       FailedLine.end(notification, of: input, forList: list, &text)
@@ -235,7 +249,7 @@ struct Recorder: ~Copyable {
     return isWhole
   }
 
-  /// Says what is wrong with a recipients file. Returns the code of it.
+  /// Describes a problem with a recipients file, and returns its code.
   private static func describe(
     _ problem: Roster.Problem, in roster: borrowing Roster, _ reason: inout Text
   ) -> StaticString {

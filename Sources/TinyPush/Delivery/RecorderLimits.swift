@@ -1,8 +1,8 @@
-/// What is recorded of alerts that are over a limit.
+/// Records of alerts over a limit.
 extension Recorder {
-  /// A notification to one token waits until a limit has room.
+  /// Prepares the record of a notification to one token that waits until a limit has room.
   ///
-  /// - Parameter expiration: in place of its `ttl`; nil: that stays as it is.
+  /// - Parameter expiration: replaces its `ttl`; nil: the `ttl` stays.
   mutating func postpone(
     _ notification: Notification, for token: DeviceToken, _ language: LanguageTag?,
     expiration: UInt32?, of now: Reading, in input: borrowing FixedBuffer<UInt8>
@@ -18,7 +18,7 @@ extension Recorder {
         offset: now.inputOffset + Int64(notification.object.lowerBound)))
   }
 
-  /// An alert to one token is over a limit, and a summary goes instead.
+  /// Prepares the record of an alert to one token that is over a limit.
   ///
   /// - Parameter topic: the number of its topic; nil: no summary counts it.
   mutating func limit(
@@ -46,7 +46,7 @@ extension Recorder {
     if let topic { pending?.limited = (token, topic) }
   }
 
-  /// The notification that tells a token of the alerts that a limit has kept back.
+  /// Prepares a summary of the alerts to a token that a limit kept back.
   mutating func summarize(
     _ storm: Storms.Storm, in storms: borrowing Storms, _ words: SummaryWords
   ) {
@@ -57,7 +57,7 @@ extension Recorder {
     text.clear()
     text.beginObject()
     text.member("token", hex: storm.token.bytes.span)
-    // No limit holds for it.
+    // No limit applies to an urgent notification.
     text.member("urgent", bool: true)
     if storms.topic(storm.topic).count > 0 {
       text.member("topic", string: storms.topic(storm.topic))

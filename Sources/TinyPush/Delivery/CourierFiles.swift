@@ -192,6 +192,7 @@ extension Courier {
   /// Whether the settled file is moved to `failed/` instead of removed.
   public var isSettledSetAside: Bool { settledClaim.fate == .movesToFailed }
 
+  /// Handles the result of removing the settled file.
   @inline(never)
   public mutating func removed(_ removal: Removal) {
     let claim = settledClaim

@@ -1,22 +1,25 @@
 extension BinaryLink {
-  /// How a connection ends.
+  /// How a connection ended.
   enum Ending {
+    /// An answer ended it.
     case answered
-    /// By the gateway, and nobody knows what arrived.
+    /// The gateway ended it, and some notifications may or may not have arrived.
     case died
-    /// By us, or by the network; the same.
+    /// The link or the network ended it, and some notifications may or may not have arrived.
     case unanswered
-    /// By us: the connection is well, and the gateway has not answered the barrier.
+    /// The link ended it: the connection works, but the gateway did not answer a barrier.
     case silent
   }
 
-  /// The connection is over: what was sent and is not settled goes back, or is kept until it is known what the gateway makes
-  /// of a barrier. Returns how many notifications nobody knows of.
+  /// Ends the connection, and decides about the notifications without an outcome.
+  ///
+  /// They are returned, or kept until a barrier on the next connection shows more. Returns how many
+  /// notifications may or may not have arrived.
   @discardableResult
   mutating func end(_ ending: Ending) -> Int {
     let hadBarrier = barrier.id != nil
     let isOpenEmpty = openCount == 0
-    // A barrier that went alone shows that it is the barrier after all.
+    // Only the barrier was open, so barriers do end connections.
     if hadBarrier, ending == .died || ending == .silent, isOpenEmpty { barrier.isReliable = false }
     let isUnanswered = hadBarrier && ending == .died && !barrier.isReliable
     var uncertain = decideRest(ending)
@@ -25,7 +28,7 @@ extension BinaryLink {
       ? ending != .answered : ending == .died && (poisonSearch.isNarrowed || !isUnanswered)
     if counts { recordDeath(uncertain) }
     if ending == .silent {
-      // Where the barrier that went alone got no answer, no other will.
+      // If a barrier that was sent alone gets no answer, no more barriers are sent.
       barrier.unanswered =
         kept == .unanswered
         ? min(barrier.unanswered, Barrier.unansweredBeforeBarrierOnly) : Barrier.unansweredMax
@@ -37,7 +40,7 @@ extension BinaryLink {
     return uncertain
   }
 
-  /// Decides what becomes of the notifications on the wire. Returns of how many of them nobody knows.
+  /// Decides about the notifications on the wire, and returns how many are uncertain.
   private mutating func decideRest(_ ending: Ending) -> Int {
     guard kept == .nothing, pending.rest == nil else { return 0 }
     if ending == .silent {
@@ -61,8 +64,10 @@ extension BinaryLink {
     return Int(attempted)
   }
 
-  /// The gateway does answer barriers, or nobody will know: what came before the one that it did not answer goes back.
-  /// Returns how many notifications that are.
+  /// Returns the kept notifications to the courier.
+  ///
+  /// The gateway answers other barriers, or the next connection died too. Returns how many
+  /// notifications are uncertain.
   mutating func returnUnanswered() -> Int {
     guard kept == .unanswered else { return 0 }
     kept = .nothing
@@ -72,8 +77,10 @@ extension BinaryLink {
     return window.notifications
   }
 
-  /// The connection died with so many notifications under way. After some deaths of the same one alone, that is kept while a
-  /// connection is tried without it.
+  /// Records the death of a connection with so many notifications in flight.
+  ///
+  /// After several deaths with the same isolated notification, it is kept while a connection is
+  /// probed without it.
   private mutating func recordDeath(_ uncertain: Int) {
     let wasNarrow = poisonSearch.isNarrowed
     guard wasNarrow || !hasProgressed, settings.uncertain == .resend else { return }
@@ -92,7 +99,7 @@ extension BinaryLink {
     reports.add(.narrowed)
   }
 
-  /// Where the first notification stands of which nothing is known.
+  /// The place of the first notification without a known outcome.
   private var firstOpenPlace: FilePlace? {
     var before = pending.decided
     for index in 0..<window.count {
@@ -117,7 +124,7 @@ extension BinaryLink {
 }
 
 extension Status {
-  /// What a status of an error response says of the notification that it names.
+  /// The rejection that the status of an error response means.
   package var rejection: Rejection {
     let reason: Rejection.Reason =
       switch self {

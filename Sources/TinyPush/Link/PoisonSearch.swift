@@ -1,41 +1,49 @@
-/// Finds the notification at which connections die, if there is one.
+/// The search for a poison notification: one at which each connection dies.
 ///
-/// Some gateways close without a word at what they dislike, and what is sent again with everything else would end each
-/// connection for ever. One death is an accident. From the second in a row on, that settled nothing in between, fewer
-/// are sent at a time: a sixteenth of what was in flight, twice as many each time that they settle. So it comes to stand
-/// alone. After ``deathsMax`` deaths of it alone the next connection carries nothing: only if that one lives the
-/// notification is to blame, and not the gateway.
+/// Some gateways close the connection without an answer when they dislike a notification. Sent
+/// again with all others, it would end each connection. The search isolates it:
+///
+/// - The first death of a connection counts as an accident. From the second in a row that settled
+///   nothing, the number in flight is limited to a sixteenth of the notifications that were in
+///   flight.
+/// - The limit doubles each time that so many notifications settle, and falls again at each death.
+///   So the poison notification is isolated: it is the only one in flight.
+/// - After ``deathsMax`` deaths with the same isolated notification, the next connection is a probe
+///   without it. If the probe lives, the notification is rejected. If the probe dies, the gateway
+///   is the cause.
 struct PoisonSearch {
   static let deathsMax = 3
   private static let narrowing = 16
 
-  /// How many may be in flight.
+  /// The most notifications that may be in flight.
   private(set) var limit = Int.max
-  /// It is among so many notifications; 0: there is no poisonSearch.
+  /// The number of notifications that may be the poison; 0: there is no search.
   private var candidates = 0
-  /// So many have settled since the limit last changed.
+  /// The notifications that settled since the limit last changed.
   private var settledSinceChange = 0
-  /// Connections in a row that died and had settled nothing.
+  /// The connections in a row that died without settling anything.
   private var deaths = 0
-  /// Something has settled since the limit was set for the first time.
+  /// Whether a notification has settled since the search began.
   private(set) var hasSettledAny = false
-  /// The one that was alone in flight, and on how many connections it was so.
+  /// The notification that was the only one in flight.
   private var isolated: FilePlace?
+  /// The deaths in a row with the same isolated notification in flight.
   private var isolatedDeaths = 0
 
+  /// Whether the number in flight is limited by a search.
   var isNarrowed: Bool { candidates > 0 }
 
-  /// Whether the next connection goes without the isolated.
+  /// Whether the next connection is a probe without the isolated notification.
   var isProbing: Bool { isolatedDeaths >= Self.deathsMax }
 
-  /// A connection died without an answer, and had settled nothing, or less than it was to.
+  /// Records that a connection died without an answer.
   ///
   /// - Parameters:
-  ///   - inFlight: notifications of which it is uncertain whether they arrived.
-  ///   - place: of the first one.
+  ///   - inFlight: the notifications that may or may not have arrived.
+  ///   - place: the first of them.
   mutating func died(inFlight: Int, first place: FilePlace?) {
     guard !isProbing else {
-      // It was not there: the gateway is not well, and has to be tried once more.
+      // The probe died, so the gateway is not well: the notification gets one more attempt.
       isolatedDeaths = Self.deathsMax - 1
       return
     }
@@ -49,7 +57,7 @@ struct PoisonSearch {
     limit = max(inFlight / Self.narrowing, 1)
   }
 
-  /// So many notifications settled: it is not among them.
+  /// Records that so many notifications settled, which are not the poison.
   mutating func settled(_ count: Int) {
     deaths = 0
     isolatedDeaths = 0
@@ -65,7 +73,7 @@ struct PoisonSearch {
     }
   }
 
-  /// A connection without the isolated lived: it is found.
+  /// Ends the search.
   mutating func reset() {
     self = PoisonSearch()
   }

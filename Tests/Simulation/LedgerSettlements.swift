@@ -41,7 +41,9 @@ extension Ledger {
 
   /// A file leaves: each notification for a token was told of, unless an agent before this one had to do with the file.
   func checkTold(_ file: SpoolFile, _ name: String) {
-    guard settings.reportsSettlements, lives == 0, !life.reopened.contains(file.inode) else { return }
+    guard settings.reportsSettlements, lives == 0, !life.reopened.contains(file.inode) else {
+      return
+    }
     for item in file.items where item.list == nil && item.offset < .max {
       guard let number = item.number else { continue }
       let told = Told(inode: file.inode, offset: item.offset, token: number % World.tokensMax)

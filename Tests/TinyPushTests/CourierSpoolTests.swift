@@ -441,7 +441,7 @@ func `a file that was written on before it went again is delivered as it is now`
   world.runToEnd()
   #expect(world.accepted == [1])
   #expect(world.failures.count == 1002)
-  #expect(world.failures[1000].reason.hasPrefix("more than 1000 things are wrong in this file"))
+  #expect(world.failures[1000].reason.hasPrefix("more than 1000 problems in this file"))
   #expect(original?.isOriginalKept == true)
   #expect(world.courier.counters.failedCheck == 3002)
 }

@@ -9,11 +9,11 @@
 /// - The courier picks the file with the smallest name (``order``), claims it (``claims``), and
 ///   reads it (``reader``).
 /// - It offers each notification to the link, once for each recipient.
-/// - The link reports one outcome for each, in any order. Accepted notifications only reduce the
-///   file's count. Notifications to send again or to record are read again from their file
-///   (``returns``).
-/// - Rejected ones get a line in `failed/` (``recorder``). When all notifications of a file are
-///   settled and the records are on disk, the file leaves the spool.
+/// - The link reports one outcome for each, in any order. An accepted notification lowers the
+///   number of open notifications of its file. A notification to send again or to record is read
+///   again from its file (``returns``), since the courier keeps places and no text.
+/// - A rejected notification gets a line in `failed/` (``recorder``). When all notifications of a
+///   file are settled and the records are on disk, the file leaves the spool.
 ///
 /// Each part owns its state: also ``later`` (notifications for a later time), ``stuck`` (files that
 /// the disk refuses to change), ``delivered`` (delivered files still in `new/`), ``replacing``
@@ -24,7 +24,7 @@ public struct Courier: ~Copyable {
   var time = Time(now: Instant(milliseconds: 0), wallSeconds: nil)
   /// The counts since the agent started.
   public var counters = Counters()
-  /// The wall clock's settings, which date old files.
+  /// How the wall clock was set, by which the arrival of files is dated.
   ///
   /// The next courier in this process takes them over.
   public var arrivals: ArrivalClock
@@ -62,7 +62,7 @@ public struct Courier: ~Copyable {
   private var endings: UInt32 = 0
   private let pinned = Pinned()
 
-  /// The most bytes of a TLS record (RFC 8446 section 5.1), less one.
+  /// The most bytes of a batch: one less than a TLS record can hold (RFC 8446 section 5.1).
   ///
   /// TLS 1.3 hides the record's type in one byte. With one byte more, mbedTLS would write two
   /// records.
@@ -83,7 +83,7 @@ public struct Courier: ~Copyable {
     limits = Limits(perToken: settings.limit, overall: settings.limitAll)
   }
 
-  // MARK: - What to do
+  // MARK: - Steps
 
   /// Returns the agent's next step.
   public mutating func next<L: Link & ~Copyable>(_ time: Time, _ link: inout L) -> Step {
@@ -168,9 +168,8 @@ public struct Courier: ~Copyable {
     if recorder.pending != nil { return .record }
     if counters.settled > 0 { suppression.trustGateway() }
     if suppression.mustBeKept(isPatient: isPatient) {
-      // Once a token is on the list, its notifications count as suppressed, so the refusal's record
-      // must be on disk first. The sync of the list writes only the name of the record's file, not
-      // its contents.
+      // A notification to a token on the list counts as suppressed, and gets no record. So the
+      // record of the refusal must be on disk first. The sync of the list does not write it.
       return recorder.isUnsynced ? .sync : .keepLearned
     }
     // The newer notification must survive a power cut before the older ones are removed.
@@ -181,7 +180,7 @@ public struct Courier: ~Copyable {
     return isPatient && claims.settledCount < Self.unsyncedMax ? nil : .sync
   }
 
-  // MARK: - What is left
+  // MARK: - Completion
 
   /// Whether everything in the spool was offered to the link.
   var isAllSent: Bool {
@@ -223,14 +222,14 @@ public struct Courier: ~Copyable {
     return earliest
   }
 
-  // MARK: - How far large files are
+  // MARK: - Progress in large files
 
   /// Takes the progress that an earlier agent kept.
   ///
   /// Must be called before anything else.
   public mutating func resume(_ progress: Progress) { self.progress.resume(progress) }
 
-  /// Takes the wall clock's time soon after the machine started, in UNIX seconds.
+  /// Records what the wall clock showed soon after the machine started, in UNIX seconds.
   ///
   /// Must be called before anything else.
   public mutating func machineStarted(at earliest: Int64, _ time: Time) {
@@ -240,7 +239,7 @@ public struct Courier: ~Copyable {
   /// The progress in a large file to keep; nil: there is none.
   public var progressToKeep: Progress? { progress.next }
 
-  /// Reports whether the progress was kept.
+  /// Handles the result of keeping the progress.
   public mutating func keptProgress(_ isKept: Bool) { progress.kept(isKept, at: time.now) }
 
   /// Returns the step that keeps the progress, every few seconds and at a stop.

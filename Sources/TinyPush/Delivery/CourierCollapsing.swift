@@ -123,7 +123,7 @@ extension Courier {
   /// The identity that the file of the newer notification must have.
   public var verifiedIdentity: FileIdentity? { replacing.survey.entry(replacing.key)?.file }
 
-  /// Reports whether the file of the newer notification is still there.
+  /// Records whether the file of the newer notification is still there.
   public mutating func verified(_ isThere: Bool) {
     replacing.verified(isThere)
   }

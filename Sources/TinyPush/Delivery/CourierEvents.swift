@@ -1,9 +1,9 @@
 /// Events that the agent reports.
 extension Courier {
-  /// Takes note of a file in `new/`.
+  /// Adds a file in `new/` to those that wait.
   ///
   /// - Parameters:
-  ///   - inode: by which the courier knows whether the file is under way; 0: not known.
+  ///   - inode: shows whether the file is already under way; 0: not known.
   ///   - cameWhole: whether the file was renamed into `new/`.
   public mutating func offer(_ name: Span<UInt8>, inode: UInt64 = 0, cameWhole: Bool = false) {
     stuck.held.mark(inode)
@@ -30,7 +30,7 @@ extension Courier {
     order.beingWritten.begin(name, at: now, for: BeingWritten.closing)
   }
 
-  /// Takes a file that was closed, or that was renamed over another one.
+  /// Adds a file that was closed, or that was renamed into place.
   public mutating func writingEnded(_ name: Span<UInt8>, cameWhole: Bool = false) {
     order.beingWritten.end(name)
     offer(name, cameWhole: cameWhole)

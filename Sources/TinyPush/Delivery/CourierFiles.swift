@@ -49,8 +49,8 @@ extension Courier {
   /// Takes the first bytes of the file that was opened.
   ///
   /// - Parameters:
-  ///   - identity: of the file; if its text begins with the content of ``known(inode:)`` and
-  ///     notifications of it are under way, the known identity.
+  ///   - identity: the file's identity. If notifications of the file are under way and its text
+  ///     begins with the content of ``known(inode:)``, the known identity instead.
   ///   - isWhole: whether the bytes end the file, which is closed then.
   ///   - lastByte: the last byte of the file that is not white space, if the file is not whole.
   ///   - deliveredBytes: the bytes at the start of the file that are known as delivered.
@@ -70,7 +70,7 @@ extension Courier {
       return endReading(.changed)
     }
     reader.take(bytes)
-    // A file without an object's end is probably unfinished. If its first notifications were sent
+    // A file that does not end with an object is probably unfinished. If its first notifications were sent
     // now, they would be sent again with the rest.
     let last = isWhole ? reader.lastInputByte() : lastByte
     guard last != .closeBrace, var now = reader.reading else { return }
@@ -96,7 +96,7 @@ extension Courier {
         endReading(.done)
         return false
       }
-      // The file was truncated before and is complete now: read it from its start.
+      // The file ended within an object, and its rest has arrived: read it from its start.
       if file.endsWithinText { deliveredBytes = 0 }
     }
     if deliveredBytes == 0 { delivered.remove(inode: identity.inode) }
@@ -159,14 +159,14 @@ extension Courier {
     reader.reading!.needsInput = false
   }
 
-  /// Handles an error, an errno, in the middle of the file, which is closed.
+  /// Handles a read error (errno) in the middle of the file, which is closed.
   public mutating func couldNotRead(_ error: Int32) {
     guard let isFirst = reader.reading?.isFirst else { return }
     reader.reading!.access = .closed
     endReading(isFirst ? .unreadable(error) : .changed)
   }
 
-  /// Reports that the open file was closed.
+  /// Records that the open file was closed.
   public mutating func closed() { reader.mustClose = false }
 
   // MARK: - The settled file
@@ -225,7 +225,7 @@ extension Courier {
     }
   }
 
-  /// Takes the delivered content of a file that came back to `new/`.
+  /// Records what was delivered before of a file that is in `new/` again.
   public mutating func wasDelivered(
     _ identity: FileIdentity, _ content: FileContent, endsWithinText: Bool
   ) {

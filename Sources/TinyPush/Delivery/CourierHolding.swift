@@ -47,7 +47,7 @@ extension Courier {
     return stuck.isRecordBroken ? .probe : nil
   }
 
-  /// Reports whether failures can be recorded.
+  /// Records whether failures can be written again.
   ///
   /// If they can, a scan finds the held files, which are read again to record their failures.
   public mutating func probed(_ isRecordable: Bool) {

@@ -2,16 +2,16 @@
 extension Courier {
   /// Whether the `not-before` of a notification is in the future.
   ///
-  /// Without a set clock, it is.
+  /// While the clock is not set, it counts as in the future.
   func isEarly(_ notification: Notification) -> Bool {
     guard notification.notBefore > 0 else { return false }
     guard let wall = time.wallSeconds else { return true }
     return Int64(notification.notBefore) > wall
   }
 
-  /// Puts a notification into `later/`.
+  /// Prepares the record that puts a notification into `later/`.
   ///
-  /// The agent writes it as it writes a failure. The rest of its file goes on without it.
+  /// The file that it came from does not wait for it.
   @inline(never)
   mutating func postpone(_ notification: Notification, of now: inout Reading) {
     now.beginning = .passed
@@ -23,7 +23,7 @@ extension Courier {
 
   /// Whether the record goes into the file ``laterFileName()`` of `later/`.
   ///
-  /// It is a notification that waits, or a summary.
+  /// The record is a notification that waits, or a summary.
   public var isPostponing: Bool { recorder.pending?.kind == .postponed || isSummarizing }
 
   /// Whether the record is a summary, which comes from no file.
@@ -38,7 +38,7 @@ extension Courier {
   /// Whether the notification that was just read replaces a file of `later/`.
   public func isReplaced(_ name: Span<UInt8>) -> Bool { later.isReplaced(name) }
 
-  /// Reports how many replaced files of `later/` were removed.
+  /// Records how many replaced files of `later/` were removed.
   public mutating func cancelled(_ count: Int) {
     later.endCancelling()
     counters.superseded += UInt64(count)
@@ -46,7 +46,7 @@ extension Courier {
 
   // MARK: - Releasing
 
-  /// Takes note of a file in `later/`.
+  /// Adds a file in `later/` to those that wait.
   public mutating func offerLater(_ name: Span<UInt8>) { later.offer(name) }
 
   /// Plans another scan of `later/`, which could not be read.
@@ -60,7 +60,7 @@ extension Courier {
     if later.needsScan(at: time.now) { return .scanLater }
     later.update()
     guard later.isDue(time.wallSeconds) else { return nil }
-    // After a power cut an incomplete file in `new/` would be refused.
+    // A power cut must not leave an incomplete file in `new/`, which would be refused.
     guard !recorder.isUnsynced, !later.isUnsynced else { return .sync }
     later.putInOrder()
     return .release
@@ -76,7 +76,7 @@ extension Courier {
     LaterName(name)?.appendReleased(name, to: &text)
   }
 
-  /// Takes the due file, which was moved to `new/`.
+  /// Records that the due file was moved to `new/`.
   public mutating func released() {
     var name = Text(capacity: 300)
     appendReleasedName(to: &name)

@@ -2,10 +2,10 @@
 ///
 /// An alert over a limit goes to `failed/`, and its token gets a summary after the storm. An alert
 /// with a `collapse-id` waits in `later/` until the limit has room, and a newer one can replace it
-/// there. Memory has a fixed size. If an entry is lost, an alert too many is sent, or missing in a
-/// summary.
+/// there. The memory for this has a fixed size. If an entry is forgotten, one alert too many is
+/// sent, or a summary counts one too few.
 extension Courier {
-  /// Whether to send a notification to a token for the first time.
+  /// Whether a notification may be sent to a token for the first time.
   ///
   /// If not, there is a failure to record or a settlement to report.
   @inline(never)

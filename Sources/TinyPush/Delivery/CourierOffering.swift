@@ -204,8 +204,8 @@ extension Courier {
   private func lifeStart(of notification: Notification, in claim: ClaimNumber) -> Int64? {
     guard let wall = time.wallSeconds else { return nil }
     let came = wall - (Int64(time.now.milliseconds) - claims[claim].cameAt) / 1000
-    // Without a connection or an agent, the notification may have left later/ long after its
-    // not-before.
+    // Without a connection or an agent, a notification leaves later/ long after its not-before. Its
+    // lifetime begins at the not-before all the same.
     guard notification.notBefore > 0, Int64(notification.notBefore) < came, !notification.isRetried,
       LaterName.isReleased(claims.name(claim))
     else { return came }

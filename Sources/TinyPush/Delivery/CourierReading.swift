@@ -1,6 +1,6 @@
-/// Reading: which file is next, and how far it is read.
+/// Choosing the next file or stretch, and reading it.
 extension Courier {
-  /// How reading goes on.
+  /// What to do after a step of reading.
   enum Progression {
     case goOn
     /// The agent must do a step first.
@@ -49,7 +49,7 @@ extension Courier {
 
   /// Whether returned notifications must be read before the present file goes on.
   ///
-  /// They have no room otherwise.
+  /// There is room for only one reading at a time.
   private var mustGiveWay: Bool {
     returns.isUrgent(at: time.now) && (reader.reading?.isFirst ?? false)
   }

@@ -7,7 +7,7 @@ extension Courier {
   ) -> Offered {
     let notification = sending.notification
     let tokens = UInt32(notification.tokens)
-    // The kept progress counts recipients of the files before a restart, which may have changed.
+    // After a restart, the progress counts recipients of files that may have changed since.
     if now.isFirst, now.rosterEpoch == 0 { now.recipient = min(now.recipient, tokens) }
     var owner = Roster.Owner(claim: now.claim, offset: sending.place.offset, list: 0)
     if let known = reader.roster.owner, known.claim == owner.claim, known.offset == owner.offset,

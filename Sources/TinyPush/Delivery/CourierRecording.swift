@@ -80,9 +80,9 @@ extension Courier {
   /// Whether the agent must also move the file itself to `failed/`.
   public var failureMovesFile: Bool { recorder.pending?.kind == .unreadable }
 
-  /// Reports whether the failure was written.
+  /// Handles the result of writing the record.
   ///
-  /// If it was not, its file stays in `new/`, and is tried again at a later scan.
+  /// If the record could not be written, its file stays in `new/`, and is tried again at a later scan.
   @inline(never)
   public mutating func recorded(_ isRecorded: Bool) {
     guard let pending = recorder.takePending(), pending.kind != .settled else { return }
@@ -121,9 +121,9 @@ extension Courier {
     reports.add(report)
   }
 
-  /// Reports whether the records are safe on disk.
+  /// Handles the result of syncing the records.
   ///
-  /// If they are not, the system may have lost some of them, and it reports this only once. So each
+  /// After a failure the system may have lost some records, and it reports this only once. So each
   /// file under way with a failure stays and is delivered again, and its rejections are recorded
   /// again.
   @inline(never)

@@ -96,9 +96,10 @@ extension Courier {
     suppression.lists.recent = recent
   }
 
-  /// Reports whether the learned tokens are in the suppression list, and the list is whole.
+  /// Handles the result of merging the learned tokens.
   ///
-  /// If not, the courier tries again when it learns more tokens, and at each scan.
+  /// It is true if all of them are in the list, and the list is whole. If not, the courier tries
+  /// again when it learns more tokens, and at each scan.
   public mutating func keptLearned(_ isKept: Bool) { suppression.kept(isKept) }
 
   /// Calls `body` with the learned tokens that are not in the list on disk.

@@ -123,7 +123,7 @@ struct Recorder: ~Copyable {
     reason.append("more than ")
     reason.append(Self.refusalsMax)
     reason.append(
-      " things are wrong in this file: it is here itself, as NAME.original; tinypush check shows them all"
+      " problems in this file: the whole file is kept here as NAME.original; tinypush check lists them all"
     )
     begin(reason, "too-many", claim, claims)
     FailedLine.end(&text)
@@ -135,7 +135,7 @@ struct Recorder: ~Copyable {
   {
     var reason = Text(capacity: 256)
     reason.append(
-      "no notification was found in 1 MB of the file, so the rest of it was not read: the file is here itself, as NAME.original"
+      "no notification was found in 1 MB of the file, so the rest was not read: the whole file is kept here as NAME.original"
     )
     begin(reason, "no-notification", claim, claims)
     FailedLine.append("offset", offset, to: &text)
@@ -172,11 +172,11 @@ struct Recorder: ~Copyable {
     var reason = Text(capacity: 512)
     if rejection.reason == .endsConnections {
       reason.append(
-        "the connection ended each time that this one was sent, with no answer that names it, and lived without it: "
+        "the connection ended each time this notification was sent, without a valid answer, and stayed up without it: "
       )
       reason.append(
         isSilent
-          ? "most likely its token is invalid (format 0 has no answers that say so)"
+          ? "most likely its token is invalid (format 0 has no error responses)"
           : rejection.advice)
     } else {
       reason.append("the gateway refused it: ")
@@ -209,7 +209,7 @@ struct Recorder: ~Copyable {
     guard rejection.suppressesToken else { return }
     if isSpared {
       return reason.append(
-        "; it was accepted before, and is not suppressed until the gateway refuses it again")
+        "; the token was accepted before, and is not suppressed until the gateway refuses it again")
     }
     reason.append(". Nothing more is sent to it: when that is mended, tinypush token register ")
     reason.append(hex: token.bytes.span)
@@ -263,16 +263,17 @@ struct Recorder: ~Copyable {
       reason.append(problem.text)
       return problem.code
     case .empty:
-      reason.append(": no token is in it, so it goes to nobody: add one, on a line of its own")
+      reason.append(
+        " has no token, so nobody gets the notification: add a token on a line of its own")
       return "list-empty"
     case .unreadable(.vanished):
-      reason.append(": there is none of this name: make it, a device token a line")
+      reason.append(" does not exist: create it, with one device token per line")
       return "list-missing"
     case .unreadable(.unreadable(let error)):
       reason.append(" cannot be read (errno ")
       reason.append(error)
       reason.append("): make it readable for the agent's user")
-    case .unreadable: reason.append(": must be a regular file")
+    case .unreadable: reason.append(" is not a regular file: replace it by one")
     }
     return "list-unreadable"
   }

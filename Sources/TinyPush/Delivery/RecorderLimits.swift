@@ -28,12 +28,13 @@ extension Recorder {
     _ claims: borrowing Claims
   ) {
     var reason = Text(capacity: 512)
-    reason.append(refusal.isOverall ? "limit-all lets " : "limit lets ")
+    reason.append(refusal.isOverall ? "limit-all allows " : "limit allows ")
     refusal.limit.append(to: &reason)
-    reason.append(refusal.isOverall ? " leave this box" : " go to this token")
-    reason.append(", and there were more; a summary goes instead. tinypush queue retry ")
+    reason.append(refusal.isOverall ? " from this machine" : " to one token")
+    reason.append(
+      ", and there were more: a summary is sent instead. To send this alert, run: tinypush queue retry "
+    )
     reason.append(bytes: claims.name(now.claim))
-    reason.append(" sends this one")
     begin(reason, "limited", now.claim, claims)
     FailedLine.append(
       "offset", now.inputOffset + Int64(notification.object.lowerBound), to: &text)

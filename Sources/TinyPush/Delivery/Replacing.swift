@@ -43,6 +43,6 @@ struct Replacing: ~Copyable {
     survey.begin(claims.name(claim), at: offset, .own)
   }
 
-  /// Takes whether the file of the newer notification is still there.
+  /// Records whether the file of the newer notification is still there.
   mutating func verified(_ isThere: Bool) { search?.stage = .verified(isThere) }
 }

@@ -39,12 +39,12 @@ struct Roster: ~Copyable {
   private(set) var line: Int64 = 1
   /// Whether the rest of a line that was too long is being skipped.
   private var isSkipping = false
-  /// The recipients and the problems of the notification before the next entry.
+  /// The number of the notification's recipients, and of problems, before the next entry.
   private(set) var recipient: UInt32 = 0
   private(set) var problems: UInt32 = 0
   /// Whether this file had no entry so far.
   private var isEmpty = true
-  /// Whether some recipients of this reading were offered before.
+  /// Whether recipients of this file were offered before.
   private(set) var isRepeated = false
   /// Whether the file changed while it was being read.
   private(set) var isTorn = false
@@ -60,7 +60,7 @@ struct Roster: ~Copyable {
   @_lifetime(borrow self)
   func name() -> Span<UInt8> { nameBuffer.span(0..<nameBytes) }
 
-  /// One bit of a hash of the name, by which most other files are excluded.
+  /// One of 32 bits, chosen by the name, which most other files do not share.
   var bit: UInt32 {
     var hash = Hash()
     hash.add(name())

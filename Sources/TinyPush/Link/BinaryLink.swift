@@ -141,7 +141,7 @@ public struct BinaryLink: ~Copyable, Link {
 
   // MARK: - Events from the agent
 
-  /// Reports that the connection is up and the peer verified.
+  /// Records that the connection is up and the peer verified.
   public mutating func connected() {
     traffic.connections += 1
     state = .up
@@ -149,7 +149,7 @@ public struct BinaryLink: ~Copyable, Link {
     hasProgressed = false
   }
 
-  /// Reports that the connection failed or ended.
+  /// Records that the connection failed or ended.
   ///
   /// Everything that could still be read was passed to ``received(_:)``.
   ///
@@ -168,7 +168,7 @@ public struct BinaryLink: ~Copyable, Link {
     }
   }
 
-  /// Reports that everything from the gateway was read until `instant`.
+  /// Records that everything from the gateway was read until `instant`.
   public mutating func heard(until instant: Instant) {
     stream.heard(until: instant)
   }

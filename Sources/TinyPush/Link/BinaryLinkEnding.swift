@@ -13,13 +13,13 @@ extension BinaryLink {
 
   /// Ends the connection, and decides about the notifications without an outcome.
   ///
-  /// They are returned, or kept until a barrier on the next connection shows more. Returns how many
-  /// notifications may or may not have arrived.
+  /// They are returned to the courier, or kept until a barrier on the next connection shows what
+  /// became of them. Returns how many notifications may or may not have arrived.
   @discardableResult
   mutating func end(_ ending: Ending) -> Int {
     let hadBarrier = barrier.id != nil
     let isOpenEmpty = openCount == 0
-    // Only the barrier was open, so barriers do end connections.
+    // Nothing but the barrier was open, so the gateway does not answer barriers.
     if hadBarrier, ending == .died || ending == .silent, isOpenEmpty { barrier.isReliable = false }
     let isUnanswered = hadBarrier && ending == .died && !barrier.isReliable
     var uncertain = decideRest(ending)
@@ -66,8 +66,8 @@ extension BinaryLink {
 
   /// Returns the kept notifications to the courier.
   ///
-  /// The gateway answers other barriers, or the next connection died too. Returns how many
-  /// notifications are uncertain.
+  /// They are uncertain: the gateway answers another barrier, or the next connection died too.
+  /// Returns how many notifications that are.
   mutating func returnUnanswered() -> Int {
     guard kept == .unanswered else { return 0 }
     kept = .nothing

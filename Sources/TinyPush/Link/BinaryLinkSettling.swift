@@ -125,8 +125,8 @@ extension BinaryLink {
 
   /// Handles the answer to a barrier.
   ///
-  /// It shows that the gateway answers barriers. So notifications that were kept, since a barrier
-  /// was not answered, may or may not have arrived.
+  /// The gateway answers barriers. So notifications that were kept because a barrier had no answer
+  /// may or may not have arrived.
   private mutating func handleBarrierAnswer() {
     barrier.unanswered = 0
     barrier.isReliable = true
@@ -139,7 +139,7 @@ extension BinaryLink {
 
   // MARK: - Time
 
-  /// Accepts notifications whose wait is over, if silence was observed all the time.
+  /// Accepts notifications whose wait is over without an answer.
   mutating func settleByTime() -> Courier.Step? {
     guard let over = acknowledgements.settledAt, over <= time.now else { return nil }
     // The wait for a barrier begins when it is written.
@@ -200,7 +200,7 @@ extension BinaryLink {
     end(.silent)
   }
 
-  /// Moves the kept notifications to the wire again, directly before the barrier.
+  /// Counts the kept notifications as written directly before the barrier.
   private mutating func takeBackToWire() {
     kept = .nothing
     headID = endID &- UInt32(window.notifications)

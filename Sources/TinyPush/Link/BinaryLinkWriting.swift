@@ -45,7 +45,7 @@ extension BinaryLink {
   @_lifetime(borrow self)
   public func batchContents() -> Span<UInt8> { batch.buffer.span(0..<batch.bytes) }
 
-  /// Reports that the batch was written.
+  /// Records that the batch was written.
   ///
   /// - Parameter wireEnd: the bytes of the connection so far.
   public mutating func wrote(wireEnd: UInt64) {
@@ -77,7 +77,7 @@ extension BinaryLink {
     }
   }
 
-  /// Reports that the socket takes no more bytes for now.
+  /// Records that the socket takes no more bytes for now.
   ///
   /// The same batch is written later. A gateway that is so busy also answers later, so all waits
   /// restart.
@@ -86,12 +86,12 @@ extension BinaryLink {
     acknowledgements.restart(at: time.now)
   }
 
-  /// Reports that the socket takes bytes again.
+  /// Records that the socket takes bytes again.
   public mutating func writable() {
     batch.isUnblocked = true
   }
 
-  /// Reports how many written bytes the peer's kernel has not acknowledged.
+  /// Records how many written bytes the peer's kernel has not acknowledged.
   ///
   /// - Parameters:
   ///   - since: how long ago the last acknowledgement came.

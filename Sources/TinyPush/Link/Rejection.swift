@@ -150,12 +150,13 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
       "check that the certificate is a push certificate of this app"
     case .invalidTokenSize: "a device token is 64 hex digits"
     case .invalidPayloadSize:
-      "the gateway takes less than was sent: set payload-limit to its limit"
+      "the gateway accepts only smaller payloads: set payload-limit to its limit"
     case .invalidToken, .badDeviceToken:
       "the token belongs to another app, or to the other environment (production, development), or is made up"
     case .deviceTokenNotForTopic:
       "the token belongs to another app: give the topic of that app, or a token of this one"
-    case .unregistered, .expiredToken: "the app is not on that device any more: forget the token"
+    case .unregistered, .expiredToken:
+      "the app is no longer on this device: stop sending to this token"
     case .badTopic, .topicDisallowed:
       "the topic is the app's bundle ID; the certificate or the signing key must be of the same team"
     case .badCertificate: "renew the push certificate"
@@ -172,12 +173,12 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .badMessageID: "an id is a UUID"
     case .badPriority: "the priority of a background push is 5 or 1"
     case .invalidPushType: "the push type must fit the payload and the topic"
-    case .payloadEmpty: "give it a payload"
+    case .payloadEmpty: "add a payload"
     case .payloadTooLarge: "a payload has 4096 bytes at most, and 5120 with the push type voip"
     case .tooManyProviderTokenUpdates, .tooManyRequests, .internalServerError,
       .serviceUnavailable, .shutdown:
-      "nothing: it goes again"
-    case .endsConnections: "look for what is unusual in it"
+      "nothing to do: it is sent again"
+    case .endsConnections: "look for something unusual in it"
     case .other, .processingError, .missingDeviceToken, .missingPayload, .duplicateHeaders:
       "send it again; if it is refused again, look at the payload"
     }

@@ -39,11 +39,11 @@ public enum RetryCause: UInt8, Sendable, BitwiseCopyable {
     case .noAnswer: "no answer"
     case .refusedStream: "stream refused"
     case .shutdown: "service shut down"
-    case .tooManyRequests: "too many to a device"
+    case .tooManyRequests: "too many for one device"
     case .serviceTrouble: "service in trouble"
     case .providerToken: "provider token refused"
     case .configuration: "configuration refused"
-    case .refusalBefore: "behind a refused one"
+    case .refusalBefore: "after a refused one"
     }
   }
 }

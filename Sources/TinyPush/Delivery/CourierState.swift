@@ -5,12 +5,12 @@ extension Courier {
     link.notificationCount + returns.notifications
   }
 
-  /// The known files in `new/` that are not finished.
+  /// The number of known files in `new/` that are not finished.
   ///
   /// There may be more unless ``areFilesKnown``.
   public var files: Int { claims.count + order.backlog.count }
 
-  /// The known files in `later/`.
+  /// The number of known files in `later/`.
   public var laterFiles: Int { later.names.count }
 
   /// Whether a scan has found all files of `new/`.
@@ -22,7 +22,7 @@ extension Courier {
   /// Whether everything is settled and no file waits.
   public var isIdle: Bool { claims.isEmpty && order.backlog.isEmpty }
 
-  /// The bytes that were read of files in `new/`.
+  /// The number of bytes that were read of files in `new/`.
   public var bytesRead: UInt64 { reader.bytesRead }
 
   /// Whether there are files that the disk refuses to change.

@@ -41,7 +41,7 @@ struct Reader: ~Copyable {
     now.inputBytes -= count
   }
 
-  /// Takes the bytes that were read into the room of the input.
+  /// Adds the bytes that the agent has read to the input.
   @inline(never)
   mutating func take(_ bytes: Int) {
     bytesRead &+= UInt64(bytes)

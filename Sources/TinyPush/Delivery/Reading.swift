@@ -20,9 +20,9 @@ struct Reading {
 
   /// What the first reading has passed of a file.
   enum Beginning {
-    /// Nothing.
+    /// Nothing was passed.
     case untouched
-    /// Nothing; the file looked unfinished, and the courier has waited for it.
+    /// Nothing was passed; the file looked unfinished, and the courier has waited for it.
     case waitedFor
     case passed
   }
@@ -41,11 +41,11 @@ struct Reading {
   /// The offset at which the last object ended, and whether garbage follows it.
   var objectEnd: Int64 = 0
   var isWithinText = false
-  /// The recipients of the next notification that are done.
+  /// How many recipients of the next notification are done.
   var recipient: UInt32 = 0
-  /// The problems with its recipients files that are recorded.
+  /// How many problems with its recipients files are recorded.
   var problems: UInt32 = 0
-  /// The notifications before the returned ones, and the returned ones.
+  /// How many notifications precede the returned ones, and how many were returned.
   var skipped: UInt32 = 0
   var remaining: UInt32 = .max
   /// The offset up to which the file was settled before the agent started.

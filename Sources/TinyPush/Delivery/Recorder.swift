@@ -40,7 +40,7 @@ struct Recorder: ~Copyable {
   /// Whether a power cut might lose records.
   var isUnsynced = false
 
-  /// The bytes of text that a record shows if it does not show all.
+  /// The longest excerpt in a record, in bytes.
   private static let excerptBytesMax = 2048
 
   /// The most refused notifications of one file that are recorded.
@@ -161,7 +161,7 @@ struct Recorder: ~Copyable {
   /// The service rejected it, or connections die when it is sent.
   ///
   /// - Parameters:
-  ///   - language: the recipient's, in which the record shows the notification.
+  ///   - language: the language of the recipient, in which the record shows the notification.
   ///   - isSilent: whether the service never names what it rejects.
   ///   - isSpared: whether the token is not suppressed yet.
   mutating func reject(
@@ -231,12 +231,12 @@ struct Recorder: ~Copyable {
     var list: Span<UInt8>? = roster.name()
     if case .line = problem {
       FailedLine.append("list_line", roster.line, to: &text)
-      // The record names no recipient: the line's is unknown, and the file's others get the
-      // notification.
+      // The line's recipient is unknown, and the other recipients of the file get the
+      // notification. So the record names no recipient.
       list = nil
     }
     appendPlace(notification.object.lowerBound, of: &now, in: input)
-    // A long notification would take its length in the record of each line.
+    // A long notification would be repeated in the record of each wrong line.
     let isWhole = notification.object.count <= Self.excerptBytesMax
     if isWhole {
       FailedLine.end(notification, of: input, forList: list, &text)

@@ -191,9 +191,9 @@ public struct BinaryLink: ~Copyable, Link {
 
   // MARK: - State
 
-  /// The stretches in the window.
+  /// The number of stretches in the window.
   public var stretchCount: Int { window.count }
-  /// The notifications in the window.
+  /// The number of notifications in the window.
   public var notificationCount: Int { window.notifications }
   /// Whether a notification has no outcome, or there are bytes to write.
   public var isBusy: Bool { kept == .nothing && !window.isEmpty || !batch.isEmpty }
@@ -218,7 +218,7 @@ public struct BinaryLink: ~Copyable, Link {
     return nil
   }
 
-  /// The connections in a row that failed or settled nothing.
+  /// The number of connections in a row that failed or settled nothing.
   public var failures: Int { backoff.failures }
 
   /// Whether the link only waits for the connection to end.

@@ -1,15 +1,15 @@
 extension BinaryLink {
   /// The known outcomes of notifications in the window, which the courier has not taken yet.
   struct PendingOutcomes {
-    /// The first notifications, which are accepted.
+    /// How many notifications at the front of the window are accepted.
     var accepted: UInt32 = 0
     var isProved = false
     /// The rejection of the next notification.
     var rejection: Rejection?
-    /// What becomes of all others: they are returned or dropped.
+    /// What becomes of the rest, which is returned or dropped.
     var rest: Rest?
 
-    /// The notifications with a known outcome, without the rest.
+    /// The number of notifications with a known outcome, without the rest.
     var decided: UInt32 { accepted + (rejection == nil ? 0 : 1) }
   }
 
@@ -43,7 +43,7 @@ extension BinaryLink {
 
   /// What becomes of the notifications that a connection left in the window.
   struct Rest {
-    /// The first notifications, which were passed to the socket.
+    /// How many notifications at the front were passed to the socket.
     var attempted: UInt32
     /// Whether those may or may not have arrived.
     var isUncertain: Bool
@@ -67,7 +67,7 @@ extension BinaryLink {
     /// The identifier of the barrier in the batch or on the wire.
     var id: UInt32?
     var framedAt: Instant?
-    /// The barriers in a row without an answer, with which the connection ended.
+    /// How many barriers in a row had no answer before the connection ended.
     ///
     /// There may be other causes. So after two, a barrier is sent alone. After two more, no
     /// barriers are sent, and only time settles.

@@ -9,7 +9,7 @@ extension BinaryLink {
     kept == .nothing && pending.rest == nil && !window.isEmpty ? headID &+ pending.decided : endID
   }
 
-  /// The notifications on the wire or in the batch without a known outcome.
+  /// The number of notifications on the wire or in the batch without a known outcome.
   var openCount: UInt32 { endID - openID }
 
   /// The last identifier whose frame may have reached the gateway.

@@ -48,9 +48,9 @@ public protocol Link: ~Copyable {
 
   // MARK: State
 
-  /// The stretches without an outcome.
+  /// The number of stretches without an outcome.
   var stretchCount: Int { get }
-  /// The notifications in these stretches.
+  /// The number of notifications in these stretches.
   var notificationCount: Int { get }
   /// Whether a notification is on the wire, or about to be, without an outcome.
   var isBusy: Bool { get }

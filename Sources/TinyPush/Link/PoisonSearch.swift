@@ -19,15 +19,15 @@ struct PoisonSearch {
   private(set) var limit = Int.max
   /// The number of notifications that may be the poison; 0: there is no search.
   private var candidates = 0
-  /// The notifications that settled since the limit last changed.
+  /// The number of notifications that settled since the limit last changed.
   private var settledSinceChange = 0
-  /// The connections in a row that died without settling anything.
+  /// The number of connections in a row that died without settling anything.
   private var deaths = 0
   /// Whether a notification has settled since the search began.
   private(set) var hasSettledAny = false
   /// The notification that was the only one in flight.
   private var isolated: FilePlace?
-  /// The deaths in a row with the same isolated notification in flight.
+  /// The number of deaths in a row with the same isolated notification in flight.
   private var isolatedDeaths = 0
 
   /// Whether the number in flight is limited by a search.
@@ -39,7 +39,7 @@ struct PoisonSearch {
   /// Records that a connection died without an answer.
   ///
   /// - Parameters:
-  ///   - inFlight: the notifications that may or may not have arrived.
+  ///   - inFlight: the number of notifications that may or may not have arrived.
   ///   - place: the first of them.
   mutating func died(inFlight: Int, first place: FilePlace?) {
     guard !isProbing else {

@@ -4,7 +4,7 @@ public struct FilePlace: Equatable, BitwiseCopyable, Sendable {
   public var offset: Int64
   /// The claim of the file.
   public var claim: ClaimNumber
-  /// The recipients of the notification before this one.
+  /// The number of the notification's recipients before this one.
   public var recipient: UInt32
 
   /// The place of a notification that is in no file.
@@ -17,7 +17,7 @@ public struct FilePlace: Equatable, BitwiseCopyable, Sendable {
 public struct Stretch: BitwiseCopyable, Sendable {
   /// The place from which the notifications are counted.
   public var place: FilePlace
-  /// The notifications between the place and the first one of the stretch.
+  /// The number of notifications between the place and the first one of the stretch.
   public var skipped: UInt32 = 0
   /// The number of notifications.
   public var count: UInt32 = 1
@@ -49,7 +49,7 @@ struct StretchQueue: ~Copyable {
   private let ring: FixedBuffer<Stretch>
   private var head = 0
   private(set) var count = 0
-  /// The notifications in all stretches.
+  /// The number of notifications in all stretches.
   private(set) var notifications = 0
 
   init(capacity: Int) { ring = FixedBuffer(capacity: capacity) }

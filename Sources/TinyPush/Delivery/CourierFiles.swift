@@ -70,8 +70,8 @@ extension Courier {
       return endReading(.changed)
     }
     reader.take(bytes)
-    // A file that does not end with an object is probably unfinished. If its first notifications were sent
-    // now, they would be sent again with the rest.
+    // A file that does not end with an object is probably unfinished. If its first notifications
+    // were sent now, they would be sent again with the rest.
     let last = isWhole ? reader.lastInputByte() : lastByte
     guard last != .closeBrace, var now = reader.reading else { return }
     if isUnfinished(&now) { return endReading(.putOff) }

@@ -82,7 +82,8 @@ extension Courier {
 
   /// Handles the result of writing the record.
   ///
-  /// If the record could not be written, its file stays in `new/`, and is tried again at a later scan.
+  /// If the record could not be written, its file stays in `new/`, and is tried again at a later
+  /// scan.
   @inline(never)
   public mutating func recorded(_ isRecorded: Bool) {
     guard let pending = recorder.takePending(), pending.kind != .settled else { return }

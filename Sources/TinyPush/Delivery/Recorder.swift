@@ -231,8 +231,8 @@ struct Recorder: ~Copyable {
     var list: Span<UInt8>? = roster.name()
     if case .line = problem {
       FailedLine.append("list_line", roster.line, to: &text)
-      // The line's recipient is unknown, and the other recipients of the file get the
-      // notification. So the record names no recipient.
+      // The line's recipient is unknown, and the other recipients of the file get the notification.
+      // So the record names no recipient.
       list = nil
     }
     appendPlace(notification.object.lowerBound, of: &now, in: input)

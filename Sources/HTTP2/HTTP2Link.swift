@@ -268,7 +268,7 @@ public struct HTTP2Link: ~Copyable, Link {
 
   public mutating func takeReport() -> Report? { reports.take() }
 
-  public mutating func forgetSuspicion() {}
+  public mutating func resetPoisonSearch() {}
 
   // MARK: - Connections
 

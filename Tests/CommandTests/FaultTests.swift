@@ -136,7 +136,7 @@ import Testing
   }
 
   @Test(arguments: [
-    Poison(fault: "close", settings: [], words: "look for what is unusual in it"),
+    Poison(fault: "close", settings: [], words: "look for something unusual in it"),
     Poison(fault: "reset", settings: ["confirm=settle", "settle=500ms"], words: "unusual"),
     Poison(
       fault: "status=8", settings: ["format=0", "settle=500ms"],

@@ -34,7 +34,7 @@ import Testing
     #expect(failure["code"] as? String == "limited")
     #expect(
       failure["reason"] as? String
-        == "limit lets 5 alerts in 10 min go to this token, and there were more; a summary goes instead. tinypush queue retry 106 sends this one"
+        == "limit allows 5 alerts in 10 min to one token, and there were more: a summary is sent instead. To send this alert, run: tinypush queue retry 106"
     )
     #expect(failure["token"] as? String == token(1))
     // Urgent alerts and priority 10 pass the limit, and so do alerts to other tokens.

@@ -72,7 +72,7 @@ import Testing
       Row(6, "invalid topic size", topic),
       Row(
         7, "invalid payload size",
-        "the gateway takes less than was sent: set payload-limit to its limit"),
+        "the gateway accepts only smaller payloads: set payload-limit to its limit"),
       Row(
         8, "invalid token",
         "the token belongs to another app, or to the other environment (production, development), or is made up. Nothing more is sent to it: when that is mended, tinypush token register \(token(2))"
@@ -165,7 +165,7 @@ import Testing
     #expect(Set(after.accepted) == ["1", "3"])
     #expect(
       after.failure?["reason"] as? String
-        == "the connection ended each time that this one was sent, with no answer that names it, and lived without it: look for what is unusual in it"
+        == "the connection ended each time this notification was sent, without a valid answer, and stayed up without it: look for something unusual in it"
     )
     #expect(after.log.contains("2 delivered"), "\(after.log)")
     #expect(after.counters["refused"] == 1)

@@ -36,7 +36,7 @@ import Testing
       reasons.first?.hasPrefix("recipients file family, line 2: a device token has 64") == true)
     #expect(
       reasons.last
-        == "recipients file friends: there is none of this name: make it, a device token a line")
+        == "recipients file friends does not exist: create it, with one device token per line")
     agent.kill()
   }
 

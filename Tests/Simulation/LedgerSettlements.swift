@@ -21,7 +21,7 @@ extension Ledger {
     }.compactMap(\.number)
     guard let token, let number = numbers.first, numbers.count == 1 else { return }
     let isTrue =
-      switch settlement.verdict {
+      switch settlement.outcome {
       case .accepted: gateway.acceptances[number] != nil || lateLosses.contains(number)
       case .rejected(let rejection):
         rejection.reason == .endsConnections || life.refusals[number] == rejection.code
@@ -35,13 +35,15 @@ extension Ledger {
       }
     // What was appended to a file counts from when the file was first seen, until the file is read anew.
     if !isTrue, !life.reopened.contains(file.inode) {
-      complain("\(number) of \(name) counts as \(settlement.verdict)")
+      complain("\(number) of \(name) counts as \(settlement.outcome)")
     }
   }
 
   /// A file leaves: each notification for a token was told of, unless an agent before this one had to do with the file.
   func checkTold(_ file: SpoolFile, _ name: String) {
-    guard settings.tellsAll, lives == 0, !life.reopened.contains(file.inode) else { return }
+    guard settings.reportsSettlements, lives == 0, !life.reopened.contains(file.inode) else {
+      return
+    }
     for item in file.items where item.list == nil && item.offset < .max {
       guard let number = item.number else { continue }
       let told = Told(inode: file.inode, offset: item.offset, token: number % World.tokensMax)

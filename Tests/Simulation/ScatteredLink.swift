@@ -87,7 +87,7 @@ struct ScatteredLink: Link {
     outcomes.isEmpty ? nil : outcomes.removeFirst()
   }
 
-  mutating func forgetSuspicion() {}
+  mutating func resetPoisonSearch() {}
 
   // MARK: - Work
 

@@ -110,7 +110,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
 
   mutating func takeProved() -> UInt64? { link.takeProved() }
 
-  mutating func forgetSuspicion() { link.forgetSuspicion() }
+  mutating func resetPoisonSearch() { link.resetPoisonSearch() }
 
   // MARK: - Work
 

@@ -74,7 +74,7 @@ public final class Trial {
       $0.barrierInterval = .seconds(random.pick([5, 60]))
       $0.rescan = .seconds(random.pick([30, 900]))
       $0.ttl = random.pick([0, 86_400, 86_400, 900])
-      $0.tellsAll = seed % 4 == 1
+      $0.reportsSettlements = seed % 4 == 1
       guard limits.oneIn(4) else { return }
       let count = UInt32(limits.pick([1, 1, 2, 5]))
       let period = Duration.seconds(UInt64(limits.pick([2, 5, 60, 600])))

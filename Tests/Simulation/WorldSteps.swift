@@ -128,7 +128,7 @@ extension World {
 
   func record() {
     if courier.isSummarizing { return summarize() }
-    if settings.tellsAll {
+    if settings.reportsSettlements {
       ledger.tells(courier.settlement, of: String(courier.failureName()))
     }
     guard courier.hasFailure else { return courier.recorded(true) }
@@ -152,7 +152,7 @@ extension World {
     let isInvalid =
       failure.status == Int(Status.invalidToken.rawValue)
       || failure.reason.contains("bad device token")
-    let isSpared = failure.reason.contains("; it was accepted before")
+    let isSpared = failure.reason.contains("; the token was accepted before")
     if isSpared, let number = failure.number,
       !gateway.acceptances.keys.contains(where: { $0 % Self.tokensMax == number % Self.tokensMax })
     {

@@ -109,8 +109,8 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
   #expect(takes("window", "16") { $0.courier.window == 16 })
   #expect(takes("rescan", "1h") { $0.courier.rescan == .seconds(3600) })
   #expect(takes("connect-timeout", "3s") { $0.connectTimeout == .seconds(3) })
-  #expect(takes("log", "deliveries") { $0.courier.tellsAll })
-  #expect(takes("log", "changes") { !$0.courier.tellsAll })
+  #expect(takes("log", "deliveries") { $0.courier.reportsSettlements })
+  #expect(takes("log", "changes") { !$0.courier.reportsSettlements })
   #expect(takes("failed-size", "64K") { $0.failedLimits.bytes == 65_536 })
   #expect(takes("failed-size", "40000M") { $0.failedLimits.bytes == 41_943_040_000 })
 }

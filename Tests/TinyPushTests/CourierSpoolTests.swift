@@ -442,7 +442,7 @@ func `a file that grew before a resend is delivered with its new content`(once: 
   world.runToEnd()
   #expect(world.accepted == [1])
   #expect(world.failures.count == 1002)
-  #expect(world.failures[1000].reason.hasPrefix("more than 1000 things are wrong in this file"))
+  #expect(world.failures[1000].reason.hasPrefix("more than 1000 problems in this file"))
   #expect(original?.isOriginalKept == true)
   #expect(world.courier.counters.failedCheck == 3002)
 }

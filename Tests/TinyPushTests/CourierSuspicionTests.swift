@@ -25,7 +25,7 @@ func `a notification at which connections end is recorded, and all others arrive
   #expect(world.waiting == [])
   #expect(world.failures.map(\.number) == [number])
   let failure = try #require(world.failures.first)
-  #expect(failure.reason.contains("ended each time that this one was sent"))
+  #expect(failure.reason.contains("ended each time this notification was sent"))
   #expect(failure.status == nil)
   #expect(world.courier.counters.refused == 1)
   #expect(world.dials < 40)

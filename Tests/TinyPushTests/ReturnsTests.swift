@@ -35,10 +35,10 @@ private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milli
   returns.decide(stretch(1), .rejected(Rejection(.invalidToken, code: 8)))
   returns.decide(stretch(2), .rejected(Rejection(.endsConnections)))
   let first = returns.takeDecided()
-  #expect(first?.verdict == .rejected(Rejection(.invalidToken, code: 8)))
+  #expect(first?.outcome == .rejected(Rejection(.invalidToken, code: 8)))
   // A stretch that is put back comes first again, with its reason.
   returns.putBack(first!)
   #expect(returns.takeDecided()?.place.offset == 1)
-  #expect(returns.takeDecided()?.verdict == .rejected(Rejection(.endsConnections)))
+  #expect(returns.takeDecided()?.outcome == .rejected(Rejection(.endsConnections)))
   #expect(returns.takeDecided()?.place.offset == nil)
 }

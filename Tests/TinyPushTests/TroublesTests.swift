@@ -128,7 +128,7 @@ extension Moment: Sendable {}
 ])
 private func `each trouble is reported once, and its end once`(story: Story) {
   let day: Int64 = 1_800_000_000
-  var troubles = Troubles(after: .seconds(600), told: story.told)
+  var troubles = Troubles(after: .seconds(600), reported: story.told)
   for moment in story.moments {
     var facts = Troubles.Facts(
       time: Time(

@@ -88,7 +88,7 @@ extension Config {
       failedLimits.bytes = Int64(
         try Self.count(Self.size(value), 65_536...1 << 40, "a size of 64K or more, such as 16M"))
     case .log:
-      courier.tellsAll =
+      courier.reportsSettlements =
         try Self.choice(value, "changes deliveries", "changes or deliveries") == 1
     case .onTrouble: onTrouble = CString(value)
     case .troubleAfter: troubleAfter = try Self.duration(value, min: 1000, max: 604_800_000)

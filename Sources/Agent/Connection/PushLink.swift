@@ -45,8 +45,8 @@ struct PushLink: ~Copyable, Link {
     if isBinary { return binary.takeProved() }
     return http2.takeProved()
   }
-  mutating func forgetSuspicion() {
-    if isBinary { binary.forgetSuspicion() } else { http2.forgetSuspicion() }
+  mutating func resetPoisonSearch() {
+    if isBinary { binary.resetPoisonSearch() } else { http2.resetPoisonSearch() }
   }
   mutating func advance(to time: Time, isStopping: Bool) -> Courier.Step? {
     if isBinary { return binary.advance(to: time, isStopping: isStopping) }

@@ -22,7 +22,7 @@ extension Settlement {
   /// - Parameter failure: what ``Courier/failure()`` says of that; empty: nothing.
   @inline(never)
   func describe(failure: Span<UInt8>, to text: inout Text) {
-    switch verdict {
+    switch outcome {
     case .accepted(let isProved):
       text.append(isProved ? "delivered" : "delivered: no refusal came in time")
     case .rejected(let rejection):
@@ -55,7 +55,7 @@ extension Settlement {
 
   /// How urgent a line about it is.
   var priority: Log.Priority {
-    switch verdict {
+    switch outcome {
     case .accepted, .superseded, .postponed, .limited: .info
     case .suppressed, .expired, .duplicate: .notice
     case .rejected(let rejection) where rejection.isGone: .notice
@@ -65,7 +65,7 @@ extension Settlement {
 
   /// What a line about it is about.
   var topic: Log.Topic {
-    switch verdict {
+    switch outcome {
     case .rejected: .refusals
     case .refused: .mistakes
     case .duplicate: .limits

@@ -63,7 +63,7 @@ public struct Agent: ~Copyable {
     gateway = address.cString()
     troubles = Troubles(
       after: config.troubleAfter,
-      told: config.onTrouble.isEmpty ? 0 : TroubleFile.read(in: config.state))
+      reported: config.onTrouble.isEmpty ? 0 : TroubleFile.read(in: config.state))
     self.config = config
     if self.config.courier.isOnce { noticeSuppression() } else { watchSpool() }
   }

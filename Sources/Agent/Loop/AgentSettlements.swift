@@ -16,9 +16,9 @@ extension Agent {
   @inline(never)
   private mutating func logSettlement() {
     let settlement = courier.settlement
-    let tellsAll = config.courier.tellsAll
+    let reportsSettlements = config.courier.reportsSettlements
     let priority = settlement.priority
-    guard tellsAll || priority != .info else { return }
+    guard reportsSettlements || priority != .info else { return }
     let line = settlementLine()
     var text = Text(capacity: 2048)
     settlement.describePlace(in: courier.failureName(), line: line, to: &text)
@@ -30,7 +30,7 @@ extension Agent {
       text.append(printable: courier.failureName())
       text.append(")")
     }
-    if tellsAll {
+    if reportsSettlements {
       output.log.write(priority, text)
     } else {
       output.log.write(priority, text, about: settlement.topic, kindFrom: start)
@@ -49,7 +49,7 @@ extension Agent {
   private mutating func writeReceipt() {
     let settlement = courier.settlement
     var text = Text(capacity: 2048)
-    switch settlement.verdict {
+    switch settlement.outcome {
     case .postponed:
       text.append("~ ")
       courier.appendPostponedName(to: &text)
@@ -57,7 +57,7 @@ extension Agent {
     case .rejected, .refused: text.append("! ")
     default: text.append("- ")
     }
-    if settlement.verdict != .postponed {
+    if settlement.outcome != .postponed {
       text.append(settlementLine())
       text.append(" ")
       if let token = settlement.token {

@@ -18,7 +18,7 @@ extension Agent {
     var reason = Text(capacity: 1024)
     if began { explain(kind, time, in: &reason) } else { Self.explainEnd(of: kind, in: &reason) }
     runCommand(kind, began, reason)
-    TroubleFile.write(troubles.told, in: config.state)
+    TroubleFile.write(troubles.reported, in: config.state)
   }
 
   private func facts(_ time: Time) -> Troubles.Facts {

@@ -63,7 +63,7 @@ enum Receipt {
     guard SpoolName.isAwaited(released.bytes) else { return }
     var text = Text(capacity: 300)
     text.append("- 0 * ")
-    Settlement(verdict: .superseded).describe(failure: Span(), to: &text)
+    Settlement(outcome: .superseded).describe(failure: Span(), to: &text)
     text.append("\n")
     append(text, for: released.bytes, in: root)
     end(released.bytes, in: root)

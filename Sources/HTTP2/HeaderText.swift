@@ -1,27 +1,29 @@
 import CHTTP2
 import TinyPush
 
-/// The headers of one request, and the text of their values, until nghttp2 has framed them.
+/// The headers of one request and their values' text, until nghttp2 has framed them.
 struct HeaderText: ~Copyable {
   private static let headersMax = 12
-  /// The longest values: a token's text, two host names, a topic, and what is bounded by the service.
+  /// Room for the longest values: a provider token, two host names, a topic, and IDs.
   private static let bytesMax = 4096
   private static let decimalDigitsMax = 10
 
   let headers = FixedBuffer<chttp2_header>(capacity: headersMax)
   private(set) var count = 0
-  /// A payload that does not stand in its text as it goes out.
+  /// The payload, if it differs from the text of its file.
   let payload: FixedBuffer<UInt8>
   private let text: FixedBuffer<UInt8>
   private var textEnd = 0
 
-  /// - Parameter isUsed: without, there is no room for any.
+  /// - Parameter isUsed: whether the link is the configured one; if not, there is no room.
   init(isUsed: Bool) {
     payload = FixedBuffer(capacity: isUsed ? 8192 : 0)
     text = FixedBuffer(capacity: isUsed ? Self.bytesMax : 0)
   }
 
-  /// Writes the headers of a request. HPACK's table is for what comes with each of them.
+  /// Writes the headers of a request.
+  ///
+  /// Values that recur in each request are indexed in HPACK's table (RFC 7541).
   mutating func write(
     _ message: borrowing Message, in source: Span<UInt8>,
     _ service: borrowing HTTP2Link.Service, _ token: borrowing Text, _ settings: Courier.Settings

@@ -29,8 +29,8 @@ static void read_certificate(const char *path) {
   check_result(result);
   if (result == CMBED_OK) {
     check(certificate.chain.count > 0 && certificate.broken < certificate.chain.count);
-    check(memchr(certificate.bearer.topic, '\0', sizeof certificate.bearer.topic) != NULL);
-    check(memchr(certificate.bearer.topics, '\0', sizeof certificate.bearer.topics) != NULL);
+    check(memchr(certificate.rights.topic, '\0', sizeof certificate.rights.topic) != NULL);
+    check(memchr(certificate.rights.topics, '\0', sizeof certificate.rights.topics) != NULL);
     check(memchr(certificate.key, '\0', sizeof certificate.key) != NULL);
     char date[CMBED_DATE_MAX];
     cmbed_date(date, certificate.not_before);
@@ -43,8 +43,8 @@ static void read_certificate(const char *path) {
     names[0] = '\0';
     cmbed_certificate_names(names, sizeof names, &chain);
     check(memchr(names, '\0', sizeof names) != NULL);
-    cmbed_certificate_bears_address(&chain, "127.0.0.1");
-    cmbed_certificate_bears_address(&chain, "::1");
+    cmbed_certificate_has_address(&chain, "127.0.0.1");
+    cmbed_certificate_has_address(&chain, "::1");
   }
   mbedtls_x509_crt_free(&chain);
 }

@@ -358,7 +358,7 @@ static void test_resumption(int version) {
     connect_pair(&pair, version, resumption);
     CHECK(cmbed_resumed(pair.client) == (count > 0));
     CHECK(cmbed_resumed(pair.server) == (count > 0));
-    CHECK(strcmp(cmbed_bearer_topic(cmbed_peer_bearer(pair.server)), anonymous ? "" : "com.example.tinypush") == 0);
+    CHECK(strcmp(cmbed_rights_topic(cmbed_peer_rights(pair.server)), anonymous ? "" : "com.example.tinypush") == 0);
     received_count = 0;
     CHECK(cmbed_write(pair.client, sent, 16384) == 16384);
     CHECK(cmbed_write(pair.server, "answer", 6) == 6);
@@ -369,7 +369,7 @@ static void test_resumption(int version) {
     CHECK(!cmbed_pending(pair.client));
     receive(&pair);
     check_received(16384);
-    cmbed_goodbye(pair.server);
+    cmbed_close_notify(pair.server);
     CHECK(cmbed_read(pair.client, bytes, 3) == CMBED_CLOSED);
     disconnect(&pair);
   }
@@ -413,8 +413,8 @@ static int meet(int version, cmbed_server *authority, const char *alpn, const ch
   } else {
     CHECK((one == CMBED_OK ? read_what_came(client, ends[0], &byte, 1) : one) == CMBED_REFUSED_CERTIFICATE);
   }
-  *kind = cmbed_peer_bearer(server)->kind;
-  strcpy(topic, cmbed_peer_bearer(server)->topic);
+  *kind = cmbed_peer_rights(server)->kind;
+  strcpy(topic, cmbed_peer_rights(server)->topic);
   cmbed_session_free(client);
   cmbed_session_free(server);
   close(ends[0]);
@@ -433,7 +433,7 @@ static void test_excused(int version) {
   CHECK(meet(version, authority, "h2", NULL, &kind, topic) == CMBED_OK);
   CHECK(kind == 0 && topic[0] == '\0');
   CHECK(meet(version, authority, "h2", "client", &kind, topic) == CMBED_OK);
-  CHECK(kind == (CMBED_PEER_SHOWN | CMBED_PEER_SANDBOX) && strcmp(topic, "com.example.tinypush") == 0);
+  CHECK(kind == (CMBED_PEER_PRESENT | CMBED_PEER_SANDBOX) && strcmp(topic, "com.example.tinypush") == 0);
   CHECK(meet(version, authority, NULL, "client", &kind, topic) == CMBED_OK);
   CHECK(meet(version, authority, "h2", "stranger", &kind, topic) == CMBED_PEER_UNKNOWN_CA);
   CHECK(kind == 0 && topic[0] == '\0');
@@ -454,7 +454,7 @@ static void test_broken(int version) {
   CHECK(cmbed_error(pair.client) == EPIPE);
   unsigned char byte;
   CHECK(cmbed_read(pair.client, &byte, 1) < 0);
-  cmbed_goodbye(pair.client);
+  cmbed_close_notify(pair.client);
   end_pair(&pair);
 }
 
@@ -469,7 +469,7 @@ static void test_refusals(int version) {
     unsigned char byte;
     CHECK(cmbed_read(pair.client, &byte, 1) == CMBED_REFUSED_CERTIFICATE);
     const char *words = cmbed_session_text(pair.client), *end = strstr(words, "). ");
-    CHECK(strncmp(words, "The server localhost refuses our certificate: ", 46) == 0);
+    CHECK(strncmp(words, "The server localhost refuses the client certificate: ", 53) == 0);
     CHECK(end != NULL && end[3] >= 'A' && words[strlen(words) - 1] == '.');
     CHECK(cmbed_write(pair.client, sent, 1) == CMBED_REFUSED_CERTIFICATE);
     end_pair(&pair);
@@ -492,7 +492,7 @@ static void test_passwords(int version) {
     CHECK(system(command) == 0);
     cmbed_certificate certificate;
     CHECK(cmbed_certificate_read(&certificate, path("client.pem"), path("locked.key"), "sesame", text) == CMBED_OK);
-    CHECK(strcmp(certificate.bearer.topic, "com.example.tinypush") == 0);
+    CHECK(strcmp(certificate.rights.topic, "com.example.tinypush") == 0);
     CHECK(cmbed_certificate_read(&certificate, path("client.pem"), path("locked.key"), "other", text) ==
           CMBED_KEY_PASSWORD);
     CHECK(cmbed_certificate_read(&certificate, path("client.pem"), path("locked.key"), NULL, text) ==

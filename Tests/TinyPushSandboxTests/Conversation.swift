@@ -82,7 +82,7 @@ extension ClientIdentity {
   ) -> ClientIdentity {
     let (topic, topics) = (topic.bytes, topics.bytes)
     return ClientIdentity(
-      topic: topic.span, topics: topics.span, kind: Int(CMBED_PEER_SHOWN) | Int(kind))
+      topic: topic.span, topics: topics.span, kind: Int(CMBED_PEER_PRESENT) | Int(kind))
   }
 }
 

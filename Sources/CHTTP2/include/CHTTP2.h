@@ -1,8 +1,8 @@
-/* CHTTP2: the client's end of an HTTP/2 connection, with nghttp2. Bytes go in and come out; there is
-   no socket and no clock here.
+/* CHTTP2: the client's end of an HTTP/2 connection, with nghttp2. Bytes go in and come out; there
+   is no socket and no clock here.
 
-   Each connection has one opaque session. The caller gives each request a place, a number, and reads
-   the answer in that place of its own array. nghttp2's memory is bounded. */
+   Each connection has one opaque session. The caller gives each request a place, a number, and
+   reads the answer in that place of its own array. nghttp2's memory is bounded. */
 
 #ifndef CHTTP2_H
 #define CHTTP2_H
@@ -74,10 +74,12 @@ long chttp2_take(chttp2_session *session, uint8_t *room, size_t count);
 long chttp2_request(chttp2_session *session, uint16_t place, const chttp2_header *headers, size_t header_count,
                     const uint8_t *payload, size_t payload_count, uint8_t *room, size_t count);
 
-/* Cancels a request: tells the server that nobody waits for the answer. The place is free at once. */
+/* Cancels a request: tells the server that nobody waits for the answer. The place is free at once.
+   */
 void chttp2_cancel(chttp2_session *session, uint16_t place);
 
-/* Forgets a request that was never written, without telling the server. The place is free at once. */
+/* Forgets a request that was never written, without telling the server. The place is free at once.
+   */
 void chttp2_forget(chttp2_session *session, uint16_t place);
 
 /* Sends a ping with the next chttp2_take; chttp2_pongs counts the answers. */

@@ -47,8 +47,8 @@ typedef struct {
 
 typedef struct chttp2_server chttp2_server;
 
-/* Creates a server's session, whose settings allow `streams_max` open requests and an initial window
-   of `window` bytes (0: HTTP/2's default). `payload_max` bytes of each payload are kept.
+/* Creates a server's session, whose settings allow `streams_max` open requests and an initial
+   window of `window` bytes (0: HTTP/2's default). `payload_max` bytes of each payload are kept.
    Returns NULL if there is no memory; free the session with chttp2_server_free. */
 chttp2_server *chttp2_server_new(uint32_t streams_max, uint32_t window, uint32_t payload_max);
 
@@ -64,8 +64,8 @@ long chttp2_server_take(chttp2_server *server, uint8_t *room, size_t count);
 /* Returns whether the connection is over: everything is sent, and nothing more comes. */
 int chttp2_server_is_over(const chttp2_server *server);
 
-/* Returns the next complete request, or NULL. The request stays valid until it is answered or reset,
-   or until its stream is closed. */
+/* Returns the next complete request, or NULL. The request stays valid until it is answered or
+   reset, or until its stream is closed. */
 const chttp2_push *chttp2_server_next(chttp2_server *server);
 
 /* Answers a request. */

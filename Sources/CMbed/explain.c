@@ -146,7 +146,7 @@ static int explain_certificate(cmbed_session *session, int error) {
 
 /* --- the peer's alerts ---------------------------------------------------------------------- */
 
-/* The versions that a build offers decide what a server means by refusing them. */
+/* The text for a refused version depends on the versions that this build offers. */
 #if defined(MBEDTLS_SSL_PROTO_TLS1_3)
 #define WRONG_VERSION "it supports neither TLS 1.2 nor TLS 1.3"
 #define OTHER_VERSION " Update the TLS software there."

@@ -226,7 +226,7 @@ public struct HTTP2Link: ~Copyable, Link {
   public mutating func notAuthorized(until instant: Instant) {
     switch state {
     case .down: state = .down(dialAt: instant)
-    // The current connection goes on as long as its token is accepted.
+    // The current connection stays in use while the service accepts its token.
     case .up: authorization.askAgainAt = instant
     default: break
     }

@@ -27,7 +27,7 @@ extension HTTP2Link {
 
   /// Returns the connection's unanswered requests, the newest first.
   ///
-  /// The courier offers the last returned notification first, so the oldest goes first again.
+  /// The courier offers the last returned notification first, so the oldest is sent first again.
   private mutating func giveBackAll(on connection: Requests.Connection) -> Int {
     var uncertain = 0
     var place = requests.newest

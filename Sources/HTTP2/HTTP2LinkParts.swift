@@ -29,14 +29,14 @@ extension HTTP2Link {
     private(set) var text = Text(capacity: 1024)
     private var issuedAt: Int64?
     private var isRefused = false
-    /// When the next token may be asked for, while there is none.
+    /// When the link may ask for the next token, if there was none.
     var askAgainAt: Instant?
 
     init() {}
 
     /// Sets the token.
     ///
-    /// Returns whether it differs from the one before.
+    /// Returns whether it differs from the former token.
     mutating func set(_ token: Span<UInt8>, issuedAt: Int64) -> Bool {
       let isNew = issuedAt != self.issuedAt
       text.clear()
@@ -68,7 +68,7 @@ extension HTTP2Link {
     var refusedIssuedAt: Int64? { isRefused ? issuedAt : nil }
   }
 
-  /// The service's refusal of the configuration: only one request goes now and then, to test it.
+  /// The service's refusal of the configuration, which stops sending except for occasional tests.
   struct Hold {
     private static let first = Duration.seconds(60)
     private static let longest = Duration.seconds(3600)

@@ -31,7 +31,7 @@ extension HTTP2Link {
     guard requests.currentCount < limit, requests.hasRoom, let window = session?.window else {
       return .windowFull
     }
-    // A payload larger than an idle connection's window goes with no other request, in pieces.
+    // A payload larger than the window of an idle connection is sent in pieces, by itself.
     let fits = payloadBytes <= window || requests.currentCount == 0 && window >= 0
     return fits ? nil : .windowFull
   }
@@ -173,7 +173,7 @@ extension HTTP2Link {
     return time.now >= flushAt ? write() : nil
   }
 
-  /// Returns the step that writes the batch, or the one that reads first.
+  /// Returns the step that writes the batch, or the step that reads first.
   ///
   /// Writing to a peer that has closed brings a reset, and the reset can discard unread answers.
   private mutating func write() -> Courier.Step {

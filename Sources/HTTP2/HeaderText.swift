@@ -99,7 +99,7 @@ struct HeaderText: ~Copyable {
     end(name, from: start)
   }
 
-  /// The value that begins at `start` is complete.
+  /// Adds a header whose value has been appended from `start` on.
   private mutating func end(_ name: StaticString, from start: Int, isIndexed: Bool = false) {
     add(
       name, UnsafePointer(text.room(from: start).baseAddress!), textEnd - start,
@@ -127,13 +127,13 @@ struct HeaderText: ~Copyable {
 
   private mutating func append(_ literal: StaticString) { append(literal.span) }
 
-  /// What a JSON string spells.
+  /// Appends the decoded text of a JSON string.
   private mutating func append(spelled string: Span<UInt8>) {
     var reader = JSONStringReader()
     while let byte = reader.next(in: string) { append(byte) }
   }
 
-  /// A token's bytes.
+  /// Appends a device token as hexadecimal digits.
   private mutating func append(hex token: DeviceToken) {
     token.bytes.span.withUnsafeBytes { bytes in
       for start in stride(from: 0, to: DeviceToken.byteCount, by: 2) {
@@ -149,7 +149,7 @@ struct HeaderText: ~Copyable {
     }
   }
 
-  /// As a UUID of version 8 (RFC 9562): one whose bits mean what its maker likes.
+  /// Appends a fingerprint as a UUID of version 8, whose bits an application defines (RFC 9562).
   private mutating func appendUUID(_ fingerprint: Fingerprint) {
     let high = fingerprint.high & 0xFFFF_FFFF_FFFF_0FFF | 0x8000
     let low = fingerprint.low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
@@ -160,7 +160,7 @@ struct HeaderText: ~Copyable {
     }
   }
 
-  /// Four digits, worked out at the same time: each in a byte, the first in the lowest.
+  /// Appends four digits, computed together: each in one byte, the first in the lowest.
   @inline(__always)
   private mutating func append(hex number: UInt16) {
     var digits = UInt32(number.byteSwapped)

@@ -2,7 +2,7 @@ import TinyPush
 
 /// How many requests may wait for answers: all that the service allows, or one at a time.
 struct Pace {
-  /// Whether only one request goes at a time, until the service accepts one.
+  /// Whether only one request may be unanswered at a time, until the service accepts one.
   private(set) var sendsOneAtATime = true
   /// The instant before which nothing is sent, because the service is in trouble.
   private(set) var pausedUntil: Instant?

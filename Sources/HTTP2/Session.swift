@@ -47,7 +47,7 @@ struct Session: BitwiseCopyable {
 
   /// The result of framing a request.
   enum Requested {
-    /// The request's frames are in the room: so many bytes.
+    /// The request's frames are in the room; the number of their bytes.
     case bytes(Int)
     /// The connection takes no more requests.
     case ended

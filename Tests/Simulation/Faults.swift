@@ -5,7 +5,7 @@ import TinyPush
 /// The seed chooses kinds and times; after ``calmAt`` there are no more faults.
 ///
 /// Each run has only some kinds, in changing combinations: if all kinds happened all the time, most
-/// would hide behind the others.
+/// would hide the rest.
 struct Faults {
   enum Kind: CaseIterable {
     case close, reset, death, stall, slow, dialing, blocking

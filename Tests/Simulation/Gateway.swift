@@ -32,7 +32,7 @@ enum Verdict {
 /// The simulated gateway of the binary protocol: takes frames, accepts, refuses, answers and
 /// closes.
 ///
-/// It remembers everything for the whole run, whatever happens to the agent.
+/// It remembers everything for the whole run, even if the agent restarts.
 final class Gateway {
   var verdict: (Push) -> Verdict = { _ in .accept }
   enum BarrierVerdict {

@@ -3,7 +3,7 @@ import TinyPush
 
 /// A simulated HTTP/2 push service, which answers each request after a time.
 ///
-/// It remembers everything for the whole run, whatever happens to the agent.
+/// It remembers everything for the whole run, even if the agent restarts.
 final class HTTP2Service {
   /// The service's response to a request.
   enum Verdict {

@@ -68,7 +68,7 @@ final class Ledger {
     var inferredRejections = 0
     /// The inodes of files that are read again from the start.
     var reopened: Set<UInt64> = []
-    /// The notifications that may be sent again, whatever became of them.
+    /// The notifications that may be sent again, even if they have an outcome.
     var repeatable: Set<Int> = []
     var held: Set<UInt64> = []
     var framed: Set<Int> = []
@@ -182,7 +182,7 @@ final class Ledger {
     }
   }
 
-  /// Whether a notification may be sent again, whatever became of it.
+  /// Whether a notification may be sent again, even if it has an outcome.
   func isRepeatable(_ number: Int) -> Bool { life.repeatable.contains(notification(of: number)) }
 
   /// Returns one number for all recipients of a notification with a serial number.

@@ -103,7 +103,7 @@ extension Ledger {
     let inFlight = account.frames[account.settled...].compactMap(\.number)
     if byPeer, inFlight.count == 1 { closesWithOnlyThis[inFlight[0], default: 0] += 1 }
     expected.uncertain += UInt64(account.uncertain)
-    // If the gateway closes at a barrier sent alone, the agent sends no more barriers.
+    // If the gateway closes at a barrier without notifications, the agent sends no more barriers.
     if byPeer, account.barrierAt != nil { silentAreUncertain() }
     if settings.uncertain == .drop {
       for frame in account.frames[account.settled...] {

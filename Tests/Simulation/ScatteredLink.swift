@@ -9,11 +9,11 @@ struct ScatteredLink: Link {
   enum Verdict {
     case accept
     case reject(Rejection)
-    /// Not processed: the notification is returned at once, or after so many milliseconds.
+    /// Not processed: the notification may be sent again after these milliseconds; nil: at once.
     case giveBack(UInt64?)
     /// Accepted, but the answer is lost.
     case loseAnswer
-    /// The connection is cut for so many milliseconds; everything unanswered is returned.
+    /// The connection is cut for these milliseconds; everything unanswered is returned.
     case cut(UInt64)
   }
 
@@ -50,7 +50,7 @@ struct ScatteredLink: Link {
 
   /// Returns the next agent's link.
   ///
-  /// What is unanswered stays with the service.
+  /// Unanswered notifications stay with the service.
   func restarted() -> ScatteredLink {
     for one in open {
       if case .accept = one.verdict { gateway.accepts(one.number) }

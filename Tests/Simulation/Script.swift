@@ -105,7 +105,7 @@ extension World {
     timeline.plan(after: milliseconds, act)
   }
 
-  /// Lets the gateway send bytes now, whatever came before.
+  /// Lets the gateway send bytes now, unprovoked.
   func say(_ bytes: [UInt8], closes: Bool = true) {
     if let connection { gateway.answer(connection, bytes, closes: closes) }
   }

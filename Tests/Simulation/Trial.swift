@@ -47,7 +47,7 @@ public final class Trial {
   private var wasStopped: Bool { stopBy != nil }
   /// The number of agents that began after the faults.
   var calmLives = 0
-  /// The gateway's answers to the next notifications, whatever they are.
+  /// The gateway's answers to the next notifications, in order.
   var verdicts: [Verdict] = []
   var dialsUntil: Instant?
   /// The names of files that somebody is still writing.

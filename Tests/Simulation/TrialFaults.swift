@@ -164,7 +164,7 @@ extension Trial {
 
   /// Ends the faults.
   ///
-  /// Only what belongs to the run's settings still goes wrong.
+  /// Faults that belong to the run's settings continue, such as refusals.
   func calm() {
     isCalm = true
     agentFault = nil

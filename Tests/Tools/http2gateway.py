@@ -425,7 +425,7 @@ class Conversation:
         self.gateway.note(self.number, "said-goaway", last=last_stream, code=code, reason=reason.decode())
         self.send_unsent()
 
-    # --- what comes ---
+    # --- receiving ---
 
     def take(self, piece):
         complete = []
@@ -531,7 +531,7 @@ class Conversation:
         wrong = http2checks.fault(request.headers, request.payload, self.topics, self.has_certificate)
         return Answer(*wrong) if wrong else Answer(200, is_accepted=True)
 
-    # --- what goes ---
+    # --- sending ---
 
     def answer(self, request, answer, shapes):
         self.gateway.keep(request, answer)

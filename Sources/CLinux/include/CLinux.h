@@ -166,7 +166,7 @@ int clinux_tcp_times(int socket, uint32_t *round_trip_us, uint32_t *since_acknow
 /* Sets an integer option of a socket. Returns 0 or -errno. */
 int clinux_set_option(int socket, int level, int option, int value);
 
-/* Lets close discard the TCP socket's unacknowledged bytes; otherwise the kernel goes on sending.
+/* Lets close discard the TCP socket's unacknowledged bytes; otherwise the kernel keeps sending.
    */
 void clinux_drop_unsent(int socket);
 

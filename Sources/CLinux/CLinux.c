@@ -542,8 +542,8 @@ static char *read_line(char *text, int room, void *file) {
 
 int clinux_ini_line(void) { return line; }
 
-/* The buffer is on the stack, where it is wiped. The C library would free its own without wiping.
-   */
+/* The buffer is on the stack, where it is wiped. The C library would free its own without
+   wiping. */
 __attribute__((noinline)) static int parse(FILE *file, ini_handler handler, void *user) {
   char buffer[4096];
   setvbuf(file, buffer, _IOFBF, sizeof buffer);

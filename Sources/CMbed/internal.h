@@ -171,8 +171,8 @@ int cmbed_is_tls13(const cmbed_session *session);
 
 /* --- explain.c ------------------------------------------------------------------------------ */
 
-/* mbedTLS's callback for each certificate of the peer's chain, with its flaws; the leaf comes last.
-   */
+/* mbedTLS's callback for each certificate of the peer's chain, with its flaws; the leaf comes
+   last. */
 int cmbed_on_certificate(void *session, mbedtls_x509_crt *certificate, int depth, uint32_t *flags);
 
 /* Returns "the server push.example" or "the client". */

@@ -93,8 +93,8 @@ int cmbed_pbes2_open(mbedtls_pk_context *key, const cmbed_file *file, const char
   recipe recipe;
   if (error == 0 && read_recipe(&recipe, pem.buf, pem.buf + pem.buflen) != 0) error = MBEDTLS_ERR_PK_FEATURE_UNAVAILABLE;
   if (error == 0) error = decrypt(&recipe, password);
-  /* The padding needs no check: DER contains its length, and a wrong password yields no valid DER.
-     */
+  /* The padding needs no check: DER contains its length, and a wrong password yields no valid
+     DER. */
   if (error == 0 && mbedtls_pk_parse_key(key, recipe.content.p, recipe.content.len, NULL, 0) != 0)
     error = MBEDTLS_ERR_PK_PASSWORD_MISMATCH;
   mbedtls_pem_free(&pem);

@@ -32,8 +32,8 @@ static int check_client(cmbed_session *session) {
 
 /* --- tickets -------------------------------------------------------------------------------- */
 
-/* In TLS 1.3, mbedTLS stores no certificate in a ticket. So a client with a certificate gets none.
-   */
+/* In TLS 1.3, mbedTLS stores no certificate in a ticket. So a client with a certificate gets
+   none. */
 static int on_client_certificate(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags) {
 #if MBEDTLS_VERSION_NUMBER >= 0x03000000
   cmbed_session *session = context;

@@ -34,8 +34,8 @@ static size_t put(cmbed_session *session, const unsigned char *bytes, size_t cou
 
 /* Bytes that the socket did not take. mbedTLS has a single buffer for everything that it sends.
    While that buffer is not empty, mbedTLS drops the next alert or batch, and does not tell whose
-   bytes it sent. So after the handshake its buffer is always emptied, if necessary into this queue.
-   */
+   bytes it sent. So after the handshake its buffer is always emptied, if necessary into this
+   queue. */
 struct cmbed_queue {
   size_t start, end;
   unsigned char bytes[QUEUE_MAX];

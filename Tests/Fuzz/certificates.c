@@ -69,8 +69,8 @@ static void read_key(const char *path, const char *password) {
   mbedtls_pk_free(&key);
 }
 
-/* Puts PEM around DER, which the fuzzer would take long to find. Returns the bytes written to `to`.
-   */
+/* Puts PEM around DER, which the fuzzer would take long to find. Returns the bytes written to
+   `to`. */
 static size_t wrap(char *to, size_t room, const char *label, const uint8_t *bytes, size_t count) {
   size_t used = (size_t)snprintf(to, room, "-----BEGIN %s-----\n", label), written = 0;
   if (mbedtls_base64_encode((unsigned char *)to + used, room - used - 100, &written, bytes, count) != 0) return 0;

@@ -74,12 +74,12 @@ long chttp2_take(chttp2_session *session, uint8_t *room, size_t count);
 long chttp2_request(chttp2_session *session, uint16_t place, const chttp2_header *headers, size_t header_count,
                     const uint8_t *payload, size_t payload_count, uint8_t *room, size_t count);
 
-/* Cancels a request: tells the server that nobody waits for the answer. The place is free at once.
-   */
+/* Cancels a request: tells the server that nobody waits for the answer. The place is free at
+   once. */
 void chttp2_cancel(chttp2_session *session, uint16_t place);
 
-/* Forgets a request that was never written, without telling the server. The place is free at once.
-   */
+/* Forgets a request that was never written, without telling the server. The place is free at
+   once. */
 void chttp2_forget(chttp2_session *session, uint16_t place);
 
 /* Sends a ping with the next chttp2_take; chttp2_pongs counts the answers. */

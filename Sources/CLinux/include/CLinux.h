@@ -155,8 +155,8 @@ static inline void clinux_end_change(uint32_t *sequence) {
   __atomic_store_n(sequence, *sequence + 1, __ATOMIC_RELEASE);
 }
 
-/* Returns the bytes written to a TCP socket that the peer has not acknowledged (SIOCOUTQ), or -1.
-   */
+/* Returns the bytes written to a TCP socket that the peer has not acknowledged (SIOCOUTQ), or
+   -1. */
 int clinux_unacknowledged(int socket);
 
 /* Gets the smoothed round trip in microseconds and the milliseconds since the last acknowledgement
@@ -166,8 +166,8 @@ int clinux_tcp_times(int socket, uint32_t *round_trip_us, uint32_t *since_acknow
 /* Sets an integer option of a socket. Returns 0 or -errno. */
 int clinux_set_option(int socket, int level, int option, int value);
 
-/* Lets close discard the TCP socket's unacknowledged bytes; otherwise the kernel keeps sending.
-   */
+/* Lets close discard the TCP socket's unacknowledged bytes; otherwise the kernel keeps
+   sending. */
 void clinux_drop_unsent(int socket);
 
 /* Returns a socket's pending error (SO_ERROR): 0 or a positive errno. */
@@ -233,8 +233,8 @@ int clinux_epoll_set(int epoll, int operation, int descriptor, uint32_t events);
 /* Returns the descriptor of an event. */
 static inline int clinux_epoll_descriptor(const struct epoll_event *event) { return event->data.fd; }
 
-/* Blocks SIGTERM, SIGINT and SIGHUP, and ignores SIGPIPE. Returns a signalfd for them, or -errno.
-   */
+/* Blocks SIGTERM, SIGINT and SIGHUP, and ignores SIGPIPE. Returns a signalfd for them, or
+   -errno. */
 int clinux_signal_descriptor(void);
 
 /* Lets writing to a closed pipe return an error instead of ending the program. */

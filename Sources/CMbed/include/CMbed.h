@@ -246,8 +246,8 @@ typedef struct {
   int64_t not_before, not_after; /* UNIX seconds */
 } cmbed_issue_options;
 
-/* Makes a key and its certificate, both in PEM. Returns CMBED_OK, or a negative code with `text`.
-   */
+/* Makes a key and its certificate, both in PEM. Returns CMBED_OK, or a negative code with
+   `text`. */
 int cmbed_issue(char certificate[CMBED_PEM_MAX], char key[CMBED_PEM_MAX], const cmbed_issue_options *options,
                 char text[CMBED_TEXT_MAX]);
 

@@ -32,7 +32,7 @@ enum StatusWatch {
   @inline(never)
   private static func giveBack() {
     write("\u{1B}[?25h\u{1B}[?1049l")
-    clinux_terminal_give_back(STDIN_FILENO)
+    clinux_terminal_release(STDIN_FILENO)
   }
 
   @inline(never)

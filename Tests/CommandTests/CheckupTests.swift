@@ -441,7 +441,7 @@ import Testing
       checkup["gateway.handshake"].state == "error"
       ? checkup["gateway.handshake"] : checkup["gateway.client"]
     #expect(refusal.state == "error")
-    #expect(refusal.message.contains("refuses our certificate"))
+    #expect(refusal.message.contains("refuses the client certificate"))
     #expect(!refusal.advice.contains("the push certificate"))
   }
 
@@ -451,16 +451,17 @@ import Testing
     arguments: [
       Row(
         "another host", "gateway.handshake", "error",
-        "The server was asked for as localhost, but its certificate is made out to elsewhere.example",
-        "Correct the host name, or the certificate there.", status: 78, server: "server-wrong-host"),
+        "The certificate of the server localhost is for elsewhere.example",
+        "Correct the host name, or the server's certificate.", status: 78,
+        server: "server-wrong-host"),
       Row(
         "an unknown authority", "gateway.handshake", "error",
         "was issued by \"Somebody else's authority\", which is not in the CA file ",
-        "If that issuer is to be trusted, add its certificate there.", status: 78,
+        "If you trust that issuer, add its certificate there.", status: 78,
         server: "server-unknown-ca"),
       Row(
         "self-signed", "gateway.handshake", "error", "is self-signed, and not in the CA file ",
-        "If it is to be trusted, add it there.", status: 78, server: "server-self-signed"),
+        "If you trust it, add it there.", status: 78, server: "server-self-signed"),
       Row(
         "expired", "gateway.handshake", "error", "expired on 2021-01-01 00:00 UTC",
         "It must be renewed there, unless this machine's clock, which says ", status: 69,
@@ -486,8 +487,8 @@ import Testing
         server: "server-chain"),
       Row(
         "it does not trust ours", "gateway.client", "error",
-        "refuses our certificate: it does not trust the certificate's issuer",
-        "Set the push certificate of this app, with its key, that is valid now.", status: 78,
+        "refuses the client certificate: it does not trust the certificate's issuer",
+        "Set this app's current push certificate and its key.", status: 78,
         ca: "other-ca"),
       Row(
         "it wants none", "gateway.client", "warning", "it did not ask for our certificate",
@@ -589,7 +590,7 @@ import Testing
     #expect(checkup["gateway.handshake"].state == "error")
     #expect(
       checkup["gateway.handshake"].message.contains(
-        "there is no TLS version, cipher suite or key that both sides have"))
+        "both sides have no TLS version, cipher suite or key exchange in common"))
   }
 
   // MARK: - The spool

@@ -225,7 +225,7 @@ import Testing
     let service = try FeedbackService(in: box, ca: "other-ca", tls: version.tls)
     let pull = try box.pull(service, build: version.build)
     #expect(pull.status == 78, "\(pull.errors)")
-    #expect(pull.errors.contains("refuses our certificate"), "\(pull.errors)")
+    #expect(pull.errors.contains("refuses the client certificate"), "\(pull.errors)")
     #expect(pull.output == "")
   }
 

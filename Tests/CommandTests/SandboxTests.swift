@@ -267,7 +267,7 @@ import Testing
       Build.command(Build.host) + ["run", "--config", sandbox.config]
         + ["-o", "certificate=" + Certificates.path("client.pem")]
         + ["-o", "key=" + Certificates.path("client.key")])
-    try agent.line("refuses our certificate", in: .errors)
+    try agent.line("refuses the client certificate", in: .errors)
     #expect(try agent.terminate() == 0)
     #expect(try sandbox.child.terminate() == 0)
     try #expect(!sandbox.events("handshakeRefused").isEmpty)

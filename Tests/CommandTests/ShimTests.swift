@@ -21,6 +21,6 @@ import Testing
     }
     let shim = try box.run(command)
     #expect(shim.status == 0, "\(shim.output)\(shim.errors)")
-    #expect(shim.output.hasSuffix("all is well\n"), "\(shim.output)\(shim.errors)")
+    #expect(shim.output.hasSuffix("all tests passed\n"), "\(shim.output)\(shim.errors)")
   }
 }

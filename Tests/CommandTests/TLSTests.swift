@@ -34,7 +34,7 @@ import Testing
   private static let refusals = [
     Row(
       "wrong host", server: "server-wrong-host",
-      says: "was asked for as localhost, but its certificate is made out to elsewhere.example"),
+      says: "The certificate of the server localhost is for elsewhere.example"),
     Row(
       "unknown authority", server: "server-unknown-ca",
       says: "was issued by \"Somebody else's authority\", which is not in the CA file"),
@@ -53,11 +53,14 @@ import Testing
       says: "its key is too weak. It must be renewed there, with an RSA key of 2048 bits"),
     Row(
       "our authority is unknown there", client: "client-unknown-ca",
-      says: "refuses our certificate: it does not trust the certificate's issuer",
+      says: "refuses the client certificate: it does not trust the certificate's issuer",
       "alert unknown_ca"),
-    Row("ours is self-signed", client: "client-self-signed", says: "refuses our certificate"),
     Row(
-      "ours has expired", client: "client-expired", says: "refuses our certificate",
+      "ours is self-signed",
+      client: "client-self-signed",
+      says: "refuses the client certificate"),
+    Row(
+      "ours has expired", client: "client-expired", says: "refuses the client certificate",
       "alert certificate_expired"),
     Row(
       "the key is another's", key: "client-mismatch.key", status: 78,
@@ -181,8 +184,8 @@ import Testing
     let agent = try box.deliver(gateway, build: version.build)
     #expect(agent.status == 78, "\(agent.errors)")
     let reason =
-      "The server localhost refuses our certificate: it does not trust the certificate's issuer (alert unknown_ca). "
-      + "Set the push certificate of this app, with its key, that is valid now."
+      "The server localhost refuses the client certificate: it does not trust the certificate's issuer (alert unknown_ca). "
+      + "Set this app's current push certificate and its key."
     // In TLS 1.2 the handshake fails. In TLS 1.3 it succeeds, and the connection ends after it.
     #expect(
       agent.errors.contains(" error: cannot connect to localhost:\(gateway.port): \(reason)")
@@ -233,7 +236,7 @@ import Testing
     let gateway = try Gateway(in: box, tls: "1.3")
     let agent = try box.agent(gateway)
     try agent.line(
-      "it does not speak TLS 1.2, most likely TLS 1.3 alone, which mbed TLS 2 lacks "
+      "it does not support TLS 1.2, probably only TLS 1.3, which mbed TLS 2 lacks "
         + "(alert protocol_version). Allow TLS 1.2 there, or run the build for Debian 13",
       in: .errors)
     #expect(try agent.terminate() == 0)

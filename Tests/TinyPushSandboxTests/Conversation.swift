@@ -88,7 +88,7 @@ extension ClientIdentity {
   ) -> ClientIdentity {
     let (topic, topics) = (topic.bytes, topics.bytes)
     return ClientIdentity(
-      topic: topic.span, topics: topics.span, kind: Int(CMBED_PEER_SHOWN) | Int(kind))
+      topic: topic.span, topics: topics.span, kind: Int(CMBED_PEER_PRESENT) | Int(kind))
   }
 }
 
@@ -116,7 +116,7 @@ final class Conversation {
   }
 
   var streamsMax: UInt32 { chttp2_streams_max(client) }
-  var isLeaving: Bool { chttp2_is_leaving(client) != 0 }
+  var isLeaving: Bool { chttp2_is_going_away(client) != 0 }
 
   struct Answer: Equatable {
     var status: Int
@@ -159,7 +159,7 @@ final class Conversation {
   func answer(_ place: UInt16) -> Answer? {
     exchange()
     let answer = answers[Int(place)]
-    guard answer.is_over != 0 else { return nil }
+    guard answer.is_finished != 0 else { return nil }
     let body = withUnsafePointer(to: answer) { pointer in
       String(
         decoding: UnsafeBufferPointer(
@@ -194,7 +194,7 @@ final class Conversation {
       if sent > 0 { hand(Array(room[..<sent])) }
       let heard = room.withUnsafeMutableBufferPointer { session.take($0) }
       if heard > 0 { _ = chttp2_receive(client, room, heard) }
-      while chttp2_next_over(client) >= 0 {}
+      while chttp2_next_finished(client) >= 0 {}
       if sent <= 0, heard == 0 { return }
     }
   }

@@ -17,7 +17,7 @@ private let environment = ProcessInfo.processInfo.environment
     "10.0.0.1:2195: Connection timed out",
     "The certificate \"gateway\" of the server expired on 2026-01-01.",
     "The certificate \"gateway\" is valid only from 2026-01-01. (this machine's clock seems not to be set)",
-    "The server refuses our certificate: it has expired (alert certificate_expired)",
+    "The server refuses the client certificate: it has expired (alert certificate_expired)",
   ]
   private static let ends = ["Connection reset by peer", "closed by the other end"]
 

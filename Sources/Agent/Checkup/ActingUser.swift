@@ -26,7 +26,7 @@ struct ActingUser {
     let isOther = isAnother
     let isActing = begin()
     body()
-    if isOther { clinux_act_as_oneself() }
+    if isOther { clinux_stop_acting_as() }
     return isActing
   }
 

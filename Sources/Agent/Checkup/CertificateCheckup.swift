@@ -104,7 +104,7 @@ extension Checkup {
   private mutating func reportEnvironment(
     _ config: borrowing Config, _ certificate: UnsafePointer<cmbed_certificate>
   ) {
-    let kind = Int(certificate.pointee.bearer.kind)
+    let kind = Int(certificate.pointee.rights.kind)
     let isProduction = kind & Int(CMBED_PEER_PRODUCTION) != 0
     let isDevelopment = kind & Int(CMBED_PEER_SANDBOX) != 0
     guard isProduction || isDevelopment else {

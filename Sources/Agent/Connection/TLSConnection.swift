@@ -71,7 +71,7 @@ struct TLSConnection: ~Copyable {
 
   var version: UnsafePointer<CChar>? { session.map { cmbed_version($0) } }
   var suite: UnsafePointer<CChar>? { session.map { cmbed_suite($0) } }
-  var isCertificateShown: Bool { session.map { cmbed_shown($0) != 0 } ?? false }
+  var isCertificateShown: Bool { session.map { cmbed_sent_certificate($0) != 0 } ?? false }
   var isResumed: Bool { session.map { cmbed_resumed($0) != 0 } ?? false }
   var wireEnd: UInt64 { session.map { cmbed_wire_written($0) } ?? 0 }
 
@@ -331,7 +331,7 @@ struct TLSConnection: ~Copyable {
   @inline(never)
   mutating func hangUp(epoll: Int32, sayGoodbye: Bool) {
     if let session {
-      if sayGoodbye && phase == .up { cmbed_goodbye(session) }
+      if sayGoodbye && phase == .up { cmbed_close_notify(session) }
       cmbed_session_free(session)
     }
     session = nil

@@ -128,7 +128,7 @@ extension Agent {
       courier.giveBackMemory(Self.giveBack)
       link.forEachBuffer(Self.giveBack)
       malloc_trim(0)
-      clinux_give_back_stack()
+      clinux_release_stack()
     }
   }
 

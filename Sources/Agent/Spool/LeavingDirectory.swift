@@ -52,7 +52,7 @@ struct LeavingDirectory: ~Copyable {
     init(of descriptor: Int32) { self.init(clinux_is_being_written(descriptor)) }
 
     /// The same; and until the descriptor is closed, whoever opens the file for writing has to wait.
-    init(holding descriptor: Int32) { self.init(clinux_hold_writers(descriptor)) }
+    init(holding descriptor: Int32) { self.init(clinux_block_writers(descriptor)) }
 
     private init(_ answer: Int32) {
       switch answer {

@@ -21,7 +21,7 @@ extension SpoolDirectory {
       return
     }
     let mayBeUnfinished = courier.mayBeUnfinished
-    if mayBeUnfinished, clinux_hold_writers(descriptor) == 1 {
+    if mayBeUnfinished, clinux_block_writers(descriptor) == 1 {
       CLinux.close(descriptor)
       courier.couldNotOpen(.beingWritten)
       return
@@ -48,7 +48,7 @@ extension SpoolDirectory {
     if isWhole {
       CLinux.close(descriptor)
     } else {
-      if mayBeUnfinished { clinux_let_writers(descriptor) }
+      if mayBeUnfinished { clinux_unblock_writers(descriptor) }
       file = descriptor
     }
     let lastByte = isWhole || offset > 0 ? .closeBrace : Self.lastByte(descriptor, size)

@@ -14,7 +14,7 @@ final class ClientIdentity {
   let isForOtherEnvironment: Bool
 
   init(topic: Span<UInt8>, topics: Span<UInt8>, kind: Int) {
-    hasCertificate = kind & Int(CMBED_PEER_SHOWN) != 0
+    hasCertificate = kind & Int(CMBED_PEER_PRESENT) != 0
     self.topic = Topic(topic)
     self.topics = CString(topics)
     isForOtherEnvironment =

@@ -75,7 +75,7 @@ struct TLSStream: ~Copyable {
 
   /// Says goodbye, and that nothing more will come.
   func finish() {
-    cmbed_goodbye(session)
+    cmbed_close_notify(session)
     shutdown(descriptor, Int32(SHUT_WR))
   }
 
@@ -109,14 +109,14 @@ struct TLSStream: ~Copyable {
 
   /// Who the client is, by its certificate.
   var client: ClientIdentity {
-    let bearer = cmbed_peer_bearer(session)!
+    let rights = cmbed_peer_rights(session)!
     return ClientIdentity(
-      topic: CString.span(cmbed_bearer_topic(bearer)),
-      topics: CString.span(cmbed_bearer_topics(bearer)), kind: Int(bearer.pointee.kind))
+      topic: CString.span(cmbed_rights_topic(rights)),
+      topics: CString.span(cmbed_rights_topics(rights)), kind: Int(rights.pointee.kind))
   }
 
   func writeTopic(in text: inout Text) {
-    text.append(cString: cmbed_bearer_topic(cmbed_peer_bearer(session)))
+    text.append(cString: cmbed_rights_topic(cmbed_peer_rights(session)))
   }
   var isResumed: Bool { cmbed_resumed(session) != 0 }
 

@@ -92,7 +92,7 @@ import Testing
   @Test(arguments: [1, 700, 1500, 2000])
   func `at a shutdown nothing is lost or repeated`(after: Int) throws {
     let row = Row(
-      "", ["--first", "1", "--shutdown-after", "\(after)"], says: "goes out of service")
+      "", ["--first", "1", "--shutdown-after", "\(after)"], says: "is shutting down")
     try deliver(row) { box, sheaf, gateway, agent in
       #expect(agent.status == 0)
       #expect(box.names(in: "failed") == [])

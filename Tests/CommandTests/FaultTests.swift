@@ -39,7 +39,7 @@ import Testing
       isRefused: true, isAnswered: true),
     Row(
       testDescription: "shutdown (status 10)", fault: "shutdown@\(at)",
-      script: ["--shutdown-after", "\(at)"], words: "goes out of service", isAnswered: true),
+      script: ["--shutdown-after", "\(at)"], words: "is shutting down", isAnswered: true),
     Row(
       testDescription: "silent close", fault: "close@\(at)", script: ["--close-after", "\(at)"],
       words: "it is uncertain whether"),
@@ -52,7 +52,9 @@ import Testing
     Row(
       testDescription: "4 MB that are no answer", fault: "garbage=4M@\(at)",
       script: ["--close-after", "\(at)", "--last-words", "6e6f", "--last-words-times", "2097152"],
-      words: "what is no answer (first byte 110); connection closed; it is uncertain whether"),
+      words:
+        "unexpected bytes from the gateway (first byte 110); connection closed; it is uncertain whether"
+    ),
   ]
 
   /// Which gateway, and how far away.

@@ -82,7 +82,7 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `tries in vain are one line, and how many they were comes with the next`() throws {
+  @Test func `failed attempts are one line, and the next line counts them`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -96,13 +96,13 @@ import Testing
     try manager.hears("STATUS=connected")
     #expect(try agent.terminate() == 0)
     withExtendedLifetime(back) {}
-    let again = try agent.line(" tries in vain", in: .errors)
+    let again = try agent.line(" attempts", in: .errors)
     #expect(
       try Form.file.plain(again).hasPrefix("info: connected to localhost:\(gateway.port) (TLS"),
       "\(again)")
     #expect(
       again.contains(
-        /; after \d+ s and [3-9] tries in vain \(after [2-9] more changes in \d+ s\)$/),
+        /; after \d+ s offline, [3-9] attempts \(after [2-9] more changes in \d+ s\)$/),
       "\(again)")
     #expect(agent.errors.count(of: "cannot connect") == 1)
   }
@@ -165,6 +165,6 @@ import Testing
     try box.drop(line(1, "found"), as: "1")
     try back.accepts("found")
     #expect(try agent.terminate() == 0)
-    #expect(agent.errors.contains(" in vain"))
+    #expect(agent.errors.contains(" offline, "))
   }
 }

@@ -264,11 +264,12 @@ struct ConnectProxy {
     let checkup = try box.checkup(gateway.port, [setting(proxy, login: "me:Secret@")])
     #expect(checkup.status == 0)
     #expect(
-      checkup["config.environment"].message.hasSuffix(", by the proxy localhost:\(proxy.port)"))
+      checkup["config.environment"].message.hasSuffix(", through the proxy localhost:\(proxy.port)")
+    )
     #expect(checkup["gateway.name"].message == "proxy localhost, port \(proxy.port)")
     #expect(
       checkup["gateway.proxy"].message.hasPrefix(
-        "opens the way to localhost, port \(gateway.port), in "))
+        "opens a tunnel to localhost, port \(gateway.port), in "))
     #expect(checkup["gateway.answer"].state == "ok")
     #expect(checkup["feedback.proxy"].state == "ok")
     let target = "CONNECT localhost:\(gateway.port)"

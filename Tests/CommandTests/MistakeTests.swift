@@ -117,9 +117,9 @@ import Testing
     ("signing-key", [""], "a path"),
     (
       "key-id", ["", "ABC123", "ABC-123456"],
-      "10 characters, letters and digits, as Apple has given it"
+      "the 10 letters and digits that Apple assigned"
     ),
-    ("team-id", [""], "10 characters, letters and digits, as Apple has given it"),
+    ("team-id", [""], "the 10 letters and digits that Apple assigned"),
     ("topic", ["", "two words"], "the bundle ID of an app, such as com.example.app"),
     ("repeats", ["drop", ""], "replace or show"),
     ("streams", ["0", "1001", "many", ""], "a number from 1 to 1000"),
@@ -160,7 +160,7 @@ import Testing
     ("limit-all", ["/10m", "20/10", "none"], limit),
     (
       "limit-summary", [String(repeating: "x", count: 121)],
-      "at most 120 bytes of text, in which {count} and {time} stand for how many alerts there were in how long"
+      "at most 120 bytes of text, in which {count} stands for the number of alerts and {time} for the period"
     ),
   ]
   private static let limit =

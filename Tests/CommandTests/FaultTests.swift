@@ -221,7 +221,7 @@ import Testing
     while !box.names(in: "new").isEmpty {
       let second = try box.deliver(gateway)
       #expect(second.status == 75)
-      #expect(second.errors.contains("\(box.spool): another agent works here already"))
+      #expect(second.errors.contains("\(box.spool): in use by another agent"))
     }
     #expect(try first.terminate() == 0)
     try gateway.hearsAll()

@@ -274,7 +274,7 @@ import Testing
     FileRow("ca", .locked, 77, "may not be read by this user"),
     FileRow("ca", .text, 78, "is not PEM"),
     FileRow("ca", .damaged, 78, "is damaged"),
-    FileRow("spool", .missing, 74, "No such file or directory", "make it with new/, failed/"),
+    FileRow("spool", .missing, 74, "No such file or directory", "create it with new/, failed/"),
     FileRow("spool", .text, 74, "Not a directory"),
     FileRow("spool", .empty, 74, "/new: No such file or directory"),
     FileRow("spool", .locked, 74, "Permission denied"),

@@ -84,9 +84,9 @@ struct AgentOutput: ~Copyable {
     text.append(printable: path.span)
     switch problem {
     case 0: text.append(" can be written again")
-    case MappedStatusPage.isAnotherAgents:
+    case MappedStatusPage.hasOtherAgent:
       text.append(" belongs to another agent: set status to a different file for each agent")
-    case MappedStatusPage.isSomethingElse:
+    case MappedStatusPage.isNoPage:
       text.append(" cannot be written: something else is there, which stays as it is")
     default:
       text.append(" cannot be written: ")

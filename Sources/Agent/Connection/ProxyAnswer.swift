@@ -16,7 +16,7 @@ struct ProxyAnswer {
     case tooLong
   }
 
-  /// The longest answer that is read; proxies send some hundred bytes of headers, which are ignored.
+  /// The longest answer that is read; proxies send some hundred bytes, which are ignored.
   static let bytesMax = 8192
 
   private static let start: StaticString = "HTTP/1."

@@ -134,7 +134,7 @@ import Testing
     rmdir(box.spool + "/new")
     try #expect(
       Form.file.plain(agent.line("new/ cannot", in: .errors))
-        == "error: new/ cannot be read: is it a directory of the agent's user, and is the disk sound?"
+        == "error: new/ cannot be read: is it a directory that the agent's user can read, and is the disk healthy?"
     )
     mkdir(box.spool + "/new", 0o755)
     try #expect(

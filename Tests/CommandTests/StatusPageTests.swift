@@ -287,7 +287,7 @@ import Testing
     chmod(path, 0o600)
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, settings(box))
-    try agent.line("/page cannot be written: something else is there, which stays", in: .errors)
+    try agent.line("/page cannot be written: the file is not a status page", in: .errors)
     try box.drop(line(1, "all the same"), as: "1")
     try gateway.accepts("all the same")
     #expect(try agent.terminate() == 0)

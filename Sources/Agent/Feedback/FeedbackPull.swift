@@ -152,7 +152,7 @@ public struct FeedbackPull: ~Copyable {
     connection.hangUp(epoll: epoll, sayGoodbye: true)
     received.trim()
     if error == 0 { error = received.sync() }
-    guard error == 0 else { return failToKeep(error, "; what was read before that is kept") }
+    guard error == 0 else { return failToKeep(error, "; the entries read before that are kept") }
     return status
   }
 

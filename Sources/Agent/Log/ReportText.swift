@@ -33,7 +33,8 @@ extension Report {
       Self.appendUncertain(uncertain, to: &text)
       return .notice
     case .unanswered(let uncertain):
-      text.append("the gateway answers nothing, not even a frame that it must refuse; reconnecting")
+      text.append(
+        "the gateway sends no answer, not even to a frame that it must refuse; reconnecting")
       Self.appendUncertain(uncertain, to: &text)
       return .warning
     case .askedAgain(let count):
@@ -136,7 +137,8 @@ extension Report {
       return .notice
     case .notScanned:
       text.append(
-        "new/ cannot be read: is it a directory of the agent's user, and is the disk sound?")
+        "new/ cannot be read: is it a directory that the agent's user can read, and is the disk healthy?"
+      )
       return .error
     case .scannable:
       text.append("new/ can be read again")
@@ -148,7 +150,7 @@ extension Report {
       return .error
     case .notRemoved:
       text.append(
-        "delivered files cannot be removed from new/, so a restart would deliver them again: may the agent write there, and is the disk sound?"
+        "delivered files cannot be removed from new/, so a restart would deliver them again: may the agent write there, and is the disk healthy?"
       )
       return .error
     case .removable:

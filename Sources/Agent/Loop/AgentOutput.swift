@@ -87,7 +87,7 @@ struct AgentOutput: ~Copyable {
     case MappedStatusPage.hasOtherAgent:
       text.append(" belongs to another agent: set status to a different file for each agent")
     case MappedStatusPage.isNoPage:
-      text.append(" cannot be written: something else is there, which stays as it is")
+      text.append(" cannot be written: the file is not a status page, and stays unchanged")
     default:
       text.append(" cannot be written: ")
       text.append(cString: clinux_error_text(problem))

@@ -31,7 +31,7 @@ extension Agent {
     // systemd must wait at least as long as the agent waits for answers.
     let patience = config.courier.stopPatience + AgentEnding.patience + .seconds(5)
     var text = Text()
-    text.append("STOPPING=1\nSTATUS=stopping: what was sent is confirmed\nEXTEND_TIMEOUT_USEC=")
+    text.append("STOPPING=1\nSTATUS=stopping: waiting for answers\nEXTEND_TIMEOUT_USEC=")
     text.append(patience.milliseconds * 1000)
     text.withCString { clinux_notify($0) }
   }

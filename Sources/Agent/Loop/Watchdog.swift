@@ -3,7 +3,7 @@ import TinyPush
 
 /// When to tell the service manager that the agent works (`WatchdogSec=` of systemd).
 ///
-/// The agent tells so twice per interval, but only if it made progress or slept since the last
+/// The agent does so twice per `WatchdogSec=`, but only if it made progress or slept since the last
 /// time: a loop that does neither is stuck.
 struct Watchdog {
   /// The longest sleep when a message is overdue, so that an idle loop can show that it sleeps.

@@ -185,7 +185,7 @@ struct ConnectProxy {
       #"\x15\x03\x03\x00\x02\x02\x16"#, "sent an answer that is not HTTP",
       "Are its host and port right?"),
     Refusal(
-      script: ["--endless"], words: "answers with more than 8 KB of headers",
+      script: ["--endless"], words: "sent more than 8 KB of headers",
       advice: "Are its host and port right?"),
     Refusal(
       script: ["--close"], words: "closed the connection without an answer",

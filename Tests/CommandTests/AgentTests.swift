@@ -91,7 +91,7 @@ import Testing
     try first.line("connected to", in: .errors)
     let second = try box.deliver(gateway)
     #expect(second.status == 75)
-    #expect(second.errors.contains("\(box.spool): another agent works here already"))
+    #expect(second.errors.contains("\(box.spool): in use by another agent"))
     try box.drop(line(1, "still here"), as: "one")
     try gateway.accepts("still here")
     #expect(try first.terminate() == 0)

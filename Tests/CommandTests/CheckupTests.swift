@@ -72,7 +72,7 @@ import Testing
         == "Push Services: com.example.tinypush, issued by TinyPush test authority")
     #expect(checkup["certificate.key"].message.hasSuffix("/client.key, EC, 256 bits"))
     #expect(checkup["certificate.authorities"].message.hasSuffix("/ca.pem, 1 certificate"))
-    #expect(checkup["spool.agent"].message == "one is at work here")
+    #expect(checkup["spool.agent"].message == "an agent is running")
     #expect(checkup["gateway.name"].message == "localhost, port \(gateway.port)")
     #expect(
       checkup.all("gateway.address").contains {
@@ -110,7 +110,7 @@ import Testing
       ])
     #expect(lines[1] == "  ✓ file         \(path)")
     let agent = try #require(lines.firstIndex { $0.contains("! agent") })
-    #expect(lines[agent] == "  ! agent        none is at work here: nothing is delivered")
+    #expect(lines[agent] == "  ! agent        no agent is running: nothing is delivered")
     #expect(lines[agent + 1] == "                 → systemctl start tinypush, or tinypush run")
     #expect(said.output.hasSuffix(" warnings\n") || said.output.hasSuffix("\n1 warning\n"))
     #expect(!said.output.contains("\u{1B}"))
@@ -229,7 +229,7 @@ import Testing
     try writeFile(box.text("etc/tinypush.conf") + "linger = 50ms\n", to: path)
     let former = try check([:])["config.settings"]
     #expect(former.state == "warning")
-    #expect(former.message.hasSuffix("change nothing any more"), "\(former.message)")
+    #expect(former.message.hasSuffix("have no effect any more"), "\(former.message)")
   }
 
   // MARK: - The certificate
@@ -237,26 +237,26 @@ import Testing
   @Test(arguments: [
     Row(
       "expired", "certificate.dates", "error", "2020-01-01 to 2021-01-01, expired ",
-      "renew it, and put the new one in its place; if it is a credential, restart the service",
+      "renew the certificate and replace the file; if it is a credential, restart the service",
       status: 78,
       certificate: "client-expired"),
     Row(
       "not yet valid", "certificate.dates", "error", "2090-01-01 to 2099-12-31, not valid yet",
-      "is this machine's clock right? If it is, wait, or take another one", status: 78,
+      "is this machine's clock right? If so, wait, or use another certificate", status: 78,
       certificate: "client-not-yet"),
     Row(
       "about to expire", "certificate.dates", "warning", ", 5 days left",
-      "renew it, and put the new one in its place; if it is a credential, restart the service",
+      "renew the certificate and replace the file; if it is a credential, restart the service",
       certificate: "client-soon"),
     Row(
       "of the sandbox", "certificate.environment", "error",
-      "development alone, but environment = production",
-      "connect to the other one, or take the app's other certificate: so each token is an invalid token",
+      "development only, but environment = production",
+      "use the app's certificate for that environment, or connect to the other environment: otherwise every token is invalid",
       status: 78, certificate: "client-sandbox"),
     Row(
       "of production", "certificate.environment", "error",
-      "production alone, but environment = development",
-      "connect to the other one, or take the app's other certificate: so each token is an invalid token",
+      "production only, but environment = development",
+      "use the app's certificate for that environment, or connect to the other environment: otherwise every token is invalid",
       status: 78, settings: ["environment=sandbox"]),
     Row(
       "of the sandbox, as it should", "certificate.environment", "ok", "development",
@@ -269,14 +269,15 @@ import Testing
       certificate: "client-universal", settings: ["environment=sandbox"]),
     Row(
       "universal, its topics", "certificate.topic", "ok",
-      "com.example.tinypush, and good for com.example.tinypush, com.example.tinypush.voip",
+      "com.example.tinypush; valid for com.example.tinypush, com.example.tinypush.voip",
       certificate: "client-universal"),
     Row(
       "not Apple's", "certificate.environment", "warning",
-      "it does not say for which it is, as Apple's do", "is it the push certificate of an app?",
+      "it names no environment, unlike Apple's certificates",
+      "is it the push certificate of an app?",
       certificate: "client-plain"),
     Row(
-      "of no app", "certificate.topic", "error", "there is none: nobody has no UID in its subject",
+      "of no app", "certificate.topic", "error", "no topic: nobody has no UID in its subject",
       "is it the push certificate of an app? Make one in Apple's Member Center", status: 78,
       certificate: "client-no-topic"),
     Row(
@@ -286,12 +287,12 @@ import Testing
     Row(
       "with an intermediate that expired", "certificate.chain", "warning",
       "; but TinyPush former intermediate expired on 2021-01-01",
-      "put its issuer's present certificate in its place", status: 78,
+      "replace it with the current certificate of the same issuer", status: 78,
       certificate: "client-old-chain"),
     Row(
       "with a stranger's", "certificate.chain", "warning",
-      "; but Somebody else's authority has not issued Push Services: com.example.tinypush",
-      "put behind each certificate the one that issued it; others are of no use",
+      "; but Somebody else's authority did not issue Push Services: com.example.tinypush",
+      "put after each certificate the certificate of its issuer; others have no use",
       certificate: "client-broken-chain", key: "client.key"),
     Row(
       "RSA", "certificate.key", "ok", "/client-rsa.key, RSA, 2048 bits", certificate: "client-rsa"),
@@ -370,7 +371,7 @@ import Testing
       closed["certificate.key"].message == "\(key), EC, 256 bits, which nobody may not read")
     #expect(
       closed["certificate.key"].advice
-        == "keep it beside the configuration in credentials/, which the service manager reads for the agent"
+        == "put it in credentials/ beside the configuration, where the service manager reads it for the agent"
     )
     // Root may read the key, so the handshake succeeds.
     #expect(closed["gateway.handshake"].state == "ok")
@@ -435,7 +436,7 @@ import Testing
     let gateway = try Gateway(in: box)
     let checkup = try box.checkup(gateway.port, certificate: "client-expired")
     #expect(checkup.status == 78)
-    #expect(checkup["certificate.dates"].advice.hasPrefix("renew it"))
+    #expect(checkup["certificate.dates"].advice.hasPrefix("renew the certificate"))
     // In TLS 1.2 the gateway refuses the certificate during the handshake, not after it.
     let refusal =
       checkup["gateway.handshake"].state == "error"
@@ -480,7 +481,7 @@ import Testing
         status: 69, server: "server-sha1", script: ["--ciphers", "DEFAULT:@SECLEVEL=0"]),
       Row(
         "about to expire", "gateway.certificate", "warning", ", 5 days left",
-        "whoever runs the gateway must renew it", server: "server-soon"),
+        "the operator of the gateway must renew it", server: "server-soon"),
       Row(
         "a chain", "gateway.certificate", "ok",
         "localhost, issued by TinyPush test intermediate, issued by TinyPush test authority; ",
@@ -491,8 +492,8 @@ import Testing
         "Set this app's current push certificate and its key.", status: 78,
         ca: "other-ca"),
       Row(
-        "it wants none", "gateway.client", "warning", "it did not ask for our certificate",
-        "a push gateway does: are the host and the port right?", script: ["--trusting"]),
+        "it wants none", "gateway.client", "warning", "the gateway did not ask for our certificate",
+        "a push gateway asks for it: are the host and the port right?", script: ["--trusting"]),
       Row(
         "it hangs up", "gateway.handshake", "error",
         " during the handshake",
@@ -503,13 +504,13 @@ import Testing
         settings: ["connect-timeout=1s"], script: ["--hang"]),
       Row(
         "it does not answer", "gateway.answer", "warning",
-        "none to a frame that it must refuse, within 1 s",
-        "it cannot prove what has arrived: if it stays so, set confirm = settle",
+        "no answer to a frame that it must refuse, within 1 s",
+        "without answers nothing proves what arrived: if this persists, set confirm = settle",
         settings: ["connect-timeout=1s"], script: ["--mute"]),
       Row(
         "it closes without an answer", "gateway.answer", "warning",
-        "none to a frame that it must refuse: it closed",
-        "it cannot prove what has arrived: if it stays so, set confirm = settle",
+        "the gateway closed the connection after a frame that it must refuse",
+        "without answers nothing proves what arrived: if this persists, set confirm = settle",
         script: ["--wordless"]),
       Row(
         "it knows no topic", "gateway.answer", "error", "status 3, missing topic",
@@ -517,19 +518,19 @@ import Testing
         script: ["--answer-status", "3"]),
       Row(
         "it goes out of service", "gateway.answer", "ok",
-        "status 10, shutdown: it goes out of service, and another takes its place",
+        "status 10, shutdown: this gateway is shutting down, and another takes over",
         script: ["--answer-status", "10"]),
       Row(
         "it names another", "gateway.answer", "warning",
-        "status 5, invalid token size, but of notification 0 instead of 1",
-        "it cannot say which one it refuses: what it refuses is sent again",
+        "status 5, invalid token size, but for notification 0 instead of 1",
+        "refused notifications cannot be identified, so they are sent again",
         script: ["--answer-identifier", "0"]),
       Row(
-        "not to be asked", "gateway.answer", "skipped", "not asked for: confirm = settle",
+        "not to be asked", "gateway.answer", "skipped", "not tested: confirm = settle",
         settings: ["confirm=settle"]),
       Row(
         "a format without answers", "gateway.answer", "skipped",
-        "not asked for: with format = 0 there is none", settings: ["format=0"]),
+        "not tested: format = 0 has no answers", settings: ["format=0"]),
       Row(
         "the older format", "gateway.answer", "ok", "status 5, invalid token size, to a frame",
         settings: ["format=1"]),
@@ -556,7 +557,7 @@ import Testing
     if item.state == "error", row.name != "gateway.answer" {
       #expect(["skipped", "absent"].contains(checkup["gateway.answer"].state))
     }
-    if row.message.hasPrefix("not asked for") { #expect(gateway.recorded(.stream) == []) }
+    if row.message.hasPrefix("not tested") { #expect(gateway.recorded(.stream) == []) }
   }
 
   @Test func `check reports an address at which nothing listens`() throws {
@@ -639,19 +640,19 @@ import Testing
     #expect(checkup["spool.tmp"].state == "warning")
     #expect(
       checkup["spool.tmp"].message
-        == "mode 770, nobody:nogroup: what members of the group put there, the agent may not be able to read"
+        == "mode 770, nobody:nogroup: the agent may be unable to read files from members of the group"
     )
     #expect(checkup["spool.tmp"].advice == "chmod g+s \(box.spool)/tmp")
     // Run by root, the check tries as the spool's owner.
     #expect(
       checkup["spool.rights"].message
-        == "nobody, whose it is, may write, rename and remove files")
+        == "nobody (the spool's owner) may write, rename and remove files")
     chown(box.spool + "/failed", 0, 0)
     let closed = try box.checkup(gateway.port)
     #expect(closed.status == 77)
     #expect(
       closed["spool.rights"].message
-        == "nobody, whose it is, cannot write to failed: Permission denied")
+        == "nobody (the spool's owner) cannot write to failed: Permission denied")
     #expect(
       closed["spool.rights"].advice
         == "give that user the right to write to the spool and all its directories")
@@ -671,7 +672,7 @@ import Testing
     #expect(stranger["spool.rights"].state == "warning")
     #expect(
       stranger["spool.rights"].message
-        == "nobody may write, rename and remove files; it belongs to another, who is the agent most likely"
+        == "nobody may write, rename and remove files; but the spool belongs to another user, most likely the agent's"
     )
     for name in ["", "/new", "/tmp", "/failed"] { chmod(box.spool + name, 0o755) }
     chmod(key, 0o600)
@@ -705,14 +706,14 @@ import Testing
     #expect(
       memory["spool.room"].message.wholeMatch(
         of:
-          #/tmpfs, 4\.\d MB and \d+ inodes free; what is there does not survive a power cut or a restart/#
+          #/tmpfs, 4\.\d MB and \d+ inodes free; its files do not survive a power cut or a restart/#
       ) != nil, "\(memory["spool.room"])")
     try disk.fill(resource)
     let full = try box.checkup(gateway.port)
     #expect(full.status == 74)
     #expect(full["spool.room"].state == "error")
     #expect(full["spool.room"].message.hasSuffix(" free: it is full"))
-    #expect(full["spool.room"].advice == "make room: until then nothing new can be put there")
+    #expect(full["spool.room"].advice == "free some space: until then no file can be written there")
     disk.makeRoom()
     disk.isReadOnly = true
     let closed = try box.checkup(gateway.port)
@@ -733,13 +734,13 @@ import Testing
     #expect(apart.status == 78)
     #expect(
       apart["spool.new"].message
-        == "it is another file system than tmp/ is: nothing can be renamed into it")
+        == "on another file system than tmp/, so no file can be renamed into it")
     let small = try Disk(under: box, "size=4m,nr_inodes=100")
     defer { small.end() }
     let low = try box.checkup(gateway.port)
     #expect(low.status == 0)
     #expect(low["spool.room"].state == "warning")
-    #expect(low["spool.room"].message.hasSuffix(" inodes free: that is little"))
+    #expect(low["spool.room"].message.hasSuffix(" inodes free: nearly full"))
   }
 
   // MARK: - The other directories
@@ -803,22 +804,22 @@ import Testing
       #expect(checkup["state.page"].message == page + words)
       #expect(
         checkup["state.page"].advice
-          == "remove it, and restart the agent, which makes a page there; or set status to another file"
+          == "remove it and restart the agent, which creates the page; or set status to another file"
       )
     }
     #expect(try check()["state.page"].state == "ok")
     mkdir(page, 0o755)
-    try expect(": it is no regular file")
+    try expect(": not a regular file")
     rmdir(page)
     symlink("/nowhere", page)
-    try expect(": it is no regular file")
+    try expect(": not a regular file")
     unlink(page)
     mkfifo(page, 0o644)
-    try expect(": it is no regular file")
+    try expect(": not a regular file")
     unlink(page)
     let words = "my notes\n"
     try writeFile(words, to: page)
-    try expect(": it is no status page, and the agent does not write over it")
+    try expect(": not a status page, so the agent does not overwrite it")
     #expect(try box.text("page") == words)
     try writeFile("", to: page)
     #expect(try check()["state.page"].state == "ok")
@@ -839,9 +840,9 @@ import Testing
       #expect(item.message == other + words)
       #expect(item.advice == "restart the agent: systemctl restart tinypush")
     }
-    try expect(": an agent is at work, but does not keep it")
+    try expect(": an agent is running, but does not write this page")
     try FileManager.default.copyItem(atPath: box.path + "/status", toPath: other)
-    try expect(": an agent is at work, but does not keep it")
+    try expect(": an agent is running, but does not write this page")
     #expect(try agent.terminate() == 0)
     #expect(try box.checkup(gateway.port, ["status=" + other])["state.page"].state == "ok")
   }
@@ -861,11 +862,11 @@ import Testing
     #expect(checkup["clock.time"].state == "error")
     #expect(
       checkup["clock.time"].message
-        == "1970-01-12T13:46:40Z is before this program was made: the clock is not set, and every certificate looks too new"
+        == "1970-01-12T13:46:40Z is before this program was built: the clock is not set, so no certificate seems valid yet"
     )
     #expect(
       checkup["clock.time"].advice
-        == "set it (date -s), and have a time service do so: systemctl enable --now systemd-timesyncd"
+        == "set the clock (date -s), and run a time service: systemctl enable --now systemd-timesyncd"
     )
     #expect(checkup["certificate.dates"].state == "skipped")
     #expect(

@@ -41,7 +41,7 @@ import Testing
       isRefused: true, isAnswered: true),
     Row(
       testDescription: "shutdown (status 10)", fault: "shutdown@\(at)",
-      script: ["--shutdown-after", "\(at)"], words: "goes out of service", isAnswered: true),
+      script: ["--shutdown-after", "\(at)"], words: "is shutting down", isAnswered: true),
     Row(
       testDescription: "silent close", fault: "close@\(at)", script: ["--close-after", "\(at)"],
       words: "it is uncertain whether"),
@@ -54,7 +54,9 @@ import Testing
     Row(
       testDescription: "4 MB that are no answer", fault: "garbage=4M@\(at)",
       script: ["--close-after", "\(at)", "--last-words", "6e6f", "--last-words-times", "2097152"],
-      words: "what is no answer (first byte 110); connection closed; it is uncertain whether"),
+      words:
+        "unexpected bytes from the gateway (first byte 110); connection closed; it is uncertain whether"
+    ),
   ]
 
   /// The gateway: the sandbox, the sandbox behind a slow proxy, or gateway.py.
@@ -223,7 +225,7 @@ import Testing
     while !box.names(in: "new").isEmpty {
       let second = try box.deliver(gateway)
       #expect(second.status == 75)
-      #expect(second.errors.contains("\(box.spool): another agent works here already"))
+      #expect(second.errors.contains("\(box.spool): in use by another agent"))
     }
     #expect(try first.terminate() == 0)
     try gateway.readsAll()

@@ -49,16 +49,16 @@ import Testing
       Row("an end after a tuple", ending("fin", after: 3800), listed: 100, sum: new(100)),
       Row(
         "goodbye within a tuple", ending("close", after: 3801), status: 75, listed: 100,
-        sum: new(100), says: "closed in the middle of a tuple", "what was received is kept"),
+        sum: new(100), says: "closed in the middle of a tuple", "the received entries are kept"),
       Row(
         "an end within a tuple", ending("fin", after: 3837), status: 75, listed: 100,
         sum: new(100), says: "closed in the middle of a tuple"),
       Row(
         "a reset after a tuple", ending("reset", after: 3800), status: 75, listed: 100,
-        sum: new(100), says: "reset", "what was received before that is kept"),
+        sum: new(100), says: "reset", "the entries received before that are kept"),
       Row(
         "a reset within a tuple", ending("reset", after: 3820), status: 75, listed: 100,
-        sum: new(100), says: "reset", "what was received before that is kept"),
+        sum: new(100), says: "reset", "the entries received before that are kept"),
       Row(
         "silence after a tuple", ending("silence", after: 3800), ["feedback-timeout=500ms"],
         status: 75, listed: 100, sum: new(100), says: "does not close the connection"),
@@ -178,7 +178,7 @@ import Testing
     #expect(service.sent() == [])
     let second = try box.pull(service, environment: outage.environment(at: 2))
     #expect(second.status == 74)
-    #expect(second.errors.contains("what was received is kept there"), "\(second.errors)")
+    #expect(second.errors.contains("the received entries are kept there"), "\(second.errors)")
     #expect(FileManager.default.fileExists(atPath: box.state + "/received.0"))
     let third = try box.pull(service)
     #expect(third.status == 0, "\(third.errors)")
@@ -388,7 +388,7 @@ import Testing
       try disk.fill(resource)
       let full = try box.pull(service)
       #expect(full.status == 74, "\(full.errors)")
-      #expect(full.errors.contains("make room there"), "\(full.errors)")
+      #expect(full.errors.contains("free some space there"), "\(full.errors)")
       #expect(full.errors.contains("nothing was read from the feedback service"))
       disk.makeRoom()
     }
@@ -432,7 +432,7 @@ import Testing
     let service = try FeedbackService(in: box, ["--tuples", "100000"])
     let pull = try box.pull(service, environment: outage.environment(at: 0))
     #expect(pull.status == 74, "\(pull.errors)")
-    #expect(pull.errors.contains("make room there"), "\(pull.errors)")
+    #expect(pull.errors.contains("free some space there"), "\(pull.errors)")
     let seen = try outage.seen()
     #expect(seen.received > 38 * 1000)
     #expect(seen.received < 38 * 50_000)

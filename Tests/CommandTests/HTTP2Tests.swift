@@ -92,7 +92,7 @@ import Testing
     let spared = try box.failures("second")[0]["reason"] as? String
     #expect(spared?.hasSuffix("is not suppressed until the gateway refuses it again") == true)
     try agent.line(
-      "the gateway calls token 00000000... invalid, which it accepted before", in: .errors)
+      "the gateway rejects token 00000000... as invalid, but accepted it before", in: .errors)
     try box.drop(line(1, "third"), as: "third")
     try gateway.accepts("third")
     try #expect(status()["tokens_suppressed"] as? Int == 0)
@@ -102,7 +102,7 @@ import Testing
     let muted = try box.failures("fourth")[0]["reason"] as? String
     #expect(muted?.hasSuffix("tinypush token register \(token(2))") == true, "\(muted ?? "")")
     let words =
-      "the gateway calls token 00000000... invalid: nothing more is sent to it; failed/ says what to do (file fourth)"
+      "the gateway rejects token 00000000... as invalid: nothing more is sent to it; failed/ says what to do (file fourth)"
     try agent.line("tinypush token register \(token(2)) (tinypush queue show fourth)", in: .errors)
     try box.drop(line(2, "fifth"), as: "fifth")
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }

@@ -96,13 +96,13 @@ import Testing
     try manager.receives("STATUS=connected")
     #expect(try agent.terminate() == 0)
     withExtendedLifetime(back) {}
-    let again = try agent.line(" tries in vain", in: .errors)
+    let again = try agent.line(" attempts", in: .errors)
     #expect(
       try Form.file.plain(again).hasPrefix("info: connected to localhost:\(gateway.port) (TLS"),
       "\(again)")
     #expect(
       again.contains(
-        /; after \d+ s and [3-9] tries in vain \(after [2-9] more changes in \d+ s\)$/),
+        /; after \d+ s offline, [3-9] attempts \(after [2-9] more changes in \d+ s\)$/),
       "\(again)")
     #expect(agent.errors.count(of: "cannot connect") == 1)
   }
@@ -134,7 +134,7 @@ import Testing
     rmdir(box.spool + "/new")
     try #expect(
       Form.file.plain(agent.line("new/ cannot", in: .errors))
-        == "error: new/ cannot be read: is it a directory of the agent's user, and is the disk sound?"
+        == "error: new/ cannot be read: is it a directory that the agent's user can read, and is the disk healthy?"
     )
     mkdir(box.spool + "/new", 0o755)
     try #expect(
@@ -165,6 +165,6 @@ import Testing
     try box.drop(line(1, "found"), as: "1")
     try back.accepts("found")
     #expect(try agent.terminate() == 0)
-    #expect(agent.errors.contains(" in vain"))
+    #expect(agent.errors.contains(" offline, "))
   }
 }

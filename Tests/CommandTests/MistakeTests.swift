@@ -118,9 +118,9 @@ import Testing
     ("signing-key", [""], "a path"),
     (
       "key-id", ["", "ABC123", "ABC-123456"],
-      "10 characters, letters and digits, as Apple has given it"
+      "the 10 letters and digits that Apple assigned"
     ),
-    ("team-id", [""], "10 characters, letters and digits, as Apple has given it"),
+    ("team-id", [""], "the 10 letters and digits that Apple assigned"),
     ("topic", ["", "two words"], "the bundle ID of an app, such as com.example.app"),
     ("repeats", ["drop", ""], "replace or show"),
     ("streams", ["0", "1001", "many", ""], "a number from 1 to 1000"),
@@ -161,7 +161,7 @@ import Testing
     ("limit-all", ["/10m", "20/10", "none"], limit),
     (
       "limit-summary", [String(repeating: "x", count: 121)],
-      "at most 120 bytes of text, in which {count} and {time} stand for how many alerts there were in how long"
+      "at most 120 bytes of text, in which {count} stands for the number of alerts and {time} for the period"
     ),
   ]
   private static let limit =
@@ -275,7 +275,7 @@ import Testing
     FileRow("ca", .locked, 77, "may not be read by this user"),
     FileRow("ca", .text, 78, "is not PEM"),
     FileRow("ca", .damaged, 78, "is damaged"),
-    FileRow("spool", .missing, 74, "No such file or directory", "make it with new/, failed/"),
+    FileRow("spool", .missing, 74, "No such file or directory", "create it with new/, failed/"),
     FileRow("spool", .text, 74, "Not a directory"),
     FileRow("spool", .empty, 74, "/new: No such file or directory"),
     FileRow("spool", .locked, 74, "Permission denied"),

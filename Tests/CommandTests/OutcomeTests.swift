@@ -276,8 +276,8 @@ import Testing
     #expect(sent.status == 77)
     #expect(
       sent.errors == """
-        tinypush send: spool \(box.spool): no permission to write to tmp/ and new/: this takes a \
-        member of the group push, which must have the right to write there
+        tinypush send: spool \(box.spool): no permission to write to tmp/ and new/: you must be \
+        a member of the group push, and the group must have write permission
 
         """)
     chmod(box.spool, 0o2775)

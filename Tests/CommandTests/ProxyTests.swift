@@ -165,29 +165,29 @@ struct ConnectProxy {
   static let refusals = [
     Refusal(
       script: ["--login", "me:secret"], status: 78,
-      words: "wants a user and a password (status 407)",
+      words: "requires a user and a password (status 407)",
       advice: "Set proxy = http://USER:PASSWORD@HOST:PORT."),
     Refusal(
       script: ["--login", "me:secret"], login: "me:Secret@", status: 78,
       words: "refuses the user and the password (status 407)",
-      advice: "Correct them in proxy; the proxy must take the scheme Basic."),
+      advice: "Correct them in proxy; the proxy must accept Basic authentication."),
     answer(
-      #"HTTP/1.1 403 <b>\x1b[2J\r\nX: y\r\n\r\n"#, "does not open a way to GATEWAY (status 403)",
+      #"HTTP/1.1 403 <b>\x1b[2J\r\nX: y\r\n\r\n"#, "refuses a tunnel to GATEWAY (status 403)",
       "Its administrator must allow CONNECT to this host and port."),
     answer(
-      #"HTTP/1.1 405 Not here\r\n\r\n"#, "does not open a way to GATEWAY (status 405)",
-      "Is it a proxy that takes CONNECT, and is the port right?"),
+      #"HTTP/1.1 405 Not here\r\n\r\n"#, "refuses a tunnel to GATEWAY (status 405)",
+      "Is it a proxy that accepts CONNECT, and is the port right?"),
     answer(
       #"HTTP/1.1 502 Bad Gateway\r\n\r\n"#, "cannot reach GATEWAY (status 502)",
       "Can it look up that name, and does a firewall let it through?"),
     answer(
       #"HTTP/1.1 302 Portal\r\nLocation: http://portal\r\n\r\n"#,
-      "does not open a way to GATEWAY (status 302)", "Its log says why."),
+      "refuses a tunnel to GATEWAY (status 302)", "Its log says why."),
     answer(
-      #"\x15\x03\x03\x00\x02\x02\x16"#, "answers with something that is not HTTP",
+      #"\x15\x03\x03\x00\x02\x02\x16"#, "sent an answer that is not HTTP",
       "Are its host and port right?"),
     Refusal(
-      script: ["--endless"], words: "answers with more than 8 KB of headers",
+      script: ["--endless"], words: "sent more than 8 KB of headers",
       advice: "Are its host and port right?"),
     Refusal(
       script: ["--close"], words: "closed the connection without an answer",
@@ -266,11 +266,12 @@ struct ConnectProxy {
     let checkup = try box.checkup(gateway.port, [setting(proxy, login: "me:Secret@")])
     #expect(checkup.status == 0)
     #expect(
-      checkup["config.environment"].message.hasSuffix(", by the proxy localhost:\(proxy.port)"))
+      checkup["config.environment"].message.hasSuffix(", through the proxy localhost:\(proxy.port)")
+    )
     #expect(checkup["gateway.name"].message == "proxy localhost, port \(proxy.port)")
     #expect(
       checkup["gateway.proxy"].message.hasPrefix(
-        "opens the way to localhost, port \(gateway.port), in "))
+        "opens a tunnel to localhost, port \(gateway.port), in "))
     #expect(checkup["gateway.answer"].state == "ok")
     #expect(checkup["feedback.proxy"].state == "ok")
     let target = "CONNECT localhost:\(gateway.port)"

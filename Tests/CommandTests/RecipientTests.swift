@@ -147,7 +147,7 @@ import Testing
       #expect(file(box) == "# family\n")
       #expect(
         added.errors.hasSuffix(
-          ": do it as root, or let the group write to the directory and the file (man tinypush, RECIPIENTS)\n"
+          ": run the command as root, or let the group write to the directory and the file (man tinypush, RECIPIENTS)\n"
         ))
       return
     }
@@ -225,7 +225,7 @@ import Testing
     defer { box.end() }
     let none = try recipient(box, "add", "family", token(1))
     #expect(none.status == 66)
-    #expect(none.errors.contains("make the directory, or set recipients"))
+    #expect(none.errors.contains("create the directory, or set recipients"))
     #expect(try recipient(box, "list").status == 66)
     mkdir(box.path + "/recipients", 0o755)
     for action in [["remove", "family", token(1)], ["list", "family"]] {

@@ -582,7 +582,7 @@ import Testing
     #expect(none.status == 66)
     #expect(
       none.errors == """
-        tinypush send: spool /nowhere: No such file or directory: name the right one with \
+        tinypush send: spool /nowhere: No such file or directory: name the right spool with \
         --config FILE or -o spool=DIR
 
         """)

@@ -28,12 +28,12 @@ import Testing
     Row(
       answer: "400:BadDeviceToken", state: "ok",
       message:
-        "status 400, bad device token, to a device token that cannot exist: it knows us and the topic",
+        "status 400, bad device token, to a device token that cannot exist: it accepts the credentials and the topic",
       advice: "", status: 0),
     Row(
       answer: "400:BadDeviceToken", state: "ok",
       message:
-        "status 400, bad device token, to a device token that cannot exist: it knows us and the topic",
+        "status 400, bad device token, to a device token that cannot exist: it accepts the credentials and the topic",
       advice: "", status: 0, identity: .certificate),
     Row(
       answer: "403:InvalidProviderToken", state: "error",
@@ -80,11 +80,11 @@ import Testing
       status: 0),
     Row(
       answer: "503:ServiceUnavailable", state: "warning",
-      message: "status 503, service unavailable: the service is in trouble, ask again later",
+      message: "status 503, service unavailable: the service has a problem: check again later",
       advice: "", status: 0),
     Row(
       answer: "429:TooManyRequests", state: "warning",
-      message: "it did not look at the request: ask again later", advice: "", status: 0),
+      message: "it did not process the request: check again later", advice: "", status: 0),
     Row(
       answer: "200", state: "warning", message: "it accepts a device token that cannot exist",
       advice: "is it the push service?", status: 0),
@@ -114,14 +114,14 @@ import Testing
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .token, ["--fault", "silent"])
     let checkup = try check(box, gateway.port, .token, ["connect-timeout=2s"])
-    #expect(checkup["gateway.answer"].message == "none to a request within 2 s")
+    #expect(checkup["gateway.answer"].message == "no answer to a request within 2 s")
     #expect(checkup["gateway.answer"].state == "error")
     #expect(checkup.status == 69)
   }
 
   @Test(arguments: [
     ("cut-before@1", "The server localhost closed the connection"),
-    ("goaway-refusing@1", "it ends the connection without an answer"),
+    ("goaway-refusing@1", "it ended the connection without an answer"),
   ])
   func `check reports a service that ends the connection`(
     fault: String, message: String
@@ -141,7 +141,7 @@ import Testing
     defer { box.end() }
     let hostile = try Hostile(in: box, "garbage")
     let checkup = try check(box, hostile.port, .certificate)
-    #expect(checkup["gateway.answer"].message.hasSuffix("it does not keep to HTTP/2"))
+    #expect(checkup["gateway.answer"].message.hasSuffix("it violates HTTP/2"))
     #expect(checkup.status == 69)
   }
 

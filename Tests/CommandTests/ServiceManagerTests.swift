@@ -9,7 +9,7 @@ import Testing
     let gateway = try Gateway(in: box)
     let manager = try NotifySocket(in: box)
     let agent = try box.agent(gateway, environment: manager.environment)
-    try #expect(manager.next() == "READY=1\nSTATUS=looking through the spool")
+    try #expect(manager.next() == "READY=1\nSTATUS=scanning the spool")
     try #expect(manager.next() == "STATUS=connecting to localhost:\(gateway.port)")
     try #expect(manager.next().hasPrefix("STATUS=connected to localhost:\(gateway.port) (TLS"))
     gateway.child.kill()
@@ -119,7 +119,7 @@ import Testing
     try gateway.accepts("one")
     _ = try configure(box, gateway, mistake.rawValue)
     agent.signal(SIGHUP)
-    let words = try agent.line("the configuration stays as it was: ", in: .errors)
+    let words = try agent.line("the old configuration stays in use: ", in: .errors)
     let expected =
       switch mistake {
       case .key: "tinypush.conf:9: no such key: certficate; did you mean certificate?"

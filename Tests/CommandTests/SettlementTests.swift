@@ -77,7 +77,7 @@ import Testing
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
     for (sender, words) in [
-      (expired, "not sent: its time was over before it could be sent"),
+      (expired, "not sent: it expired before it could be sent"),
       (old, "not sent: a newer notification with the same collapse-id takes its place"),
       (dropped, "not delivered, as far as is known: somebody has removed it from the queue"),
     ] {
@@ -87,7 +87,7 @@ import Testing
     try #expect(new.child.wait() == 0, "\(new.child.errors)")
     try #expect(gateway.alerts(in: box) == ["new"])
     #expect(try agent.terminate() == 0)
-    #expect(agent.errors.contains("\(expired.name) to 00000000 not sent: its time was over"))
+    #expect(agent.errors.contains("\(expired.name) to 00000000 not sent: it expired"))
     #expect(box.names(in: "tmp") == [])
   }
 

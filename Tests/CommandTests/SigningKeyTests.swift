@@ -130,7 +130,7 @@ import Testing
       #expect(ended.status == 78)
       #expect(
         ended.errors.contains(
-          "\(path):10: settle holds for protocol = binary alone; with http2 the service answers each notification: remove it, or set protocol = binary"
+          "\(path):10: settle applies only to protocol = binary; with http2 the service answers each notification: remove it, or set protocol = binary"
         ), "\(ended.errors)")
     }
   }

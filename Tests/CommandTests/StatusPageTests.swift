@@ -288,7 +288,7 @@ import Testing
     chmod(path, 0o600)
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, settings(box))
-    try agent.line("/page cannot be kept: something else is there, which stays", in: .errors)
+    try agent.line("/page cannot be written: the file is not a status page", in: .errors)
     try box.drop(line(1, "all the same"), as: "1")
     try gateway.accepts("all the same")
     #expect(try agent.terminate() == 0)
@@ -308,7 +308,7 @@ import Testing
         atPath: "\(box.path)/second/\(name)", withIntermediateDirectories: true)
     }
     let second = try box.agent(gateway, settings(box) + ["spool=\(box.path)/second"])
-    try second.line("/page is another agent's: set status to another file", in: .errors)
+    try second.line("/page belongs to another agent: set status to a different file", in: .errors)
     #expect(try object(box)["pid"] as? Int == Int(agent.id))
     #expect(try second.terminate() == 0)
     #expect(try status(box).status == 0)

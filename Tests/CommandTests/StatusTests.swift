@@ -105,7 +105,7 @@ import Testing
   func `a shutdown does not count as a refusal`(way: Way) throws {
     let after = try send(way, ["--first", "1", "--shutdown-after", "2"], expecting: 0)
     #expect(after.accepted == ["1", "2", "3"])
-    #expect(after.log.count(of: "the gateway goes out of service; connecting anew") == 1)
+    #expect(after.log.count(of: "the gateway is shutting down; reconnecting") == 1)
     #expect(after.log.contains("3 delivered"), "\(after.log)")
     #expect(after.counters["refused"] == 0)
     #expect(after.counters["uncertain"] == 0)
@@ -130,7 +130,7 @@ import Testing
   ) throws {
     let after = try send(way, ["--mute"], expecting: 0)
     #expect(after.accepted == ["1", "2", "3"])
-    let words = "; nothing proves that 3 of those delivered arrived"
+    let words = "; no answer proves 3 of the deliveries"
     #expect(after.log.contains("3 delivered (0 proved)"), "\(after.log)")
     #expect(after.log.contains(words), "\(after.log)")
     #expect(after.counters["settled_by_time"] == 3)
@@ -149,7 +149,7 @@ import Testing
     let after = try send(way, script, expecting: 0)
     #expect(after.accepted.sorted() == ["1", "1", "2", "3"])
     let words =
-      "the gateway answered \(status.words) (status \(status.number)) for notification 2, which says nothing of what was sent; it is uncertain whether "
+      "the gateway answered \(status.words) (status \(status.number)) for notification 2, which tells nothing about what was sent; it is uncertain whether "
     #expect(after.log.count(of: words) == 1, "\(after.log)")
     #expect(after.log.contains("3 delivered"), "\(after.log)")
     #expect(after.counters["refused"] == 0)

@@ -226,7 +226,7 @@ func `a setting of the binary protocol is an error with HTTP/2`(
 ) throws {
   let key = setting.prefix { $0 != "=" }
   let words =
-    "\(key) holds for protocol = binary alone; with http2 \(reason): remove it, or set protocol = binary"
+    "\(key) applies only to protocol = binary; with http2 \(reason): remove it, or set protocol = binary"
   // The protocol may come before or after.
   var wrong = try complete(["# note", setting, "protocol=http2"])
   #expect(wrong?.words == "x.conf:2: " + words)
@@ -254,7 +254,7 @@ func `a setting of HTTP/2 is an error with the binary protocol`(
   let wrong = try complete([setting, "protocol=binary"])
   #expect(
     wrong?.words
-      == "x.conf:1: \(key) holds for protocol = http2 alone; with binary \(reason): remove it, or set protocol = http2"
+      == "x.conf:1: \(key) applies only to protocol = http2; with binary \(reason): remove it, or set protocol = http2"
   )
 }
 

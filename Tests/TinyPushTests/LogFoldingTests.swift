@@ -174,10 +174,10 @@ import Testing
     #expect(connected(20) == "")
     outage.ended()
     outage.failed(at: Instant(milliseconds: 30_000))
-    #expect(connected(70) == "; after 40 s and 1 try in vain")
+    #expect(connected(70) == "; after 40 s offline, 1 attempt")
     outage.failed(at: Instant(milliseconds: 100_000))
     outage.failed(at: Instant(milliseconds: 200_000))
-    #expect(connected(820) == "; after 12 min and 2 tries in vain")
+    #expect(connected(820) == "; after 12 min offline, 2 attempts")
     #expect(connected(830) == nil)
   }
 }

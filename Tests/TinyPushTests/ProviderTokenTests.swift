@@ -250,7 +250,7 @@ private func der(_ signature: Data) -> Data {
     #expect(provider.token(time(now)) == .ready(issuedAt: now))
     #expect(
       String(provider.problem.bytes)
-        == "state \(desk.key): Not a directory: make it a directory, or set state (the provider token is not kept, and after a restart another is made)"
+        == "state \(desk.key): Not a directory: make it a directory, or set state (the provider token cannot be stored, so a restart makes another one)"
     )
     #expect(provider.token(time(now + 1)) == .ready(issuedAt: now))
     #expect(provider.problem.count == 0)

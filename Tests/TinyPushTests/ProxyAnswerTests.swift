@@ -5,12 +5,12 @@ import Testing
 @testable import TinyPushAgent
 
 /// Reads an answer byte by byte, and returns the result and the number of bytes read.
-private func read(_ answer: String) -> (verdict: ProxyAnswer.Verdict?, count: Int) {
+private func read(_ answer: String) -> (outcome: ProxyAnswer.Outcome?, count: Int) {
   var reader = ProxyAnswer()
   var count = 0
   for byte in Array(answer.utf8) {
     count += 1
-    if let verdict = reader.take(byte) { return (verdict, count) }
+    if let outcome = reader.take(byte) { return (outcome, count) }
   }
   return (nil, count)
 }
@@ -30,11 +30,11 @@ func `the tunnel is open at the end of a proxy's headers, and the rest belongs t
 ) {
   for rest in ["", "\u{16}\u{3}", "HTTP/1.1 403 No\r\n\r\n"] {
     let found = read(answer + rest)
-    #expect(found.verdict == .open)
+    #expect(found.outcome == .open)
     #expect(found.count == answer.utf8.count)
   }
   for end in 0..<answer.utf8.count {
-    #expect(read(String(decoding: Array(answer.utf8)[0..<end], as: UTF8.self)).verdict == nil)
+    #expect(read(String(decoding: Array(answer.utf8)[0..<end], as: UTF8.self)).outcome == nil)
   }
 }
 
@@ -45,7 +45,7 @@ func `the tunnel is open at the end of a proxy's headers, and the rest belongs t
 ])
 func `another status is a refusal by the proxy`(answer: String, status: Int) {
   let found = read(answer + "Content-Type: text/html\r\n\r\n<html>")
-  #expect(found.verdict == .refused(status: status))
+  #expect(found.outcome == .refused(status: status))
   #expect(found.count == answer.utf8.count)
 }
 
@@ -56,7 +56,7 @@ func `another status is a refusal by the proxy`(answer: String, status: Int) {
 ])
 func `an answer that is not HTTP is recognized at its first wrong byte`(answer: String) {
   let found = read(answer + "more")
-  #expect(found.verdict == .garbage)
+  #expect(found.outcome == .garbage)
   #expect(found.count == answer.utf8.count)
 }
 
@@ -66,7 +66,7 @@ func `an answer that is not HTTP is recognized at its first wrong byte`(answer: 
 ])
 func `an endless answer is read up to 8 KB`(start: String, filler: String) {
   let found = read(start + String(repeating: filler, count: 9000))
-  #expect(found.verdict == .tooLong)
+  #expect(found.outcome == .tooLong)
   #expect(found.count == 8193)
 }
 

@@ -1,8 +1,8 @@
 import TinyPush
 
-/// How notifications were settled, as the agent tells: in the log, and to a sender who waits.
+/// How the agent reports settled notifications: in the log, and to a waiting sender.
 extension Agent {
-  /// Records and tells of the notification that the courier has settled.
+  /// Records the notification that the courier has settled, and reports it.
   mutating func record() {
     let isRecorded = !courier.hasFailure || spool.record(&courier, config.failedLimits)
     if isRecorded, !courier.isSummarizing {
@@ -12,7 +12,8 @@ extension Agent {
     courier.recorded(isRecorded)
   }
 
-  /// What is wrong is logged always, and the rest with `log = deliveries`.
+  /// Logs how the notification was settled: always if there is a problem, else with `log =
+  /// deliveries`.
   @inline(never)
   private mutating func logSettlement() {
     let settlement = courier.settlement
@@ -38,7 +39,7 @@ extension Agent {
     if priority != .info { output.page.record(priority, text.bytes) }
   }
 
-  /// The line of the file where the notification stands.
+  /// Returns the line of the file that the notification begins on.
   private mutating func settlementLine() -> Int64 {
     let settlement = courier.settlement
     guard settlement.line == 0, settlement.offset > 0 else { return settlement.line }
@@ -72,7 +73,7 @@ extension Agent {
     Receipt.append(text, for: courier.failureName(), in: spool.root.number)
   }
 
-  /// Takes the settled file out of the spool, after a sender who waits was told that nothing more comes.
+  /// Removes the settled file from `new/`, after its receipt is complete.
   mutating func remove() {
     if courier.isSettledAwaited {
       Receipt.end(courier.settledName(), in: spool.root.number)

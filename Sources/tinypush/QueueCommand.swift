@@ -3,36 +3,34 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// `tinypush queue`: what lies in the spool, and what is to become of it.
+/// The command `tinypush queue`, which lists, prints, resends and removes files of the spool.
 enum QueueCommand {
   static let usage: StaticString = """
     Usage: tinypush queue [list] [OPTION]...
            tinypush queue show|retry|drop NAME... [OPTION]...
            tinypush queue retry|drop --all [OPTION]...
-    What lies in the spool: what waits, what waits for its time, and what was
-    refused. It may be used beside a running agent, and takes up what that one does.
+    Lists and changes the files in the spool: those that wait to be sent, those that
+    wait for their time, and those that were refused. Works beside a running agent.
 
-      list                  say of each file its name, how old it is, its size, how
-                            many notifications are in it, and why it waits or was
-                            refused
-      show                  say what is in the files, and why it was refused
-      retry                 send again what was refused, as far as it is right by
-                            now: those notifications and tokens alone. The rest
-                            stays in failed/
+      list                  print each file's name, age, size, number of
+                            notifications, and why it waits or was refused
+      show                  print the content of files, and why each was refused
+      retry                 send the refused notifications and tokens again that
+                            pass the check now; the rest stays in failed/
       drop                  remove the files
-      --waiting             those in new/, which wait for the gateway or the agent
-      --later               those in later/, which wait for their time
-      --failed              those in failed/, which were refused
-      --all                 all files (in those of the three that are named)
-      --null                names on standard input end with a NUL instead of a line
+      --waiting             only files in new/, which wait for the gateway or agent
+      --later               only files in later/, which wait for their time
+      --failed              only files in failed/, which were refused
+      --all                 all files, or all that the three options above select
+      --null                names on standard input end with NUL, not with a line
                             end
-      --json                a line of JSON for each file (not for show)
+      --json                print a line of JSON for each file (not for show)
     \t\
 
-    NAME is as list says it; - reads names from standard input, a line each. The age
-    counts from when a file came where it is or was changed, by the clock of the
-    file system. Ends with 65 when something cannot be sent again, and with 66 when
-    a file is not there.
+    NAME is a name as list prints it; - reads names from standard input, one a line.
+    The age counts from when the file was last changed or moved, by the clock of the
+    file system. Exit status: 65 something cannot be sent again; 66 there is no such
+    file.
 
     """
 
@@ -40,10 +38,10 @@ enum QueueCommand {
     case list, show, retry, drop
   }
 
-  /// What is asked for.
+  /// The action and the options.
   struct Order {
     var action = Action.list
-    /// Bits of those that are named; 0: none is, so all are meant.
+    /// A bit for each directory that an option names; 0: none is named, and all are meant.
     var places: UInt8 = 0
     var isAll = false
     var isNull = false
@@ -78,20 +76,21 @@ enum QueueCommand {
     switch order.action {
     case .list:
       try arguments.refuseOperands(
-        from: 1, "list takes no names: show says what is in a file. The first was ")
+        from: 1, "list takes no names, show prints a file: unexpected argument ")
     case .show, .retry, .drop:
       guard (name != nil) != order.isAll else {
         throw arguments.fail(
           .usage,
           name == nil
-            ? "give names as tinypush queue list says them, - for standard input, or --all"
-            : "takes names or --all, and not both", nil)
+            ? "give names as tinypush queue list prints them, - for standard input, or --all"
+            : "give names or --all, not both", nil)
       }
       if order.action == .show, order.isJSON {
-        throw arguments.fail(.usage, "show has no --json: it says what is in the files")
+        throw arguments.fail(.usage, "show has no --json: it prints the files as they are")
       }
       if order.action == .retry, order.places & ~(1 << QueuePlace.failed.rawValue) != 0 {
-        throw arguments.fail(.usage, "retry is for what is in failed/: the rest waits anyway")
+        throw arguments.fail(
+          .usage, "retry is only for failed/: the agent sends other files anyway")
       }
     }
   }
@@ -115,7 +114,7 @@ enum QueueCommand {
     }
   }
 
-  /// Says why a directory of the spool cannot be gone through.
+  /// Prints why a directory of the spool cannot be read, and returns the exit status.
   @inline(never)
   static func explain(
     _ error: Int32, _ place: QueuePlace, _ arguments: borrowing Arguments

@@ -3,9 +3,11 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// The files that a command is told by their names.
+/// The files of the spool that a command's operands name.
 enum QueueNames {
-  /// Calls `body` with each file that is meant. What is wrong is said, after `flush` has said what was before.
+  /// Calls `body` with each named file, or with all files for `--all`.
+  ///
+  /// Calls `flush` before it prints what is wrong, so that the output keeps its order.
   @inline(never)
   static func forEachFile(
     _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments,
@@ -35,7 +37,7 @@ enum QueueNames {
     return reading == .ok ? status : reading
   }
 
-  /// Calls `body` with each name that is given, those on standard input included.
+  /// Calls `body` with each given name, including those on standard input.
   private static func forEach(
     _ order: QueueCommand.Order, _ arguments: borrowing Arguments, _ body: (Span<UInt8>) -> Void
   ) -> ExitStatus {
@@ -48,7 +50,7 @@ enum QueueNames {
         continue
       }
       guard let file = fdopen(dup(STDIN_FILENO), ("r" as StaticString).cString) else {
-        return arguments.fail(.noInput, "standard input cannot be read")
+        return arguments.fail(.noInput, "cannot read standard input")
       }
       var line: UnsafeMutablePointer<CChar>?
       var room = 0
@@ -63,14 +65,16 @@ enum QueueNames {
       let isBroken = ferror(file) != 0
       free(line)
       fclose(file)
-      if isBroken { return arguments.fail(.inputOutput, "standard input cannot be read on") }
+      if isBroken { return arguments.fail(.inputOutput, "cannot read all of standard input") }
     }
     return .ok
   }
 
-  /// Finds the file of a name, as it is or as ``append(_:to:)`` says it, in one of the directories that are meant.
+  /// Finds the file with a name in the selected directories.
   ///
-  /// - Parameter message: why there is none.
+  /// - Parameters:
+  ///   - name: the name itself, or the name as ``append(_:to:)`` prints it.
+  ///   - message: on failure, why no file was found.
   @inline(never)
   private static func find(
     _ name: Span<UInt8>, _ queue: borrowing Queue, _ order: QueueCommand.Order,
@@ -83,18 +87,18 @@ enum QueueNames {
     }
     append(name, to: &message)
     if Queue.isName(name) {
-      message.append(": there is no such file in ")
+      message.append(": no such file in ")
       appendPlaces(order, to: &message)
       if order.places == 0 || order.includes(.new) {
-        message.append(", or not any more: it may have been delivered")
+        message.append("; it may have been delivered")
       }
       throw refuse(queue, order, &message)
     }
-    message.append(": is not the name of a file in the spool")
+    message.append(": a file in the spool cannot have this name")
     throw .usage
   }
 
-  /// Names the directories in which this user may not look. Returns why the file was not found.
+  /// Appends the directories that this user may not read, and returns the exit status.
   @inline(never)
   private static func refuse(
     _ queue: borrowing Queue, _ order: QueueCommand.Order, _ message: inout Text
@@ -104,7 +108,7 @@ enum QueueNames {
       guard let place = QueuePlace(rawValue: index), order.includes(place),
         queue.errorOfOpening(place) != 0
       else { continue }
-      message.append(status == .noInput ? "; this user may not look into " : " and ")
+      message.append(status == .noInput ? "; this user may not read " : " and ")
       message.append(place.name)
       message.append("/")
       status = .noPermission
@@ -126,7 +130,7 @@ enum QueueNames {
       guard found == nil else {
         append(name, to: &message)
         message.append(
-          ": there is one in more than one place: say --waiting, --later or --failed")
+          ": more than one directory has this file: give --waiting, --later or --failed")
         throw .usage
       }
       found = place
@@ -147,29 +151,29 @@ enum QueueNames {
     }
   }
 
-  // MARK: - As they are said
+  // MARK: - Printing
 
-  /// A name for people, which may be given to the commands again.
+  /// Appends a name for people; the commands accept it in this form.
   @inline(never)
   static func append(_ name: Span<UInt8>, to text: inout Text) { text.append(printable: name) }
 
-  /// A name for programs: as it is where JSON can say it.
+  /// Appends a name for programs: unchanged if it is UTF-8, otherwise with escapes `\xNN`.
   @inline(never)
   static func append(json name: Span<UInt8>, to text: inout Text) {
     var index = 0
     while index < name.count {
       let length = name[index] < 0x80 ? 1 : UTF8Sequence.length(in: name, at: index)
       guard length > 0 else {
-        var said = Text(capacity: 1024)
-        said.append(printable: name)
-        return text.append(json: said)
+        var escaped = Text(capacity: 1024)
+        escaped.append(printable: name)
+        return text.append(json: escaped)
       }
       index += length
     }
     text.append(json: name)
   }
 
-  /// Undoes `\xNN`. Whether there was any.
+  /// Replaces each `\xNN` by the byte that it stands for; false: there was none.
   @inline(never)
   private static func unescape(_ name: Span<UInt8>, to text: inout Text) -> Bool {
     var index = 0

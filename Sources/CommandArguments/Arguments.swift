@@ -178,14 +178,14 @@ public struct Arguments: ~Copyable {
 
   /// Returns the number of a word among the known words; refuses an unknown word.
   ///
-  /// - Parameter objection: the message, up to the unknown word.
+  /// - Parameter message: the message about an unknown word, up to the word.
   @inline(never)
   public func choice(
-    _ word: Span<UInt8>, among known: WordList, _ objection: borrowing Text
+    _ word: Span<UInt8>, among known: WordList, _ message: borrowing Text
   ) throws(ExitStatus) -> Int {
     if let index = known.index(of: word) { return index }
     var text = Text()
-    text.append(objection)
+    text.append(message)
     text.append(printable: word)
     text.suggest(known.nearest(to: word), of: known, "; did you mean ")
     throw fail(.usage, text)

@@ -39,7 +39,7 @@ enum QueueCommand {
   }
 
   /// The action and the options.
-  struct Order {
+  struct Options {
     var action = Action.list
     /// A bit for each directory that an option names; 0: none is named, and all are meant.
     var places: UInt8 = 0
@@ -51,44 +51,44 @@ enum QueueCommand {
   }
 
   static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
-    var order = Order()
+    var options = Options()
     while let option = try arguments.next() {
       switch option {
-      case 3: order.isAll = true
-      case 4: order.isNull = true
-      case 5: order.isJSON = true
-      default: order.places |= 1 << UInt8(option)
+      case 3: options.isAll = true
+      case 4: options.isNull = true
+      case 5: options.isJSON = true
+      default: options.places |= 1 << UInt8(option)
       }
     }
-    try read(&order, arguments)
+    try read(&options, arguments)
     var config = Config()
     try arguments.readConfig(into: &config, mayBeClosed: true)
-    return try perform(order, config, arguments)
+    return try perform(options, config, arguments)
   }
 
   private static func read(
-    _ order: inout Order, _ arguments: borrowing Arguments
+    _ options: inout Options, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
-    order.action = Action(
+    options.action = Action(
       rawValue: try arguments.action(
         among: "list show retry drop", "list, show, retry or drop", orElse: 0))!
     let name = arguments.operand(1)
-    switch order.action {
+    switch options.action {
     case .list:
       try arguments.refuseOperands(
         from: 1, "list takes no names, show prints a file: unexpected argument ")
     case .show, .retry, .drop:
-      guard (name != nil) != order.isAll else {
+      guard (name != nil) != options.isAll else {
         throw arguments.fail(
           .usage,
           name == nil
             ? "give names as tinypush queue list prints them, - for standard input, or --all"
             : "give names or --all, not both", nil)
       }
-      if order.action == .show, order.isJSON {
+      if options.action == .show, options.isJSON {
         throw arguments.fail(.usage, "show has no --json: it prints the files as they are")
       }
-      if order.action == .retry, order.places & ~(1 << QueuePlace.failed.rawValue) != 0 {
+      if options.action == .retry, options.places & ~(1 << QueuePlace.failed.rawValue) != 0 {
         throw arguments.fail(
           .usage, "retry is only for failed/: the agent sends other files anyway")
       }
@@ -97,7 +97,7 @@ enum QueueCommand {
 
   @inline(never)
   private static func perform(
-    _ order: Order, _ config: borrowing Config, _ arguments: borrowing Arguments
+    _ options: Options, _ config: borrowing Config, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
     var message = Text()
     let queue: Queue
@@ -106,11 +106,11 @@ enum QueueCommand {
     } catch {
       throw arguments.fail(error, message)
     }
-    switch order.action {
-    case .list: return QueueList.run(queue, order, config, arguments)
-    case .show: return QueueShow.run(queue, order, arguments)
-    case .drop: return QueueDrop.run(queue, order, arguments)
-    case .retry: return QueueRetry.run(queue, order, config, arguments)
+    switch options.action {
+    case .list: return QueueList.run(queue, options, config, arguments)
+    case .show: return QueueShow.run(queue, options, arguments)
+    case .drop: return QueueDrop.run(queue, options, arguments)
+    case .retry: return QueueRetry.run(queue, options, config, arguments)
     }
   }
 

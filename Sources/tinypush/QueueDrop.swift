@@ -18,14 +18,14 @@ struct QueueDrop: ~Copyable {
 
   @inline(never)
   static func run(
-    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments
+    _ queue: borrowing Queue, _ options: QueueCommand.Options, _ arguments: borrowing Arguments
   ) -> ExitStatus {
-    var drop = QueueDrop(isJSON: order.isJSON)
-    let status = QueueNames.forEachFile(queue, order, arguments) {
+    var drop = QueueDrop(isJSON: options.isJSON)
+    let status = QueueNames.forEachFile(queue, options, arguments) {
       drop.flush()
     } _: { file in
       // Files that the agent ignores belong to somebody else: drop them only by name.
-      if file.isSpooled || !order.isAll { drop.remove(file, queue, arguments) }
+      if file.isSpooled || !options.isAll { drop.remove(file, queue, arguments) }
     }
     if status != .ok { drop.status = status }
     return drop.finish(queue, arguments)

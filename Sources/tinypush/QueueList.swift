@@ -31,21 +31,21 @@ struct QueueList: ~Copyable {
 
   @inline(never)
   static func run(
-    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ config: borrowing Config,
+    _ queue: borrowing Queue, _ options: QueueCommand.Options, _ config: borrowing Config,
     _ arguments: borrowing Arguments
   ) -> ExitStatus {
     var list = QueueList(
-      AgentState(queue, config.status.pointer), config.courier.rules, isJSON: order.isJSON)
+      AgentState(queue, config.status.pointer), config.courier.rules, isJSON: options.isJSON)
     var status = ExitStatus.ok
     for index in 0..<3 {
-      guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
+      guard let place = QueuePlace(rawValue: index), options.includes(place) else { continue }
       let error = queue.forEach(in: place) { list.print($0) }
       guard error != 0 else { continue }
       list.flush()
       status = QueueCommand.explain(error, place, arguments)
       list.closed |= 1 << UInt8(index)
     }
-    if !order.isJSON { list.printSum(order) }
+    if !options.isJSON { list.printSum(options) }
     return status
   }
 
@@ -238,10 +238,10 @@ struct QueueList: ~Copyable {
   }
 
   @inline(never)
-  private mutating func printSum(_ order: QueueCommand.Order) {
+  private mutating func printSum(_ options: QueueCommand.Options) {
     var isFirst = true
     for index in 0..<3 {
-      guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
+      guard let place = QueuePlace(rawValue: index), options.includes(place) else { continue }
       if !isFirst { text.append(", ") }
       isFirst = false
       if closed & 1 << UInt8(index) != 0 { text.append("?") } else { text.append(files[index]) }

@@ -10,13 +10,13 @@ enum QueueNames {
   /// Calls `flush` before it prints what is wrong, so that the output keeps its order.
   @inline(never)
   static func forEachFile(
-    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments,
+    _ queue: borrowing Queue, _ options: QueueCommand.Options, _ arguments: borrowing Arguments,
     flush: () -> Void, _ body: (borrowing QueueFile) -> Void
   ) -> ExitStatus {
     var status = ExitStatus.ok
-    guard !order.isAll else {
+    guard !options.isAll else {
       for index in 0..<3 {
-        guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
+        guard let place = QueuePlace(rawValue: index), options.includes(place) else { continue }
         let error = queue.forEach(in: place) { body($0) }
         guard error != 0 else { continue }
         flush()
@@ -24,10 +24,10 @@ enum QueueNames {
       }
       return status
     }
-    let reading = forEach(order, arguments) { name in
+    let reading = forEach(options, arguments) { name in
       var message = Text()
       do throws(ExitStatus) {
-        let file = try find(name, queue, order, message: &message)
+        let file = try find(name, queue, options, message: &message)
         body(file)
       } catch {
         flush()
@@ -39,7 +39,7 @@ enum QueueNames {
 
   /// Calls `body` with each given name, including those on standard input.
   private static func forEach(
-    _ order: QueueCommand.Order, _ arguments: borrowing Arguments, _ body: (Span<UInt8>) -> Void
+    _ options: QueueCommand.Options, _ arguments: borrowing Arguments, _ body: (Span<UInt8>) -> Void
   ) -> ExitStatus {
     var index = 1
     while let operand = arguments.operand(index) {
@@ -54,7 +54,7 @@ enum QueueNames {
       }
       var line: UnsafeMutablePointer<CChar>?
       var room = 0
-      let end: Int32 = order.isNull ? 0 : Int32(UInt8.lineFeed)
+      let end: Int32 = options.isNull ? 0 : Int32(UInt8.lineFeed)
       while true {
         let count = getdelim(&line, &room, end, file)
         guard count > 0, let line else { break }
@@ -77,22 +77,22 @@ enum QueueNames {
   ///   - message: on failure, why no file was found.
   @inline(never)
   private static func find(
-    _ name: Span<UInt8>, _ queue: borrowing Queue, _ order: QueueCommand.Order,
+    _ name: Span<UInt8>, _ queue: borrowing Queue, _ options: QueueCommand.Options,
     message: inout Text
   ) throws(ExitStatus) -> QueueFile {
-    if let file = try look(for: name, queue, order, &message) { return file }
+    if let file = try look(for: name, queue, options, &message) { return file }
     var other = Text(capacity: 256)
-    if unescape(name, to: &other), let file = try look(for: other.bytes, queue, order, &message) {
+    if unescape(name, to: &other), let file = try look(for: other.bytes, queue, options, &message) {
       return file
     }
     append(name, to: &message)
     if Queue.isName(name) {
       message.append(": no such file in ")
-      appendPlaces(order, to: &message)
-      if order.places == 0 || order.includes(.new) {
+      appendPlaces(options, to: &message)
+      if options.places == 0 || options.includes(.new) {
         message.append("; it may have been delivered")
       }
-      throw refuse(queue, order, &message)
+      throw refuse(queue, options, &message)
     }
     message.append(": a file in the spool cannot have this name")
     throw .usage
@@ -101,11 +101,11 @@ enum QueueNames {
   /// Appends the directories that this user may not read, and returns the exit status.
   @inline(never)
   private static func refuse(
-    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ message: inout Text
+    _ queue: borrowing Queue, _ options: QueueCommand.Options, _ message: inout Text
   ) -> ExitStatus {
     var status = ExitStatus.noInput
     for index in 0..<3 {
-      guard let place = QueuePlace(rawValue: index), order.includes(place),
+      guard let place = QueuePlace(rawValue: index), options.includes(place),
         queue.errorOfOpening(place) != 0
       else { continue }
       message.append(status == .noInput ? "; this user may not read " : " and ")
@@ -119,12 +119,12 @@ enum QueueNames {
 
   @inline(never)
   private static func look(
-    for name: Span<UInt8>, _ queue: borrowing Queue, _ order: QueueCommand.Order,
+    for name: Span<UInt8>, _ queue: borrowing Queue, _ options: QueueCommand.Options,
     _ message: inout Text
   ) throws(ExitStatus) -> QueueFile? {
     var found: QueuePlace?
     for index in 0..<3 {
-      guard let place = QueuePlace(rawValue: index), order.includes(place),
+      guard let place = QueuePlace(rawValue: index), options.includes(place),
         queue.file(named: name, in: place) != nil
       else { continue }
       guard found == nil else {
@@ -140,10 +140,10 @@ enum QueueNames {
   }
 
   @inline(never)
-  private static func appendPlaces(_ order: QueueCommand.Order, to text: inout Text) {
+  private static func appendPlaces(_ options: QueueCommand.Options, to text: inout Text) {
     var isFirst = true
     for index in 0..<3 {
-      guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
+      guard let place = QueuePlace(rawValue: index), options.includes(place) else { continue }
       if !isFirst { text.append(" or ") }
       isFirst = false
       text.append(place.name)

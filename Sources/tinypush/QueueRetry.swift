@@ -23,28 +23,28 @@ struct QueueRetry: ~Copyable {
 
   @inline(never)
   static func run(
-    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ config: borrowing Config,
+    _ queue: borrowing Queue, _ options: QueueCommand.Options, _ config: borrowing Config,
     _ arguments: borrowing Arguments
   ) -> ExitStatus {
     var error: Int32 = 0
     guard let retry = Retry(config, error: &error) else {
       return QueueCommand.explain(error, .failed, arguments)
     }
-    var order = order
-    order.places = 1 << UInt8(QueuePlace.failed.rawValue)
-    var run = QueueRetry(retry, isJSON: order.isJSON)
-    run.run(queue, order, arguments)
+    var options = options
+    options.places = 1 << UInt8(QueuePlace.failed.rawValue)
+    var run = QueueRetry(retry, isJSON: options.isJSON)
+    run.run(queue, options, arguments)
     return run.status
   }
 
   @inline(never)
   private mutating func run(
-    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments
+    _ queue: borrowing Queue, _ options: QueueCommand.Options, _ arguments: borrowing Arguments
   ) {
-    let found = QueueNames.forEachFile(queue, order, arguments) {
+    let found = QueueNames.forEachFile(queue, options, arguments) {
       flush()
     } _: { file in
-      if !order.isAll || !retry.isCompanion(file) { sendAgain(file, arguments) }
+      if !options.isAll || !retry.isCompanion(file) { sendAgain(file, arguments) }
     }
     if found != .ok { status = found }
   }

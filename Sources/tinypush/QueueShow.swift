@@ -14,11 +14,11 @@ struct QueueShow: ~Copyable {
 
   @inline(never)
   static func run(
-    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments
+    _ queue: borrowing Queue, _ options: QueueCommand.Options, _ arguments: borrowing Arguments
   ) -> ExitStatus {
     var show = QueueShow()
     var status = ExitStatus.ok
-    let found = QueueNames.forEachFile(queue, order, arguments) {
+    let found = QueueNames.forEachFile(queue, options, arguments) {
       show.flush()
     } _: { file in
       show.print(file, &status, arguments)

@@ -79,7 +79,7 @@ enum SendCommand {
   }
 
   /// The options about queueing, as opposed to those about the notification's content.
-  private struct Order {
+  private struct QueueOptions {
     var isSynced = true
     var isQuiet = false
     var isDryRun = false
@@ -92,16 +92,16 @@ enum SendCommand {
 
   static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
     var composition = Composition(arguments: arguments.countMax)
-    let order = try read(&arguments, into: &composition)
-    return try perform(order, &composition, arguments)
+    let queueing = try read(&arguments, into: &composition)
+    return try perform(queueing, &composition, arguments)
   }
 
   // MARK: - Options
 
   private static func read(
     _ arguments: inout Arguments, into composition: inout Composition
-  ) throws(ExitStatus) -> Order {
-    var order = Order()
+  ) throws(ExitStatus) -> QueueOptions {
+    var queueing = QueueOptions()
     var content: Flag?
     var given: UInt32 = 0
     while let option = try arguments.next() {
@@ -111,27 +111,27 @@ enum SendCommand {
       }
       given |= 1 << UInt32(option)
       if flag.isContent { content = flag }
-      try take(flag, &composition, &order, arguments)
+      try take(flag, &composition, &queueing, arguments)
     }
     composition.body = arguments.operand(0)
     try SendMistakes.refuse(
-      hasTitle: composition.title != nil, isWaitBare: order.isWaitBare, arguments)
-    if let body = composition.body { order.isStream = CString.span(body).equals("-") }
-    if order.isStream, let content {
+      hasTitle: composition.title != nil, isWaitBare: queueing.isWaitBare, arguments)
+    if let body = composition.body { queueing.isStream = CString.span(body).equals("-") }
+    if queueing.isStream, let content {
       throw fail(
         content, " cannot be given with -: write it into the notifications on standard input", nil,
         arguments)
     }
-    if order.isStream, order.isDryRun {
+    if queueing.isStream, queueing.isDryRun {
       throw arguments.fail(
         .usage, "--dry-run cannot be given with -: check standard input with tinypush check -")
     }
-    return order
+    return queueing
   }
 
   @inline(never)
   private static func take(
-    _ flag: Flag, _ composition: inout Composition, _ order: inout Order,
+    _ flag: Flag, _ composition: inout Composition, _ queueing: inout QueueOptions,
     _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
     let name = arguments.name(of: flag.rawValue)
@@ -183,8 +183,8 @@ enum SendCommand {
         throw fail(flag, " takes a time such as 90s, 10m, 2h or 1d, not ", value, arguments)
       }
       if flag == .wait {
-        order.waitSeconds = seconds
-        order.isWaitBare = !arguments.hasValue
+        queueing.waitSeconds = seconds
+        queueing.isWaitBare = !arguments.hasValue
       } else {
         composition.members.key(escaping: name)
         composition.members.append(seconds)
@@ -206,9 +206,9 @@ enum SendCommand {
       }
       composition.members.key(escaping: name)
       composition.members.append(date)
-    case .noSync: order.isSynced = false
-    case .quiet: order.isQuiet = true
-    case .dryRun: order.isDryRun = true
+    case .noSync: queueing.isSynced = false
+    case .quiet: queueing.isQuiet = true
+    case .dryRun: queueing.isDryRun = true
     }
   }
 
@@ -232,41 +232,41 @@ enum SendCommand {
 
   @inline(never)
   private static func perform(
-    _ order: Order, _ composition: inout Composition, _ arguments: borrowing Arguments
+    _ queueing: QueueOptions, _ composition: inout Composition, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
     var config = Config()
     try arguments.readConfig(into: &config, mayBeClosed: true)
-    return try queue(order, &composition, config, arguments)
+    return try queue(queueing, &composition, config, arguments)
   }
 
   @inline(never)
   private static func queue(
-    _ order: Order, _ composition: inout Composition, _ config: borrowing Config,
+    _ queueing: QueueOptions, _ composition: inout Composition, _ config: borrowing Config,
     _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
-    if order.isDryRun {
+    if queueing.isDryRun {
       try composition.compose(config, arguments).write(to: STDOUT_FILENO)
       return .ok
     }
     let spool = config.spool.pointer
     let name =
-      order.isStream
-      ? try queueStream(config, order, arguments)
-      : try queue(try composition.compose(config, arguments), config, order, arguments)
-    if !order.isQuiet {
+      queueing.isStream
+      ? try queueStream(config, queueing, arguments)
+      : try queue(try composition.compose(config, arguments), config, queueing, arguments)
+    if !queueing.isQuiet {
       var text = Text(capacity: 300)
       text.append(bytes: name.span)
       text.append("\n")
       text.write(to: STDOUT_FILENO)
     }
-    guard let seconds = order.waitSeconds else { return .ok }
+    guard let seconds = queueing.waitSeconds else { return .ok }
     return Waiting.run(
-      name.span, spool, seconds: seconds, isStream: order.isStream, arguments)
+      name.span, spool, seconds: seconds, isStream: queueing.isStream, arguments)
   }
 
   @inline(never)
   private static func queue(
-    _ notification: borrowing Text, _ config: borrowing Config, _ order: Order,
+    _ notification: borrowing Text, _ config: borrowing Config, _ queueing: QueueOptions,
     _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> CString {
     let spool = config.spool.pointer
@@ -274,7 +274,7 @@ enum SendCommand {
       var box = try DropBox(spool)
       try box.write(notification.bytes)
       warn(of: notification.bytes, config, arguments)
-      return try box.drop(isSynced: order.isSynced, isAwaited: order.waitSeconds != nil)
+      return try box.drop(isSynced: queueing.isSynced, isAwaited: queueing.waitSeconds != nil)
     } catch {
       throw arguments.fail(error.status, error.text(spool))
     }
@@ -299,7 +299,7 @@ enum SendCommand {
   /// Queues the notifications on standard input, unless one of them would be refused.
   @inline(never)
   private static func queueStream(
-    _ config: borrowing Config, _ order: Order, _ arguments: borrowing Arguments
+    _ config: borrowing Config, _ queueing: QueueOptions, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> CString {
     let spool = config.spool.pointer
     var stream = NotificationStream()
@@ -309,7 +309,7 @@ enum SendCommand {
       try stream.copy(to: box, config.courier.rules, &warnings, arguments)
       warnings.end(arguments)
       if stream.error == 0, stream.refused == 0, stream.notifications > 0 {
-        return try box.drop(isSynced: order.isSynced, isAwaited: order.waitSeconds != nil)
+        return try box.drop(isSynced: queueing.isSynced, isAwaited: queueing.waitSeconds != nil)
       }
     } catch {
       throw arguments.fail(error.status, error.text(spool))

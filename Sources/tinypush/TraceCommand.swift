@@ -46,7 +46,7 @@ struct TraceCommand: ~Copyable {
     guard !trace.isFound else { return .ok }
     return arguments.fail(
       .undelivered,
-      "nothing found: it may have been delivered (with log = deliveries the log tells), or was never here: ",
+      "nothing found: it may have been delivered (set log = deliveries to log this), or was never here: ",
       CString.span(operand))
   }
 

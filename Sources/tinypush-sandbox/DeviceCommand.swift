@@ -31,7 +31,7 @@ enum DeviceCommand {
                             the buttons of a category in the app; repeatable
       --help                print this help
 
-    Exit status: 65 the device or app already is in this state; 66 there is no such
+    Exit status: 65 the device or app is already in this state; 66 there is no such
     device; 69 no sandbox runs in DIR.
 
     """

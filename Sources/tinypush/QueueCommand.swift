@@ -76,7 +76,7 @@ enum QueueCommand {
     switch options.action {
     case .list:
       try arguments.refuseOperands(
-        from: 1, "list takes no names, show prints a file: unexpected argument ")
+        from: 1, "list takes no names: to print a file, use tinypush queue show ")
     case .show, .retry, .drop:
       guard (name != nil) != options.isAll else {
         throw arguments.fail(

@@ -42,7 +42,7 @@ enum SendCommand {
       --not-before WHEN     hold the notification in the spool until then
       --collapse-id ID      replace a waiting notification that has this ID and the
                             same recipients
-      --again-after TIME    skip a device that got the same within TIME
+      --again-after TIME    skip devices that got the same content within TIME
       --urgent              ignore the limits that the configuration sets
       --registered WHEN     when the app last registered its tokens
       --wait[=TIME]         wait for the outcome, for 60s if no time is given

@@ -18,7 +18,7 @@ enum StatusCommand {
     \t\
 
     Exit status: 0 the agent is connected; 75 it is not connected; 69 it does not
-    run. With --watch and --prometheus: 0; the metrics tell the same.
+    run. With --watch and --prometheus: 0; the metrics show the same.
 
     """
 

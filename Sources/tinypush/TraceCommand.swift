@@ -9,8 +9,9 @@ struct TraceCommand: ~Copyable {
     Usage: tinypush trace NAME|TOKEN [OPTION]...
     Searches the log, the spool and the suppression list for a notification, and
     prints where it is or how it ended. NAME is the name that send printed, or that
-    a program gave its file; TOKEN is a device token, or at least its first 8 digits.
-    The log names what was not delivered; with log = deliveries, each delivery too.
+    a program gave its file; TOKEN is a device token, or its first 8 digits or more.
+    The log names each notification that was not delivered; with log = deliveries it
+    also names those that were delivered.
 
       --log FILE|-          the agent's log, - for standard input; otherwise the
                             journal is read (journalctl --unit 'tinypush*')

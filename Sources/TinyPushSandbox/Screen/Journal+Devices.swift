@@ -22,7 +22,7 @@ extension Journal {
       switch self {
       case .replaced: "a newer notification replaces the stored one"
       case .expired: "the stored notification has expired"
-      case .notToBeStored: "is offline, and expiration 0 forbids to store the notification: dropped"
+      case .notToBeStored: "is offline, and expiration 0 forbids storing the notification: dropped"
       }
     }
   }

@@ -50,7 +50,8 @@ import Testing
     try suppress(Self.one, in: box)
     let listed = try box.send(["x", "--to", "family"])
     #expect(listed.status == 0)
-    #expect(listed.errors.count(of: "token \(Self.one) is suppressed") == 1, "\(listed.errors)")
+    #expect(
+      listed.errors.count(of: "token \(Self.one) has been suppressed") == 1, "\(listed.errors)")
     let stream = try box.send(["-"], input: line(1) + line(2))
     #expect(stream.status == 0)
     #expect(stream.errors.count(of: "has been suppressed since") == 1, "\(stream.errors)")

@@ -97,7 +97,7 @@ enum TokenCommand {
     }
     guard listing.isDamaged else { return .ok }
     message.append(
-      "the suppression list is damaged, or another version wrote it: restore a copy of the list; otherwise the agent sets the file aside, and sends to its tokens again"
+      "the list is damaged, or another version wrote it: restore a copy of the list; otherwise the agent sets the file aside, and sends to its tokens again"
     )
     throw arguments.fail(.dataRefused, message)
   }

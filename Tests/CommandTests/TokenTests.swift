@@ -220,9 +220,7 @@ import Testing
     bytes[40_100] ^= 1
     #expect(FileManager.default.createFile(atPath: path, contents: bytes))
     let damaged = try tokens(box, ["list"])
-    #expect(
-      damaged.status == 65 && damaged.errors.contains("the suppression list is damaged, or another")
-    )
+    #expect(damaged.status == 65 && damaged.errors.contains("the list is damaged, or another"))
     #expect(damaged.output.contains(token(3001)), "what changed lately is there")
     func drop(_ name: String) throws {
       for number in [1, 3001] {

@@ -35,7 +35,7 @@ enum StatusMetrics {
     gauge(
       "in_flight_notifications", "Notifications sent and not settled.", page.inFlight, &text)
     gauge(
-      "held", "Whether the disk prevents that settled files leave the spool.",
+      "held", "Whether disk errors keep settled files in the spool.",
       page.held == 0 ? 0 : 1, &text)
     gauge(
       "configuration_refused",

@@ -98,7 +98,7 @@ import Testing
   @Test(arguments: [1, 700, 1500, 2000])
   func `a shutdown of the gateway neither loses nor repeats a notification`(after: Int) throws {
     let row = Row(
-      "", ["--first", "1", "--shutdown-after", "\\(after)"], says: "is shutting down")
+      "", ["--first", "1", "--shutdown-after", "\(after)"], says: "is shutting down")
     try deliver(row) { box, notifications, gateway, agent in
       #expect(agent.status == 0)
       #expect(box.names(in: "failed") == [])

@@ -30,11 +30,14 @@ import Testing
     let (token, words) =
       switch kind {
       case .otherApp:
-        try (sandbox.token(box, "add", "phone", "--topic", "com.example.mail"), "of another app")
-      case .otherSandbox: try (tokenOfAnother(in: box), "the key of this sandbox does not open")
-      case .madeUp: (CommandTests.token(7), "the key of this sandbox does not open")
+        try (
+          sandbox.token(box, "add", "phone", "--topic", "com.example.mail"),
+          "belongs to another app"
+        )
+      case .otherSandbox: try (tokenOfAnother(in: box), "this sandbox has not issued")
+      case .madeUp: (CommandTests.token(7), "this sandbox has not issued")
       case .changed:
-        (own.dropLast() + (own.hasSuffix("0") ? "1" : "0"), "the key of this sandbox does not open")
+        (own.dropLast() + (own.hasSuffix("0") ? "1" : "0"), "this sandbox has not issued")
       }
     let frames = [
       frame(token: own, identifier: 1), frame(token: token, identifier: 2),
@@ -375,27 +378,27 @@ import Testing
       #expect(child.errors.split(separator: "\n").count == 1)
       #expect(child.output == "")
     }
-    try expect(66, "there is no device phne: did you mean phone?", "offline", "phne")
+    try expect(66, "there is no device phne; did you mean phone?", "offline", "phne")
     try expect(
       66, "there is no app com.example.mail on phone", "token", "phone", "--topic",
       "com.example.mail")
-    try expect(65, "phone is online already", "online", "phone")
-    try expect(65, "phone has this app already", "add", "phone")
-    try expect(64, "a device's name consists of", "add", "../phone")
-    try expect(64, "a device's name consists of", "add", String(repeating: "x", count: 33))
-    try expect(64, "a topic consists of", "add", "pad", "--topic", "com/example")
-    try expect(64, "--category needs NAME=BUTTON", "add", "pad", "--category", "MAIL")
+    try expect(65, "phone is already online", "online", "phone")
+    try expect(65, "phone already has this app", "add", "phone")
+    try expect(64, "a device's name has 1 to 32", "add", "../phone")
+    try expect(64, "a device's name has 1 to 32", "add", String(repeating: "x", count: 33))
+    try expect(64, "a topic has 1 to 100", "add", "pad", "--topic", "com/example")
+    try expect(64, "--category takes NAME=BUTTON", "add", "pad", "--category", "MAIL")
     try expect(66, "nowhere.strings", "add", "pad", "--strings", "nowhere.strings")
-    try expect(64, "there is no onlin: did you mean online?", "onlin", "phone")
-    try expect(64, "which device?", "offline")
-    try expect(64, "what is to be done?")
-    try expect(64, "is given too much: pad", "offline", "phone", "pad")
+    try expect(64, "unknown action onlin; did you mean online?", "onlin", "phone")
+    try expect(64, "give the device's name after offline", "offline")
+    try expect(64, "give an action: add, offline")
+    try expect(64, "unexpected argument pad", "offline", "phone", "pad")
     try sandbox.device(box, "offline", "phone")
-    try expect(65, "phone is offline already", "offline", "phone")
-    try expect(65, "an app can only register while its device is online", "reregister", "phone")
+    try expect(65, "phone is already offline", "offline", "phone")
+    try expect(65, "an app can register only while its device is online", "reregister", "phone")
     try sandbox.device(box, "online", "phone")
     try sandbox.device(box, "uninstall", "phone")
-    try expect(65, "phone has this app no longer", "uninstall", "phone")
+    try expect(65, "phone no longer has this app", "uninstall", "phone")
     try expect(65, "install it again with `device reregister`", "add", "phone")
     try sandbox.device(box, "add", "phone", "--topic", "com.example.mail")
     try expect(64, "name one with --topic", "uninstall", "phone")

@@ -14,10 +14,10 @@ import Testing
   }
 
   private static let whole = line(1, "whole")
-  private static let waitHint = "--wait takes its time behind an equals sign: --wait="
+  private static let waitHint = "--wait takes its time after an equals sign: --wait="
   private static let envelope =
-    "--payload takes the payload alone, and this is a whole notification: "
-    + "send the notification with tinypush send -"
+    "--payload takes only the payload, but this is a whole notification: "
+    + "send it with tinypush send -"
   private static let text =
     " is not an option: put -- before a text that begins with -\n"
     + "Try `tinypush send --help`."
@@ -31,7 +31,7 @@ import Testing
     Row("-high water", words: "\"-high water\"" + text),
     Row("-xyz high", "--badge", "1", words: "\"-xyz high\"" + text),
     Row("--12 %", words: "\"--12 %\"" + text),
-    Row("", words: "the text is empty: write what there is to say, or leave the text out"),
+    Row("", words: "the text is empty: write a message, or leave the text out"),
     Row("", "--badge", "1", words: "the text is empty"),
     Row(
       "whole.json",

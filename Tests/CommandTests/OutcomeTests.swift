@@ -63,7 +63,7 @@ import Testing
     #expect(sent.status == 65)
     #expect(sent.errors.count(of: "tinypush send: not sent: the payload has 28 bytes") == 20)
     #expect(
-      sent.errors.hasSuffix("tinypush send: not delivered in all: 500; delivered: 0\n"))
+      sent.errors.hasSuffix("tinypush send: not delivered: 500; delivered: 0\n"))
     #expect(try agent.terminate() == 0)
   }
 
@@ -73,9 +73,9 @@ import Testing
     let none = try box.send(["x", "--token", Self.one, "--wait=0"])
     #expect(none.status == 75)
     let words = """
-      tinypush send: not yet: it is still in the spool, and is delivered when that can be done
+      tinypush send: not yet: the notification is still in the spool, and will be delivered later
       """
-    #expect(none.errors == words + "; no agent is at work there now\n")
+    #expect(none.errors == words + "; no agent is running there: start it\n")
     let gateway = try Gateway(in: box)
     gateway.child.kill()
     let agent = try box.agent(gateway)
@@ -141,7 +141,7 @@ import Testing
     #expect(try sender.wait() == 1)
     #expect(
       sender.errors == """
-        tinypush send: not delivered, as far as is known: somebody has removed it from the queue
+        tinypush send: probably not delivered: somebody has removed the notification from the queue
 
         """)
   }
@@ -185,7 +185,7 @@ import Testing
     #expect(try sender.wait() == 75)
     #expect(
       sender.errors.wholeMatch(
-        of: /tinypush send: not yet: it waits for its time, which comes in (2 h|119 min)\n/) != nil,
+        of: /tinypush send: not yet: the notification is due in (2 h|119 min)\n/) != nil,
       "\(sender.errors)")
   }
 
@@ -198,7 +198,7 @@ import Testing
     let agent = try box.agent(gateway, ["settle=300ms"])
     let later = try box.send(["later", "--token", Self.one, "--not-before", "2d", "--wait"])
     #expect(later.status == 75)
-    #expect(later.errors.contains("which comes in "))
+    #expect(later.errors.contains("is due in "))
     #expect(box.names(in: "later").count == 1)
     let soon = try box.send(["soon", "--token", Self.one, "--not-before", "2s", "--wait"])
     #expect(soon.status == 0, "\(soon.errors)")
@@ -264,7 +264,7 @@ import Testing
     // A member can tell that no agent runs, although the lock file belongs to the agent.
     let none = try send("x", "--token", Self.one, "--wait=0")
     #expect(none.status == 75)
-    #expect(none.errors.contains("; no agent is at work there now"))
+    #expect(none.errors.contains("; no agent is running there"))
   }
 
   @Test func `send names the spool's group to a user who is no member`() throws {

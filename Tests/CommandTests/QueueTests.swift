@@ -122,7 +122,7 @@ import Testing
     let asRoot = "run the command as root (sudo), or as a member of the spool's group\n"
     let listed = try asNobody("list")
     #expect(listed.status == 77)
-    #expect(listed.output.contains("this user may not read it: Permission denied\n"))
+    #expect(listed.output.contains("this user may not read the file: Permission denied\n"))
     #expect(listed.output.hasSuffix("\n2 waiting, 0 for later, ? failed\n"), "\(listed.output)")
     #expect(
       listed.errors == "tinypush queue: the spool's failed/: Permission denied: " + asRoot)
@@ -133,7 +133,7 @@ import Testing
     #expect(hidden.status == 77)
     #expect(
       hidden.errors.hasSuffix(
-        "; this user may not look into failed/: run the command as root (sudo)\n"),
+        "; this user may not read failed/: run the command as root (sudo)\n"),
       "\(hidden.errors)")
     chmod(box.spool, 0o750)
     let closed = try asNobody()
@@ -362,7 +362,7 @@ import Testing
     try box.drop(line(2, "second"), as: "b")
     let dropped = try queue(box, "drop", "b")
     #expect(dropped.status == 0)
-    #expect(dropped.errors.contains("an agent is at work"))
+    #expect(dropped.errors.contains("an agent is running"))
     agent.signal(SIGCONT)
     try box.drop(line(3, "third"), as: "c")
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }

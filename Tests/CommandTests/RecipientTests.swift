@@ -171,9 +171,9 @@ import Testing
       (["add", "../family", token(1)], "the name of a recipients file has"),
       (["add", ".new", token(1)], "does not begin with a dot"),
       (["add", "a/b", token(1)], "the name of a recipients file has"),
-      (["add", token(1), token(1)], "and is no device token: not 000"),
+      (["add", token(1), token(1)], "is not a device token: unexpected name 000"),
       (["add", "", token(1)], "the name of a recipients file has"),
-      (["add", "a\u{1B}[2J", token(1)], #"not a\x1b[2J"#),
+      (["add", "a\u{1B}[2J", token(1)], #"unexpected name a\x1b[2J"#),
       (["add", "family", "zz"], "64 hexadecimal digits, not zz"),
       (["add", "family", token(1) + "0"], "64 hexadecimal digits"),
       (["add", "family", "-"], "give the device token itself"),
@@ -184,9 +184,9 @@ import Testing
       ),
       (["add", "family", token(1), "--language", "lang=fr"], "--language takes a language"),
       (["add", "family", token(1), "--comment", "x\n\(token(2))"], "--comment takes a line"),
-      (["remove", "family", token(1), "--comment", "x"], "are for add"),
+      (["remove", "family", token(1), "--comment", "x"], "are only for add"),
       (["list", ".."], "the name of a recipients file has"),
-      (["lst"], "did you mean list?"), ([], "say what to do: add, remove or list"),
+      (["lst"], "did you mean list?"), ([], "give an action: add, remove or list"),
     ] as [([String], String)] {
       let child = try box.run(command(box, arguments))
       #expect(child.status == 64, "\(arguments)")

@@ -42,7 +42,7 @@ import Testing
       let sandbox = try Sandbox(in: box, ["--rsa"])
       let isKept = before.hasPrefix("-----BEGIN RSA PRIVATE KEY-----")
       #expect((box.text("sandbox/client-key.pem") == before) == isKept)
-      #expect(sandbox.child.errors.contains("its key is no RSA key") == !isKept)
+      #expect(sandbox.child.errors.contains("its key is not an RSA key") == !isKept)
       for name in ["ca", "gateway", "client"] {
         let key = try box.run([
           "openssl", "rsa", "-in", "sandbox/\(name)-key.pem", "-check", "-noout", "-text",
@@ -222,22 +222,26 @@ import Testing
 
   @Test(arguments: [
     ("reset", "reset is not WHAT@WHEN"), ("", " is not WHAT@WHEN"),
-    ("rest@5", "rest@5: \"rest\" is no fault: there are status, shutdown, close, reset, stall"),
-    ("rest@5", "did you mean reset?"), ("@5", "\"\" is no fault"),
-    ("status@5", "\"status\" is no status"), ("status=@5", "\"\" is no status"),
-    ("status=256@5", "\"256\" is no status: one is a number from 0 to 255"),
-    ("status=10@5", "say shutdown"), ("reset=4@5", "\"reset=4\" has a value"),
-    ("garbage=0@5", "\"0\" is no size"), ("garbage=2000M@5", "\"2000M\" is no size"),
-    ("reset+5@5", "\"5\" is no delay, such as 500ms or 5s"), ("reset+2h@5", "\"2h\" is no delay"),
+    (
+      "rest@5",
+      "rest@5: \"rest\" is not a fault; the faults are status, shutdown, close, reset, stall"
+    ),
+    ("rest@5", "did you mean reset?"), ("@5", "\"\" is not a fault"),
+    ("status@5", "\"status\" is not a status"), ("status=@5", "\"\" is not a status"),
+    ("status=256@5", "\"256\" is not a status: give a number from 0 to 255"),
+    ("status=10@5", "use shutdown"), ("reset=4@5", "\"reset=4\" has a value"),
+    ("garbage=0@5", "\"0\" is not a size"), ("garbage=2000M@5", "\"2000M\" is not a size"),
+    ("reset+5@5", "\"5\" is not a delay of at most an hour"),
+    ("reset+2h@5", "\"2h\" is not a delay"),
     ("reason=Unregisterd@5", "did you mean Unregistered?"),
-    ("reason@5", "is no reason of Apple's table"),
-    ("retry-after=0@5", "\"0\" is no number of seconds"),
+    ("reason@5", "is not a reason of Apple's table"),
+    ("retry-after=0@5", "\"0\" is not a number of seconds"),
     ("goaway=5@5", "\"goaway=5\" has a value"),
-    ("reset@", "\"\" is none of: a notification's number"), ("reset@0", "\"0\" is none of"),
-    ("reset@0%", "\"0%\" is none of"), ("reset@100.1%", "\"100.1%\" is none of"),
-    ("reset@0.00001%", "\"0.00001%\" is none of"), ("reset@%", "\"%\" is none of"),
-    ("reset@-1", "\"-1\" is none of"), ("reset@abc", "\"abc\" is none of"),
-    ("reset@5@6", "\"5@6\" is none of"),
+    ("reset@", "\"\" must be a notification's number"), ("reset@0", "\"0\" must be a"),
+    ("reset@0%", "\"0%\" must be a"), ("reset@100.1%", "\"100.1%\" must be a"),
+    ("reset@0.00001%", "\"0.00001%\" must be a"), ("reset@%", "\"%\" must be a"),
+    ("reset@-1", "\"-1\" must be a"), ("reset@abc", "\"abc\" must be a"),
+    ("reset@5@6", "\"5@6\" must be a"),
   ])
   func `the sandbox refuses an invalid --fault and says why`(words: String, why: String) throws {
     let box = try Box()

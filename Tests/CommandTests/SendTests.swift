@@ -210,12 +210,12 @@ import Testing
     Sending(
       "x", status: 64,
       gives:
-        "tinypush send: to whom? Give --to NAME or --token HEX, or make BOX/recipients/default, a device token a line\n"
+        "tinypush send: no recipients: give --to NAME or --token HEX, or add a device token to BOX/recipients/default with tinypush recipient add default TOKEN\n"
     ),
     Sending(
       "x", "--to", "nobody", "--token", one, status: 65,
       gives:
-        "tinypush send: there is no recipients file nobody in BOX/recipients: make it, a device token a line\n"
+        "tinypush send: no recipients file nobody in BOX/recipients: add a device token with tinypush recipient add nobody TOKEN\n"
     ),
     Sending(
       "x", "--to", "../x", status: 65,
@@ -242,7 +242,7 @@ import Testing
     Sending(
       "--token", one, status: 64,
       gives:
-        "tinypush send: nothing to say: give a text, --title, --badge, --sound, --content-available or --payload\n"
+        "tinypush send: nothing to send: give a text, --title, --badge, --sound, --content-available or --payload\n"
     ),
     Sending(
       "x", "--token", one, "--priority", "7", status: 65, gives: "priority must be 10 (at once)"),
@@ -279,16 +279,17 @@ import Testing
     Sending(
       "--payload", "-", "--token", one,
       input: #"{"aps":{"alert":"a"}}} {"token":"1","payload":{"aps":{"alert":"b"}}"#, status: 65,
-      gives: "--payload must hold one JSON object, and more follows it in -"),
+      gives: "--payload must hold a single JSON object, but more follows it in -"),
     Sending(
       "--payload", "-", "--token", one, input: #"{"aps":{"alert":"a"}},"ttl":0"#, status: 65,
-      gives: "--payload must hold one JSON object, and more follows it in -"),
+      gives: "--payload must hold a single JSON object, but more follows it in -"),
     Sending(
       "--payload", "none.json", "--token", one, status: 66,
       gives: "tinypush send: none.json: No such file or directory\n"),
     Sending(
       "x", "--payload", "-", "--token", one, input: #"{"aps":{"alert":"a"}}"#, status: 64,
-      gives: "tinypush send: give either --payload or a text and its options; with --payload -\n"),
+      gives:
+        "tinypush send: give either --payload or a text with its options, not both: --payload -\n"),
     Sending(
       "x", "--token", one, "--badge", "x", status: 64,
       gives: "tinypush send: --badge must be a whole number, not x\n"),
@@ -296,7 +297,7 @@ import Testing
     Sending(
       "x", "--token", one, "--level", "criticle", status: 64,
       gives:
-        "tinypush send: --level takes passive, active, time-sensitive or critical, not criticle: did you mean critical?\n"
+        "tinypush send: --level takes passive, active, time-sensitive or critical, not criticle; did you mean critical?\n"
     ),
     Sending(
       "x", "--token", one, "--data", "x", status: 64,
@@ -312,11 +313,11 @@ import Testing
       "x", "--token", one, "--data", "aps=1", status: 65, gives: "duplicate key: remove one"),
     Sending(
       "--payload", "-", "--token", one, "--data", "a=b", input: "{}", status: 64,
-      gives: "give either --payload or a text and its options"),
+      gives: "give either --payload or a text with its options"),
     Sending(
       "-", "--dry-run", status: 64,
       gives:
-        "tinypush send: --dry-run shows what the options make: tinypush check - checks standard input\n"
+        "tinypush send: --dry-run cannot be given with -: check standard input with tinypush check -\n"
     ),
     Sending("x", "--token", one, "--badge", "07", status: 65, gives: "not a JSON number"),
     Sending(
@@ -351,7 +352,7 @@ import Testing
     Sending("--token", one, "--lang", "fr=x", status: 65, gives: "in the default language"),
     Sending(
       "x", "--token", one, "--title", "a", "--title", "b", status: 64,
-      gives: "tinypush send: --title may be given once\n"),
+      gives: "tinypush send: --title may be given only once\n"),
     Sending(
       "Tank", "low", "--token", one, status: 64,
       gives: "tinypush send: unexpected argument `low`: put the message in quotes\n"),
@@ -372,10 +373,11 @@ import Testing
     Sending(
       "-", "--title", "T", status: 64,
       gives:
-        "tinypush send: --title cannot be given with -, where the notifications say such things\n"),
+        "tinypush send: --title cannot be given with -: write it into the notifications on standard input\n"
+    ),
     Sending(
       "-", input: " \n\n", status: 65,
-      gives: "tinypush send: no notification came on standard input\n"),
+      gives: "tinypush send: standard input holds no notification\n"),
   ])
   func `send refuses what the agent or the gateway would refuse`(row: Sending) throws {
     let box = try Box()
@@ -462,7 +464,7 @@ import Testing
     #expect(sent.status == 66)
     #expect(
       sent.errors
-        == "tinypush send: standard input, of which nothing was queued: Is a directory\n")
+        == "tinypush send: nothing was queued: cannot read standard input: Is a directory\n")
     #expect(box.names(in: "new") + box.names(in: "tmp") == [])
   }
 

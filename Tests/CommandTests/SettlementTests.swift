@@ -23,8 +23,8 @@ import Testing
     #expect(warned.status == 0)
     #expect(
       warned.errors == """
-        tinypush send: token \(Self.one) is suppressed since 2026-01-02T03:04:05Z (by hand); \
-        nothing is sent to it until tinypush token register \(Self.one)
+        tinypush send: token \(Self.one) has been suppressed since 2026-01-02T03:04:05Z (by hand); \
+        to send to it again: tinypush token register \(Self.one)
 
         """)
     let gateway = try Gateway(in: box)
@@ -50,10 +50,11 @@ import Testing
     try suppress(Self.one, in: box)
     let listed = try box.send(["x", "--to", "family"])
     #expect(listed.status == 0)
-    #expect(listed.errors.count(of: "token \(Self.one) is suppressed") == 1, "\(listed.errors)")
+    #expect(
+      listed.errors.count(of: "token \(Self.one) has been suppressed") == 1, "\(listed.errors)")
     let stream = try box.send(["-"], input: line(1) + line(2))
     #expect(stream.status == 0)
-    #expect(stream.errors.count(of: "is suppressed since") == 1, "\(stream.errors)")
+    #expect(stream.errors.count(of: "has been suppressed since") == 1, "\(stream.errors)")
   }
 
   @Test func `send --wait reports an expired, superseded or dropped notification`() throws {
@@ -79,7 +80,7 @@ import Testing
     for (sender, words) in [
       (expired, "not sent: it expired before it could be sent"),
       (old, "not sent: a newer notification with the same collapse-id takes its place"),
-      (dropped, "not delivered, as far as is known: somebody has removed it from the queue"),
+      (dropped, "probably not delivered: somebody has removed the notification from the queue"),
     ] {
       try #expect(sender.child.wait() == 1)
       #expect(sender.child.errors.hasPrefix("tinypush send: \(words)"), "\(sender.child.errors)")
@@ -187,7 +188,7 @@ import Testing
     #expect(bad.output.contains(/\nfailed    bad.json: refused: unknown key/), "\(bad.output)")
     let waits = try trace(box, "waits.json", log: log)
     #expect(
-      waits.output == "new       waits.json: waits to be delivered, or is under way\n")
+      waits.output == "new       waits.json: waits to be sent, or is being sent\n")
     let name = later.output.trimmingCharacters(in: .newlines)
     try #expect(trace(box, name, log: log).output.hasPrefix("new       \(name): "))
     let all = try trace(box, String(token(1).prefix(8)), log: log)
@@ -199,7 +200,7 @@ import Testing
       "\(suppressed.output)")
     let none = try trace(box, "none.json", log: log)
     #expect(none.status == 1)
-    #expect(none.errors.hasPrefix("tinypush trace: nothing is known of it: "))
+    #expect(none.errors.hasPrefix("tinypush trace: nothing found: "))
     #expect(none.output == "")
   }
 }

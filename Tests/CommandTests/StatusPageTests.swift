@@ -405,7 +405,7 @@ import Testing
     }
     if harm == .words { #expect(try status(box).output.contains(#"\x1b[2J\x07\x0a!"#)) }
     if harm == .short || harm == .empty {
-      #expect(try status(box).errors.contains("is not the status page of this version"))
+      #expect(try status(box).errors.contains("not a status page of this version"))
     }
   }
 
@@ -470,10 +470,10 @@ import Testing
     defer { box.end() }
     let unset = try box.tinypush("status", "-o", "spool=\(box.spool)", "--config", "/dev/null")
     #expect(unset.status == 78)
-    #expect(unset.errors.contains("needs the setting status"), "\(unset.errors)")
+    #expect(unset.errors.contains("the setting status is missing"), "\(unset.errors)")
     for (arguments, words) in [
-      (["--json", "--prometheus"], "takes one of --watch, --json and --prometheus"),
-      (["--watch"], "--watch is for a terminal"), (["page"], "takes no operands"),
+      (["--json", "--prometheus"], "give only one of --watch, --json and --prometheus"),
+      (["--watch"], "--watch needs a terminal"), (["page"], "unexpected argument page"),
     ] {
       let wrong = try box.run(
         Build.command(Build.host) + ["status", "-o", "status=\(box.path)/page"] + arguments)
@@ -592,7 +592,7 @@ import Testing
     try screen.shows("40 files")
     try screen.shows("██████████████████████████████")
     try screen.shows("wrong not sent: ")
-    try screen.shows("q ends it")
+    try screen.shows("q: quit")
     let lines = try screen.lines
     #expect(lines.filter { !$0.isEmpty }.count > 15)
     #expect(lines.contains { $0.hasPrefix("  last minute") && $0.contains("█") })
@@ -603,7 +603,7 @@ import Testing
         let lines = try screen.lines
         return lines[0].hasPrefix("connected for ")
           && lines.filter { $0.hasPrefix("connected for ") }.count == 1
-          && lines.contains { $0.contains("q ends it") }
+          && lines.contains { $0.contains("q: quit") }
           && lines.contains { $0.contains("arrow keys") } == (rows == 10)
       }
     }

@@ -77,13 +77,13 @@ import Testing
     #expect(lines[1].contains(#/ 2026[^ ]*….*json  /#) || columns < 60, "\(lines[1])")
     if columns == 80 {
       #expect(lines[1].contains(" 20261123T0035…-0001.json  "), "\(lines[1])")
-      #expect(lines[2].contains("  short                     no agent is at work here: st…"))
+      #expect(lines[2].contains("  short                     no agent is running: start t…"))
     }
     #expect(lines[4].hasSuffix("…"), "\(lines[4])")
     // Output to a pipe is not cut.
     let whole = try box.tinypush("queue", "-o", "spool=" + box.spool).output
     #expect(whole.contains(long))
-    #expect(whole.contains("no agent is at work here: start tinypush run"))
+    #expect(whole.contains("no agent is running: start tinypush run"))
     #expect(whole.contains(String(repeating: "it was refused ", count: 20)))
     #expect(isPlain(whole))
   }
@@ -140,7 +140,7 @@ import Testing
     "in the spool 40 files and 1 for later", "in flight 40", "sent 40",
     "refused by the gateway 0", "repeated 0", "delivered, proved 0", "failed the check 1",
     "uncertain 0", "delivered, by time 0", "suppressed 0", "expired 0", "connections 1",
-    "superseded 0", "put aside 1", "p50", "p99", "from the spool to the gateway", "last minute",
+    "superseded 0", "postponed 1", "p50", "p99", "from the spool to the gateway", "last minute",
     "last hour", "since start", "wrong not sent: ",
   ]
 
@@ -166,7 +166,7 @@ import Testing
         terminal(box, columns, keys: ["q"], status + ["--watch"]))
       fits(watched, columns)
       showsAll(watched, columns)
-      #expect(watched.contains("q ends it"))
+      #expect(watched.contains("q: quit"))
       // The graphs of the last minute (a column a second) and the last hour (about two minutes).
       #expect(watched.count(of: "▁") > 60, "\(watched)")
     }
@@ -182,7 +182,7 @@ import Testing
     let top = try lastFrame(terminal(box, 40, rows: 12, keys: ["q"], watch))
     #expect(top.hasPrefix("connected for "))
     #expect(top.split(separator: "\n", omittingEmptySubsequences: false).count == 12)
-    #expect(top.hasSuffix("\n  q ends it, arrow keys show the rest"))
+    #expect(top.hasSuffix("\n  q: quit, arrow keys: show the rest"))
     let down = [String](repeating: #"\x1b[B"#, count: 4)
     let below = try lastFrame(terminal(box, 40, rows: 12, keys: down + ["q"], watch))
     #expect(!below.contains("connected for "))
@@ -262,7 +262,7 @@ import Testing
       box, 80, keys: isDumb ? [] : ["q"], on: environment, status + ["--watch"],
       expecting: isDumb ? 64 : 0)
     if isDumb {
-      #expect(watched.contains("--watch moves the cursor"), "\(watched)")
+      #expect(watched.contains("--watch needs a terminal that can move the cursor"), "\(watched)")
       #expect(!watched.contains("\u{1B}"))
     } else {
       #expect(isPlain(watched))

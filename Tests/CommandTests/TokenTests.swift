@@ -57,7 +57,7 @@ import Testing
       "suppress", two.uppercased(), "--at", "1700000002", says: "suppressed",
       lists: "1 registered 1700000001", "2 by hand 1700000002")
     try check("forget", two, says: "forgotten", lists: "1 registered 1700000001")
-    try check("forget", two, one, says: "not known, and so not forgotten: 1")
+    try check("forget", two, one, says: "tokens that were not in the list: 1")
   }
 
   @Test func `the last of several changes within a second counts`() throws {
@@ -93,19 +93,19 @@ import Testing
     try #expect(tokens(box, ["list"]).output.split(separator: "\n").count == 2000)
     let tooMany = try tokens(
       box, ["forget", "-"], input: String(repeating: token(1) + "\n", count: 262_145))
-    #expect(tooMany.status == 64 && tooMany.errors.contains("262144 tokens at most"))
+    #expect(tooMany.status == 64 && tooMany.errors.contains("at most 262144 tokens"))
     try #expect(tokens(box, ["list"]).output.split(separator: "\n").count == 2000)
   }
 
   @Test(arguments: [
-    ([], "say what to do: list, register, suppress or forget"),
-    (["lost"], "takes list, register, suppress or forget, not lost: did you mean list?"),
-    (["list", "x"], "list takes no operands, but was given x"),
+    ([], "give an action: list, register, suppress or forget"),
+    (["lost"], "takes list, register, suppress or forget, not lost; did you mean list?"),
+    (["list", "x"], "list takes no tokens: unexpected argument x"),
     (["suppress"], "give a device token, or - for standard input"),
     (["suppress", "12"], "a device token is 64 hexadecimal digits, not 12; nothing has changed"),
     (
       ["suppress", "12", "--at", "4000000000"],
-      "--at must be a time that is past: UNIX seconds, or as in 2026-12-24T18:00:00Z, not 4000000000"
+      "--at takes a time in the past: UNIX seconds, or a date such as 2026-12-24T18:00:00Z, not 4000000000"
     ),
   ])
   func `token refuses wrong arguments`(arguments: [String], words: String) throws {

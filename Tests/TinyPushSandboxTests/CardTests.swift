@@ -104,7 +104,7 @@ private let game = Screen(
     │ T                                                                    │
     │ NO                                                                   │
     ╰─ sound x ────────────────────────────────────────────────────────────╯
-      the badge is no whole number from 0 on: it stays as it was
+      the badge is not a whole number from 0 on: the old badge stays
       Localizable.strings has no "NO"
       the app has no category "Y"
 
@@ -210,7 +210,7 @@ extension Substring {
   let card = screen.card(#"{"aps":{"alert":"One"}}"#)
   #expect(
     card?.hasSuffix(
-      "╰─ in the place of the one before ─ voip ──────────────────────────────╯\n") == true,
+      "╰─ replaces an earlier one ─ voip ─────────────────────────────────────╯\n") == true,
     "\(card!)")
 }
 

@@ -37,12 +37,13 @@ final class Desk {
     let list = Faults()
     for words in faults { _ = list.add(try Fault(words.bytes.span)) }
     list.start(nowMs: journal.clock.monotonicMs, seed: 1)
-    let gatekeeper = Gatekeeper(
+    let frameCheck = FrameCheck(
       payloadLimit: 2048, invalidTokens: TokenList(), devices: hasDevices ? devices : nil)
-    let requests = RequestGatekeeper(
-      payloadLimit: nil, gatekeeper: gatekeeper, devices: hasDevices ? devices : nil, key: key)
+    let requestCheck = RequestCheck(
+      payloadLimit: nil, frameCheck: frameCheck, devices: hasDevices ? devices : nil, key: key)
     return HTTP2Session(
-      number: 1, client: client, gatekeeper: requests, faults: list, post: post, journal: journal)!
+      number: 1, client: client, requestCheck: requestCheck, faults: list, post: post,
+      journal: journal)!
   }
 
   /// The token of the app on the first device, in hexadecimal digits.

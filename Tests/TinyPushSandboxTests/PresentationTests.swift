@@ -49,7 +49,7 @@ private func members(_ payload: String, _ screen: Screen = app) throws -> NSDict
       #"{"loc-key":"%d","loc-args":["1"]}"#, nil, "%d",
       [
         #"Localizable.strings has no "%d""#,
-        #"only %@, %n$@ and %% are known, and not all that is in "%d""#,
+        #"only %@, %n$@ and %% are known, but others occur in "%d""#,
       ]
     ),
   ] as [(String, String?, String?, [String])])
@@ -68,7 +68,7 @@ func `title and text of an alert come from the payload or from Localizable.strin
     (#""category":"TWO""#, ["A", "B"], []), (#""category":"\u0054WO""#, ["A", "B"], []),
     (
       #""category":"FIVE""#, ["1", "2", "3", "4"],
-      ["the category has more than four buttons, which is as many as are shown"]
+      ["the category has more than four buttons: only four are shown"]
     ),
     (#""category":"NONE""#, [], []),
     (
@@ -96,7 +96,7 @@ func `a category has at most four buttons, which the app's file lists`(
     (#""sound":"drip\u002ecaf""#, "drip.caf", []),
     (#""sound":"""#, "default", []), (#""badge":1"#, nil, []),
     (#""sound":null,"badge":1"#, nil, []),
-    (#""sound":1"#, nil, ["the sound is no string: there is none"]),
+    (#""sound":1"#, nil, ["the sound is not a string: no sound is played"]),
   ] as [(String, String?, [String])])
 func `a sound is reported by its name`(
   aps: String, sound: String?, notes: [String]
@@ -122,7 +122,8 @@ func `a badge stays unless the payload has a valid number`(aps: String, badge: I
   #expect(members["badge"] as? Int == badge)
   let notes = try #require(members["notes"] as? [String])
   let isOdd = badge == 3 && aps.hasPrefix(#""badge""#) && !aps.contains("null")
-  #expect(notes == (isOdd ? ["the badge is no whole number from 0 on: it stays as it was"] : []))
+  let odd = ["the badge is not a whole number from 0 on: the old badge stays"]
+  #expect(notes == (isOdd ? odd : []))
 }
 
 @Test func `an app keeps its badge between notifications`() {
@@ -163,7 +164,7 @@ func `a silent notification shows nothing and wakes the app`(
   #expect(members["text"] as? String == "B")
   #expect(
     members["notes"] as? [String] == [
-      "Localizable.strings:2:10: expected ';' behind the text: is it missing, or is there a quote inside it, without its \\?"
+      "Localizable.strings:2:10: expected ';' after the text: is it missing, or does the text have a quote without a \\?"
     ])
 }
 
@@ -175,7 +176,7 @@ func `a silent notification shows nothing and wakes the app`(
     (members["text"] as? String)?.utf8.count == 8191, "the text is not cut inside a character")
   #expect(members["buttons"] as? [String] == [])
   let notes = try #require(members["notes"] as? [String])
-  #expect(notes.last == "the texts are longer than 8192 bytes, and cut")
+  #expect(notes.last == "the texts are longer than 8192 bytes, and are cut")
 }
 
 // MARK: - Files
@@ -239,8 +240,8 @@ private func shown(_ directory: String) throws -> NSDictionary {
     #expect(members["text"] as? String == "K")
     #expect(
       members["notes"] as? [String] == [
-        "Localizable.strings is larger than 262144 bytes, and is not read",
-        "categories cannot be read: it is no regular file",
+        "Localizable.strings is ignored, since it is larger than 262144 bytes",
+        "categories cannot be read: it is not a regular file",
       ] + missing)
   }
 }

@@ -235,18 +235,18 @@ import TinyPushAgent
     throws
   {
     let desk = try Desk()
-    var judge = ProviderTokenJudge()
+    var check = ProviderTokenCheck()
     let token =
       "bearer " + desk.jwt(row.head, claims: row.claims, age: row.age, isDamaged: row.isDamaged)
-    #expect(Self.judge(token, &judge, desk, now: desk.now) == row.reason)
+    #expect(Self.check(token, &check, desk, now: desk.now) == row.reason)
   }
 
-  private static func judge(
-    _ token: String, _ judge: inout ProviderTokenJudge, _ desk: Desk, now: Int64
+  private static func check(
+    _ token: String, _ check: inout ProviderTokenCheck, _ desk: Desk, now: Int64
   ) -> Reason? {
     let bytes = token.bytes
-    do throws(ProviderTokenJudge.Problem) {
-      try judge.judge(bytes.span, by: desk.key, now: now)
+    do throws(ProviderTokenCheck.Problem) {
+      try check.check(bytes.span, by: desk.key, now: now)
       return nil
     } catch {
       return error.reason
@@ -255,17 +255,17 @@ import TinyPushAgent
 
   @Test func `another provider token is refused within 20 minutes, and with another key`() throws {
     let desk = try Desk()
-    var judge = ProviderTokenJudge()
+    var check = ProviderTokenCheck()
     let (first, second) = ("bearer " + desk.jwt(age: 60), "bearer " + desk.jwt())
     let now = desk.now
-    #expect(Self.judge(first, &judge, desk, now: now) == nil)
-    #expect(Self.judge(first, &judge, desk, now: now + 1) == nil)
+    #expect(Self.check(first, &check, desk, now: now) == nil)
+    #expect(Self.check(first, &check, desk, now: now + 1) == nil)
     #expect(
-      Self.judge(second, &judge, desk, now: now + 1199) == .tooManyProviderTokenUpdates)
-    #expect(Self.judge(second, &judge, desk, now: now + 1200) == nil)
-    #expect(Self.judge(second, &judge, desk, now: now + 3601) == .expiredProviderToken)
+      Self.check(second, &check, desk, now: now + 1199) == .tooManyProviderTokenUpdates)
+    #expect(Self.check(second, &check, desk, now: now + 1200) == nil)
+    #expect(Self.check(second, &check, desk, now: now + 3601) == .expiredProviderToken)
     let other = "bearer " + desk.jwt(#"{"alg":"ES256","kid":"ABCDE12345"}"#)
-    #expect(Self.judge(other, &judge, desk, now: now + 1200) == .unrelatedKeyIDInToken)
+    #expect(Self.check(other, &check, desk, now: now + 1200) == .unrelatedKeyIDInToken)
   }
 
   // MARK: - Faults

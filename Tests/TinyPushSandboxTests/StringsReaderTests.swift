@@ -43,13 +43,13 @@ func `a strings file yields its keys and values`(file: String, expected: [String
 
 @Test(arguments: [
   (#""a" "b";"#, "1:5: expected '=' after the key"), (#""a""#, "1:4: expected '='"),
-  ("\"a\" = \"b\"\n\"c\" = \"d\";", "2:1: expected ';' behind the text"),
+  ("\"a\" = \"b\"\n\"c\" = \"d\";", "2:1: expected ';' after the text"),
   ("\"a\" = \"b\";\n\n  \"c\" = ;", "3:9: expected a text in double quotes"),
   ("\"é\" = ", "1:7: expected a text"), ("= \"b\";", "1:1: expected a key"),
   ("{ \"a\" = \"b\"; }", "1:1: expected a key"), ("\"a\" = \"b\";;", "1:11: expected a key"),
   (
     "\"a\" = \"say \"b\" to\";",
-    "1:13: expected ';' behind the text: is it missing, or is there a quote"
+    "1:13: expected ';' after the text: is it missing, or does the text have a quote"
   ),
   ("\"a\" = \"b\";\n \"c\" = \"d", "2:8: nothing closes the quote"),
   (#""a\"#, "1:1: nothing closes the quote"),

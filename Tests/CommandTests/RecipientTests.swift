@@ -147,7 +147,7 @@ import Testing
       #expect(file(box) == "# family\n")
       #expect(
         added.errors.hasSuffix(
-          ": run the command as root, or let the group write to the directory and the file (man tinypush, RECIPIENTS)\n"
+          ": run the command as root, or let the group write to the directory and the file (man tinypush-recipient)\n"
         ))
       return
     }

@@ -200,7 +200,7 @@ public struct RecipientsEditor: ~Copyable {
       return .noInput
     case EACCES, EPERM:
       message.append(
-        ": run the command as root, or let the group write to the directory and the file (man tinypush, RECIPIENTS)"
+        ": run the command as root, or let the group write to the directory and the file (man tinypush-recipient)"
       )
       return .noPermission
     case EROFS:

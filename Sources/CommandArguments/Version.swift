@@ -4,7 +4,7 @@ import TinyPushAgent
 
 /// The version of the product, and how its programs tell it.
 public enum Version {
-  public static let current: StaticString = "0.1.0"
+  public static let current: StaticString = "0.2.0"
 
   /// Whether a program's first argument asks for the version.
   public static func isAsked(_ argument: Span<UInt8>) -> Bool {

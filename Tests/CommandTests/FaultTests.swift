@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The agent as it is delivered, and 20,000 notifications, of which none is lost whatever happens at the thousandth: the
-/// table that the README shows. A smaller count serves where no table is made.
+/// table in docs/measurements.md. A smaller count serves where no table is made.
 @Suite(.sideBySide) struct FaultTests {
   fileprivate static let count = Table.isMade ? 20_000 : 5000
   private static let files = 1200

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The agent over HTTP/2, and a service at which something goes wrong at the thousandth request: nothing is lost. The other
-/// table that the README shows; a smaller count serves where no table is made.
+/// rows of the table in docs/measurements.md; a smaller count serves where no table is made.
 @Suite(.sideBySide) struct HTTP2FaultTests {
   private static let count = Table.isMade ? 20_000 : 2000
   private static let files = count / 20

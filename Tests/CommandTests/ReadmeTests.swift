@@ -153,7 +153,7 @@ import Testing
     let script =
       try lines[2...].joined(separator: "\n") + "\n" + Readme.block("tinypush send ") + file
     let done = try box.run(["sh", "-ec", script])
-    #expect(done.status == 0, "\(done.errors)")
+    try #require(done.status == 0, "\(done.errors)")
     for text in ["Tank low", "Cuve vide", "Level 42", "Gate open", "Door open"] {
       _ = try sandbox.line("│ \(text) ")
     }
@@ -187,7 +187,9 @@ import Testing
   {
     let done = try board.run(
       ["sh", "-ec", "cd \"$1\"\n" + block, "sh", box.path + "/sandbox"], as: user)
-    #expect(done.status == 0, "\(block)\(done.output)\(done.errors)\(board.log)")
+    guard done.status == 0 else {
+      throw Failure("\(done.status): \(block)\(done.output)\(done.errors)\(board.log)")
+    }
     return done
   }
 

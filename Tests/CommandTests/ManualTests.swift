@@ -42,26 +42,32 @@ import Testing
 
   // MARK: - Manual pages
 
-  /// The part of a page that has this title.
-  private func section(_ title: String, of page: String = "tinypush.1") throws -> String {
-    let text = try String(contentsOfFile: "\(Build.package)/board/man/\(page)", encoding: .utf8)
-    let part = text.split(separator: #/\n\.S[hs] /#).first { $0.hasPrefix(title + "\n") }
-    return String(try #require(part, "there is no \(title) in \(page)"))
+  /// The items of a section of a page.
+  private func items(_ section: String, of page: String) throws -> String {
+    try ManPage(page).section(section).split(separator: "\n").filter { $0.hasPrefix(".It") }
+      .joined(separator: "\n")
   }
 
   @Test func `the manual has each command with all of its options, and no other`() throws {
     for command in try Self.commands.get() {
-      let page = command.words[0] == "sandbox" ? "tinypush-sandbox.1" : "tinypush.1"
-      let text = try section("tinypush " + command.name, of: page)
-      let items = text.split(separator: "\n").filter { $0.hasPrefix(".It") }.joined(separator: "\n")
-      let found = items.matches(of: #/Fl Fl ([a-z-]+)/#).map { "--" + $0.1 }
-      #expect(Set(found) == command.options.subtracting(Self.common), "\(command.name)")
-      let verbs = items.matches(of: #/(?m)^\.It Cm ([a-z]+)/#).map { String($0.1) }
+      let page = "tinypush-\(command.words[0]).1"
+      let isDevice = command.words.count > 1
+      let options = try items(isDevice ? "DEVICES" : "OPTIONS", of: page)
+        .matches(of: #/Fl Fl ([a-z-]+)/#).map { "--" + $0.1 }
+      #expect(
+        Set(options).subtracting(Self.common) == command.options.subtracting(Self.common),
+        "\(command.name)")
+      guard !command.verbs.isEmpty else { continue }
+      let verbs = try items(isDevice ? "DEVICES" : "SUBCOMMANDS", of: page)
+        .matches(of: #/(?m)^\.It Cm ([a-z]+)/#).map { String($0.1) }
       #expect(Set(verbs) == command.verbs, "\(command.name)")
     }
     for option in Self.common {
-      #expect(try section("DESCRIPTION").contains("Fl Fl " + option.dropFirst(2)))
+      #expect(try items("OPTIONS", of: "tinypush.1").contains("Fl Fl " + option.dropFirst(2)))
     }
+    let names = try items("COMMANDS", of: "tinypush.1").matches(of: #/Xr tinypush-([a-z]+) 1/#)
+      .map { String($0.1) }
+    #expect(try Set(names) == Set(Self.commands.get().map { $0.words[0] }))
   }
 
   @Test func `the manual has each setting, and no other`() throws {

@@ -146,7 +146,7 @@ import Testing
       #expect(file(box) == "# family\n")
       #expect(
         added.errors.hasSuffix(
-          ": do it as root, or let the group write to the directory and the file (man tinypush, RECIPIENTS)\n"
+          ": do it as root, or let the group write to the directory and the file (man tinypush-recipient)\n"
         ))
       return
     }

@@ -194,7 +194,7 @@ public struct RecipientsEditor: ~Copyable {
       return .noInput
     case EACCES, EPERM:
       message.append(
-        ": do it as root, or let the group write to the directory and the file (man tinypush, RECIPIENTS)"
+        ": do it as root, or let the group write to the directory and the file (man tinypush-recipient)"
       )
       return .noPermission
     case EROFS:

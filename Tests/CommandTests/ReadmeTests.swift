@@ -106,6 +106,15 @@ import Testing
     #expect(count > 10)
   }
 
+  @Test func `the table of measured faults has a row for each fault`() throws {
+    let page = try String(
+      contentsOfFile: Build.package + "/docs/measurements.md", encoding: .utf8)
+    let rows =
+      FaultTests.rows.map(\.testDescription)
+      + HTTP2FaultTests.rows.map { "HTTP/2: " + $0.testDescription }
+    for row in rows { #expect(page.contains("\n| \(row) | 0 |"), "\(row)") }
+  }
+
   // MARK: - Trying it
 
   /// A line as any run prints it: without its times, tokens and ports.

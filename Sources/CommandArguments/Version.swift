@@ -5,7 +5,7 @@ import TinyPushAgent
 /// The version of the product, which both programs print.
 public enum Version {
   /// The version's number, such as `1.2.3`.
-  public static let current: StaticString = "0.1.0"
+  public static let current: StaticString = "0.2.0"
 
   /// Whether an argument asks for the version.
   public static func isAsked(_ argument: Span<UInt8>) -> Bool {

@@ -143,6 +143,25 @@ import Testing
     #expect(box.names(in: "new") == [name])
   }
 
+  @Test func `members can read the agent's records and not change them`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let gateway = try Gateway(in: box)
+    let agent = try box.startAsPackaged(gateway)
+    try agent.line("connected to", in: .errors)
+    try box.drop("no JSON\n", as: "refused")
+    try box.drop(line(1).replacing("}\n", with: ",\"not-before\":4000000000}\n"), as: "early")
+    try wait(for: "both records") {
+      !box.names(in: "failed").isEmpty && !box.names(in: "later").isEmpty
+    }
+    for place in ["failed", "later"] {
+      let name = box.names(in: place)[0]
+      #expect(try attack(box, "cat \"$1/\(place)/\(name)\"").status == 0)
+      #expect(try attack(box, "echo x >>\"$1/\(place)/\(name)\"").status != 0)
+    }
+    #expect(try agent.terminate() == 0)
+  }
+
   @Test func `an agent that starts closes a spool whose directories other users could replace`()
     throws
   {

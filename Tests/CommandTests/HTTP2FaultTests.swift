@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Faults at the thousandth request over HTTP/2 lose nothing: the second table in the README.
+/// Faults at the thousandth request over HTTP/2 lose nothing: the rows for HTTP/2 of the table in docs/measurements.md.
 ///
 /// The agent delivers 20,000 notifications for the table, and 2,000 otherwise.
 @Suite(.sideBySide) struct HTTP2FaultTests {

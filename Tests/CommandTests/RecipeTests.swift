@@ -24,19 +24,6 @@ import Testing
     }
   }
 
-  @Test func `the recipes in the README are those of the manual`() throws {
-    let readme = try String(contentsOfFile: Build.package + "/README.md", encoding: .utf8)
-    let section = try #require(
-      readme.components(separatedBy: "\n## ").first { $0.hasPrefix("Recipes\n") })
-    let blocks = section.components(separatedBy: "\n```\n")
-    let shown = stride(from: 1, to: blocks.count, by: 2).map { blocks[$0] + "\n" }
-    #expect(shown.count >= 2)
-    let recipes = try Recipe.all.get()
-    for text in shown { #expect(recipes.values.contains(text), "\(text)") }
-    let listed = section.contains("man tinypush-recipes")
-    #expect(listed)
-  }
-
   // MARK: - Sending
 
   @Test func `the recipe for shell scripts sends any text`() throws {

@@ -126,7 +126,7 @@ struct FailedDirectory: ~Copyable {
 
   private func tryToOpen(_ name: UnsafePointer<CChar>) -> Int32 {
     let file = clinux_open(
-      directory, name, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0o660)
+      directory, name, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0o640)
     guard file >= 0 else { return file }
     var information = stat()
     guard fstat(file, &information) == 0, clinux_is_regular(&information) != 0 else {

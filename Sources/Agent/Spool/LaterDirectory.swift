@@ -42,7 +42,7 @@ struct LaterDirectory: ~Copyable {
     let flags = O_WRONLY | O_CREAT | O_EXCL
     do {
       guard
-        let file = Descriptor(directory.number, Self.partName.cString, flags, 0o660, error: &error)
+        let file = Descriptor(directory.number, Self.partName.cString, flags, 0o640, error: &error)
       else { return false }
       let written = bytes.withUnsafeBytes { CLinux.write(file.number, $0.baseAddress, $0.count) }
       guard Int(written) == bytes.count else {

@@ -301,7 +301,7 @@ extension Text {
   /// Appends a question that suggests a known word, if there is a similar one.
   ///
   /// - Parameters:
-  ///   - nearest: the number of the similar word; nil: there is none.
+  ///   - nearest: the number of the similar word; nil if absent.
   ///   - question: the question, up to the word.
   @inline(never)
   public mutating func suggest(_ nearest: Int?, of known: WordList, _ question: StaticString) {

@@ -2,7 +2,7 @@ import TinyPush
 
 /// The options of a sandbox.
 public struct SandboxOptions: ~Copyable {
-  /// The directory for certificates, configurations and spool, created if there is none.
+  /// The directory for certificates, configurations and spool, created if missing.
   ///
   /// The memory must outlive the sandbox.
   public var directory: UnsafePointer<CChar>

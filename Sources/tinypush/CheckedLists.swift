@@ -8,7 +8,7 @@ struct CheckedLists: ~Copyable {
     case good = 0x61
     case missing, empty, unreadable, elsewhere
 
-    /// The reason of the finding about a notification that names the file; nil: there is none.
+    /// The reason of the finding about a notification that names the file; nil if absent.
     var reason: Finding.Reason? {
       switch self {
       case .good: nil

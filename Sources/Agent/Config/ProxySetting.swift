@@ -4,7 +4,7 @@ import TinyPush
 ///
 /// Any byte of the user and the password may be written as `%XX`.
 struct ProxySetting {
-  /// The part before the `@`; empty if there is none.
+  /// The part before the `@`; empty if absent.
   let login: Range<Int>
   /// The part `HOST:PORT`.
   let address: Range<Int>

@@ -54,7 +54,7 @@ struct TLSConnection: ~Copyable {
   private let timeout: Duration
   private var tunnel = ProxyTunnel()
   let server: HostPort
-  /// The proxy in front of the server; its host is empty if there is none.
+  /// The proxy in front of the server; its host is empty if absent.
   let proxy: HostPort
   var isProxied: Bool { !proxy.isEmpty }
 

@@ -62,7 +62,7 @@ extension Agent {
 
 extension Config {
   /// Returns the topic of notifications that name none: the setting, or else that of the
-  /// certificate; empty if there is none.
+  /// certificate; empty if absent.
   @inline(never)
   public borrowing func defaultTopic() -> CString {
     guard topic.isEmpty, !certificate.isEmpty else { return CString(topic.span) }

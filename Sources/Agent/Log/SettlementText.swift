@@ -20,7 +20,7 @@ extension Settlement {
 
   /// Appends how the notification was settled.
   ///
-  /// - Parameter failure: the line of ``Courier/failure()``; empty if there is none.
+  /// - Parameter failure: the line of ``Courier/failure()``; empty if absent.
   @inline(never)
   func describe(failure: Span<UInt8>, to text: inout Text) {
     switch outcome {

@@ -10,7 +10,7 @@ struct ConnectionState {
   private(set) var hasReceived = false
   /// Whether the gateway ended the last connection without sending or accepting anything.
   private(set) var wasCutOff = false
-  /// When the quiet period of the connection ends; nil if there is none.
+  /// When the quiet period of the connection ends; nil if absent.
   private(set) var quietUntil: Instant?
 
   /// The length of the quiet period, in addition to two round trips.

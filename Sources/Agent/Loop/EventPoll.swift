@@ -55,7 +55,7 @@ struct EventPoll: ~Copyable {
   /// Returns whether the clock was set since the last call.
   func takeClockChange() -> Bool { clinux_clock_was_set(clock) != 0 }
 
-  /// Returns the number of the next pending signal; nil if there is none.
+  /// Returns the number of the next pending signal; nil if absent.
   func takeSignal() -> UInt32? {
     var information = signalfd_siginfo()
     let size = MemoryLayout<signalfd_siginfo>.size

@@ -110,7 +110,7 @@ public struct Queue: ~Copyable {
     return error == ENOENT ? 0 : error
   }
 
-  /// Returns the file of this name; nil if there is none.
+  /// Returns the file of this name; nil if absent.
   @inline(never)
   public func file(named name: Span<UInt8>, in place: QueuePlace) -> QueueFile? {
     var error: Int32 = 0

@@ -14,7 +14,7 @@ public struct QueueFile: ~Copyable {
   /// The inode number.
   public let inode: UInt64
   private let isRegular: Bool
-  /// A descriptor for reading; less than 0 if there is none.
+  /// A descriptor for reading; less than 0 if absent.
   let descriptor: Int32
   /// The errno with which the file cannot be read; 0 if it can.
   private let error: Int32

@@ -43,7 +43,7 @@ final class ReceivedFile {
     return nil
   }
 
-  /// Opens the file of this number that another program left behind; nil if there is none, or it is
+  /// Opens the file of this number that another program left behind; nil if absent, or it is
   /// locked.
   @inline(never)
   static func left(_ number: Int, in directory: Int32) -> ReceivedFile? {

@@ -128,7 +128,7 @@ public struct Retry: ~Copyable {
 
   // MARK: - Names
 
-  /// Returns the whole file with this suffix that belongs to a file; nil if there is none.
+  /// Returns the whole file with this suffix that belongs to a file; nil if absent.
   ///
   /// A file whose name was cut is found by the beginning of its name.
   private func whole(of base: Span<UInt8>, _ suffix: StaticString) -> QueueFile? {

@@ -71,7 +71,7 @@ extension SpoolDirectory {
     }
   }
 
-  /// Returns the last of the final 16 bytes that is not white space; 0 if there is none.
+  /// Returns the last of the final 16 bytes that is not white space; 0 if absent.
   private static func lastByte(_ descriptor: Int32, _ size: Int64) -> UInt8 {
     var bytes: InlineArray<16, UInt8> = .init(repeating: .space)
     var span = bytes.mutableSpan

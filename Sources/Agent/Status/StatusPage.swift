@@ -16,7 +16,7 @@ public struct StatusPage {
   public struct Problem: BitwiseCopyable {
     /// When it was last logged, in UNIX seconds.
     public var time: Int64 = 0
-    /// How often it was logged in a row; 0 if there is none.
+    /// How often it was logged in a row; 0 if absent.
     public var count: UInt32 = 0
     /// 1 if it was an error, 0 if it was a warning.
     public internal(set) var isError: UInt32 = 0

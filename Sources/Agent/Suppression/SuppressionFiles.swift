@@ -8,7 +8,7 @@ struct SuppressionFiles: ~Copyable {
   /// The files that the courier has loaded.
   private var list: FileIdentity?
   private var recent: FileIdentity?
-  /// The last error; 0 if there is none.
+  /// The last error; 0 if absent.
   private(set) var error: Int32 = 0
 
   init() {}

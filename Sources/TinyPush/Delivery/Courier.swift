@@ -236,7 +236,7 @@ public struct Courier: ~Copyable {
     arrivals.machineStarted(at: earliest, time)
   }
 
-  /// The progress in a large file to keep; nil: there is none.
+  /// The progress in a large file to keep; nil if absent.
   public var progressToKeep: Progress? { progress.next }
 
   /// Handles the result of keeping the progress.

@@ -17,7 +17,7 @@ extension BinaryLink {
 
   // MARK: - Outcomes
 
-  /// Returns the next outcome; nil: there is none.
+  /// Returns the next outcome; nil if absent.
   public mutating func takeOutcome() -> LinkOutcome? {
     if pending.accepted > 0 {
       let stretch = window.removeFirst(notifications: min(pending.accepted, window.first!.count))

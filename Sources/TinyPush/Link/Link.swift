@@ -28,7 +28,7 @@ public protocol Link: ~Copyable {
   ///
   /// - Parameter text: the text to which the message's ranges refer.
   mutating func take(_ message: borrowing Message, in text: Span<UInt8>)
-  /// Returns the next outcome; nil: there is none.
+  /// Returns the next outcome; nil if absent.
   mutating func takeOutcome() -> LinkOutcome?
   /// Returns the hash of the next device token that the last outcome proved to be good.
   ///

@@ -21,7 +21,7 @@ public enum ProviderTokenRule: Equatable, Sendable {
   ///
   /// - Parameters:
   ///   - now: UNIX seconds; nil: the clock is not set.
-  ///   - issuedAt: when the token was made, in UNIX seconds; nil: there is none.
+  ///   - issuedAt: when the token was made, in UNIX seconds; nil if absent.
   ///   - isRefused: whether the service has refused it.
   public init(now: Int64?, issuedAt: Int64?, isRefused: Bool) {
     guard let now else {

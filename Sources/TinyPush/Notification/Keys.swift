@@ -10,7 +10,7 @@ public enum EnvelopeKey: UInt8, BitwiseCopyable {
   /// The key in JSON.
   public var name: Span<UInt8> { @_lifetime(immortal) get { Self.names[Int(rawValue)] } }
 
-  /// Returns the key that a JSON key encodes; nil if there is none.
+  /// Returns the key that a JSON key encodes; nil if absent.
   @inline(never)
   init?(spelled key: Span<UInt8>) {
     if let known = Self.known(key) {
@@ -95,7 +95,7 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
   /// The bit of the key in a set of keys of `aps`, or of keys of `alert`.
   var bit: UInt32 { @inline(__always) get { 1 &<< UInt32(rawValue) } }
 
-  /// Returns the key that a JSON key in `aps` or `alert` encodes; nil if there is none.
+  /// Returns the key that a JSON key in `aps` or `alert` encodes; nil if absent.
   @inline(never)
   public init?(spelled key: Span<UInt8>, isInAlert: Bool) {
     if let known = Self.known(key, isInAlert) {
@@ -110,7 +110,7 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
     self = known
   }
 
-  /// Returns the key that a JSON key in `sound` encodes; nil if there is none.
+  /// Returns the key that a JSON key in `sound` encodes; nil if absent.
   init?(ofSound key: Span<UInt8>) {
     guard let number = Self.soundNames.index(of: key) else { return nil }
     self.init(rawValue: Self.critical.rawValue + UInt8(number))

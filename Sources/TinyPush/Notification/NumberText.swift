@@ -35,7 +35,7 @@ extension Span<UInt8> {
     return power < 0 || power == 0 && first.value == 1 && isRound
   }
 
-  /// Returns the exponent after the `e` at `start`, clamped; 0 if there is none.
+  /// Returns the exponent after the `e` at `start`, clamped; 0 if absent.
   private func exponent(from start: Int) -> Int {
     var value = 0
     for index in start..<count where self[index].isDigit {

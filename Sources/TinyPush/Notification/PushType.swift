@@ -39,7 +39,7 @@ public enum PushType: UInt8, BitwiseCopyable, Sendable, CaseIterable {
 }
 
 extension PushType {
-  /// Returns the push type with a name; nil if there is none.
+  /// Returns the push type with a name; nil if absent.
   package init?(name: Span<UInt8>) {
     var raw: UInt8 = 0
     while let type = PushType(rawValue: raw) {
@@ -90,7 +90,7 @@ extension PushType {
     output.append(suffix(behind: topic))
   }
 
-  /// Returns the push type whose ending a topic has; nil if there is none.
+  /// Returns the push type whose ending a topic has; nil if absent.
   @inline(never)
   package init?(ofTopic topic: Span<UInt8>) {
     var raw: UInt8 = 0

@@ -116,7 +116,7 @@ package struct Backlog: ~Copyable {
     return true
   }
 
-  /// Returns the smallest name after `name`; nil if there is none.
+  /// Returns the smallest name after `name`; nil if absent.
   ///
   /// The names must be sorted.
   @_lifetime(borrow self)

@@ -49,7 +49,7 @@ public struct ControlRequest: ~Copyable {
     return (key, start..<place)
   }
 
-  /// Returns the value of the last item with this key; empty: there is none.
+  /// Returns the value of the last item with this key; empty if absent.
   @_lifetime(copy bytes)
   static func value(_ key: Key, in bytes: Span<UInt8>) -> Span<UInt8> {
     bytes.extracting(range(key, in: bytes) ?? 0..<0)

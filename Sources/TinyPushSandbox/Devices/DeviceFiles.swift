@@ -127,7 +127,7 @@ struct DeviceFiles: ~Copyable {
     return text.extracting(0..<0)
   }
 
-  /// Returns the number of a key; 0: there is none.
+  /// Returns the number of a key; 0 if absent.
   private static func decimal(_ key: StaticString, in text: Span<UInt8>) -> Int64 {
     Int64(Config.number(value(key, in: text)) ?? 0)
   }

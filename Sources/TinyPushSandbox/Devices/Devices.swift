@@ -104,7 +104,7 @@ final class Devices {
     throw .noDevice
   }
 
-  /// Installs an app on a device, which is created if there is none of this name.
+  /// Installs an app on a device, which is created if missing of this name.
   func add(
     _ name: Span<UInt8>, _ request: borrowing Request, now: Int64
   ) throws(Refusal) -> (Device, Installation) {

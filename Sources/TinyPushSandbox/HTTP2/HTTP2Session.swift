@@ -109,7 +109,7 @@ final class HTTP2Session {
     }
   }
 
-  /// When the next delayed answer is due: milliseconds of the monotonic clock; nil: there is none.
+  /// When the next delayed answer is due: milliseconds of the monotonic clock; nil if absent.
   var nextMs: Int64? {
     var next: Int64?
     for answer in late { next = min(next ?? .max, answer.dueMs) }

@@ -147,7 +147,7 @@ struct ProviderTokenCheck: ~Copyable {
 
   // MARK: - JSON
 
-  /// Returns the range of a member's value, for a string without its quotes; nil: there is none.
+  /// Returns the range of a member's value, for a string without its quotes; nil if absent.
   private static func value(_ name: StaticString, of object: Span<UInt8>) -> Range<Int>? {
     var scanner = JSONScanner()
     var found: Range<Int>?

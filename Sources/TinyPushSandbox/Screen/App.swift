@@ -22,7 +22,7 @@ final class App {
   ///
   /// - Parameters:
   ///   - topic: the topic of notifications to the app, such as `com.example.cellar`.
-  ///   - directory: the directory of the app's files, which need not exist; nil: there is none.
+  ///   - directory: the directory of the app's files, which need not exist; nil if absent.
   ///   - badge: the number on the icon.
   init(topic: Span<UInt8>, directory: UnsafePointer<CChar>?, badge: UInt64 = 0) {
     self.badge = badge

@@ -18,9 +18,9 @@ struct AppBundle: ~Copyable {
   static let stringsBytesMax = 262_144
   static let listBytesMax = 16_384
 
-  /// The text of `Localizable.strings`; empty: there is none.
+  /// The text of `Localizable.strings`; empty if absent.
   private(set) var strings = Text(capacity: 0)
-  /// The text of `categories`; empty: there is none.
+  /// The text of `categories`; empty if absent.
   private(set) var categories = Text(capacity: 0)
   /// Notes about files that cannot be read, one a line.
   private(set) var notes = Text(capacity: 512)

@@ -167,7 +167,7 @@ struct PayloadSummary {
     text[range.lowerBound - 1] == .quote
   }
 
-  /// Returns the number of the badge; nil: there is none, or it is not a number.
+  /// Returns the number of the badge; nil if absent, or it is not a number.
   ///
   /// A number is a whole number from 0 on with at most ten digits.
   @inline(never)

@@ -127,7 +127,7 @@ struct Presentation: ~Copyable {
     return end > start ? start..<end : nil
   }
 
-  /// Looks up the text that a key names, and inserts its arguments; nil, or empty: there is none.
+  /// Looks up the text that a key names, and inserts its arguments; nil, or empty if absent.
   ///
   /// - Parameter isBroken: whether `Localizable.strings` cannot be read, which a note has reported.
   private mutating func localize(

@@ -1,10 +1,10 @@
-# TinyPush's build. `make` alone says what there is to make.
+# Builds and tests TinyPush. `make` without a target lists the targets.
 #
-# Builds of the product, each at build/NAME/tinypush, and beside it tinypush-sandbox:
-#   amd64 arm64 armhf              Embedded Swift; this machine's own Debian, or Debian 12 for another architecture
-#   debian13-amd64 and so on       Embedded Swift, for Debian 13 (mbedTLS 3.6, TLS 1.3)
-#   static-amd64 and so on         as the first, but with mbedTLS, inih and nghttp2 in it: one file that needs nothing but glibc 2.34
-# `board/run NAME ...` runs any of them here. The unstripped ones are in .build-NAME/TRIPLE/release.
+# Builds of the product, each as build/NAME/tinypush and build/NAME/tinypush-sandbox:
+#   amd64 arm64 armhf          Embedded Swift; for this machine's own Debian, or for Debian 12 on another architecture
+#   debian13-amd64 and so on   Embedded Swift, for Debian 13 (mbedTLS 3.6, TLS 1.3)
+#   static-amd64 and so on     like the first, with mbedTLS, inih and nghttp2 inside: one file that needs only glibc 2.34
+# `board/run NAME ...` runs any build on this machine. The unstripped programs are in .build-NAME/TRIPLE/release.
 
 HOST := $(shell dpkg --print-architecture 2>/dev/null)
 ARCH ?= $(HOST)
@@ -12,13 +12,13 @@ BOARDS := amd64 arm64 armhf
 BUILDS := $(BOARDS) $(BOARDS:%=debian13-%) $(BOARDS:%=static-%)
 FOREIGN := $(filter-out $(HOST),$(BUILDS))
 TESTED := amd64 arm64 armhf debian13-$(HOST)
-# The programs of some of the builds.
+# The programs of these builds.
 programs = $(foreach name,$1,build/$(name)/tinypush build/$(name)/tinypush-sandbox)
 
 SWIFT := swift
 SWIFT_MINIMUM := 6.2
 
-# Debian packages: what the product needs, the machine that builds it, and the targets that do more than build.
+# Debian packages: for the product, for the machine that builds it, and for the other targets.
 LIBRARIES := libc6-dev libinih-dev libmbedtls-dev libnghttp2-dev
 BUILD_NEEDS := $(LIBRARIES) g++
 NEEDS_test := binutils curl golang-go groff-base inotify-tools iproute2 jq lintian man-db mandoc nghttp2-server nodejs openssl procps \
@@ -31,19 +31,19 @@ NEEDS_flash := e2fsprogs mount openssl python3
 NEEDS_fuzz := qemu-user-static
 $(foreach name,test bench debtest faults flash fuzz,$(eval $(name): FOR := $(name)))
 
-# The simulator's seeds that a run of the tests draws, for each of its links.
+# How many seeds of the simulator `make test` runs, for each link.
 SEEDS := 2000
 
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
 
 .PHONY: help
-help: ## say what there is to make
+help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do \
 	  printf '  make %-9s %s\n' "$$name" "$$text"; done
 
 .PHONY: deps
-deps: ## install the Debian packages that a build on this machine lacks, or another target (FOR=test)
+deps: ## install the missing Debian packages for a build, or for another target (FOR=test)
 	@command -v dpkg-query >/dev/null || { \
 	  echo 'This is not a Debian machine: install Swift, mbedTLS, inih and nghttp2 yourself, and use swift build.' >&2; exit 1; }
 	@version=$$($(SWIFT) --version 2>/dev/null | sed -n 's/.*Swift version \([0-9.]*\).*/\1/p'); \
@@ -52,34 +52,34 @@ deps: ## install the Debian packages that a build on this machine lacks, or anot
 	@board/need $(BUILD_NEEDS) $(NEEDS_$(FOR))
 
 .PHONY: build
-build: $(call programs,$(ARCH)) ## build tinypush for this machine, or for ARCH=amd64|arm64|armhf
+build: $(call programs,$(ARCH)) ## build the programs for this machine, or for ARCH=amd64|arm64|armhf
 	@ls -l $^
 
 .PHONY: board
-board: $(call programs,$(BOARDS)) ## build tinypush for all boards: amd64, arm64 and armhf
+board: $(call programs,$(BOARDS)) ## build the programs for all boards: amd64, arm64 and armhf
 	@ls -l $^
 
 .PHONY: deb
-deb: $(call programs,$(BOARDS)) ## build Debian packages for all boards, in build/packages
+deb: $(call programs,$(BOARDS)) ## build the Debian packages for all boards, in build/packages
 	@for architecture in $(BOARDS); do for package in tinypush tinypush-sandbox; do \
 	  board/deb $$package $$architecture build/packages || exit; \
 	done; done
 
 .PHONY: static
-static: $(BOARDS:%=build/static-%/tinypush) ## build one file for each board that needs no libraries but glibc, for scp
+static: $(BOARDS:%=build/static-%/tinypush) ## build one file for each board that needs only glibc
 	@ls -l $^
 
 .PHONY: demo
-demo: $(call programs,$(HOST)) ## send notifications to a sandbox on this machine, and show them arrive
+demo: $(call programs,$(HOST)) ## send notifications to a sandbox on this machine
 	@board/demo $<
 
 .PHONY: test
-test: lint deps ## build everything, run all tests and lint
+test: lint deps ## lint, build everything and run all tests
 	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target tests $(call programs,$(TESTED)) \
 	  build/armhf/fuzzboard build/promtool build/$(HOST)/shim build/debian13-$(HOST)/shim $(SIMULATED) fuzzed
 	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 2700 $(SWIFT) test --skip-build --disable-xctest
 
-# It takes the longest and comes first; the other builds have one thread each.
+# This build takes longest and comes first. The other builds have one thread each.
 .PHONY: tests
 tests: deps
 	@echo 'Building the tests'
@@ -96,43 +96,43 @@ fuzzed: deps
 	@Tests/Fuzz/fuzz 10 certificates
 
 .PHONY: debtest
-debtest: deb deps ## install, use and remove the package in a clean Debian 12, and in one that systemd runs (as root)
+debtest: deb deps ## test the packages in a clean Debian 12, without and with systemd (as root)
 	Tests/Packages/test build/packages/tinypush_*_$(HOST).deb build/packages/tinypush-sandbox_*_$(HOST).deb
 
 .PHONY: lint
-lint: deps build/debian13-$(HOST)/root ## check the formatting, and compile the C with all warnings
+lint: deps build/debian13-$(HOST)/root ## check the format of the Swift code and the warnings of the C code
 	$(SWIFT) format lint --strict --recursive --parallel Package.swift Sources Tests
 	@for sysroot in / build/debian13-$(HOST)/root; do for file in Sources/C*/*.c; do \
 	  clang --sysroot=$$sysroot -std=gnu11 -Wall -Wextra -Werror -O2 -I $${file%/*}/include -c -o /dev/null $$file || exit; \
 	done; done
 
 .PHONY: bench
-bench: deps build/$(HOST)/tinypush build/$(HOST)/passes ## measure, against a C program that does only what cannot be avoided
+bench: deps build/$(HOST)/tinypush build/$(HOST)/passes ## measure CPU time, memory and latency beside a minimal C program
 	Tests/Benchmarks/bench $<
 
 .PHONY: flash
-flash: deps build/$(HOST)/tinypush ## measure what a delivered alert writes to an ext4 on a loop device (as root; a quarter of an hour)
+flash: deps build/$(HOST)/tinypush ## measure what an alert writes to flash (as root; a quarter of an hour)
 	Tests/Benchmarks/flash $<
 
 .PHONY: faults
-faults: deps $(call programs,$(HOST)) ## let gateways fail in every way, and show what is lost (nothing), repeated and waited for
+faults: deps $(call programs,$(HOST)) ## let gateways fail, and count losses and duplicates
 	Tests/Benchmarks/faults
 
 .PHONY: soak
-soak: build/ordinary/soak ## let the simulator run until it finds something or is told to stop (FIRST=seed to begin with, SEED=one alone)
+soak: build/ordinary/soak ## simulate until a fault is found (FIRST: the first seed, SEED: only this one)
 	@$< $(FIRST)
 
 .PHONY: breakages
-breakages: deps ## break the code in several places, and see the simulator find each
+breakages: deps ## check that the simulator finds faults that are put into the code
 	@Tests/Simulation/breakages
 
 .PHONY: fuzz
-fuzz: deps build/armhf/fuzzboard ## look for bytes that break the parsers, on armhf too (SECONDS=60 for each property)
+fuzz: deps build/armhf/fuzzboard ## fuzz the parsers, also on armhf (SECONDS=60 for each property)
 	@Tests/Fuzz/board $(or $(SECONDS),60)00
 	@Tests/Fuzz/fuzz $(or $(SECONDS),60)
 
 .PHONY: clean
-clean: ## remove everything that was built
+clean: ## remove all build products
 	rm -rf build .build .build-*
 
 # --- the builds ---
@@ -144,8 +144,8 @@ build/ordinary/soak: always | deps
 	@mkdir -p $(@D)
 	@install -C .build-ordinary/release/$(@F) $@
 
-# The triples are those that have an Embedded standard library; the toolsets turn them into Debian's. All code is
-# optimised together when it is linked, which makes the product a quarter smaller. No path of this machine goes into it.
+# Swift has an Embedded standard library for these triples; the toolsets turn them into Debian's. Optimising all code at
+# link time makes the product a quarter smaller. The product contains no path of this machine.
 triple_amd64 := x86_64-unknown-none-elf
 triple_arm64 := aarch64-none-none-elf
 triple_armhf := armv7-none-none-eabi
@@ -157,11 +157,11 @@ triple = $(triple_$(arch))
 dynamic = $(patsubst static-%,%,$*)
 root = $(if $(filter $(dynamic),$(HOST)),/,$(CURDIR)/build/$(dynamic)/root)
 
-# Where the linker finds only the static ones of the libraries. The relocations are those that an older glibc knows.
+# A directory with only the static libraries. Older versions of glibc do not know packed relocations.
 archives = $(CURDIR)/build/$*/lib
 static_flags = -Xswiftc -L$(archives) -Xlinker -z -Xlinker nopack-relative-relocs
 
-# SwiftPM knows by itself whether there is anything to do.
+# SwiftPM itself finds out whether something must be built.
 define embedded
 @echo 'Building $@'
 @$(SWIFT) build --configuration release --product $(@F) --scratch-path .build-$* \
@@ -186,7 +186,7 @@ build/%/fuzzboard: always | build/%/tinypush
 	$(embedded)
 $(filter-out build/static-%,$(FOREIGN:%=build/%/tinypush)): build/%/tinypush: | build/%/root
 
-# The C alone, and what drives it. Swift's clang brings the sanitizers along.
+# The C code and its test program, with the sanitizers of Swift's clang.
 build/%/shim: Tests/Shim/shim.c $(wildcard Sources/C*/*.[ch] Sources/C*/include/*.h) | deps
 	@echo 'Building $@'
 	@mkdir -p $(@D)
@@ -208,7 +208,7 @@ build/debian13-%/root:
 build/%/root:
 	@board/root bookworm $* $@ $(LIBRARIES)
 
-# Prometheus' own judge of metrics, without the rest of its package.
+# Prometheus' own checker of metrics, without the rest of its package.
 build/promtool: | deps
 	@echo 'Fetching promtool'
 	@rm -rf $@.part && mkdir -p $@.part && cd $@.part && apt-get -qq -o APT::Sandbox::User= download prometheus && \

@@ -1,10 +1,10 @@
-# Completion for bash: the commands, options and values that `tinypush --help` and `tinypush COMMAND --help` show.
+# Completion for bash. It takes commands, options and values from `tinypush --help` and `tinypush COMMAND --help`.
 
-# What is there to name: `queue`, `recipient` or `device`, as the options on the line so far let a command list it.
+# Prints the names of a kind (queue, failed, recipient or device), with the options that are on the line so far.
 _tinypush_names() {
   local program=$1 kind=$2 word joined= index
   local -a line=() given=()
-  # An equals sign is a word of its own.
+  # bash makes the equals sign a word of its own.
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     if [[ ($joined || $word == =) && ${#line[@]} -gt 0 ]]; then line[-1]+=$word; else line+=("${word/#\~\//$HOME/}"); fi
     joined=
@@ -44,7 +44,7 @@ _tinypush() {
   if ((COMP_CWORD > 2)) && [[ "$command ${COMP_WORDS[2]}" == 'sandbox device' ]]; then verb=device; fi
   help=$("$program" "$command" ${verb:+"$verb"} --help 2>/dev/null) || return
 
-  # In --name=value and KEY=VALUE the equals sign is a word of its own.
+  # In --name=value and KEY=VALUE bash makes the equals sign a word of its own.
   if [[ $current == = ]]; then
     current=
   elif [[ $option == = ]]; then
@@ -103,7 +103,7 @@ _tinypush() {
         mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
         return
       fi
-      # What is to be done, where the command has a choice, stands before the options.
+      # The help lists subcommands before the options.
       words=
       if ((COMP_CWORD == 2)) || [[ $verb && $COMP_CWORD == 3 ]]; then
         words=$(sed -n '/^  -/q; s/^  \([a-z]\{1,\}\) .*/\1/p' <<<"$help")

@@ -20,6 +20,7 @@ let package = Package(
   products: [
     .executable(name: "tinypush", targets: ["tinypush"]),
     .executable(name: "tinypush-sandbox", targets: ["tinypush-sandbox"]),
+    .executable(name: "tinypush-mqtt", targets: ["tinypush-mqtt"]),
     .library(name: "TinyPush", targets: ["TinyPush"]),
   ],
   targets: [
@@ -56,6 +57,12 @@ let package = Package(
     .executableTarget(
       name: "tinypush-sandbox",
       dependencies: ["TinyPush", "TinyPushAgent", "TinyPushSandbox", "CommandArguments", "CLinux"],
+      swiftSettings: lifetimes),
+    .executableTarget(
+      name: "tinypush-mqtt",
+      dependencies: [
+        "TinyPush", "TinyPushAgent", "TinyPushMQTT", "CommandArguments", "CMbed", "CLinux",
+      ],
       swiftSettings: lifetimes),
     .target(
       name: "Simulation", dependencies: ["TinyPush", "TinyPushHTTP2", "CHTTP2"],

@@ -530,24 +530,30 @@ __attribute__((noinline)) void clinux_wipe_stack(void) {
 }
 
 static int line;
+static int section;
 static int is_line_cut;
 
 /* inih does not tell the handler the line's number, and reads a long line in pieces. */
 static char *read_line(char *text, int room, void *file) {
   char *piece = fgets(text, room, file);
-  if (!is_line_cut) line++;
+  if (!is_line_cut) {
+    line++;
+    if (piece != NULL && piece[strspn(piece, " \t")] == '[') section++;
+  }
   is_line_cut = piece != NULL && strchr(piece, '\n') == NULL;
   return piece;
 }
 
 int clinux_ini_line(void) { return line; }
 
+int clinux_ini_section(void) { return section; }
+
 /* The buffer is on the stack, where it is wiped. The C library would free its own without
    wiping. */
 __attribute__((noinline)) static int parse(FILE *file, ini_handler handler, void *user) {
   char buffer[4096];
   setvbuf(file, buffer, _IOFBF, sizeof buffer);
-  line = is_line_cut = 0;
+  line = section = is_line_cut = 0;
   int result = ini_parse_stream(read_line, file, handler, user);
   fclose(file);
   return result;

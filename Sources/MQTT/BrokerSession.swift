@@ -287,9 +287,9 @@ public struct BrokerSession: ~Copyable {
   @_lifetime(immortal)
   public func bytes(_ range: Range<Int>) -> Span<UInt8> { reader.bytes(range) }
 
-  /// The bytes that wait for the socket.
+  /// The bytes that wait for the socket. They change with the next call.
   public var output: Span<UInt8> {
-    @_lifetime(borrow self) get { writer.output }
+    @_lifetime(immortal) get { writer.output }
   }
 
   /// Drops the first `count` bytes of ``output``, which the socket took.

@@ -31,9 +31,9 @@ struct PacketWriter: ~Copyable {
     return buffer.capacity - end >= bytes + Self.headBytesMax
   }
 
-  /// The bytes that wait for the socket.
+  /// The bytes that wait for the socket. They change with the next packet.
   var output: Span<UInt8> {
-    @_lifetime(borrow self) get { buffer.span(start..<end) }
+    @_lifetime(immortal) get { buffer.looseSpan(start..<end) }
   }
 
   /// Drops the first `count` bytes, which the socket took.

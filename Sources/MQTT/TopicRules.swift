@@ -100,6 +100,13 @@ public struct TopicRules: ~Copyable {
 
   // MARK: - Making notifications
 
+  /// Whether a payload looks like a notification: a JSON object with `payload` or `aps`.
+  public static func isNotification(_ payload: Span<UInt8>) -> Bool {
+    guard PayloadPath.isJSON(payload) else { return false }
+    return PayloadPath.find(("payload" as StaticString).span, in: payload) != nil
+      || PayloadPath.find(("aps" as StaticString).span, in: payload) != nil
+  }
+
   /// The topic filter of a rule.
   @_lifetime(immortal)
   public func filter(_ rule: Int) -> Span<UInt8> {

@@ -1,4 +1,5 @@
 import CLinux
+import CMbed
 import TinyPush
 import TinyPushAgent
 import TinyPushMQTT
@@ -15,8 +16,7 @@ struct Bridge: ~Copyable {
 
   private let broker: CString
   private let spool: CString
-  private let config: BridgeConfig
-  private var rules: TopicRules
+  private var config: BridgeConfig
   private var session: BrokerSession
   private var connection: TLSConnection
   private var events = EventPoll()
@@ -45,7 +45,6 @@ struct Bridge: ~Copyable {
     address.append(bytes: config.broker.span)
     broker = address.cString()
     self.spool = CString(spool)
-    rules = config.takeRules()
     session = BrokerSession(config.session)
     connection = TLSConnection(
       address: address.bytes, port: config.port, config.tls, isPlain: !config.isEncrypted)
@@ -150,7 +149,7 @@ struct Bridge: ~Copyable {
         guard connection.phase != .none else { return }
         let result = connection.read(session.makeRoom())
         guard result > 0 else {
-          guard result != CLinuxWantRead else { break }
+          guard result != CMBED_WANT_READ else { break }
           return connectionEnded()
         }
         session.take(Int(result))
@@ -186,7 +185,8 @@ struct Bridge: ~Copyable {
     while isSessionUp, !session.output.isEmpty {
       let result = connection.write(session.output)
       guard result > 0 else {
-        connection.watch(epoll: events.epoll, writable: true)
+        let epoll = events.epoll
+        connection.watch(epoll: epoll, writable: true)
         return
       }
       session.written(Int(result), at: now)
@@ -218,7 +218,7 @@ struct Bridge: ~Copyable {
     if message.isRepeated { counts.repeated += 1 }
     // A notification is smaller than its message and the texts of its rule.
     if batch.count + payload.count + topic.count > Self.batchBytesMax / 2 { write(at: now) }
-    let rule = rules.append(
+    let rule = config.rules.append(
       topic: topic, payload: payload, packetID: message.packetID, to: &batch)
     if rule != nil {
       counts.notifications += 1
@@ -250,5 +250,34 @@ struct Bridge: ~Copyable {
     batch.clear()
     session.acknowledge(openInBatch, at: now)
     openInBatch = 0
+  }
+
+  // MARK: - The log
+
+  private mutating func logStart() {
+    var text = Text()
+    text.append("messages from ", cString: broker.pointer)
+    text.append(", ", config.rules.count, " rules, into ")
+    text.append(cString: spool.pointer)
+    log.write(.info, text)
+  }
+
+  private mutating func logConnection(_ hasSession: Bool) {
+    var text = Text()
+    text.append("connected to the broker ", cString: broker.pointer)
+    text.append(hasSession ? ", which kept the session" : ", in a new session")
+    log.write(.info, text, about: .connection)
+  }
+
+  private mutating func logTotals() {
+    var text = Text()
+    text.append(counts.messages)
+    text.append(" messages (", counts.repeated, " repeated), ")
+    text.append(counts.notifications)
+    text.append(" notifications in ", counts.files, " files, ")
+    text.append(counts.ignored)
+    text.append(" messages without a rule")
+    log.flush()
+    log.write(.info, text)
   }
 }

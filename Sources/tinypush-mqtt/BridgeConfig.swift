@@ -34,12 +34,13 @@ struct BridgeConfig: ~Copyable {
   /// A topic filter to subscribe to.
   @_lifetime(immortal)
   func subscription(_ index: Int) -> Span<UInt8> {
-    subscriptions.looseSpan((index == 0 ? 0 : subscriptionEnds[index - 1])..<subscriptionEnds[index])
+    subscriptions.looseSpan(
+      (index == 0 ? 0 : subscriptionEnds[index - 1])..<subscriptionEnds[index])
   }
 
   // MARK: - Reading
 
-  private struct Reading: ~Copyable {
+  struct Reading: ~Copyable {
     let config: UnsafeMutablePointer<BridgeConfig>
     var section: Int32 = 0
     var message = Text(capacity: 1024)
@@ -68,7 +69,7 @@ struct BridgeConfig: ~Copyable {
             guard let user, let section, let name else { return 0 }
             let reading = user.assumingMemoryBound(to: Reading.self)
             return reading.pointee.take(
-              CString.span(section), CString.span(name), value.map { CString.span($0) })
+              CString.span(section), CString.span(name), value)
           }, reading)
       }
       if line == 0, !reading.isWrong { reading.finishRule() }
@@ -107,7 +108,7 @@ struct BridgeConfig: ~Copyable {
   }
 
   /// Sets a setting in front of the rules. Returns the mistake.
-  fileprivate mutating func set(
+  mutating func set(
     _ name: Span<UInt8>, _ value: Span<UInt8>, _ message: inout Text
   ) -> Bool {
     do throws(Config.Problem) {
@@ -156,8 +157,8 @@ struct BridgeConfig: ~Copyable {
 
 extension BridgeConfig.Reading {
   /// Takes one line of the file; 0 tells inih that the line is wrong.
-  fileprivate mutating func take(
-    _ section: Span<UInt8>, _ name: Span<UInt8>, _ value: Span<UInt8>?
+  mutating func take(
+    _ section: Span<UInt8>, _ name: Span<UInt8>, _ value: UnsafePointer<CChar>?
   ) -> Int32 {
     guard !isWrong else { return 0 }
     isWrong = !takeLine(section, name, value)
@@ -165,14 +166,15 @@ extension BridgeConfig.Reading {
   }
 
   private mutating func takeLine(
-    _ section: Span<UInt8>, _ name: Span<UInt8>, _ value: Span<UInt8>?
+    _ section: Span<UInt8>, _ name: Span<UInt8>, _ value: UnsafePointer<CChar>?
   ) -> Bool {
     guard let value else {
       message.append(printable: name)
       message.append(" must be followed by = and a value")
       return false
     }
-    guard section.count > 0 else { return config.pointee.set(name, value, &message) }
+    let text = CString.span(value)
+    guard section.count > 0 else { return config.pointee.set(name, text, &message) }
     if clinux_ini_section() != self.section {
       guard finishRule() else { return false }
       self.section = clinux_ini_section()
@@ -192,7 +194,7 @@ extension BridgeConfig.Reading {
       }
       return false
     }
-    return set(key, value)
+    return set(key, text)
   }
 
   /// Sets a key of the rule. A number of seconds is spelled out.
@@ -206,7 +208,8 @@ extension BridgeConfig.Reading {
         _ = try Config.choice(value, "10 5 1", "10, 5 or 1")
         spelled.append(bytes: value)
       case .urgent:
-        spelled.append(try Config.choice(value, "true false", "true or false") == 0 ? "true" : "false")
+        spelled.append(
+          try Config.choice(value, "true false", "true or false") == 0 ? "true" : "false")
       case .level:
         let words: WordList = "passive active time-sensitive critical"
         _ = try Config.choice(value, words, "passive, active, time-sensitive or critical")
@@ -221,7 +224,7 @@ extension BridgeConfig.Reading {
       if spelled.count > 0 {
         try config.pointee.rules.set(key, to: spelled.bytes)
       } else {
-        try config.pointee.rules.set(key, to: value.unquoted)
+        try config.pointee.rules.set(key, to: Config.unquoted(value))
       }
       return true
     } catch {
@@ -231,7 +234,7 @@ extension BridgeConfig.Reading {
 
   /// Checks that the rule before is whole.
   @discardableResult
-  fileprivate mutating func finishRule() -> Bool {
+  mutating func finishRule() -> Bool {
     do throws(RuleProblem) {
       try config.pointee.rules.finish()
       return true
@@ -244,7 +247,8 @@ extension BridgeConfig.Reading {
   private mutating func explain(_ problem: RuleProblem, _ word: Span<UInt8>) -> Bool {
     message.append(printable: word)
     switch problem {
-    case .filter: message.append(" is not a topic filter: + and # stand for whole levels, and # comes last")
+    case .filter:
+      message.append(" is not a topic filter: + and # stand for whole levels, and # comes last")
     case .twice: message.append(" is given twice in this rule: remove one")
     case .braces: message.append(": a brace has no partner; write {{ or }} for a brace")
     case .expression:
@@ -256,14 +260,5 @@ extension BridgeConfig.Reading {
     case .tooMany: message.append(": too many rules")
     }
     return false
-  }
-}
-
-extension Span<UInt8> {
-  /// The bytes without a pair of quotes around them.
-  @_lifetime(copy self)
-  fileprivate var unquoted: Span<UInt8> {
-    guard count >= 2, self[0] == .quote, self[count - 1] == .quote else { return self }
-    return extracting(1..<count - 1)
   }
 }

@@ -35,7 +35,7 @@ extension Config {
 
   /// Reads `HOST` or `HOST:PORT`, with brackets around an address that contains colons.
   @inline(never)
-  static func address(_ value: Span<UInt8>) throws(Problem) -> CString {
+  package static func address(_ value: Span<UInt8>) throws(Problem) -> CString {
     var host = value.count
     var colons = 0
     var isPlain = true
@@ -124,7 +124,7 @@ extension Config {
 
   /// Returns the position of a value in a list of words.
   @inline(never)
-  static func choice(
+  package static func choice(
     _ value: Span<UInt8>, _ words: WordList, _ expected: StaticString
   ) throws(Problem) -> Int {
     guard let number = words.index(of: value) else { throw .value(expected) }
@@ -144,7 +144,7 @@ extension Config {
   ///
   /// - Parameter least: the smallest duration: 0, 100 or 1000 ms.
   @inline(never)
-  static func duration(
+  package static func duration(
     _ value: Span<UInt8>, min least: UInt64 = 0, max: UInt64
   ) throws(Problem) -> Duration {
     var digits = 0
@@ -165,7 +165,7 @@ extension Config {
 
   /// Returns a value without the quotes around it.
   @_lifetime(copy value)
-  static func unquoted(_ value: Span<UInt8>) -> Span<UInt8> {
+  package static func unquoted(_ value: Span<UInt8>) -> Span<UInt8> {
     let isQuoted = value.count > 1 && value[0] == .quote && value[value.count - 1] == .quote
     return isQuoted ? value.extracting(1..<value.count - 1) : value
   }

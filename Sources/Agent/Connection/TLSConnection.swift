@@ -5,9 +5,9 @@ import TinyPush
 /// A TLS connection to the gateway or the feedback service, from the name to the close.
 ///
 /// Only the look-up of the name blocks.
-struct TLSConnection: ~Copyable {
+package struct TLSConnection: ~Copyable {
   private let pinned = Pinned()
-  enum Phase {
+  package enum Phase {
     case none
     case connecting
     /// The proxy was asked for a tunnel to the server.
@@ -19,24 +19,24 @@ struct TLSConnection: ~Copyable {
   }
 
   /// The result of a step of the handshake, or of a call on the connection.
-  enum Outcome {
+  package enum Outcome {
     case done
     case wants(read: Bool)
     case failed
   }
 
-  private(set) var phase = Phase.none
+  package private(set) var phase = Phase.none
   /// The furthest phase since the last dial; ``Phase/none`` if the name was not found.
   private(set) var reached = Phase.none
   private(set) var descriptor: Int32 = -1
-  private(set) var deadline: Instant?
+  package private(set) var deadline: Instant?
   /// Why the last connection failed or ended, for the user.
-  private(set) var problem = Text(capacity: Int(CMBED_TEXT_MAX))
+  package private(set) var problem = Text(capacity: Int(CMBED_TEXT_MAX))
   /// The reason as a code of CMbed; CMBED_OK if there is none, or a network error.
   private(set) var failure = Int32(CMBED_OK)
   /// Whether the user must fix the configuration: a file is missing or wrong, or our certificate is
   /// refused.
-  var isOurFault: Bool {
+  package var isOurFault: Bool {
     failure <= CMBED_FILE_MISSING && failure >= CMBED_KEY_MISMATCH
       || failure == CMBED_REFUSED_CERTIFICATE || tunnel.isOurFault
   }
@@ -52,6 +52,7 @@ struct TLSConnection: ~Copyable {
   private var addresses: UnsafeMutablePointer<addrinfo>?
   private var nextAddress: UnsafeMutablePointer<addrinfo>?
   private let timeout: Duration
+  private let isPlain: Bool
   private var tunnel = ProxyTunnel()
   let server: HostPort
   /// The proxy in front of the server; its host is empty if absent.
@@ -63,7 +64,11 @@ struct TLSConnection: ~Copyable {
   /// - Parameters:
   ///   - address: `HOST` or `HOST:PORT`, the latter with brackets if the host has colons.
   ///   - port: the default port.
-  init(address: Span<UInt8>, port: StaticString, _ config: borrowing Config) {
+  ///   - isPlain: whether the connection is TCP without TLS.
+  package init(
+    address: Span<UInt8>, port: StaticString, _ config: borrowing Config, isPlain: Bool = false
+  ) {
+    self.isPlain = isPlain
     server = HostPort(address, port: port)
     proxy = HostPort(config.proxy.span, port: "")
     timeout = config.connectTimeout
@@ -104,7 +109,7 @@ struct TLSConnection: ~Copyable {
 
   /// Looks up the name and starts to connect to its first address.
   @inline(never)
-  mutating func dial(epoll: Int32, at now: Instant) -> Outcome {
+  package mutating func dial(epoll: Int32, at now: Instant) -> Outcome {
     hangUp(epoll: epoll, sayGoodbye: false)
     failure = Int32(CMBED_OK)
     reached = .none
@@ -165,7 +170,7 @@ struct TLSConnection: ~Copyable {
 
   /// Continues after an event of the socket or after the deadline.
   @inline(never)
-  mutating func proceed(
+  package mutating func proceed(
     epoll: Int32, at now: Instant, config: borrowing Config
   ) -> Outcome {
     if let deadline, now >= deadline {
@@ -184,6 +189,7 @@ struct TLSConnection: ~Copyable {
     }
     if phase == .tunnelling { return hearProxy(epoll: epoll, at: now) }
     if phase == .open {
+      guard !isPlain else { return finish(epoll: epoll) }
       guard openSession(config) else { return .failed }
       phase = .handshaking
       deadline = now + timeout
@@ -193,11 +199,7 @@ struct TLSConnection: ~Copyable {
     switch Int(result) {
     case Int(CMBED_OK):
       guard isExpectedProtocol(config) else { return .failed }
-      phase = .up
-      deadline = nil
-      freeAddresses()
-      watch(epoll: epoll, writable: false)
-      return .done
+      return finish(epoll: epoll)
     case Int(CMBED_WANT_READ):
       watch(epoll: epoll, writable: false)
       return .wants(read: true)
@@ -212,6 +214,15 @@ struct TLSConnection: ~Copyable {
       }
       return .failed
     }
+  }
+
+  /// Records that the connection is up.
+  private mutating func finish(epoll: Int32) -> Outcome {
+    phase = .up
+    deadline = nil
+    freeAddresses()
+    watch(epoll: epoll, writable: false)
+    return .done
   }
 
   private mutating func open(epoll: Int32) -> Outcome {
@@ -311,7 +322,10 @@ struct TLSConnection: ~Copyable {
   }
 
   /// Reads bytes; returns their number or a code of CMbed.
-  mutating func read(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int32 {
+  package mutating func read(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int32 {
+    if isPlain {
+      return plainResult(recv(descriptor, room.baseAddress, room.count, 0), CMBED_WANT_READ)
+    }
     guard let session else { return Int32(CMBED_CLOSED) }
     let result = cmbed_read(session, room.baseAddress, room.count)
     if result < 0 && result != CMBED_WANT_READ { record(result) }
@@ -319,18 +333,37 @@ struct TLSConnection: ~Copyable {
   }
 
   /// Whether the session contains received bytes that epoll does not report.
-  var hasMore: Bool { session.map { cmbed_pending($0) != 0 } ?? false }
+  package var hasMore: Bool { session.map { cmbed_pending($0) != 0 } ?? false }
 
   /// Writes bytes; returns their number or a code of CMbed.
-  mutating func write(_ bytes: Span<UInt8>) -> Int32 {
+  package mutating func write(_ bytes: Span<UInt8>) -> Int32 {
+    if isPlain {
+      let flags = Int32(MSG_NOSIGNAL)
+      let sent = bytes.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, flags) }
+      return plainResult(sent, CMBED_WANT_WRITE)
+    }
     guard let session else { return Int32(CMBED_CLOSED) }
     let result = bytes.withUnsafeBytes { cmbed_write(session, $0.baseAddress, $0.count) }
     if result < 0 && result != CMBED_WANT_WRITE { record(result) }
     return result
   }
 
+  /// Turns the result of a call on a plain socket into bytes or a code of CMbed.
+  private mutating func plainResult(_ result: Int, _ again: Int) -> Int32 {
+    guard result <= 0 else { return Int32(result) }
+    guard result < 0 else {
+      problem.clear()
+      problem.append("the server closed the connection")
+      return Int32(CMBED_CLOSED)
+    }
+    let error = clinux_errno()
+    if error == EAGAIN || error == EINTR { return Int32(again) }
+    explain(error)
+    return Int32(CMBED_RESET)
+  }
+
   /// Sets whether epoll reports that the socket is writable, in addition to readable.
-  func watch(epoll: Int32, writable: Bool) {
+  package func watch(epoll: Int32, writable: Bool) {
     let events = EPOLLIN.rawValue | EPOLLRDHUP.rawValue | (writable ? EPOLLOUT.rawValue : 0)
     _ = clinux_epoll_set(epoll, EPOLL_CTL_MOD, descriptor, events)
   }
@@ -339,7 +372,7 @@ struct TLSConnection: ~Copyable {
   ///
   /// - Parameter sayGoodbye: whether to send a close_notify alert.
   @inline(never)
-  mutating func hangUp(epoll: Int32, sayGoodbye: Bool) {
+  package mutating func hangUp(epoll: Int32, sayGoodbye: Bool) {
     if let session {
       if sayGoodbye && phase == .up { cmbed_close_notify(session) }
       cmbed_session_free(session)

@@ -2,21 +2,21 @@ import CLinux
 
 /// The epoll that the agent sleeps in, with the signals and the clock; others add their
 /// descriptors.
-struct EventPoll: ~Copyable {
-  let epoll: Int32
+package struct EventPoll: ~Copyable {
+  package let epoll: Int32
   private let signals: Int32
   /// Wakes the agent when the wall clock is set, so that due times are computed again.
   private let clock: Int32
   private var events: InlineArray<8, epoll_event>
 
-  enum Source {
+  package enum Source {
     case signals
     /// The wall clock may have been set.
     case clock
     case descriptor(Int32, isWritable: Bool)
   }
 
-  init() {
+  package init() {
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     signals = clinux_signal_descriptor()
     clock = clinux_clock_descriptor()
@@ -34,7 +34,7 @@ struct EventPoll: ~Copyable {
   /// Waits for an event, and returns the number of events.
   ///
   /// - Parameter timeoutMs: the longest wait in milliseconds; -1 waits for ever.
-  mutating func wait(_ timeoutMs: Int32) -> Int {
+  package mutating func wait(_ timeoutMs: Int32) -> Int {
     var span = events.mutableSpan
     let epoll = epoll
     let count = span.withUnsafeMutableBufferPointer {
@@ -44,7 +44,7 @@ struct EventPoll: ~Copyable {
   }
 
   /// Returns what an event is about.
-  func source(_ index: Int) -> Source {
+  package func source(_ index: Int) -> Source {
     var event = events[index]
     let descriptor = clinux_epoll_descriptor(&event)
     if descriptor == signals { return .signals }
@@ -53,10 +53,10 @@ struct EventPoll: ~Copyable {
   }
 
   /// Returns whether the clock was set since the last call.
-  func takeClockChange() -> Bool { clinux_clock_was_set(clock) != 0 }
+  package func takeClockChange() -> Bool { clinux_clock_was_set(clock) != 0 }
 
   /// Returns the number of the next pending signal; nil if absent.
-  func takeSignal() -> UInt32? {
+  package func takeSignal() -> UInt32? {
     var information = signalfd_siginfo()
     let size = MemoryLayout<signalfd_siginfo>.size
     return CLinux.read(signals, &information, size) == size ? information.ssi_signo : nil

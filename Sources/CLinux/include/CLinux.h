@@ -194,6 +194,9 @@ int clinux_ini_parse(FILE *file, ini_handler handler, void *user);
 /* Returns the number, from 1, of the line whose setting the handler was given. */
 int clinux_ini_line(void);
 
+/* Returns the number of section headers up to that line: two sections may have the same name. */
+int clinux_ini_section(void);
+
 /* Copies the last value of a key in such a file; "" if there is none or the file is unreadable. */
 void clinux_ini_value(const char *path, const char *key, char *value, size_t room);
 

@@ -354,7 +354,7 @@ import Testing
     try box.write(line(1), to: "sandbox/spool/tmp/1")
     #expect(rename(box.path + "/sandbox/spool/tmp/1", box.path + "/sandbox/spool/new/1") == 0)
     try wait(for: "the reason") {
-      (try object(box)["detail"] as? String)?.hasPrefix("the gateway sent what is no answer")
+      (try object(box)["detail"] as? String)?.hasPrefix("unexpected bytes from the gateway")
         == true
     }
     #expect(try agent.terminate() == 0)

@@ -256,7 +256,7 @@ import Testing
     try wait(for: "the gateway to send") { try !gateway.events("babbled").isEmpty }
     agent.signal(SIGCONT)
     // The first byte shows that this is no answer. The rest must not delay the agent.
-    try agent.line("the gateway sent what is no answer", in: .errors)
+    try agent.line("unexpected bytes from the gateway", in: .errors)
     try wait(for: "the gateway to see the end") { try !gateway.events("closed").isEmpty }
     try #expect(gateway.events("unread").count == 1)
     #expect(try agent.terminate() == 0)

@@ -6,14 +6,14 @@ import TinyPush
 /// ``next(at:)`` until there is no event left, writes ``output`` to its socket, and calls again at ``wakeAt``.
 ///
 /// A message of QoS 1 is open from its event until ``acknowledge(_:)``. The caller acknowledges a message once its notification
-/// is on disk; the broker sends a message again that was open when the connection ended. The broker never sends more open
-/// messages than ``Settings/openMax`` at a time.
+/// is on disk; the broker sends a message again that was open when the connection ended. The broker is asked for no more open
+/// messages than ``Settings/openMax`` at a time. Mosquitto 2.0.11 sends more when it resumes a session, so that more are taken.
 ///
 /// One message at a time goes the other way, by ``publish(topic:payload:isRetained:)``, and is sent again after a lost connection.
 public struct BrokerSession: ~Copyable {
   /// Bounds and times of a session.
   public struct Settings: BitwiseCopyable {
-    /// The most messages that may be open at a time; the broker's receive maximum (section 3.1.2.11.3).
+    /// The number of open messages that the broker is asked for: the receive maximum (section 3.1.2.11.3).
     public var openMax: Int
     /// The largest packet that the broker may send, in bytes. The broker drops a larger message.
     public var packetBytesMax: Int
@@ -83,6 +83,8 @@ public struct BrokerSession: ~Copyable {
     case up
   }
 
+  /// Open messages at a time at most: there are no more packet identifiers.
+  private static let openLimit = 65_535
   /// The bytes of one published message at most: topic and payload.
   public static let publishedBytesMax = 4096
 
@@ -116,7 +118,7 @@ public struct BrokerSession: ~Copyable {
     self.settings = settings
     keepAlive = settings.keepAlive
     reader = PacketReader(packetBytesMax: settings.packetBytesMax)
-    open = FixedBuffer(capacity: settings.openMax)
+    open = FixedBuffer(capacity: Self.openLimit)
   }
 
   // MARK: - Connecting
@@ -416,7 +418,7 @@ public struct BrokerSession: ~Copyable {
     if quality == 1 {
       let number = try fields.number16(reader)
       guard number != 0 else { throw .malformed(.content(packet.kind)) }
-      guard openCount < settings.openMax else { throw .malformed(.tooManyOpen) }
+      guard openCount < Self.openLimit else { throw .malformed(.tooManyOpen) }
       open[(openStart + openCount) % open.capacity] = number
       openCount += 1
       packetID = number

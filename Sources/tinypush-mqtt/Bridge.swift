@@ -230,6 +230,7 @@ struct Bridge: ~Copyable {
       counts.ignored += 1
     }
     if message.packetID != nil { openInBatch += 1 }
+    if openInBatch >= config.session.openMax { write(at: now) }
   }
 
   /// Writes the notifications that wait into one file of the spool, and then acknowledges their messages.

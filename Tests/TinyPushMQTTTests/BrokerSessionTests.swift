@@ -115,10 +115,12 @@ func `messages come out of a stream however it is cut into pieces`(piece: Int) t
   #expect(rig.openCount == 0)
 }
 
-@Test func `more open messages than allowed end the connection`() throws {
+@Test func `a session takes more open messages than it asked for, up to all identifiers`() throws {
   let rig = Rig(openMax: 2)
   _ = try rig.connect()
-  _ = try rig.heard(publish(1) + publish(2))
+  _ = try rig.heard(publish(1) + publish(2) + publish(3))
+  #expect(rig.openCount == 3)
+  for _ in 3..<65_535 { _ = try rig.heard(publish(3)) }
   #expect(throws: BrokerProblem.malformed(.tooManyOpen)) { try rig.heard(publish(3)) }
 }
 

@@ -1,13 +1,18 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// One source, two builds: ordinary Swift for the library, the tests and anyone who imports it, and Embedded Swift for
-/// the product, whose flags `make build` passes.
+/// The experimental features that the sources need in both of their builds.
+///
+/// Ordinary Swift builds the library and the tests. Embedded Swift builds the products; `make
+/// build` passes its flags.
 let lifetimes: [SwiftSetting] = [
   .enableExperimentalFeature("Lifetimes"), .enableExperimentalFeature("RawLayout"),
 ]
 
-/// Not among the flags of the whole build: Swift's importer would see glibc's checked variants of read and the like.
+/// The C targets' checks of buffer sizes.
+///
+/// These are not flags of the whole build, since Swift's importer would see glibc's checked
+/// variants of functions such as `read`.
 let checked: [CSetting] = [.define("_FORTIFY_SOURCE", to: "2", .when(configuration: .release))]
 
 let package = Package(
@@ -26,7 +31,7 @@ let package = Package(
     .target(name: "CLinux", cSettings: checked, linkerSettings: [.linkedLibrary("inih")]),
     .target(
       name: "CHTTP2", cSettings: checked, linkerSettings: [.linkedLibrary("nghttp2")]),
-    // The core has no C to call, so that no file, socket or clock can come into it.
+    // The core depends on no C, so it cannot use a file, socket or clock.
     .target(name: "TinyPush", swiftSettings: lifetimes),
     .target(
       name: "TinyPushHTTP2", dependencies: ["TinyPush", "CHTTP2"], path: "Sources/HTTP2",

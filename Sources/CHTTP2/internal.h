@@ -11,21 +11,22 @@ struct chttp2_session {
   nghttp2_session *http2;
   chttp2_answer *answers;
   uint16_t capacity;
-  /* The list of those that are over. */
-  uint16_t first_over, last_over;
+  /* The list of finished requests, by place. */
+  uint16_t first_finished, last_finished;
   size_t memory, memory_max;
-  /* Of the request that is being made: what is left of its payload, and the copy of that while a window is too small. */
+  /* The unsent payload of the request that is being made. `kept` is a copy of it, which exists only
+     while the window is too small. */
   const uint8_t *payload;
   size_t payload_count;
   uint8_t *kept;
-  int32_t sending; /* the stream of that request; 0: none */
-  /* What nghttp2 has framed and nobody has taken yet. */
+  int32_t sending; /* the stream whose payload is being sent; 0: none */
+  /* Bytes that nghttp2 has framed and chttp2_take has not copied yet. */
   const uint8_t *rest;
   size_t rest_count;
   uint32_t pongs;
-  int has_settings, is_leaving, is_broken;
-  uint32_t leaving_error;
-  uint32_t status;       /* of the headers that are coming, on this stream */
+  int has_settings, is_going_away, is_broken;
+  uint32_t goaway_error;
+  uint32_t status;       /* in the headers that are arriving on `status_stream` */
   int32_t status_stream;
 };
 

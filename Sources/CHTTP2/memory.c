@@ -1,10 +1,10 @@
-/* nghttp2's memory, bounded: a server that makes it grow gets its connection closed. */
+/* nghttp2's memory is bounded, so a server cannot make the agent run out of memory. */
 
 #include <stdlib.h>
 
 #include "internal.h"
 
-/* Before each piece stands its size, in as many bytes as keep the alignment. */
+/* Each piece begins with its size, padded to keep the alignment. */
 #define HEAD sizeof(max_align_t)
 
 static void *give(struct chttp2_session *session, void *old, size_t count) {

@@ -5,8 +5,8 @@
 
 struct request {
   chttp2_push push;
-  struct request *next; /* of those that are whole */
-  struct request *older, *newer; /* of all that are open */
+  struct request *next; /* in the list of complete requests */
+  struct request *older, *newer; /* in the list of all open requests */
   char body[CHTTP2_BODY_MAX];
 };
 

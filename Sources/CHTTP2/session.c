@@ -4,36 +4,36 @@
 
 #define NOWHERE 0xFFFF
 
-/* A longer body is not read to its end. */
+/* The most bytes of an answer's body that are read; the stream of a longer one is closed. */
 #define BODY_READ_MAX 16384
-/* What a server may send us: a little more than any answer of the service takes. */
+/* The most bytes that a server may send on a stream: more than any answer of the push service. */
 #define WINDOW 16384
 #define HEADER_TABLE 512
 #define HEADER_LIST_MAX 8192
-/* Answers to the server's own frames that wait to be written. */
+/* The most answers to the server's own frames that may wait to be written. */
 #define ACKNOWLEDGEMENTS_MAX 64
 
 static chttp2_answer *answer_of(struct chttp2_session *session, int32_t stream) {
   return stream > 0 ? nghttp2_session_get_stream_user_data(session->http2, stream) : NULL;
 }
 
-/* --- what the server says -------------------------------------------------------------------------------------- */
+/* --- callbacks ------------------------------------------------------------------------------ */
 
 static void finish(struct chttp2_session *session, chttp2_answer *answer, uint32_t error) {
-  if (answer->is_over) return;
+  if (answer->is_finished) return;
   uint16_t place = (uint16_t)(answer - session->answers);
-  answer->is_over = 1;
+  answer->is_finished = 1;
   answer->error = error;
   answer->next = NOWHERE;
-  if (session->last_over == NOWHERE) {
-    session->first_over = place;
+  if (session->last_finished == NOWHERE) {
+    session->first_finished = place;
   } else {
-    session->answers[session->last_over].next = place;
+    session->answers[session->last_finished].next = place;
   }
-  session->last_over = place;
+  session->last_finished = place;
 }
 
-/* A number in decimal digits; 0 for anything else. */
+/* Returns the value of decimal digits; 0 for anything else. */
 static uint32_t number(const uint8_t *text, size_t count) {
   uint32_t value = 0;
   if (count > 9) return 0;
@@ -51,7 +51,7 @@ static int on_header(nghttp2_session *http2, const nghttp2_frame *frame, const u
   chttp2_answer *answer = answer_of(user, frame->hd.stream_id);
   if (!answer) return 0;
   if (name_count == 7 && memcmp(name, ":status", 7) == 0) {
-    /* It counts once all headers have come and are in order. */
+    /* The status counts once the headers are complete: see on_frame. */
     session->status = number(value, count);
     session->status_stream = frame->hd.stream_id;
   } else if (name_count == 11 && memcmp(name, "retry-after", 11) == 0) {
@@ -64,7 +64,7 @@ static int on_data(nghttp2_session *http2, uint8_t flags, int32_t stream, const 
                    void *user) {
   (void)flags;
   chttp2_answer *answer = answer_of(user, stream);
-  if (!answer || answer->is_over) return 0;
+  if (!answer || answer->is_finished) return 0;
   answer->body_read += (uint32_t)count;
   if (answer->body_read > BODY_READ_MAX) {
     finish(user, answer, 0);
@@ -103,7 +103,7 @@ static int on_frame(nghttp2_session *http2, const nghttp2_frame *frame, void *us
   switch (frame->hd.type) {
   case NGHTTP2_HEADERS:
     answer = answer_of(user, frame->hd.stream_id);
-    /* An answer that only goes before the answer (1xx) says nothing, nor do trailers. */
+    /* An interim response (1xx) is no answer, and trailers have no status. */
     if (answer && session->status_stream == frame->hd.stream_id && session->status >= 200 && session->status < 1000)
       answer->status = (uint16_t)session->status;
     session->status_stream = 0;
@@ -115,8 +115,8 @@ static int on_frame(nghttp2_session *http2, const nghttp2_frame *frame, void *us
     if (frame->hd.flags & NGHTTP2_FLAG_ACK) session->pongs++;
     break;
   case NGHTTP2_GOAWAY:
-    session->is_leaving = 1;
-    session->leaving_error = frame->goaway.error_code;
+    session->is_going_away = 1;
+    session->goaway_error = frame->goaway.error_code;
     break;
   }
   return 0;
@@ -138,7 +138,7 @@ static ssize_t on_payload(nghttp2_session *http2, int32_t stream, uint8_t *room,
   return (ssize_t)count;
 }
 
-/* --- a session -------------------------------------------------------------------------------------------------- */
+/* --- the session ---------------------------------------------------------------------------- */
 
 static int open_session(struct chttp2_session *session) {
   nghttp2_session_callbacks *callbacks = NULL;
@@ -150,7 +150,7 @@ static int open_session(struct chttp2_session *session) {
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
   nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
   nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
-  /* Until the server's settings are there it may not take more than one request. */
+  /* Before its settings arrive, the server may not take more than one request. */
   nghttp2_option_set_peer_max_concurrent_streams(options, 1);
   nghttp2_option_set_max_reserved_remote_streams(options, 0);
   nghttp2_option_set_max_outbound_ack(options, ACKNOWLEDGEMENTS_MAX);
@@ -175,7 +175,7 @@ chttp2_session *chttp2_new(chttp2_answer *answers, uint16_t capacity, size_t mem
   session->answers = answers;
   session->capacity = capacity;
   session->memory_max = memory_max;
-  session->first_over = session->last_over = NOWHERE;
+  session->first_finished = session->last_finished = NOWHERE;
   if (open_session(session) == 0) return session;
   chttp2_free(session);
   return NULL;
@@ -193,9 +193,9 @@ static int break_off(struct chttp2_session *session) {
   return CHTTP2_BROKEN;
 }
 
-/* nghttp2 has framed its complaint that the server breaks the protocol, and reads no more. */
+/* Whether nghttp2 has framed its protocol error and reads no more. */
 static int has_given_up(const struct chttp2_session *session) {
-  return !session->is_leaving && !nghttp2_session_want_read(session->http2);
+  return !session->is_going_away && !nghttp2_session_want_read(session->http2);
 }
 
 int chttp2_receive(chttp2_session *session, const uint8_t *bytes, size_t count) {
@@ -204,11 +204,11 @@ int chttp2_receive(chttp2_session *session, const uint8_t *bytes, size_t count) 
   return result < 0 || has_given_up(session) ? break_off(session) : 0;
 }
 
-int chttp2_next_over(chttp2_session *session) {
-  uint16_t place = session->first_over;
+int chttp2_next_finished(chttp2_session *session) {
+  uint16_t place = session->first_finished;
   if (place == NOWHERE) return -1;
-  session->first_over = session->answers[place].next;
-  if (session->first_over == NOWHERE) session->last_over = NOWHERE;
+  session->first_finished = session->answers[place].next;
+  if (session->first_finished == NOWHERE) session->last_finished = NOWHERE;
   return place;
 }
 
@@ -275,14 +275,14 @@ void chttp2_cancel(chttp2_session *session, uint16_t place) {
 
 void chttp2_forget(chttp2_session *session, uint16_t place) {
   chttp2_answer *answer = &session->answers[place];
-  if (answer->is_over) return;
+  if (answer->is_finished) return;
   nghttp2_session_set_stream_user_data(session->http2, answer->stream, NULL);
-  answer->is_over = 1;
+  answer->is_finished = 1;
 }
 
 void chttp2_ping(chttp2_session *session) { nghttp2_submit_ping(session->http2, NGHTTP2_FLAG_NONE, NULL); }
 
-/* --- what the server allows ------------------------------------------------------------------------------------- */
+/* --- the server's limits and state ---------------------------------------------------------- */
 
 int chttp2_has_settings(const chttp2_session *session) { return session->has_settings; }
 
@@ -300,5 +300,5 @@ int32_t chttp2_window(const chttp2_session *session) {
 }
 
 uint32_t chttp2_pongs(const chttp2_session *session) { return session->pongs; }
-int chttp2_is_leaving(const chttp2_session *session) { return session->is_leaving; }
-uint32_t chttp2_leaving_error(const chttp2_session *session) { return session->leaving_error; }
+int chttp2_is_going_away(const chttp2_session *session) { return session->is_going_away; }
+uint32_t chttp2_goaway_error(const chttp2_session *session) { return session->goaway_error; }

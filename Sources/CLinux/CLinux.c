@@ -1,13 +1,13 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
 
-/* What a handshake takes of the stack, and more. */
+/* More stack than a TLS handshake uses. */
 #define STACK_BYTES (256 << 10)
 
 static int argument_count;
 static char **arguments;
 
-/* glibc hands main's arguments to every constructor. */
+/* glibc passes main's arguments to every constructor. */
 __attribute__((constructor)) static void keep_arguments(int count, char **values) {
   argument_count = count;
   arguments = values;
@@ -44,7 +44,7 @@ void clinux_remove_when_ended(int directory, const char *path) {
   removed_directory = directory;
   removed_path = path;
   for (size_t i = 0; path && i < sizeof signals / sizeof *signals; i++) {
-    // What nohup and the like ignore stays ignored.
+    // Signals that the caller ignores, for example by nohup, stay ignored.
     if (signal(signals[i], SIG_IGN) != SIG_IGN) signal(signals[i], remove_and_end);
   }
 }
@@ -92,7 +92,7 @@ int clinux_act_as(uid_t user, gid_t group) {
   own_group_count = getgroups(groups_max, own_groups);
   if (setgroups((size_t)count, groups) == 0 && setegid(group) == 0 && seteuid(user) == 0) return 0;
   int error = errno;
-  clinux_act_as_oneself();
+  clinux_stop_acting_as();
   return -error;
 }
 
@@ -104,14 +104,14 @@ int clinux_become(uid_t user, gid_t group) {
   return setresuid(user, user, user) == 0 ? 0 : -errno;
 }
 
-void clinux_act_as_oneself(void) {
+void clinux_stop_acting_as(void) {
   if (seteuid(getuid()) != 0 || setegid(getgid()) != 0) return;
   if (own_group_count >= 0) setgroups((size_t)own_group_count, own_groups);
 }
 
 const char *clinux_file_system(int descriptor, int *trait) {
   static const struct {
-    uint32_t number; // statfs(2)
+    uint32_t number; // f_type: see statfs(2)
     char name[8];
     uint8_t trait;
   } known[] = {
@@ -140,7 +140,7 @@ int clinux_is_clock_kept(void) {
 
 int clinux_rename_new(int from, const char *name, int to, const char *new_name) {
   if (renameat2(from, name, to, new_name, RENAME_NOREPLACE) == 0) return 0;
-  // Not every file system can tell; there, two that do so at once may both find that nobody has it.
+  // Without RENAME_NOREPLACE, two concurrent calls may both find the name free.
   if (errno != EINVAL && errno != ENOSYS) return -errno;
   if (faccessat(to, new_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) return -EEXIST;
   return renameat(from, name, to, new_name) == 0 ? 0 : -errno;
@@ -148,9 +148,9 @@ int clinux_rename_new(int from, const char *name, int to, const char *new_name) 
 
 int clinux_sync(int descriptor) { return syncfs(descriptor) == 0 ? 0 : -errno; }
 
-// A read lease is granted only on a file that nobody has open for writing (fcntl(2)).
-int clinux_hold_writers(int descriptor) {
-  // A writer who opens the file while the lease is held makes the kernel send SIGIO, which would end the process.
+// The kernel grants a read lease only on a file that nobody has open for writing (fcntl(2)).
+int clinux_block_writers(int descriptor) {
+  // The kernel sends SIGIO when a writer opens the file, which would end the process.
   static int is_ignored;
   if (!is_ignored) signal(SIGIO, SIG_IGN);
   is_ignored = 1;
@@ -158,11 +158,11 @@ int clinux_hold_writers(int descriptor) {
   return errno == EAGAIN ? 1 : -1;
 }
 
-void clinux_let_writers(int descriptor) { fcntl(descriptor, F_SETLEASE, F_UNLCK); }
+void clinux_unblock_writers(int descriptor) { fcntl(descriptor, F_SETLEASE, F_UNLCK); }
 
 int clinux_is_being_written(int descriptor) {
-  int answer = clinux_hold_writers(descriptor);
-  if (answer == 0) clinux_let_writers(descriptor);
+  int answer = clinux_block_writers(descriptor);
+  if (answer == 0) clinux_unblock_writers(descriptor);
   return answer;
 }
 
@@ -176,7 +176,7 @@ int clinux_tcp_times(int socket, uint32_t *round_trip_us, uint32_t *since_acknow
   socklen_t size = sizeof info;
   memset(&info, 0, sizeof info);
   if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return -1;
-  // An emulated kernel may know less.
+  // An emulated kernel may return less.
   if (size < offsetof(struct tcp_info, tcpi_rtt) + sizeof info.tcpi_rtt) return -1;
   *round_trip_us = info.tcpi_rtt;
   *since_acknowledgement_ms = info.tcpi_last_ack_recv;
@@ -227,7 +227,7 @@ void clinux_terminal_take(int descriptor) {
   tcsetattr(descriptor, TCSANOW, &taken);
 }
 
-void clinux_terminal_give_back(int descriptor) {
+void clinux_terminal_release(int descriptor) {
   if (terminal_before.c_cflag != 0) tcsetattr(descriptor, TCSANOW, &terminal_before);
 }
 
@@ -281,7 +281,7 @@ static struct timespec time_of(struct statx_timestamp time) {
 int clinux_stat(int descriptor, struct stat *file, int64_t *birth_ns) {
   struct statx found;
   if (statx(descriptor, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &found) != 0) {
-    /* Some containers forbid this call. */
+    /* Some containers forbid statx. */
     if (fstat(descriptor, file) != 0) return -1;
     *birth_ns = clinux_modify_time_ns(file);
     return 0;
@@ -302,10 +302,10 @@ int clinux_stat(int descriptor, struct stat *file, int64_t *birth_ns) {
   return 0;
 }
 
-/* Not inlined: below the frame of a caller that has it inlined lie that caller's own variables. */
-__attribute__((noinline)) void clinux_give_back_stack(void) {
+/* Not inlined: below the frame of a caller that inlines it lie that caller's own variables. */
+__attribute__((noinline)) void clinux_release_stack(void) {
   uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-  /* A page is left for what this call and a signal need. */
+  /* One page is kept for this call and for a signal handler. */
   uintptr_t end = ((uintptr_t)__builtin_frame_address(0) / page - 1) * page;
   madvise((void *)(end - STACK_BYTES), STACK_BYTES, MADV_DONTNEED);
 }
@@ -421,7 +421,7 @@ int clinux_listen_loopback(int family, uint16_t port, int backlog) {
   return result;
 }
 
-/* By way of the directory's descriptor: a path may be longer than there is room for in an address. */
+/* Goes through the directory's descriptor, since a path may be too long for an address. */
 static struct sockaddr_un local_address(int directory, const char *name) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", directory, name);
@@ -433,7 +433,7 @@ int clinux_listen_local(int directory, const char *name) {
   int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (listener < 0) return -errno;
   unlinkat(directory, name, 0);
-  // What the socket's own mode is when it is bound becomes the file's.
+  // The socket's mode when it is bound becomes the file's mode.
   if (fchmod(listener, 0600) == 0 && bind(listener, (struct sockaddr *)&address, sizeof address) == 0 &&
       listen(listener, 8) == 0)
     return listener;
@@ -520,7 +520,7 @@ int clinux_option_index(void) { return optind; }
 
 int clinux_option_letter(void) { return optopt < 256 ? optopt : 0; }
 
-/* --- secrets ------------------------------------------------------------------------------------------------- */
+/* --- configuration files and secrets -------------------------------------------------------- */
 
 void clinux_wipe(void *bytes, size_t count) { explicit_bzero(bytes, count); }
 
@@ -532,7 +532,7 @@ __attribute__((noinline)) void clinux_wipe_stack(void) {
 static int line;
 static int is_line_cut;
 
-/* inih does not tell its handler the line, and reads a long one in pieces. */
+/* inih does not tell the handler the line's number, and reads a long line in pieces. */
 static char *read_line(char *text, int room, void *file) {
   char *piece = fgets(text, room, file);
   if (!is_line_cut) line++;
@@ -542,7 +542,8 @@ static char *read_line(char *text, int room, void *file) {
 
 int clinux_ini_line(void) { return line; }
 
-/* The C library's own buffer would be freed as it is. */
+/* The buffer is on the stack, where it is wiped. The C library would free its own without
+   wiping. */
 __attribute__((noinline)) static int parse(FILE *file, ini_handler handler, void *user) {
   char buffer[4096];
   setvbuf(file, buffer, _IOFBF, sizeof buffer);

@@ -25,7 +25,7 @@ static const mbedtls_x509_buf *attribute(const mbedtls_x509_name *name, const ch
 
 void cmbed_name_common(char *to, size_t room, const mbedtls_x509_name *name) {
   const mbedtls_x509_buf *value = attribute(name, OID(MBEDTLS_OID_AT_CN));
-  /* Some authorities have none, and are known by their organisational unit. */
+  /* Some authorities have no common name and are known by their organisational unit. */
   if (value == NULL) value = attribute(name, OID(MBEDTLS_OID_AT_ORG_UNIT));
   if (value == NULL) value = attribute(name, OID(MBEDTLS_OID_AT_ORGANIZATION));
   if (value == NULL) value = attribute(name, OID(OID_UID));
@@ -33,7 +33,7 @@ void cmbed_name_common(char *to, size_t room, const mbedtls_x509_name *name) {
   else cmbed_copy_clean(to, room, value->p, value->len);
 }
 
-/* The topic, to the letter, or "": the UID, else what follows "Services: " in the common name. */
+/* Copies the topic: the UID, else the common name after "Services: "; "" if there is none. */
 static void read_topic(char to[CMBED_NAME_MAX], const mbedtls_x509_name *name) {
   static const char mark[] = "Services: ";
   const mbedtls_x509_buf *value = attribute(name, OID(OID_UID));
@@ -44,7 +44,7 @@ static void read_topic(char to[CMBED_NAME_MAX], const mbedtls_x509_name *name) {
     if (bytes == NULL) return;
     bytes += sizeof mark - 1;
   }
-  /* It decides what a client may do, so it is whole and plain or it is none. */
+  /* The topic decides what a client may do, so it is neither truncated nor cleaned. */
   size_t count = value->len - (size_t)(bytes - value->p);
   if (count >= CMBED_NAME_MAX) return;
   for (size_t index = 0; index < count; index++)
@@ -73,7 +73,7 @@ void cmbed_certificate_names(char *to, size_t room, const mbedtls_x509_crt *cert
   if (to[0] == '\0') cmbed_name_common(to, room, &certificate->subject);
 }
 
-int cmbed_certificate_bears_address(const mbedtls_x509_crt *certificate, const char *host) {
+int cmbed_certificate_has_address(const mbedtls_x509_crt *certificate, const char *host) {
   unsigned char address[16];
   size_t count = inet_pton(AF_INET, host, address) == 1 ? 4 : inet_pton(AF_INET6, host, address) == 1 ? 16 : 0;
   if (count == 0) return 0;
@@ -92,7 +92,7 @@ void cmbed_chain_note(cmbed_chain *chain, int index, const mbedtls_x509_crt *cer
   cmbed_name_common(link->issuer, sizeof link->issuer, &certificate->issuer);
 }
 
-/* What follows the name of an extension, up to `*end`; NULL where it is not there. */
+/* Returns the bytes after an extension's OID, up to `*end`; NULL if the extension is missing. */
 static unsigned char *find_extension(const mbedtls_x509_crt *certificate, const char *oid, size_t oid_count,
                                      const unsigned char **end) {
   unsigned char *at = certificate->v3_ext.p;
@@ -116,8 +116,8 @@ static int has_extension(const mbedtls_x509_crt *certificate, const char *oid, s
   return find_extension(certificate, oid, oid_count, &end) != NULL;
 }
 
-/* An OCTET STRING that holds a SEQUENCE, in which each topic (a UTF8String) has a SEQUENCE of its uses behind it. No
-   document of Apple's tells; so it is in the certificates. */
+/* Reads an OCTET STRING with a SEQUENCE, in which a SEQUENCE of uses follows each topic
+   (UTF8String). Apple documents none of this; it was found in Apple's certificates. */
 static void read_topics(char *to, size_t room, const mbedtls_x509_crt *certificate) {
   const unsigned char *end;
   size_t count;
@@ -136,16 +136,16 @@ static void read_topics(char *to, size_t room, const mbedtls_x509_crt *certifica
   }
 }
 
-void cmbed_bearer_read(cmbed_bearer *bearer, const mbedtls_x509_crt *certificate) {
-  memset(bearer, 0, sizeof *bearer);
-  read_topic(bearer->topic, &certificate->subject);
-  read_topics(bearer->topics, sizeof bearer->topics, certificate);
-  bearer->kind = CMBED_PEER_SHOWN;
-  if (has_extension(certificate, OID(OID_PRODUCTION))) bearer->kind |= CMBED_PEER_PRODUCTION;
-  if (has_extension(certificate, OID(CMBED_OID_APPLE_SANDBOX))) bearer->kind |= CMBED_PEER_SANDBOX;
+void cmbed_rights_read(cmbed_rights *rights, const mbedtls_x509_crt *certificate) {
+  memset(rights, 0, sizeof *rights);
+  read_topic(rights->topic, &certificate->subject);
+  read_topics(rights->topics, sizeof rights->topics, certificate);
+  rights->kind = CMBED_PEER_PRESENT;
+  if (has_extension(certificate, OID(OID_PRODUCTION))) rights->kind |= CMBED_PEER_PRODUCTION;
+  if (has_extension(certificate, OID(CMBED_OID_APPLE_SANDBOX))) rights->kind |= CMBED_PEER_SANDBOX;
 }
 
-/* Whether one of those behind it has signed it. */
+/* Returns whether a later certificate in the file signed this one. */
 static int is_issued_there(mbedtls_x509_crt *certificate) {
   uint32_t flags = 0;
   mbedtls_x509_crt_verify(certificate, certificate->next, NULL, NULL, &flags, NULL, NULL);
@@ -164,7 +164,7 @@ int cmbed_certificate_read(cmbed_certificate *certificate, const char *path, con
   if (result == CMBED_OK) {
     certificate->not_before = cmbed_seconds(&first->valid_from);
     certificate->not_after = cmbed_seconds(&first->valid_to);
-    cmbed_bearer_read(&certificate->bearer, first);
+    cmbed_rights_read(&certificate->rights, first);
     snprintf(certificate->key, sizeof certificate->key, "%s, %u bits", mbedtls_pk_get_name(&first->pk),
              (unsigned)mbedtls_pk_get_bitlen(&first->pk));
     int index = 0;

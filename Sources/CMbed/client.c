@@ -5,11 +5,11 @@
 #include <string.h>
 #include <time.h>
 
-/* mbedtls_ssl_session begins with a time_t, which may be narrower in the library than it is here. So nothing looks into
-   it but the library. */
+/* mbedtls_ssl_session begins with a time_t, whose width may differ between the library and this
+   code. So only the library accesses its fields. */
 struct cmbed_resumption {
   mbedtls_ssl_session session;
-  unsigned char certificate[32]; /* the digest of the one that we showed */
+  unsigned char certificate[32]; /* the digest of the client's own */
   int64_t until;                 /* 0: no session is kept */
 };
 
@@ -25,7 +25,7 @@ void cmbed_resumption_free(cmbed_resumption *resumption) {
   free(resumption);
 }
 
-/* A renewed certificate of ours ends what was before. */
+/* A session is not resumed with another client certificate than it began with. */
 static void digest_certificate(unsigned char digest[32], const cmbed_session *session) {
   const mbedtls_x509_buf *leaf = &session->identity.chain.raw;
   memset(digest, 0, 32);
@@ -40,7 +40,8 @@ static void offer(cmbed_session *session, cmbed_resumption *resumption) {
     session->offered = 1;
     session->until = resumption->until;
   }
-  /* Used once. If this handshake fails, the next one is a whole one; if not, it leaves the next session here. */
+  /* A session is used once. If this handshake fails, the next one is a full one; otherwise this one
+   leaves its session here. */
   mbedtls_ssl_session_free(&resumption->session);
   resumption->until = 0;
 }

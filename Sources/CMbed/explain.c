@@ -35,19 +35,20 @@ static const char *peer_first(const cmbed_session *session, char name[CMBED_NAME
   return name;
 }
 
-/* --- the peer's certificates --------------------------------------------------------------------------------- */
+/* --- the peer's certificates ---------------------------------------------------------------- */
 
-/* 2025-01-01. A clock before it has not been set since the machine was started. */
+/* 2025-01-01. An earlier time means that the clock was not set since the machine started. */
 #define CLOCK_UNSET 1735689600
 
 #define PURPOSE (MBEDTLS_X509_BADCERT_KEY_USAGE | MBEDTLS_X509_BADCERT_EXT_KEY_USAGE | MBEDTLS_X509_BADCERT_NS_CERT_TYPE)
 #define WEAK (MBEDTLS_X509_BADCERT_BAD_KEY | MBEDTLS_X509_BADCERT_BAD_PK)
 
-/* Several things may be wrong; the one is told that explains the others, or that has to be mended first. An unset clock
-   makes every certificate too early. A chain that leads nowhere is of someone else, whatever else it says. */
+/* A chain can have several flaws. The text explains the one that causes the others, or that must be
+   corrected first: an unset clock makes every certificate too early, and an untrusted chain belongs
+   to somebody else. */
 enum { UNSUITABLE = 1, LATE, EARLY, HOST, UNTRUSTED, CLOCK };
 
-static int gravest(uint32_t flags) {
+static int worst_of(uint32_t flags) {
   if (flags & MBEDTLS_X509_BADCERT_FUTURE && time(NULL) < CLOCK_UNSET) return CLOCK;
   if (flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED) return UNTRUSTED;
   if (flags & MBEDTLS_X509_BADCERT_CN_MISMATCH) return HOST;
@@ -60,30 +61,30 @@ static const char *unsuitable(uint32_t flags) {
     return "its key is too weak. It must be renewed there, with an RSA key of 2048 bits or more, or an EC key.";
   if (flags & MBEDTLS_X509_BADCERT_BAD_MD)
     return "it is signed with an outdated hash, such as SHA-1. It must be renewed there, signed with SHA-256.";
-  if (flags & PURPOSE) return "it is not made for this purpose. It must be renewed there.";
-  return "it does not hold what it should. It must be renewed there.";
+  if (flags & PURPOSE) return "it is not meant for this purpose. It must be renewed there.";
+  return "its contents are invalid. It must be renewed there.";
 }
 
-static int tell_untrusted(char *text, const mbedtls_x509_crt *certificate, int depth, const char *name, const char *peer,
+static int describe_untrusted(char *text, const mbedtls_x509_crt *certificate, int depth, const char *name, const char *peer,
                           const char *ca) {
   const mbedtls_x509_buf *issuer = &certificate->issuer_raw, *subject = &certificate->subject_raw;
-  if (certificate->raw.p == NULL) /* so mbedTLS leaves it when it does not know the signature's algorithm */
-    return cmbed_say(text, CMBED_PEER_UNSUITABLE, "The certificate of %s is signed in a way that is not known here. It "
+  if (certificate->raw.p == NULL) /* mbedTLS does not support the signature's algorithm */
+    return cmbed_say(text, CMBED_PEER_UNSUITABLE, "The certificate of %s is signed with an unknown algorithm. It "
                      "must be renewed there, signed with SHA-256.", peer);
   if (issuer->len != subject->len || memcmp(issuer->p, subject->p, issuer->len) != 0) {
     char above[CMBED_NAME_MAX];
     cmbed_name_common(above, sizeof above, &certificate->issuer);
     return cmbed_say(text, CMBED_PEER_UNKNOWN_CA, "The certificate \"%s\" of %s was issued by \"%s\", which is not in "
-                     "the CA file %s. If that issuer is to be trusted, add its certificate there.", name, peer, above, ca);
+                     "the CA file %s. If you trust that issuer, add its certificate there.", name, peer, above, ca);
   }
   if (depth > 0)
     return cmbed_say(text, CMBED_PEER_UNKNOWN_CA, "The certificates of %s end at \"%s\", which is not in the CA file %s. "
-                     "If it is to be trusted, add it there.", peer, name, ca);
+                     "If you trust it, add it there.", peer, name, ca);
   return cmbed_say(text, CMBED_PEER_SELF_SIGNED, "The certificate \"%s\" of %s is self-signed, and not in the CA file "
-                   "%s. If it is to be trusted, add it there.", name, peer, ca);
+                   "%s. If you trust it, add it there.", name, peer, ca);
 }
 
-static int tell_flaw(cmbed_session *session, const mbedtls_x509_crt *certificate, int depth, uint32_t flags) {
+static int describe_flaw(cmbed_session *session, const mbedtls_x509_crt *certificate, int depth, uint32_t flags) {
   char name[CMBED_NAME_MAX], of[CMBED_NAME_MAX], names[192], date[CMBED_DATE_MAX], now[CMBED_DATE_MAX];
   const char *peer = cmbed_peer(session, of);
   cmbed_name_common(name, sizeof name, &certificate->subject);
@@ -95,11 +96,11 @@ static int tell_flaw(cmbed_session *session, const mbedtls_x509_crt *certificate
     return cmbed_say(session->text, CMBED_PEER_NOT_YET_VALID, "The certificate \"%s\" of %s is valid only from %s. Is "
                      "this machine's clock set? It says %s.", name, peer, date, now);
   case UNTRUSTED:
-    return tell_untrusted(session->text, certificate, depth, name, peer, session->ca);
+    return describe_untrusted(session->text, certificate, depth, name, peer, session->ca);
   case HOST:
     cmbed_certificate_names(names, sizeof names, certificate);
-    return cmbed_say(session->text, CMBED_PEER_HOST, "The server was asked for as %s, but its certificate is made out "
-                     "to %s. Correct the host name, or the certificate there.", session->host, names);
+    return cmbed_say(session->text, CMBED_PEER_HOST, "The certificate of the server %s is for %s. Correct the host name, "
+                   "or the server's certificate.", session->host, names);
   case LATE:
     cmbed_date(date, cmbed_seconds(&certificate->valid_to));
     return cmbed_say(session->text, CMBED_PEER_EXPIRED, "The certificate \"%s\" of %s expired on %s. It must be renewed "
@@ -110,21 +111,21 @@ static int tell_flaw(cmbed_session *session, const mbedtls_x509_crt *certificate
   }
 }
 
-int cmbed_witness(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags) {
+int cmbed_on_certificate(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags) {
   cmbed_session *session = context;
   int64_t to = cmbed_seconds(&certificate->valid_to);
   if (!session->verified) session->until = time(NULL) + CMBED_RESUME_MAX;
   session->verified = 1;
   if (to < session->until) session->until = to;
 #if MBEDTLS_VERSION_NUMBER < 0x03000000
-  /* It compares host names, but no addresses. */
-  if (depth == 0 && session->host != NULL && cmbed_certificate_bears_address(certificate, session->host))
+  /* mbedTLS 2 compares host names, but no addresses. */
+  if (depth == 0 && session->host != NULL && cmbed_certificate_has_address(certificate, session->host))
     *flags &= ~(uint32_t)MBEDTLS_X509_BADCERT_CN_MISMATCH;
 #endif
   if (session->peer != NULL) cmbed_chain_note(session->peer, depth, certificate);
-  if (*flags == 0 || gravest(*flags) < session->flaw) return 0;
-  session->flaw = gravest(*flags);
-  session->refusal = tell_flaw(session, certificate, depth, *flags);
+  if (*flags == 0 || worst_of(*flags) < session->flaw) return 0;
+  session->flaw = worst_of(*flags);
+  session->refusal = describe_flaw(session, certificate, depth, *flags);
   return 0;
 }
 
@@ -133,8 +134,8 @@ static int explain_certificate(cmbed_session *session, int error) {
   if (session->refusal != 0) return session->failure = session->refusal;
   uint32_t flags = mbedtls_ssl_get_verify_result(&session->ssl);
   if (error == MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE)
-    return cmbed_fail(session, CMBED_PEER_MISSING, "The client showed no certificate. It must be given one that the CA "
-                      "file's authorities issued.");
+    return cmbed_fail(session, CMBED_PEER_MISSING, "The client sent no certificate. Give it one that an authority in "
+                    "the CA file issued.");
   if (flags != 0 && flags != UINT32_MAX)
     return cmbed_fail(session, CMBED_PEER_UNSUITABLE, "The certificate of %s cannot be accepted: %s",
                       cmbed_peer(session, name), unsuitable(flags));
@@ -143,17 +144,17 @@ static int explain_certificate(cmbed_session *session, int error) {
                     "renewed there.", cmbed_peer(session, name), words);
 }
 
-/* --- the peer's alerts --------------------------------------------------------------------------------------- */
+/* --- the peer's alerts ---------------------------------------------------------------------- */
 
-/* What a build offers, and so what a server says by refusing the version. */
+/* The text for a refused version depends on the versions that this build offers. */
 #if defined(MBEDTLS_SSL_PROTO_TLS1_3)
-#define WRONG_VERSION "it speaks neither TLS 1.2 nor TLS 1.3"
-#define OTHER_VERSION " Its TLS must be brought up to date."
+#define WRONG_VERSION "it supports neither TLS 1.2 nor TLS 1.3"
+#define OTHER_VERSION " Update the TLS software there."
 #else
-#define WRONG_VERSION "it does not speak TLS 1.2, most likely TLS 1.3 alone, which mbed TLS 2 lacks"
+#define WRONG_VERSION "it does not support TLS 1.2, probably only TLS 1.3, which mbed TLS 2 lacks"
 #define OTHER_VERSION " Allow TLS 1.2 there, or run the build for Debian 13, which has TLS 1.3."
 #endif
-#define ANOTHER " Set the push certificate of this app, with its key, that is valid now."
+#define ANOTHER " Set this app's current push certificate and its key."
 
 typedef struct {
   unsigned char number, about_certificate;
@@ -161,25 +162,25 @@ typedef struct {
 } alert;
 
 static const alert alerts[] = {
-  {10, 0, "unexpected_message", "it did not expect what it was sent"},
-  {20, 0, "bad_record_mac", "what it was sent was damaged on the way"},
-  {40, 0, "handshake_failure", "there is no TLS version, cipher suite or key that both sides have"},
-  {42, 1, "bad_certificate", "it says that the certificate is damaged or not acceptable"},
+  {10, 0, "unexpected_message", "it received an unexpected message"},
+  {20, 0, "bad_record_mac", "it received damaged data"},
+  {40, 0, "handshake_failure", "both sides have no TLS version, cipher suite or key exchange in common"},
+  {42, 1, "bad_certificate", "the certificate is damaged or not acceptable"},
   {43, 1, "unsupported_certificate", "it does not accept certificates of this kind"},
   {44, 1, "certificate_revoked", "the certificate was revoked"},
-  {45, 1, "certificate_expired", "the certificate has expired, or the clock there is wrong"},
-  {46, 1, "certificate_unknown", "it does not accept the certificate, and does not say why"},
-  {47, 0, "illegal_parameter", "it finds a mistake in the handshake"},
+  {45, 1, "certificate_expired", "the certificate has expired, or its clock is wrong"},
+  {46, 1, "certificate_unknown", "it does not accept the certificate, for an unknown reason"},
+  {47, 0, "illegal_parameter", "it found an error in the handshake"},
   {48, 1, "unknown_ca", "it does not trust the certificate's issuer"},
   {49, 1, "access_denied", "the certificate is valid, but may not do this"},
-  {50, 0, "decode_error", "it cannot read what it was sent"},
-  {51, 0, "decrypt_error", "a signature or check of the handshake is wrong"},
+  {50, 0, "decode_error", "it cannot decode a message of the handshake"},
+  {51, 0, "decrypt_error", "a signature or check value of the handshake is wrong"},
   {70, 0, "protocol_version", WRONG_VERSION},
   {71, 0, "insufficient_security", "it demands stronger cipher suites"},
-  {80, 0, "internal_error", "it has a fault of its own; try again later"},
-  {112, 0, "unrecognized_name", "it does not know the host name that it was asked for"},
-  {116, 1, "certificate_required", "it wants a certificate, and none was shown"},
-  {120, 0, "no_application_protocol", "it does not speak the application protocol that was offered"},
+  {80, 0, "internal_error", "it has an internal error; try again later"},
+  {112, 0, "unrecognized_name", "it does not know this host name"},
+  {116, 1, "certificate_required", "it requires a certificate, and none was sent"},
+  {120, 0, "no_application_protocol", "it does not support the application protocol offered by ALPN"},
 };
 
 static int explain_alert(cmbed_session *session, int number) {
@@ -189,42 +190,43 @@ static int explain_alert(cmbed_session *session, int number) {
   const char *who = peer_first(session, name);
   int client = session->server == NULL;
   if (found == end) return cmbed_fail(session, CMBED_REFUSED, "%s refuses the connection, by alert %d.", who, number);
-  /* Before TLS 1.3 there was no alert for a missing certificate. Once the server's own certificate has come, version
-     and cipher suite are agreed upon, so that it is about ours. */
+  /* Before TLS 1.3, no alert exists for a missing certificate. Once the server has sent its own
+   certificate, version and cipher suite are agreed on, so the alert is about the client's. */
   int late = number == 40 && client && session->verified;
   if (!found->about_certificate && !late)
     return cmbed_fail(session, CMBED_REFUSED, "%s refuses the connection: %s (alert %s).%s", who, found->words,
                       found->name, number == 70 && client ? OTHER_VERSION : "");
   if (client && session->identity_bytes == 0)
-    return cmbed_fail(session, CMBED_REFUSED_CERTIFICATE, "%s wants a certificate, and none was shown (alert %s). Set "
-                      "one.", who, found->name);
+    return cmbed_fail(session, CMBED_REFUSED_CERTIFICATE, "%s requires a client certificate, and none is set (alert %s). "
+                      "Set one.", who, found->name);
   return cmbed_fail(session, CMBED_REFUSED_CERTIFICATE, "%s refuses %s certificate: %s (alert %s).%s", who,
-                    client ? "our" : "the server's",
-                    late ? "it is missing, or not one that it accepts" : found->words, found->name,
+                    client ? "the client" : "the server's",
+                    late ? "it is missing, or the server does not accept it" : found->words, found->name,
                     client ? ANOTHER : "");
 }
 
-/* --- everything else ----------------------------------------------------------------------------------------- */
+/* --- other errors --------------------------------------------------------------------------- */
 
-/* A record begins with its type, 20 to 24, and the version's first byte, 3. */
+/* A TLS record begins with its type, 20 to 24, and the version's first byte, 3. */
 static int speaks_tls(const cmbed_session *session) {
   const unsigned char *opening = session->opening;
-  if (session->heard == 0) return 1;
+  if (session->opening_count == 0) return 1;
   if (opening[0] < 20 || opening[0] > 24) return 0;
-  return session->heard == 1 || opening[1] == 3;
+  return session->opening_count == 1 || opening[1] == 3;
 }
 
-static int explain_stranger(cmbed_session *session) {
+static int explain_other_protocol(cmbed_session *session) {
   char name[CMBED_NAME_MAX], words[sizeof session->opening + 1];
-  cmbed_copy_clean(words, sizeof words, session->opening, session->heard);
+  cmbed_copy_clean(words, sizeof words, session->opening, session->opening_count);
   for (char *each = words; *each != '\0'; each++)
     if ((unsigned char)*each > 0x7e) *each = '?';
   return cmbed_fail(session, CMBED_PROTOCOL, "%s does not speak TLS: its first bytes are \"%s\". %s",
                     peer_first(session, name), words,
-                    session->server == NULL ? "Check the host and the port." : "It has the wrong port.");
+                    session->server == NULL ? "Check the host and the port." : "It connected to the wrong port.");
 }
 
-/* The codes of X.509, and those of keys that cannot be read. The lowest seven bits are another module's. */
+/* Whether an error concerns X.509, or a key that cannot be read. The lowest seven bits belong to
+   another module. */
 static int is_about_certificate(int error) {
   int high = -error & 0xff80;
   return (high >= -MBEDTLS_ERR_X509_FEATURE_UNAVAILABLE && high <= -MBEDTLS_ERR_X509_FATAL_ERROR) ||
@@ -236,26 +238,27 @@ int cmbed_explain(cmbed_session *session, int error) {
   char first[CMBED_NAME_MAX], name[CMBED_NAME_MAX], words[CMBED_NAME_MAX];
   const char *who = peer_first(session, first), *peer = cmbed_peer(session, name);
   int during = !session->complete, notified = error == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY;
-  if (error == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE) /* mbedTLS says in no other way which alert it is */
+  if (error == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE) /* no function of mbedTLS returns the alert */
     return explain_alert(session, session->ssl.MBEDTLS_PRIVATE(in_msg)[1]);
   if (error == MBEDTLS_ERR_NET_CONN_RESET)
     return cmbed_fail(session, CMBED_RESET, "The connection to %s broke%s: %s.", peer,
                       during ? " during the handshake" : "", strerror(session->broken));
-  if (during && !speaks_tls(session)) return explain_stranger(session);
+  if (during && !speaks_tls(session)) return explain_other_protocol(session);
   if (notified || error == MBEDTLS_ERR_SSL_CONN_EOF)
     return cmbed_fail(session, CMBED_CLOSED, "%s closed the connection%s.", who,
-                      during ? " during the handshake without saying why" : notified ? "" : " without a goodbye");
+                      during ? " during the handshake without a reason" : notified ? "" : " without a TLS close_notify");
   if (during && is_about_certificate(error)) return explain_certificate(session, error);
   if (error == MBEDTLS_ERR_SSL_BAD_PROTOCOL_VERSION)
-    return cmbed_fail(session, CMBED_PROTOCOL, "%s speaks only a TLS older than 1.2. Its TLS must be brought up to date.",
+    return cmbed_fail(session, CMBED_PROTOCOL, "%s supports only TLS versions before 1.2. Update the TLS software there.",
                       who);
   if (during && error == MBEDTLS_ERR_SSL_HANDSHAKE_FAILURE)
-    return cmbed_fail(session, CMBED_PROTOCOL, "%s offers no cipher suite that is accepted here. Allow one there with "
+    return cmbed_fail(session, CMBED_PROTOCOL, "%s offers no acceptable cipher suite. Allow one there with "
                       "ECDHE and AES-GCM.", who);
-  /* In TLS 1.3 many clients refuse a certificate in the clear, where mbedTLS expects a sealed record. */
+  /* In TLS 1.3, many clients send the alert for a refused certificate unencrypted, where mbedTLS
+     expects an encrypted record. */
   if (during && session->server != NULL && error == MBEDTLS_ERR_SSL_INVALID_MAC)
-    return cmbed_fail(session, CMBED_REFUSED_CERTIFICATE, "The client broke off the handshake, most likely since it does "
+    return cmbed_fail(session, CMBED_REFUSED_CERTIFICATE, "The client aborted the handshake, probably because it does "
                       "not trust the server's certificate. Give it the CA file %s.", session->ca);
   cmbed_library_error(words, error);
-  return cmbed_fail(session, CMBED_PROTOCOL, "The TLS of %s is broken: %s.", peer, words);
+  return cmbed_fail(session, CMBED_PROTOCOL, "TLS with %s failed: %s.", peer, words);
 }

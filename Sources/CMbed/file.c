@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <mbedtls/base64.h>
 #include <mbedtls/pem.h>
 #include <mbedtls/pkcs5.h>
@@ -11,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* --- files ---------------------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------------- */
 
-/* More than any bundle of CA certificates, and little enough to hold in memory. */
+/* Larger than any bundle of CA certificates, and small enough for memory. */
 #define FILE_MAX (4 * 1024 * 1024)
 
 static int describe_error(const char *what, const char *path, int error, char *text) {
@@ -33,7 +34,8 @@ static int describe_error(const char *what, const char *path, int error, char *t
   }
 }
 
-/* Not from the heap: what is large and short-lived would leave holes there, and the heap hardly shrinks again. */
+/* Maps memory outside the heap: large, short-lived pieces would leave holes in the heap, which
+   hardly shrinks again. */
 static int map(cmbed_file *file, size_t room) {
   void *bytes = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (bytes == MAP_FAILED) return ENOMEM;
@@ -54,7 +56,7 @@ static int read_whole(cmbed_file *file, int descriptor, off_t size) {
 
 int cmbed_file_read(cmbed_file *file, const char *what, const char *path, char *text) {
   *file = (cmbed_file){NULL, 0, 0};
-  /* Non-blocking, for a FIFO in the place of a file would hold up everything. */
+  /* Non-blocking, since a FIFO in place of the file would block the agent. */
   int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return describe_error(what, path, errno, text);
   struct stat status;
@@ -80,7 +82,7 @@ static int contains(const cmbed_file *file, const char *words) {
   return strstr((const char *)file->bytes, words) != NULL;
 }
 
-/* Reads a file that holds, by its looks, what is `wanted`; or says what the file is instead, as far as its bytes tell. */
+/* Reads a PEM file that must contain `mark`, or explains what the file is instead. */
 static int read_pem(cmbed_file *file, const char *what, const char *path, const char *mark, const char *wanted,
                     char *text) {
   int result = cmbed_file_read(file, what, path, text);
@@ -98,7 +100,7 @@ static int read_pem(cmbed_file *file, const char *what, const char *path, const 
   return CMBED_FILE_INVALID;
 }
 
-/* --- certificates --------------------------------------------------------------------------------------------- */
+/* --- certificates --------------------------------------------------------------------------- */
 
 static const char begin[] = "-----BEGIN CERTIFICATE-----", end[] = "-----END CERTIFICATE-----";
 
@@ -111,10 +113,13 @@ void cmbed_authorities_clear(cmbed_authorities *authorities) {
   mbedtls_x509_crt_free(&authorities->certificates);
   cmbed_file_clear(&authorities->der);
   cmbed_authorities_init(authorities);
+  /* Returns the memory of all authorities to the system. */
+  malloc_trim(0);
 }
 
-/* Decodes the certificates of a CA file one after the other, and leaves out what is damaged. They make a chain, or else each
-   is freed at once. Returns how many there are. */
+/* Decodes the certificates of a CA file one by one and skips damaged ones. Returns their number or
+   a negative code. If `chained`, they form a chain in `authorities`; otherwise each is freed at
+   once. */
 static int read_each(cmbed_authorities *authorities, int chained, const char *path, char *text) {
   cmbed_file pem, *der = &authorities->der;
   int certificates = 0, result = read_pem(&pem, "The CA file", path, begin, "certificate", text);
@@ -168,7 +173,7 @@ int cmbed_chain_read(mbedtls_x509_crt *certificates, const char *path, char *tex
                    "Copy it again.", path, name);
 }
 
-/* --- keys ----------------------------------------------------------------------------------------------------- */
+/* --- keys ----------------------------------------------------------------------------------- */
 
 static int parse_key(mbedtls_pk_context *key, const cmbed_file *file, const char *password) {
   const unsigned char *bytes = (const unsigned char *)password;
@@ -196,9 +201,9 @@ int cmbed_key_read(mbedtls_pk_context *key, const char *path, const char *passwo
                      "\"openssl pkey\".", path);
   if (encrypted && (error == MBEDTLS_ERR_PK_FEATURE_UNAVAILABLE || error == MBEDTLS_ERR_PEM_UNKNOWN_ENC_ALG ||
                     error == MBEDTLS_ERR_PKCS5_FEATURE_UNAVAILABLE))
-    return cmbed_say(text, CMBED_FILE_INVALID, "The key in %s is encrypted in a way that is not known here. Encrypt "
-                     "it anew with \"openssl pkey -aes128\", or not at all.", path);
-  /* A wrong password may also show as nonsense in what it decrypts. */
+    return cmbed_say(text, CMBED_FILE_INVALID, "The key in %s is encrypted in an unsupported way. Encrypt "
+                     "it again with \"openssl pkey -aes128\", or not at all.", path);
+  /* With a wrong password, the decrypted bytes may also be nonsense. */
   if (encrypted)
     return cmbed_say(text, CMBED_KEY_PASSWORD, "The password does not open the key in %s. Correct the password.", path);
   char name[CMBED_NAME_MAX];
@@ -232,7 +237,7 @@ int cmbed_identity_read(cmbed_identity *identity, const char *certificate, const
   cmbed_name_common(name, sizeof name, &identity->chain.subject);
   if (strcmp(certificate, key) == 0)
     return cmbed_say(text, CMBED_KEY_MISMATCH, "The key in %s does not belong to the first certificate there (\"%s\"). "
-                     "Put the key's own certificate first, or the right key.", key, name);
+                     "Put the key's certificate first, or use the right key.", key, name);
   return cmbed_say(text, CMBED_KEY_MISMATCH, "The key in %s does not belong to the first certificate in %s (\"%s\"). "
                    "Give the two that belong together.", key, certificate, name);
 }

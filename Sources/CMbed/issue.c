@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-/* What the sandbox needs: certificates of its own, and a signing key. */
+/* Makes the sandbox's certificates and signing keys. */
 
 #define RSA_BITS 2048
 #define RSA_EXPONENT 65537
@@ -68,7 +68,8 @@ static int set_validity(mbedtls_x509write_cert *writer, const cmbed_issue_option
   return mbedtls_x509write_crt_set_validity(writer, dates[0], dates[1]);
 }
 
-/* A server bears localhost, 127.0.0.1 and ::1; a client Apple's development extension. Each is made for its purpose. */
+/* Sets the extended key usage; for servers also localhost, 127.0.0.1 and ::1, and for clients
+   Apple's development extension. */
 static int set_purpose(mbedtls_x509write_cert *writer, cmbed_issue_kind kind) {
   static const unsigned char null[] = {0x05, 0},
     server[] = {0x30, 10, 0x06, 8, 0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01},
@@ -130,8 +131,8 @@ int cmbed_issue(char certificate[CMBED_PEM_MAX], char key[CMBED_PEM_MAX], const 
   return cmbed_say(text, CMBED_INTERNAL, "The certificate \"%s\" cannot be made: %s.", options->name, name);
 }
 
-/* mbedTLS writes keys as SEC 1 has them, those of this curve in 121 bytes; PKCS#8 puts the algorithm before that (RFC 5208,
-   section 5; RFC 5480). */
+/* mbedTLS writes keys in SEC 1's format, 121 bytes for this curve. PKCS#8 puts the algorithm before
+   that (RFC 5208, section 5; RFC 5480). */
 int cmbed_signing_key_make(char pem[CMBED_PEM_MAX], char text[CMBED_TEXT_MAX]) {
   enum { INNER = 121 };
   unsigned char der[] = {0x30, 0x81, 26 + INNER, 0x02, 1, 0, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d,

@@ -10,9 +10,10 @@
 #include <mbedtls/platform_util.h>
 #include <string.h>
 
-/* What OpenSSL makes of a key and a password today (RFC 8018: PBES2 with AES-CBC); mbedTLS reads it from version 3.5 on. */
+/* Decrypts keys as OpenSSL encrypts them today (RFC 8018: PBES2 with AES-CBC). mbedTLS can do so
+   since version 3.5. */
 
-#define OID_AES "\x60\x86\x48\x01\x65\x03\x04\x01" /* and one more byte: the key's size and the mode */
+#define OID_AES "\x60\x86\x48\x01\x65\x03\x04\x01" /* one more byte follows: the key's size and the mode */
 #define SEQUENCE (MBEDTLS_ASN1_CONSTRUCTED | MBEDTLS_ASN1_SEQUENCE)
 
 typedef struct {
@@ -61,7 +62,7 @@ static int read_recipe(recipe *recipe, unsigned char *at, const unsigned char *e
   return recipe->key_bits != 0 && recipe->content.len > 0 && recipe->content.len % 16 == 0 ? 0 : -1;
 }
 
-/* In place. */
+/* Decrypts the content in place. */
 static int decrypt(const recipe *recipe, const char *password) {
   unsigned char secret[32];
   mbedtls_md_context_t digest;
@@ -92,7 +93,8 @@ int cmbed_pbes2_open(mbedtls_pk_context *key, const cmbed_file *file, const char
   recipe recipe;
   if (error == 0 && read_recipe(&recipe, pem.buf, pem.buf + pem.buflen) != 0) error = MBEDTLS_ERR_PK_FEATURE_UNAVAILABLE;
   if (error == 0) error = decrypt(&recipe, password);
-  /* The padding is not looked at: DER knows its own length, and a wrong password makes none of it. */
+  /* The padding needs no check: DER contains its length, and a wrong password yields no valid
+     DER. */
   if (error == 0 && mbedtls_pk_parse_key(key, recipe.content.p, recipe.content.len, NULL, 0) != 0)
     error = MBEDTLS_ERR_PK_PASSWORD_MISMATCH;
   mbedtls_pem_free(&pem);

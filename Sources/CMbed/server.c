@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what the client is --------------------------------------------------------------------------------------- */
+/* --- the client's certificate --------------------------------------------------------------- */
 
 static unsigned char alert_of(uint32_t flags) {
   if (flags & MBEDTLS_X509_BADCERT_MISSING) return 116; /* certificate_required */
@@ -13,10 +13,11 @@ static unsigned char alert_of(uint32_t flags) {
   return flags & MBEDTLS_X509_BADCERT_EXPIRED ? MBEDTLS_SSL_ALERT_MSG_CERT_EXPIRED : MBEDTLS_SSL_ALERT_MSG_BAD_CERT;
 }
 
-/* mbedTLS has verified what the client showed, but leaves the refusal to us, since clients that offer the protocol may come
-   without a certificate. Only now does every client understand an alert: within a handshake of TLS 1.3, mbedTLS would send
-   it under keys that the client does not use any more. */
-static int admit(cmbed_session *session) {
+/* mbedTLS has verified the client's certificate but leaves refusing to this function, since clients
+   with the right ALPN need none. The alert goes out after the handshake, where every client
+   understands it: within a TLS 1.3 handshake, mbedTLS would encrypt it with keys that the client
+   no longer uses. */
+static int check_client(cmbed_session *session) {
   mbedtls_ssl_context *ssl = &session->ssl;
   const mbedtls_x509_crt *shown = mbedtls_ssl_get_peer_cert(ssl);
   if (shown == NULL && session->server->alpn_anonymous && mbedtls_ssl_get_alpn_protocol(ssl) != NULL) return 0;
@@ -25,26 +26,27 @@ static int admit(cmbed_session *session) {
     mbedtls_ssl_send_alert_message(ssl, MBEDTLS_SSL_ALERT_LEVEL_FATAL, alert_of(flags));
     return shown == NULL ? MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE : MBEDTLS_ERR_X509_CERT_VERIFY_FAILED;
   }
-  cmbed_bearer_read(&session->bearer, shown);
+  cmbed_rights_read(&session->rights, shown);
   return 0;
 }
 
-/* --- tickets -------------------------------------------------------------------------------------------------- */
+/* --- tickets -------------------------------------------------------------------------------- */
 
-/* In TLS 1.3 mbedTLS puts no certificate into a ticket, and so who has shown one gets none. */
-static int look(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags) {
+/* In TLS 1.3, mbedTLS stores no certificate in a ticket. So a client with a certificate gets
+   none. */
+static int on_client_certificate(void *context, mbedtls_x509_crt *certificate, int depth, uint32_t *flags) {
 #if MBEDTLS_VERSION_NUMBER >= 0x03000000
   cmbed_session *session = context;
   mbedtls_ssl_conf_new_session_tickets(&session->conf, 0);
 #endif
-  return cmbed_witness(context, certificate, depth, flags);
+  return cmbed_on_certificate(context, certificate, depth, flags);
 }
 
 static int write_ticket(void *context, const mbedtls_ssl_session *current, unsigned char *start,
                         const unsigned char *end, size_t *count, uint32_t *lifetime) {
   cmbed_session *session = context;
   *count = 0;
-  /* Of this, TLS 1.2 makes an empty ticket. */
+  /* TLS 1.2 sends an empty ticket then. */
   if (session->refusal != 0) return MBEDTLS_ERR_X509_CERT_VERIFY_FAILED;
   return mbedtls_ssl_ticket_write(&session->server->tickets, current, start, end, count, lifetime);
 }
@@ -56,13 +58,13 @@ static int read_ticket(void *context, mbedtls_ssl_session *restored, unsigned ch
   return error;
 }
 
-/* --- making and freeing --------------------------------------------------------------------------------------- */
+/* --- creating and freeing ------------------------------------------------------------------- */
 
 static int prepare(cmbed_server *server, const cmbed_server_options *options, char *text) {
   server->ca = strdup(options->ca);
   if (options->alpn != NULL) server->alpn = strdup(options->alpn);
   server->alpn_anonymous = options->alpn_anonymous;
-  server->admit = admit;
+  server->check_client = check_client;
   if (server->ca == NULL || (options->alpn != NULL && server->alpn == NULL) ||
       mbedtls_ssl_ticket_setup(&server->tickets, cmbed_random, NULL, MBEDTLS_CIPHER_AES_256_GCM, CMBED_RESUME_MAX) != 0)
     return cmbed_say_memory(text);
@@ -72,7 +74,7 @@ static int prepare(cmbed_server *server, const cmbed_server_options *options, ch
   if (result == CMBED_OK &&
       mbedtls_x509_crt_check_extended_key_usage(&server->identity.chain, MBEDTLS_OID_SERVER_AUTH,
                                                 MBEDTLS_OID_SIZE(MBEDTLS_OID_SERVER_AUTH)) != 0)
-    result = cmbed_say(text, CMBED_FILE_INVALID, "The certificate in %s is not made for a server. Give one that is.",
+    result = cmbed_say(text, CMBED_FILE_INVALID, "The certificate in %s is not a server certificate. Set one.",
                        options->certificate);
   return result;
 }
@@ -110,7 +112,7 @@ int cmbed_server_accept(cmbed_session **session, cmbed_server *server, int descr
   made->server = server;
   made->ca = strdup(server->ca);
   mbedtls_ssl_conf_authmode(&made->conf, MBEDTLS_SSL_VERIFY_OPTIONAL);
-  mbedtls_ssl_conf_verify(&made->conf, look, made);
+  mbedtls_ssl_conf_verify(&made->conf, on_client_certificate, made);
   mbedtls_ssl_conf_ca_chain(&made->conf, &server->authorities.certificates, NULL);
   mbedtls_ssl_conf_session_tickets_cb(&made->conf, write_ticket, read_ticket, made);
   if (made->ca == NULL || mbedtls_ssl_conf_own_cert(&made->conf, &server->identity.chain, &server->identity.key) != 0) {

@@ -1,7 +1,6 @@
 #include "internal.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <mbedtls/net_sockets.h>
 #include <mbedtls/platform_util.h>
 #include <stdlib.h>
@@ -13,12 +12,12 @@
 #endif
 
 #define RECORD_MAX 16384
-#define READ_MAX (4 * RECORD_MAX) /* what one reading takes from the socket, however little of it is for the reader */
-#define QUEUE_MAX (RECORD_MAX + 1024) /* a batch, its records' heads and ends, and some alerts */
+#define READ_MAX (4 * RECORD_MAX) /* the most bytes that one call takes from the socket */
+#define QUEUE_MAX (RECORD_MAX + 1024) /* a batch with its records' overhead, and some alerts */
 
-/* --- the socket ---------------------------------------------------------------------------------------------- */
+/* --- the socket ----------------------------------------------------------------------------- */
 
-/* How many of the bytes the socket takes by now. */
+/* Sends bytes and returns how many of them the socket took. */
 static size_t put(cmbed_session *session, const unsigned char *bytes, size_t count) {
   while (session->broken == 0) {
     ssize_t sent = send(session->descriptor, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -32,15 +31,16 @@ static size_t put(cmbed_session *session, const unsigned char *bytes, size_t cou
   return 0;
 }
 
-/* What the socket did not take. mbedTLS has one buffer for all that it sends, and while that is not empty, whatever it is
-   to send next is forgotten: a batch behind an alert, or an alert behind a batch; and it does not say whose bytes it
-   sent. So after the handshake its buffer is always emptied, if need be into this queue. */
+/* Bytes that the socket did not take. mbedTLS has a single buffer for everything that it sends.
+   While that buffer is not empty, mbedTLS drops the next alert or batch, and does not tell whose
+   bytes it sent. So after the handshake its buffer is always emptied, if necessary into this
+   queue. */
 struct cmbed_queue {
   size_t start, end;
   unsigned char bytes[QUEUE_MAX];
 };
 
-/* Sends what is queued. The queue is gone when it is empty. */
+/* Sends the queued bytes, and frees the queue once it is empty. */
 static void drain(cmbed_session *session) {
   cmbed_queue *queue = session->queue;
   if (queue == NULL) return;
@@ -63,8 +63,9 @@ static int enqueue(cmbed_session *session, const unsigned char *bytes, size_t co
   return 0;
 }
 
-/* On a broken connection it pretends to write: the peer's last words, an alert most likely, may still wait to be read,
-   and they tell more than the system's error does. Reading then ends in that error, if there are none. */
+/* On a failed connection, this pretends to send. The peer's last bytes, probably an alert, may
+   still be unread, and they tell more than the system's error. Without them, reading ends in that
+   error. */
 static int wire_send(void *context, const unsigned char *bytes, size_t count) {
   cmbed_session *session = context;
   drain(session);
@@ -75,7 +76,7 @@ static int wire_send(void *context, const unsigned char *bytes, size_t count) {
   return (int)count;
 }
 
-/* A peer that sends faster than it is read must not hold up everything else: what is left over waits in the socket. */
+/* A peer that sends fast must not block the event loop: the rest stays in the socket. */
 static int wire_receive(void *context, unsigned char *bytes, size_t count) {
   cmbed_session *session = context;
   ssize_t got;
@@ -86,9 +87,9 @@ static int wire_receive(void *context, unsigned char *bytes, size_t count) {
   if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && session->broken == 0) session->broken = errno;
   if (got > 0) {
     session->allowance -= (size_t)got;
-    if (session->heard == 0) session->greeting = session->written;
-    for (ssize_t index = 0; index < got && session->heard < sizeof session->opening; index++)
-      session->opening[session->heard++] = bytes[index];
+    if (session->opening_count == 0) session->written_before_answer = session->written;
+    for (ssize_t index = 0; index < got && session->opening_count < sizeof session->opening; index++)
+      session->opening[session->opening_count++] = bytes[index];
     return (int)got;
   }
   if (session->broken != 0) return MBEDTLS_ERR_NET_CONN_RESET;
@@ -96,7 +97,7 @@ static int wire_receive(void *context, unsigned char *bytes, size_t count) {
   return got < 0 ? MBEDTLS_ERR_SSL_WANT_READ : 0;
 }
 
-/* --- making and freeing -------------------------------------------------------------------------------------- */
+/* --- creating and freeing ------------------------------------------------------------------- */
 
 static int set_up(cmbed_session *session, int endpoint) {
 #if MBEDTLS_VERSION_NUMBER >= 0x03000000
@@ -104,12 +105,13 @@ static int set_up(cmbed_session *session, int endpoint) {
 #endif
   int error = cmbed_parameters_set(&session->conf, endpoint);
   if (error != 0) return error;
-  mbedtls_ssl_conf_verify(&session->conf, cmbed_witness, session);
+  mbedtls_ssl_conf_verify(&session->conf, cmbed_on_certificate, session);
   if (session->alpn[0] != NULL) {
     error = mbedtls_ssl_conf_alpn_protocols(&session->conf, (const char **)session->alpn);
     if (error != 0) return error;
   }
-  /* Before the certificates are read, so that its two large buffers lie below what will be freed. */
+  /* Before the authorities are read: no free memory is large enough for the two buffers of 16 KB, so that they come as pages
+     that nobody has touched. */
   error = mbedtls_ssl_setup(&session->ssl, &session->conf);
   if (error != 0) return error;
   mbedtls_ssl_set_bio(&session->ssl, session, wire_send, wire_receive, NULL);
@@ -150,7 +152,7 @@ void cmbed_session_free(cmbed_session *session) {
   free(session);
 }
 
-/* --- the handshake ------------------------------------------------------------------------------------------- */
+/* --- the handshake -------------------------------------------------------------------------- */
 
 int cmbed_is_tls13(const cmbed_session *session) {
   return strcmp(mbedtls_ssl_get_version(&session->ssl), "TLSv1.3") == 0;
@@ -163,24 +165,23 @@ int cmbed_handshake(cmbed_session *session) {
   int error = mbedtls_ssl_handshake(&session->ssl);
   if (error == MBEDTLS_ERR_SSL_WANT_READ) return CMBED_WANT_READ;
   if (error == MBEDTLS_ERR_SSL_WANT_WRITE) return CMBED_WANT_WRITE;
-  if (error == 0 && session->server != NULL) error = session->server->admit(session);
+  if (error == 0 && session->server != NULL) error = session->server->check_client(session);
   if (error != 0) return cmbed_explain(session, error);
-  /* Without a session to resume there is no way around a server's certificate; this is the belt to the braces. */
+  /* mbedTLS always verifies the server, unless a session is resumed; this makes sure. */
   if (session->server == NULL && !session->verified && !session->offered)
-    return cmbed_fail(session, CMBED_INTERNAL, "The handshake ended without a certificate of the server's.");
+    return cmbed_fail(session, CMBED_INTERNAL, "The handshake ended without a server certificate.");
   session->complete = 1;
-  session->shown = session->written;
+  session->written_in_handshake = session->written;
   if (session->server != NULL) return CMBED_OK;
-  /* In TLS 1.3 what resumes a session comes later. */
+  /* In TLS 1.3 the ticket comes after the handshake. */
   if (!cmbed_is_tls13(session)) cmbed_resumption_keep(session);
-  /* The authorities are most of the memory of a handshake, and an idle connection needs none of it. */
+  /* The CA certificates take most of a handshake's memory, and an idle connection needs none. */
   mbedtls_ssl_conf_ca_chain(&session->conf, NULL, NULL);
   cmbed_authorities_clear(&session->authorities);
-  malloc_trim(0);
   return CMBED_OK;
 }
 
-/* --- reading and writing ------------------------------------------------------------------------------------- */
+/* --- reading and writing -------------------------------------------------------------------- */
 
 static int is_ticket(int error) {
 #if MBEDTLS_VERSION_NUMBER >= 0x03000000
@@ -191,7 +192,7 @@ static int is_ticket(int error) {
 #endif
 }
 
-/* Bytes, or an error; 0 only for no bytes that were asked for. */
+/* Returns a number of bytes or an error of mbedTLS; 0 only if `count` is 0. */
 static int read_some(cmbed_session *session, void *bytes, size_t count) {
   int result;
   drain(session);
@@ -223,7 +224,7 @@ static int explain_broken(cmbed_session *session) {
   int error = session->ended ? 0 : read_some(session, NULL, 0);
   if (error == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE || error == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY)
     return cmbed_explain(session, error);
-  /* No failure for good: what the peer had sent before can still be read. */
+  /* This is not final: bytes that the peer sent before can still be read. */
   char name[CMBED_NAME_MAX];
   return cmbed_say(session->text, CMBED_RESET, "The connection to %s broke: %s.", cmbed_peer(session, name),
                    strerror(session->broken));
@@ -235,7 +236,7 @@ int cmbed_write(cmbed_session *session, const void *bytes, size_t count) {
   if (count > RECORD_MAX)
     return cmbed_say(session->text, CMBED_INTERNAL, "A record holds %d bytes at most.", RECORD_MAX);
   drain(session);
-  /* In TLS 1.3 mbedTLS puts a byte less into a record than the protocol would let it. */
+  /* In TLS 1.3, mbedTLS puts one byte less into a record than the protocol allows. */
   while (session->broken == 0 && session->queue == NULL && session->recorded < count) {
     int result = mbedtls_ssl_write(&session->ssl, (const unsigned char *)bytes + session->recorded,
                                    count - session->recorded);
@@ -248,11 +249,11 @@ int cmbed_write(cmbed_session *session, const void *bytes, size_t count) {
   return (int)count;
 }
 
-void cmbed_goodbye(cmbed_session *session) {
+void cmbed_close_notify(cmbed_session *session) {
   if (session->failure == 0 && session->complete) mbedtls_ssl_close_notify(&session->ssl);
 }
 
-/* --- facts --------------------------------------------------------------------------------------------------- */
+/* --- facts ---------------------------------------------------------------------------------- */
 
 const char *cmbed_session_text(const cmbed_session *session) {
   return session->text;
@@ -280,10 +281,11 @@ int cmbed_resumed(const cmbed_session *session) {
   return session->complete && session->offered && !session->verified;
 }
 
-/* Without the certificate what goes out after the first answer, a key and two checks, is smaller than any certificate. */
-int cmbed_shown(const cmbed_session *session) {
+/* Without a certificate, the client sends only a key and two checks after the first answer, which
+   are smaller than any certificate. */
+int cmbed_sent_certificate(const cmbed_session *session) {
   return session->complete && session->identity_bytes > 0 &&
-    session->shown - session->greeting > session->identity_bytes;
+    session->written_in_handshake - session->written_before_answer > session->identity_bytes;
 }
 
-const cmbed_bearer *cmbed_peer_bearer(const cmbed_session *session) { return &session->bearer; }
+const cmbed_rights *cmbed_peer_rights(const cmbed_session *session) { return &session->rights; }

@@ -7,7 +7,7 @@
 #define OTHER "Give the file AuthKey_....p8 that Apple made for the key ID."
 #define HALF (CMBED_SIGNATURE / 2)
 
-/* What a file is that is no PKCS#8 key without a password. */
+/* Explains why a file is not an unencrypted PKCS#8 key. */
 static int refuse_file(const cmbed_file *file, const char *path, char *text) {
   const char *begin = file->count == 0 ? NULL : strstr((const char *)file->bytes, "-----BEGIN ");
   if (file->count == 0)
@@ -25,7 +25,7 @@ static int refuse_file(const cmbed_file *file, const char *path, char *text) {
   const char *what = strncmp(begin, "CERTIFICATE", 11) == 0   ? "a certificate"
                      : strncmp(begin, "PUBLIC KEY", 10) == 0 ? "a public key"
                      : strncmp(begin, "RSA ", 4) == 0        ? "an RSA key"
-                                                             : "of another kind";
+                                                             : "a file of another kind";
   return cmbed_say(text, CMBED_FILE_INVALID, "The signing key %s is %s. " OTHER, path, what);
 }
 
@@ -37,11 +37,12 @@ static int parse(mbedtls_pk_context *key, const cmbed_file *file) {
 #endif
 }
 
-/* How the public key of every EC key of the curve P-256 begins in DER; the point follows (RFC 5480). */
+/* The DER header of every P-256 public key; the point follows (RFC 5480). */
 static const unsigned char head[] = {0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01,
                                      0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00};
 
-/* The public key, as it stands in the file or follows from the secret; whether it is of that curve. */
+/* Writes the public key, which is in the file or follows from the secret. Returns whether the key
+   is on the curve P-256. */
 static int write_public(unsigned char point[CMBED_POINT], mbedtls_pk_context *key) {
   unsigned char der[sizeof head + CMBED_POINT];
   if (mbedtls_pk_write_pubkey_der(key, der, sizeof der) != sizeof der || memcmp(der, head, sizeof head) != 0) return 0;
@@ -53,7 +54,7 @@ static int read_key(mbedtls_pk_context *key, unsigned char point[CMBED_POINT], c
   cmbed_file file;
   int result = cmbed_file_read(&file, "The signing key", path, text);
   if (result != CMBED_OK) return result;
-  /* Not the first line: a text may stand above it. */
+  /* Other text may stand above the key. */
   if (file.count == 0 || strstr((const char *)file.bytes, "-----BEGIN PRIVATE KEY-----") == NULL) {
     result = refuse_file(&file, path, text);
     cmbed_file_clear(&file);
@@ -88,7 +89,8 @@ int cmbed_signing_key_read(const char *path, unsigned char digest[32], char text
   return result == CMBED_OK ? cmbed_digest(digest, point, sizeof point) : result;
 }
 
-/* From DER's SEQUENCE of two INTEGERs to the two numbers of a JWS, each in 32 bytes: RFC 7518, section 3.4. */
+/* Converts a DER SEQUENCE of two INTEGERs to the two 32-byte numbers of a JWS (RFC 7518, section
+   3.4). */
 static int unwrap(unsigned char *signature, unsigned char *der, size_t count) {
   mbedtls_mpi r, s;
   mbedtls_mpi_init(&r);
@@ -131,7 +133,7 @@ int cmbed_sign(unsigned char signature[CMBED_SIGNATURE], const char *path, const
     char name[CMBED_NAME_MAX];
     if (error != 0) {
       cmbed_library_error(name, error);
-      result = cmbed_say(text, CMBED_INTERNAL, "The signing key %s does not sign: %s.", path, name);
+      result = cmbed_say(text, CMBED_INTERNAL, "The signing key %s cannot sign: %s.", path, name);
     }
   }
   mbedtls_pk_free(&key);

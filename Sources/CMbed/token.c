@@ -7,7 +7,7 @@
 
 #define HALF (CMBED_TOKEN_KEY / 2)
 
-/* The first bytes of HMAC-SHA256 over the content, under the key's first half. */
+/* Computes the tag: the first bytes of HMAC-SHA256 over the content, under the key's first half. */
 static int authenticate(unsigned char tag[CMBED_TOKEN_CONTENT], const unsigned char *key, const unsigned char *content) {
   unsigned char whole[32];
   int error = mbedtls_md_hmac(mbedtls_md_info_from_type(MBEDTLS_MD_SHA256), key, HALF, content, CMBED_TOKEN_CONTENT,
@@ -16,7 +16,8 @@ static int authenticate(unsigned char tag[CMBED_TOKEN_CONTENT], const unsigned c
   return error;
 }
 
-/* AES-256-CTR under the key's other half, the counter beginning with the tag: what is sealed it opens. */
+/* Applies AES-256-CTR under the key's second half, with the tag as the first counter block. The
+   same call encrypts and decrypts. */
 static int encrypt(unsigned char *to, const unsigned char *key, const unsigned char *tag, const unsigned char *from) {
   mbedtls_aes_context aes;
   unsigned char counter[16], stream[16];

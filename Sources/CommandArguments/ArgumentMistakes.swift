@@ -2,14 +2,15 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// What is said of options that are wrong.
+/// The messages about wrong options.
 extension Arguments {
+  /// Prints what is wrong with the option that getopt_long refused.
   @inline(never)
   func complain(isValueMissing: Bool) -> ExitStatus {
     let letter = clinux_option_letter()
     let word = CString.span(word(with: letter))
     let nearest = nearest(to: word)
-    // Of several letters in an argument, one is wrong.
+    // An argument such as -xyz holds several options: name only the wrong letter.
     var option = Text(capacity: 2048)
     if letter == 0 || nearest != nil && !isValueMissing {
       option.append(bytes: word)
@@ -32,7 +33,7 @@ extension Arguments {
     return fail(options: &text)
   }
 
-  /// Says of an argument that begins as an option does that it may be a text.
+  /// Prints that a text which begins with a hyphen needs `--` before it.
   @inline(never)
   func complain(ofText word: Span<UInt8>) -> ExitStatus {
     var text = Text(capacity: 2048)
@@ -47,7 +48,9 @@ extension Arguments {
     return fail(.usage, text)
   }
 
-  /// The argument with the letter of a short option; getopt passes over it with its last letter.
+  /// Returns the argument that holds the letter of a short option.
+  ///
+  /// The index of getopt moves to the next argument only after the last letter.
   func word(with letter: Int32) -> UnsafePointer<CChar> {
     let index = Int(clinux_option_index())
     if letter != 0, index < Int(count), let word = arguments[index],
@@ -58,7 +61,7 @@ extension Arguments {
     return UnsafePointer(arguments[index - 1]!)
   }
 
-  /// The name that an argument gives to its option, without hyphens and value.
+  /// Returns the option's name in an argument, without hyphens and value.
   @_lifetime(copy word)
   @inline(never)
   private func name(in word: Span<UInt8>) -> Span<UInt8> {
@@ -69,7 +72,7 @@ extension Arguments {
     return word.extracting(start..<end)
   }
 
-  /// Whether an argument that begins as an option does is rather a text: a number, or words.
+  /// Whether an argument with a leading hyphen is more likely a text: a number, or several words.
   private func isText(_ word: Span<UInt8>) -> Bool {
     let name = name(in: word)
     if name.count > 0, name[0].isDigit { return true }
@@ -77,7 +80,7 @@ extension Arguments {
     return false
   }
 
-  /// The option that was meant by an argument, if there is one like it.
+  /// Returns the option whose name is most similar to the argument, if one is similar enough.
   private func nearest(to word: Span<UInt8>) -> Int? {
     let name = name(in: word)
     guard name.count > 1 else { return nil }
@@ -90,8 +93,9 @@ extension Arguments {
     return best
   }
 
-  /// Says why an argument that begins as options do is refused: the option takes no value, or several begin so; false: none
-  /// does.
+  /// Describes why an abbreviated option is refused; false: no option begins with these letters.
+  ///
+  /// Either the option takes no value, or several options begin with these letters.
   private func explain(_ word: Span<UInt8>, in text: inout Text) -> Bool {
     let name = name(in: word)
     var matches = 0

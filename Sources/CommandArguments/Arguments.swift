@@ -2,20 +2,22 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// A command's arguments, read by getopt_long; and the options that every command has.
+/// The arguments of a command, read by getopt_long, with the options that every command has.
 public struct Arguments: ~Copyable {
   private static var settingsMax: Int { 32 }
-  /// What getopt_long returns for the first long option. Each has a number of its own: those that share one are not
-  /// ambiguous to it.
+  /// The number that getopt_long returns for the first long option.
+  ///
+  /// Each option has its own number: getopt_long does not report an abbreviation as ambiguous
+  /// if all options that it matches have the same number.
   private static var longOption: Int32 { 256 }
   /// The options that every command has, in the order of their short ones: `c`, `o`, `h`.
   private static var common: StaticString { " config= option= help" }
-  /// What `--help` says of them.
+  /// The lines of `--help` about the common options.
   private static var commonUsage: StaticString {
     """
-      -c, --config FILE     the configuration (/etc/tinypush/tinypush.conf)
-      -o KEY=VALUE          a setting over it; may be given several times
-      -h, --help            print this
+      -c, --config FILE     the configuration file (/etc/tinypush/tinypush.conf)
+      -o KEY=VALUE          a setting that overrides the file; repeatable
+      -h, --help            print this help
 
     """
   }
@@ -24,7 +26,7 @@ public struct Arguments: ~Copyable {
   private let usage: StaticString
   let count: Int32
   let arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-  /// The names of the options, each with a NUL behind it; the last three are the common ones.
+  /// The names of the options, each followed by a NUL; the last three are the common options.
   private let names: FixedBuffer<CChar>
   private let table: FixedBuffer<option>
   private(set) var optionCount = 0
@@ -32,11 +34,12 @@ public struct Arguments: ~Copyable {
   private var settings: InlineArray<32, UnsafePointer<CChar>?> = .init(repeating: nil)
   private var settingCount = 0
 
-  /// Does what a command does with its arguments. Returns the exit status.
+  /// Runs a command with its arguments and returns the exit status.
   ///
   /// - Parameters:
-  ///   - options: their names, with spaces between: `=` behind the name of one that needs a value, `?` where it may have one.
-  ///   - usage: in which a tab stands for the options that every command has.
+  ///   - options: the names of the command's options, separated by spaces. `=` after a name: the
+  ///     option needs a value; `?`: the value may be left out.
+  ///   - usage: the text of `--help`, in which a tab stands for the common options.
   @inline(never)
   public static func handle(
     _ command: StaticString, _ count: Int32,
@@ -92,7 +95,9 @@ public struct Arguments: ~Copyable {
   @inline(never)
   deinit {}
 
-  /// The next option's number; nil when there are only operands left. What is wrong is said, and thrown.
+  /// Returns the number of the next option; nil if only operands are left.
+  ///
+  /// Prints a message about a wrong option, and throws its exit status.
   @inline(never)
   public mutating func next() throws(ExitStatus) -> Int? {
     while true {
@@ -106,7 +111,7 @@ public struct Arguments: ~Copyable {
       case Int32(UInt8(ascii: "c")): common = 0
       case Int32(UInt8(ascii: "o")): common = 1
       case Int32(UInt8(ascii: "h")):
-        // A text such as "-high water" is not lost for that.
+        // A text such as "-high water" must not be taken for -h, and lost.
         let word = CString.span(word(with: result))
         guard word.count <= 2 else { throw complain(ofText: word) }
         common = 2
@@ -120,42 +125,43 @@ public struct Arguments: ~Copyable {
     }
   }
 
-  /// The name of an option.
+  /// Returns the name of an option.
   @_lifetime(immortal)
   public func name(of option: Int) -> Span<UInt8> { CString.span(table[option].name) }
 
-  /// The value of the option just found, if it has one.
+  /// Returns the value of the option that ``next()`` found last; empty if the option has none.
   @_lifetime(immortal)
   public func value() -> Span<UInt8> {
     guard let value = clinux_option_argument() else { return ("" as StaticString).span }
     return CString.span(value)
   }
 
+  /// Whether the option that ``next()`` found last has a value.
   public var hasValue: Bool { clinux_option_argument() != nil }
 
-  /// The arguments are no more than so many.
+  /// The most options and operands that there can be.
   public var countMax: Int { Int(count) }
 
-  /// The operands, by number.
+  /// Returns an operand by its number; nil behind the last.
   public func operand(_ index: Int) -> UnsafePointer<CChar>? {
     let place = Int(clinux_option_index()) + index
     return place < Int(count) ? UnsafePointer(arguments[place]) : nil
   }
 
-  /// Refuses operands from this one on.
+  /// Refuses the operand with this number, if there is one.
   @inline(never)
   public func refuseOperands(
-    from index: Int = 0, _ message: StaticString = "takes no operands, but was given "
+    from index: Int = 0, _ message: StaticString = "unexpected argument "
   ) throws(ExitStatus) {
     guard let operand = operand(index) else { return }
     throw fail(.usage, message, CString.span(operand))
   }
 
-  /// The number of the word that says what to do, which is the first operand. Another word is refused, and thrown.
+  /// Returns the number of the action, which is the first operand; refuses an unknown action.
   ///
   /// - Parameters:
-  ///   - choices: the words, for a person.
-  ///   - standard: the number where there is no word; nil: there must be one.
+  ///   - choices: the actions, as the messages list them.
+  ///   - standard: the number if no action is given; nil: an action must be given.
   @inline(never)
   public func action(
     among known: WordList, _ choices: StaticString, orElse standard: Int? = nil
@@ -163,32 +169,32 @@ public struct Arguments: ~Copyable {
     var text = Text()
     guard let operand = operand(0) else {
       if let standard { return standard }
-      text.append("say what to do: ", choices)
+      text.append("give an action: ", choices)
       throw fail(.usage, text)
     }
     text.append("takes ", choices, ", not ")
     return try choice(CString.span(operand), among: known, text)
   }
 
-  /// The number of a word among those that may stand there. Any other is refused, and thrown.
+  /// Returns the number of a word among the known words; refuses an unknown word.
   ///
-  /// - Parameter objection: stands before the word in the refusal.
+  /// - Parameter message: the message about an unknown word, up to the word.
   @inline(never)
   public func choice(
-    _ word: Span<UInt8>, among known: WordList, _ objection: borrowing Text
+    _ word: Span<UInt8>, among known: WordList, _ message: borrowing Text
   ) throws(ExitStatus) -> Int {
     if let index = known.index(of: word) { return index }
     var text = Text()
-    text.append(objection)
+    text.append(message)
     text.append(printable: word)
-    text.suggest(known.nearest(to: word), of: known, ": did you mean ")
+    text.suggest(known.nearest(to: word), of: known, "; did you mean ")
     throw fail(.usage, text)
   }
 
-  /// The path of the configuration's file.
+  /// The path of the configuration file.
   public var configPath: UnsafePointer<CChar> { namedFile ?? Config.defaultFile.cString }
 
-  /// The one that an option names, or else the environment.
+  /// The path from `--config`, or else from the environment variable `TINYPUSH_CONFIG`.
   private var namedFile: UnsafePointer<CChar>? {
     if let configFile { return configFile }
     guard let path = getenv(("TINYPUSH_CONFIG" as StaticString).cString), path[0] != 0 else {
@@ -197,9 +203,11 @@ public struct Arguments: ~Copyable {
     return UnsafePointer(path)
   }
 
-  /// The configuration: the file, and what was said over it. What is wrong is said, and thrown.
+  /// Reads the configuration file, and then the settings that `-o` gives.
   ///
-  /// - Parameter mayBeClosed: whether a default file that this user may not read is passed over.
+  /// Prints what is wrong, and throws the exit status.
+  ///
+  /// - Parameter mayBeClosed: whether to skip the default file if this user may not read it.
   public func readConfig(into config: inout Config, mayBeClosed: Bool = false) throws(ExitStatus) {
     var message = Text()
     do throws(ExitStatus) {
@@ -209,7 +217,11 @@ public struct Arguments: ~Copyable {
     }
   }
 
-  /// - Parameter message: on failure, what is wrong.
+  /// Reads the configuration file, and then the settings that `-o` gives, without printing.
+  ///
+  /// - Parameters:
+  ///   - mayBeClosed: whether to skip the default file if this user may not read it.
+  ///   - message: on failure, what is wrong.
   public func readConfig(
     into config: inout Config, mayBeClosed: Bool = false, message: inout Text
   ) throws(ExitStatus) {
@@ -242,7 +254,7 @@ public struct Arguments: ~Copyable {
     try config.complete(configPath, message: &message)
   }
 
-  /// Says why the command fails.
+  /// Prints a message on standard error, and returns the exit status to throw.
   @inline(never)
   public func fail(_ status: ExitStatus, _ message: borrowing Text) -> ExitStatus {
     var text = Text(capacity: 2048)
@@ -252,7 +264,7 @@ public struct Arguments: ~Copyable {
     return status
   }
 
-  /// The same in these words, with a value behind them.
+  /// Prints a message and a value on standard error, and returns the exit status to throw.
   @inline(never)
   public func fail(
     _ status: ExitStatus, _ message: StaticString, _ value: Span<UInt8>? = nil
@@ -265,7 +277,7 @@ public struct Arguments: ~Copyable {
 
   private mutating func addSetting() throws(ExitStatus) {
     guard settingCount < Self.settingsMax else {
-      throw fail(.usage, "too many settings: write a config file; the first too many is ", value())
+      throw fail(.usage, "more than 32 settings: write them to a file; the 33rd is ", value())
     }
     settings[settingCount] = clinux_option_argument()
     settingCount += 1
@@ -286,7 +298,11 @@ public struct Arguments: ~Copyable {
 }
 
 extension Text {
-  /// Asks whether a known word is meant, if there is one that resembles what was given.
+  /// Appends a question that suggests a known word, if there is a similar one.
+  ///
+  /// - Parameters:
+  ///   - nearest: the number of the similar word; nil if absent.
+  ///   - question: the question, up to the word.
   @inline(never)
   public mutating func suggest(_ nearest: Int?, of known: WordList, _ question: StaticString) {
     guard let nearest else { return }

@@ -2,15 +2,17 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// The version of the product, and how its programs tell it.
+/// The version of the product, which both programs print.
 public enum Version {
+  /// The version's number, such as `1.2.3`.
   public static let current: StaticString = "0.2.0"
 
-  /// Whether a program's first argument asks for the version.
+  /// Whether an argument asks for the version.
   public static func isAsked(_ argument: Span<UInt8>) -> Bool {
     argument.equals("--version") || argument.equals("-V")
   }
 
+  /// Prints a program's name and the version on standard output.
   public static func print(of program: StaticString) {
     var text = Text()
     text.append(program)

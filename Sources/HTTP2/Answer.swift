@@ -1,28 +1,28 @@
 import CHTTP2
 import TinyPush
 
-/// What the service said to one request.
+/// The service's answer to one request.
 struct Answer {
-  /// What it means for the notification, and for us.
+  /// The answer's meaning for the notification and for the connection.
   enum Meaning {
     case accepted
-    /// This notification is not taken, now or ever; or its device is gone.
+    /// The service does not take this notification, or its device is gone.
     case rejected(Rejection)
-    /// No notification would be taken: somebody has to mend the configuration.
+    /// The service refuses every notification: somebody must correct the configuration.
     case configuration(Rejection)
-    /// The token by which the service knows us is too old.
+    /// The provider token is too old.
     case expiredProviderToken
-    /// So much to this device is too much.
+    /// The device was sent too many notifications.
     case tooManyRequests
     /// The service is in trouble.
     case trouble(Rejection)
-    /// The connection ends, and this was not taken.
+    /// The service ends the connection and did not take this notification.
     case shutdown
   }
 
   let status: UInt16
   private(set) var reason = Rejection.Reason.other
-  /// UNIX seconds; 0: not said.
+  /// When the device token became invalid, in UNIX seconds; 0: unknown.
   private(set) var since: UInt32 = 0
 
   init(_ answer: UnsafePointer<chttp2_answer>) {
@@ -59,7 +59,9 @@ struct Answer {
     byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9") ? UInt64(byte - UInt8(ascii: "0")) : nil
   }
 
-  /// - Parameter namesTopic: whether the notification gave its own topic.
+  /// Returns the answer's meaning.
+  ///
+  /// - Parameter namesTopic: whether the notification names its own topic.
   func meaning(namesTopic: Bool) -> Meaning {
     let rejection = Rejection(reason, code: status, since: since)
     switch status {
@@ -68,11 +70,11 @@ struct Answer {
       return .rejected(
         Rejection(rejection.isGone ? reason : .unregistered, code: status, since: since))
     case 429:
-      // Too many tokens of ours are as trouble at the service: the one we have is kept.
+      // TooManyProviderTokenUpdates pauses as trouble does: the present token is kept.
       return reason == .tooManyProviderTokenUpdates ? .trouble(rejection) : .tooManyRequests
     case 400...499: break
     case 503 where reason == .shutdown: return .shutdown
-    // Whatever else this is, the service has not answered as it should.
+    // Any other status is not a proper answer.
     default: return .trouble(rejection)
     }
     switch reason {
@@ -81,7 +83,7 @@ struct Answer {
       return namesTopic ? .rejected(rejection) : .configuration(rejection)
     default: break
     }
-    // Of us, and not of the notification: who we are, and what we ask for.
+    // These concern the client's identity and the request's form, not the notification.
     switch status {
     case 401, 403, 404, 405, 407: return .configuration(rejection)
     default: return .rejected(rejection)
@@ -90,7 +92,7 @@ struct Answer {
 }
 
 extension Rejection.Reason {
-  /// The reason that the service calls so, in its own spelling: `BadDeviceToken`.
+  /// Creates the reason with the service's name for it, for example `BadDeviceToken`.
   init?(serviceName: Span<UInt8>) {
     for value in 0..<UInt8(Self.count) {
       guard let reason = Self(rawValue: value), reason.isSpelled(serviceName) else { continue }
@@ -100,7 +102,7 @@ extension Rejection.Reason {
     return nil
   }
 
-  /// Whether these are the letters of the name, in whatever case.
+  /// Whether `text` is this reason's name without underscores, ignoring case.
   private func isSpelled(_ text: Span<UInt8>) -> Bool {
     let name = self.name.span
     var index = 0

@@ -1,25 +1,26 @@
 import CHTTP2
 import TinyPush
 
-/// Apple's service of today as a ``Link``: HTTP/2 requests, each of which is answered by itself, in any order.
+/// A ``Link`` to Apple's push service: HTTP/2 requests, each with its own answer, in any order.
 ///
-/// Besides the connection to which requests go there may be one that is leaving: it goes on until its answers are there.
-/// Three parts are in files of their own: what is requested (HTTP2LinkRequests), what the answers mean (HTTP2LinkAnswers),
-/// and how connections end (HTTP2LinkEnding).
+/// There is one current connection, which takes requests. A second connection may be set aside: it
+/// takes no requests and only waits for its remaining answers. Three parts have their own files:
+/// sending requests (HTTP2LinkRequests), handling answers and deadlines (HTTP2LinkAnswers), and
+/// ending connections (HTTP2LinkEnding).
 public struct HTTP2Link: ~Copyable, Link {
   enum State: Equatable {
     case down(dialAt: Instant)
     case dialing
     case up
-    /// The shell is to set the connection aside, and then to connect at an instant.
+    /// The agent must set the connection aside, and then connect at `dialAt`.
     case leaving(dialAt: Instant)
-    /// The shell is to close the connection.
+    /// The agent must close the connection, and then connect at `dialAt`.
     case closing(dialAt: Instant)
   }
 
   let settings: Courier.Settings
   let service: Service
-  /// Whom the notification went to that was told last to be accepted.
+  /// The hash of the device token of the last accepted notification, until ``takeProved()``.
   var proved: UInt64?
   var time = Time(now: Instant(milliseconds: 0), wallSeconds: nil)
   var supply = Supply()
@@ -29,12 +30,17 @@ public struct HTTP2Link: ~Copyable, Link {
   // The connections.
   var state = State.down(dialAt: Instant(milliseconds: 0))
   var session: Session?
-  /// The one that is leaving, whose bytes nobody writes any more; and whether the shell is to close it.
+  /// The connection that is set aside.
+  ///
+  /// Nothing more is written to it.
   var aside: Session?
+  /// Whether the agent must close the connection that is set aside.
   var mustCloseAside = false
   var upSince: Instant?
+  /// Whether the service has answered a request of the current connection about its notification.
   public internal(set) var hasProgressed = false
   var backoff: Backoff
+  /// The number of connections that ended, or were set aside, with unanswered requests.
   public internal(set) var endings: UInt32 = 0
 
   // The requests.
@@ -43,22 +49,25 @@ public struct HTTP2Link: ~Copyable, Link {
   var batch: Batch
   var scratch: HeaderText
 
-  // What the other end does.
+  // The state of the service and of the connection.
   var stream = ByteStream()
   var liveness = Liveness()
   var pace: Pace
   var overloaded = Overloaded()
-  var overtaken: Overtaken
+  var superseded: Superseded
   var hold = Hold()
   var authorization = Authorization()
   private let pinned = Pinned()
 
-  /// A connection that lasted so long was no failure, even if there was nothing to send on it.
+  /// A connection that lasted this long does not count as failed, even if nothing was sent on it.
   private static let lasting = Duration.seconds(60)
 
+  /// Creates a link without a connection.
+  ///
   /// - Parameters:
-  ///   - seed: for the jitter of trying again.
-  ///   - isUsed: without, the link has no memory, and takes nothing.
+  ///   - seed: the seed for the random part of the waits before connecting and sending again.
+  ///   - isUsed: whether this link is the configured one. If not, it allocates no memory and
+  ///     takes nothing.
   public init(
     _ settings: Courier.Settings, _ service: consuming Service, seed: UInt64, isUsed: Bool = true
   ) {
@@ -68,7 +77,7 @@ public struct HTTP2Link: ~Copyable, Link {
     answers = FixedBuffer(capacity: isUsed ? settings.streams : 0)
     batch = Batch(capacity: isUsed ? Courier.batchBytesMax + 8192 : 0)
     scratch = HeaderText(isUsed: isUsed)
-    overtaken = Overtaken(capacity: isUsed ? Overtaken.capacity : 0)
+    superseded = Superseded(capacity: isUsed ? Superseded.capacity : 0)
     backoff = Backoff(seed: seed)
     pace = Pace(seed: seed &* 3)
   }
@@ -80,12 +89,13 @@ public struct HTTP2Link: ~Copyable, Link {
 
   // MARK: - Work
 
+  /// Sets the time, handles finished requests and checks deadlines.
   public mutating func advance(to time: Time, isStopping: Bool) -> Courier.Step? {
     self.time = time
     supply.isStopping = isStopping
     stream.begin()
     takeAnswers()
-    if aside != nil, requests.leavingCount == 0 { mustCloseAside = true }
+    if aside != nil, requests.asideCount == 0 { mustCloseAside = true }
     if mustCloseAside { return closeAside() }
     if let step = checkDeadlines() { return step }
     switch state {
@@ -95,6 +105,7 @@ public struct HTTP2Link: ~Copyable, Link {
     }
   }
 
+  /// Returns the link's next step: dial, ask for a provider token, write or close.
   public mutating func nextStep(_ supply: Supply) -> Courier.Step? {
     self.supply = supply
     switch state {
@@ -112,9 +123,10 @@ public struct HTTP2Link: ~Copyable, Link {
     }
   }
 
+  /// The earliest instant at which something is due, if any.
   public var deadline: Instant? {
     var earliest: Instant?
-    // What is overdue could not be done just now, and is done when something changes: no timer helps.
+    // Overdue work waits for an event (an answer, or a writable socket): a timer would not help.
     func consider(_ instant: Instant?) {
       guard let instant, instant > time.now else { return }
       if earliest == nil || instant < earliest! { earliest = instant }
@@ -133,9 +145,9 @@ public struct HTTP2Link: ~Copyable, Link {
     return earliest
   }
 
-  // MARK: - What the shell tells
+  // MARK: - Events
 
-  /// The connection is up, and the peer verified.
+  /// Starts an HTTP/2 session on the connection, which is up and whose peer is verified.
   public mutating func connected() {
     guard let session = Session(answers) else {
       state = .closing(dialAt: time.now + backoff.fail())
@@ -148,12 +160,13 @@ public struct HTTP2Link: ~Copyable, Link {
     hasProgressed = false
     liveness = Liveness()
     liveness.quietSince = time.now
-    pace.connected(isTrying: service.usesProviderToken || hold.isHeld)
+    pace.connected(sendsOneAtATime: service.usesProviderToken || hold.isHeld)
     collect()
   }
 
-  /// There is no connection: it could not be made, or it ended. Whatever could still be read from it has been
-  /// ``received(_:)``.
+  /// Handles a connection that could not be made, or that has ended.
+  ///
+  /// The agent passes everything that it can still read to ``received(_:)`` first.
   public mutating func disconnected(at now: Instant, byPeer: Bool) {
     time.now = now
     takeAnswers()
@@ -171,17 +184,17 @@ public struct HTTP2Link: ~Copyable, Link {
     }
   }
 
-  /// The connection that was set aside has ended.
+  /// Handles the end of the connection that was set aside.
   public mutating func asideEnded() {
     takeAnswers()
     let uncertain = endAside()
     if uncertain > 0 { reports.add(.cut(uncertain: uncertain)) }
   }
 
-  /// Everything has been read that came from the service until `instant`.
+  /// Notes that everything that the service sent until `instant` has been read.
   public mutating func heard(until instant: Instant) { stream.heard(until: instant) }
 
-  /// What kept the agent from connecting is over.
+  /// Ends all waits before connecting, since their reason is gone (for example an unset clock).
   public mutating func dialAtOnce() {
     hold = Hold()
     guard case .down = state else { return }
@@ -189,93 +202,107 @@ public struct HTTP2Link: ~Copyable, Link {
     state = .down(dialAt: time.now)
   }
 
-  /// The machine slept: what waits for an answer waits anew. A router may have forgotten the connection meanwhile, so the
-  /// sleep counts as silence.
+  /// Restarts the waits for answers after the machine was suspended.
+  ///
+  /// A router may have forgotten the connection meanwhile, so the sleep counts as silence.
   public mutating func suspended(until now: Instant) {
     requests.restart(at: now)
     stream.movedAt = now
-    // What was written before tells nothing: a ping comes next where answers are awaited.
+    // Bytes written before the sleep prove nothing. A ping follows if answers are awaited.
     liveness.probe = nil
     if liveness.pongDue != nil { liveness.pongDue = now + Liveness.pongPatience }
     if session?.hasSettings == false { upSince = now }
   }
 
-  /// The token by which the service knows us, and when it was issued, in UNIX seconds. Requests with a new one go on a new
-  /// connection.
+  /// Sets the provider token and its time of issue in UNIX seconds.
+  ///
+  /// Requests with a new token go on a new connection.
   public mutating func authorized(_ token: Span<UInt8>, issuedAt: Int64) {
     let isNew = authorization.set(token, issuedAt: issuedAt)
     if isNew, state == .up { leave(dialAt: time.now) }
   }
 
-  /// There is no token; it is asked for again at an instant.
+  /// Notes that no provider token could be made, and when to ask for one again.
   public mutating func notAuthorized(until instant: Instant) {
     switch state {
     case .down: state = .down(dialAt: instant)
-    // What there is goes on as long as it can.
+    // The current connection stays in use while the service accepts its token.
     case .up: authorization.askAgainAt = instant
     default: break
     }
   }
 
-  /// When the present token was made, in UNIX seconds, if the service has refused it.
+  /// The time of issue of the current provider token in UNIX seconds, if the service refused it.
   public var refusedTokenIssuedAt: Int64? { authorization.refusedIssuedAt }
 
-  // MARK: - Looking
+  // MARK: - State
 
+  /// The number of stretches whose outcome was not taken yet.
   public var stretchCount: Int { requests.count }
+  /// The number of notifications whose outcome was not taken yet.
   public var notificationCount: Int { requests.count }
+  /// Whether requests wait for answers, or bytes wait to be written.
   public var isBusy: Bool { requests.openCount > 0 || !batch.isEmpty }
+  /// Whether the connection is up.
   public var isUp: Bool { if case .up = state { true } else { false } }
 
-  /// What the service has against our configuration.
+  /// The reason why the service refuses the configuration, if it does.
   public var refusedConfiguration: Rejection? { hold.rejection }
 
-  /// When the agent will connect; nil while it is connected, or has nothing to send.
+  /// When the agent connects next; nil if it is connected or has nothing to send.
   public var nextDialAt: Instant? {
     if case .down(let instant) = state, supply.wantsConnection { return instant }
     return nil
   }
 
-  /// Connections that failed, one after the other.
+  /// The number of failed connections in a row.
   public var failures: Int { backoff.failures }
 
-  /// Whether only the end of the connection was waited for.
+  /// Whether everything is sent and answered, and the agent stops (or sends only once).
   public var isAwaitingEnd: Bool {
     !isBusy && (supply.isStopping || settings.isOnce) && supply.isAllSent
   }
 
+  /// Calls `body` with each stretch whose outcome was not taken yet.
   public func forEachStretch(_ body: (Stretch) -> Void) { requests.visit { body($0.stretch) } }
 
+  /// Whether outcomes wait for ``takeOutcome()``.
   public var hasAnswers: Bool { requests.decidedCount > 0 }
 
-  /// What was accepted since the courier heard of it last.
+  /// Calls `body` with each accepted stretch whose outcome was not taken yet.
   public func forEachAccepted(_ body: (Stretch) -> Void) {
     requests.visitDecided {
       if case .accepted = $0.outcome { body($0.stretch) }
     }
   }
 
+  /// Calls `body` with each of the link's large buffers.
   public func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     requests.forEachBuffer(body)
     body(answers.bytes)
   }
 
+  /// Returns the traffic since the last call.
   public mutating func takeTraffic() -> LinkTraffic {
     let taken = traffic
     traffic = LinkTraffic()
     return taken
   }
 
+  /// Returns the next event for the log, if any.
   public mutating func takeReport() -> Report? { reports.take() }
 
-  public mutating func forgetSuspicion() {}
+  /// Does nothing: this link never blames a notification for the end of a connection.
+  public mutating func resetPoisonSearch() {}
 
   // MARK: - Connections
 
   var hasLasted: Bool { upSince.map { $0 + Self.lasting < time.now } ?? false }
 
-  /// When to connect again: at once after a connection on which something was answered, by the backoff otherwise; and that
-  /// begins anew after a connection which lasted.
+  /// Returns when to connect again.
+  ///
+  /// That is at once if the connection brought an answer, and after the backoff's wait otherwise. A
+  /// connection that lasted resets the backoff.
   mutating func dialAt() -> Instant {
     if hasProgressed { return time.now }
     if hasLasted { backoff.reset() }

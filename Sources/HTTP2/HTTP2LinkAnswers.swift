@@ -4,6 +4,7 @@ import TinyPush
 extension HTTP2Link {
   // MARK: - Outcomes
 
+  /// Returns the next outcome of a notification, if any.
   public mutating func takeOutcome() -> LinkOutcome? {
     guard let request = requests.takeDecided() else { return nil }
     switch request.outcome! {
@@ -17,11 +18,12 @@ extension HTTP2Link {
     }
   }
 
+  /// Returns the token hash of the last accepted notification, once.
   public mutating func takeProved() -> UInt64? { proved.take() }
 
   // MARK: - Bytes
 
-  /// Bytes came from the service.
+  /// Takes in bytes from the service.
   public mutating func received(_ bytes: Span<UInt8>) {
     guard session != nil else { return }
     liveness.quietSince = time.now
@@ -32,10 +34,10 @@ extension HTTP2Link {
     recordActivity()
     collect()
     takeAnswers()
-    if state == .up, session!.isLeaving { serviceLeaves() }
+    if state == .up, session!.isGoingAway { handleGoaway() }
   }
 
-  /// Something came, so the connection lives: what is under way has its time from now on.
+  /// Starts the wait for the next acknowledgement again: bytes came, so the connection lives.
   private mutating func recordActivity() {
     if session?.pongs != liveness.pongs { liveness.pongDue = nil }
     guard let probe = liveness.probe else { return }
@@ -45,7 +47,7 @@ extension HTTP2Link {
       ? Liveness.Probe(mark: probe.mark, due: time.now + Liveness.probePatience) : nil
   }
 
-  /// Bytes came on the connection that was set aside.
+  /// Takes in bytes from the connection that is set aside.
   public mutating func receivedAside(_ bytes: Span<UInt8>) {
     guard aside != nil else { return }
     let isSound = aside!.receive(bytes)
@@ -55,10 +57,12 @@ extension HTTP2Link {
 
   // MARK: - Answers
 
-  /// Handles the requests that are over. Some end when something is sent, not when something comes.
+  /// Handles the finished requests.
+  ///
+  /// This runs after sending too, since nghttp2 can finish a request while it frames others.
   mutating func takeAnswers() {
-    while let place = session?.nextOver() { handle(place) }
-    while let place = aside?.nextOver() { handle(place) }
+    while let place = session?.nextFinished() { handle(place) }
+    while let place = aside?.nextFinished() { handle(place) }
   }
 
   private mutating func handle(_ place: UInt16) {
@@ -79,18 +83,18 @@ extension HTTP2Link {
       if request.connection == .current { hold = Hold() }
       overloaded.forget(request.device)
       if request.collapse != 0 {
-        requests.overtake(request.collapse, request.order)
-        overtaken.accepted(request.collapse, request.order)
+        requests.supersede(request.collapse, request.order)
+        superseded.accepted(request.collapse, request.order)
       }
       requests.decide(place, .accepted)
     case .rejected(let rejection):
       recordProgress()
       if request.connection == .current { hold = Hold() }
-      if service.usesProviderToken { pace.tryOne() }
+      if service.usesProviderToken { pace.sendOneAtATime() }
       requests.decide(place, .rejected(rejection))
     case .tooManyRequests:
       recordProgress()
-      if service.usesProviderToken { pace.tryOne() }
+      if service.usesProviderToken { pace.sendOneAtATime() }
       let least = overloaded.wait(request.device)
       let pause = wait.map { least < $0 ? $0 : least } ?? least
       giveBack(place, .tooManyRequests, notBefore: time.now + pause)
@@ -115,7 +119,7 @@ extension HTTP2Link {
     }
   }
 
-  /// The service took nothing of it: the notification goes again.
+  /// Returns a notification that the service did not take.
   private mutating func giveBack(
     _ place: UInt16, _ cause: RetryCause, notBefore: Instant? = nil
   ) {
@@ -126,23 +130,23 @@ extension HTTP2Link {
     goesAgain(place, notBefore: notBefore)
   }
 
-  /// A request was closed without an answer.
+  /// Handles a request that was closed without an answer.
   private mutating func unanswered(_ place: UInt16, _ request: Requests.Request, error: UInt32) {
     let wasRefused = error == UInt32(CHTTP2_REFUSED_STREAM)
-    let isLeaving = request.connection == .leaving || session.map { $0.isLeaving } ?? true
+    let isGoingAway = request.connection == .aside || session.map { $0.isGoingAway } ?? true
     if wasRefused {
-      giveBack(place, isLeaving ? .shutdown : .refusedStream)
+      giveBack(place, isGoingAway ? .shutdown : .refusedStream)
     } else {
       decideUncertain(place, .connectionLost)
     }
-    // A service that leaves refuses what it will not look at; and one that has too much to do refuses some.
-    guard !isLeaving, !wasRefused || requests.currentCount == 0 else { return }
+    // A service that ends the connection refuses the rest; a busy service refuses some requests.
+    guard !isGoingAway, !wasRefused || requests.currentCount == 0 else { return }
     if pace.troubled(sentAt: request.sentAt ?? time.now, wait: nil, at: time.now) {
       reports.add(.closed(error: error))
     }
   }
 
-  /// Nobody knows whether the service took it.
+  /// Settles or returns a notification of which nobody knows whether the service took it.
   mutating func decideUncertain(_ place: UInt16, _ cause: RetryCause) {
     requests[place].stretch.wasSent = true
     traffic.uncertain += 1
@@ -151,11 +155,11 @@ extension HTTP2Link {
     goesAgain(place)
   }
 
-  /// A notification is to go again, unless a newer one that replaces it on the device has been accepted.
+  /// Returns a notification, or settles it as superseded if a newer one was accepted meanwhile.
   mutating func goesAgain(_ place: UInt16, notBefore: Instant? = nil) {
     let request = requests[place]
-    if request.isOvertaken { return requests.decide(place, .superseded) }
-    if request.collapse != 0 { overtaken.givenBack(request.collapse, request.order) }
+    if request.isSuperseded { return requests.decide(place, .superseded) }
+    if request.collapse != 0 { superseded.add(request.collapse, request.order) }
     requests.decide(place, .returned(notBefore: notBefore))
   }
 
@@ -164,7 +168,7 @@ extension HTTP2Link {
     backoff.reset()
   }
 
-  /// Our configuration is refused: nothing is sent until it is mended, but for a try now and then.
+  /// Leaves the connection, since the service refuses the configuration, and sets the next attempt.
   private mutating func holdBack(_ rejection: Rejection) {
     guard state == .up else { return }
     let wait = hold.begin(rejection)
@@ -174,7 +178,7 @@ extension HTTP2Link {
 
   // MARK: - Time
 
-  /// When the request that was sent first has waited long enough.
+  /// When the oldest request has waited long enough for its answer.
   var answerDue: Instant? {
     guard requests.oldest != Requests.none, let sentAt = requests[requests.oldest].sentAt else {
       return nil
@@ -187,7 +191,7 @@ extension HTTP2Link {
     return upSince + Liveness.settingsPatience
   }
 
-  /// When the connection has been quiet for so long that it is tried: sooner while answers are awaited.
+  /// When a quiet connection gets a ping: sooner while answers are awaited.
   var pingDue: Instant? {
     guard state == .up, batch.isEmpty, liveness.pongDue == nil else { return nil }
     return liveness.quietSince
@@ -212,7 +216,7 @@ extension HTTP2Link {
     }
     if isDue(liveness.probe?.due) {
       guard stream.sampledAt >= liveness.probe!.due else { return .sample }
-      // That is no failure of the service's: what was sent goes on a new connection at once.
+      // A forgotten connection is no failure of the service: the requests go on a new one at once.
       if hasLasted { hasProgressed = true }
       return lose(isForgotten: true)
     }
@@ -225,8 +229,9 @@ extension HTTP2Link {
     return nil
   }
 
-  /// Requests have no answer: they go again, and their answers are not waited for any more. When several in a row have none,
-  /// the connection is left.
+  /// Returns the requests whose answers are overdue, and cancels their streams.
+  ///
+  /// After three overdue answers in a row, the connection is closed.
   private mutating func missAnswers() {
     var missed = 0
     while isDue(answerDue) {
@@ -247,7 +252,7 @@ extension HTTP2Link {
     }
   }
 
-  /// The connection is dead, or the service does not do its part.
+  /// Closes the connection, since it is dead or the service does not respond.
   @discardableResult
   private mutating func lose(isForgotten: Bool = false) -> Courier.Step? {
     let uncertain = end()

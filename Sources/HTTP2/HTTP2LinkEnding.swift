@@ -2,7 +2,7 @@ import CHTTP2
 import TinyPush
 
 extension HTTP2Link {
-  /// The current connection is over: what has no answer goes again. Returns of how many notifications nobody knows.
+  /// Ends the current connection and returns its requests; gives the number of uncertain ones.
   @discardableResult
   mutating func end() -> Int {
     let uncertain = giveBackAll(on: .current)
@@ -15,17 +15,19 @@ extension HTTP2Link {
     return uncertain
   }
 
-  /// The same of the one that is leaving.
+  /// Ends the connection that is set aside and returns its requests, as ``end()`` does.
   @discardableResult
   mutating func endAside() -> Int {
-    let uncertain = giveBackAll(on: .leaving)
+    let uncertain = giveBackAll(on: .aside)
     aside?.free()
     aside = nil
     mustCloseAside = false
     return uncertain
   }
 
-  /// From the last one on, so that each goes again before the one that was told before it.
+  /// Returns the connection's unanswered requests, the newest first.
+  ///
+  /// The courier offers the last returned notification first, so the oldest is sent first again.
   private mutating func giveBackAll(on connection: Requests.Connection) -> Int {
     var uncertain = 0
     var place = requests.newest
@@ -48,15 +50,15 @@ extension HTTP2Link {
     return uncertain
   }
 
-  /// No more goes on the current connection; its answers are waited for while the next one begins.
+  /// Stops sending on the current connection; its answers are awaited while the next one begins.
   mutating func leave(dialAt: Instant) {
     guard state == .up else { return }
     state = .leaving(dialAt: dialAt)
   }
 
-  /// The shell sets the connection aside, or closes it where no answer is to come.
+  /// Returns the step that sets the connection aside, or closes it if no answer is awaited.
   mutating func setAside(_ dialAt: Instant) -> Courier.Step {
-    // What was not written goes on the next connection.
+    // Requests that were not written go on the next connection.
     var place = requests.newest
     while place != Requests.none, requests[place].sentAt == nil, !batch.isBlocked {
       let older = requests[place].older
@@ -72,12 +74,12 @@ extension HTTP2Link {
       return .disconnect
     }
     if aside != nil {
-      // Only one waits: the answers of the other one come too late.
+      // Only one connection can be set aside: the earlier one's answers come too late.
       endAside()
       return .closeAside
     }
     endings &+= 1
-    requests.moveToLeaving()
+    requests.setAside()
     aside = session
     session = nil
     batch.clear()
@@ -86,14 +88,14 @@ extension HTTP2Link {
     return .setAside
   }
 
-  /// The service has said that it ends the connection.
-  mutating func serviceLeaves() {
-    let error = session!.leavingError
+  /// Leaves the connection, since the service announced its end (GOAWAY).
+  mutating func handleGoaway() {
+    let error = session!.goawayError
     if error != 0 { reports.add(.leaves(error: error)) }
     leave(dialAt: dialAt())
   }
 
-  /// The other end does not keep to HTTP/2, or it asks for too much.
+  /// Closes the connection, since the service violates HTTP/2 or exceeds nghttp2's memory limit.
   mutating func isBroken() {
     guard state == .up else { return }
     reports.add(.brokenProtocol(uncertain: end()))

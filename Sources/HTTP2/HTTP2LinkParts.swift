@@ -1,15 +1,16 @@
 import TinyPush
 
 extension HTTP2Link {
-  /// Where the requests go, and who we are there.
+  /// The service's address, and how the client identifies itself.
   public struct Service: ~Copyable {
-    /// The host, with its port where that is not 443.
+    /// The host, with its port if that is not 443.
     let authority: Text
-    /// Of notifications that name none.
+    /// The topic of notifications that name none.
     let topic: Text
-    /// Whether each request bears a token; a certificate is shown otherwise.
+    /// Whether each request carries a provider token; a client certificate is used otherwise.
     let usesProviderToken: Bool
 
+    /// Copies the authority and the topic.
     public init(authority: Span<UInt8>, topic: Span<UInt8>, usesProviderToken: Bool) {
       var text = Text(capacity: max(authority.count, 1))
       text.append(bytes: authority)
@@ -21,19 +22,21 @@ extension HTTP2Link {
     }
   }
 
-  /// The provider token, as it goes out.
+  /// The provider token and its header's text.
   struct Authorization: ~Copyable {
     private static let scheme: StaticString = "bearer "
 
     private(set) var text = Text(capacity: 1024)
     private var issuedAt: Int64?
     private var isRefused = false
-    /// When the next one may be asked for, while there is none.
+    /// When the link may ask for the next token, if there was none.
     var askAgainAt: Instant?
 
     init() {}
 
-    /// Returns whether it is another token than before.
+    /// Sets the token.
+    ///
+    /// Returns whether it differs from the former token.
     mutating func set(_ token: Span<UInt8>, issuedAt: Int64) -> Bool {
       let isNew = issuedAt != self.issuedAt
       text.clear()
@@ -45,7 +48,7 @@ extension HTTP2Link {
       return isNew
     }
 
-    /// Whether requests may go out with it. A clock that is not set any more says nothing against it.
+    /// Whether requests may carry the token; a clock that is no longer set does not matter.
     func isGood(_ wallSeconds: Int64?) -> Bool {
       switch ProviderTokenRule(now: wallSeconds, issuedAt: issuedAt, isRefused: isRefused) {
       case .use: true
@@ -54,7 +57,9 @@ extension HTTP2Link {
       }
     }
 
-    /// The service refuses it. Returns whether another one may be made now.
+    /// Marks the token as refused.
+    ///
+    /// Returns whether another one may be made now.
     mutating func refuse(_ wallSeconds: Int64?) -> Bool {
       isRefused = true
       return ProviderTokenRule(now: wallSeconds, issuedAt: issuedAt, isRefused: true) == .make
@@ -63,7 +68,7 @@ extension HTTP2Link {
     var refusedIssuedAt: Int64? { isRefused ? issuedAt : nil }
   }
 
-  /// The service refuses our configuration: nothing is sent but one request as a try, now and then.
+  /// The service's refusal of the configuration, which stops sending except for occasional tests.
   struct Hold {
     private static let first = Duration.seconds(60)
     private static let longest = Duration.seconds(3600)
@@ -73,7 +78,9 @@ extension HTTP2Link {
 
     var isHeld: Bool { rejection != nil }
 
-    /// How long nothing goes now.
+    /// Notes a refusal.
+    ///
+    /// Returns how long nothing is sent now.
     mutating func begin(_ rejection: Rejection) -> Duration {
       self.rejection = rejection
       let wait = Self.first.milliseconds << min(failures, 8)
@@ -84,10 +91,11 @@ extension HTTP2Link {
 
   /// Whether the connection lives.
   struct Liveness {
-    /// Whether the peer's kernel acknowledges what was written. A router on the way that has forgotten the connection
-    /// swallows everything without a word.
+    /// A check whether the peer's kernel acknowledges written bytes.
+    ///
+    /// A router on the way that has forgotten the connection drops all packets silently.
     struct Probe {
-      /// When more of the connection's bytes than these are acknowledged, the connection lives.
+      /// The bytes that were acknowledged at the start; one more proves that the connection lives.
       var mark: UInt64
       /// When the connection is given up.
       var due: Instant
@@ -96,14 +104,14 @@ extension HTTP2Link {
 
     static let settingsPatience = Duration.seconds(10)
     static let pongPatience = Duration.seconds(10)
-    /// After so much silence, while answers are awaited, the connection is tried.
+    /// After this silence, while answers are awaited, a ping is sent.
     static let answerlessPatience = Duration.seconds(5)
-    /// How long nothing may be acknowledged, besides three round trips.
+    /// How long acknowledgements may be missing, besides three round trips.
     static let probePatience = Duration.seconds(5)
-    /// A connection that was quiet for so long is likely to be forgotten, and has less time.
+    /// After this silence a router may have forgotten the connection, so the check is shorter.
     static let forgottenAfter = Duration.seconds(60)
     static let forgottenPatience = Duration.seconds(1)
-    /// After so many requests in a row without an answer the connection is left.
+    /// After this number of requests in a row without an answer, the connection is closed.
     static let timeoutsMax = 3
 
     /// Since when nothing was written or read.

@@ -4,42 +4,45 @@ import TinyPush
 extension HTTP2Link {
   // MARK: - Taking notifications
 
+  /// Whether requests can be put into the batch.
   public var isOpen: Bool { state == .up && !batch.isBlocked }
 
-  /// Whether a request may go out now.
+  /// Whether a request may be sent now.
   private var isReady: Bool {
     isOpen && !pace.isPaused(at: time.now)
       && (!service.usesProviderToken || authorization.isGood(time.wallSeconds))
   }
 
-  /// Whether there is something to send, and the present token is too old for that.
+  /// Whether notifications wait and the provider token is too old for them.
   var mustRenewToken: Bool {
     service.usesProviderToken && !supply.isAllSent && !authorization.isGood(time.wallSeconds)
       && authorization.askAgainAt.map { $0 <= time.now } ?? true
   }
 
-  /// Requests that may wait for an answer at a time.
+  /// The most requests that may wait for answers at a time.
   private var limit: Int {
-    pace.isTrying ? 1 : min(settings.streams, session?.streamsMax ?? 1)
+    pace.sendsOneAtATime ? 1 : min(settings.streams, session?.streamsMax ?? 1)
   }
 
+  /// Returns why a notification with a payload of this size cannot be taken now; nil if it can.
   public func obstacle(payloadBytes: Int) -> Obstacle? {
     guard isReady else { return .closed }
     guard batch.bytes < Courier.batchBytesMax else { return .batchFull }
     guard requests.currentCount < limit, requests.hasRoom, let window = session?.window else {
       return .windowFull
     }
-    // Where not even an empty window takes it, it goes alone, in pieces.
+    // A payload larger than the window of an idle connection is sent in pieces, by itself.
     let fits = payloadBytes <= window || requests.currentCount == 0 && window >= 0
     return fits ? nil : .windowFull
   }
 
+  /// Takes a notification and frames its request; ``obstacle(payloadBytes:)`` must be nil.
   public mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
     if batch.isEmpty { batch.since = time.now }
     let place = requests.append(
       Stretch(place: message.place, wasSent: message.wasSent),
       device: message.token.hash, namesTopic: !message.topic.isEmpty)
-    if !message.collapseID.isEmpty, isOvertaken(place, message, in: text) { return }
+    if !message.collapseID.isEmpty, isStale(place, message, in: text) { return }
     scratch.write(message, in: text, service, authorization.text, settings)
     let requested: Session.Requested
     if message.payload.isVerbatim(message.rendition) {
@@ -53,15 +56,18 @@ extension HTTP2Link {
       batch.bytes += count
       if message.wasSent { batch.repeated += 1 }
     case .ended:
-      // Nothing of it was sent: a new connection takes it.
+      // Nothing of the request was sent: a new connection takes it.
       goesAgain(place)
       leave(dialAt: dialAt())
     case .broken: isBroken()
     }
   }
 
-  /// Whether a newer one that replaces it on the device was accepted, or may be soon: then the older one must not follow.
-  private mutating func isOvertaken(
+  /// Whether a newer notification with the same `collapse-id` makes this one stale.
+  ///
+  /// An older notification must not replace a newer one on the device. If the newer one was
+  /// accepted, this one is superseded. If the newer one has no answer yet, this one is returned.
+  private mutating func isStale(
     _ place: UInt16, _ message: borrowing Message, in text: Span<UInt8>
   ) -> Bool {
     var hash = Hash()
@@ -70,7 +76,7 @@ extension HTTP2Link {
     let collapse = max(hash.value, 1)
     requests[place].collapse = collapse
     requests[place].order = message.order
-    if overtaken.takes(collapse, message.order) {
+    if superseded.remove(collapse, message.order) {
       requests.decide(place, .superseded)
       return true
     }
@@ -79,7 +85,7 @@ extension HTTP2Link {
     return true
   }
 
-  /// How long an older one waits for the outcome of a newer one.
+  /// How long an older notification waits for the outcome of a newer one.
   private static let followerPatience = Duration.seconds(1)
 
   private func request(_ place: UInt16, _ payload: Span<UInt8>) -> Session.Requested {
@@ -91,13 +97,13 @@ extension HTTP2Link {
 
   // MARK: - Writing
 
-  /// The bytes to write, as one record.
+  /// The bytes to write, as one TLS record.
   @_lifetime(borrow self)
   public func batchContents() -> Span<UInt8> {
     batch.buffer.span(0..<min(batch.bytes, Courier.batchBytesMax))
   }
 
-  /// The batch is written; `wireEnd` counts the connection's bytes so far.
+  /// Notes that the batch is written; `wireEnd` is the number of bytes written on this connection.
   public mutating func wrote(wireEnd: UInt64) {
     let count = min(batch.bytes, Courier.batchBytesMax)
     batch.buffer.move(from: count, to: 0, count: batch.bytes - count)
@@ -116,17 +122,17 @@ extension HTTP2Link {
     }
     stream.wrote(upTo: wireEnd, at: time.now)
     liveness.quietSince = time.now
-    // What did not fit into the batch follows.
+    // The frames that did not fit into the batch follow.
     collect()
   }
 
-  /// The socket takes no more for now: the same batch is written when it does.
+  /// Notes that the socket takes no more: the same batch is written when the socket is writable.
   public mutating func blocked() { batch.isBlocked = true }
 
-  /// The socket takes bytes again.
+  /// Notes that the socket takes bytes again.
   public mutating func writable() { batch.isUnblocked = true }
 
-  /// What the peer's kernel has not acknowledged of the bytes written.
+  /// Notes how many of the written bytes the peer's kernel has not acknowledged.
   public mutating func sampled(unacknowledged: Int, since: Duration, roundTrip: Duration) {
     stream.sampled(unacknowledged: unacknowledged, at: time.now)
     if !stream.isAcknowledged { batch.await(roundTrip, linger: settings.linger, at: time.now) }
@@ -137,14 +143,14 @@ extension HTTP2Link {
       liveness.probe = Liveness.Probe(
         mark: stream.acknowledged, due: time.now + Liveness.probePatience)
     } else if !probe.isExtended {
-      // For a packet that was lost. Whatever is acknowledged meanwhile shows that the connection lives.
+      // Time for a lost packet. Any acknowledgement meanwhile shows that the connection lives.
       liveness.probe = Liveness.Probe(
         mark: stream.acknowledged, due: probe.due + .milliseconds(roundTrip.milliseconds * 3),
         isExtended: true)
     }
   }
 
-  /// Puts nghttp2's own frames into the batch: settings, acknowledgements, a ping.
+  /// Puts nghttp2's own frames into the batch: settings, acknowledgements, pings.
   mutating func collect() {
     guard let taken = session?.take(batch.buffer.room(from: batch.bytes)) else {
       return isBroken()
@@ -153,22 +159,23 @@ extension HTTP2Link {
     batch.bytes += taken
   }
 
-  /// What to do for the batch, if anything, now that no more can be put into it.
+  /// Returns the step for the batch, if any, once the courier can put no more into it.
   mutating func transmit() -> Courier.Step? {
     if batch.isBlocked {
       guard batch.isUnblocked else { return nil }
       return write()
     }
     if batch.isEmpty { return nil }
-    // More may come at once: only when there is none does waiting pay.
+    // Waiting for more only pays when the batch has room and the courier has nothing to add.
     if batch.bytes >= Courier.batchBytesMax || supply.obstacle != nil { return write() }
     if stream.isAcknowledged { return write() }
     guard let flushAt = batch.flushAt else { return .sample }
     return time.now >= flushAt ? write() : nil
   }
 
-  /// Everything is read before something is written: to a peer that has closed, a write brings a reset, and that may take
-  /// answers away.
+  /// Returns the step that writes the batch, or the step that reads first.
+  ///
+  /// Writing to a peer that has closed brings a reset, and the reset can discard unread answers.
   private mutating func write() -> Courier.Step {
     guard stream.isJustRead else { return .listen }
     batch.isUnblocked = false

@@ -1,27 +1,29 @@
 import CHTTP2
 import TinyPush
 
-/// The headers of one request, and the text of their values, until nghttp2 has framed them.
+/// The headers of one request and their values' text, until nghttp2 has framed them.
 struct HeaderText: ~Copyable {
   private static let headersMax = 12
-  /// The longest values: a token's text, two host names, a topic, and what is bounded by the service.
+  /// Room for the longest values: a provider token, two host names, a topic, and IDs.
   private static let bytesMax = 4096
   private static let decimalDigitsMax = 10
 
   let headers = FixedBuffer<chttp2_header>(capacity: headersMax)
   private(set) var count = 0
-  /// A payload that does not stand in its text as it goes out.
+  /// The payload, if it differs from the text of its file.
   let payload: FixedBuffer<UInt8>
   private let text: FixedBuffer<UInt8>
   private var textEnd = 0
 
-  /// - Parameter isUsed: without, there is no room for any.
+  /// - Parameter isUsed: whether the link is the configured one; if not, there is no room.
   init(isUsed: Bool) {
     payload = FixedBuffer(capacity: isUsed ? 8192 : 0)
     text = FixedBuffer(capacity: isUsed ? Self.bytesMax : 0)
   }
 
-  /// Writes the headers of a request. HPACK's table is for what comes with each of them.
+  /// Writes the headers of a request.
+  ///
+  /// Values that recur in each request are indexed in HPACK's table (RFC 7541).
   mutating func write(
     _ message: borrowing Message, in source: Span<UInt8>,
     _ service: borrowing HTTP2Link.Service, _ token: borrowing Text, _ settings: Courier.Settings
@@ -97,7 +99,7 @@ struct HeaderText: ~Copyable {
     end(name, from: start)
   }
 
-  /// The value that begins at `start` is complete.
+  /// Adds a header whose value has been appended from `start` on.
   private mutating func end(_ name: StaticString, from start: Int, isIndexed: Bool = false) {
     add(
       name, UnsafePointer(text.room(from: start).baseAddress!), textEnd - start,
@@ -125,13 +127,13 @@ struct HeaderText: ~Copyable {
 
   private mutating func append(_ literal: StaticString) { append(literal.span) }
 
-  /// What a JSON string spells.
+  /// Appends the decoded text of a JSON string.
   private mutating func append(spelled string: Span<UInt8>) {
     var reader = JSONStringReader()
     while let byte = reader.next(in: string) { append(byte) }
   }
 
-  /// A token's bytes.
+  /// Appends a device token as hexadecimal digits.
   private mutating func append(hex token: DeviceToken) {
     token.bytes.span.withUnsafeBytes { bytes in
       for start in stride(from: 0, to: DeviceToken.byteCount, by: 2) {
@@ -147,7 +149,7 @@ struct HeaderText: ~Copyable {
     }
   }
 
-  /// As a UUID of version 8 (RFC 9562): one whose bits mean what its maker likes.
+  /// Appends a fingerprint as a UUID of version 8, whose bits an application defines (RFC 9562).
   private mutating func appendUUID(_ fingerprint: Fingerprint) {
     let high = fingerprint.high & 0xFFFF_FFFF_FFFF_0FFF | 0x8000
     let low = fingerprint.low & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000
@@ -158,7 +160,7 @@ struct HeaderText: ~Copyable {
     }
   }
 
-  /// Four digits, worked out at the same time: each in a byte, the first in the lowest.
+  /// Appends four digits, computed together: each in one byte, the first in the lowest.
   @inline(__always)
   private mutating func append(hex number: UInt16) {
     var digits = UInt32(number.byteSwapped)

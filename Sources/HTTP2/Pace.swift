@@ -1,36 +1,38 @@
 import TinyPush
 
-/// How many requests may be under way, and when: everything at once as long as all is well, one as a try after trouble.
+/// How many requests may wait for answers: all that the service allows, or one at a time.
 struct Pace {
-  /// One request goes alone, until the service accepts something.
-  private(set) var isTrying = true
-  /// Nothing goes before this, since the service is in trouble.
+  /// Whether only one request may be unanswered at a time, until the service accepts one.
+  private(set) var sendsOneAtATime = true
+  /// The instant before which nothing is sent, because the service is in trouble.
   private(set) var pausedUntil: Instant?
   private var pausedAt = Instant(milliseconds: 0)
   private var trouble: Backoff
 
   init(seed: UInt64) { trouble = Backoff(seed: seed) }
 
-  /// A connection begins.
-  mutating func connected(isTrying: Bool) {
-    self.isTrying = isTrying || self.isTrying
+  /// Begins a connection.
+  mutating func connected(sendsOneAtATime: Bool) {
+    self.sendsOneAtATime = sendsOneAtATime || self.sendsOneAtATime
   }
 
   mutating func accepted() {
-    isTrying = false
+    sendsOneAtATime = false
     pausedUntil = nil
     trouble.reset()
   }
 
-  /// Only one at a time, until something is accepted.
-  mutating func tryOne() { isTrying = true }
+  /// Sends one request at a time, until the service accepts one.
+  mutating func sendOneAtATime() { sendsOneAtATime = true }
 
-  /// The service is in trouble. Requests that were sent before that was known say nothing new.
+  /// Pauses because the service is in trouble.
   ///
-  /// - Parameter wait: what the service asks for.
-  /// - Returns: whether this is news.
+  /// Requests sent before the last pause began bring no news: their answers do not lengthen it.
+  ///
+  /// - Parameter wait: the wait that the service asks for (`retry-after`).
+  /// - Returns: whether a new pause has begun.
   mutating func troubled(sentAt: Instant, wait: Duration?, at now: Instant) -> Bool {
-    isTrying = true
+    sendsOneAtATime = true
     if let pausedUntil, now < pausedUntil || sentAt < pausedAt { return false }
     var pause = trouble.fail()
     if let wait, pause < wait { pause = wait }
@@ -42,8 +44,9 @@ struct Pace {
   func isPaused(at now: Instant) -> Bool { pausedUntil.map { now < $0 } ?? false }
 }
 
-/// Devices to which too much was sent: how long each waits, doubling from a second to five minutes. The newest are
-/// remembered.
+/// The devices that were sent too much (status 429), and how long each waits.
+///
+/// The wait doubles from a second to five minutes. The newest 64 devices are remembered.
 struct Overloaded: ~Copyable {
   struct Entry: BitwiseCopyable {
     var device: UInt64
@@ -57,7 +60,7 @@ struct Overloaded: ~Copyable {
 
   init() {}
 
-  /// How long the device waits now.
+  /// Returns how long the device waits now, and doubles its next wait.
   mutating func wait(_ device: UInt64) -> Duration {
     for index in 0..<count where entries[index].device == device {
       let failures = entries[index].failures
@@ -71,7 +74,7 @@ struct Overloaded: ~Copyable {
     return Backoff.first
   }
 
-  /// The device takes notifications again.
+  /// Forgets the device, which takes notifications again.
   mutating func forget(_ device: UInt64) {
     for index in 0..<count where entries[index].device == device {
       count -= 1

@@ -1,31 +1,32 @@
 import TinyPush
 
-/// The requests that were made and whose outcome was not told yet: a place for each.
+/// The requests whose outcome was not taken yet, each in a place with a number.
 ///
-/// Those without an answer are in a list in the order of sending, those with an outcome in another one.
+/// Unanswered requests form a list in the order of sending; requests with an outcome form another.
 struct Requests: ~Copyable {
   static let none = UInt16.max
 
   enum Connection: UInt8 {
-    /// The one to which requests go.
+    /// The connection that takes requests.
     case current
-    /// The one that goes on only until its answers are there.
-    case leaving
+    /// The connection that is set aside and only waits for its remaining answers.
+    case aside
   }
 
   struct Request: BitwiseCopyable {
     var stretch: Stretch
-    /// Which device it is for.
+    /// The hash of the device token.
     var device: UInt64
     var connection = Connection.current
-    /// Whether the notification gave its own topic.
+    /// Whether the notification names its own topic.
     var namesTopic: Bool
-    /// What it shares with others of which the device shows only the last; 0: nothing. And which comes last.
+    /// A hash of the `collapse-id` and the device token; 0: no `collapse-id`.
     var collapse: UInt64 = 0
+    /// The order of reading: of two notifications, the newer one has the larger number.
     var order: UInt64 = 0
-    /// A newer one was accepted.
-    var isOvertaken = false
-    /// When its frames were written; nil: they are in the batch.
+    /// Whether a newer notification with the same `collapse-id` was accepted.
+    var isSuperseded = false
+    /// When the request's frames were written; nil while they are in the batch.
     var sentAt: Instant?
     var outcome: Outcome?
     var older = Requests.none
@@ -44,13 +45,13 @@ struct Requests: ~Copyable {
   private let slots: FixedBuffer<Request>
   private var usedSlots = 0
   private var firstFree = Requests.none
-  /// Without an outcome.
+  // The list of unanswered requests, and their number.
   private(set) var oldest = Requests.none
   private(set) var newest = Requests.none
   private(set) var openCount = 0
-  /// Of those, on the connection that is leaving.
-  private(set) var leavingCount = 0
-  /// With one that was not told.
+  /// The number of unanswered requests on the connection that is set aside.
+  private(set) var asideCount = 0
+  // The list of requests whose outcome was not taken yet, and their number.
   private var firstDecided = Requests.none
   private var lastDecided = Requests.none
   private(set) var decidedCount = 0
@@ -62,7 +63,7 @@ struct Requests: ~Copyable {
   }
 
   var count: Int { openCount + decidedCount }
-  var currentCount: Int { openCount - leavingCount }
+  var currentCount: Int { openCount - asideCount }
   var hasRoom: Bool { count < capacity }
 
   subscript(place: UInt16) -> Request {
@@ -72,7 +73,7 @@ struct Requests: ~Copyable {
 
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) { body(slots.bytes) }
 
-  /// Takes a request, whose frames are in the batch by now.
+  /// Adds a request and returns its place.
   mutating func append(_ stretch: Stretch, device: UInt64, namesTopic: Bool) -> UInt16 {
     precondition(hasRoom)
     var place = firstFree
@@ -90,7 +91,9 @@ struct Requests: ~Copyable {
     return place
   }
 
-  /// The requests in the batch are written. Returns how many.
+  /// Notes that all requests in the batch are written.
+  ///
+  /// Returns how many they are.
   func recordWritten(at now: Instant) -> Int {
     var place = newest
     var count = 0
@@ -102,7 +105,7 @@ struct Requests: ~Copyable {
     return count
   }
 
-  /// What waits for its answer waits anew.
+  /// Starts the wait for each answer again.
   func restart(at now: Instant) {
     var place = oldest
     while place != Self.none {
@@ -111,17 +114,17 @@ struct Requests: ~Copyable {
     }
   }
 
-  /// The connection of all of these is leaving.
-  mutating func moveToLeaving() {
+  /// Moves all unanswered requests to the connection that is set aside.
+  mutating func setAside() {
     var place = oldest
     while place != Self.none {
-      slots[Int(place)].connection = .leaving
+      slots[Int(place)].connection = .aside
       place = slots[Int(place)].newer
     }
-    leavingCount = openCount
+    asideCount = openCount
   }
 
-  /// What becomes of a request is known.
+  /// Sets a request's outcome.
   mutating func decide(_ place: UInt16, _ outcome: Outcome) {
     let request = slots[Int(place)]
     precondition(request.outcome == nil)
@@ -136,7 +139,7 @@ struct Requests: ~Copyable {
       slots[Int(request.newer)].older = request.older
     }
     openCount -= 1
-    if request.connection == .leaving { leavingCount -= 1 }
+    if request.connection == .aside { asideCount -= 1 }
     slots[Int(place)].outcome = outcome
     slots[Int(place)].newer = Self.none
     if lastDecided == Self.none {
@@ -148,7 +151,7 @@ struct Requests: ~Copyable {
     decidedCount += 1
   }
 
-  /// The first of those whose outcome was not told; its place is free again.
+  /// Removes and returns the first request with an outcome; its place becomes free.
   mutating func takeDecided() -> Request? {
     guard firstDecided != Self.none else { return nil }
     let place = firstDecided
@@ -159,26 +162,26 @@ struct Requests: ~Copyable {
     slots[Int(place)].newer = firstFree
     firstFree = place
     if count == 0 {
-      // Nothing in the buffer is needed: the system may have its memory back.
+      // The buffer is unused now: the system may take its memory back.
       usedSlots = 0
       firstFree = Self.none
     }
     return request
   }
 
-  /// One that replaces others on the device was accepted.
-  func overtake(_ collapse: UInt64, _ order: UInt64) {
+  /// Marks older unanswered requests, since a newer one with the same `collapse-id` was accepted.
+  func supersede(_ collapse: UInt64, _ order: UInt64) {
     var place = oldest
     while place != Self.none {
       let other = slots[Int(place)]
-      if other.collapse == collapse, other.order < order { slots[Int(place)].isOvertaken = true }
+      if other.collapse == collapse, other.order < order { slots[Int(place)].isSuperseded = true }
       place = other.newer
     }
   }
 
-  // MARK: - Looking
+  // MARK: - Searches
 
-  /// Whether a newer one that replaces it on the device waits for its answer.
+  /// Whether a newer request with the same `collapse-id` is unanswered.
   func isFollowed(_ collapse: UInt64, _ order: UInt64) -> Bool {
     var place = oldest
     while place != Self.none {

@@ -1,15 +1,15 @@
 import CHTTP2
 import TinyPush
 
-/// One HTTP/2 connection's bytes, by nghttp2.
+/// One HTTP/2 connection: turns requests into bytes and bytes into answers, with nghttp2.
 struct Session: BitwiseCopyable {
   private let session: OpaquePointer
 
-  /// nghttp2's memory: what a connection takes at rest, and what each stream adds.
+  /// nghttp2's memory in bytes: for an idle connection, and for each stream.
   private static let memoryAtRest = 512 << 10
   private static let memoryForEachStream = 4 << 10
 
-  /// Nil: there is no memory for it.
+  /// Creates a session; nil if there is no memory for it.
   init?(_ answers: borrowing FixedBuffer<chttp2_answer>) {
     guard
       let session = chttp2_new(
@@ -19,31 +19,39 @@ struct Session: BitwiseCopyable {
     self.session = session
   }
 
-  /// Frees it; it must not be used any more.
+  /// Frees the session, which must not be used any more.
   func free() { chttp2_free(session) }
 
-  /// Whether the server keeps to the protocol.
+  /// Takes in bytes from the server.
+  ///
+  /// Returns whether the server keeps to the protocol.
   func receive(_ bytes: Span<UInt8>) -> Bool {
     bytes.withUnsafeBytes {
       chttp2_receive(session, $0.baseAddress?.assumingMemoryBound(to: UInt8.self), $0.count) == 0
     }
   }
 
-  /// The place of a request that is over.
-  func nextOver() -> UInt16? {
-    let place = chttp2_next_over(session)
+  /// Returns the place of the next finished request, if any.
+  func nextFinished() -> UInt16? {
+    let place = chttp2_next_finished(session)
     return place < 0 ? nil : UInt16(place)
   }
 
-  /// Puts what is to be sent into the room. Returns how many bytes; nil: the session is broken.
+  /// Copies the next bytes to send into `room`.
+  ///
+  /// Returns their number; nil: the session is broken.
   func take(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int? {
     let taken = chttp2_take(session, room.baseAddress, room.count)
     return taken < 0 ? nil : taken
   }
 
+  /// The result of framing a request.
   enum Requested {
+    /// The request's frames are in the room; the number of their bytes.
     case bytes(Int)
+    /// The connection takes no more requests.
     case ended
+    /// The session is broken.
     case broken
   }
 
@@ -66,9 +74,9 @@ struct Session: BitwiseCopyable {
 
   var hasSettings: Bool { chttp2_has_settings(session) != 0 }
   var streamsMax: Int { Int(clamping: chttp2_streams_max(session)) }
-  /// Bytes of payload that a request can send at once; negative: another one is still being sent.
+  /// The bytes of payload that a request can send at once; negative while another is being sent.
   var window: Int { Int(chttp2_window(session)) }
   var pongs: UInt32 { chttp2_pongs(session) }
-  var isLeaving: Bool { chttp2_is_leaving(session) != 0 }
-  var leavingError: UInt32 { chttp2_leaving_error(session) }
+  var isGoingAway: Bool { chttp2_is_going_away(session) != 0 }
+  var goawayError: UInt32 { chttp2_goaway_error(session) }
 }

@@ -1,5 +1,7 @@
-/// Bytes that are characters, by name; a letter or a digit is written `UInt8(ascii: "a")`. Each is a literal to the compiler,
-/// and in a build that is not optimised, what must not allocate may call it.
+/// Names for the ASCII bytes that are not letters or digits.
+///
+/// A letter or digit is written `UInt8(ascii: "a")`. Each property compiles to a literal. Functions
+/// marked `@_noAllocation` may call the properties in a debug build, too.
 extension UInt8 {
   // MARK: - White space and controls
 
@@ -11,7 +13,7 @@ extension UInt8 {
   package static var formFeed: UInt8 { @_noAllocation @inline(__always) get { 0x0C } }
   package static var carriageReturn: UInt8 { @_noAllocation @inline(__always) get { 0x0D } }
   package static var escape: UInt8 { @_noAllocation @inline(__always) get { 0x1B } }
-  /// What is below is a control character.
+  /// The space; all bytes below it are control characters.
   package static var space: UInt8 { @_noAllocation @inline(__always) get { 0x20 } }
   package static var delete: UInt8 { @_noAllocation @inline(__always) get { 0x7F } }
 
@@ -54,6 +56,6 @@ extension UInt8 {
   package var isDigit: Bool {
     @_noAllocation @inline(__always) get { self >= 0x30 && self <= 0x39 }
   }
-  /// What a digit stands for.
+  /// The number that a digit stands for.
   package var digitValue: UInt8 { @_noAllocation @inline(__always) get { self - 0x30 } }
 }

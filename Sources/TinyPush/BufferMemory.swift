@@ -1,8 +1,10 @@
-/// Where the memory of buffers comes from.
+/// The source of the memory of buffers.
 ///
-/// An allocator writes a few bytes before each piece of memory, and so touches a page of a large buffer that nobody uses yet. A
-/// program that wants to be small when idle has large buffers come from the system instead, as pages of their own.
+/// An allocator writes a few bytes before each piece of memory, and so touches a page of a large
+/// buffer that is not used yet. A program that should be small when idle takes large buffers from
+/// the system instead, as pages of their own.
 package enum BufferMemory {
+  /// The two functions that get pages from the system and return them.
   package struct Pages {
     var take: (Int) -> UnsafeMutableRawPointer
     var giveBack: (UnsafeMutableRawPointer, Int) -> Void
@@ -16,9 +18,11 @@ package enum BufferMemory {
     }
   }
 
-  /// To be set before the first buffer is made, by a program with one thread; nil: all memory comes from the allocator.
+  /// The source of large buffers; nil: the allocator provides all memory.
+  ///
+  /// Set this before the first buffer is made, in a program with one thread.
   package nonisolated(unsafe) static var pages: Pages?
-  /// Buffers of so many bytes or more are large.
+  /// The size in bytes from which a buffer is large.
   private static let largeMin = 8192
 
   @inline(never)

@@ -1,11 +1,13 @@
-/// Memory of a fixed size, owned, bounds-checked, and touched only where it is used.
+/// Memory of a fixed size, owned and bounds-checked.
 ///
-/// Everything that grows with the load lives in one of these, made once at the start: a bound that is reached stops the
-/// intake, and nothing is allocated.
+/// The memory is touched only where it is used. All data that grows with the load lives in such
+/// buffers, which are made once at the start. A full buffer stops the intake; nothing is allocated.
 public struct FixedBuffer<Element: BitwiseCopyable>: ~Copyable {
   private let base: UnsafeMutablePointer<Element>
+  /// The number of elements that the buffer has room for.
   public let capacity: Int
 
+  /// Makes a buffer whose elements are not initialised.
   public init(capacity: Int) {
     base = BufferMemory.take(capacity * MemoryLayout<Element>.stride)
       .bindMemory(to: Element.self, capacity: capacity)
@@ -14,11 +16,12 @@ public struct FixedBuffer<Element: BitwiseCopyable>: ~Copyable {
 
   deinit { BufferMemory.giveBack(base, capacity * MemoryLayout<Element>.stride) }
 
-  /// The bytes it takes, for whoever gives untouched memory back to the system.
+  /// All memory of the buffer, so that a caller can return untouched pages to the system.
   public var bytes: UnsafeMutableRawBufferPointer {
     UnsafeMutableRawBufferPointer(start: base, count: capacity * MemoryLayout<Element>.stride)
   }
 
+  /// The element at an index.
   public subscript(index: Int) -> Element {
     @inline(__always) get {
       precondition(index >= 0 && index < capacity)
@@ -30,7 +33,7 @@ public struct FixedBuffer<Element: BitwiseCopyable>: ~Copyable {
     }
   }
 
-  /// The elements of `range`.
+  /// Returns the elements of a range.
   @_lifetime(borrow self)
   public func span(_ range: Range<Int>) -> Span<Element> {
     precondition(range.lowerBound >= 0 && range.upperBound <= capacity)
@@ -38,7 +41,7 @@ public struct FixedBuffer<Element: BitwiseCopyable>: ~Copyable {
     return _overrideLifetime(span, borrowing: self)
   }
 
-  /// Calls `body` with the elements of `range`.
+  /// Calls `body` with the elements of a range.
   @inline(__always)
   public func withSpan<Result>(
     _ range: Range<Int>, _ body: (Span<Element>) -> Result
@@ -46,8 +49,10 @@ public struct FixedBuffer<Element: BitwiseCopyable>: ~Copyable {
     body(span(range))
   }
 
-  /// The elements of `range`, without a hold on the owner, which may so be changed elsewhere while they are looked at.
-  /// They must not be used after the owner's end.
+  /// Returns the elements of a range without borrowing the buffer.
+  ///
+  /// The buffer may be changed elsewhere while the span is in use. The span must not outlive the
+  /// buffer.
   @_lifetime(immortal)
   public func looseSpan(_ range: Range<Int>) -> Span<Element> {
     precondition(range.lowerBound >= 0 && range.upperBound <= capacity)
@@ -55,7 +60,7 @@ public struct FixedBuffer<Element: BitwiseCopyable>: ~Copyable {
     return _overrideLifetime(span, copying: ())
   }
 
-  /// The elements from `start` on, for a system call to fill.
+  /// Returns the elements from `start` on, for a system call to fill.
   public func room(from start: Int = 0) -> UnsafeMutableBufferPointer<Element> {
     precondition(start >= 0 && start <= capacity)
     return UnsafeMutableBufferPointer(start: base + start, count: capacity - start)
@@ -74,14 +79,14 @@ extension FixedBuffer where Element == UInt8 {
     }
   }
 
-  /// Writes four bytes to `start`, the lowest one first.
+  /// Writes four bytes to `start`, the lowest first.
   @inline(__always)
   public func store(_ word: UInt32, at start: Int) {
     precondition(start >= 0 && start + 4 <= capacity)
     UnsafeMutableRawPointer(base + start).storeBytes(of: word.littleEndian, as: UInt32.self)
   }
 
-  /// Moves `count` bytes from `source` to `target`; the two may overlap.
+  /// Moves `count` bytes from `source` to `target`; the two ranges may overlap.
   public func move(from source: Int, to target: Int, count: Int) {
     precondition(source >= 0 && target >= 0 && count >= 0)
     precondition(source + count <= capacity && target + count <= capacity)
@@ -99,7 +104,7 @@ extension StaticString {
 }
 
 extension Span<UInt8> {
-  /// Whether these are the bytes of `text`.
+  /// Returns whether these are the bytes of `text`.
   @inline(__always)
   public func equals(_ text: StaticString) -> Bool {
     guard count == text.utf8CodeUnitCount else { return false }
@@ -107,17 +112,17 @@ extension Span<UInt8> {
     return true
   }
 
-  /// Whether these are the same bytes as `other`.
+  /// Returns whether these bytes equal `other`.
   public func equals(_ other: Span<UInt8>) -> Bool {
     count == other.count && shared(with: other) == count
   }
 
-  /// Whether the first of these are those of `other`.
+  /// Returns whether these bytes begin with `other`.
   public func begins(with other: Span<UInt8>) -> Bool {
     count >= other.count && shared(with: other) == other.count
   }
 
-  /// A range of these, less the white space at both sides.
+  /// Returns `range` without the white space at its start and end.
   package func trimmed(_ range: Range<Int>) -> Range<Int> {
     var (start, end) = (range.lowerBound, range.upperBound)
     while start < end, self[start] <= .space { start += 1 }
@@ -125,12 +130,12 @@ extension Span<UInt8> {
     return start..<end
   }
 
-  /// All of these, less the white space at both sides.
+  /// Returns the bytes without the white space at their start and end.
   @_lifetime(copy self)
   @inline(never)
   package func trimmed() -> Span<UInt8> { extracting(trimmed(0..<count)) }
 
-  /// Whether these sort before `other`, byte by byte.
+  /// Returns whether these bytes sort before `other`, byte by byte.
   @inline(never)
   public func sorts(before other: Span<UInt8>) -> Bool {
     let shared = shared(with: other)
@@ -138,7 +143,9 @@ extension Span<UInt8> {
     return self[shared] < other[shared]
   }
 
-  /// How many bytes at the start are the same in both: names in a spool begin alike, and so eight at a time are compared.
+  /// Returns how many bytes at the start are the same in both.
+  ///
+  /// Names in a spool have long common prefixes, so eight bytes are compared at a time.
   @inline(never)
   private func shared(with other: Span<UInt8>) -> Int {
     let end = count < other.count ? count : other.count

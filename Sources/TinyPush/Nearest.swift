@@ -1,9 +1,12 @@
-/// How near a word is to a known one.
+/// The edit distance between words, to suggest a known word for a misspelled one.
 public enum Nearest {
-  /// The most edits that are still a slip: a third of the word, and at least one.
+  /// Returns the most edits that still count as a slip: a third of the word's length, at least one.
   public static func distanceMax(_ word: Span<UInt8>) -> Int { max(word.count / 3, 1) }
 
-  /// Edits that make one of the other: a byte more, less or changed, or two neighbours swapped (optimal string alignment).
+  /// Returns the number of edits that turn one word into the other.
+  ///
+  /// An edit inserts, removes or changes a byte, or swaps two neighbours (optimal string
+  /// alignment).
   @inline(never)
   public static func distance(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Int {
     var before: InlineArray<33, Int> = .init(repeating: 0)

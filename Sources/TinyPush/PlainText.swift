@@ -1,8 +1,10 @@
 extension Text {
-  /// As a terminal shows it that shows nothing but ASCII: lines, bars and marks come as what resembles them, and other
-  /// characters as question marks. It takes no more bytes.
+  /// Appends text for a terminal that shows only ASCII.
   ///
-  /// - Parameter ellipsis: of up to three characters.
+  /// Lines, bars and marks are replaced by similar ASCII characters, all other characters by
+  /// question marks. The result is never longer in bytes.
+  ///
+  /// - Parameter ellipsis: at most three characters, which replace `…`.
   @inline(never)
   public mutating func append(ascii bytes: Span<UInt8>, ellipsis: StaticString = "...") {
     var index = 0

@@ -1,8 +1,12 @@
-/// A character of a text as a terminal may show it, whatever it holds: where it ends, and the columns that it takes.
+/// A character of untrusted text, made safe to show on a terminal.
+///
+/// The text may hold any bytes.
 public struct TerminalCharacter {
-  /// Bytes in the text.
+  /// The number of bytes in the text.
   public private(set) var length = 1
-  /// None for what belongs to the character before it, such as an accent of its own; two for what is wide.
+  /// The number of columns on the terminal.
+  ///
+  /// 0 for a combining character, such as an accent; 2 for a wide character.
   public private(set) var columns = 1
   private var kind = Kind.shown
 
@@ -10,12 +14,14 @@ public struct TerminalCharacter {
     case shown
     /// White space of any kind.
     case space
-    /// What would steer the terminal, is not seen, or is not UTF-8.
+    /// A character that would control the terminal or is invisible, or a byte that is not UTF-8.
     case hidden
   }
 
+  /// Whether the character is white space.
   public var isSpace: Bool { kind == .space }
 
+  /// Reads the character that begins at `index`.
   public init(in text: Span<UInt8>, at index: Int) {
     let first = text[index]
     if first < 0x80 {
@@ -33,12 +39,12 @@ public struct TerminalCharacter {
     }
     let unit = JSONUnit(in: text, at: index)
     switch unit.scalar {
-    // Controls, what turns the direction of writing, ends of lines, and what takes no room.
+    // Controls, changes of the writing direction, line ends, and characters without width.
     case 0x80...0x9F, 0x061C, 0x200B...0x200C, 0x200E...0x200F, 0x2028...0x202E, 0x2060...0x206F,
       0xFEFF, 0xFFF9...0xFFFB:
       kind = .hidden
     case _ where unit.isExtending: columns = 0
-    // Source: Unicode Standard Annex 11, the common ones of `Wide` and `Fullwidth`.
+    // Source: Unicode Standard Annex 11, the common characters of `Wide` and `Fullwidth`.
     case 0x1100...0x115F, 0x231A...0x231B, 0x23E9...0x23EC, 0x23F0, 0x23F3, 0x2614...0x2615,
       0x2648...0x2653, 0x267F, 0x2693, 0x26A1, 0x26AA...0x26AB, 0x26BD...0x26BE, 0x26C4...0x26C5,
       0x26D4, 0x26EA, 0x26F2...0x26F3, 0x26F5, 0x26FA, 0x26FD, 0x2705, 0x270A...0x270B, 0x2728,
@@ -51,17 +57,17 @@ public struct TerminalCharacter {
     }
   }
 
-  /// The one that ends before `index`.
+  /// Reads the character that ends before `index`.
   init(in text: Span<UInt8>, before index: Int) {
     var start = index - 1
     while start > 0, index - start < 4, text[start] & 0xC0 == 0x80 { start -= 1 }
     self.init(in: text, at: start)
     guard start + length != index else { return }
-    // A byte that belongs to nothing, or to what goes on behind.
+    // A byte of no character, or of a character that extends past `index`.
     (length, columns, kind) = (1, 1, .hidden)
   }
 
-  /// Appends it from its place in the text: white space as a space, and what is not shown as U+FFFD.
+  /// Appends the character: white space as a space, a hidden character as U+FFFD.
   public func append(from text: Span<UInt8>, at index: Int, to output: inout Text) {
     switch kind {
     case .shown: output.append(bytes: text.extracting(index..<index + length))
@@ -72,7 +78,7 @@ public struct TerminalCharacter {
 }
 
 extension Text {
-  /// As a terminal may show it, whatever it holds.
+  /// Appends untrusted bytes, made safe to show on a terminal.
   @inline(never)
   public mutating func append(shown bytes: Span<UInt8>) {
     var index = 0

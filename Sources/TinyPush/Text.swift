@@ -1,39 +1,45 @@
-/// Words for a person or a program, put together in a buffer of fixed size; what does not fit is cut, and said to be.
+/// Text that is built in a buffer of fixed size.
+///
+/// Text that does not fit is cut off, and ``isCut`` is set.
 public struct Text: ~Copyable {
   private let buffer: FixedBuffer<UInt8>
+  /// The number of bytes.
   public private(set) var count = 0
-  /// Whether something was left out for lack of room.
+  /// Whether something was cut off for lack of room.
   public private(set) var isCut = false
 
+  /// Makes an empty text with room for `capacity` bytes.
   @inline(never)
   public init(capacity: Int = 1024) {
     buffer = FixedBuffer(capacity: capacity)
   }
 
-  /// A copy of these.
+  /// Copies `bytes`.
   package init(_ bytes: Span<UInt8>) {
     self.init(capacity: bytes.count)
     append(bytes: bytes)
   }
 
+  /// The bytes of the text.
   public var bytes: Span<UInt8> {
     @_lifetime(borrow self) get { buffer.span(0..<count) }
   }
 
-  /// The same, without a hold on the owner; good until it changes.
+  /// The bytes of the text, without borrowing it; valid until the text changes.
   package var looseBytes: Span<UInt8> {
     @_lifetime(immortal) get { buffer.looseSpan(0..<count) }
   }
 
-  /// All of its memory.
+  /// All memory of the buffer.
   var memory: UnsafeMutableRawBufferPointer { buffer.bytes }
 
-  /// Empties it, to be filled anew.
+  /// Empties the text.
   public mutating func clear() {
     count = 0
     isCut = false
   }
 
+  /// Appends a byte.
   @inline(never)
   public mutating func append(byte: UInt8) {
     guard count < buffer.capacity else {
@@ -44,12 +50,16 @@ public struct Text: ~Copyable {
     count += 1
   }
 
-  /// A literal ends with a NUL, and so its place is enough to pass: the program has hundreds of such calls.
+  /// Appends a literal.
+  ///
+  /// A literal ends with a NUL, so only its address is passed. This keeps the program small: it has
+  /// hundreds of such calls.
   @inline(__always)
   public mutating func append(_ text: StaticString) {
     append(terminated: text.utf8Start)
   }
 
+  /// Appends bytes.
   @inline(never)
   public mutating func append(bytes: Span<UInt8>) {
     let room = buffer.capacity - count
@@ -59,23 +69,24 @@ public struct Text: ~Copyable {
     count += taken
   }
 
+  /// Appends another text.
   @inline(never)
   public mutating func append(_ text: borrowing Text) {
     append(bytes: text.bytes)
   }
 
-  /// The first `count` bytes of a buffer.
+  /// Appends the first `count` bytes of a buffer.
   public mutating func append(_ buffer: borrowing FixedBuffer<UInt8>, count: Int) {
     append(bytes: buffer.span(0..<count))
   }
 
-  /// A NUL-terminated string of C's; nothing for nil.
+  /// Appends a C string; nothing for nil.
   public mutating func append(cString: UnsafePointer<CChar>?) {
     guard let cString else { return }
     append(terminated: UnsafeRawPointer(cString).assumingMemoryBound(to: UInt8.self))
   }
 
-  /// The bytes up to a NUL.
+  /// Appends the bytes up to a NUL.
   @inline(never)
   package mutating func append(terminated bytes: UnsafePointer<UInt8>) {
     var length = 0
@@ -83,14 +94,16 @@ public struct Text: ~Copyable {
     append(bytes: Span(_unsafeStart: bytes, count: length))
   }
 
-  /// Makes a space of each line end from `start` on: in JSON text they stand only where white space may.
+  /// Replaces each line end from `start` on by a space.
+  ///
+  /// JSON text has line ends only where white space is allowed.
   mutating func putInOneLine(from start: Int) {
     for index in start..<count where buffer[index] == 0x0A || buffer[index] == 0x0D {
       buffer[index] = 0x20
     }
   }
 
-  /// In decimal, with at least `digits` digits.
+  /// Appends a number in decimal, with at least `digits` digits.
   @inline(never)
   public mutating func append<Number: FixedWidthInteger>(_ number: Number, digits: Int = 1) {
     if number < 0 { append(byte: .hyphen) }
@@ -110,9 +123,9 @@ public struct Text: ~Copyable {
     for index in 0..<length { append(byte: reversed[length - 1 - index]) }
   }
 
-  // MARK: - Words around something
+  // MARK: - A value between two literals
 
-  /// Words, a number, and words behind that.
+  /// Appends a literal, a number and a literal.
   @inline(__always)
   public mutating func append<Number: FixedWidthInteger>(
     _ before: StaticString, _ number: Number, _ after: StaticString = ""
@@ -124,6 +137,7 @@ public struct Text: ~Copyable {
     }
   }
 
+  /// Appends three literals.
   @inline(__always)
   public mutating func append(
     _ before: StaticString, _ words: StaticString, _ after: StaticString = ""
@@ -131,6 +145,7 @@ public struct Text: ~Copyable {
     append(before.utf8Start, terminated: words.utf8Start, after.utf8Start)
   }
 
+  /// Appends a literal, a text and a literal.
   @inline(__always)
   public mutating func append(
     _ before: StaticString, _ text: borrowing Text, _ after: StaticString = ""
@@ -138,6 +153,7 @@ public struct Text: ~Copyable {
     append(before, bytes: text.bytes, after)
   }
 
+  /// Appends a literal, bytes and a literal.
   @inline(__always)
   public mutating func append(
     _ before: StaticString, bytes: Span<UInt8>, _ after: StaticString = ""
@@ -145,6 +161,7 @@ public struct Text: ~Copyable {
     append(before.utf8Start, bytes: bytes, after.utf8Start)
   }
 
+  /// Appends a literal, untrusted bytes with escapes, and a literal.
   @inline(__always)
   public mutating func append(
     _ before: StaticString, printable bytes: Span<UInt8>, _ after: StaticString = ""
@@ -152,6 +169,7 @@ public struct Text: ~Copyable {
     append(before.utf8Start, printable: bytes, after.utf8Start)
   }
 
+  /// Appends a literal, an untrusted text with escapes, and a literal.
   @inline(__always)
   public mutating func append(
     _ before: StaticString, printable text: borrowing Text, _ after: StaticString = ""
@@ -159,7 +177,7 @@ public struct Text: ~Copyable {
     append(before.utf8Start, printable: text.bytes, after.utf8Start)
   }
 
-  /// - Parameter cString: a string of C's; nothing for nil.
+  /// Appends a literal, a C string (nothing for nil) and a literal.
   @inline(__always)
   public mutating func append(
     _ before: StaticString, cString: UnsafePointer<CChar>?, _ after: StaticString = ""
@@ -216,11 +234,14 @@ public struct Text: ~Copyable {
 
   // MARK: - Numbers and times
 
-  /// A length of time, in whole seconds, minutes, hours or days: `40 s`, `12 min`, `6 h`, `3 days`.
+  /// Appends a duration in whole seconds, minutes, hours or days.
+  ///
+  /// Examples: `40 s`, `12 min`, `6 h`, `3 days`.
   package mutating func append(rounded duration: Duration) {
     append(roundedSeconds: Int64(clamping: duration.milliseconds / 1000))
   }
 
+  /// Appends seconds as whole seconds, minutes, hours or days; a negative number as `0 s`.
   @inline(never)
   public mutating func append(roundedSeconds seconds: Int64) {
     if seconds < 120 {
@@ -238,7 +259,7 @@ public struct Text: ~Copyable {
     }
   }
 
-  /// In hexadecimal, two lower-case digits a byte.
+  /// Appends bytes in hexadecimal, two lower-case digits a byte.
   public mutating func append(hex bytes: Span<UInt8>) {
     for index in bytes.indices {
       let byte = bytes[index]
@@ -247,15 +268,16 @@ public struct Text: ~Copyable {
     }
   }
 
-  /// In sixteen hexadecimal digits.
+  /// Appends a number as sixteen hexadecimal digits.
   public mutating func append(hex number: UInt64) {
     for shift in 0..<16 {
       append(byte: Self.hexDigit(UInt8(number >> (60 - 4 * UInt64(shift)) & 15)))
     }
   }
 
-  /// As a person can read it on a terminal whatever it holds: control characters and bytes that are not ASCII come as
-  /// `\xNN`, so that a hostile file name cannot steer the terminal or forge a line of the log.
+  /// Appends untrusted bytes; control characters and bytes that are not ASCII become `\xNN`.
+  ///
+  /// So a hostile file name can neither control the terminal nor forge a line of the log.
   @inline(never)
   public mutating func append(printable bytes: Span<UInt8>) {
     for index in bytes.indices {
@@ -270,6 +292,7 @@ public struct Text: ~Copyable {
     }
   }
 
+  /// Appends an untrusted text, with the same escapes.
   @inline(never)
   public mutating func append(printable text: borrowing Text) {
     append(printable: text.bytes)
@@ -280,9 +303,11 @@ public struct Text: ~Copyable {
   }
 }
 
-/// Well-formed UTF-8 (RFC 3629 section 4): no overlong form, no surrogate, nothing past U+10FFFF.
+/// Well-formed UTF-8 (RFC 3629 section 4).
+///
+/// Overlong forms, surrogates and scalars past U+10FFFF are not well formed.
 public enum UTF8Sequence {
-  /// The first byte of a character, and those that follow it, the next one lowest.
+  /// Returns the first byte of a character, and the bytes after it, the next one lowest.
   public static func encode(_ scalar: UInt32) -> (first: UInt8, rest: UInt32) {
     func continuation(_ shift: UInt32) -> UInt32 { 0x80 | scalar >> shift & 0x3F }
     switch scalar {
@@ -297,12 +322,14 @@ public enum UTF8Sequence {
     }
   }
 
-  /// The length of the sequence of two to four bytes at `index`, or 0 when it is cut or not well formed.
+  /// Returns the length of the sequence at `index`: 2 to 4, or 0 if it is cut off or malformed.
   public static func length(in bytes: Span<UInt8>, at index: Int) -> Int {
     examine(bytes, at: index) ?? 0
   }
 
-  /// The same, but nil when it is well formed as far as it goes, and the bytes end within it.
+  /// Returns the length of the sequence at `index`: 2 to 4, or 0 if it is malformed.
+  ///
+  /// Returns nil if the bytes end inside a sequence that is well formed so far.
   @_noAllocation
   static func examine(_ bytes: Span<UInt8>, at index: Int) -> Int? {
     let first = bytes[index]

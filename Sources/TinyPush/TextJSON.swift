@@ -1,13 +1,17 @@
-/// JSON, written value by value. A comma comes by itself: what stands last in the text says whether a value goes before.
+/// JSON, written value by value.
+///
+/// Commas are added automatically: the last byte of the text shows whether a value precedes.
 extension Text {
   // MARK: - Objects and arrays
 
+  /// Begins an object.
   @inline(never)
   public mutating func beginObject() {
     separate()
     append("{")
   }
 
+  /// Ends an object.
   @inline(never)
   public mutating func endObject() { append("}") }
 
@@ -15,16 +19,18 @@ extension Text {
   @inline(never)
   public mutating func endLine() { append("}\n") }
 
+  /// Begins an array.
   @inline(never)
   public mutating func beginArray() {
     separate()
     append("[")
   }
 
+  /// Ends an array.
   @inline(never)
   public mutating func endArray() { append("]") }
 
-  /// A string in an array.
+  /// Appends a string to an array.
   @inline(never)
   public mutating func element(string value: Span<UInt8>) {
     separate()
@@ -33,34 +39,36 @@ extension Text {
 
   // MARK: - Members
 
-  /// The key of a member, for its value to follow. Needs no escapes.
+  /// Appends the key of a member; the key must need no escapes, and its value must follow.
   @inline(__always)
   public mutating func key(_ name: StaticString) { key(terminated: name.utf8Start) }
 
-  /// The same, of any bytes.
+  /// Appends a key of any bytes, escaped.
   @inline(never)
   public mutating func key(escaping name: Span<UInt8>) {
     element(string: name)
     append(":")
   }
 
+  /// Appends a member whose value is a string.
   @inline(__always)
   public mutating func member(_ name: StaticString, string value: Span<UInt8>) {
     member(terminated: name.utf8Start, string: value)
   }
 
+  /// Appends a member whose value is a string.
   @inline(__always)
   public mutating func member(_ name: StaticString, string value: borrowing Text) {
     member(terminated: name.utf8Start, string: value)
   }
 
-  /// A string that needs no escapes.
+  /// Appends a member whose value is a string that needs no escapes.
   @inline(__always)
   public mutating func member(_ name: StaticString, word: StaticString) {
     member(terminated: name.utf8Start, word: word.utf8Start)
   }
 
-  /// A string of hexadecimal digits.
+  /// Appends a member whose value is a string of hexadecimal digits.
   @inline(never)
   public mutating func member(_ name: StaticString, hex bytes: Span<UInt8>) {
     key(name)
@@ -69,6 +77,7 @@ extension Text {
     append("\"")
   }
 
+  /// Appends a member whose value is a whole number.
   @inline(__always)
   public mutating func member<Number: FixedWidthInteger>(_ name: StaticString, number: Number) {
     if Number.isSigned {
@@ -78,13 +87,13 @@ extension Text {
     }
   }
 
-  /// A number, or null.
+  /// Appends a member whose value is a whole number, or null.
   @inline(__always)
   public mutating func member<Number: FixedWidthInteger>(_ name: StaticString, number: Number?) {
     if let number { member(name, number: number) } else { member(null: name) }
   }
 
-  /// Seconds, with three decimal places.
+  /// Appends a member whose value is in seconds, with three decimal places.
   @inline(never)
   public mutating func member(_ name: StaticString, milliseconds: Int64) {
     key(name)
@@ -93,25 +102,29 @@ extension Text {
     append(milliseconds % 1000, digits: 3)
   }
 
+  /// Appends a member whose value is true or false.
   @inline(__always)
   public mutating func member(_ name: StaticString, bool: Bool) {
     member(terminated: name.utf8Start, bool: bool)
   }
 
+  /// Appends a member whose value is null.
   @inline(never)
   public mutating func member(null name: StaticString) {
     key(name)
     append("null")
   }
 
-  /// A value that is JSON already.
+  /// Appends a member whose value is given as JSON.
   @inline(never)
   public mutating func member(_ name: StaticString, raw value: Span<UInt8>) {
     key(name)
     append(bytes: value)
   }
 
-  /// The same, less its white space, which might hold line ends.
+  /// Appends a member whose value is given as JSON, without the white space of the value.
+  ///
+  /// The white space might hold line ends.
   @inline(never)
   public mutating func member(_ name: StaticString, compacting value: Span<UInt8>) {
     key(name)
@@ -135,7 +148,7 @@ extension Text {
 
   // MARK: - A string by itself
 
-  /// As a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
+  /// Appends a JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
   @inline(never)
   public mutating func append(json bytes: Span<UInt8>) {
     append(byte: .quote)
@@ -166,7 +179,7 @@ extension Text {
     append(byte: .quote)
   }
 
-  /// As a JSON string.
+  /// Appends a JSON string with its quotes.
   @inline(never)
   public mutating func append(json text: borrowing Text) {
     append(json: text.bytes)
@@ -174,7 +187,7 @@ extension Text {
 
   // MARK: - Parts
 
-  /// Of a name only its place is passed, as of any literal.
+  /// Appends a key, given as the address of its literal.
   @inline(never)
   private mutating func key(terminated name: UnsafePointer<UInt8>) {
     separate()
@@ -225,7 +238,9 @@ extension Text {
     append(bool ? "true" : "false")
   }
 
-  /// Writes a comma where a value stands last; a line end and other control characters end none.
+  /// Appends a comma if the text ends with a value.
+  ///
+  /// A line end or another control character at the end does not end a value.
   private mutating func separate() {
     guard count > 0 else { return }
     let last = bytes[count - 1]

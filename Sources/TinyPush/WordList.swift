@@ -1,12 +1,15 @@
-/// A table of words: a literal with a space between each two. It takes no room but that of the letters.
+/// A table of words in one literal, separated by spaces.
+///
+/// The table takes no memory apart from the literal.
 public struct WordList: ExpressibleByStringLiteral {
-  /// A literal ends with a NUL.
+  /// The first byte of the literal, which ends with a NUL.
   private let start: UnsafePointer<UInt8>
 
+  /// Makes a list of the words in a literal.
   @inline(__always)
   public init(stringLiteral text: StaticString) { start = text.utf8Start }
 
-  /// The word at a place, which is the next one's from then on; nil at the end.
+  /// Returns the word at `place` and moves `place` to the next word; nil at the end.
   @inline(never)
   @_lifetime(immortal)
   private func next(_ place: inout Int) -> Span<UInt8>? {
@@ -18,7 +21,7 @@ public struct WordList: ExpressibleByStringLiteral {
     return _overrideLifetime(word, copying: ())
   }
 
-  /// The word of a number, which there must be.
+  /// The word at a number, which must exist.
   @inline(never)
   public subscript(number: Int) -> Span<UInt8> {
     @_lifetime(immortal) get {
@@ -28,7 +31,7 @@ public struct WordList: ExpressibleByStringLiteral {
     }
   }
 
-  /// The number of a word.
+  /// Returns the number of a word; nil if the list does not have it.
   @inline(never)
   public func index(of word: Span<UInt8>) -> Int? {
     var place = 0
@@ -40,8 +43,7 @@ public struct WordList: ExpressibleByStringLiteral {
     return nil
   }
 
-  /// The number of the word that somebody most likely meant: the one with the least edit distance, where that is close enough to
-  /// be a slip.
+  /// Returns the number of the word that is most similar to a misspelled one; nil if none is close.
   @inline(never)
   public func nearest(to word: Span<UInt8>) -> Int? {
     var place = 0

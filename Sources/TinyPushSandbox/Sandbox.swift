@@ -1,25 +1,28 @@
 import CLinux
 import TinyPush
 
-/// A push gateway and a feedback service on this machine, for trying and testing: it answers as the real ones are
-/// documented to, and shows what it is sent.
+/// A push gateway and a feedback service on this machine, to try and test with.
 ///
-/// One thread and one epoll set. Each connection is its own state machine; this is the loop that feeds them.
+/// They answer as the documentation of Apple's services says, and show what they are sent.
+/// One thread and one epoll set serve everything. Each connection is a state machine; this class is
+/// the loop that feeds them.
 public final class Sandbox {
-  /// More than any agent opens. Past it, connections wait in the kernel's queue.
+  /// The most open connections, more than any agent needs.
+  ///
+  /// Further connections wait in the kernel's queue.
   static let connectionsMax = 64
 
   private let home: Home
   private let devices: Devices
   private let isAnyToken: Bool
   private let journal: Journal
-  private let gatekeeper: Gatekeeper
-  private let requests: RequestGatekeeper
+  private let frameCheck: FrameCheck
+  private let requestCheck: RequestCheck
   private let post: StoreAndForward
   private let commands: DeviceCommands
   private let control: ControlListener
   private var controlConnection: ControlConnection?
-  /// Wakes the loop when the wall clock is set, by which notifications expire.
+  /// A descriptor that wakes the loop when the wall clock is set, since that changes expirations.
   private let clockWatch: Int32
   private let faults: Faults
   private let server: Server
@@ -32,19 +35,21 @@ public final class Sandbox {
   private var connectionCount = 0
   private var lastNumber: Int64 = 0
   private var stage: Stage = .running
-  /// When to look again whether there are descriptors, having run out of them.
+  /// When to try again to accept connections, after the system had no more descriptors.
   private var retryMs: Int64?
   private static let retryAfterMs: Int64 = 1_000
 
   private enum Stage {
     case running
-    /// As many connections are open as may be, or descriptors have run out: nobody else is let in.
+    /// No connections are accepted: the most are open, or there are no more descriptors.
     case full
     case stopping
   }
 
-  /// Runs a sandbox until a signal ends it. Returns the exit status (sysexits): 0; 69 when a port is taken, 73 when the
-  /// directory cannot be made, 75 when another sandbox uses it.
+  /// Runs a sandbox until a signal ends it, and returns the exit status.
+  ///
+  /// The status is that of sysexits: 0; 69 a port is in use; 73 the directory cannot be created; 75
+  /// another sandbox uses the directory.
   public static func run(_ options: consuming SandboxOptions) -> Int32 {
     do throws(SandboxFailure) {
       let sandbox = try Sandbox(options)
@@ -55,7 +60,7 @@ public final class Sandbox {
   }
 
   private init(_ options: consuming SandboxOptions) throws(SandboxFailure) {
-    // First of all, so that a signal during the making of keys is not lost.
+    // Before anything else: a signal that comes while keys are made must not be lost.
     let signals = clinux_signal_descriptor()
     guard signals >= 0, let poller = Poller() else { throw .software }
     let port = options.port
@@ -72,11 +77,11 @@ public final class Sandbox {
     let devices = try Devices(in: home, now: clock.unixSeconds)
     control = try ControlListener(in: home)
     let isAnyToken = options.isAnyToken
-    gatekeeper = Gatekeeper(
+    frameCheck = FrameCheck(
       payloadLimit: options.payloadLimit ?? SandboxOptions.payloadLimitDefault,
       invalidTokens: options.invalidTokens, devices: isAnyToken ? nil : devices)
-    requests = RequestGatekeeper(
-      payloadLimit: payloadLimit, gatekeeper: gatekeeper, devices: isAnyToken ? nil : devices,
+    requestCheck = RequestCheck(
+      payloadLimit: payloadLimit, frameCheck: frameCheck, devices: isAnyToken ? nil : devices,
       key: key)
     post = StoreAndForward(devices, in: home, journal: journal)
     commands = DeviceCommands(devices, post, journal)
@@ -126,7 +131,7 @@ public final class Sandbox {
     if case .stopping = stage { false } else { true }
   }
 
-  /// Waits for something to do, and does it; `false` when it is to end at once.
+  /// Waits for events and handles them; false: the sandbox must end at once.
   private func turn() -> Bool {
     let count = poller.wait(ms: timeoutMs())
     clock.tick()
@@ -163,14 +168,14 @@ public final class Sandbox {
     if let time = faults.nextMs(on: protocols) { next = min(next, time) }
     if let deadline = controlConnection?.deadlineMs { next = min(next, deadline) }
     if let expiration = post.nextExpiration {
-      // The wall clock's time by the other clock; it is worked out anew when the wall clock is set.
+      // Convert to the monotonic clock; when the wall clock is set, the loop wakes and comes here.
       next = min(next, clock.monotonicMs + expiration * 1000 - clock.unixMs)
     }
     guard next < .max else { return -1 }
     return Int32(max(0, min(next - clock.monotonicMs, Int64(Int32.max))))
   }
 
-  /// The second signal ends it at once.
+  /// Handles a signal: the first one stops the sandbox in order, the second one at once.
   private func takeSignal() -> Bool {
     var signal = signalfd_siginfo()
     _ = CLinux.read(signals, &signal, MemoryLayout<signalfd_siginfo>.size)
@@ -215,7 +220,7 @@ public final class Sandbox {
     case .gateway:
       session = .gateway(
         GatewaySession(
-          number: lastNumber, gatekeeper: gatekeeper, requests: requests, faults: faults,
+          number: lastNumber, frameCheck: frameCheck, requestCheck: requestCheck, faults: faults,
           post: post, journal: journal))
     case .feedback:
       session = .feedback(
@@ -233,7 +238,9 @@ public final class Sandbox {
     if connectionCount == Self.connectionsMax { pause(error: 0) }
   }
 
-  /// Lets nobody in until a connection ends: who waits in the queue would wake the loop again and again.
+  /// Stops accepting connections until one ends, and logs why.
+  ///
+  /// Otherwise, the connections in the kernel's queue would wake the loop again and again.
   private func pause(error: Int32) {
     let isRepeated = retryMs != nil
     stage = .full
@@ -245,9 +252,9 @@ public final class Sandbox {
       text.append(connectionCount)
       text.append(" connections are open")
     } else {
-      text.append("no connection can be accepted (", cString: clinux_error_text(error), ")")
+      text.append("cannot accept connections (", cString: clinux_error_text(error), ")")
     }
-    text.append(": others wait until one is closed")
+    text.append(": further connections wait until one is closed")
     journal.record(text)
   }
 
@@ -274,7 +281,7 @@ public final class Sandbox {
     playFaults()
   }
 
-  /// Those of the connections that are open to the gateway.
+  /// The protocols of the open connections to the gateway.
   private var protocols: Fault.Protocols {
     var protocols: Fault.Protocols = []
     for index in 0..<Self.connectionsMax {
@@ -283,7 +290,7 @@ public final class Sandbox {
     return protocols
   }
 
-  /// Those by time, on every connection to the gateway that is open.
+  /// Plays a fault whose time has come, on all open connections to the gateway.
   private func playFaults() {
     guard isRunning, let fault = faults.nextDue(nowMs: clock.monotonicMs, on: protocols) else {
       return
@@ -296,7 +303,7 @@ public final class Sandbox {
 
   // MARK: - The control socket
 
-  /// One at a time: the others wait in the kernel's queue.
+  /// Accepts a connection to the control socket, one at a time; others wait in the kernel's queue.
   private func acceptControl() {
     guard controlConnection == nil else { return }
     var ignored: UInt16 = 0
@@ -321,7 +328,7 @@ public final class Sandbox {
     poller.change(control.descriptor, EPOLLIN.rawValue)
   }
 
-  /// Waits for what a connection waits for now, or frees it when it is over.
+  /// Tells epoll what a connection waits for, or frees the connection if it is over.
   private func settle(_ index: Int) {
     guard let connection = connections[index] else { return }
     guard connection.isOver else {
@@ -336,8 +343,9 @@ public final class Sandbox {
     if case .full = stage { resume() }
   }
 
-  /// Lets others in again. The time to retry stands until somebody has been let in, so that the same trouble is
-  /// said once.
+  /// Accepts connections again.
+  ///
+  /// `retryMs` is kept until a connection has been accepted, so that the same error is logged once.
   private func resume() {
     stage = .running
     eachListener { poller, listener in poller.change(listener, EPOLLIN.rawValue) }

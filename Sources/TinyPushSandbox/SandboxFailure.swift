@@ -1,7 +1,9 @@
 import CLinux
 import TinyPush
 
-/// Why the sandbox cannot be; what is wrong has been said by then. The raw value is the exit status (sysexits).
+/// Why the sandbox cannot run, which has been printed already.
+///
+/// The raw value is the exit status (sysexits).
 enum SandboxFailure: Int32, Error {
   case unavailable = 69
   case software = 70
@@ -9,7 +11,7 @@ enum SandboxFailure: Int32, Error {
   case outputLost = 74
   case tryLater = 75
 
-  /// Says what CMbed says.
+  /// Prints a message of CMbed, and returns the failure.
   static func refuse(_ words: borrowing FixedBuffer<CChar>) -> SandboxFailure {
     var text = Text(capacity: 8192)
     text.append(cString: words.room().baseAddress!)
@@ -17,7 +19,7 @@ enum SandboxFailure: Int32, Error {
     return .cannotCreate
   }
 
-  /// Says why, on standard error, and what to do.
+  /// Prints on standard error what is wrong and what to do.
   static func print(_ text: borrowing Text) {
     var line = Text(capacity: 8192)
     line.append("tinypush sandbox: ", bytes: text.bytes, "\n")

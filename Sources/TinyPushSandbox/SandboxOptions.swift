@@ -1,35 +1,40 @@
 import TinyPush
 
-/// What a sandbox is started with.
+/// The options of a sandbox.
 public struct SandboxOptions: ~Copyable {
-  /// Where certificates, config and spool are kept; made if it is not there. Must outlive the sandbox.
+  /// The directory for certificates, configurations and spool, created if missing.
+  ///
+  /// The memory must outlive the sandbox.
   public var directory: UnsafePointer<CChar>
-  /// On which the gateway listens; 0: any that is free.
+  /// The port of the gateway; 0: any free port.
   public var port: UInt16 = 2195
-  /// On which the feedback service listens; 0: any that is free.
+  /// The port of the feedback service; 0: any free port.
   public var feedbackPort: UInt16 = 2196
-  /// Whether events go out as JSON Lines instead of words.
+  /// Whether events are printed as JSON Lines.
   public var isJSON = false
-  /// Whether nothing is said of single notifications and connections, and only the sums at the end.
+  /// Whether only the sums at the end are printed, and no single events.
   public var isQuiet = false
-  /// The largest payload that is accepted, in bytes; nil: as large as the protocol says.
+  /// The largest accepted payload, in bytes; nil: the limit of the protocol.
   public var payloadLimit: Int?
-  /// Tokens that are answered with status 8.
+  /// The tokens that are refused as invalid.
   public var invalidTokens = TokenList()
-  /// Whether every other token is taken for that of a device that is there.
+  /// Whether every other token is accepted, as if it had a device.
   public var isAnyToken = false
-  /// Whether the certificates must have RSA keys, for clients that take no others.
+  /// Whether the certificates must have RSA keys, for clients without EC keys.
   public var isRSA = false
-  /// What is to go wrong.
+  /// The faults to play.
   public var faults = Faults()
-  /// What the faults by chance depend on; nil: any number.
+  /// The seed of the faults by chance; nil: a random seed.
   public var seed: UInt64?
 
-  /// Of the binary protocol. Source: Local and Remote Notification Programming Guide, 2015-10, table 5-1.
+  /// The largest payload over the binary protocol, in bytes.
+  ///
+  /// Source: Local and Remote Notification Programming Guide, 2015-10, table 5-1.
   public static let payloadLimitDefault = 2048
-  /// What an item's head can announce.
+  /// The largest payload that the head of an item can announce, in bytes.
   public static let payloadLimitMax = 65_535
 
+  /// Creates the options for a sandbox in a directory.
   public init(directory: UnsafePointer<CChar>) {
     self.directory = directory
   }

@@ -1,11 +1,11 @@
 import CLinux
 import TinyPush
 
-/// The time as it was when the loop's turn began.
+/// The time at which the current turn of the loop began.
 struct SystemClock {
-  /// For deadlines: milliseconds since some fixed point, which nobody sets.
+  /// The time for deadlines: milliseconds of the monotonic clock.
   private(set) var monotonicMs: Int64 = 0
-  /// For people: milliseconds since 1970, UTC.
+  /// The time for people: milliseconds since 1970, UTC.
   private(set) var unixMs: Int64 = 0
   private var local = tm()
   private var localSeconds: Int64 = -1
@@ -23,7 +23,7 @@ struct SystemClock {
     localtime_r(&seconds, &local)
   }
 
-  /// The local time of day: `14:05:59`.
+  /// Appends the local time of day: `14:05:59`.
   func write(in text: inout Text) {
     text.append(local.tm_hour, digits: 2)
     text.append(":")

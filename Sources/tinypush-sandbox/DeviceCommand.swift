@@ -4,37 +4,35 @@ import TinyPush
 import TinyPushAgent
 import TinyPushSandbox
 
-/// `tinypush sandbox device`: the devices of a sandbox that runs.
+/// The command `tinypush sandbox device`, which changes the devices of a running sandbox.
 enum DeviceCommand {
   static let usage: StaticString = """
     Usage: tinypush sandbox device VERB [NAME] [OPTION]...
-    Talks to the sandbox that runs in DIR, of its devices.
+    Lists and changes the devices of the sandbox that runs in DIR.
 
-      add NAME              put an app on a new device, or another one on a known
-                            device, and print its token
-      offline NAME          the service cannot reach it: it keeps the newest
+      add NAME              install an app on a device, which is created if there is
+                            none of this name, and print the app's token
+      offline NAME          disconnect the device: the service stores the newest
                             notification for each app
-      online NAME           it is there again, and gets what was kept for it
-      uninstall NAME        its app is deleted: what comes for it is told by
-                            feedback
-      reregister NAME       its app is started, or installed again, and registers;
-                            prints its token, which is the same
-      token NAME            print its token
-      list                  all of them, and what is on them
+      online NAME           connect the device: it gets the stored notifications
+      uninstall NAME        delete the app: the service reports the token as gone
+      reregister NAME       start the app, or install it again, and print its token,
+                            which does not change
+      token NAME            print the app's token
+      list                  print all devices and their apps
 
       --dir DIR             the sandbox's directory (tinypush-sandbox)
-      --topic TOPIC         the app (com.example.tinypush); of several on a device,
-                            which
-      --json                list: JSON Lines
-    and with add:
-      --strings FILE        the app's Localizable.strings; may be given several
-                            times
+      --topic TOPIC         the app's topic (com.example.tinypush); needed if the
+                            device has several apps
+      --json                print the list as JSON Lines
+    with add:
+      --strings FILE        the app's Localizable.strings; repeatable
       --category NAME=BUTTON[,BUTTON]...
-                            buttons that the app knows; may be given several times
-      --help                print this
+                            the buttons of a category in the app; repeatable
+      --help                print this help
 
-    Ends with 66 when there is no such device, 65 when it is so already, and 69 when
-    no sandbox runs there.
+    Exit status: 65 the device or app is already in this state; 66 there is no such
+    device; 69 no sandbox runs in DIR.
 
     """
 
@@ -60,7 +58,7 @@ enum DeviceCommand {
       }
       try appendOperands(arguments, to: &request)
       guard !request.isTooLarge else {
-        throw arguments.fail(.usage, "what the app brings along is more than 1 MB")
+        throw arguments.fail(.usage, "the app's strings and categories have more than 1 MB")
       }
       var text = Text(capacity: 262_144)
       let status = ControlClient.ask(request, in: directory, &text)
@@ -70,27 +68,28 @@ enum DeviceCommand {
     }
   }
 
-  /// The verb, and what follows it.
+  /// Appends the verb and the device's name to the request.
   private static func appendOperands(
     _ arguments: borrowing Arguments, to request: inout ControlRequest
   ) throws(ExitStatus) {
     guard let operand = arguments.operand(0) else {
-      throw arguments.fail(.usage, "what is to be done? See `tinypush sandbox device --help`")
+      throw arguments.fail(
+        .usage, "give an action: add, offline, online, uninstall, reregister, token or list")
     }
     let verb = CString.span(operand)
-    var objection = Text(capacity: 16)
-    objection.append("there is no ")
-    _ = try arguments.choice(verb, among: verbs, objection)
+    var message = Text(capacity: 16)
+    message.append("unknown action ")
+    _ = try arguments.choice(verb, among: verbs, message)
     request.append(.verb, verb)
     var next = 1
     if !verb.equals("list") {
       guard let name = arguments.operand(1) else {
-        throw arguments.fail(.usage, "which device? A name follows ", verb)
+        throw arguments.fail(.usage, "give the device's name after ", verb)
       }
       request.append(.device, CString.span(name))
       next = 2
     }
-    try arguments.refuseOperands(from: next, "is given too much: ")
+    try arguments.refuseOperands(from: next)
   }
 
   @_lifetime(immortal)
@@ -102,7 +101,7 @@ enum DeviceCommand {
     while equals < words.count && words[equals] != .equals { equals += 1 }
     guard equals > 0, equals + 1 < words.count else {
       throw arguments.fail(
-        .usage, "--category needs NAME=BUTTON,BUTTON, such as MAIL=Reply,Delete, not ", words)
+        .usage, "--category takes NAME=BUTTON,BUTTON, such as MAIL=Reply,Delete, not ", words)
     }
     return words
   }

@@ -4,70 +4,68 @@ import TinyPush
 import TinyPushAgent
 import TinyPushSandbox
 
-/// `tinypush sandbox`, which starts this program: a gateway and a feedback service on this machine.
+/// The command `tinypush sandbox`, which runs a gateway and a feedback service on this machine.
 @main
 enum SandboxCommand {
   static let usage: StaticString = """
     Usage: tinypush sandbox [OPTION]...
            tinypush sandbox device VERB [NAME] [OPTION]...
-    Runs a push gateway and a feedback service on this machine, for trying and
-    testing, and devices that they know. The gateway speaks HTTP/2 with clients that
-    ask for it (ALPN), and the binary protocol with others; `tinypush sandbox device
-    --help` tells of those.
+    Runs a push gateway, a feedback service and devices on this machine, to try and
+    test with. The gateway speaks HTTP/2 with clients that ask for it (ALPN), and
+    the binary protocol with all others. `tinypush sandbox device --help` describes
+    the commands for the devices.
 
-      --dir DIR             where its certificates, config and spool are kept, and
-                            made at the first start (tinypush-sandbox)
-      --port N              the gateway's port (2195); 0: any that is free
+      --dir DIR             the directory for certificates, configurations and
+                            spool, created at the first start (tinypush-sandbox)
+      --port N              the gateway's port (2195); 0: any free port
       --feedback-port N     the feedback service's port (one above the gateway's)
-      --json                say what happens as JSON Lines
-      --quiet               say only the sums at the end
+      --json                print the events as JSON Lines
+      --quiet               print only the sums at the end
       --payload-limit N     refuse larger payloads (2048 bytes; over HTTP/2 4096,
-                            and 5120 of the push type voip)
-      --invalid TOKEN       refuse this device token, as is done with 64 zeros; may
-                            be given up to 64 times
-      --any-token           take every other token for that of a device that is
-                            there
-      --rsa                 make certificates with RSA keys, for clients that take
-                            no EC keys; replaces those that have others
-      --fault WHAT@WHEN     do something wrong on purpose; may be given up to 64
+                            and 5120 for the push type voip)
+      --invalid TOKEN       refuse this device token, as 64 zeros are refused;
+                            repeatable, up to 64 times
+      --any-token           accept every other token, as if it had a device
+      --rsa                 make certificates with RSA keys, for clients without EC
+                            keys; replaces certificates with other keys
+      --fault WHAT@WHEN     do something wrong on purpose; repeatable, up to 64
                             times
-      --seed N              what the faults by chance depend on
-      --help                print this
+      --seed N              the seed of the faults that occur by chance
+      --help                print this help
 
-    The first start makes DIR/tinypush.conf for `tinypush run --config`, over HTTP/2
-    with a signing key, DIR/tinypush-binary.conf for the binary protocol, and a
-    device, phone, to which goes what names nobody. Lines of UNIXSECONDS HEXTOKEN in
-    DIR/feedback are what the feedback service tells next.
+    The first start creates DIR/tinypush.conf for `tinypush run --config`, over
+    HTTP/2 with a signing key; DIR/tinypush-binary.conf for the binary protocol; and
+    a device, phone, which gets all notifications that name no recipient. The
+    feedback service sends the lines UNIXSECONDS HEXTOKEN of DIR/feedback next.
 
-    WHAT goes wrong is one of these. +TIME behind it, such as +5s, puts it off.
-      close                 close without a word
-      reset                 break off by a TCP reset
-      stall                 neither read nor say anything more, and do not close
+    WHAT goes wrong is one of these. A delay such as +5s may follow.
+      close                 close without an answer
+      reset                 end the connection by a TCP reset
+      stall                 keep the connection, but neither read nor write
       garbage[=SIZE]        send bytes that are no answer (64; 100K, 4M), and close
     Over the binary protocol:
       status=N              refuse the notification with this status (0 to 255),
-                            close
-      shutdown              name it as the last one accepted, with status 10, and
-                            close
+                            and close
+      shutdown              name the notification as the last one accepted, with
+                            status 10, and close
     Over HTTP/2:
       reason=NAME           refuse with this reason of Apple's table and its status,
                             such as ServiceUnavailable (503)
-      retry-after=SECONDS   refuse with 429 TooManyRequests, to come again so much
-                            later
+      retry-after=SECONDS   refuse with 429 TooManyRequests and this Retry-After
       odd-body              answer 502 with a page of HTML, as a proxy does
       refused-stream        reset the stream, unprocessed (REFUSED_STREAM)
       reset-stream          reset the stream without an answer (INTERNAL_ERROR)
-      slow                  answer late (5 s, or +TIME)
+      slow                  answer late (5 s, or the delay)
       goaway                answer, and end the connection in order (GOAWAY)
-    The notification is accepted, but with status, reason, retry-after, odd-body and
-    refused-stream. What comes behind it is discarded where the connection ends.
+    The service accepts the notification, except with status, reason, retry-after,
+    odd-body and refused-stream. If the connection ends, it discards what follows.
     WHEN is one of these:
       N                     at the Nth notification since the start, once
       TOKEN                 at each notification to this device token
       N%                    at any notification, by chance (0.0001% to 100%)
-      TIME                  so long after the start (500ms, 30s), once, on all
-                            connections there are, or on the next one; what answers
-                            a notification, at the next one
+      TIME                  this long after the start (500ms, 30s), once: on all
+                            open connections, or else on the next one; a fault that
+                            answers a notification waits for the next notification
 
     """
 
@@ -116,16 +114,16 @@ enum SandboxCommand {
       case 6:
         guard let token = DeviceToken(hex: arguments.value()) else {
           throw arguments.fail(
-            .usage, "--invalid needs a device token of 64 hex digits, not ", arguments.value())
+            .usage, "--invalid takes a device token of 64 hex digits, not ", arguments.value())
         }
         guard sandbox.invalidTokens.add(token) else {
           throw arguments.fail(
-            .usage, "--invalid is given too often: one too many is ", arguments.value())
+            .usage, "--invalid may be given at most 64 times; the 65th is ", arguments.value())
         }
       case 7:
         guard sandbox.faults.add(try fault(arguments)) else {
           throw arguments.fail(
-            .usage, "--fault is given too often: one too many is ", arguments.value())
+            .usage, "--fault may be given at most 64 times; the 65th is ", arguments.value())
         }
       case 8: sandbox.seed = UInt64(try number("--seed", 0...999_999_999, arguments))
       case 9: sandbox.isAnyToken = true
@@ -156,7 +154,7 @@ enum SandboxCommand {
     guard let number, number <= UInt64(range.upperBound), range.contains(Int(number)) else {
       var text = Text()
       text.append(option)
-      text.append(" needs a number from ", range.lowerBound)
+      text.append(" takes a number from ", range.lowerBound)
       text.append(" to ", range.upperBound)
       throw arguments.fail(.usage, text)
     }

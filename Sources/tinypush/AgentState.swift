@@ -2,11 +2,11 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// Why a file is still in the spool, as far as the agent's page tells.
+/// The reason why a file is still in the spool, by the agent's status page.
 struct AgentState: ~Copyable {
-  /// Of a connected agent that nothing keeps from sending.
+  /// The page of a connected agent whose configuration the service accepts; otherwise nil.
   private var reading: StatusReading?
-  /// What holds for every file, where there is none.
+  /// The state of every file, unless the page says more about a file.
   private var code: StaticString = "agent"
   private var words = Text(capacity: 512)
 
@@ -15,7 +15,7 @@ struct AgentState: ~Copyable {
     let isServed = queue.isServed()
     guard isServed != false else {
       code = "no-agent"
-      words.append("no agent is at work here: start tinypush run")
+      words.append("no agent is running: start tinypush run")
       return
     }
     if status.pointee != 0 {
@@ -26,13 +26,13 @@ struct AgentState: ~Copyable {
           return
         }
       } catch {
-        // As if it said nothing.
+        // Without a readable page, only the lock is known.
       }
     }
     words.append(
       isServed == nil
-        ? "this user may not know whether an agent is at work"
-        : "an agent is at work; what it does it says with the setting status")
+        ? "this user may not see whether an agent is running"
+        : "an agent is running; to see what it does, set status in its configuration")
   }
 
   deinit {}
@@ -52,12 +52,12 @@ struct AgentState: ~Copyable {
     }
     let held = reading.page.held
     if held & 1 != 0 {
-      words.append("; or is held, since what was delivered cannot be removed from new/")
+      words.append("; or held: delivered files cannot be removed from new/")
     }
-    if held & 2 != 0 { words.append("; or is held, since failed/ cannot be written to") }
+    if held & 2 != 0 { words.append("; or held: failed/ cannot be written to") }
   }
 
-  /// Puts together why a file is still there. Returns a word for that which stays the same.
+  /// Appends why a file is still in the spool, and returns the reason's code, which never changes.
   @inline(never)
   borrowing func explain(_ file: borrowing QueueFile, in why: inout Text) -> StaticString {
     var code = code

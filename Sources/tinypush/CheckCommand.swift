@@ -3,33 +3,34 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// `tinypush check`: look at notification files as the agent would, or at everything that the agent needs.
+/// The command `tinypush check`, which checks notification files, or all that the agent needs.
 enum CheckCommand {
   static let usage: StaticString = """
     Usage: tinypush check [OPTION]... [FILE|-]...
-    Checks notification files, and the recipients files that they name: says where
-    they are wrong and how to mend them, and what they waste. Without a file: checks
-    the configuration, the clock, the certificate, the spool and the other
-    directories, and the way to the gateway and the feedback service, and says what
-    to do where something is wrong.
+    With files: checks notification files and the recipients files that they name,
+    and prints where they are wrong, how to correct them, and what they waste.
+    Without a file: checks the configuration, the clock, the certificate, the spool
+    and the other directories, and the connections to the push service and the
+    feedback service, and prints what to do about each problem.
 
-      --json                a line of JSON for each problem: file, line, column,
-                            end_column, offset, severity (error or warning), code,
-                            message; without a file for each thing that was looked
-                            at: name, state (ok, warning, error or skipped),
-                            message, advice
-      --recipients          the files are recipients files, as those in their
-                            directory are
+      --json                print a line of JSON for each problem: file, line,
+                            column, end_column, offset, severity (error or
+                            warning), code, message; without a file, a line for
+                            each check: name, state (ok, warning, error or
+                            skipped), message, advice
+      --recipients          the files are recipients files; those in the directory
+                            of recipients files need no option
     \t\
 
-    With files, ends with 0 when all is well but for warnings, with 65 when anything
-    would be refused. Without, it ends with 0 likewise, or by what is worst: 78 the
-    configuration or the certificate is wrong, 77 a right is missing, 66 a file is
-    missing, 74 the disk is full or read-only, 69 the gateway cannot be reached, 75
-    the clock is not set.
-    Root tries the spool with the rights of whom it belongs to. A frame that the
-    gateway must refuse shows that it answers, and delivers nothing; with confirm =
-    settle none is sent.
+    Exit status with files: 0 no errors; 65 something would be refused. Without a
+    file: 0 no errors, or the first of these that applies: 78 the configuration or
+    the certificate is wrong; 77 a permission is missing; 66 a file is missing; 74
+    the disk is full or read-only; 69 the push service cannot be reached; 75 the
+    clock is not set.
+    As root, it checks the spool with the rights of the spool's owner. To see
+    whether the service answers, it sends a notification that the service must
+    refuse; nothing is delivered. With protocol = binary and confirm = settle it
+    sends none.
 
     """
 
@@ -43,7 +44,7 @@ enum CheckCommand {
     try readConfig(arguments, into: &config, isJSON: isJSON)
     guard arguments.operand(0) != nil else {
       guard !isRecipients else {
-        throw arguments.fail(.usage, "--recipients says what the files are, and none is named")
+        throw arguments.fail(.usage, "--recipients needs a recipients file to check")
       }
       return Checkup.run(config, file: arguments.configPath, isJSON: isJSON)
     }
@@ -76,7 +77,7 @@ enum CheckCommand {
     return failure ?? (report.hasErrors ? .dataRefused : .ok)
   }
 
-  /// Whether a file is a configuration by its name, and not a notification file by its first byte.
+  /// Whether a file is a configuration: its name ends with `.conf`, and its first byte is not `{`.
   private static func isConfig(_ path: UnsafePointer<CChar>, _ file: Int32) -> Bool {
     let name = CString.span(path)
     let ending: StaticString = ".conf"
@@ -110,7 +111,7 @@ enum CheckCommand {
 
 /// The check of a notification file.
 enum NotificationsCheck {
-  /// Of one notification no more is said.
+  /// The most findings that are printed about one notification.
   private static let findingsMax = 1000
 
   @inline(never)
@@ -155,7 +156,7 @@ enum NotificationsCheck {
     if source.failure == nil { report.sum(source.path, tally, "notification") }
   }
 
-  /// What is to be said of the recipients files that it names.
+  /// Adds findings about the recipients files that a notification names.
   @inline(never)
   private static func look(
     at notification: Notification, in text: Span<UInt8>, _ lists: inout CheckedLists,
@@ -192,7 +193,7 @@ enum RecipientsCheck {
     if source.failure == nil { report.sum(source.path, tally, "recipient") }
   }
 
-  /// Says what is wrong in it.
+  /// Reads the lines of a recipients file, and reports the wrong ones.
   static func read(
     _ source: inout SourceText, _ report: inout CheckReport
   ) -> CheckReport.Tally {
@@ -204,7 +205,7 @@ enum RecipientsCheck {
       var end = start
       while end < text.count, text[end] != .lineFeed { end += 1 }
       if end == text.count, !source.isWhole {
-        // A line that is too long is refused before its end is there, and its rest passed over.
+        // Refuse a line that is too long before its end is read, and skip the rest.
         if end - start > RecipientsFile.lineBytesMax {
           if !isSkipping { refuse(.tooLong, at: start, &source, &tally, &report) }
           isSkipping = true

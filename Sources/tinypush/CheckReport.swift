@@ -2,7 +2,9 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// What `tinypush check` and `tinypush send` say of a text: for people, with an excerpt of the source, or for programs.
+/// The findings about a text, as `tinypush check` and `tinypush send` print them.
+///
+/// For people with an excerpt of the source, for programs as JSON Lines.
 struct CheckReport: ~Copyable {
   private let isJSON: Bool
   private let descriptor: Int32
@@ -12,11 +14,12 @@ struct CheckReport: ~Copyable {
   private var output = Text(capacity: 131_072)
   var progress: ProgressBar
   private(set) var hasErrors = false
-  /// Of what is said next.
+  /// The code of the next finding.
   var code = Text(capacity: 64)
+  /// The message of the next finding.
   var message = Text(capacity: 8192)
 
-  /// How many things a file has, and of how many what is to be said.
+  /// The numbers of notifications or recipients in a file, refused ones, and warnings.
   struct Tally {
     var count: UInt64 = 0
     var refused: UInt64 = 0
@@ -30,7 +33,7 @@ struct CheckReport: ~Copyable {
     let terminal = Terminal(descriptor)
     isColoured = terminal.isColoured
     ellipsis = terminal.ellipsis
-    // Text is indented by two.
+    // Excerpts are indented by two.
     width = min(terminal.columns ?? 80, 400) - 2
     progress = ProgressBar(isWanted: true)
   }
@@ -38,13 +41,14 @@ struct CheckReport: ~Copyable {
   @inline(never)
   deinit {}
 
+  /// Sets ``code`` and ``message`` from a finding.
   @inline(never)
   mutating func take(_ finding: Finding) {
     finding.appendCode(to: &code)
     finding.describe(in: &message)
   }
 
-  /// Says ``code`` and ``message`` of a place, which is no earlier than the one before.
+  /// Reports ``code`` and ``message`` at a place, which must not be before the last reported place.
   @inline(never)
   mutating func report(
     _ source: inout SourceText, _ place: Int, isWarning: Bool, notificationLine: Int64 = 0
@@ -105,14 +109,14 @@ struct CheckReport: ~Copyable {
     output.endLine()
   }
 
-  /// So many more were found than are said.
+  /// Prints how many more findings a notification has than were printed.
   mutating func printMore(_ path: UnsafePointer<CChar>, _ count: Int) {
     guard count > 0, !isJSON else { return }
     output.append(printable: CString.span(path))
     output.append(": and ", count, " more in this notification\n")
   }
 
-  /// What is in a file, unless one thing only is, of which all was said.
+  /// Prints the sums of a file, unless it has a single entry whose only finding was printed.
   @inline(never)
   mutating func sum(_ path: UnsafePointer<CChar>, _ tally: Tally, _ noun: StaticString) {
     guard !isJSON, tally.count != 1 || tally.refused + tally.warnings != 1 else { return }
@@ -137,7 +141,7 @@ struct CheckReport: ~Copyable {
     if count != 1 { output.append("s") }
   }
 
-  /// Writes it out.
+  /// Writes the collected output.
   @inline(never)
   mutating func flush() {
     guard output.count > 0 else { return }

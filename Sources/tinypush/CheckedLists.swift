@@ -2,13 +2,13 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// The recipients files that notifications name: each is looked at once.
+/// The recipients files that notifications name, each of which is checked once.
 struct CheckedLists: ~Copyable {
   enum State: UInt8 {
     case good = 0x61
     case missing, empty, unreadable, elsewhere
 
-    /// What it means for a notification that names it.
+    /// The reason of the finding about a notification that names the file; nil if absent.
     var reason: Finding.Reason? {
       switch self {
       case .good: nil
@@ -21,7 +21,7 @@ struct CheckedLists: ~Copyable {
   }
 
   private let directory: UnsafePointer<CChar>
-  /// Each name, a line end, and its state. When no more fit, a file is looked at each time that it is named.
+  /// Each name, a line feed, and the state; a file that does not fit here is checked each time.
   private var known = Text(capacity: 65_536)
 
   init(_ directory: UnsafePointer<CChar>) {
@@ -31,7 +31,7 @@ struct CheckedLists: ~Copyable {
   @inline(never)
   deinit {}
 
-  /// Whether a path leads to a file in the directory.
+  /// Whether a path names a file in the directory of recipients files.
   @inline(never)
   func holds(_ path: UnsafePointer<CChar>) -> Bool {
     let bytes = CString.span(path)
@@ -55,7 +55,7 @@ struct CheckedLists: ~Copyable {
     text.append(" (recipients = ", printable: CString.span(directory), ")")
   }
 
-  /// What the file of this name is good for. What is wrong in it is said, the first time.
+  /// Returns the state of a recipients file; reports what is wrong in it the first time.
   @inline(never)
   mutating func state(
     of name: Span<UInt8>, _ report: inout CheckReport

@@ -3,31 +3,32 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// The notification that the options of `tinypush send` make.
+/// The notification that `tinypush send` composes from its options.
 struct Composition: ~Copyable {
-  /// Names of recipients files.
+  /// The names of the recipients files.
   private let lists: FixedBuffer<UnsafePointer<CChar>>
   private var listCount = 0
-  /// What is longer than a notification may be is cut, and found to be too long.
+  /// The capacity of each text: one byte more than allowed, to detect a text that was cut.
   private static let textMax = NotificationReader.objectBytesMax + 1
-  /// Strings, without the brackets of their array.
+  /// The device tokens, as a JSON array without the brackets.
   var tokens = Text(capacity: textMax)
-  /// The notification's own members, and those of `aps`, without the braces.
+  /// The members of the notification object, without the braces.
   var members = Text(capacity: textMax)
+  /// The members of `aps`, without the braces.
   var aps = Text(capacity: textMax)
   var body: UnsafePointer<CChar>?
   var title: UnsafePointer<CChar>?
   var subtitle: UnsafePointer<CChar>?
-  /// Members of the payload besides `aps`, without the braces.
+  /// The members of the payload besides `aps`, without the braces.
   private var data = Text(capacity: textMax)
-  /// Each `LANGUAGE=TEXT`.
+  /// The values of `--lang`, each `LANGUAGE=TEXT`.
   private let languages: FixedBuffer<UnsafePointer<CChar>>
   private var languageCount = 0
-  /// What `--payload` names.
+  /// The value of `--payload`: a path, `-`, or the JSON itself.
   var payloadPath: UnsafePointer<CChar>?
   private var payload = Text(capacity: textMax)
 
-  /// - Parameter arguments: how many there are at most.
+  /// Creates an empty composition for at most this many arguments.
   init(arguments: Int) {
     lists = FixedBuffer(capacity: arguments)
     languages = FixedBuffer(capacity: arguments)
@@ -47,7 +48,7 @@ struct Composition: ~Copyable {
     languageCount += 1
   }
 
-  /// Adds a member of the payload: `KEY=TEXT`, or `KEY:=JSON`. Whether this is one.
+  /// Adds a member to the payload from `KEY=TEXT` or `KEY:=JSON`; false: the argument is neither.
   @inline(never)
   mutating func add(data argument: Span<UInt8>) -> Bool {
     var equals = 0
@@ -65,7 +66,7 @@ struct Composition: ~Copyable {
     return true
   }
 
-  /// Where the only JSON value of a text stands, without the white space around it.
+  /// Returns the range of the only JSON value in a text, without the white space around it.
   private static func json(in text: Span<UInt8>) -> Range<Int>? {
     var scanner = JSONScanner()
     do throws(JSONProblem) {
@@ -80,7 +81,9 @@ struct Composition: ~Copyable {
     }
   }
 
-  /// The notification, found to be one that the agent would send. What is wrong with it is said, and thrown.
+  /// Returns the notification's text, after the checks that the agent would do.
+  ///
+  /// Prints what is wrong, and throws the exit status.
   @inline(never)
   mutating func compose(
     _ config: borrowing Config, _ arguments: borrowing Arguments
@@ -88,14 +91,14 @@ struct Composition: ~Copyable {
     if let payloadPath {
       guard !hasText else {
         throw arguments.fail(
-          .usage, "give either --payload or a text and its options; with --payload ",
+          .usage, "give either --payload or a text with its options, not both: --payload ",
           CString.span(payloadPath))
       }
       try readPayload(payloadPath, arguments)
     } else if languageCount == 0, !hasText {
       throw arguments.fail(
         .usage,
-        "nothing to say: give a text, --title, --badge, --sound, --content-available or --payload",
+        "nothing to send: give a text, --title, --badge, --sound, --content-available or --payload",
         nil)
     }
     try addRecipients(config.recipients, arguments)
@@ -122,14 +125,17 @@ struct Composition: ~Copyable {
     try check(text, config.courier.rules, arguments)
     for index in 0..<listCount where Self.isMissing(CString.span(lists[index]), config.recipients) {
       var text = Text()
-      text.append("there is no recipients file ", printable: CString.span(lists[index]))
-      text.append(" in ", printable: config.recipients.span, ": make it, a device token a line")
+      text.append("no recipients file ", printable: CString.span(lists[index]))
+      text.append(" in ", printable: config.recipients.span)
+      text.append(": add a device token with tinypush recipient add ")
+      text.append(printable: CString.span(lists[index]))
+      text.append(" TOKEN")
       throw arguments.fail(.dataRefused, text)
     }
     return text
   }
 
-  /// Reads the payload from a file, or from the argument itself.
+  /// Reads the payload from a file or standard input, or takes the argument itself.
   private mutating func readPayload(
     _ path: UnsafePointer<CChar>, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
@@ -156,8 +162,9 @@ struct Composition: ~Copyable {
       add(list: Notification.defaultList.cString)
       if Self.isMissing(Notification.defaultList.span, directory) {
         var text = Text()
-        text.append("to whom? Give --to NAME or --token HEX, or make ", printable: directory.span)
-        text.append("/default, a device token a line")
+        text.append("no recipients: give --to NAME or --token HEX, or add a device token to ")
+        text.append(printable: directory.span)
+        text.append("/default with tinypush recipient add default TOKEN")
         throw arguments.fail(.usage, text)
       }
     }
@@ -175,7 +182,9 @@ struct Composition: ~Copyable {
     }
   }
 
-  /// Whether there is no such recipients file; what this user may not look at counts as there.
+  /// Whether there is no such recipients file.
+  ///
+  /// False if this user may not see the directory: the agent may be able to read the file.
   @inline(never)
   private static func isMissing(_ name: Span<UInt8>, _ directory: borrowing CString) -> Bool {
     var path = Text(capacity: 4200)
@@ -203,7 +212,7 @@ struct Composition: ~Copyable {
   }
 
   private mutating func addAlert() {
-    // A title alone is none for whoever has another language.
+    // With texts only by language, a lone title would be an alert for the other languages.
     guard body != nil || hasTitle && languageCount == 0 else { return }
     aps.key("alert")
     Self.appendAlert(body, title, subtitle, to: &aps)
@@ -225,14 +234,14 @@ struct Composition: ~Copyable {
     text.endObject()
   }
 
-  // MARK: - Its check
+  // MARK: - Checks
 
   @inline(never)
   private func check(
     _ text: borrowing Text, _ rules: Rules, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
     var finding: Finding?
-    // The payload's last byte stands before the two braces and the line end.
+    // The text ends with the payload, a closing brace and a line end.
     let payloadEnd = text.count - 2
     if text.count > NotificationReader.objectBytesMax {
       finding = Finding(.objectTooLarge, at: 0, limit: NotificationReader.objectBytesMax)
@@ -242,12 +251,12 @@ struct Composition: ~Copyable {
       switch reader.next(in: text.bytes, isWhole: true, rules, &findings) {
       case .refused(let refusal, _): finding = refusal
       case .notification(let notification):
-        // What --payload holds must not end before the object that it is put into.
+        // The JSON in --payload must not close the object around it, and continue behind it.
         var scanner = JSONScanner(at: notification.payload.range.upperBound)
         scanner.skipSpace(text.bytes)
         if scanner.index < payloadEnd {
           throw arguments.fail(
-            .dataRefused, "--payload must hold one JSON object, and more follows it in ",
+            .dataRefused, "--payload must hold a single JSON object, but more follows it in ",
             CString.span(payloadPath!))
         }
       case .more, .end: break

@@ -3,26 +3,27 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// `tinypush feedback`: which devices are gone.
+/// The command `tinypush feedback`, which asks the feedback service which devices are gone.
 enum FeedbackCommand {
   static let usage: StaticString = """
     Usage: tinypush feedback [OPTION]...
-    Asks the feedback service once which devices are gone, and puts their tokens on
-    the suppression list, so that nothing is sent to them any more until they
-    register again. A running agent takes that up by itself. Once a day is enough.
-    With protocol = http2 there is no such service, and nothing to do: the answer to
-    a notification says that a device is gone.
+    Asks the feedback service once which devices are gone, and adds their tokens to
+    the suppression list: nothing is sent to them until they register again. A
+    running agent reads the changed list by itself. Once a day is enough.
+    With protocol = http2 there is no feedback service, and nothing to do: the
+    answer to a notification says that a device is gone.
 
-      --json                a line of JSON for each device, and one with the sums
-      --quiet               say only the sums
+      --json                print a line of JSON for each device, and a last line
+                            with the sums
+      --quiet               print only the sums
     \t\
 
-    What the service has told is forgotten there, and never here: all of it is
-    written to disk, in the directory of the setting state, before more is asked
-    for.
-    Ends with 0, also when nothing was to be told; 69 when there is no connection,
-    74 when the disk is full or broken, 75 when the list was cut short (what came of
-    it is kept).
+    The service forgets the tokens that it has sent. So each part of the list is
+    written to disk, in the directory of the setting state, before the next part is
+    read.
+    Exit status: 0 success, also when no device is gone; 69 no connection; 74 the
+    disk is full or broken; 75 the list was cut short (the part that was received is
+    kept); 78 the service refuses the certificate.
 
     """
 
@@ -41,7 +42,7 @@ enum FeedbackCommand {
   private static func pull(
     _ config: borrowing Config, isJSON: Bool, isQuiet: Bool, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
-    // Whoever reads the lines may go: the merge is made all the same.
+    // The merge must finish even if the reader of the output ends.
     clinux_ignore_broken_pipes()
     var message = Text()
     var pull: FeedbackPull
@@ -102,10 +103,10 @@ enum FeedbackCommand {
   @inline(never)
   private static func writeOddities(_ sums: FeedbackPull.Sums, in text: inout Text) {
     if sums.future > 0 {
-      text.append("; of a time to come, and taken for now: ", sums.future)
+      text.append("; dated in the future, and taken as of now: ", sums.future)
     }
     if sums.empty > 0 {
-      text.append("; without a token, and left out: ", sums.empty)
+      text.append("; skipped for lack of a token: ", sums.empty)
     }
   }
 

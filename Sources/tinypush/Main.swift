@@ -5,7 +5,7 @@ import TinyPushAgent
 
 @main
 struct Main {
-  /// The commands, and behind them the other words that may stand in the place of one.
+  /// The commands, followed by the other words that may stand in a command's place.
   private static var names: WordList {
     "run send check feedback token recipient queue trace status sandbox help version"
   }
@@ -13,22 +13,23 @@ struct Main {
 
   private static let usage: StaticString = """
     Usage: tinypush COMMAND [OPTION]...
-    Delivers notification files to Apple's push gateway, and loses none.
+    Delivers notification files from a spool directory to Apple's push service.
 
-      run        deliver the spool
+      run        deliver the notification files in the spool
       send       put a notification into the spool
       check      check notification files, or the configuration
-      feedback   ask which devices are gone, and send to them no more
-      token      list device tokens that are not sent to, or change that
-      recipient  list the devices that recipients files name, or change that
-      queue      list what is in the spool; show it, drop it, or send it again
-      trace      say where a notification is, or how it ended
-      status     say how delivery goes
-      sandbox    run the service on this machine, for trying and testing
+      feedback   ask which devices are gone, and suppress their tokens
+      token      list or change the suppressed device tokens
+      recipient  list or change the device tokens in recipients files
+      queue      list, show, drop or resend the files in the spool
+      trace      show where a notification is, or how it ended
+      status     show what the agent does and has done
+      sandbox    run a push service on this machine, to try and test with
 
-    Every command takes --config FILE (the file that TINYPUSH_CONFIG names, or
-    /etc/tinypush/tinypush.conf), -o KEY=VALUE over it, and --help, which
-    `tinypush help COMMAND` prints as well; tinypush itself takes --version.
+    Every command takes --config FILE (default: the file that TINYPUSH_CONFIG
+    names, or else /etc/tinypush/tinypush.conf), -o KEY=VALUE to override a
+    setting of the file, and --help. `tinypush help COMMAND` prints the same help;
+    `tinypush --version` prints the version.
 
     """
 
@@ -84,7 +85,7 @@ struct Main {
       exit(ExitStatus.usage.rawValue)
     }
     if CString.span(arguments[place]!).equals("help"), place + 1 < count {
-      // `help COMMAND` is `COMMAND --help`.
+      // Turn `help COMMAND` into `COMMAND --help`.
       for index in place..<count - 1 { arguments[index] = arguments[index + 1] }
       arguments[count - 1] = UnsafeMutablePointer(mutating: ("--help" as StaticString).cString)
     }
@@ -99,11 +100,11 @@ struct Main {
     }
     guard let command = names.index(of: name), command <= sandbox else {
       var text = Text()
-      text.append("tinypush: there is no command ", printable: name)
-      text.suggest(names.nearest(to: name), of: names, ": did you mean ")
+      text.append("tinypush: unknown command ", printable: name)
+      text.suggest(names.nearest(to: name), of: names, "; did you mean ")
       exit(fail(&text))
     }
-    // Options that stand before the command go behind it.
+    // Move options that stand before the command behind it.
     let word = arguments[place]
     for index in 0..<place - 1 { arguments[place - index] = arguments[place - index - 1] }
     arguments[1] = word
@@ -114,7 +115,7 @@ struct Main {
     word.equals("--help") || word.equals("-h") || word.equals("help")
   }
 
-  /// Where the command stands: behind options that every command takes.
+  /// Returns the index of the command, which may follow options that every command takes.
   private static func commandPlace(
     _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>, _ count: Int
   ) -> Int {
@@ -151,7 +152,7 @@ struct Main {
     text.append("tinypush: unknown option ", printable: option)
     let nearest = known.nearest(to: option)
     if nearest == nil {
-      text.append(": before the command stand only --config FILE and -o KEY=VALUE")
+      text.append(": only --config FILE and -o KEY=VALUE may stand before the command")
     }
     text.suggest(nearest, of: known, "; did you mean ")
     exit(fail(&text))

@@ -3,9 +3,9 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// Notifications on standard input, checked as they pass into the spool, however many they are.
+/// The notifications on standard input, which are checked while they are copied into the spool.
 struct NotificationStream {
-  /// So many problems are said; the others are counted.
+  /// The most problems that are printed; further ones are only counted.
   private static let shownMax: UInt64 = 20
 
   private(set) var notifications: UInt64 = 0
@@ -15,7 +15,7 @@ struct NotificationStream {
 
   init() {}
 
-  /// Copies all of them, or those before the first one that is wrong. What is wrong is said.
+  /// Copies the notifications up to the first wrong one, and prints what is wrong.
   @inline(never)
   mutating func copy(
     to box: borrowing DropBox, _ rules: Rules, _ warnings: inout SuppressionWarnings,

@@ -3,36 +3,34 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// `tinypush queue`: what lies in the spool, and what is to become of it.
+/// The command `tinypush queue`, which lists, prints, resends and removes files of the spool.
 enum QueueCommand {
   static let usage: StaticString = """
     Usage: tinypush queue [list] [OPTION]...
            tinypush queue show|retry|drop NAME... [OPTION]...
            tinypush queue retry|drop --all [OPTION]...
-    What lies in the spool: what waits, what waits for its time, and what was
-    refused. It may be used beside a running agent, and takes up what that one does.
+    Lists and changes the files in the spool: those that wait to be sent, those that
+    wait for their time, and those that were refused. Works beside a running agent.
 
-      list                  say of each file its name, how old it is, its size, how
-                            many notifications are in it, and why it waits or was
-                            refused
-      show                  say what is in the files, and why it was refused
-      retry                 send again what was refused, as far as it is right by
-                            now: those notifications and tokens alone. The rest
-                            stays in failed/
+      list                  print each file's name, age, size, number of
+                            notifications, and why it waits or was refused
+      show                  print the content of files, and why each was refused
+      retry                 send the refused notifications and tokens again that
+                            pass the check now; the rest stays in failed/
       drop                  remove the files
-      --waiting             those in new/, which wait for the gateway or the agent
-      --later               those in later/, which wait for their time
-      --failed              those in failed/, which were refused
-      --all                 all files (in those of the three that are named)
-      --null                names on standard input end with a NUL instead of a line
+      --waiting             only files in new/, which wait for the gateway or agent
+      --later               only files in later/, which wait for their time
+      --failed              only files in failed/, which were refused
+      --all                 all files, or all that the three options above select
+      --null                names on standard input end with NUL, not with a line
                             end
-      --json                a line of JSON for each file (not for show)
+      --json                print a line of JSON for each file (not for show)
     \t\
 
-    NAME is as list says it; - reads names from standard input, a line each. The age
-    counts from when a file came where it is or was changed, by the clock of the
-    file system. Ends with 65 when something cannot be sent again, and with 66 when
-    a file is not there.
+    NAME is a name as list prints it; - reads names from standard input, one a line.
+    The age counts from when the file was last changed or moved, by the clock of the
+    file system. Exit status: 65 something cannot be sent again; 66 there is no such
+    file.
 
     """
 
@@ -40,10 +38,10 @@ enum QueueCommand {
     case list, show, retry, drop
   }
 
-  /// What is asked for.
-  struct Order {
+  /// The action and the options.
+  struct Options {
     var action = Action.list
-    /// Bits of those that are named; 0: none is, so all are meant.
+    /// A bit for each directory that an option names; 0: none is named, and all are meant.
     var places: UInt8 = 0
     var isAll = false
     var isNull = false
@@ -53,52 +51,53 @@ enum QueueCommand {
   }
 
   static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
-    var order = Order()
+    var options = Options()
     while let option = try arguments.next() {
       switch option {
-      case 3: order.isAll = true
-      case 4: order.isNull = true
-      case 5: order.isJSON = true
-      default: order.places |= 1 << UInt8(option)
+      case 3: options.isAll = true
+      case 4: options.isNull = true
+      case 5: options.isJSON = true
+      default: options.places |= 1 << UInt8(option)
       }
     }
-    try read(&order, arguments)
+    try read(&options, arguments)
     var config = Config()
     try arguments.readConfig(into: &config, mayBeClosed: true)
-    return try perform(order, config, arguments)
+    return try perform(options, config, arguments)
   }
 
   private static func read(
-    _ order: inout Order, _ arguments: borrowing Arguments
+    _ options: inout Options, _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
-    order.action = Action(
+    options.action = Action(
       rawValue: try arguments.action(
         among: "list show retry drop", "list, show, retry or drop", orElse: 0))!
     let name = arguments.operand(1)
-    switch order.action {
+    switch options.action {
     case .list:
       try arguments.refuseOperands(
-        from: 1, "list takes no names: show says what is in a file. The first was ")
+        from: 1, "list takes no names: to print a file, use tinypush queue show ")
     case .show, .retry, .drop:
-      guard (name != nil) != order.isAll else {
+      guard (name != nil) != options.isAll else {
         throw arguments.fail(
           .usage,
           name == nil
-            ? "give names as tinypush queue list says them, - for standard input, or --all"
-            : "takes names or --all, and not both", nil)
+            ? "give names as tinypush queue list prints them, - for standard input, or --all"
+            : "give names or --all, not both", nil)
       }
-      if order.action == .show, order.isJSON {
-        throw arguments.fail(.usage, "show has no --json: it says what is in the files")
+      if options.action == .show, options.isJSON {
+        throw arguments.fail(.usage, "show has no --json: it prints the files as they are")
       }
-      if order.action == .retry, order.places & ~(1 << QueuePlace.failed.rawValue) != 0 {
-        throw arguments.fail(.usage, "retry is for what is in failed/: the rest waits anyway")
+      if options.action == .retry, options.places & ~(1 << QueuePlace.failed.rawValue) != 0 {
+        throw arguments.fail(
+          .usage, "retry is only for failed/: the agent sends other files anyway")
       }
     }
   }
 
   @inline(never)
   private static func perform(
-    _ order: Order, _ config: borrowing Config, _ arguments: borrowing Arguments
+    _ options: Options, _ config: borrowing Config, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
     var message = Text()
     let queue: Queue
@@ -107,15 +106,15 @@ enum QueueCommand {
     } catch {
       throw arguments.fail(error, message)
     }
-    switch order.action {
-    case .list: return QueueList.run(queue, order, config, arguments)
-    case .show: return QueueShow.run(queue, order, arguments)
-    case .drop: return QueueDrop.run(queue, order, arguments)
-    case .retry: return QueueRetry.run(queue, order, config, arguments)
+    switch options.action {
+    case .list: return QueueList.run(queue, options, config, arguments)
+    case .show: return QueueShow.run(queue, options, arguments)
+    case .drop: return QueueDrop.run(queue, options, arguments)
+    case .retry: return QueueRetry.run(queue, options, config, arguments)
     }
   }
 
-  /// Says why a directory of the spool cannot be gone through.
+  /// Prints why a directory of the spool cannot be read, and returns the exit status.
   @inline(never)
   static func explain(
     _ error: Int32, _ place: QueuePlace, _ arguments: borrowing Arguments

@@ -3,12 +3,12 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// `tinypush queue drop`: files leave the spool.
+/// The command `tinypush queue drop`, which removes files from the spool.
 struct QueueDrop: ~Copyable {
   private let isJSON: Bool
   private var text = Text(capacity: 32_768)
   private var status = ExitStatus.ok
-  /// Bits of the directories in which something was removed.
+  /// A bit for each directory from which a file was removed.
   private var touched: UInt8 = 0
 
   private init(isJSON: Bool) { self.isJSON = isJSON }
@@ -18,14 +18,14 @@ struct QueueDrop: ~Copyable {
 
   @inline(never)
   static func run(
-    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments
+    _ queue: borrowing Queue, _ options: QueueCommand.Options, _ arguments: borrowing Arguments
   ) -> ExitStatus {
-    var drop = QueueDrop(isJSON: order.isJSON)
-    let status = QueueNames.forEachFile(queue, order, arguments) {
+    var drop = QueueDrop(isJSON: options.isJSON)
+    let status = QueueNames.forEachFile(queue, options, arguments) {
       drop.flush()
     } _: { file in
-      // What the agent leaves alone was not put there for it.
-      if file.isSpooled || !order.isAll { drop.remove(file, queue, arguments) }
+      // Files that the agent ignores belong to somebody else: drop them only by name.
+      if file.isSpooled || !options.isAll { drop.remove(file, queue, arguments) }
     }
     if status != .ok { drop.status = status }
     return drop.finish(queue, arguments)
@@ -81,13 +81,13 @@ struct QueueDrop: ~Copyable {
       let error = queue.sync(place)
       guard error != 0 else { continue }
       var message = Text()
-      message.append("what was dropped may come back after a power cut: ")
+      message.append("the dropped files may come back after a power cut: ")
       message.append(cString: clinux_error_text(error))
       status = arguments.fail(.inputOutput, message)
     }
     if touched & 1 << UInt8(QueuePlace.new.rawValue) != 0, queue.isServed() != false {
       _ = arguments.fail(
-        .ok, "an agent is at work: what of these was on its way already may arrive all the same",
+        .ok, "an agent is running: notifications that it was already sending may still arrive",
         nil)
     }
     return status

@@ -3,7 +3,7 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// `tinypush queue list`: a line for each file in the spool.
+/// The command `tinypush queue list`, which prints a line for each file in the spool.
 struct QueueList: ~Copyable {
   private static let lineMax = 8192
 
@@ -15,9 +15,9 @@ struct QueueList: ~Copyable {
   private var count = NotificationCount()
   private var text = Text(capacity: 8 * lineMax)
   private var why = Text(capacity: 4096)
-  /// Files in each of the directories.
+  /// The number of files in each directory.
   private var files: InlineArray<3, UInt64> = .init(repeating: 0)
-  /// Bits of the directories that could not be gone through.
+  /// A bit for each directory that could not be read.
   private var closed: UInt8 = 0
 
   private init(_ agent: consuming AgentState, _ rules: Rules, isJSON: Bool) {
@@ -31,21 +31,21 @@ struct QueueList: ~Copyable {
 
   @inline(never)
   static func run(
-    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ config: borrowing Config,
+    _ queue: borrowing Queue, _ options: QueueCommand.Options, _ config: borrowing Config,
     _ arguments: borrowing Arguments
   ) -> ExitStatus {
     var list = QueueList(
-      AgentState(queue, config.status.pointer), config.courier.rules, isJSON: order.isJSON)
+      AgentState(queue, config.status.pointer), config.courier.rules, isJSON: options.isJSON)
     var status = ExitStatus.ok
     for index in 0..<3 {
-      guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
+      guard let place = QueuePlace(rawValue: index), options.includes(place) else { continue }
       let error = queue.forEach(in: place) { list.print($0) }
       guard error != 0 else { continue }
       list.flush()
       status = QueueCommand.explain(error, place, arguments)
       list.closed |= 1 << UInt8(index)
     }
-    if !order.isJSON { list.printSum(order) }
+    if !options.isJSON { list.printSum(options) }
     return status
   }
 
@@ -67,7 +67,7 @@ struct QueueList: ~Copyable {
     if text.count > 7 * Self.lineMax { flush() }
   }
 
-  /// Puts together why it is there. Returns a word for that which stays the same.
+  /// Sets ``why`` to the reason why a file is in the spool, and returns the reason's fixed code.
   @inline(never)
   private mutating func explain(
     _ file: borrowing QueueFile, _ found: inout NotificationCount.Result
@@ -76,22 +76,22 @@ struct QueueList: ~Copyable {
     found = count.count(file, rules)
     switch file.state(found, now: now) {
     case .noFile:
-      why.append("left alone: it is no regular file")
+      why.append("ignored: not a regular file")
       return "no-file"
     case .unfinishedName:
-      why.append("left alone: its name is that of a file which is not finished")
+      why.append("ignored: the name marks an unfinished file")
       return "unfinished-name"
     case .beingWritten:
-      why.append("somebody is writing it")
+      why.append("a program is still writing the file")
       return "being-written"
     case .unreadable(let error):
-      why.append("this user may not read it: ", cString: clinux_error_text(error))
+      why.append("this user may not read the file: ", cString: clinux_error_text(error))
       return "unreadable"
     case .empty where file.place == .new:
-      why.append("it is empty: whoever makes it may be about to write it")
+      why.append("the file is empty: a program may be about to write it")
       return "empty"
     case .unfinished where file.place == .new:
-      why.append("it ends within a notification: somebody may be about to write on")
+      why.append("the file ends within a notification: a program may still be writing it")
       return "unfinished"
     case .good, .empty, .unfinished: break
     }
@@ -101,8 +101,8 @@ struct QueueList: ~Copyable {
     case .failed:
       why.append(
         file.isWhole
-          ? "here as a whole: what was wrong is in the file without the last part of this name"
-          : "no file of the agent's")
+          ? "the whole file: the reasons are in the file whose name lacks the last part of this name"
+          : "not a file of the agent")
       return file.isWhole ? "whole" : "no-file"
     }
   }
@@ -110,11 +110,11 @@ struct QueueList: ~Copyable {
   @inline(never)
   private mutating func explainDue(_ file: borrowing QueueFile) -> StaticString {
     guard let due = file.due else {
-      why.append("no file of the agent's: it does not touch it")
+      why.append("ignored: not a file of the agent")
       return "no-file"
     }
     guard due > now else {
-      why.append("its time has come: ")
+      why.append("due: ")
       _ = agent.explain(file, in: &why)
       return "due"
     }
@@ -125,7 +125,7 @@ struct QueueList: ~Copyable {
     return "later"
   }
 
-  /// Puts together the first reason; false: there is none.
+  /// Appends the first reason why a file failed to ``why``; false: the file has none.
   @inline(never)
   private mutating func explainFailure(
     _ file: borrowing QueueFile, _ found: inout NotificationCount.Result
@@ -158,7 +158,7 @@ struct QueueList: ~Copyable {
     let start = text.count
     var field = Text(capacity: 64)
     let age = now - file.changedAt
-    // By a clock that has been set back, or was not set then.
+    // The clock has been set back, or was not set when the file was written.
     if age < 0 { field.append("?") } else { field.append(roundedSeconds: age) }
     pad(field, to: 8)
     field.clear()
@@ -179,7 +179,7 @@ struct QueueList: ~Copyable {
     text.append("\n")
   }
 
-  /// The name and the reason, as far as a terminal has room for them.
+  /// Prints the name and the reason, shortened to the terminal's width.
   @inline(never)
   private mutating func printFitting(_ file: borrowing QueueFile, _ columns: Int, _ used: Int) {
     let nameColumns = Self.nameColumns(columns)
@@ -193,7 +193,7 @@ struct QueueList: ~Copyable {
     terminal.append(field.bytes, cutTo: max(columns - used - nameColumns - 2, 4), in: &text)
   }
 
-  /// Columns for a name: what is left of the numbers, less than half of that, for there is more to say of the reason.
+  /// Returns the width of the names: less than half of the room, since reasons are longer.
   private static func nameColumns(_ columns: Int) -> Int {
     min(max((columns - 26) * 4 / 9, 8), 40)
   }
@@ -204,7 +204,7 @@ struct QueueList: ~Copyable {
     text.append(field)
   }
 
-  /// In bytes, or with a unit of 1024.
+  /// Appends a size in bytes, or with a unit of 1024 and its powers.
   @inline(never)
   private static func append(size: Int64, to text: inout Text) {
     var size = size
@@ -238,10 +238,10 @@ struct QueueList: ~Copyable {
   }
 
   @inline(never)
-  private mutating func printSum(_ order: QueueCommand.Order) {
+  private mutating func printSum(_ options: QueueCommand.Options) {
     var isFirst = true
     for index in 0..<3 {
-      guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
+      guard let place = QueuePlace(rawValue: index), options.includes(place) else { continue }
       if !isFirst { text.append(", ") }
       isFirst = false
       if closed & 1 << UInt8(index) != 0 { text.append("?") } else { text.append(files[index]) }

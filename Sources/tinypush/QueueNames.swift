@@ -3,18 +3,20 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// The files that a command is told by their names.
+/// The files of the spool that a command's operands name.
 enum QueueNames {
-  /// Calls `body` with each file that is meant. What is wrong is said, after `flush` has said what was before.
+  /// Calls `body` with each named file, or with all files for `--all`.
+  ///
+  /// Calls `flush` before it prints what is wrong, so that the output keeps its order.
   @inline(never)
   static func forEachFile(
-    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments,
+    _ queue: borrowing Queue, _ options: QueueCommand.Options, _ arguments: borrowing Arguments,
     flush: () -> Void, _ body: (borrowing QueueFile) -> Void
   ) -> ExitStatus {
     var status = ExitStatus.ok
-    guard !order.isAll else {
+    guard !options.isAll else {
       for index in 0..<3 {
-        guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
+        guard let place = QueuePlace(rawValue: index), options.includes(place) else { continue }
         let error = queue.forEach(in: place) { body($0) }
         guard error != 0 else { continue }
         flush()
@@ -22,10 +24,10 @@ enum QueueNames {
       }
       return status
     }
-    let reading = forEach(order, arguments) { name in
+    let reading = forEach(options, arguments) { name in
       var message = Text()
       do throws(ExitStatus) {
-        let file = try find(name, queue, order, message: &message)
+        let file = try find(name, queue, options, message: &message)
         body(file)
       } catch {
         flush()
@@ -35,9 +37,9 @@ enum QueueNames {
     return reading == .ok ? status : reading
   }
 
-  /// Calls `body` with each name that is given, those on standard input included.
+  /// Calls `body` with each given name, including those on standard input.
   private static func forEach(
-    _ order: QueueCommand.Order, _ arguments: borrowing Arguments, _ body: (Span<UInt8>) -> Void
+    _ options: QueueCommand.Options, _ arguments: borrowing Arguments, _ body: (Span<UInt8>) -> Void
   ) -> ExitStatus {
     var index = 1
     while let operand = arguments.operand(index) {
@@ -48,11 +50,11 @@ enum QueueNames {
         continue
       }
       guard let file = fdopen(dup(STDIN_FILENO), ("r" as StaticString).cString) else {
-        return arguments.fail(.noInput, "standard input cannot be read")
+        return arguments.fail(.noInput, "cannot read standard input")
       }
       var line: UnsafeMutablePointer<CChar>?
       var room = 0
-      let end: Int32 = order.isNull ? 0 : Int32(UInt8.lineFeed)
+      let end: Int32 = options.isNull ? 0 : Int32(UInt8.lineFeed)
       while true {
         let count = getdelim(&line, &room, end, file)
         guard count > 0, let line else { break }
@@ -63,48 +65,50 @@ enum QueueNames {
       let isBroken = ferror(file) != 0
       free(line)
       fclose(file)
-      if isBroken { return arguments.fail(.inputOutput, "standard input cannot be read on") }
+      if isBroken { return arguments.fail(.inputOutput, "cannot read all of standard input") }
     }
     return .ok
   }
 
-  /// Finds the file of a name, as it is or as ``append(_:to:)`` says it, in one of the directories that are meant.
+  /// Finds the file with a name in the selected directories.
   ///
-  /// - Parameter message: why there is none.
+  /// - Parameters:
+  ///   - name: the name itself, or the name as ``append(_:to:)`` prints it.
+  ///   - message: on failure, why no file was found.
   @inline(never)
   private static func find(
-    _ name: Span<UInt8>, _ queue: borrowing Queue, _ order: QueueCommand.Order,
+    _ name: Span<UInt8>, _ queue: borrowing Queue, _ options: QueueCommand.Options,
     message: inout Text
   ) throws(ExitStatus) -> QueueFile {
-    if let file = try look(for: name, queue, order, &message) { return file }
+    if let file = try look(for: name, queue, options, &message) { return file }
     var other = Text(capacity: 256)
-    if unescape(name, to: &other), let file = try look(for: other.bytes, queue, order, &message) {
+    if unescape(name, to: &other), let file = try look(for: other.bytes, queue, options, &message) {
       return file
     }
     append(name, to: &message)
     if Queue.isName(name) {
-      message.append(": there is no such file in ")
-      appendPlaces(order, to: &message)
-      if order.places == 0 || order.includes(.new) {
-        message.append(", or not any more: it may have been delivered")
+      message.append(": no such file in ")
+      appendPlaces(options, to: &message)
+      if options.places == 0 || options.includes(.new) {
+        message.append("; it may have been delivered")
       }
-      throw refuse(queue, order, &message)
+      throw refuse(queue, options, &message)
     }
-    message.append(": is not the name of a file in the spool")
+    message.append(": a file in the spool cannot have this name")
     throw .usage
   }
 
-  /// Names the directories in which this user may not look. Returns why the file was not found.
+  /// Appends the directories that this user may not read, and returns the exit status.
   @inline(never)
   private static func refuse(
-    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ message: inout Text
+    _ queue: borrowing Queue, _ options: QueueCommand.Options, _ message: inout Text
   ) -> ExitStatus {
     var status = ExitStatus.noInput
     for index in 0..<3 {
-      guard let place = QueuePlace(rawValue: index), order.includes(place),
+      guard let place = QueuePlace(rawValue: index), options.includes(place),
         queue.errorOfOpening(place) != 0
       else { continue }
-      message.append(status == .noInput ? "; this user may not look into " : " and ")
+      message.append(status == .noInput ? "; this user may not read " : " and ")
       message.append(place.name)
       message.append("/")
       status = .noPermission
@@ -115,18 +119,18 @@ enum QueueNames {
 
   @inline(never)
   private static func look(
-    for name: Span<UInt8>, _ queue: borrowing Queue, _ order: QueueCommand.Order,
+    for name: Span<UInt8>, _ queue: borrowing Queue, _ options: QueueCommand.Options,
     _ message: inout Text
   ) throws(ExitStatus) -> QueueFile? {
     var found: QueuePlace?
     for index in 0..<3 {
-      guard let place = QueuePlace(rawValue: index), order.includes(place),
+      guard let place = QueuePlace(rawValue: index), options.includes(place),
         queue.file(named: name, in: place) != nil
       else { continue }
       guard found == nil else {
         append(name, to: &message)
         message.append(
-          ": there is one in more than one place: say --waiting, --later or --failed")
+          ": more than one directory has this file: give --waiting, --later or --failed")
         throw .usage
       }
       found = place
@@ -136,10 +140,10 @@ enum QueueNames {
   }
 
   @inline(never)
-  private static func appendPlaces(_ order: QueueCommand.Order, to text: inout Text) {
+  private static func appendPlaces(_ options: QueueCommand.Options, to text: inout Text) {
     var isFirst = true
     for index in 0..<3 {
-      guard let place = QueuePlace(rawValue: index), order.includes(place) else { continue }
+      guard let place = QueuePlace(rawValue: index), options.includes(place) else { continue }
       if !isFirst { text.append(" or ") }
       isFirst = false
       text.append(place.name)
@@ -147,29 +151,29 @@ enum QueueNames {
     }
   }
 
-  // MARK: - As they are said
+  // MARK: - Printing
 
-  /// A name for people, which may be given to the commands again.
+  /// Appends a name for people; the commands accept it in this form.
   @inline(never)
   static func append(_ name: Span<UInt8>, to text: inout Text) { text.append(printable: name) }
 
-  /// A name for programs: as it is where JSON can say it.
+  /// Appends a name for programs: unchanged if it is UTF-8, otherwise with escapes `\xNN`.
   @inline(never)
   static func append(json name: Span<UInt8>, to text: inout Text) {
     var index = 0
     while index < name.count {
       let length = name[index] < 0x80 ? 1 : UTF8Sequence.length(in: name, at: index)
       guard length > 0 else {
-        var said = Text(capacity: 1024)
-        said.append(printable: name)
-        return text.append(json: said)
+        var escaped = Text(capacity: 1024)
+        escaped.append(printable: name)
+        return text.append(json: escaped)
       }
       index += length
     }
     text.append(json: name)
   }
 
-  /// Undoes `\xNN`. Whether there was any.
+  /// Replaces each `\xNN` by the byte that it stands for; false: there was none.
   @inline(never)
   private static func unescape(_ name: Span<UInt8>, to text: inout Text) -> Bool {
     var index = 0

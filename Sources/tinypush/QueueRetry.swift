@@ -3,9 +3,9 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// `tinypush queue retry`: what was refused is sent again.
+/// The command `tinypush queue retry`, which sends refused notifications again.
 struct QueueRetry: ~Copyable {
-  /// So many reasons are said of a file; the file has the others.
+  /// The most reasons that are printed about a file; the file has the others.
   private static let shownMax = 20
 
   private let isJSON: Bool
@@ -23,28 +23,28 @@ struct QueueRetry: ~Copyable {
 
   @inline(never)
   static func run(
-    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ config: borrowing Config,
+    _ queue: borrowing Queue, _ options: QueueCommand.Options, _ config: borrowing Config,
     _ arguments: borrowing Arguments
   ) -> ExitStatus {
     var error: Int32 = 0
     guard let retry = Retry(config, error: &error) else {
       return QueueCommand.explain(error, .failed, arguments)
     }
-    var order = order
-    order.places = 1 << UInt8(QueuePlace.failed.rawValue)
-    var run = QueueRetry(retry, isJSON: order.isJSON)
-    run.run(queue, order, arguments)
+    var options = options
+    options.places = 1 << UInt8(QueuePlace.failed.rawValue)
+    var run = QueueRetry(retry, isJSON: options.isJSON)
+    run.run(queue, options, arguments)
     return run.status
   }
 
   @inline(never)
   private mutating func run(
-    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments
+    _ queue: borrowing Queue, _ options: QueueCommand.Options, _ arguments: borrowing Arguments
   ) {
-    let found = QueueNames.forEachFile(queue, order, arguments) {
+    let found = QueueNames.forEachFile(queue, options, arguments) {
       flush()
     } _: { file in
-      if !order.isAll || !retry.isCompanion(file) { again(file, arguments) }
+      if !options.isAll || !retry.isCompanion(file) { sendAgain(file, arguments) }
     }
     if found != .ok { status = found }
   }
@@ -58,14 +58,14 @@ struct QueueRetry: ~Copyable {
   // MARK: - A file
 
   @inline(never)
-  private mutating func again(_ file: borrowing QueueFile, _ arguments: borrowing Arguments) {
+  private mutating func sendAgain(_ file: borrowing QueueFile, _ arguments: borrowing Arguments) {
     var reasons = Text(capacity: 32_768)
-    var said = 0
+    var reasonCount = 0
     let isJSON = isJSON
     do throws(Retry.Problem) {
       let result = try retry.retry(file) { why, line in
-        said += 1
-        guard said <= Self.shownMax else { return }
+        reasonCount += 1
+        guard reasonCount <= Self.shownMax else { return }
         if isJSON {
           reasons.beginObject()
           reasons.member("line", number: line)
@@ -80,7 +80,11 @@ struct QueueRetry: ~Copyable {
         }
       }
       if result.left > 0, status == .ok { status = .dataRefused }
-      if isJSON { printJSON(file, result, reasons) } else { print(file, result, reasons, said) }
+      if isJSON {
+        printJSON(file, result, reasons)
+      } else {
+        print(file, result, reasons, reasonCount)
+      }
       flush()
     } catch {
       flush()
@@ -90,7 +94,8 @@ struct QueueRetry: ~Copyable {
 
   @inline(never)
   private mutating func print(
-    _ file: borrowing QueueFile, _ result: Retry.Result, _ reasons: borrowing Text, _ said: Int
+    _ file: borrowing QueueFile, _ result: Retry.Result, _ reasons: borrowing Text,
+    _ reasonCount: Int
   ) {
     QueueNames.append(file.name, to: &text)
     text.append(": ")
@@ -111,8 +116,8 @@ struct QueueRetry: ~Copyable {
       text.append(result.left == 1 ? " stays" : " stay")
     }
     text.append("\n", reasons)
-    if said > Self.shownMax {
-      text.append("  and ", said - Self.shownMax, " more\n")
+    if reasonCount > Self.shownMax {
+      text.append("  and ", reasonCount - Self.shownMax, " more\n")
     }
   }
 
@@ -143,19 +148,19 @@ struct QueueRetry: ~Copyable {
     message.append(": ")
     switch problem {
     case .gone:
-      message.append("is not in failed/ any more")
+      message.append("the file is no longer in failed/")
       return arguments.fail(.noInput, message)
     case .busy:
-      message.append("somebody else retries it just now")
+      message.append("another retry of this file is running")
       return arguments.fail(.tryLater, message)
     case .interrupted:
       message.append(
-        "a retry of it was cut short, and what it left is there under this name with .retry behind it: retry that first"
+        "an earlier retry was interrupted, and left a file with this name and .retry at the end: retry that file first"
       )
       return arguments.fail(.tryLater, message)
     case .failed(let problem):
       message.append(cString: clinux_error_text(problem.number))
-      message.append(", in the spool's tmp/, new/ or failed/; nothing of it is lost")
+      message.append(", in the spool's tmp/, new/ or failed/; nothing is lost")
       return arguments.fail(problem.status, message)
     }
   }

@@ -3,7 +3,7 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// `tinypush queue show`: what is in files of the spool, such that a terminal takes it for nothing else.
+/// The command `tinypush queue show`, which prints files of the spool without terminal controls.
 struct QueueShow: ~Copyable {
   private let input = FixedBuffer<UInt8>(capacity: 16_384)
   private var text = Text(capacity: 65_536)
@@ -14,11 +14,11 @@ struct QueueShow: ~Copyable {
 
   @inline(never)
   static func run(
-    _ queue: borrowing Queue, _ order: QueueCommand.Order, _ arguments: borrowing Arguments
+    _ queue: borrowing Queue, _ options: QueueCommand.Options, _ arguments: borrowing Arguments
   ) -> ExitStatus {
     var show = QueueShow()
     var status = ExitStatus.ok
-    let found = QueueNames.forEachFile(queue, order, arguments) {
+    let found = QueueNames.forEachFile(queue, options, arguments) {
       show.flush()
     } _: { file in
       show.print(file, &status, arguments)
@@ -66,22 +66,22 @@ struct QueueShow: ~Copyable {
     if last != .lineFeed { text.append("\n") }
   }
 
-  /// The reasons in a file of `failed/`, before its lines.
+  /// Prints the reasons in a file of `failed/`, before the file's lines.
   @inline(never)
   private mutating func printReasons(_ file: borrowing QueueFile) {
     let isWhole = file.forEachFailedLine { line, bytes in
-      var said = Text(capacity: 2048)
-      line.describe(bytes, saysLine: true, in: &said)
-      text.append(printable: said)
+      var reason = Text(capacity: 2048)
+      line.describe(bytes, saysLine: true, in: &reason)
+      text.append(printable: reason)
       text.append("\n")
       if text.count > 32_768 { flush() }
     }
     if !isWhole { text.append("and more\n") }
   }
 
-  /// Appends text as a person can read it: what would steer a terminal, turn its lines around or is no UTF-8 comes as `\xNN`.
+  /// Appends text for a terminal, with `\xNN` for controls and for bytes that are not UTF-8.
   ///
-  /// - Returns: how many bytes of it are done; the rest is the beginning of a character.
+  /// - Returns: how many bytes were appended; the rest is the beginning of a character.
   @inline(never)
   private mutating func append(_ bytes: Span<UInt8>, isWhole: Bool) -> Int {
     var index = 0
@@ -93,12 +93,12 @@ struct QueueShow: ~Copyable {
         index += 1
         continue
       }
-      // A line end of two bytes, or a character, may go on in what is read next.
+      // The rest of a character, or of CR LF, may come with the next read.
       if !isWhole, bytes.count - index < 4, byte >= 0x80 || byte == .carriageReturn { return index }
       let length = byte < 0x80 ? 0 : UTF8Sequence.length(in: bytes, at: index)
       if byte == .carriageReturn, index + 1 < bytes.count, bytes[index + 1] == .lineFeed {
         index += 1
-      } else if length > 0, !Self.steers(bytes, at: index) {
+      } else if length > 0, !Self.isControl(bytes, at: index) {
         text.append(bytes: bytes.extracting(index..<index + length))
         index += length
       } else {
@@ -109,9 +109,10 @@ struct QueueShow: ~Copyable {
     return index
   }
 
-  /// Whether a character of two to four bytes is one that does something and shows nothing: the C1 controls, and what says in
-  /// which direction to write (Unicode Standard Annex 9, section 2).
-  private static func steers(_ bytes: Span<UInt8>, at index: Int) -> Bool {
+  /// Whether a character of two to four bytes is a C1 control or sets the direction of writing.
+  ///
+  /// Source: Unicode Standard Annex 9, section 2.
+  private static func isControl(_ bytes: Span<UInt8>, at index: Int) -> Bool {
     let second = bytes[index + 1]
     switch bytes[index] {
     case 0xC2: return second < 0xA0

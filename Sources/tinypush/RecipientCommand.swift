@@ -3,28 +3,27 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// `tinypush recipient`: who is in the recipients files, and what is to be changed of that.
+/// The command `tinypush recipient`, which lists and changes recipients files.
 enum RecipientCommand {
   static let usage: StaticString = """
     Usage: tinypush recipient add NAME TOKEN [--language TAG] [--comment TEXT]
            tinypush recipient remove NAME TOKEN
            tinypush recipient list [NAME...] [--json]
-    The recipients files: device tokens that a notification reaches by the name of
-    the file. A running agent takes up what changes by itself.
+    Lists and changes recipients files. A notification that names a recipients file
+    goes to all device tokens in the file. A running agent reads a changed file by
+    itself.
 
       add                   add a device token, or change its language or comment
       remove                remove a device token
-      list                  say who is in the files of these names, or in all of
-                            them
-      --language TAG        the language of the device, as in fr or fr-CA; empty:
-                            none
+      list                  print the tokens in the named files, or in all files
+      --language TAG        the device's language, such as fr or fr-CA; empty: none
       --comment TEXT        whose device it is, for people to read; empty: none
-      --json                a line of JSON for each
+      --json                print a line of JSON for each token
     \t\
 
-    TOKEN is 64 hexadecimal digits in either case. The file is made if it is not
-    there, and on disk before this ends. Its owner, group, mode and all other lines
-    stay as they are.
+    TOKEN is 64 hexadecimal digits in either case. add creates the file if there is
+    none. The file is on disk before the command ends. Its group, its mode and all
+    other lines stay as they are.
 
     """
 
@@ -52,9 +51,9 @@ enum RecipientCommand {
     let action = Action(
       rawValue: try arguments.action(among: "list add remove", "add, remove or list"))!
     if action != .add, hasDetails {
-      throw arguments.fail(.usage, "--language and --comment are for add")
+      throw arguments.fail(.usage, "--language and --comment are only for add")
     }
-    // A member of the group may change recipients without being allowed to read the configuration.
+    // A member of the group may change recipients, but perhaps not read the configuration.
     try arguments.readConfig(into: &config, mayBeClosed: true)
     if action == .list { return try list(config, isJSON: isJSON, arguments) }
     let token = try token(arguments)
@@ -85,7 +84,7 @@ enum RecipientCommand {
     guard RecipientsFile.isComment(value) else {
       throw arguments.fail(
         .usage,
-        "--comment takes a line of text in UTF-8 of some 900 bytes, without control characters"
+        "--comment takes a line of UTF-8 text of at most some 900 bytes, without control characters"
       )
     }
     return Text(value.trimmed())
@@ -98,7 +97,7 @@ enum RecipientCommand {
     guard RecipientsFile.isName(CString.span(operand)) else {
       throw arguments.fail(
         .usage,
-        "the name of a recipients file has letters, digits and + - . @ _ alone, does not begin with a dot, and is no device token: not ",
+        "the name of a recipients file has only letters, digits and + - . @ _, does not begin with a dot, and is not a device token: unexpected name ",
         CString.span(operand))
     }
   }
@@ -111,7 +110,7 @@ enum RecipientCommand {
     try name(operand, arguments)
     if let more = arguments.operand(3) {
       throw arguments.fail(
-        .usage, "takes one device token at a time, not also ", CString.span(more))
+        .usage, "takes one device token at a time: unexpected argument ", CString.span(more))
     }
     guard !CString.span(word).equals("-") else {
       throw arguments.fail(.usage, "give the device token itself, not -")
@@ -193,15 +192,15 @@ enum RecipientCommand {
     return status
   }
 
-  /// Lists one file; what is wrong is said, and returned.
+  /// Lists one file; prints what is wrong, and returns the exit status of that.
   @inline(never)
   private static func list(
     _ name: Span<UInt8>, _ listing: borrowing RecipientsListing, _ lines: inout RecipientLines,
     _ arguments: borrowing Arguments, _ config: borrowing Config
   ) -> ExitStatus? {
     var status: ExitStatus?
-    let error = listing.forEachLine(in: name) { number, said, line in
-      switch said {
+    let error = listing.forEachLine(in: name) { number, content, line in
+      switch content {
       case .nothing: break
       case .recipient(let token, _): lines.print(name, number, token, line)
       case .wrong(let problem, _):
@@ -228,7 +227,7 @@ enum RecipientCommand {
   }
 }
 
-/// The lines of the list, on standard output, for people or as JSON Lines.
+/// Lines about recipients on standard output, for people or as JSON Lines.
 struct RecipientLines: ~Copyable {
   private static let flushedBytes = 8192
 
@@ -242,8 +241,10 @@ struct RecipientLines: ~Copyable {
 
   deinit {}
 
-  /// `NAME TOKEN lang=TAG # COMMENT`, or an object with `name`, `line`, `token`, `language` and `comment`. On a terminal that has
-  /// no room for that, the token stands below the rest, so that it can be copied whole.
+  /// Prints a recipient: `NAME TOKEN lang=TAG # COMMENT`, or an object.
+  ///
+  /// The object has `name`, `line`, `token`, `language` and `comment`. On a terminal that is too
+  /// narrow, the token has a line of its own, so that it can be copied.
   @inline(never)
   mutating func print(
     _ name: Span<UInt8>, _ number: UInt64, _ token: DeviceToken, _ line: Span<UInt8>

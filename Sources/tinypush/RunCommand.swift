@@ -3,22 +3,22 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// `tinypush run`: deliver the spool.
+/// The command `tinypush run`, which delivers the notification files of the spool.
 enum RunCommand {
   static let usage: StaticString = """
     Usage: tinypush run [--once] [OPTION]...
-    Delivers the notification files of the spool, as long as it runs.
+    Delivers the notification files of the spool until it is stopped.
 
-      --once                deliver what is there, confirm it with the gateway, and
-                            end: 0 when all was delivered, 65 when something was
-                            refused (failed/ says what and why), 75 when it must be
-                            tried later
+      --once                deliver the files that are there, confirm them with the
+                            gateway, and end. Exit status: 0 all were delivered; 65
+                            a notification was refused (failed/ has it and the
+                            reason); 75 try again later
     \t\
 
-    SIGTERM ends it once what was sent is confirmed, and so does the end of the
-    terminal that it runs in. As a service, without a terminal, SIGHUP has it read
-    the configuration and look through the spool anew; a configuration with a
-    mistake changes nothing.
+    SIGTERM stops it once the sent notifications are confirmed. Closing the terminal
+    that it runs in does the same. In a service without a terminal, SIGHUP makes it
+    read the configuration and scan the spool again; a configuration with a mistake
+    changes nothing.
 
     """
 

@@ -2,9 +2,11 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// `tinypush sandbox`: a program of its own beside this one, which a board that only delivers does without.
+/// The command `tinypush sandbox`, which runs the program `tinypush-sandbox` beside this one.
+///
+/// A board that only delivers needs no sandbox, so that the sandbox is a separate program.
 enum SandboxCommand {
-  /// Becomes that program, with the same process ID and arguments; returns only if it cannot.
+  /// Replaces this process by the sandbox with the same arguments; returns only on failure.
   static func run(
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
@@ -16,7 +18,7 @@ enum SandboxCommand {
     var path = Text(capacity: own.capacity + 32)
     path.append(own, count: end)
     path.append("tinypush-sandbox")
-    // From how this one was called it can tell how an agent is.
+    // The sandbox prints how to call the agent, by the path with which this program was called.
     var name = Text(capacity: own.capacity)
     name.append(cString: clinux_arguments()[0])
     name.append("-sandbox")
@@ -33,7 +35,8 @@ enum SandboxCommand {
     text.append(": ", cString: clinux_error_text(error))
     if error == ENOENT {
       text.append(
-        "\nIt is a program of its own: install the package tinypush-sandbox, or put it there.")
+        "\nThe sandbox is a separate program: install the package tinypush-sandbox, or put it there."
+      )
     }
     text.append("\n")
     text.write(to: STDERR_FILENO)

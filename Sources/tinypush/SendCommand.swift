@@ -3,59 +3,61 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// `tinypush send`: put notifications into the spool, whether the agent runs or not.
+/// The command `tinypush send`, which puts notifications into the spool.
 enum SendCommand {
   static let usage: StaticString = """
     Usage: tinypush send [TEXT] [OPTION]...
        or: tinypush send - [--wait] [--no-sync]
-    Puts a notification into the spool, on disk before it returns, and prints the
-    name it is queued under. Needs neither the agent nor its keys, only the right
-    to write to the spool. With -, standard input holds notifications as a file of
-    the spool does, and all of them are queued, or none.
+    Writes a notification file into the spool and prints the file's name. The file
+    is on disk when the command ends. This needs no running agent and no keys, only
+    the right to write to the spool. With -, reads notifications from standard
+    input, in the form of a notification file, and queues either all or none.
 
-    To whom; the recipients file "default" if nobody is named:
-      --to NAME             a recipients file; may be given several times
-      --token HEX           a device token of 64 hex digits; likewise
-    What:
+    Recipients; without any of these, the recipients file "default":
+      --to NAME             a recipients file; repeatable
+      --token HEX           a device token of 64 hex digits; repeatable
+    Content:
       --title TEXT          the alert's title
       --subtitle TEXT       the line below the title
-      --lang LANGUAGE=TEXT  the text for those who have this language; likewise
+      --lang LANGUAGE=TEXT  the text for devices with this language; repeatable
       --badge N             the number on the app's icon; 0 removes it
       --sound NAME          the sound to play: default, or a file in the app
       --category NAME       the set of actions to offer
       --thread ID           the group of alerts that the device shows together
       --level LEVEL         passive, active, time-sensitive or critical
-      --data KEY=VALUE      a text for the app, beside aps; KEY:=JSON: any value;
-                            may be given several times
+      --data KEY=VALUE      a text for the app, beside aps; KEY:=JSON for a value
+                            of another type; repeatable
       --content-available   wake the app without showing anything
-      --payload FILE|-      the whole payload as JSON, instead of the above
-      --trim                shorten the text where it would be too long
-    How:
-      --priority 10|5|1     10: at once; 5: to save power; 1: without waking it
-      --push-type TYPE      what it is for the device: alert, background, voip ...
-      --topic TOPIC         the app's bundle ID, instead of the configuration's
-      --id UUID             the ID by which Apple's service names it
-      --ttl TIME            how long it is good, on its way and at the service; 0:
-                            the service does not keep it
+      --payload FILE|-      the whole payload as JSON, instead of the options above
+      --trim                shorten the text if the payload would be too large
+    Delivery:
+      --priority 10|5|1     10: at once; 5: when it saves the device's power; 1:
+                            without waking the device
+      --push-type TYPE      what kind of push: alert, background, voip ...
+      --topic TOPIC         the app's bundle ID, instead of the configured one
+      --id UUID             the ID of the notification at Apple's service
+      --ttl TIME            how long the notification is valid, in the spool and at
+                            the service; 0: the service does not store it
       --expiration WHEN     the same as a date
-      --not-before WHEN     it waits in the spool until then
-      --collapse-id ID      it replaces what still waits with this ID and recipients
-      --again-after TIME    not if the same went to the same device within TIME
-      --urgent              it goes whatever limits the configuration sets
+      --not-before WHEN     hold the notification in the spool until then
+      --collapse-id ID      replace a waiting notification that has this ID and the
+                            same recipients
+      --again-after TIME    skip devices that got the same content within TIME
+      --urgent              ignore the limits that the configuration sets
       --registered WHEN     when the app last registered its tokens
-      --wait[=TIME]         wait until it is settled, for 60s if no time is given
+      --wait[=TIME]         wait for the outcome, for 60s if no time is given
       --no-sync             do not wait for the disk
       --quiet               do not print the name
       --dry-run             print the notification, and queue nothing
     \t\
 
     TIME is in seconds, or has a unit (90s, 10m, 2h, 1d). WHEN is UNIX seconds, a
-    time from now with its unit, or 2026-12-24T18:00:00Z.
+    time from now with a unit, or a date such as 2026-12-24T18:00:00Z.
 
-    Ends with 0 when it is queued, and with 65 when the agent would refuse it. With
-    --wait: 0 when the service has accepted it for every recipient, 65 when it was
-    refused for one of them, 1 when it was not sent to one of them for another
-    reason, which is said, and 75 when that is not known in time.
+    Exit status: 0 the notification is queued; 65 the agent would refuse it. With
+    --wait: 0 the service has accepted it for every recipient; 65 it was refused for
+    a recipient; 1 it was not sent to a recipient for another reason, which is
+    printed; 75 the outcome is not known in time.
 
     """
 
@@ -67,68 +69,69 @@ enum SendCommand {
     case wait, noSync, quiet, dryRun
 
     var isRepeatable: Bool { rawValue <= Flag.data.rawValue }
-    /// Whether it says something of the notification.
+    /// Whether the option belongs to the notification, not to the way it is queued.
     var isContent: Bool { rawValue < Flag.wait.rawValue }
   }
 
-  /// In the order of ``Flag``.
+  /// The names of the options, in the order of ``Flag``.
   static var options: StaticString {
     "to= token= lang= data= title= subtitle= badge= sound= category= thread= level= content-available payload= trim priority= push-type= topic= id= ttl= expiration= not-before= collapse-id= registered= again-after= urgent wait? no-sync quiet dry-run"
   }
 
-  /// How it is queued, besides what it says.
-  private struct Order {
+  /// The options about queueing, as opposed to those about the notification's content.
+  private struct QueueOptions {
     var isSynced = true
     var isQuiet = false
     var isDryRun = false
     var waitSeconds: UInt64?
-    /// `--wait` was given without a time.
+    /// Whether `--wait` was given without a time.
     var isWaitBare = false
-    /// Notifications come on standard input.
+    /// Whether notifications are read from standard input.
     var isStream = false
   }
 
   static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
     var composition = Composition(arguments: arguments.countMax)
-    let order = try read(&arguments, into: &composition)
-    return try perform(order, &composition, arguments)
+    let queueing = try read(&arguments, into: &composition)
+    return try perform(queueing, &composition, arguments)
   }
 
   // MARK: - Options
 
   private static func read(
     _ arguments: inout Arguments, into composition: inout Composition
-  ) throws(ExitStatus) -> Order {
-    var order = Order()
+  ) throws(ExitStatus) -> QueueOptions {
+    var queueing = QueueOptions()
     var content: Flag?
     var given: UInt32 = 0
     while let option = try arguments.next() {
       guard let flag = Flag(rawValue: option) else { continue }
       if !flag.isRepeatable, given & (1 << UInt32(option)) != 0 {
-        throw fail(flag, " may be given once", nil, arguments)
+        throw fail(flag, " may be given only once", nil, arguments)
       }
       given |= 1 << UInt32(option)
       if flag.isContent { content = flag }
-      try take(flag, &composition, &order, arguments)
+      try take(flag, &composition, &queueing, arguments)
     }
     composition.body = arguments.operand(0)
     try SendMistakes.refuse(
-      hasTitle: composition.title != nil, isWaitBare: order.isWaitBare, arguments)
-    if let body = composition.body { order.isStream = CString.span(body).equals("-") }
-    if order.isStream, let content {
+      hasTitle: composition.title != nil, isWaitBare: queueing.isWaitBare, arguments)
+    if let body = composition.body { queueing.isStream = CString.span(body).equals("-") }
+    if queueing.isStream, let content {
       throw fail(
-        content, " cannot be given with -, where the notifications say such things", nil, arguments)
+        content, " cannot be given with -: write it into the notifications on standard input", nil,
+        arguments)
     }
-    if order.isStream, order.isDryRun {
+    if queueing.isStream, queueing.isDryRun {
       throw arguments.fail(
-        .usage, "--dry-run shows what the options make: tinypush check - checks standard input")
+        .usage, "--dry-run cannot be given with -: check standard input with tinypush check -")
     }
-    return order
+    return queueing
   }
 
   @inline(never)
   private static func take(
-    _ flag: Flag, _ composition: inout Composition, _ order: inout Order,
+    _ flag: Flag, _ composition: inout Composition, _ queueing: inout QueueOptions,
     _ arguments: borrowing Arguments
   ) throws(ExitStatus) {
     let name = arguments.name(of: flag.rawValue)
@@ -180,20 +183,20 @@ enum SendCommand {
         throw fail(flag, " takes a time such as 90s, 10m, 2h or 1d, not ", value, arguments)
       }
       if flag == .wait {
-        order.waitSeconds = seconds
-        order.isWaitBare = !arguments.hasValue
+        queueing.waitSeconds = seconds
+        queueing.isWaitBare = !arguments.hasValue
       } else {
         composition.members.key(escaping: name)
         composition.members.append(seconds)
       }
     case .expiration, .notBefore, .registered:
-      // Counted from 1970 the date would be wrong for as long as the notification waits, and nobody would notice.
+      // With a clock that counts from 1970, the date would be wrong, and nobody would notice.
       guard Clock.time().wallSeconds != nil || !TimeArgument.isFromNow(value) else {
         throw fail(
           flag,
           flag == .expiration
-            ? ": this machine's clock is not set, so that no date can be told from a time from now: use --ttl, which needs no clock, not "
-            : ": this machine's clock is not set, so that no date can be told from a time from now: try again once it is set, or give a date such as 2026-12-24T18:00:00Z, not ",
+            ? ": this machine's clock is not set: use --ttl, which needs no clock, instead of "
+            : ": this machine's clock is not set: try again once it is set, or give a date such as 2026-12-24T18:00:00Z instead of ",
           value, arguments, .tryLater)
       }
       guard let date = TimeArgument.date(value, now: Clock.wallSeconds()) else {
@@ -203,13 +206,13 @@ enum SendCommand {
       }
       composition.members.key(escaping: name)
       composition.members.append(date)
-    case .noSync: order.isSynced = false
-    case .quiet: order.isQuiet = true
-    case .dryRun: order.isDryRun = true
+    case .noSync: queueing.isSynced = false
+    case .quiet: queueing.isQuiet = true
+    case .dryRun: queueing.isDryRun = true
     }
   }
 
-  /// Says what is wrong with an option, and its value behind that.
+  /// Prints what is wrong with an option, followed by its value.
   @inline(never)
   private static func fail(
     _ flag: Flag, _ words: StaticString, _ value: Span<UInt8>?,
@@ -220,7 +223,7 @@ enum SendCommand {
     text.append(words)
     if let value {
       text.append(printable: value)
-      if let known { text.suggest(known.nearest(to: value), of: known, ": did you mean ") }
+      if let known { text.suggest(known.nearest(to: value), of: known, "; did you mean ") }
     }
     return arguments.fail(status, text)
   }
@@ -229,41 +232,41 @@ enum SendCommand {
 
   @inline(never)
   private static func perform(
-    _ order: Order, _ composition: inout Composition, _ arguments: borrowing Arguments
+    _ queueing: QueueOptions, _ composition: inout Composition, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
     var config = Config()
     try arguments.readConfig(into: &config, mayBeClosed: true)
-    return try queue(order, &composition, config, arguments)
+    return try queue(queueing, &composition, config, arguments)
   }
 
   @inline(never)
   private static func queue(
-    _ order: Order, _ composition: inout Composition, _ config: borrowing Config,
+    _ queueing: QueueOptions, _ composition: inout Composition, _ config: borrowing Config,
     _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
-    if order.isDryRun {
+    if queueing.isDryRun {
       try composition.compose(config, arguments).write(to: STDOUT_FILENO)
       return .ok
     }
     let spool = config.spool.pointer
     let name =
-      order.isStream
-      ? try queueStream(config, order, arguments)
-      : try queue(try composition.compose(config, arguments), config, order, arguments)
-    if !order.isQuiet {
+      queueing.isStream
+      ? try queueStream(config, queueing, arguments)
+      : try queue(try composition.compose(config, arguments), config, queueing, arguments)
+    if !queueing.isQuiet {
       var text = Text(capacity: 300)
       text.append(bytes: name.span)
       text.append("\n")
       text.write(to: STDOUT_FILENO)
     }
-    guard let seconds = order.waitSeconds else { return .ok }
+    guard let seconds = queueing.waitSeconds else { return .ok }
     return Waiting.run(
-      name.span, spool, seconds: seconds, isStream: order.isStream, arguments)
+      name.span, spool, seconds: seconds, isStream: queueing.isStream, arguments)
   }
 
   @inline(never)
   private static func queue(
-    _ notification: borrowing Text, _ config: borrowing Config, _ order: Order,
+    _ notification: borrowing Text, _ config: borrowing Config, _ queueing: QueueOptions,
     _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> CString {
     let spool = config.spool.pointer
@@ -271,13 +274,13 @@ enum SendCommand {
       var box = try DropBox(spool)
       try box.write(notification.bytes)
       warn(of: notification.bytes, config, arguments)
-      return try box.drop(isSynced: order.isSynced, isAwaited: order.waitSeconds != nil)
+      return try box.drop(isSynced: queueing.isSynced, isAwaited: queueing.waitSeconds != nil)
     } catch {
       throw arguments.fail(error.status, error.text(spool))
     }
   }
 
-  /// Says to whom a notification is not sent, as things are.
+  /// Warns about recipients that are suppressed at present.
   @inline(never)
   private static func warn(
     of text: Span<UInt8>, _ config: borrowing Config, _ arguments: borrowing Arguments
@@ -293,10 +296,10 @@ enum SendCommand {
     warnings.end(arguments)
   }
 
-  /// Queues what comes on standard input, if all of it may be sent.
+  /// Queues the notifications on standard input, unless one of them would be refused.
   @inline(never)
   private static func queueStream(
-    _ config: borrowing Config, _ order: Order, _ arguments: borrowing Arguments
+    _ config: borrowing Config, _ queueing: QueueOptions, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> CString {
     let spool = config.spool.pointer
     var stream = NotificationStream()
@@ -306,19 +309,19 @@ enum SendCommand {
       try stream.copy(to: box, config.courier.rules, &warnings, arguments)
       warnings.end(arguments)
       if stream.error == 0, stream.refused == 0, stream.notifications > 0 {
-        return try box.drop(isSynced: order.isSynced, isAwaited: order.waitSeconds != nil)
+        return try box.drop(isSynced: queueing.isSynced, isAwaited: queueing.waitSeconds != nil)
       }
     } catch {
       throw arguments.fail(error.status, error.text(spool))
     }
     var text = Text()
     if stream.error != 0 {
-      text.append("standard input, of which nothing was queued: ")
+      text.append("nothing was queued: cannot read standard input: ")
       text.append(cString: clinux_error_text(stream.error))
       throw arguments.fail(.noInput, text)
     }
     if stream.refused == 0 {
-      text.append("no notification came on standard input")
+      text.append("standard input holds no notification")
     } else {
       text.append("nothing was queued: ", stream.refused)
       text.append(" of ", stream.notifications + stream.refused, " notifications would be refused")

@@ -3,9 +3,12 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// Operands of `tinypush send` that would be sent as a text, but were meant otherwise. Each is refused with the way to say what
-/// was meant.
+/// Checks for arguments of `tinypush send` that the user probably did not mean as the text.
+///
+/// Each message shows how to write what was probably meant.
 enum SendMistakes {
+  /// Refuses operands that are probably a mistake.
+  ///
   /// - Parameter isWaitBare: whether `--wait` was given without a time.
   @inline(never)
   static func refuse(
@@ -15,7 +18,7 @@ enum SendMistakes {
     let text = CString.span(first)
     let second = arguments.operand(1)
     if isWaitBare {
-      // A number alone may be what there is to say, but a number with a unit of time is not.
+      // A text may be just a number, but hardly a number with a unit of time.
       if second != nil ? TimeArgument.seconds(text) != nil : TimeArgument.isFromNow(text) {
         throw refuse(waitTime: text, arguments)
       }
@@ -31,7 +34,7 @@ enum SendMistakes {
     }
     if text.count == 0, !hasTitle {
       throw arguments.fail(
-        .usage, "the text is empty: write what there is to say, or leave the text out")
+        .usage, "the text is empty: write a message, or leave the text out")
     }
     if holdsObject(first) {
       var message = Text(capacity: 2048)
@@ -46,10 +49,10 @@ enum SendMistakes {
   private static func refuse(
     waitTime: Span<UInt8>, _ arguments: borrowing Arguments
   ) -> ExitStatus {
-    arguments.fail(.usage, "--wait takes its time behind an equals sign: --wait=", waitTime)
+    arguments.fail(.usage, "--wait takes its time after an equals sign: --wait=", waitTime)
   }
 
-  /// Whether this is the path of a file that begins as a JSON object does.
+  /// Whether this is the path of a file that begins with `{`, as a JSON object does.
   private static func holdsObject(_ path: UnsafePointer<CChar>) -> Bool {
     guard !CString.span(path).equals("-") else { return false }
     let descriptor = clinux_open(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0)
@@ -58,14 +61,14 @@ enum SendMistakes {
     return InputFile.firstByte(of: descriptor) == .openBrace
   }
 
-  /// Refuses a whole notification that was given as a payload.
+  /// Refuses a `--payload` that is a whole notification.
   static func refuse(
     notificationIn path: UnsafePointer<CChar>, _ arguments: borrowing Arguments
   ) -> ExitStatus {
     let path = CString.span(path)
     var text = Text(capacity: 2048)
     text.append(
-      "--payload takes the payload alone, and this is a whole notification: send the notification with tinypush send -"
+      "--payload takes only the payload, but this is a whole notification: send it with tinypush send -"
     )
     if path[0] == .openBrace {
       text.append(", which reads standard input")

@@ -2,33 +2,35 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// A file that is read in pieces, or a text that somebody has in hand, and where in it people would say something is.
+/// A file that is read in pieces, or a text in memory, with the line and column of a place in it.
 struct SourceText: ~Copyable {
   let path: UnsafePointer<CChar>
-  /// Whether anybody could find a place in it by line and column.
+  /// Whether the user can look up a line and column in the text, as opposed to a composed text.
   let hasLines: Bool
   private let descriptor: Int32
-  /// 0: unknown.
+  /// The size of the file; 0: unknown.
   private let fileBytes: UInt64
   private let input = FixedBuffer<UInt8>(capacity: 2 * NotificationReader.objectBytesMax)
   private var count = 0
   private var freshCount = 0
   private var offset: UInt64 = 0
   private(set) var isWhole = false
-  /// A place in the text: of the file, its line and the characters before it there, and where that line begins in the
-  /// text, or what is left of it.
+  /// The index in the text of the place whose line and column are known.
   private var place = 0
+  /// The line of the place in the file, from 1.
   private(set) var line: Int64 = 1
+  /// The characters before the place in its line.
   private var characters: Int64 = 0
+  /// The index in the text at which the line of the place begins, or the rest that is kept of it.
   private(set) var lineStart = 0
 
-  /// What is kept of a line for its excerpt when reading goes on.
+  /// The most bytes of a line that are kept for its excerpt when more is read.
   private static var keptBytes: Int { 2048 }
 
-  /// Why it cannot be read on; then the text is whole.
+  /// Why the file cannot be read further; the text then counts as whole.
   private(set) var failure: InputFile.Problem?
 
-  /// - Parameter descriptor: is closed in the end.
+  /// Creates the text of an open file, and closes the descriptor at the end.
   @inline(never)
   init(_ path: UnsafePointer<CChar>, _ descriptor: Int32) {
     self.path = path
@@ -39,7 +41,10 @@ struct SourceText: ~Copyable {
     fileBytes = isRegular ? UInt64(information.st_size) : 0
   }
 
-  /// - Parameter path: the file it comes from; nil: it was put together here, and `path` is the command's name.
+  /// Creates a text in memory.
+  ///
+  /// - Parameter path: the file that the text comes from; nil: the text was composed from options,
+  ///   and messages begin with the command's name.
   @inline(never)
   init(_ path: UnsafePointer<CChar>?, holding text: Span<UInt8>) {
     self.path = path ?? ("tinypush send" as StaticString).cString
@@ -58,7 +63,7 @@ struct SourceText: ~Copyable {
     @_lifetime(immortal) get { input.looseSpan(0..<count) }
   }
 
-  /// Reads what follows; what stood at `from` then stands at the place that it returns.
+  /// Reads more of the file, and returns the new index of the byte that was at `from`.
   @inline(never)
   mutating func readOn(from: Int, _ report: inout CheckReport) -> Int {
     report.flush()
@@ -83,7 +88,7 @@ struct SourceText: ~Copyable {
     return from - start
   }
 
-  /// Goes on to a place; never back.
+  /// Moves the place forward to an index, and counts lines and characters; never moves back.
   @inline(never)
   mutating func go(to end: Int) {
     while place < end {
@@ -99,14 +104,14 @@ struct SourceText: ~Copyable {
     }
   }
 
-  /// What was read last.
+  /// The bytes of the last read.
   var fresh: Span<UInt8> {
     @_lifetime(immortal) get { input.looseSpan(count - freshCount..<count) }
   }
 
-  /// As people count.
+  /// The column of the place, in characters from 1.
   var column: Int64 { characters + 1 }
 
-  /// Of the file.
+  /// The offset of the place in the file.
   var byteOffset: UInt64 { offset + UInt64(place) }
 }

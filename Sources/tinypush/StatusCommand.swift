@@ -3,23 +3,22 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// `tinypush status`: what the agent says of itself.
+/// The command `tinypush status`, which prints the agent's status page.
 enum StatusCommand {
   static let usage: StaticString = """
     Usage: tinypush status [--watch|--json|--prometheus] [OPTION]...
-    Says whether the agent runs, to whom it is connected or why it is not, what
-    became of the notifications since it started, how fast they are sent, and what
-    went wrong last. It reads a page that the agent keeps up to date, and does not
-    wake it.
+    Prints whether the agent runs, its connection or why there is none, the outcomes
+    of the notifications since it started, how fast they are sent, and the last
+    problems. Reads a page that the agent keeps up to date, and does not wake the
+    agent.
 
-      --watch               on a terminal, once a second until q is pressed
-      --json                as a line of JSON
-      --prometheus          as metrics for a textfile collector of Prometheus
+      --watch               refresh once a second on a terminal, until q is pressed
+      --json                print a line of JSON
+      --prometheus          print metrics for a textfile collector of Prometheus
     \t\
 
-    Ends with 0 when the agent is connected, with 75 when it is not, and with 69
-    when it does not run; --watch, and --prometheus, which has a metric for each of
-    these, with 0.
+    Exit status: 0 the agent is connected; 75 it is not connected; 69 it does not
+    run. With --watch and --prometheus: 0; the metrics show the same.
 
     """
 
@@ -34,20 +33,20 @@ enum StatusCommand {
     var form: Form?
     while let option = try arguments.next() {
       guard form == nil || form?.rawValue == option else {
-        throw arguments.fail(.usage, "takes one of --watch, --json and --prometheus")
+        throw arguments.fail(.usage, "give only one of --watch, --json and --prometheus")
       }
       form = Form(rawValue: option)
     }
     try arguments.refuseOperands()
     try arguments.readConfig(into: &config, mayBeClosed: true)
-    // Without a configuration, the package's agent is the one that is asked for.
+    // Without a configuration, the user probably means the agent that the package installs.
     if access(arguments.configPath, R_OK) != 0, config.status.isEmpty {
       config.status = CString(Config.packagedStatus)
     }
     guard !config.status.isEmpty else {
       throw arguments.fail(
         .config,
-        "needs the setting status, the file of the agent's page: set it for the agent and for this command"
+        "the setting status is missing: set it to a file, for the agent and for this command"
       )
     }
     if form == .watch { return try watch(config, arguments) }
@@ -62,7 +61,7 @@ enum StatusCommand {
         text.write(to: STDOUT_FILENO)
         text.clear()
         explain(error, config, in: &text)
-        // Before its first start, that is all there is to say.
+        // Before the agent's first start there is no page: that is no error for a collector.
         return isMissing ? .ok : arguments.fail(.ok, text)
       }
       explain(error, config, in: &text)
@@ -91,18 +90,18 @@ enum StatusCommand {
   ) throws(ExitStatus) -> ExitStatus {
     guard isatty(STDIN_FILENO) == 1, isatty(STDOUT_FILENO) == 1 else {
       throw arguments.fail(
-        .usage, "--watch is for a terminal, and this is none: leave it out, or use --json")
+        .usage, "--watch needs a terminal: leave it out, or use --json")
     }
     guard Terminal(STDOUT_FILENO).isCapable else {
       throw arguments.fail(
         .usage,
-        "--watch moves the cursor, which this terminal cannot, as TERM says: leave --watch out")
+        "--watch needs a terminal that can move the cursor, unlike the one in TERM: leave it out")
     }
     StatusWatch.run(config)
     return .ok
   }
 
-  /// Why there is no page.
+  /// Appends why the page cannot be read.
   @inline(never)
   static func explain(
     _ reason: StatusReading.Problem, _ config: borrowing Config, in text: inout Text
@@ -112,7 +111,7 @@ enum StatusCommand {
     case .cannotOpen(let number):
       text.append(": ", cString: clinux_error_text(number))
       text.append(": has the agent been started with this configuration?")
-    case .notAPage: text.append(": is not the status page of this version: restart the agent")
+    case .notAPage: text.append(": not a status page of this version: restart the agent")
     }
   }
 

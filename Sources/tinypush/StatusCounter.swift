@@ -1,32 +1,32 @@
 import TinyPush
 import TinyPushAgent
 
-/// The counters of the agent's page, by the names that programs know them by.
+/// The counters of the agent's page, with the names that programs use.
 enum StatusCounter {
-  /// A line for each: its name, and what it counts.
+  /// A line for each counter: its name, and what it counts.
   private static let table: StaticString = """
-    sent Notifications written to the gateway, repetitions included.
+    sent Notifications written to the gateway, including repetitions.
     settled_by_proof Notifications that an answer proved to have arrived.
     settled_by_time Notifications acknowledged and not refused within settle.
     refused Notifications refused by the gateway.
     failed_check Notifications refused before they were sent.
     repeated Notifications written again.
-    uncertain Notifications of which a cut left unknown whether they arrived.
+    uncertain Notifications that may have arrived before a connection was lost.
     expired Notifications that expired before they could be sent.
-    suppressed Notifications to devices that are gone, not sent.
+    suppressed Notifications not sent, as their device tokens are suppressed.
     tokens_suppressed Device tokens that the service called invalid or gone.
     gone Notifications to devices that the gateway called gone.
     superseded Notifications replaced by newer ones.
-    postponed Notifications put aside until their time.
+    postponed Notifications moved to later/ until their time.
     limited Alerts over a limit, put into failed/.
     summaries Summaries of alerts over a limit.
-    duplicates Notifications left out, the same having gone within their again-after.
+    duplicates Notifications skipped, as the same was sent within their again-after.
     connections Connections made to the gateway.
     records TLS records written, each with one or more frames.
 
     """
 
-  /// Calls `body` with the name, what it counts, and the value of each.
+  /// Calls `body` with the name, the description and the value of each counter.
   @inline(never)
   static func forEach(
     of page: borrowing StatusPage, _ body: (Span<UInt8>, Span<UInt8>, UInt64) -> Void
@@ -53,7 +53,7 @@ enum StatusCounter {
   }
 }
 
-/// A period over which rates and latencies are told.
+/// A period for which rates and latencies are printed.
 struct StatusPeriod {
   let name: StaticString
   private let period: Traffic.Period
@@ -75,7 +75,7 @@ struct StatusPeriod {
     page.traffic.latencies(in: period, at: now)
   }
 
-  /// Seconds of it that the agent has been there for.
+  /// Returns the length in seconds, but at most the time since the agent started.
   func length(_ page: borrowing StatusPage, at now: Instant) -> UInt64 {
     let running = Instant(milliseconds: page.startedInstant).until(now).milliseconds / 1000
     return max(min(seconds, running), 1)

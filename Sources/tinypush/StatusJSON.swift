@@ -2,7 +2,7 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// The agent's page as a line of JSON.
+/// The agent's status page as a line of JSON.
 enum StatusJSON {
   @inline(never)
   static func write(_ page: borrowing StatusPage, in text: inout Text) {

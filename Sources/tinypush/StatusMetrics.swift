@@ -2,9 +2,9 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// The agent's page as metrics in Prometheus' text format.
+/// The agent's status page as metrics in the text format of Prometheus.
 enum StatusMetrics {
-  /// That there is no agent.
+  /// Writes the only metric of an agent that does not run.
   static func writeDown(in text: inout Text) {
     head("up", "gauge", "Whether the agent runs.", &text)
     value("up", 0, &text)
@@ -13,7 +13,7 @@ enum StatusMetrics {
   @inline(never)
   static func write(_ page: borrowing StatusPage, in text: inout Text) {
     guard page.isAlive else {
-      // What an agent counted that is gone says nothing of now.
+      // The counters of an agent that has ended would look current.
       writeDown(in: &text)
       return
     }
@@ -30,12 +30,12 @@ enum StatusMetrics {
         "certificate_expiry_time_seconds", "When the push certificate expires, in UNIX seconds.",
         UInt64(clamping: page.certificateEnd), &text)
     }
-    gauge("spool_files", "Files in the spool that are not done with.", page.files, &text)
-    gauge("later_files", "Files in the spool whose time has not come.", page.later, &text)
+    gauge("spool_files", "Files in the spool with unsettled notifications.", page.files, &text)
+    gauge("later_files", "Files in the spool that are not due yet.", page.later, &text)
     gauge(
       "in_flight_notifications", "Notifications sent and not settled.", page.inFlight, &text)
     gauge(
-      "held", "Whether the disk keeps files in the spool that are done with.",
+      "held", "Whether disk errors keep settled files in the spool.",
       page.held == 0 ? 0 : 1, &text)
     gauge(
       "configuration_refused",
@@ -67,18 +67,18 @@ enum StatusMetrics {
   private static func writeRetries(_ page: borrowing StatusPage, _ text: inout Text) {
     counter(
       ("retried" as StaticString).span,
-      ("Notifications that were sent and go again, by the cause." as StaticString).span, &text)
+      ("Notifications that were sent again, by the cause." as StaticString).span, &text)
     page.counters.forEachRetry { cause, count in
       text.append("tinypush_retried_total{cause=\"", cause.name, "\"} ")
       end(count, &text)
     }
   }
 
-  /// A histogram whose bounds are powers of four, from 4 ms to 18 hours.
+  /// Writes a histogram whose bounds are powers of four, from 4 ms to 18 hours.
   private static func writeLatencies(_ page: borrowing StatusPage, _ text: inout Text) {
     head(
       "send_latency_seconds", "histogram",
-      "From a file's coming into the spool to the service's answer, or with the binary protocol to the first writing.",
+      "Time from a file's arrival in the spool to the service's answer, or with the binary protocol to the first writing.",
       &text)
     let latencies = page.traffic.latencies(in: .start, at: Clock.now())
     var bound: UInt64 = 4
@@ -143,7 +143,7 @@ enum StatusMetrics {
     text.append("\n")
   }
 
-  /// Milliseconds as seconds.
+  /// Appends milliseconds as seconds.
   @inline(never)
   private static func seconds(_ milliseconds: UInt64, _ text: inout Text) {
     text.append(milliseconds / 1000)

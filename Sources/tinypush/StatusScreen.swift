@@ -2,13 +2,13 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// The agent's page for a person: once, or over and over on a screen.
+/// The agent's status page for people, printed once or redrawn on a terminal.
 struct StatusScreen: ~Copyable {
   let terminal: Terminal
   let isWatched: Bool
   private(set) var columns: Int?
   var line = Text(capacity: 2048)
-  /// The most there has been while it was watched.
+  /// The highest numbers since the watching began.
   private var peaks: (files: UInt64, inFlight: UInt64) = (0, 0)
 
   init(to descriptor: Int32, isWatched: Bool = false) {
@@ -33,7 +33,7 @@ struct StatusScreen: ~Copyable {
     showKeys(&text)
   }
 
-  /// Why there is no page.
+  /// Shows why the page cannot be read.
   mutating func explain(
     _ reason: StatusReading.Problem, _ config: borrowing Config, in text: inout Text
   ) {
@@ -89,7 +89,7 @@ struct StatusScreen: ~Copyable {
       terminal.end(in: &line)
       wrap(indent: 2, &text)
     }
-    if page.held & 1 != 0 { warn("  held: what was delivered cannot be removed from new/", &text) }
+    if page.held & 1 != 0 { warn("  held: delivered files cannot be removed from new/", &text) }
     if page.held & 2 != 0 { warn("  held: failed/ cannot be written to", &text) }
   }
 
@@ -121,7 +121,7 @@ struct StatusScreen: ~Copyable {
       page.service == .binary ? counters.settledByTime : counters.gone, counters.suppressed,
       counters.expired, counters.connections, counters.superseded, counters.postponed,
     ]
-    // Of the binary protocol, some have other names.
+    // For the binary protocol, some fields have other names.
     let others = page.service == .binary ? 12 : 0
     let fieldsInLine = columns.map { $0 >= 75 ? 3 : $0 >= 58 ? 2 : 1 } ?? 3
     for row in stride(from: 0, to: 12, by: 3) {
@@ -141,7 +141,7 @@ struct StatusScreen: ~Copyable {
     if counters.limited > 0 || counters.summaries > 0 || counters.duplicates > 0 {
       field("over the limit", counters.limited, 18, 8)
       if fieldsInLine == 1 { end(&text) }
-      field("left out as the same", counters.duplicates, 22, 6)
+      field("skipped duplicates", counters.duplicates, 22, 6)
       if fieldsInLine < 3 { end(&text) }
       field("summaries", counters.summaries, 9, 6)
       end(&text)
@@ -150,7 +150,7 @@ struct StatusScreen: ~Copyable {
     showSuppressed(page, &text)
   }
 
-  /// The tokens that nothing is sent to any more by the service's answers.
+  /// Shows how many tokens were suppressed because of the service's answers.
   private mutating func showSuppressed(_ page: borrowing StatusPage, _ text: inout Text) {
     let count = page.counters.tokensSuppressed
     guard count > 0, page.suppressedAt > 0 else { return }
@@ -243,7 +243,7 @@ struct StatusScreen: ~Copyable {
     guard isWatched else { return }
     end(&text)
     terminal.begin(.dim, in: &line)
-    line.append("  q ends it")
+    line.append("  q: quit")
     terminal.end(in: &line)
     end(&text)
   }

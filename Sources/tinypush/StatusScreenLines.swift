@@ -1,8 +1,8 @@
 import TinyPush
 
-/// Lines of the screen, which a terminal must have room for.
+/// Lines of the screen, wrapped to the terminal's width.
 extension StatusScreen {
-  /// Ends the line, and puts what it has no room for on others.
+  /// Ends the line, and wraps the text that is too long.
   @inline(never)
   mutating func wrap(indent: Int, _ text: inout Text) {
     let indent = columns.map { min(indent, $0 / 4) } ?? indent
@@ -22,7 +22,7 @@ extension StatusScreen {
   @inline(never)
   mutating func end(_ text: inout Text) { wrap(indent: 4, &text) }
 
-  /// Behind the last space within so many columns; or where they end.
+  /// Returns the index behind the last space that fits, or else the index where the columns end.
   private static func lineBreak(in line: Span<UInt8>, columns: Int, from indent: Int) -> Int {
     var width = 0
     var place = 0
@@ -43,7 +43,7 @@ extension StatusScreen {
     return line.count
   }
 
-  /// The columns that a line takes, less its colours.
+  /// Returns the columns that a line takes, without its colour sequences.
   private static func width(of line: Span<UInt8>) -> Int {
     var width = 0
     var isColour = false
@@ -55,7 +55,9 @@ extension StatusScreen {
     return width
   }
 
-  /// As much of a line as there is room for, and its end. Colours take none, and the last of them must be heard.
+  /// Writes as much of a line as fits, and a line end.
+  ///
+  /// Colour sequences take no columns. All of them are written, since the last one ends a colour.
   @inline(never)
   private func write(_ line: Span<UInt8>, to text: inout Text) {
     var room = columns ?? Int.max
@@ -71,8 +73,8 @@ extension StatusScreen {
       if isColour || !isCut { text.append(byte: byte) }
       if byte == UInt8(ascii: "m") { isColour = false }
     }
-    // What stood there before is wiped out at the end of each line, and not all of it at once: nothing flickers. A cursor that has
-    // come to the last column would wipe out what was just written.
+    // Erase the old text at the end of each line rather than all at once: so nothing flickers.
+    // Behind the last column, this would erase the last character that was written.
     if isWatched, room > 0 { text.append("\u{1B}[K") }
     text.append(isWatched ? "\r\n" : "\n")
   }

@@ -2,7 +2,7 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// What the lines of the screen are put together from.
+/// The pieces of the screen's lines.
 extension StatusScreen {
   @inline(never)
   mutating func print(_ words: StaticString, _ colour: Terminal.Colour) {
@@ -28,7 +28,7 @@ extension StatusScreen {
     while line.count < column { line.append(" ") }
   }
 
-  /// Flush right in so many columns.
+  /// Appends a number, flush right.
   @inline(never)
   mutating func number(_ value: UInt64, _ width: Int) {
     var digits = Text(capacity: 20)
@@ -44,10 +44,10 @@ extension StatusScreen {
 
   private static let fields: InlineArray<24, StaticString> = [
     "sent", "refused by the service", "repeated", "accepted", "failed the check", "uncertain",
-    "device gone", "suppressed", "expired", "connections", "superseded", "put aside",
+    "device gone", "suppressed", "expired", "connections", "superseded", "postponed",
     "sent", "refused by the gateway", "repeated", "delivered, proved", "failed the check",
     "uncertain", "delivered, by time", "suppressed", "expired", "connections", "superseded",
-    "put aside",
+    "postponed",
   ]
 
   mutating func field(
@@ -66,7 +66,7 @@ extension StatusScreen {
     number(value, width)
   }
 
-  /// So many in so many seconds, by the unit of time that says it in few digits.
+  /// Appends a rate per second, minute or hour, whichever needs few digits.
   @inline(never)
   mutating func rate(_ count: UInt64, in seconds: UInt64) {
     var text = Text(capacity: 24)
@@ -86,7 +86,7 @@ extension StatusScreen {
   mutating func latency(_ latency: Duration?) {
     var text = Text(capacity: 24)
     if let latency {
-      // File systems know times to a tick of the kernel's clock.
+      // The times of files are only as precise as a tick of the kernel's clock.
       var tick = timespec()
       clock_getres(CLOCK_REALTIME_COARSE, &tick)
       let resolution = UInt64(tick.tv_nsec) / 1_000_000
@@ -110,7 +110,7 @@ extension StatusScreen {
 
   var latencyWidth: Int { columns.map { $0 < 42 ? 8 : 9 } ?? 9 }
 
-  /// How much of the most there has been.
+  /// Appends a bar that shows a value's share of the peak.
   @inline(never)
   mutating func bar(_ value: UInt64, of peak: UInt64) {
     let columns = columns ?? 80
@@ -127,7 +127,7 @@ extension StatusScreen {
     terminal.end(in: &line)
   }
 
-  /// What was sent in each second of the last minute, or in each minute of the last hour; as many of them as there is room for.
+  /// Appends a graph of the numbers sent in the last seconds or minutes, as many as fit.
   mutating func sparkline(
     _ page: borrowing StatusPage, _ now: Instant, isMinutes: Bool
   ) {

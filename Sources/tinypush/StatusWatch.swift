@@ -2,14 +2,14 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// `tinypush status --watch`: the agent's page on a terminal of its own, drawn anew each second.
+/// The command `tinypush status --watch`, which redraws the agent's page once a second.
 enum StatusWatch {
   @inline(never)
   static func run(_ config: borrowing Config) {
     let signals = clinux_terminal_signals()
     var screen = StatusScreen(to: STDOUT_FILENO, isWatched: true)
     var text = Text(capacity: 32_768)
-    // The first line that is shown, where there are more than rows.
+    // The first visible line, if the page has more lines than the terminal has rows.
     var first = 0
     take()
     while true {
@@ -22,17 +22,18 @@ enum StatusWatch {
     close(signals)
   }
 
-  /// The other screen of the terminal, without a cursor.
+  /// Switches to the terminal's alternate screen, and hides the cursor.
   @inline(never)
   private static func take() {
     clinux_terminal_take(STDIN_FILENO)
     write("\u{1B}[?1049h\u{1B}[?25l\u{1B}[2J")
   }
 
+  /// Switches back to the normal screen, and shows the cursor.
   @inline(never)
   private static func giveBack() {
     write("\u{1B}[?25h\u{1B}[?1049l")
-    clinux_terminal_give_back(STDIN_FILENO)
+    clinux_terminal_release(STDIN_FILENO)
   }
 
   @inline(never)
@@ -42,7 +43,7 @@ enum StatusWatch {
     text.write(to: STDOUT_FILENO)
   }
 
-  /// A frame, which terminals that can show all at once.
+  /// Draws a frame, as a synchronized update on terminals that support these.
   private static func draw(
     _ config: borrowing Config, _ screen: inout StatusScreen, _ first: inout Int,
     _ text: inout Text
@@ -60,8 +61,10 @@ enum StatusWatch {
     text.append("\u{1B}[J\u{1B}[?2026l")
   }
 
-  /// As many lines as there is room for, from the first one that is wanted. The last one has no end, which would move all the
-  /// others up. Where lines are left out, the last row says so.
+  /// Appends as many lines as there are rows, beginning with line `first`.
+  ///
+  /// The last line has no line end, which would scroll the screen. If lines are hidden, the last
+  /// row shows the keys.
   private static func append(
     _ body: Span<UInt8>, rows: Int, from first: inout Int, _ screen: borrowing StatusScreen,
     to text: inout Text
@@ -82,13 +85,13 @@ enum StatusWatch {
       line += 1
     }
     if !isAll, shown < rows {
-      let hint: StaticString = "  q ends it, arrow keys show the rest"
+      let hint: StaticString = "  q: quit, arrow keys: show the rest"
       text.append("\r\n\u{1B}[K")
       screen.terminal.append(hint.span, cutTo: screen.columns ?? 80, in: &text)
     }
   }
 
-  /// Waits until it is time for another frame; false when it is over.
+  /// Waits until the next frame is due; false: the user has quit.
   private static func waits(_ signals: Int32, _ first: inout Int) -> Bool {
     var sources: InlineArray<2, pollfd> = [
       pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0),

@@ -2,9 +2,9 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// Tells the sender of a notification to whom it will not be sent, as things are.
+/// Warnings for the sender of a notification about recipients that are suppressed at present.
 struct SuppressionWarnings: ~Copyable {
-  /// So many are said; the others are counted.
+  /// The most tokens that are printed; further ones are only counted.
   private static let shownMax = 20
 
   private var recipients: SuppressedRecipients
@@ -25,10 +25,10 @@ struct SuppressionWarnings: ~Copyable {
       var text = Text()
       text.append("token ")
       text.append(hex: record.token.bytes.span)
-      text.append(" is suppressed since ")
+      text.append(" has been suppressed since ")
       text.append(utc: record.time)
       text.append(" (", record.reason.text)
-      text.append("); nothing is sent to it until tinypush token register ")
+      text.append("); to send to it again: tinypush token register ")
       text.append(hex: record.token.bytes.span)
       _ = arguments.fail(.ok, text)
     }

@@ -2,27 +2,29 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// Times as people give them to a command.
+/// Times in the arguments of commands.
 enum TimeArgument {
-  /// A length: `90`, or with a unit: `90s`, `10m`, `2h`, `1d`. In seconds; nil for anything else.
+  /// Returns a duration in seconds: `90`, or with a unit `90s`, `10m`, `2h`, `1d`; otherwise nil.
   @inline(never)
   static func seconds(_ value: Span<UInt8>) -> UInt64? {
     if let number = Config.number(value) { return number }
     do throws(Config.Problem) {
-      // What is less than a second is not nothing.
+      // Round up: a duration below a second must not become zero.
       return (try Config.lifetime(value).milliseconds + 999) / 1000
     } catch {
       return nil
     }
   }
 
-  /// Whether this is a length with its unit, which as a point is counted from the present.
+  /// Whether this is a duration with a unit, which as a date is counted from now.
   static func isFromNow(_ value: Span<UInt8>) -> Bool {
     Config.number(value) == nil && seconds(value) != nil
   }
 
-  /// A point: UNIX seconds, a length with its unit from `now` on, or `2026-12-24T18:00:00Z`, of which the seconds may be
-  /// left out (RFC 3339, in UTC). In UNIX seconds; nil for anything else.
+  /// Returns a date in UNIX seconds; nil if the value is no date.
+  ///
+  /// The value is UNIX seconds, a duration with a unit from `now` on, or `2026-12-24T18:00:00Z`
+  /// (RFC 3339, in UTC), where the seconds may be left out.
   @inline(never)
   static func date(_ value: Span<UInt8>, now: Int64) -> UInt64? {
     if let number = Config.number(value) { return number }
@@ -55,7 +57,7 @@ enum TimeArgument {
     time.tm_min = fields[4]
     time.tm_sec = fields[5]
     let seconds = timegm(&time)
-    // What no calendar has was made another date.
+    // timegm turns a date that does not exist, such as February 30, into another date.
     guard seconds >= 0, time.tm_mon == fields[1] - 1, time.tm_mday == fields[2],
       time.tm_hour == fields[3], time.tm_min == fields[4], time.tm_sec == fields[5]
     else { return nil }

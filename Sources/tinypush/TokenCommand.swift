@@ -3,33 +3,31 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// `tinypush token`: who is not sent to any more, and what is to be changed of that.
+/// The command `tinypush token`, which lists and changes the suppression list.
 enum TokenCommand {
   static let usage: StaticString = """
     Usage: tinypush token list [--json] [--all]
            tinypush token register TOKEN... [--at TIME]
            tinypush token suppress TOKEN... [--at TIME]
            tinypush token forget TOKEN...
-    The suppression list: device tokens to which nothing is sent, since the feedback
-    service told that the app is gone from the device, or the gateway called the
-    token invalid, or somebody said so. A running agent takes up what changes by
-    itself.
+    Lists and changes the suppression list, the device tokens to which nothing is
+    sent. A token is in the list because the app is gone from the device, the push
+    service called the token invalid, or a user suppressed it. A running agent reads
+    the changed list by itself.
 
-      list                  say which they are, since when, and why
-      register              the app has registered the token: it is sent to again,
-                            unless that was before the app was found gone
-      suppress              nothing is sent to it any more, until it is registered
-      forget                nothing is known of it any more
-      --at TIME             when that was, if not now: UNIX seconds, or as in
-                            2026-12-24T18:00:00Z
-      --all                 list also tokens of which it is known that they were
-                            registered
-      --json                a line of JSON for each
+      list                  print each token, since when it is suppressed, and why
+      register              the app has registered the token: send to it again,
+                            unless the app was found gone at a later time
+      suppress              send nothing to the token until it is registered
+      forget                remove the token from the list
+      --at TIME             when it was registered or suppressed, if not now: UNIX
+                            seconds, or a date such as 2026-12-24T18:00:00Z
+      --all                 list also the tokens that are known to be registered
+      --json                print a line of JSON for each token
     \t\
 
-    TOKEN is 64 hexadecimal digits in either case; - reads them from standard input,
-    a line each. Ends with 65 when a token stays suppressed that was to be
-    registered.
+    TOKEN is 64 hexadecimal digits in either case; - reads tokens from standard
+    input, one a line. Exit status: 65 a token to be registered stays suppressed.
 
     """
 
@@ -56,7 +54,7 @@ enum TokenCommand {
     guard action == .list else {
       return try change(config, action, at: time, isJSON: isJSON, arguments)
     }
-    try arguments.refuseOperands(from: 1, "list takes no operands, but was given ")
+    try arguments.refuseOperands(from: 1, "list takes no tokens: unexpected argument ")
     return try list(config, isAll: isAll, isJSON: isJSON, arguments)
   }
 
@@ -67,7 +65,7 @@ enum TokenCommand {
     else {
       throw arguments.fail(
         .usage,
-        "--at must be a time that is past: UNIX seconds, or as in 2026-12-24T18:00:00Z, not ",
+        "--at takes a time in the past: UNIX seconds, or a date such as 2026-12-24T18:00:00Z, not ",
         arguments.value())
     }
     return UInt32(clamping: seconds)
@@ -79,7 +77,7 @@ enum TokenCommand {
     _ config: borrowing Config, isAll: Bool, isJSON: Bool, _ arguments: borrowing Arguments
   ) throws(ExitStatus) -> ExitStatus {
     var message = Text()
-    // Where there is none, nothing is known.
+    // Without the directory, nothing has been suppressed yet.
     if access(config.state.pointer, F_OK) != 0, clinux_errno() == ENOENT { return .ok }
     let store: SuppressionDirectory
     do throws(ExitStatus) {
@@ -99,7 +97,7 @@ enum TokenCommand {
     }
     guard listing.isDamaged else { return .ok }
     message.append(
-      "the list is damaged, or another version wrote it: put a copy of the list in its place; otherwise the agent sets the file aside, and sends to the tokens in it again"
+      "the list is damaged, or another version wrote it: restore a copy of the list; otherwise the agent sets the file aside, and sends to its tokens again"
     )
     throw arguments.fail(.dataRefused, message)
   }
@@ -115,7 +113,7 @@ enum TokenCommand {
     }
     guard let now = time ?? Clock.time().wallSeconds.map({ UInt32(clamping: $0) }) else {
       throw arguments.fail(
-        .tryLater, "this machine's clock is not set: say when that was, by --at")
+        .tryLater, "this machine's clock is not set: give the time with --at")
     }
     var message = Text()
     let store: SuppressionDirectory
@@ -135,7 +133,7 @@ enum TokenCommand {
         wanted += 1
         guard !changes.isFull else {
           throw arguments.fail(
-            .usage, "takes 262144 tokens at most at a time; nothing has changed", nil)
+            .usage, "takes at most 262144 tokens at a time; nothing has changed", nil)
         }
         switch action {
         case .register:
@@ -147,10 +145,10 @@ enum TokenCommand {
       }
     }
     var lines = TokenLines(isJSON: isJSON)
-    var said: UInt64 = 0
+    var printed: UInt64 = 0
     var areAll = true
     let isDone = changes.finish { token, time, outcome in
-      said += 1
+      printed += 1
       if action == .register, outcome == .known { areAll = false }
       lines.print(token, time, words(action, outcome))
     }
@@ -168,14 +166,14 @@ enum TokenCommand {
       _ = arguments.fail(.ok, message)
       message.clear()
     }
-    if action == .forget, said < wanted {
-      message.append("not known, and so not forgotten: ", wanted - said)
+    if action == .forget, printed < wanted {
+      message.append("tokens that were not in the list: ", wanted - printed)
       _ = arguments.fail(.ok, message)
       message.clear()
     }
     if !areAll {
       message.append(
-        "what stays suppressed has been so since a later time: tinypush token list says since when and why, and tinypush token forget lifts it"
+        "a token stays suppressed if it was suppressed after the given time: tinypush token list prints when and why; tinypush token forget removes it from the list"
       )
       throw arguments.fail(.dataRefused, message)
     }

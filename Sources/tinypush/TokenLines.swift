@@ -2,9 +2,9 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// What commands say of device tokens, on standard output: a line each, for people or as JSON Lines.
+/// Lines about device tokens on standard output, for people or as JSON Lines.
 struct TokenLines: ~Copyable {
-  /// Room for one of the largest, in hex, at any time.
+  /// The size of the longest line: a token of 65,535 bytes in hex.
   private static let lineMax = 2 * 65_535 + 512
 
   private let isJSON: Bool
@@ -18,8 +18,9 @@ struct TokenLines: ~Copyable {
   @inline(never)
   deinit { text.write(to: STDOUT_FILENO) }
 
-  /// `TIME TOKEN WORDS`, or an object with `token`, `time` (UNIX seconds) and `state`. On a terminal that has no room for that, the
-  /// token stands below the rest, so that it can be copied whole.
+  /// Prints `TIME TOKEN STATE`, or an object with `token`, `time` (UNIX seconds) and `state`.
+  ///
+  /// On a terminal that is too narrow, the token has a line of its own, so that it can be copied.
   @inline(never)
   mutating func print(_ token: Span<UInt8>, _ time: UInt32, _ state: StaticString) {
     if isJSON {
@@ -42,7 +43,7 @@ struct TokenLines: ~Copyable {
     if text.count > Self.lineMax { flush() }
   }
 
-  /// The last line.
+  /// Prints the last line.
   mutating func print(_ words: borrowing Text) {
     text.append(bytes: words.bytes)
     text.append("\n")

@@ -3,9 +3,9 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// Device tokens as a command is given them: one, or `-` for those on standard input, a line each.
+/// Reads device tokens from an operand, or for `-` from standard input, one a line.
 enum TokenReader {
-  /// Calls `body` with each of them; what is none is said, and thrown.
+  /// Calls `body` with each token; refuses an operand or line that is not a token.
   @inline(never)
   static func read(
     _ operand: UnsafePointer<CChar>, _ arguments: borrowing Arguments,
@@ -14,7 +14,7 @@ enum TokenReader {
     let word = CString.span(operand)
     guard word.equals("-") else { return try body(token(word, arguments)) }
     guard let file = fdopen(dup(STDIN_FILENO), ("r" as StaticString).cString) else {
-      throw arguments.fail(.noInput, "standard input cannot be read")
+      throw arguments.fail(.noInput, "cannot read standard input")
     }
     var line: UnsafeMutablePointer<CChar>?
     var room = 0
@@ -32,7 +32,7 @@ enum TokenReader {
     }
   }
 
-  /// A device token by itself.
+  /// Returns the device token of a word; refuses a word that is not a token.
   @inline(never)
   static func token(
     _ word: Span<UInt8>, _ arguments: borrowing Arguments

@@ -3,26 +3,27 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// `tinypush trace`: follows a notification, or a device token, through the log, the spool and the suppression list.
+/// The command `tinypush trace`, which finds a notification or token in log, spool and state.
 struct TraceCommand: ~Copyable {
   static let usage: StaticString = """
     Usage: tinypush trace NAME|TOKEN [OPTION]...
-    Follows a notification through the log, the spool and the suppression list, and
-    says where it is or how it ended. NAME is the name that send printed, or that a
-    program gave its file; TOKEN is a device token, or its first digits, 8 or more.
-    The log names what went wrong; with log = deliveries it names each delivery.
+    Searches the log, the spool and the suppression list for a notification, and
+    prints where it is or how it ended. NAME is the name that send printed, or that
+    a program gave its file; TOKEN is a device token, or its first 8 digits or more.
+    The log names each notification that was not delivered; with log = deliveries it
+    also names those that were delivered.
 
       --log FILE|-          the agent's log, - for standard input; otherwise the
-                            journal is asked (journalctl --unit 'tinypush*')
+                            journal is read (journalctl --unit 'tinypush*')
     \t\
 
-    Ends with 0 when something is known, and with 1 when nothing is.
+    Exit status: 0 something was found; 1 nothing was found.
 
     """
 
-  /// The name, or the digits of the token in small letters.
+  /// The name, or the digits of the token in lower case.
   private var word = Text(capacity: 256)
-  /// The word may be the beginning of a token.
+  /// Whether the word may be the beginning of a token.
   private var isToken = false
   private var text = Text(capacity: 65_536)
   private var isFound = false
@@ -36,7 +37,7 @@ struct TraceCommand: ~Copyable {
     guard let operand = arguments.operand(0) else {
       throw arguments.fail(.usage, "give the name of a notification, or a device token")
     }
-    try arguments.refuseOperands(from: 1, "takes one name or token, but was also given ")
+    try arguments.refuseOperands(from: 1, "takes one name or token: unexpected argument ")
     var config = Config()
     try arguments.readConfig(into: &config, mayBeClosed: true)
     var trace = TraceCommand(CString.span(operand))
@@ -46,7 +47,7 @@ struct TraceCommand: ~Copyable {
     guard !trace.isFound else { return .ok }
     return arguments.fail(
       .undelivered,
-      "nothing is known of it: it may have been delivered, which the log tells with log = deliveries, or was never here: ",
+      "nothing found: it may have been delivered (set log = deliveries to log this), or was never here: ",
       CString.span(operand))
   }
 
@@ -64,7 +65,7 @@ struct TraceCommand: ~Copyable {
     word.append(bytes: operand)
   }
 
-  /// As many digits of a token are in the log.
+  /// The number of a token's digits that the log contains.
   private static let digitsMin = 8
 
   // MARK: - The log
@@ -84,7 +85,7 @@ struct TraceCommand: ~Copyable {
     }
     guard let file else {
       throw arguments.fail(
-        .noInput, "the log cannot be read: ",
+        .noInput, "cannot read the log: ",
         CString.span(path ?? ("the journal" as StaticString).cString))
     }
     var line: UnsafeMutablePointer<CChar>?
@@ -95,20 +96,20 @@ struct TraceCommand: ~Copyable {
   }
 
   private mutating func take(line: Span<UInt8>) {
-    guard names(line) else { return }
+    guard isAbout(line) else { return }
     isFound = true
     text.append("log       ")
     text.append(shown: line.trimmed())
     endLine()
   }
 
-  /// Whether a line of the log is about the notification, or the token.
-  private func names(_ line: Span<UInt8>) -> Bool {
+  /// Whether a line of the log is about the notification or the token.
+  private func isAbout(_ line: Span<UInt8>) -> Bool {
     // The log has a token's first digits.
     let count = isToken ? Self.digitsMin : word.count
     guard count > 0, line.count >= count else { return false }
     for start in 0...line.count - count {
-      // Where the journal does not read the log, a priority may stand before the name: <4>.
+      // In a log that the journal does not read, a priority such as <4> may precede the name.
       let before = start == 0 ? .space : line[start - 1]
       guard before == .space || before == UInt8(ascii: ">"),
         line.extracting(start..<start + count).equals(word.bytes.extracting(0..<count))
@@ -148,12 +149,12 @@ struct TraceCommand: ~Copyable {
 
   private mutating func take(file: borrowing QueueFile) {
     let name = file.place == .later ? file.name.extracting(laterHead(file)...) : file.name
-    let isOne = LaterName.source(of: name).equals(word.bytes) || file.name.equals(word.bytes)
-    guard isOne || isToken && file.contains(word.bytes) else { return }
+    let isNamed = LaterName.source(of: name).equals(word.bytes) || file.name.equals(word.bytes)
+    guard isNamed || isToken && file.contains(word.bytes) else { return }
     if file.place == .failed {
       _ = file.forEachFailedLine { line, bytes in
         let recipient = line.recipient(in: bytes)
-        guard isOne || recipient.count > word.count && recipient.begins(with: word.bytes) else {
+        guard isNamed || recipient.count > word.count && recipient.begins(with: word.bytes) else {
           return
         }
         begin(file)
@@ -164,10 +165,10 @@ struct TraceCommand: ~Copyable {
     }
     begin(file)
     if let due = file.due {
-      text.append("waits for its time, ")
+      text.append("waits until ")
       text.append(utc: UInt32(clamping: due))
     } else {
-      text.append("waits to be delivered, or is under way")
+      text.append("waits to be sent, or is being sent")
     }
     endLine()
   }

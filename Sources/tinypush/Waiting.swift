@@ -3,19 +3,19 @@ import CommandArguments
 import TinyPush
 import TinyPushAgent
 
-/// What `tinypush send --wait` says of a file's outcome.
+/// The report of `tinypush send --wait` about the outcome of a notification file.
 struct Waiting {
-  /// So many reasons are said; the others are counted.
+  /// The most reasons that are printed; further ones are only counted.
   private static let shownMax = 20
 
   private var accepted = 0
   private var refused = 0
   private var unsent = 0
 
-  /// Waits until the outcome of the file `name` in `new/` is known, or the time is over, and says why the service has not
-  /// accepted the file for every recipient.
+  /// Waits for the outcome of the file `name` in `new/`, and prints each reason for not delivering.
   ///
-  /// - Parameter isStream: whether the file has lines that somebody wrote.
+  /// - Parameter isStream: whether the file's lines come from standard input, so that messages
+  ///   name them.
   @inline(never)
   static func run(
     _ name: Span<UInt8>, _ spool: UnsafePointer<CChar>, seconds: UInt64, isStream: Bool,
@@ -30,11 +30,11 @@ struct Waiting {
       switch outcome {
       case .left(let isComplete): return waiting.end(isComplete, arguments)
       case .later(let date):
-        text.append("not yet: it waits for its time, which comes in ")
+        text.append("not yet: the notification is due in ")
         text.append(roundedSeconds: date - Clock.wallSeconds())
       case .pending:
-        text.append("not yet: it is still in the spool, and is delivered when that can be done")
-        if watch.isServed() == false { text.append("; no agent is at work there now") }
+        text.append("not yet: the notification is still in the spool, and will be delivered later")
+        if watch.isServed() == false { text.append("; no agent is running there: start it") }
       }
       return arguments.fail(.tryLater, text)
     } catch {
@@ -69,7 +69,7 @@ struct Waiting {
   private func end(_ isComplete: Bool, _ arguments: borrowing Arguments) -> ExitStatus {
     var text = Text()
     if refused + unsent > Self.shownMax {
-      text.append("not delivered in all: ", refused + unsent)
+      text.append("not delivered: ", refused + unsent)
       text.append("; delivered: ", accepted)
       _ = arguments.fail(.undelivered, text)
       text.clear()
@@ -77,7 +77,7 @@ struct Waiting {
     if refused > 0 { return .dataRefused }
     if unsent > 0 { return .undelivered }
     if isComplete, accepted > 0 { return .ok }
-    text.append("not delivered, as far as is known: somebody has removed it from the queue")
+    text.append("probably not delivered: somebody has removed the notification from the queue")
     return arguments.fail(.undelivered, text)
   }
 }

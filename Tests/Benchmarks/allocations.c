@@ -1,6 +1,6 @@
-/* allocations: counts what a program asks of malloc. Built as a shared object for LD_PRELOAD. The counts are the sixteen
-   bytes of the file that $ALLOCATIONS names, mapped, so that they survive whichever way the program ends: what was asked
-   for within the calls of nghttp2 and mbedTLS, then the rest, which is the program's own. */
+/* allocations: counts a program's allocations. Built as a shared object for LD_PRELOAD.
+   $ALLOCATIONS names a file of sixteen bytes that is mapped, so the counts survive any end of the
+   program: first the allocations within calls of nghttp2 and mbedTLS, then the program's own. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -18,7 +18,7 @@ void *__libc_realloc(void *, size_t);
 void *__libc_memalign(size_t, size_t);
 
 static struct counts { uint64_t libraries, own; } unmapped, *counts = &unmapped;
-static int depth; /* of calls of the libraries */
+static int depth; /* of nested calls of the libraries */
 
 __attribute__((constructor)) static void map(void) {
   const char *name = getenv("ALLOCATIONS");
@@ -42,7 +42,7 @@ int posix_memalign(void **place, size_t alignment, size_t size) {
   return (*place = __libc_memalign(alignment, size)) ? 0 : ENOMEM;
 }
 
-/* The calls that a notification or its answer brings about. */
+/* The calls that handle a notification or its answer. */
 #define LIBRARY(result, name, parameters, arguments) \
   result name parameters { \
     static result(*next) parameters; \

@@ -1,13 +1,16 @@
-/* floor: what no agent can avoid, and nothing else. The measure that the agent's figures are ratios to.
+/* floor: a client of the binary protocol that does only what every agent must do. The benchmarks
+   compare the agent with it.
 
-     floor files DIR   PORT CA CERTIFICATE KEY     one notification a file, unlinked once written
-     floor lines FILE  PORT CA CERTIFICATE KEY     one notification a line
-     floor idle  FILE  PORT CA CERTIFICATE KEY     sends the file's one, then holds the connection
-     floor watch DIR   PORT CA CERTIFICATE KEY     sends each file at once as it is renamed into DIR
+     floor files DIR   PORT CA CERTIFICATE KEY     one notification in each file, which is unlinked
+                                                   once it is written
+     floor lines FILE  PORT CA CERTIFICATE KEY     one notification on each line
+     floor idle  FILE  PORT CA CERTIFICATE KEY     sends the file's notification, then keeps the
+                                                   connection
+     floor watch DIR   PORT CA CERTIFICATE KEY     sends each file as soon as it is renamed into DIR
 
-   It checks nothing and repairs nothing; every input has the one shape {"token":"HEX","expiration":N,"payload":{...}}.
-   It ends, as the agent does, with a barrier: a frame that the gateway must refuse, whose error response proves that
-   everything arrived. */
+   It does not check or repeat anything. Every input has the form
+   {"token":"HEX","expiration":N,"payload":{...}}. As the agent does, it ends with a barrier: a
+   frame that the gateway must refuse, whose error response proves that everything arrived. */
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -54,7 +57,7 @@ static void must(int code, const char *what) {
   exit(1);
 }
 
-/* --- TLS ----------------------------------------------------------------------------------------------------- */
+/* --- TLS ------------------------------------------------------------------------------------ */
 
 static const int suites[] = { /* in the agent's order */
 #if MBEDTLS_VERSION_MAJOR >= 3
@@ -111,7 +114,7 @@ static void connect_to(const char *port, const char *ca_file, const char *certif
   mbedtls_ssl_set_bio(&ssl, NULL, transmit, receive, NULL);
   must(mbedtls_ssl_handshake(&ssl), "handshake");
 
-  /* Only the handshake needed them, and an idle agent should not hold them either. */
+  /* Only the handshake needs these, and an idle agent does not keep them either. */
   mbedtls_x509_crt_free(&ca);
   mbedtls_x509_crt_free(&certificate);
   mbedtls_pk_free(&key);
@@ -146,7 +149,7 @@ static void confirm(void) {
   mbedtls_ssl_close_notify(&ssl);
 }
 
-/* --- notifications ------------------------------------------------------------------------------------------- */
+/* --- notifications -------------------------------------------------------------------------- */
 
 static unsigned char nibbles[256];
 
@@ -166,7 +169,7 @@ static char *after(const char *text, size_t size, const char *what) {
   return found + strlen(what);
 }
 
-/* `size` bytes from '{' to '}'. Returns 1 if the batch had to be written first. */
+/* Frames `size` bytes from '{' to '}'. Returns 1 if the batch had to be written first. */
 static int add(const char *text, size_t size) {
   const char *token = after(text, size, "\"token\":\""), *end = text + size;
   const char *expiration = after(token + 64, end - token - 64, "\"expiration\":");
@@ -191,7 +194,7 @@ static int add(const char *text, size_t size) {
   return flushed;
 }
 
-/* Returns what `add` does. */
+/* Frames the notification in a file. Returns what `add` does. */
 static int add_file(int directory, const char *name) {
   static char text[READ_BYTES];
   int file = openat(directory, name, O_RDONLY | O_CLOEXEC);

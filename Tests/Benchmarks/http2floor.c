@@ -1,20 +1,22 @@
-/* http2floor: what no agent of Apple's HTTP/2 service can avoid, and nothing else. floor.c is the same for the binary one.
+/* http2floor: a client of Apple's HTTP/2 service that does only what every agent must do. floor.c
+   is its counterpart for the binary protocol.
 
-     http2floor files DIR   PORT CA [option...]     one notification a file, unlinked once answered 200
-     http2floor lines FILE  PORT CA [option...]     one notification a line
-     http2floor idle  FILE  PORT CA [option...]     sends the file's one, then holds the connection
-     http2floor watch DIR   PORT CA [option...]     sends each file at once as it is renamed into DIR
+     http2floor files DIR   PORT CA [option...]     one notification in each file, which is unlinked
+                                                    once it is answered with 200
+     http2floor lines FILE  PORT CA [option...]     one notification on each line
+     http2floor idle  FILE  PORT CA [option...]     sends the file's notification, then keeps the
+                                                    connection
+     http2floor watch DIR   PORT CA [option...]     sends each file as soon as it is renamed into DIR
+     --certificate PEM --key PEM     uses a client certificate
+     --token JWT                     sends a provider token with each request
+     --streams N                     concurrent requests, within the gateway's limit (1000)
+     --topic TOPIC                   the topic of all requests (com.example.tinypush)
+     --ids                           sends apns-id and apns-collapse-id with each request
 
-     --certificate PEM --key PEM     shows a client certificate
-     --token JWT                     sends it with each request
-     --streams N                     concurrent ones, no more than the gateway allows (1000)
-     --topic TOPIC                   com.example.tinypush
-     --ids                           an apns-id and an apns-collapse-id with each request
-
-   It checks nothing and repeats nothing; every input has the one shape {"token":"HEX","expiration":N,"payload":{...}}.
-   Whatever is ready goes out as TLS records of up to 16 KB. A request is made only when both windows take its payload
-   whole, so that no payload is kept. An answer other than 200 is an error. It ends when all is answered, with one JSON
-   line of counts on the standard output. */
+   It does not check or repeat anything. Every input has the form
+   {"token":"HEX","expiration":N,"payload":{...}}. Bytes go out as TLS records of up to 16 KB. A
+   request is made only when both windows take its whole payload, so that no payload is kept. An
+   answer other than 200 is an error. When all is answered, it prints one JSON line of counts. */
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -60,7 +62,7 @@ static struct { uint64_t requests, answers, records, bytes, payload_bytes; } tot
 static uint32_t streams = 1000;
 static int open_count;
 
-/* Of the files, which are unlinked when their answers are there. */
+/* The directory of the files, which are unlinked once answered. */
 static int directory = -1;
 
 static void must(int code, const char *what) {
@@ -77,7 +79,7 @@ static void must_nghttp2(int code, const char *what) {
   exit(1);
 }
 
-/* --- TLS ----------------------------------------------------------------------------------------------------- */
+/* --- TLS ------------------------------------------------------------------------------------ */
 
 static const int suites[] = { /* in the agent's order */
 #if MBEDTLS_VERSION_MAJOR >= 3
@@ -148,7 +150,7 @@ static void connect_to(const char *port, const char *ca_file, const char *certif
   if (!protocol || strcmp(protocol, "h2")) must(-1, "ALPN: the gateway does not speak h2");
   must(fcntl(gateway, F_SETFL, O_NONBLOCK), "fcntl");
 
-  /* Only the handshake needed them, and an idle agent should not hold them either. */
+  /* Only the handshake needs these, and an idle agent does not keep them either. */
   mbedtls_x509_crt_free(&ca);
   mbedtls_x509_crt_free(&certificate);
   mbedtls_pk_free(&key);
@@ -165,7 +167,7 @@ static void flush(void) {
   batched = 0;
 }
 
-/* What the session has to say goes into the batch, and full batches go out. */
+/* Collects the session's bytes in the batch, and sends full batches. */
 static void gather(void) {
   const uint8_t *bytes;
   ssize_t size;
@@ -179,7 +181,7 @@ static void gather(void) {
   must_nghttp2(size, "send");
 }
 
-/* --- HTTP/2 -------------------------------------------------------------------------------------------------- */
+/* --- HTTP/2 --------------------------------------------------------------------------------- */
 
 static int on_header(nghttp2_session *of, const nghttp2_frame *frame, const uint8_t *name, size_t name_size,
                      const uint8_t *value, size_t value_size, uint8_t flags, void *user) {
@@ -212,14 +214,14 @@ static void open_session(void) {
   nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
   must_nghttp2(nghttp2_option_new(&options), "options");
   nghttp2_option_set_no_closed_streams(options, 1);
-  nghttp2_option_set_peer_max_concurrent_streams(options, 1); /* Apple's takes no more until its settings are there */
+  nghttp2_option_set_peer_max_concurrent_streams(options, 1); /* as Apple's service: until its settings */
   must_nghttp2(nghttp2_session_client_new2(&session, callbacks, NULL, options), "session");
   nghttp2_option_del(options);
   nghttp2_session_callbacks_del(callbacks);
   must_nghttp2(nghttp2_submit_settings(session, 0, settings, sizeof settings / sizeof *settings), "settings");
 }
 
-/* Takes all that has come; waits for something first, if told to. */
+/* Reads everything that has come; if `waits`, waits for something first. */
 static void hear(int waits) {
   static unsigned char bytes[BATCH_BYTES];
   for (;;) {
@@ -240,7 +242,7 @@ static void hear(int waits) {
   }
 }
 
-/* --- notifications ------------------------------------------------------------------------------------------- */
+/* --- notifications -------------------------------------------------------------------------- */
 
 enum { METHOD, SCHEME, AUTHORITY, PATH, TOPIC, TYPE, PRIORITY, EXPIRATION, OTHERS };
 
@@ -287,7 +289,7 @@ static char *after(const char *text, size_t size, const char *what) {
   return found + strlen(what);
 }
 
-struct payload { const char *bytes; size_t size; }; /* what is left of it */
+struct payload { const char *bytes; size_t size; }; /* the unsent rest */
 
 static ssize_t body(nghttp2_session *of, int32_t stream, uint8_t *to, size_t size, uint32_t *flags,
                     nghttp2_data_source *source, void *user) {
@@ -300,7 +302,7 @@ static ssize_t body(nghttp2_session *of, int32_t stream, uint8_t *to, size_t siz
   return size;
 }
 
-/* Whether there is a stream for another request, and room for its payload. */
+/* Whether another request can be made, with room for its payload. */
 static int has_room(size_t payload_size) {
   uint32_t allowed = nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
   return (uint32_t)open_count < (allowed < streams ? allowed : streams) &&
@@ -312,7 +314,7 @@ static void hex(char *to, uint64_t number, int bytes) {
   while (bytes--) memcpy(to, hex_digits[number >> 8 * bytes & 255], 2), to += 2;
 }
 
-/* Of a notification: nobody guesses one from the one before it. */
+/* Returns an unpredictable number for each notification. */
 static void write_ids(void) {
   uint64_t one = (total.requests + 1) * 0x9E3779B97F4A7C15, other = one * 0xFF51AFD7ED558CCD;
   hex(id_text, one >> 32, 4), hex(id_text + 9, one >> 16, 2), hex(id_text + 14, one, 2);
@@ -320,7 +322,8 @@ static void write_ids(void) {
   hex(collapse_text, other, 8);
 }
 
-/* `size` bytes from '{' to '}'; `name` is the file's, to be unlinked. */
+/* Makes a request from `size` bytes from '{' to '}'; `name` is the file to unlink once it is
+   answered. */
 static void add(const char *text, size_t size, const char *name) {
   const char *token = after(text, size, "\"token\":\""), *end = text + size;
   char *expiration = after(token + 64, end - token - 64, "\"expiration\":");

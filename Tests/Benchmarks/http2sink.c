@@ -1,14 +1,17 @@
-/* http2sink: the gateway's side of the HTTP/2 benchmarks, on OpenSSL so that it shares no TLS with what is measured.
+/* http2sink: the gateway of the HTTP/2 benchmarks. It uses OpenSSL, so it shares no TLS with the
+   measured programs.
 
-     http2sink --certificate PEM --key PEM [--ca PEM] [--port N] [--tls 1.2|1.3] [--suite NAME] [--expect N] [--seconds N]
-               [--streams N] [--window BYTES] [--times FILE] [--delay MS] [--answers N]
+     http2sink --certificate PEM --key PEM [--ca PEM] [--port N] [--tls 1.2|1.3] [--suite NAME]
+               [--expect N] [--seconds N] [--streams N] [--window BYTES] [--times FILE] [--delay MS]
+               [--answers N]
 
-   Prints "listening PORT", then answers every request with 200 and an apns-id, as fast as it can. With --ca it wants a
-   client certificate. At SIGTERM, after --seconds, or when --expect requests have come and every connection is closed, it
-   prints one JSON line of counts. --times writes "INDEX NANOSECONDS" (CLOCK_MONOTONIC) as each request is complete, where
-   INDEX is the first four bytes of its device token. Of the connection's window --window bytes (1 MB) are open at a
-   time; 65535 is what HTTP/2 begins with. With --delay everything that it says in HTTP/2 comes so much later, as over a
-   long way. With --answers it answers the first N requests only. */
+   Prints "listening PORT", then answers every request with 200 and an apns-id as fast as it can.
+   With --ca it requires a client certificate. At SIGTERM, after --seconds, or when --expect
+   requests have come and every connection is closed, it prints one JSON line of counts. --times
+   writes "INDEX NANOSECONDS" (CLOCK_MONOTONIC) as each request is complete; INDEX is the first four
+   bytes of its device token. --window sets the connection's window (1 MB); 65535 is HTTP/2's
+   default. --delay sends everything in HTTP/2 so many milliseconds later, like a long distance.
+   --answers answers only the first N requests. */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -39,7 +42,7 @@ enum {
   PATH_BYTES = 10 + 64,
 };
 
-/* What a turn says, until it is written. */
+/* The bytes of one turn, until they are written. */
 struct words {
   struct words *next;
   uint64_t due;
@@ -82,7 +85,7 @@ static uint64_t now(void) {
   return time.tv_sec * 1000000000ull + time.tv_nsec;
 }
 
-/* Every record's head passes here, and in TLS 1.3 then the type that was hidden in it. */
+/* Counts records: OpenSSL passes each record's header, and in TLS 1.3 then the inner type. */
 static void on_message(int write, int version, int type, const void *bytes, size_t size, SSL *ssl, void *of) {
   struct connection *connection = of;
   const unsigned char *head = bytes;
@@ -126,7 +129,7 @@ static void close_connection(struct connection *connection) {
   open_count--;
 }
 
-/* --- HTTP/2 -------------------------------------------------------------------------------------------------- */
+/* --- HTTP/2 --------------------------------------------------------------------------------- */
 
 static int on_begin(nghttp2_session *session, const nghttp2_frame *frame, void *of) {
   (void)session, (void)of;
@@ -134,7 +137,7 @@ static int on_begin(nghttp2_session *session, const nghttp2_frame *frame, void *
   return 0;
 }
 
-/* Of a request only its index is kept, in place of a pointer, with one added so that it is not none. */
+/* Keeps only a request's index, plus 1 so that it is not NULL, in place of a pointer. */
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name, size_t name_size,
                      const uint8_t *value, size_t value_size, uint8_t flags, void *of) {
   (void)flags, (void)of;
@@ -216,7 +219,8 @@ static struct words *append_words(struct connection *connection) {
   return connection->last = words;
 }
 
-/* Writes what is due, a turn's answers in one write. Whether the connection goes on. */
+/* Writes what is due, with one write for the answers of a turn. Returns whether the connection
+   stays open. */
 static int say(struct connection *connection) {
   struct words *words = NULL;
   const uint8_t *bytes;
@@ -239,7 +243,7 @@ static int say(struct connection *connection) {
   return size == 0;
 }
 
-/* Whether the connection goes on. */
+/* Serves a connection. Returns whether it stays open. */
 static int serve(struct connection *connection) {
   static unsigned char bytes[READ_BYTES];
   for (;;) {
@@ -342,19 +346,19 @@ int main(int count, char **words) {
         ok &= SSL_CTX_set_min_proto_version(context, only) & SSL_CTX_set_max_proto_version(context, only);
         break;
       }
-      case 's': /* a name of TLS 1.3 or an older one: whichever takes it */
+      case 's': /* a suite of TLS 1.3 or an older one */
         ok &= SSL_CTX_set_ciphersuites(context, optarg) || SSL_CTX_set_cipher_list(context, optarg);
         break;
       default: return 64;
     }
     if (!ok) fail(optarg);
   }
-  if (files != 2) return fprintf(stderr, "http2sink: --certificate and --key are needed\n"), 64;
+  if (files != 2) return fprintf(stderr, "http2sink: --certificate and --key are required\n"), 64;
   SSL_CTX_set_session_id_context(context, (const unsigned char *)"http2sink", 9);
   SSL_CTX_set_alpn_select_cb(context, alpn, NULL);
   SSL_CTX_set_read_ahead(context, 1);
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF); /* a client that was killed is no fault here */
+  SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF); /* a killed client is no error here */
 
   int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port),

@@ -1,13 +1,15 @@
-/* sink: the gateway's side of the benchmarks, on OpenSSL so that it shares no code with what is measured.
+/* sink: the gateway of the benchmarks. It uses OpenSSL, so it shares no code with the measured
+   programs.
 
-     sink --certificate PEM --key PEM --ca PEM [--port N] [--tls 1.2|1.3] [--suite NAME] [--expect N] [--seconds N]
-          [--record FILE] [--times FILE]
+     sink --certificate PEM --key PEM --ca PEM [--port N] [--tls 1.2|1.3] [--suite NAME] [--expect N]
+          [--seconds N] [--record FILE] [--times FILE]
 
-   Prints "listening PORT", then reads as fast as it can from clients that show a certificate. A frame whose token is
-   not of 32 bytes is a barrier: it is answered with an error response of status 5, and its connection closed. At
-   SIGTERM, after --seconds, or when --expect notifications have come and every connection is closed, it prints one JSON
-   line of counts. --record keeps the plaintext; --times writes "INDEX NANOSECONDS" (CLOCK_MONOTONIC) as each
-   notification is read, where INDEX is the first four bytes of its token. */
+   Prints "listening PORT", then reads as fast as it can from clients with a certificate. A frame
+   whose token does not have 32 bytes is a barrier: the answer is an error response of status 5, and
+   the connection is closed. At SIGTERM, after --seconds, or when --expect notifications have come
+   and every connection is closed, it prints one JSON line of counts. --record keeps the plaintext.
+   --times writes "INDEX NANOSECONDS" (CLOCK_MONOTONIC) as each notification is read; INDEX is the
+   first four bytes of its token. */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,7 +43,7 @@ struct connection {
   SSL *ssl;
   size_t held;
   uint32_t identifier;
-  uint64_t drained_by; /* not 0: answered, and reading what is left so that no reset overtakes the answer */
+  uint64_t drained_by; /* not 0: answered; reads the rest, so that no reset is sent */
   size_t wire_bytes;   /* of the record being read */
   unsigned char bytes[FRAME_BYTES_MAX + READ_BYTES];
 };
@@ -78,7 +80,7 @@ static uint32_t number(const unsigned char *at, int size) {
   return value;
 }
 
-/* Every record's head passes here, and in TLS 1.3 then the type that was hidden in it. */
+/* Counts records: OpenSSL passes each record's header, and in TLS 1.3 then the inner type. */
 static void on_message(int write, int version, int type, const void *bytes, size_t size, SSL *ssl, void *of) {
   struct connection *connection = of;
   const unsigned char *head = bytes;
@@ -127,7 +129,7 @@ static void count(struct connection *connection, const unsigned char *token, uin
   if (times_file >= 0) dprintf(times_file, "%u %llu\n", index, (unsigned long long)at);
 }
 
-/* The length of the whole frame at `frame`, 0 while it is not all there, -1 if it is none. */
+/* Returns the length of the frame at `frame`, 0 if it is incomplete, or -1 if it is invalid. */
 static long frame(const unsigned char *frame, size_t size, const unsigned char **token, size_t *token_size,
                   uint32_t *identifier) {
   *token = NULL, *token_size = 0, *identifier = 0;
@@ -186,7 +188,7 @@ static void take(struct connection *connection, size_t more) {
   memmove(connection->bytes, connection->bytes + done, connection->held);
 }
 
-/* Whether the connection goes on. */
+/* Serves a connection. Returns whether it stays open. */
 static int serve(struct connection *connection) {
   for (;;) {
     int more = SSL_read(connection->ssl, connection->bytes + connection->held, READ_BYTES);
@@ -271,18 +273,18 @@ int main(int count, char **words) {
         ok &= SSL_CTX_set_min_proto_version(context, only) & SSL_CTX_set_max_proto_version(context, only);
         break;
       }
-      case 's': /* a name of TLS 1.3 or an older one: whichever takes it */
+      case 's': /* a suite of TLS 1.3 or an older one */
         ok &= SSL_CTX_set_ciphersuites(context, optarg) || SSL_CTX_set_cipher_list(context, optarg);
         break;
       default: return 64;
     }
     if (!ok) fail(optarg);
   }
-  if (files != 3) return fprintf(stderr, "sink: --certificate, --key and --ca are needed\n"), 64;
+  if (files != 3) return fprintf(stderr, "sink: --certificate, --key and --ca are required\n"), 64;
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
   SSL_CTX_set_session_id_context(context, (const unsigned char *)"sink", 4);
   SSL_CTX_set_read_ahead(context, 1);
-  SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF); /* a client that was killed is no fault here */
+  SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF); /* a killed client is no error here */
 
   int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port),

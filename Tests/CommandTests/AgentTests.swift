@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// The agent as it runs all day.
+/// The agent as a service that runs all the time.
 @Suite(.sideBySide) struct AgentTests {
-  /// The ways in which notifications come to the spool.
+  /// The ways in which a notification file enters the spool.
   enum Way: String, CaseIterable, Sendable { case mv, cp, send }
 
   @Test(arguments: Way.allCases)
-  func `an alert on an idle connection arrives`(way: Way) throws {
+  func `the agent delivers a new file on an idle connection`(way: Way) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -31,7 +31,7 @@ import Testing
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
   }
 
-  @Test func `files leave the spool once they count as delivered`() throws {
+  @Test func `files leave the spool after the settle time`() throws {
     let box = try Box()
     defer { box.end() }
     for number in 1...5 { try box.drop(line(number, "alert \(number)"), as: "\(number)") }
@@ -40,33 +40,35 @@ import Testing
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     try gateway.accepts("alert 5")
     try #expect(gateway.alerts(in: box) == (1...5).map { "alert \($0)" })
-    // No barrier was sent: the connection is as it was.
+    // The agent sent no barrier: the connection is unchanged.
     try #expect(gateway.events("answer").isEmpty)
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `when it is told to stop, what was sent is confirmed and removed`() throws {
+  @Test func `SIGTERM makes the agent confirm and remove what it has sent`() throws {
     let box = try Box()
     defer { box.end() }
-    let sheaf = try Sheaf.plain(files: 50, lines: 50, in: box.path + "/sheaf")
-    try sheaf.fill(box)
+    let notifications = try NotificationSet.plain(
+      files: 50, lines: 50, in: box.path + "/notifications")
+    try notifications.fill(box)
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=1h"])
     try gateway.accepts("Tank 100")
-    #expect(box.names(in: "new").count == 51, "nothing has proved them yet")
+    #expect(box.names(in: "new").count == 51, "nothing has been confirmed yet")
     #expect(try agent.terminate() == 0)
     #expect(agent.errors.contains("100 delivered (100 proved)"))
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
     try #expect(
-      gateway.compare(.accepted, with: sheaf.paths, in: box)
+      gateway.compare(.accepted, with: notifications.paths, in: box)
         == "100 notifications, byte for byte")
   }
 
-  @Test func `nothing is lost when it is killed in the middle`() throws {
+  @Test func `killing the agent in the middle of a delivery loses no notification`() throws {
     let box = try Box()
     defer { box.end() }
-    let sheaf = try Sheaf.plain(files: 1000, lines: 1000, in: box.path + "/sheaf")
-    try sheaf.fill(box)
+    let notifications = try NotificationSet.plain(
+      files: 1000, lines: 1000, in: box.path + "/notifications")
+    try notifications.fill(box)
     let gateway = try Gateway(
       in: box, ["--first", "1", "--shutdown-after", "500", "--delay-answer", "1"])
     let agent = try box.agent(gateway, ["settle=1h"])
@@ -77,11 +79,11 @@ import Testing
     #expect(again.status == 0, "\(again.errors)")
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
     try #expect(
-      gateway.compare(.accepted, with: sheaf.paths, in: box, ["--repeats"])
+      gateway.compare(.accepted, with: notifications.paths, in: box, ["--repeats"])
         == "2000 notifications, byte for byte")
   }
 
-  @Test func `a second agent in the same spool says so and leaves`() throws {
+  @Test func `a second agent on the same spool reports the first and exits with 75`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -89,13 +91,13 @@ import Testing
     try first.line("connected to", in: .errors)
     let second = try box.deliver(gateway)
     #expect(second.status == 75)
-    #expect(second.errors.contains("\(box.spool): another agent works here already"))
+    #expect(second.errors.contains("\(box.spool): in use by another agent"))
     try box.drop(line(1, "still here"), as: "one")
     try gateway.accepts("still here")
     #expect(try first.terminate() == 0)
   }
 
-  /// Where a file that is still being written stands when the agent looks at it.
+  /// How much of a file has been written when the agent first scans it.
   enum Half: String, CaseIterable, Sendable {
     case nothing, withinAnObject, betweenLines, withinTheSecondLine, largeFile
 
@@ -118,7 +120,8 @@ import Testing
   }
 
   @Test(arguments: Half.allCases)
-  func `a file that is being written is taken when it is whole`(half: Half) throws {
+  func `the agent delivers a file that is being written only when it is complete`(half: Half) throws
+  {
     let box = try Box()
     defer { box.end() }
     let (first, second) = half.parts
@@ -128,7 +131,7 @@ import Testing
     let file = try #require(fopen(box.spool + "/new/slow", "we"))
     fputs(first, file)
     fflush(file)
-    try goOn(for: 3, in: box)
+    try deliverOthers(for: 3, in: box)
     #expect(box.names(in: "new") == ["slow"])
     fputs(second, file)
     fclose(file)
@@ -137,7 +140,7 @@ import Testing
   }
 
   @Test(arguments: [Half.nothing, .withinAnObject])
-  func `a file that is being written when the agent starts is taken when it is whole`(half: Half)
+  func `an agent that starts delivers a half-written file only when it is complete`(half: Half)
     throws
   {
     let box = try Box()
@@ -148,7 +151,7 @@ import Testing
     fputs(first, file)
     fflush(file)
     let agent = try box.agent(gateway, ["settle=300ms"])
-    try goOn(for: 3, in: box)
+    try deliverOthers(for: 3, in: box)
     #expect(box.names(in: "new") == ["slow"])
     fputs(second, file)
     fclose(file)
@@ -156,8 +159,8 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  /// Other files come and are delivered all the while, so that there is always something to look at.
-  private func goOn(for seconds: Double, in box: Box) throws {
+  /// Drops other files all the time, one after the other, so that the agent keeps scanning.
+  private func deliverOthers(for seconds: Double, in box: Box) throws {
     let end = ContinuousClock.now + .seconds(seconds)
     var number = 0
     while ContinuousClock.now < end {
@@ -179,7 +182,7 @@ import Testing
     #expect(alerts.filter { $0 == last }.count == 1)
   }
 
-  @Test func `a file that replaces one under way is delivered as well`() throws {
+  @Test func `the agent delivers a file that replaces one it is sending`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -194,7 +197,7 @@ import Testing
     #expect(box.names(in: "failed") == [])
   }
 
-  @Test func `a file that is removed while under way does no harm`() throws {
+  @Test func `removing a file that the agent is sending does no harm`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--first", "1", "--close-after", "1"])
@@ -208,7 +211,7 @@ import Testing
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
   }
 
-  @Test func `what is no notification file is left alone`() throws {
+  @Test func `the agent leaves hidden, temporary and non-regular files in new/ alone`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -226,7 +229,7 @@ import Testing
     #expect(box.names(in: "failed") == [])
   }
 
-  @Test func `after the gateway was away everything goes on by itself`() throws {
+  @Test func `the agent delivers by itself when the gateway is back`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)

@@ -1,21 +1,23 @@
 import Foundation
 import Testing
 
-/// Whatever the gateway answers, and however it goes away, nothing good is lost: the suite's rows are its ways to
-/// misbehave, each with 1,000 files and one of 1,000 lines.
+/// The binary gateway's refusals, shutdowns and failures: no valid notification is lost.
+///
+/// Each row is one way in which the gateway misbehaves. Each delivers 1,000 files of one line and
+/// one file of 1,000 lines.
 @Suite(.sideBySide) struct AnswerTests {
   private static let count = 2000
   private static let bad = 1000
   private static let late = 1500
-  private static let sheaf = Result {
-    try Sheaf.plain(files: 1000, lines: count - 1000, in: Shared.directory() + "/answers")
+  private static let notifications = Result {
+    try NotificationSet.plain(files: 1000, lines: count - 1000, in: Shared.directory() + "/answers")
   }
 
   struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var script: [String]
     var settings: [String] = []
-    /// What its log must speak of.
+    /// The words that the log must contain.
     var words = ""
     init(_ name: String, _ script: [String], _ settings: [String] = [], says words: String = "") {
       testDescription = name
@@ -25,19 +27,21 @@ import Testing
     }
   }
 
-  private func deliver(_ row: Row, _ check: (Box, Sheaf, Gateway, Child) throws -> Void) throws {
+  private func deliver(_ row: Row, _ check: (Box, NotificationSet, Gateway, Child) throws -> Void)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
-    let sheaf = try Self.sheaf.get()
-    try sheaf.fill(box)
+    let notifications = try Self.notifications.get()
+    try notifications.fill(box)
     let gateway = try Gateway(in: box, row.script)
     let agent = try box.deliver(gateway, ["settle=3s"] + row.settings)
     #expect(box.names(in: "new") == [])
     #expect(row.words.isEmpty || agent.errors.contains(row.words), "\(agent.errors)")
-    try check(box, sheaf, gateway, agent)
+    try check(box, notifications, gateway, agent)
   }
 
-  // MARK: - One is refused
+  // MARK: - Refusals
 
   private static func refusing(_ number: Int, _ status: Int = 8) -> [String] {
     ["--reject", "\(token(number))=\(status)"]
@@ -54,8 +58,8 @@ import Testing
     Row("and the connection just ends", refusing(bad) + ["--abrupt"]),
     Row("in the legacy format", refusing(bad), ["format=1"]),
   ])
-  func `one that is refused is put aside, and all others arrive once`(row: Row) throws {
-    try deliver(row) { box, sheaf, gateway, agent in
+  func `a refused notification goes to failed/, and all others arrive once`(row: Row) throws {
+    try deliver(row) { box, notifications, gateway, agent in
       #expect(agent.status == 65)
       let number = [Self.bad, Self.late, 1, Self.count].first {
         row.script.contains { [value = token($0)] in $0.hasPrefix(value) }
@@ -63,7 +67,7 @@ import Testing
       let arguments =
         ["--refused", token(number)] + (row.settings.contains("format=1") ? ["--format", "1"] : [])
       try #expect(
-        gateway.compare(.accepted, with: sheaf.paths, in: box, arguments)
+        gateway.compare(.accepted, with: notifications.paths, in: box, arguments)
           == "1999 notifications, byte for byte")
       let name = number > 1000 ? "many" : String("000000\(number)".suffix(6))
       #expect(box.names(in: "failed") == [name])
@@ -74,30 +78,32 @@ import Testing
     }
   }
 
-  @Test func `twenty that are refused are put aside, and all others arrive once`() throws {
+  @Test func `twenty refused notifications go to failed/, and all others arrive once`() throws {
     let numbers = (1...20).map { $0 * 97 }
-    try deliver(Row("", numbers.flatMap { Self.refusing($0) })) { box, sheaf, gateway, agent in
+    try deliver(Row("", numbers.flatMap { Self.refusing($0) })) {
+      box, notifications, gateway, agent in
       #expect(agent.status == 65)
       try #expect(
         gateway.compare(
-          .accepted, with: sheaf.paths, in: box, numbers.flatMap { ["--refused", token($0)] })
+          .accepted, with: notifications.paths, in: box,
+          numbers.flatMap { ["--refused", token($0)] })
           == "1980 notifications, byte for byte")
       let failed = try box.names(in: "failed").flatMap { try box.failures($0) }
       #expect(failed.map { $0["token"] as? String } == numbers.map { token($0) })
     }
   }
 
-  // MARK: - The gateway goes away
+  // MARK: - Lost connections
 
   @Test(arguments: [1, 700, 1500, 2000])
-  func `at a shutdown nothing is lost or repeated`(after: Int) throws {
+  func `a shutdown of the gateway neither loses nor repeats a notification`(after: Int) throws {
     let row = Row(
-      "", ["--first", "1", "--shutdown-after", "\(after)"], says: "goes out of service")
-    try deliver(row) { box, sheaf, gateway, agent in
+      "", ["--first", "1", "--shutdown-after", "\(after)"], says: "is shutting down")
+    try deliver(row) { box, notifications, gateway, agent in
       #expect(agent.status == 0)
       #expect(box.names(in: "failed") == [])
       try #expect(
-        gateway.compare(.accepted, with: sheaf.paths, in: box)
+        gateway.compare(.accepted, with: notifications.paths, in: box)
           == "2000 notifications, byte for byte")
     }
   }
@@ -132,19 +138,20 @@ import Testing
     Row("zeros", closing(700, "--last-words", "000000000000"), says: "first byte 0"),
     Row("an answer after which it goes on", closing(700, "--last-words", "0808000002bcff")),
   ])
-  func `at anything else nothing is lost`(row: Row) throws {
-    try deliver(row) { box, sheaf, gateway, agent in
-      // The row whose answer is a sound one refuses the seven hundredth, which was accepted as well.
+  func `a connection that ends in any other way loses no notification`(row: Row) throws {
+    try deliver(row) { box, notifications, gateway, agent in
+      // The row with a valid answer refuses number 700, which the gateway has accepted before.
       let isRefused = row.testDescription.hasPrefix("an answer after")
       #expect(agent.status == (isRefused ? 65 : 0), "\(agent.errors)")
       #expect(box.names(in: "failed") == (isRefused ? ["000700"] : []))
       try #expect(
-        gateway.compare(.accepted, with: sheaf.paths, in: box, ["--repeats"])
+        gateway.compare(.accepted, with: notifications.paths, in: box, ["--repeats"])
           == "2000 notifications, byte for byte")
     }
   }
 
-  @Test func `with no gateway there the files stay, and it is said when to try again`() throws {
+  @Test func `run --once keeps the files and says to try again later if no gateway listens`() throws
+  {
     let box = try Box()
     defer { box.end() }
     try box.drop(line(1), as: "one")

@@ -1,17 +1,19 @@
 import Foundation
 import Testing
 
-/// What a member of the spool's group, who may do nothing but send, tries to do to the agent, to root and to others.
+/// Attacks by a member of the spool's group on the agent, on root and on other members.
+///
+/// A member may only send.
 @Suite(.sideBySide) struct AttackTests {
   /// Runs a script as a member of the group.
   private func attack(_ box: Box, _ script: String) throws -> Child {
     try box.run(box.asMember + ["sh", "-c", script, "sh", box.spool])
   }
 
-  @Test func `a member cannot replace the spool's directories`() throws {
+  @Test func `a group member cannot replace the spool's directories`() throws {
     let box = try Box()
     defer { box.end() }
-    try box.giveAwayAsPackaged()
+    try box.giveSpoolAsPackaged()
     for name in ["new", "tmp", "failed"] {
       let moved = try attack(box, "mv \"$1/\(name)\" \"$1/other\"")
       #expect(moved.status != 0)
@@ -21,12 +23,12 @@ import Testing
     #expect(try attack(box, "echo x >\"$1/new/fine\"").status == 0)
   }
 
-  /// The spool of 0.1.0 was writable to the group, and so may one be that somebody made by hand.
+  /// The group could write to the spool of 0.1.0, and may be able to write to one made by hand.
   @Test(arguments: ["queue", "send", "agent"])
-  func `root does not follow a link in the place of new`(way: String) throws {
+  func `a command run by root does not follow a link that replaces new/`(way: String) throws {
     let box = try Box()
     defer { box.end() }
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
     let target = box.path + "/logrotate.d"
     try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true)
@@ -48,18 +50,17 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: target) == [])
   }
 
-  @Test func `what root retries belongs to the agent, whatever becomes of the directories`() throws
-  {
+  @Test func `a file that root retries belongs to the agent and is never a linked file`() throws {
     let box = try Box()
     defer { box.end() }
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
     try box.write("secret", to: "secret")
     chmod(box.path + "/secret", 0o600)
     let planted = try attack(
       box, "cd \"$1/failed\" && printf '%s' '\(line(1))' >one.unread && chmod 644 one.unread")
     #expect(planted.status == 0, "\(planted.errors)")
-    // Another file, to which root would have access and the agent has not.
+    // Links to a file that root may read and the agent may not.
     symlink(box.path + "/secret", box.spool + "/failed/two.unread")
     link(box.path + "/secret", box.spool + "/failed/three.unread")
     let gateway = try Gateway(in: box)
@@ -75,7 +76,7 @@ import Testing
     }
   }
 
-  @Test func `a recipients file is only looked for among the recipients files`() throws {
+  @Test func `retry opens no recipients file outside the recipients directory`() throws {
     let box = try Box()
     defer { box.end() }
     let pipe = box.path + "/pipe"
@@ -96,7 +97,7 @@ import Testing
     #expect(!box.text("trace").contains("../pipe"))
   }
 
-  @Test func `a member cannot keep the agent from starting`() throws {
+  @Test func `a group member cannot keep the agent from starting`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -120,10 +121,11 @@ import Testing
     #expect(try second.terminate() == 0)
   }
 
-  @Test func `members cannot remove or change what others have queued`() throws {
+  @Test func `group members cannot remove or change notifications that others have queued`() throws
+  {
     let box = try Box()
     defer { box.end() }
-    try box.giveAwayAsPackaged()
+    try box.giveSpoolAsPackaged()
     let sent = try box.run(
       ["setpriv", "--reuid=12346", "--regid=12346", "--groups=65534"]
         + Build.command(Build.host) + [
@@ -160,7 +162,9 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `a spool that others could change is closed when the agent starts`() throws {
+  @Test func `an agent that starts closes a spool whose directories other users could replace`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
@@ -178,7 +182,7 @@ import Testing
 
   // MARK: - Files
 
-  @Test func `a file of forty gigabytes of nothing holds up nothing`() throws {
+  @Test func `a sparse file of 40 GB does not delay other files`() throws {
     let box = try Box()
     defer { box.end() }
     let path = try box.write("", to: "spool/new/a-giant")
@@ -198,7 +202,7 @@ import Testing
     #expect(again.status == 0)
   }
 
-  @Test func `names that are taken in failed hold up nothing else`() throws {
+  @Test func `directories in failed/ that occupy the needed names delay no other file`() throws {
     let box = try Box()
     defer { box.end() }
     for number in 0..<300 {
@@ -216,7 +220,7 @@ import Testing
     #expect(!agent.errors.contains("disk"))
   }
 
-  @Test func `a large file behind a notification with a collapse-id does not keep it waiting`()
+  @Test func `a large file does not delay a notification with a collapse-id`()
     throws
   {
     let box = try Box()

@@ -1,11 +1,12 @@
 import Foundation
 
-/// This machine as if it were a board on which the package is installed and set up for a sandbox: `/usr/bin/tinypush`,
-/// `/etc/tinypush` and the spool are those of the test, for each command that is run on it. `end()`, in a `defer`, ends what
-/// was started.
+/// This machine seen as a board with the package installed and set up for a sandbox.
+///
+/// A command run on the board finds the test's `/usr/bin/tinypush`, `/etc/tinypush` and spool.
+/// Call `end()` in a `defer`: it kills the services that were started.
 final class Board {
   let sandbox: Sandbox
-  /// Its own files: see `Tests/Tools/asinstalled`.
+  /// The directory of the board's files: see `Tests/Tools/asinstalled`.
   let root: String
   private let box: Box
 
@@ -20,7 +21,7 @@ final class Board {
     return made.output.trimmingCharacters(in: .newlines)
   }
 
-  /// - Parameter certificate: whether one is set.
+  /// - Parameter certificate: whether the configuration names a push certificate.
   init(in box: Box, certificate: Bool = true) throws {
     self.box = box
     sandbox = try Sandbox(in: box, hasDevices: true)
@@ -30,7 +31,7 @@ final class Board {
     let systemctl = try String(contentsOfFile: Build.tools + "/systemctl", encoding: .utf8)
     try write(systemctl, to: "usr/bin/systemctl")
     chmod(root + "/usr/bin/systemctl", 0o755)
-    // What is written to; else it would be this machine's.
+    // Directories that programs write to: without them, the programs would write to this machine's.
     for directory in ["cron.d", "systemd/system", "udev/rules.d"] {
       try FileManager.default.createDirectory(
         atPath: "\(root)/etc/\(directory)", withIntermediateDirectories: true)
@@ -45,7 +46,7 @@ final class Board {
   }
 
   private func configure(_ certificate: Bool) throws {
-    // A member of the group, and the agent. Who has no right to be several is all of them.
+    // The agent's user, and a member of its group. Without root, both are the user of the test.
     let (agent, member) = geteuid() == 0 ? (64000, 64001) : (0, 0)
     try write(
       """
@@ -71,7 +72,7 @@ final class Board {
     }
   }
 
-  /// A certificate of the sandbox's with its key.
+  /// Returns a certificate of the sandbox, with its key.
   func credential(_ name: String) -> String {
     box.text("sandbox/\(name).pem") + box.text("sandbox/client-key.pem")
   }
@@ -80,7 +81,7 @@ final class Board {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: root + "/run")) ?? []
     for name in names where name.hasSuffix(".pid") {
       let number = text("run/" + name).trimmingCharacters(in: .newlines)
-      // A process group of its own.
+      // Each service is a process group.
       if let id = pid_t(number) { kill(-id, SIGKILL) }
     }
   }
@@ -93,7 +94,7 @@ final class Board {
 
   func text(_ name: String) -> String { box.text("board/" + name) }
 
-  /// A program to be found as /usr/local/bin/NAME.
+  /// Installs a script as `/usr/local/bin/NAME`.
   func install(_ script: String, as name: String) throws {
     let path = "usr/local/bin/" + name
     try write(script, to: path)
@@ -102,9 +103,9 @@ final class Board {
 
   // MARK: - Commands
 
-  /// Runs a command on it to its end.
+  /// Runs a command on the board and waits for its end.
   ///
-  /// - Parameter user: `pi`, who may send, or otherwise root.
+  /// - Parameter user: `pi`, who may send; nil: root.
   @discardableResult
   func run(
     _ command: [String], as user: String? = nil, environment: [String: String] = [:],
@@ -112,7 +113,7 @@ final class Board {
   ) throws -> Child {
     var identity: [String] = []
     if let user, geteuid() == 0 {
-      // Shells read what is in the home of whoever runs the test, if they are let to.
+      // HOME keeps shells from reading the start-up files of the test's user.
       identity = [
         "env", "HOME=/", "setpriv", "--reuid=\(user)", "--regid=\(user)", "--init-groups",
       ]
@@ -122,13 +123,13 @@ final class Board {
       input: input)
   }
 
-  /// Starts services and awaits that they are there.
+  /// Starts services and waits until they run.
   func start(_ units: String..., environment: [String: String] = [:]) throws {
     let started = try run(["systemctl", "start"] + units, environment: environment)
     guard started.status == 0 else { throw Failure(started.errors) }
   }
 
-  /// Waits until the device shows an alert with this text, and returns what there is of it.
+  /// Waits until the device shows an alert with this text, and returns its `delivered` event.
   @discardableResult
   func shows(_ text: String) throws -> [String: Any] {
     var found: [String: Any]?
@@ -139,7 +140,7 @@ final class Board {
     return found!
   }
 
-  /// What the services say.
+  /// The services' logs.
   var log: String {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: root + "/run")) ?? []
     return names.filter { $0.hasSuffix(".log") }.sorted().map { text("run/" + $0) }.joined()

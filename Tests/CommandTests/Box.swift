@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 
-/// A test's own directory and processes. `end()`, in a `defer`, ends the one and removes the other, whatever became of
-/// the test.
+/// The directory and the processes of one test.
+///
+/// Call `end()` in a `defer`: it kills the processes and removes the directory.
 final class Box {
   let path: String
   private var children: [Child] = []
@@ -23,7 +24,7 @@ final class Box {
     try? FileManager.default.removeItem(atPath: path)
   }
 
-  /// Anybody may look into it, so that a test can go on as another user.
+  /// Makes a temporary directory that all users may read, for tests that change the user.
   static func makeDirectory() throws -> String {
     var template = Array(
       URL(filePath: NSTemporaryDirectory()).appending(path: "tinypush-test.XXXXXX").path.utf8CString
@@ -47,7 +48,7 @@ final class Box {
     return file
   }
 
-  /// Puts a notification file into the spool as a writer should: written in tmp/, renamed into new/.
+  /// Writes a notification file to tmp/ and renames it to new/, as a producer should.
   func drop(_ text: String, as name: String) throws {
     try write(text, to: "spool/tmp/\(name)")
     guard rename("\(spool)/tmp/\(name)", "\(spool)/new/\(name)") == 0 else {
@@ -61,12 +62,12 @@ final class Box {
     } ?? ""
   }
 
-  /// The names in one of the spool's directories.
+  /// Returns the names in one of the spool's directories, sorted.
   func names(in directory: String) -> [String] {
     ((try? FileManager.default.contentsOfDirectory(atPath: "\(spool)/\(directory)")) ?? []).sorted()
   }
 
-  /// What the lines of a file in failed/ say, each with its notification.
+  /// Returns the `failed` objects of the lines of a file in failed/, each with its notification.
   func failures(_ name: String) throws -> [[String: Any]] {
     try objects(text("spool/failed/\(name)")).map { line in
       guard var failed = line["failed"] as? [String: Any] else { return line }
@@ -88,7 +89,7 @@ final class Box {
     return child
   }
 
-  /// Runs a command to its end.
+  /// Runs a command and waits for its end.
   @discardableResult
   func run(
     _ command: [String], environment: [String: String] = [:], input: String? = nil
@@ -98,7 +99,7 @@ final class Box {
     return child
   }
 
-  /// Runs a command of tinypush's to its end.
+  /// Runs tinypush with these arguments and waits for its end.
   func tinypush(
     _ arguments: String..., build: String = Build.host, input: String? = nil
   ) throws -> Child {
@@ -106,11 +107,13 @@ final class Box {
   }
 }
 
-/// Held while a child is started, which has the files of this process open until it is another program: an agent would
-/// take a file that it finds open for unfinished.
+/// A lock that keeps files from being written while a child is started.
+///
+/// Between fork and exec the child holds this process's open files, and an agent takes an open file
+/// for an unfinished one.
 let spawning = NSLock()
 
-/// Foundation's own ways take milliseconds a file.
+/// Writes a file, with stdio: Foundation takes milliseconds for each file.
 func writeFile(_ text: String, to path: String) throws {
   spawning.lock()
   defer { spawning.unlock() }
@@ -119,7 +122,7 @@ func writeFile(_ text: String, to path: String) throws {
   guard fclose(file) == 0, written >= 0 else { throw Failure("\(path): errno \(errno)") }
 }
 
-/// JSON Lines, each an object.
+/// Returns the objects of JSON Lines.
 func objects(_ text: String) throws -> [[String: Any]] {
   try text.split(separator: "\n").map { line in
     guard let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
@@ -128,14 +131,14 @@ func objects(_ text: String) throws -> [[String: Any]] {
   }
 }
 
-/// Waits for what no event tells of. A slow machine needs a tenth of the time that it takes to give up.
-func wait(for what: @autoclosure () -> String, until isSo: () throws -> Bool) throws {
+/// Polls until a condition holds, and throws after 300 s: ten times what a slow machine needs.
+func wait(for what: @autoclosure () -> String, until condition: () throws -> Bool) throws {
   let patience = Duration.seconds(300)
   let start = ContinuousClock.now
-  while try !isSo() {
+  while try !condition() {
     let passed = ContinuousClock.now - start
-    guard passed < patience else { throw Failure("this did not come in \(patience): \(what())") }
-    // Looks often at first; and what has taken long is not missed by much more than that.
+    guard passed < patience else { throw Failure("waited \(patience) for \(what())") }
+    // Polls every 2 ms at first and every 42 ms after 2 s, so that short waits stay short.
     usleep(useconds_t(2000 + min(passed / .milliseconds(1), 2000) * 20))
   }
 }

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// The builds of the product that are tested, each in `build/NAME`.
+/// The builds of the product under test, each in `build/NAME`.
 enum Build {
-  /// For this machine. What does not depend on the build is tested on it alone.
+  /// The build for this machine: tests that do not depend on the build use only this one.
   static let host: String = {
     #if arch(arm64)
       "arm64"
@@ -11,34 +11,36 @@ enum Build {
       "amd64"
     #endif
   }()
-  /// With mbedTLS 3.6, and so TLS 1.3.
+  /// The build with mbedTLS 3.6, which has TLS 1.3.
   static let recent = "debian13-\(host)"
   static let all = ["ordinary", "amd64", "arm64", "armhf", recent]
 
-  /// Where the builds are: `make test` says so.
+  /// The directory of the builds, which `make test` sets.
   static let directory =
     ProcessInfo.processInfo.environment["TINYPUSH_BUILD"]
     ?? URL(filePath: #filePath).appending(path: "../../../build").standardized.path
   static let package = URL(filePath: directory).deletingLastPathComponent().path
   static let tools = package + "/Tests/Tools"
 
-  /// Where what was built with the tests is: the programs, in ordinary Swift, among it.
+  /// The directory of the products built with the tests, among them the programs in ordinary Swift.
   static let ordinary = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
     .deletingLastPathComponent().path
 
-  /// What runs a build, whatever it was built for. One that is missing is an error: nothing is skipped.
+  /// Returns the command that runs a build on this machine, whatever its processor.
+  ///
+  /// A missing build is an error: no test is skipped.
   static func command(_ name: String) throws -> [String] {
     let home = name == "ordinary" ? ordinary : "\(directory)/\(name)"
     for program in ["tinypush", "tinypush-sandbox"] {
       guard FileManager.default.isExecutableFile(atPath: "\(home)/\(program)") else {
-        throw Failure("there is no \(home)/\(program): make test builds it")
+        throw Failure("\(home)/\(program) is missing: make test builds it")
       }
     }
     return name == "ordinary" ? [home + "/tinypush"] : [package + "/board/run", name]
   }
 }
 
-/// Why a test cannot go on.
+/// The reason why a test cannot continue.
 struct Failure: Error, CustomStringConvertible {
   let description: String
   init(_ description: String) { self.description = description }

@@ -7,7 +7,7 @@ import Testing
   private static let good = line(1)
   private static let wide = String(line(1, "Füll☀").dropLast())
 
-  // MARK: - Places
+  // MARK: - Positions
 
   struct Checking: Sendable, CustomTestStringConvertible {
     var testDescription: String
@@ -23,7 +23,7 @@ import Testing
 
   @Test(arguments: [
     Checking(
-      #"{"token":"12","payload":{"aps":{"alert":"x"}}}"#, 1, 11, "64 hex digits, and this one has 2"
+      #"{"token":"12","payload":{"aps":{"alert":"x"}}}"#, 1, 11, "64 hex digits; this one has 2"
     ),
     Checking(good + good + #"  {"payload":{"x":tru}}"#, 3, 22, "expected a value"),
     Checking(#"{"tokens":[],"payload":{"aps":{"alert":"x"}}}"#, 1, 11, "tokens is empty"),
@@ -36,22 +36,24 @@ import Testing
     Checking(
       "{\n  \"tokn\": \"\(one)\",\n  \"to\": \"family\", \"payload\": {\"aps\":{\"alert\":\"x\"}}\n}",
       2,
-      3, "no such key"),
+      3, "unknown key"),
     Checking("Tank low\n", 1, 1, "expected '{'"), Checking("", 1, 1, "expected '{'"),
     Checking(" \n \n ", 3, 2, "expected '{'"),
     Checking(#"{"token":"\#(one)","payload":{"aps":{"alert":"x"}"#, 1, 107, "ends in the middle"),
     Checking(
       #"{"token":"\#(one)","token":"\#(one)","payload":{"aps":{"alert":"x"}}}"#, 1, 77,
-      "stands here twice"),
+      "duplicate key: remove one"),
     Checking(
       #"{"token":"\#(one)","payload":{"aps":{"content-available":1}},"priority":10}"#, 1, 130,
       "priority must be 5"),
     Checking(String(repeating: good, count: 3000) + "{]", 3001, 2, "expected a key"),
-    // Without a line end, over more than what is read at a time.
+    // One line, longer than what the command reads at a time.
     Checking(
       String(repeating: wide, count: 3000) + "{]", 1, 3000 * wide.count + 2, "expected a key"),
   ])
-  func `check says where it is wrong, and shows it`(row: Checking) throws {
+  func `check names the line and column of an error and marks it in the source line`(row: Checking)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let path = try box.write(row.text, to: "notes.json")
@@ -69,7 +71,7 @@ import Testing
     if row.column <= source.count {
       #expect(Array(lines[1])[caret] == source[row.column - 1])
     }
-    // One notification is refused, and what follows it is not even reached, or all is well with it.
+    // One notification is refused. Those behind it are valid, or the command does not reach them.
     #expect(lines.count == 4 || lines[3].hasSuffix(" notifications, 1 refused"), "\(said.output)")
     let json = try objects(box.tinypush("check", "--json", path).output)
     #expect(json.count == 1)
@@ -81,13 +83,13 @@ import Testing
     let offset = json.first?["offset"] as? Int ?? -1
     let head = row.text.utf8.prefix(offset)
     #expect(head.count { $0 == 0x0A } == row.line - 1)
-    // Standard input is the same.
+    // Standard input gives the same result.
     let piped = try box.tinypush("check", "-", input: row.text)
     #expect(piped.status == 65)
     #expect(piped.output.hasPrefix("-:\(row.line):\(row.column): error: "))
   }
 
-  @Test func `check finds nothing wrong with what is right`() throws {
+  @Test func `check accepts valid files and exits with 66 if one cannot be read`() throws {
     let box = try Box()
     defer { box.end() }
     let one = try box.write(Self.good, to: "one.json")
@@ -109,9 +111,9 @@ import Testing
     #expect(directory.output == "")
   }
 
-  // MARK: - All of it, on all boards
+  // MARK: - The whole output, in all builds
 
-  /// Two notifications of which much is to be said, and one of which nothing is.
+  /// Four notifications with many problems, and one without.
   private static let notes = """
     {
       "token": "1234",
@@ -134,7 +136,9 @@ import Testing
     """
 
   @Test(arguments: Build.all)
-  func `all that is wrong is said in the order of its place, on every board`(build: String) throws {
+  func `every build of check reports all problems in the order of their positions`(build: String)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     try box.write(Self.notes, to: "notes.json")
@@ -148,22 +152,22 @@ import Testing
     let list = "\(directory)/family"
     #expect(
       said.output == """
-        notes.json:2:13: error: a device token has 64 hex digits, and this one has 4 characters
+        notes.json:2:13: error: a device token has 64 hex digits; this one has 4 characters
             "token": "1234",
                       ^~~~
-        notes.json:3:14: warning: 13 bytes of white space in the payload, left out when it is sent
+        notes.json:3:14: warning: 13 bytes of white space in the payload, not sent
             "payload": {"aps":{
                        ^
-        notes.json:4:14: warning: an alert with only a body is better written as the string alone: it saves 9 bytes
+        notes.json:4:14: warning: an alert with only a body can be a plain string, which saves 9 bytes
               "alert": {"body": "Tank low"},
                        ^
         notes.json:5:14: error: badge must be a number without quotes; 0 removes it
               "badge": "3"}}
                        ^~~
-        notes.json:7:80: error: a device token has 64 hex digits, and this one has 1 character
+        notes.json:7:80: error: a device token has 64 hex digits; this one has 1 character
           …000000000000000000000000000000000000000000000001","x"],"payload":{"aps":{"al…
                                                               ^
-        notes.json:7:121: warning: escapes where the characters themselves would do: written as UTF-8 they save 4 bytes
+        notes.json:7:121: warning: unnecessary escapes: the characters themselves, in UTF-8, save 4 bytes
           …0000001","x"],"payload":{"aps":{"alert":"Füllstand \\u00fcber 9","bagde":1,"s…
                                                               ^
         notes.json:7:134: warning: the service does not know this key: did you mean badge?
@@ -175,14 +179,14 @@ import Testing
         notes.json:7:162: error: ttl must be whole seconds, 0 to 4294967295 (0: do not store)
           …d":{"aps":{"alert":"Füllstand \\u00fcber 9","bagde":1,"sound":1}},"ttl":"1h"}
                                                                                   ^~~~
-        \(list):4:3: error: a device token has 64 hex digits, and this one has another number
+        \(list):4:3: error: a device token has 64 hex digits; this one has a different number
             12
             ^~
         \(list):5:66: error: only lang=LANGUAGE or a # comment may follow the token
           \(token(2)) Ann
                                                                            ^~~
         \(list): 3 recipients, 2 refused
-        notes.json:8:17: error: there is no recipients file of this name: make it, a device token a line (recipients = \(directory))
+        notes.json:8:17: error: no recipients file has this name: create it, with one device token a line (recipients = \(directory))
           {"to":["family","nobody"],"payload":{"aps":{"alert":"日本 👩‍👩‍👧"}}} {"aps":…
                           ^~~~~~~~
         notes.json:8:87: error: nothing follows the comma before this: remove the comma
@@ -205,7 +209,7 @@ import Testing
         "7:121-122 warning long-escapes 7", "7:134-141 warning strange-key 7",
         "7:152-153 error sound 7", "7:162-166 error ttl 7",
       ] + ofList + ["8:17-25 error list-missing 8", "8:87-88 error trailing-comma 8"] + ofList)
-    // Places in lines and characters, and in bytes, are the same.
+    // Line and column name the same position as the byte offset.
     for object in objects {
       let text = object["file"] as? String == list ? Self.family : Self.notes
       let head = String(decoding: text.utf8.prefix(object["offset"] as? Int ?? -1), as: UTF8.self)
@@ -216,9 +220,9 @@ import Testing
     #expect(Set(objects.map { $0["file"] as? String }) == ["notes.json", list])
   }
 
-  // MARK: - Warnings, many, hostile
+  // MARK: - Warnings, many problems, hostile files
 
-  @Test func `warnings alone refuse nothing`() throws {
+  @Test func `check exits with 0 if there are only warnings`() throws {
     let box = try Box()
     defer { box.end() }
     let text = #"{"token":"\#(Self.one)","payload":{ "aps":{"alert":{"body":"x"}}}}"#
@@ -231,7 +235,7 @@ import Testing
     #expect(try objects(json.output).map { $0["severity"] as? String } == ["warning", "warning"])
   }
 
-  @Test func `of very many problems with one notification the first are said, and how many more`()
+  @Test func `check reports the first 1000 problems of a notification and counts the rest`()
     throws
   {
     let box = try Box()
@@ -246,14 +250,14 @@ import Testing
     #expect(try objects(box.tinypush("check", "--json", "-", input: text).output).count == 1000)
   }
 
-  /// A file and a name full of what would steer a terminal or break a line of JSON.
+  /// A file and a name full of bytes that would control a terminal or break a line of JSON.
   private static let hostile =
     #"cd "$1" && name=$(printf 'a\033[31m"\\\377\342\200\256\nb.json') && "#
     + #"printf '{"\033]0;x\007\302\2331m\377\342\200\256":1,"token":"\001\n\r\t\\x"}\n{"token":"\300\200"}' > "$name" && "#
     + #"shift && exec "$@" "$name""#
 
   @Test
-  func `nothing of a hostile file or name reaches the terminal as it is, and JSON stays JSON`()
+  func `check escapes control characters of a hostile file and name, and prints valid JSON`()
     throws
   {
     let box = try Box()
@@ -279,12 +283,12 @@ import Testing
     #expect(objects.map { $0["code"] as? String } == ["control-character", "invalid-utf-8"])
   }
 
-  /// Runs a command on a terminal of its own.
+  /// The start of a command that runs the rest on a new terminal.
   private static let onTerminal = [
     "python3", "-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)",
   ]
 
-  @Test func `a terminal is shown colours, unless it is told not to`() throws {
+  @Test func `check prints colours to a terminal unless NO_COLOR or TERM=dumb is set`() throws {
     let box = try Box()
     defer { box.end() }
     let path = try box.write(#"{"token":"12","payload":{"aps":{"alert":"x"}}}"#, to: "n")
@@ -298,7 +302,7 @@ import Testing
       #expect(plain.status == 65)
       #expect(!plain.output.contains("\u{1B}"), "\(plain.output)")
     }
-    // And to what is no terminal none are sent.
+    // A pipe gets no colours.
     let piped = try box.run(
       Build.command(Build.host) + ["check", path], environment: ["TERM": "xterm", "NO_COLOR": ""])
     #expect(!piped.output.contains("\u{1B}"))
@@ -306,7 +310,8 @@ import Testing
 
   // MARK: - Recipients files
 
-  @Test func `a recipients file is known by its directory, or by being called one`() throws {
+  @Test func `check takes a file for a recipients file by its directory or by --recipients`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let inside = try box.write(Self.family, to: "recipients/family")
@@ -330,7 +335,7 @@ import Testing
     #expect(well.output == "\(good): 2 recipients, all well\n")
     let empty = try box.tinypush("check", "--recipients", "-", input: "# nobody\n")
     #expect(empty.status == 65)
-    #expect(empty.output.hasPrefix("-:2:1: error: no token is in this recipients file"))
+    #expect(empty.output.hasPrefix("-:2:1: error: this recipients file has no device token"))
     let long = token(1) + " # " + String(repeating: "x", count: 300_000) + "\n12\n"
     let cut = try box.tinypush("check", "--recipients", "-", input: long)
     #expect(cut.output.hasPrefix("-:1:1: error: longer than 1024 bytes"))
@@ -338,7 +343,7 @@ import Testing
     #expect(try box.tinypush("check", "--recipients").status == 64)
   }
 
-  @Test func `the recipients files that are named are looked at, each once`() throws {
+  @Test func `check reads each named recipients file once`() throws {
     let box = try Box()
     defer { box.end() }
     try box.write(token(1), to: "recipients/default")
@@ -355,15 +360,15 @@ import Testing
     #expect(try check(#"{"aps":{"alert":"x"}}"#).output == "-: 1 notification, all well\n")
     let empty = try check(#"{"to":"empty",\#(payload)}"#)
     #expect(empty.status == 65)
-    #expect(empty.output.hasPrefix("-:1:7: error: no token is in this recipients file"))
+    #expect(empty.output.hasPrefix("-:1:7: error: this recipients file has no device token"))
     #expect(try check(#"{"to":"directory",\#(payload)}"#).status == 65)
-    // What is wrong in a file is said once, however often it is named.
+    // The problems of a recipients file are reported once, however often it is named.
     let line = #"{"to":["wrong","wrong"],\#(payload)}"# + "\n"
     let wrong = try check(line + line)
     #expect(wrong.status == 65)
     #expect(wrong.output.components(separatedBy: "error:").count == 2)
     #expect(wrong.output.hasSuffix("-: 2 notifications, all well\n"))
-    // Where there is no such directory, nobody can know.
+    // Without a directory of recipients files, check cannot tell: it only warns.
     let elsewhere = try check(#"{"aps":{"alert":"x"}}"#, directory: box.path + "/none")
     #expect(elsewhere.status == 0)
     #expect(
@@ -373,8 +378,9 @@ import Testing
     #expect(missing.status == 65)
     #expect(
       missing.output.hasPrefix(
-        "-:1:1: error: a payload alone goes to the recipients file default, and there is none"))
-    // Nothing is locked for the superuser.
+        "-:1:1: error: a payload without recipients goes to the recipients file default, which does not exist"
+      ))
+    // Root may read every file, so another user runs the check.
     chmod(box.path + "/recipients/locked", 0)
     let asNobody =
       geteuid() == 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : []
@@ -383,6 +389,8 @@ import Testing
         + ["check", "-o", "recipients=\(box.path)/recipients", "-"],
       input: #"{"to":"locked",\#(payload)}"#)
     #expect(locked.status == 0)
-    #expect(locked.output.hasPrefix("-:1:7: warning: the recipients file of this name may not be"))
+    #expect(
+      locked.output.hasPrefix(
+        "-:1:7: warning: this user may not read the recipients file of this name"))
   }
 }

@@ -1,15 +1,15 @@
 import Foundation
 
-/// What `tinypush check` says of the set-up, without a file.
+/// The output of `tinypush check --json` about the set-up.
 struct Checkup {
   struct Item {
-    var state = "unsaid"
+    var state = "absent"
     var message = ""
     var advice = ""
   }
 
   let status: Int32?
-  /// By their names: `gateway.handshake`.
+  /// The items by their names, such as `gateway.handshake`.
   private let items: [String: [Item]]
 
   init(_ child: Child) throws {
@@ -25,20 +25,21 @@ struct Checkup {
     self.items = items
   }
 
-  /// What is said of one thing, the last of several.
+  /// The last item of this name.
   subscript(name: String) -> Item { items[name]?.last ?? Item() }
 
   func all(_ name: String) -> [Item] { items[name] ?? [] }
 
-  /// The names of what is in this state.
+  /// Returns the names that have an item in this state.
   func names(_ state: String) -> Set<String> {
     Set(items.filter { $0.value.contains { $0.state == state } }.keys)
   }
 }
 
 extension Box {
-  /// The settings of a box in which all is well, as far as this machine lets it: also the feedback service is where the
-  /// gateway is, for it is only dialled.
+  /// Returns settings with which the check finds nothing wrong, as far as this machine allows.
+  ///
+  /// The feedback service is at the gateway's address: the check only connects to it.
   func wellSettings(
     _ port: Int, certificate: String = "client", key: String? = nil, _ more: [String] = []
   ) throws -> [String] {
@@ -51,7 +52,7 @@ extension Box {
       ] + more)
   }
 
-  /// Runs `tinypush check --json` over them.
+  /// Runs `tinypush check --json` with the settings of `wellSettings`.
   func checkup(
     _ port: Int, build: String = Build.host, certificate: String = "client", key: String? = nil,
     environment: [String: String] = [:], asNobody: Bool = false, _ more: [String] = []

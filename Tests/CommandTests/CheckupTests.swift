@@ -1,16 +1,16 @@
 import Foundation
 import Testing
 
-/// What `tinypush check` says of the set-up, and what it says is to be done.
+/// What `tinypush check` reports about the set-up, and the advice that it gives.
 @Suite(.sideBySide) struct CheckupTests {
-  /// One thing that is wrong, and what is said of it.
+  /// One set-up, and the item that the check must report about it.
   struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var name: String
     var state: String
     var message: String
     var advice: String
-    /// How the command ends.
+    /// The exit status of the command.
     var status: Int32
     var certificate = "client"
     var key: String?
@@ -32,13 +32,15 @@ import Testing
     }
   }
 
-  /// What depends on this machine alone.
-  private static let ofMachine: Set = ["clock.time", "spool.room", "state.room"]
+  /// The items whose state depends on the machine that runs the test.
+  private static let dependentOnMachine: Set = ["clock.time", "spool.room", "state.room"]
 
-  // MARK: - All of it
+  // MARK: - The whole report
 
   @Test(arguments: TLSTests.versions)
-  func `where all is well, each thing is said to be`(version: (build: String, tls: String)) throws {
+  func `check reports every item of a sound set-up as ok`(version: (build: String, tls: String))
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, tls: version.tls)
@@ -48,7 +50,7 @@ import Testing
     let checkup = try box.checkup(gateway.port, build: version.build)
     #expect(checkup.status == 0)
     #expect(
-      checkup.names("ok").union(Self.ofMachine) == [
+      checkup.names("ok").union(Self.dependentOnMachine) == [
         "config.environment", "clock.time", "certificate.file", "certificate.topic",
         "certificate.environment", "certificate.dates", "certificate.chain", "certificate.key",
         "certificate.authorities", "spool.directory", "spool.tmp", "spool.new", "spool.failed",
@@ -57,7 +59,7 @@ import Testing
         "gateway.handshake", "gateway.certificate", "gateway.client", "gateway.answer",
         "feedback.name", "feedback.address",
       ])
-    #expect(checkup.names("warning").subtracting(Self.ofMachine) == ["config.file"])
+    #expect(checkup.names("warning").subtracting(Self.dependentOnMachine) == ["config.file"])
     #expect(checkup.names("error") == [])
     #expect(
       checkup["config.environment"].message
@@ -70,7 +72,7 @@ import Testing
         == "Push Services: com.example.tinypush, issued by TinyPush test authority")
     #expect(checkup["certificate.key"].message.hasSuffix("/client.key, EC, 256 bits"))
     #expect(checkup["certificate.authorities"].message.hasSuffix("/ca.pem, 1 certificate"))
-    #expect(checkup["spool.agent"].message == "one is at work here")
+    #expect(checkup["spool.agent"].message == "an agent is running")
     #expect(checkup["gateway.name"].message == "localhost, port \(gateway.port)")
     #expect(
       checkup.all("gateway.address").contains {
@@ -85,14 +87,14 @@ import Testing
     #expect(
       checkup["gateway.answer"].message.wholeMatch(
         of: #/within \d+ ms: status 5, invalid token size, to a frame that it must refuse/#) != nil)
-    // It left nothing behind, delivered nothing, and the agent took no notice.
+    // The check left no file and delivered nothing, and the agent ran on.
     for name in ["tmp", "new", "failed"] { #expect(box.names(in: name) == []) }
     #expect(gateway.recorded(.accepted) == [])
     #expect(gateway.recorded(.refused).count == 1)
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `people get it under headings, with what to do below`() throws {
+  @Test func `check prints the items under headings, with the advice below each`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -108,11 +110,11 @@ import Testing
       ])
     #expect(lines[1] == "  ✓ file         \(path)")
     let agent = try #require(lines.firstIndex { $0.contains("! agent") })
-    #expect(lines[agent] == "  ! agent        none is at work here: nothing is delivered")
+    #expect(lines[agent] == "  ! agent        no agent is running: nothing is delivered")
     #expect(lines[agent + 1] == "                 → systemctl start tinypush, or tinypush run")
     #expect(said.output.hasSuffix(" warnings\n") || said.output.hasSuffix("\n1 warning\n"))
     #expect(!said.output.contains("\u{1B}"))
-    // On a terminal with colours, and lines that fit it.
+    // On a terminal, check prints colours and fits the lines to the width.
     let narrow = [
       "python3", "-c",
       """
@@ -140,12 +142,12 @@ import Testing
     let dumb = try box.run(command, environment: ["TERM": "dumb", "NO_COLOR": ""])
     #expect(!plain.output.contains("\u{1B}[3"))
     #expect(!dumb.output.contains("\u{1B}"))
-    // But for what has no spaces.
+    // Except words without a space, such as paths.
     let long = dumb.output.split(separator: "\r\n").filter { $0.count > 60 }
     #expect(long.allSatisfy { $0.contains("/") }, "\(long)")
   }
 
-  @Test func `it ends by the worst, whatever comes first`() throws {
+  @Test func `the worst problem decides the exit status of check, not the first`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -159,14 +161,14 @@ import Testing
       both.names("error") == [
         "certificate.dates", "certificate.authorities", "spool.directory", "gateway.address",
       ])
-    // What builds on it is not said to be well.
+    // The items that depend on a failed one are skipped.
     #expect(both.names("skipped") == ["gateway.handshake", "gateway.answer"])
-    #expect(both["spool.rights"].state == "unsaid")
+    #expect(both["spool.rights"].state == "absent")
   }
 
   // MARK: - The configuration
 
-  @Test func `a configuration that cannot be used is told as JSON too`() throws {
+  @Test func `check --json reports a configuration that cannot be used`() throws {
     let box = try Box()
     defer { box.end() }
     let path = try box.write("settle = 5s\nwindow = many\n", to: "tinypush.conf")
@@ -179,7 +181,8 @@ import Testing
     #expect(ended.errors.contains("\(path):2: window must be"))
   }
 
-  @Test func `relative paths begin from the file, or are credentials of the service`() throws {
+  @Test func `relative paths start at the configuration or name credentials of the service`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -226,7 +229,7 @@ import Testing
     try writeFile(box.text("etc/tinypush.conf") + "linger = 50ms\n", to: path)
     let former = try check([:])["config.settings"]
     #expect(former.state == "warning")
-    #expect(former.message.hasSuffix("change nothing any more"), "\(former.message)")
+    #expect(former.message.hasSuffix("have no effect any more"), "\(former.message)")
   }
 
   // MARK: - The certificate
@@ -234,26 +237,26 @@ import Testing
   @Test(arguments: [
     Row(
       "expired", "certificate.dates", "error", "2020-01-01 to 2021-01-01, expired ",
-      "renew it, and put the new one in its place; if it is a credential, restart the service",
+      "renew the certificate and replace the file; if it is a credential, restart the service",
       status: 78,
       certificate: "client-expired"),
     Row(
       "not yet valid", "certificate.dates", "error", "2090-01-01 to 2099-12-31, not valid yet",
-      "is this machine's clock right? If it is, wait, or take another one", status: 78,
+      "is this machine's clock right? If so, wait, or use another certificate", status: 78,
       certificate: "client-not-yet"),
     Row(
       "about to expire", "certificate.dates", "warning", ", 5 days left",
-      "renew it, and put the new one in its place; if it is a credential, restart the service",
+      "renew the certificate and replace the file; if it is a credential, restart the service",
       certificate: "client-soon"),
     Row(
       "of the sandbox", "certificate.environment", "error",
-      "development alone, but environment = production",
-      "connect to the other one, or take the app's other certificate: so each token is an invalid token",
+      "development only, but environment = production",
+      "use the app's certificate for that environment, or connect to the other environment: otherwise every token is invalid",
       status: 78, certificate: "client-sandbox"),
     Row(
       "of production", "certificate.environment", "error",
-      "production alone, but environment = development",
-      "connect to the other one, or take the app's other certificate: so each token is an invalid token",
+      "production only, but environment = development",
+      "use the app's certificate for that environment, or connect to the other environment: otherwise every token is invalid",
       status: 78, settings: ["environment=sandbox"]),
     Row(
       "of the sandbox, as it should", "certificate.environment", "ok", "development",
@@ -266,14 +269,15 @@ import Testing
       certificate: "client-universal", settings: ["environment=sandbox"]),
     Row(
       "universal, its topics", "certificate.topic", "ok",
-      "com.example.tinypush, and good for com.example.tinypush, com.example.tinypush.voip",
+      "com.example.tinypush; valid for com.example.tinypush, com.example.tinypush.voip",
       certificate: "client-universal"),
     Row(
       "not Apple's", "certificate.environment", "warning",
-      "it does not say for which it is, as Apple's do", "is it the push certificate of an app?",
+      "it names no environment, unlike Apple's certificates",
+      "is it the push certificate of an app?",
       certificate: "client-plain"),
     Row(
-      "of no app", "certificate.topic", "error", "there is none: nobody has no UID in its subject",
+      "of no app", "certificate.topic", "error", "no topic: nobody has no UID in its subject",
       "is it the push certificate of an app? Make one in Apple's Member Center", status: 78,
       certificate: "client-no-topic"),
     Row(
@@ -283,12 +287,12 @@ import Testing
     Row(
       "with an intermediate that expired", "certificate.chain", "warning",
       "; but TinyPush former intermediate expired on 2021-01-01",
-      "put its issuer's present certificate in its place", status: 78,
+      "replace it with the current certificate of the same issuer", status: 78,
       certificate: "client-old-chain"),
     Row(
       "with a stranger's", "certificate.chain", "warning",
-      "; but Somebody else's authority has not issued Push Services: com.example.tinypush",
-      "put behind each certificate the one that issued it; others are of no use",
+      "; but Somebody else's authority did not issue Push Services: com.example.tinypush",
+      "put after each certificate the certificate of its issuer; others have no use",
       certificate: "client-broken-chain", key: "client.key"),
     Row(
       "RSA", "certificate.key", "ok", "/client-rsa.key, RSA, 2048 bits", certificate: "client-rsa"),
@@ -319,7 +323,7 @@ import Testing
       "/server.key is PEM, but holds no certificate", "Is it the right file?", status: 78,
       settings: ["ca=@/server.key"]),
   ])
-  func `what is wrong with the certificate or its key is told`(row: Row) throws {
+  func `check reports what is wrong with the certificate or its key`(row: Row) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -341,9 +345,11 @@ import Testing
     #expect(gateway.recorded(.accepted) == [])
   }
 
-  @Test func `a key that others may read is warned of; one that the agent may not is wrong`() throws
+  @Test
+  func `check warns of a key that others may read, and a key closed to the agent is an error`()
+    throws
   {
-    try #require(geteuid() == 0, "who else could be closed out")
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -355,7 +361,7 @@ import Testing
     #expect(open.message == "\(key), EC, 256 bits, which anybody may read (mode 644)")
     #expect(open.advice == "chmod o= \(key)")
     chmod(key, 0o600)
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     mkdir(box.state, 0o700)
     chown(box.state, 65534, 65534)
     let closed = try box.checkup(gateway.port, ["key=" + key])
@@ -365,16 +371,16 @@ import Testing
       closed["certificate.key"].message == "\(key), EC, 256 bits, which nobody may not read")
     #expect(
       closed["certificate.key"].advice
-        == "keep it beside the configuration in credentials/, which the service manager reads for the agent"
+        == "put it in credentials/ beside the configuration, where the service manager reads it for the agent"
     )
-    // Root could shake hands with it.
+    // Root may read the key, so the handshake succeeds.
     #expect(closed["gateway.handshake"].state == "ok")
-    // What is handed over need not be open to it.
+    // A key that the service manager hands over need not be readable for the agent.
     let given = try box.checkup(
       gateway.port, environment: ["CREDENTIALS_DIRECTORY": box.path], ["key=" + key])
     #expect(given.status == 0)
     #expect(given["certificate.key"].state == "ok")
-    // Neither does the name of a directory alone make a credential.
+    // The directory name credentials/ is not enough to make a file a credential.
     mkdir(box.path + "/credentials", 0o755)
     let namesake = box.path + "/credentials/client.key"
     try FileManager.default.copyItem(atPath: key, toPath: namesake)
@@ -382,16 +388,15 @@ import Testing
     #expect(try box.checkup(gateway.port, ["key=" + namesake]).status == 77)
   }
 
-  @Test func `a certificate, authorities or a configuration closed to the agent are wrong`() throws
-  {
-    try #require(geteuid() == 0, "who else could be closed out")
+  @Test func `a certificate, CA file or configuration closed to the agent is an error`() throws {
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     mkdir(box.state, 0o700)
     chown(box.state, 65534, 65534)
-    let key = try box.openKey()
+    let key = try box.keyReadableByAll()
     var copies: [String] = []
     for name in ["client.pem", "ca.pem"] {
       copies.append(box.path + "/" + name)
@@ -423,19 +428,21 @@ import Testing
     #expect(try check().status == 0)
   }
 
-  @Test func `a certificate that is known to be wrong is not to be replaced twice`() throws {
+  @Test func `check advises once to renew an expired certificate that the gateway refuses too`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
     let checkup = try box.checkup(gateway.port, certificate: "client-expired")
     #expect(checkup.status == 78)
-    #expect(checkup["certificate.dates"].advice.hasPrefix("renew it"))
-    // In TLS 1.2 it is refused within the handshake, and not behind it.
+    #expect(checkup["certificate.dates"].advice.hasPrefix("renew the certificate"))
+    // In TLS 1.2 the gateway refuses the certificate during the handshake, not after it.
     let refusal =
       checkup["gateway.handshake"].state == "error"
       ? checkup["gateway.handshake"] : checkup["gateway.client"]
     #expect(refusal.state == "error")
-    #expect(refusal.message.contains("refuses our certificate"))
+    #expect(refusal.message.contains("refuses the client certificate"))
     #expect(!refusal.advice.contains("the push certificate"))
   }
 
@@ -445,16 +452,17 @@ import Testing
     arguments: [
       Row(
         "another host", "gateway.handshake", "error",
-        "The server was asked for as localhost, but its certificate is made out to elsewhere.example",
-        "Correct the host name, or the certificate there.", status: 78, server: "server-wrong-host"),
+        "The certificate of the server localhost is for elsewhere.example",
+        "Correct the host name, or the server's certificate.", status: 78,
+        server: "server-wrong-host"),
       Row(
         "an unknown authority", "gateway.handshake", "error",
         "was issued by \"Somebody else's authority\", which is not in the CA file ",
-        "If that issuer is to be trusted, add its certificate there.", status: 78,
+        "If you trust that issuer, add its certificate there.", status: 78,
         server: "server-unknown-ca"),
       Row(
         "self-signed", "gateway.handshake", "error", "is self-signed, and not in the CA file ",
-        "If it is to be trusted, add it there.", status: 78, server: "server-self-signed"),
+        "If you trust it, add it there.", status: 78, server: "server-self-signed"),
       Row(
         "expired", "gateway.handshake", "error", "expired on 2021-01-01 00:00 UTC",
         "It must be renewed there, unless this machine's clock, which says ", status: 69,
@@ -473,19 +481,19 @@ import Testing
         status: 69, server: "server-sha1", script: ["--ciphers", "DEFAULT:@SECLEVEL=0"]),
       Row(
         "about to expire", "gateway.certificate", "warning", ", 5 days left",
-        "whoever runs the gateway must renew it", server: "server-soon"),
+        "the operator of the gateway must renew it", server: "server-soon"),
       Row(
         "a chain", "gateway.certificate", "ok",
         "localhost, issued by TinyPush test intermediate, issued by TinyPush test authority; ",
         server: "server-chain"),
       Row(
         "it does not trust ours", "gateway.client", "error",
-        "refuses our certificate: it does not trust the certificate's issuer",
-        "Set the push certificate of this app, with its key, that is valid now.", status: 78,
+        "refuses the client certificate: it does not trust the certificate's issuer",
+        "Set this app's current push certificate and its key.", status: 78,
         ca: "other-ca"),
       Row(
-        "it wants none", "gateway.client", "warning", "it did not ask for our certificate",
-        "a push gateway does: are the host and the port right?", script: ["--trusting"]),
+        "it wants none", "gateway.client", "warning", "the gateway did not ask for our certificate",
+        "a push gateway asks for it: are the host and the port right?", script: ["--trusting"]),
       Row(
         "it hangs up", "gateway.handshake", "error",
         " during the handshake",
@@ -496,13 +504,13 @@ import Testing
         settings: ["connect-timeout=1s"], script: ["--hang"]),
       Row(
         "it does not answer", "gateway.answer", "warning",
-        "none to a frame that it must refuse, within 1 s",
-        "it cannot prove what has arrived: if it stays so, set confirm = settle",
+        "no answer to a frame that it must refuse, within 1 s",
+        "without answers nothing proves what arrived: if this persists, set confirm = settle",
         settings: ["connect-timeout=1s"], script: ["--mute"]),
       Row(
         "it closes without an answer", "gateway.answer", "warning",
-        "none to a frame that it must refuse: it closed",
-        "it cannot prove what has arrived: if it stays so, set confirm = settle",
+        "the gateway closed the connection after a frame that it must refuse",
+        "without answers nothing proves what arrived: if this persists, set confirm = settle",
         script: ["--wordless"]),
       Row(
         "it knows no topic", "gateway.answer", "error", "status 3, missing topic",
@@ -510,19 +518,19 @@ import Testing
         script: ["--answer-status", "3"]),
       Row(
         "it goes out of service", "gateway.answer", "ok",
-        "status 10, shutdown: it goes out of service, and another takes its place",
+        "status 10, shutdown: this gateway is shutting down, and another takes over",
         script: ["--answer-status", "10"]),
       Row(
         "it names another", "gateway.answer", "warning",
-        "status 5, invalid token size, but of notification 0 instead of 1",
-        "it cannot say which one it refuses: what it refuses is sent again",
+        "status 5, invalid token size, but for notification 0 instead of 1",
+        "refused notifications cannot be identified, so they are sent again",
         script: ["--answer-identifier", "0"]),
       Row(
-        "not to be asked", "gateway.answer", "skipped", "not asked for: confirm = settle",
+        "not to be asked", "gateway.answer", "skipped", "not tested: confirm = settle",
         settings: ["confirm=settle"]),
       Row(
         "a format without answers", "gateway.answer", "skipped",
-        "not asked for: with format = 0 there is none", settings: ["format=0"]),
+        "not tested: format = 0 has no answers", settings: ["format=0"]),
       Row(
         "the older format", "gateway.answer", "ok", "status 5, invalid token size, to a frame",
         settings: ["format=1"]),
@@ -530,7 +538,7 @@ import Testing
         "no such name", "gateway.name", "error", "gateway.invalid: ", "", status: 69,
         settings: ["gateway=gateway.invalid:2195", "feedback=feedback.invalid"]),
     ], TLSTests.versions)
-  func `the way to the gateway is told step by step`(
+  func `check reports each step of the connection to the gateway`(
     row: Row, version: (build: String, tls: String)
   ) throws {
     let box = try Box()
@@ -538,8 +546,8 @@ import Testing
     let gateway = try Gateway(
       in: box, certificate: row.server, ca: row.ca, tls: version.tls, row.script)
     let checkup = try box.checkup(gateway.port, build: version.build, row.settings)
-    // In TLS 1.2 it refuses ours within the handshake, and not behind it.
-    let refused = checkup["gateway.client"].state == "unsaid" && row.name == "gateway.client"
+    // In TLS 1.2 the gateway refuses the certificate during the handshake, not after it.
+    let refused = checkup["gateway.client"].state == "absent" && row.name == "gateway.client"
     let item = checkup[refused ? "gateway.handshake" : row.name]
     #expect(item.state == row.state, "\(item)")
     #expect(item.message.contains(row.message), "\(item)")
@@ -547,12 +555,12 @@ import Testing
     #expect(checkup.status == row.status)
     #expect(gateway.recorded(.accepted) == [])
     if item.state == "error", row.name != "gateway.answer" {
-      #expect(["skipped", "unsaid"].contains(checkup["gateway.answer"].state))
+      #expect(["skipped", "absent"].contains(checkup["gateway.answer"].state))
     }
-    if row.message.hasPrefix("not asked for") { #expect(gateway.recorded(.stream) == []) }
+    if row.message.hasPrefix("not tested") { #expect(gateway.recorded(.stream) == []) }
   }
 
-  @Test func `an address at which nothing listens is told`() throws {
+  @Test func `check reports an address at which nothing listens`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -568,7 +576,7 @@ import Testing
     #expect(none["feedback.address"].state == "warning")
   }
 
-  @Test func `a gateway whose TLS is too old is told as such`() throws {
+  @Test func `check reports a gateway whose TLS version is too old`() throws {
     let box = try Box()
     defer { box.end() }
     let server = try box.start([
@@ -583,12 +591,12 @@ import Testing
     #expect(checkup["gateway.handshake"].state == "error")
     #expect(
       checkup["gateway.handshake"].message.contains(
-        "there is no TLS version, cipher suite or key that both sides have"))
+        "both sides have no TLS version, cipher suite or key exchange in common"))
   }
 
   // MARK: - The spool
 
-  @Test func `what is missing of the spool is told, with the command that makes it`() throws {
+  @Test func `check names each missing spool directory and the command that creates it`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -612,15 +620,15 @@ import Testing
     #expect(parts["spool.new"].advice.hasSuffix(" \(box.spool)/new"))
     #expect(parts["spool.tmp"].state == "error")
     #expect(parts["spool.later"].message == "Not a directory")
-    #expect(parts["spool.rights"].state == "unsaid")
+    #expect(parts["spool.rights"].state == "absent")
   }
 
-  @Test func `modes that let anybody send, or keep the agent from reading, are warned of`() throws {
-    try #require(geteuid() == 0, "who else could give them away")
+  @Test func `check warns of modes that let anybody send or keep the agent from reading`() throws {
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     chmod(box.spool + "/new", 0o2777)
     chmod(box.spool + "/tmp", 0o770)
     let checkup = try box.checkup(gateway.port)
@@ -632,26 +640,27 @@ import Testing
     #expect(checkup["spool.tmp"].state == "warning")
     #expect(
       checkup["spool.tmp"].message
-        == "mode 770, nobody:nogroup: what members of the group put there, the agent may not be able to read"
+        == "mode 770, nobody:nogroup: the agent may be unable to read files from members of the group"
     )
     #expect(checkup["spool.tmp"].advice == "chmod g+s \(box.spool)/tmp")
-    // Root tries it as whom it belongs to.
+    // Run by root, the check tries as the spool's owner.
     #expect(
       checkup["spool.rights"].message
-        == "nobody, whose it is, may write, rename and remove files")
+        == "nobody (the spool's owner) may write, rename and remove files")
     chown(box.spool + "/failed", 0, 0)
     let closed = try box.checkup(gateway.port)
     #expect(closed.status == 77)
     #expect(
       closed["spool.rights"].message
-        == "nobody, whose it is, cannot write to failed: Permission denied")
+        == "nobody (the spool's owner) cannot write to failed: Permission denied")
     #expect(
       closed["spool.rights"].advice
         == "give that user the right to write to the spool and all its directories")
   }
 
-  @Test func `somebody else than the agent's user is told that it is not he`() throws {
-    try #require(geteuid() == 0, "who else could be somebody else")
+  @Test func `check tells a user who does not own the spool that the agent is another user`() throws
+  {
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -663,7 +672,7 @@ import Testing
     #expect(stranger["spool.rights"].state == "warning")
     #expect(
       stranger["spool.rights"].message
-        == "nobody may write, rename and remove files; it belongs to another, who is the agent most likely"
+        == "nobody may write, rename and remove files; but the spool belongs to another user, most likely the agent's"
     )
     for name in ["", "/new", "/tmp", "/failed"] { chmod(box.spool + name, 0o755) }
     chmod(key, 0o600)
@@ -685,7 +694,7 @@ import Testing
   }
 
   @Test(arguments: Disk.Resource.allCases)
-  func `a disk that is full, in memory or read-only is told`(resource: Disk.Resource) throws {
+  func `check reports a disk that is full, in memory or read-only`(resource: Disk.Resource) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -697,14 +706,14 @@ import Testing
     #expect(
       memory["spool.room"].message.wholeMatch(
         of:
-          #/tmpfs, 4\.\d MB and \d+ inodes free; what is there does not survive a power cut or a restart/#
+          #/tmpfs, 4\.\d MB and \d+ inodes free; its files do not survive a power cut or a restart/#
       ) != nil, "\(memory["spool.room"])")
     try disk.fill(resource)
     let full = try box.checkup(gateway.port)
     #expect(full.status == 74)
     #expect(full["spool.room"].state == "error")
     #expect(full["spool.room"].message.hasSuffix(" free: it is full"))
-    #expect(full["spool.room"].advice == "make room: until then nothing new can be put there")
+    #expect(full["spool.room"].advice == "free some space: until then no file can be written there")
     disk.makeRoom()
     disk.isReadOnly = true
     let closed = try box.checkup(gateway.port)
@@ -714,7 +723,8 @@ import Testing
     #expect(closed["spool.rights"].advice == "mount it writable")
   }
 
-  @Test func `little room is warned of, and so is a part on another disk`() throws {
+  @Test func `check warns of little free space and refuses a spool across two file systems`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -724,23 +734,23 @@ import Testing
     #expect(apart.status == 78)
     #expect(
       apart["spool.new"].message
-        == "it is another file system than tmp/ is: nothing can be renamed into it")
+        == "on another file system than tmp/, so no file can be renamed into it")
     let small = try Disk(under: box, "size=4m,nr_inodes=100")
     defer { small.end() }
     let low = try box.checkup(gateway.port)
     #expect(low.status == 0)
     #expect(low["spool.room"].state == "warning")
-    #expect(low["spool.room"].message.hasSuffix(" inodes free: that is little"))
+    #expect(low["spool.room"].message.hasSuffix(" inodes free: nearly full"))
   }
 
   // MARK: - The other directories
 
-  @Test func `what the agent cannot keep or show is told`() throws {
-    try #require(geteuid() == 0, "who else could be closed out")
+  @Test func `check reports state, status page and recipients that the agent cannot use`() throws {
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     mkdir(box.state, 0o700)
     let closed = try box.checkup(gateway.port)
     #expect(closed.status == 77)
@@ -753,7 +763,7 @@ import Testing
     #expect(closed["state.page"].state == "warning")
     #expect(closed["state.page"].message.contains("/status: nobody cannot write it: "))
     chown(box.state, 65534, 65534)
-    let key = try box.openKey()
+    let key = try box.keyReadableByAll()
     try writeFile("no list", to: box.state + "/suppressed")
     chmod(box.state + "/suppressed", 0o600)
     let unreadable = try box.checkup(gateway.port, [key])
@@ -779,9 +789,9 @@ import Testing
     #expect(unread.message.hasSuffix("/recipients, 1 file, of which nobody may not read 1"))
   }
 
-  // MARK: - The page
+  // MARK: - The status page
 
-  @Test func `what the agent does not take for its page is told`() throws {
+  @Test func `check reports a status path that is no status page`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -794,28 +804,28 @@ import Testing
       #expect(checkup["state.page"].message == page + words)
       #expect(
         checkup["state.page"].advice
-          == "remove it, and restart the agent, which makes a page there; or set status to another file"
+          == "remove it and restart the agent, which creates the page; or set status to another file"
       )
     }
     #expect(try check()["state.page"].state == "ok")
     mkdir(page, 0o755)
-    try expect(": it is no regular file")
+    try expect(": not a regular file")
     rmdir(page)
     symlink("/nowhere", page)
-    try expect(": it is no regular file")
+    try expect(": not a regular file")
     unlink(page)
     mkfifo(page, 0o644)
-    try expect(": it is no regular file")
+    try expect(": not a regular file")
     unlink(page)
     let words = "my notes\n"
     try writeFile(words, to: page)
-    try expect(": it is no status page, and the agent does not write over it")
+    try expect(": not a status page, so the agent does not overwrite it")
     #expect(try box.text("page") == words)
     try writeFile("", to: page)
     #expect(try check()["state.page"].state == "ok")
   }
 
-  @Test func `a page that an agent at work does not keep is told`() throws {
+  @Test func `check reports a status page that the running agent does not write`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -830,16 +840,16 @@ import Testing
       #expect(item.message == other + words)
       #expect(item.advice == "restart the agent: systemctl restart tinypush")
     }
-    try expect(": an agent is at work, but does not keep it")
+    try expect(": an agent is running, but does not write this page")
     try FileManager.default.copyItem(atPath: box.path + "/status", toPath: other)
-    try expect(": an agent is at work, but does not keep it")
+    try expect(": an agent is running, but does not write this page")
     #expect(try agent.terminate() == 0)
     #expect(try box.checkup(gateway.port, ["status=" + other])["state.page"].state == "ok")
   }
 
   // MARK: - The clock
 
-  @Test func `a clock that is not set is told, and nothing is made of dates`() throws {
+  @Test func `check reports a clock that is not set and skips the certificate's dates`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -852,11 +862,11 @@ import Testing
     #expect(checkup["clock.time"].state == "error")
     #expect(
       checkup["clock.time"].message
-        == "1970-01-12T13:46:40Z is before this program was made: the clock is not set, and every certificate looks too new"
+        == "1970-01-12T13:46:40Z is before this program was built: the clock is not set, so no certificate seems valid yet"
     )
     #expect(
       checkup["clock.time"].advice
-        == "set it (date -s), and have a time service do so: systemctl enable --now systemd-timesyncd"
+        == "set the clock (date -s), and run a time service: systemctl enable --now systemd-timesyncd"
     )
     #expect(checkup["certificate.dates"].state == "skipped")
     #expect(
@@ -869,8 +879,8 @@ import Testing
 }
 
 extension Box {
-  /// The setting of a key that any user may read.
-  fileprivate func openKey() throws -> String {
+  /// Returns the setting of a key that all users may read.
+  fileprivate func keyReadableByAll() throws -> String {
     let key = path + "/open.key"
     try FileManager.default.copyItem(atPath: Certificates.path("client.key"), toPath: key)
     chmod(key, 0o644)

@@ -1,14 +1,14 @@
 import Foundation
 import Testing
 
-/// A process, its output and its errors in files, from which lines can be awaited while it runs.
+/// A process whose output and errors go to files, and whose lines a test can wait for.
 final class Child {
   let id: pid_t
   private let name: String
   private let paths: (output: String, errors: String)
   private var ended: Int32?
 
-  /// - Parameter output: the path that its output goes to; its errors go beside it.
+  /// - Parameter output: the path of the files for input, output and errors, without an extension.
   init(
     _ command: [String], environment: [String: String], input: String?, directory: String,
     output: String
@@ -26,7 +26,7 @@ final class Child {
     posix_spawn_file_actions_addopen(&actions, 0, source, O_RDONLY, 0)
     posix_spawn_file_actions_addopen(&actions, 1, paths.output, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
     posix_spawn_file_actions_addopen(&actions, 2, paths.errors, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
-    // What this process blocks or ignores is no concern of its children.
+    // The child must not inherit the signals that this process blocks or ignores.
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
@@ -37,7 +37,7 @@ final class Child {
     posix_spawnattr_setsigmask(&attributes, &none)
     posix_spawnattr_setsigdefault(&attributes, &all)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
-    // Debian's python3 comes before any other that is installed: with the packages, and faster than a wrapper.
+    // Debian's python3 comes first: it has the needed packages, and starts faster than a wrapper.
     let path = "PATH=/usr/bin:/bin:" + (ProcessInfo.processInfo.environment["PATH"] ?? "")
     let words = ["env", "--chdir=" + directory, path] + environment.map { "\($0)=\($1)" } + command
     var arguments = words.map { strdup($0) } + [nil]
@@ -50,7 +50,7 @@ final class Child {
     self.id = id
   }
 
-  // MARK: - What it says
+  // MARK: - Output
 
   var output: String { Self.read(paths.output) }
   var outputPath: String { paths.output }
@@ -62,7 +62,7 @@ final class Child {
 
   enum Stream { case output, errors }
 
-  /// The first whole line with these words in it.
+  /// Waits for a complete line with these words, and returns the first.
   @discardableResult
   func line(
     _ words: String, in stream: Stream = .output
@@ -76,19 +76,19 @@ final class Child {
       let rest = stream == .output ? output : errors
       found = rest.split(separator: "\n").first { $0.contains(words) }.map(String.init)
       guard found != nil else {
-        throw Failure("\(name) ended without \"\(words)\":\n\(output)\(errors)")
+        throw Failure("\(name) ended without printing \"\(words)\":\n\(output)\(errors)")
       }
       return true
     }
     return found!
   }
 
-  private func poll(_ words: String, _ isSo: () throws -> Bool) throws {
+  private func poll(_ words: String, _ condition: () throws -> Bool) throws {
     try CommandTests.wait(
-      for: "\"\(words)\" from \(name), which said:\n\(output)\(errors)", until: isSo)
+      for: "\"\(words)\" from \(name), which printed:\n\(output)\(errors)", until: condition)
   }
 
-  // MARK: - Its end
+  // MARK: - End
 
   var hasEnded: Bool {
     if ended != nil { return true }
@@ -99,17 +99,17 @@ final class Child {
     return true
   }
 
-  /// Its exit status, or 128 and the signal that ended it.
+  /// Waits for the end, and returns the exit status, or 128 plus the signal that ended the process.
   @discardableResult
   func wait() throws -> Int32 {
     try poll("an end") { hasEnded }
     return ended!
   }
 
-  /// As ``wait()``, once that has returned.
+  /// The result of ``wait()``, or nil before the end has been noticed.
   var status: Int32? { ended }
 
-  /// What to say of a program that ended by a mistake of its own; nil where it did not.
+  /// A message about the signal with which the program crashed, or nil if it did not crash.
   var crash: String? {
     guard let ended, [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV].contains(ended - 128)
     else { return nil }
@@ -118,7 +118,7 @@ final class Child {
 
   func signal(_ number: Int32) { if !hasEnded { Foundation.kill(id, number) } }
 
-  /// Asks it to end, and waits until it has.
+  /// Sends SIGTERM and waits for the end.
   @discardableResult
   func terminate() throws -> Int32 {
     signal(SIGTERM)

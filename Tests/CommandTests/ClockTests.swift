@@ -1,16 +1,16 @@
 import Foundation
 import Testing
 
-/// What is made of a wall clock that is not set, as on a board without a battery until a time service has answered.
+/// A wall clock that is not set, as on a board without a battery until a time service answers.
 @Suite(.sideBySide) struct ClockTests {
-  /// A clock that is not set.
+  /// Returns the clocks of a machine whose wall clock is not set.
   private func clock(_ box: Box) throws -> Clocks {
     let clocks = try Clocks(in: box, [.wall])
     try clocks.set(.wall, to: 60)
     return clocks
   }
 
-  @Test func `once the clock is set, the agent connects at once`() throws {
+  @Test func `the agent connects as soon as the clock is set`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -18,19 +18,19 @@ import Testing
     let page = "status=" + box.path + "/page"
     let clocks = try clock(box)
     let agent = try box.agent(gateway, [page], environment: clocks.environment)
-    // The pauses grow, up to minutes.
+    // The pauses between attempts grow to minutes.
     var pause = 0.0
     try wait(for: "a long pause") {
       let status = try objects(box.tinypush("status", "--json", "-o", page).output).first
       pause = Double(status?["next_try_in_ms"] as? Int ?? 0) / 1000
       return pause > 5
     }
-    let nextTry = Date(timeIntervalSinceNow: pause)
+    let nextAttempt = Date(timeIntervalSinceNow: pause)
     #expect(agent.errors.contains("this machine's clock seems not to be set"))
     try clocks.set(.wall, to: Int(Date().timeIntervalSince1970))
-    try clocks.tell()
+    try clocks.announceChange()
     try gateway.accepts("hello")
-    #expect(Date() < nextTry, "it waited for its next try")
+    #expect(Date() < nextAttempt, "the agent waited for its next attempt")
     #expect(try agent.terminate() == 0)
   }
 
@@ -54,7 +54,7 @@ import Testing
     Row(arguments: ["--not-before", "1924452000"], status: 0, says: ""),
     Row(arguments: ["--not-before", "soon"], status: 64, says: "takes UNIX seconds"),
   ])
-  func `while the clock is not set, a time from now is none`(row: Row) throws {
+  func `send refuses a time relative to now while the clock is not set`(row: Row) throws {
     let box = try Box()
     defer { box.end() }
     let sent = try box.run(
@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test(arguments: ["binary", "http2"])
-  func `a ttl counts from when the file came, also while no agent runs`(way: String) throws {
+  func `a ttl counts from the arrival of the file even if no agent runs`(way: String) throws {
     let box = try Box()
     defer { box.end() }
     let clocks = try Clocks(in: box, [.wall, .awake])
@@ -78,7 +78,7 @@ import Testing
           + ["--token", token(number), "-o", "spool=\(box.spool)"])
       #expect(sent.status == 0, "\(sent.errors)")
     }
-    // So much later, and no more since the machine started.
+    // 100 s later, on both clocks: the machine was not asleep.
     try clocks.set(.wall, to: start + 100)
     try clocks.set(.awake, to: 100)
     var expirations: [Int] = []
@@ -112,7 +112,7 @@ import Testing
       }
     }
     #expect(expirations.count == 1)
-    // The clock of the agent says whole seconds.
+    // The agent's clock counts whole seconds.
     #expect(expirations.allSatisfy { (start + 598...start + 660).contains($0) }, "\(expirations)")
     #expect(box.names(in: "new") == [])
   }

@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// The clocks that a program sees, in files of a box: Tests/Tools/clock.c.
+/// The clocks that a program sees, as files in a box (Tests/Tools/clock.c).
 struct Clocks {
   enum Clock: String, CaseIterable {
-    /// In UNIX seconds.
+    /// The wall clock, in UNIX seconds.
     case wall = "CLOCK_FILE"
-    /// How many seconds have passed besides those that really did: awake, and asleep.
+    /// Seconds added to the time that passed awake (`awake`) or asleep (`asleep`).
     case awake = "CLOCK_AWAKE"
     case asleep = "CLOCK_ASLEEP"
   }
@@ -34,5 +34,5 @@ struct Clocks {
   }
 
   /// Tells the program that the wall clock was set.
-  func tell() throws { try writeFile("x", to: box.path + "/set") }
+  func announceChange() throws { try writeFile("x", to: box.path + "/set") }
 }

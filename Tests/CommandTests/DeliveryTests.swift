@@ -1,23 +1,24 @@
 import Foundation
 import Testing
 
-/// What is dropped arrives: once, in order, byte for byte.
+/// Notification files arrive once, in order and byte for byte.
 @Suite(.sideBySide) struct DeliveryTests {
-  /// On this machine many of both; under qemu some.
+  /// The counts are smaller for builds that run under qemu.
   @Test(arguments: Build.all)
-  func `thousands of files and of lines arrive`(build: String) throws {
+  func `every build delivers thousands of files and lines`(build: String) throws {
     let box = try Box()
     defer { box.end() }
     let (files, lines) = build == Build.host ? (3000, 50_000) : (300, 5000)
-    let sheaf = try Sheaf.plain(files: files, lines: lines, in: box.path + "/sheaf")
-    try sheaf.fill(box)
+    let notifications = try NotificationSet.plain(
+      files: files, lines: lines, in: box.path + "/notifications")
+    try notifications.fill(box)
     let gateway = try Gateway(in: box)
-    // The gateway answers the barrier when it has come through all that was acknowledged before.
+    // The gateway answers the barrier once it has read all bytes that TCP acknowledged before.
     let agent = try box.deliver(gateway, build: build, ["settle=1m"])
     #expect(agent.status == 0, "\(agent.errors)")
     #expect(box.names(in: "new") == [])
     #expect(box.names(in: "failed") == [])
-    let compared = try gateway.compare(.stream, with: sheaf.paths, in: box)
+    let compared = try gateway.compare(.stream, with: notifications.paths, in: box)
     #expect(compared == "\(files + lines) notifications, byte for byte")
     #expect(agent.errors.contains("\(files + lines) delivered"))
   }
@@ -36,31 +37,33 @@ import Testing
     Way(build: Build.recent, format: 1, tls: "1.3"),
     Way(build: Build.recent, format: 0, tls: "1.3"),
   ])
-  func `every format arrives by every version of TLS`(way: Way) throws {
+  func `every frame format arrives over every TLS version`(way: Way) throws {
     let box = try Box()
     defer { box.end() }
-    let sheaf = try Sheaf.plain(files: 300, lines: 700, in: box.path + "/sheaf")
-    try sheaf.fill(box)
+    let notifications = try NotificationSet.plain(
+      files: 300, lines: 700, in: box.path + "/notifications")
+    try notifications.fill(box)
     let gateway = try Gateway(in: box, tls: way.tls)
-    // There is no barrier without identifiers, and so no proof.
+    // Format 0 has no identifiers, so no barrier can prove the delivery.
     let settle = way.format == 0 ? "500ms" : "1m"
     let agent = try box.deliver(
       gateway, build: way.build, ["format=\(way.format)", "settle=\(settle)"])
     #expect(agent.status == 0, "\(agent.errors)")
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
-    try gateway.hearsAll()
+    try gateway.readsAll()
     let compared = try gateway.compare(
-      .stream, with: sheaf.paths, in: box, ["--format", "\(way.format)"])
+      .stream, with: notifications.paths, in: box, ["--format", "\(way.format)"])
     #expect(compared == "1000 notifications, byte for byte")
     let open = try #require(gateway.events("open").first)
     #expect(open["version"] as? String == "TLSv\(way.tls)")
   }
 
-  @Test func `files of every shape arrive, and what is wrong in them is put aside`() throws {
+  @Test func `files of every layout arrive, and their invalid notifications go to failed/`() throws
+  {
     let box = try Box()
     defer { box.end() }
-    let sheaf = try Sheaf(box.path + "/sheaf")
-    try sheaf.add(
+    let notifications = try NotificationSet(box.path + "/notifications")
+    try notifications.add(
       """
       {
         "token": "\(token(1))",
@@ -73,16 +76,16 @@ import Testing
       }
 
       """, as: "a-pretty")
-    try sheaf.add(
+    try notifications.add(
       "\r\n\t \(line(2).dropLast())\(line(3).dropLast())\t\n\n{ \"expiration\":4000000000,\"payload\":{ \"aps\" :{\"alert\":\"no line end\"} },\"token\":\"\(token(4).uppercased())\"}",
       as: "b-space")
     let many = (100..<600).map { "\"\(token($0))\"" }.joined(separator: ", ")
-    try sheaf.add(
+    try notifications.add(
       #"{"tokens": [\#(many)], "payload": {"aps": {"badge": 3}}, "expiration": 4000000000}"#,
       as: "c-many")
-    try sheaf.add(line(700) + line(701) + line(702), as: "d-mixed")
-    try sheaf.add(line(800), as: "f-last")
-    try sheaf.fill(box)
+    try notifications.add(line(700) + line(701) + line(702), as: "d-mixed")
+    try notifications.add(line(800), as: "f-last")
+    try notifications.fill(box)
     let bad = #"{"token":"abc","payload":{"aps":{"alert":"x"}}}"#
     try box.drop(
       line(700) + bad + "\n" + line(701) + "  {\"token\": tru}\n" + line(702)
@@ -94,14 +97,15 @@ import Testing
     #expect(agent.status == 65, "\(agent.errors)")
     #expect(box.names(in: "new") == [])
     try #expect(
-      gateway.compare(.stream, with: sheaf.paths, in: box) == "508 notifications, byte for byte")
+      gateway.compare(.stream, with: notifications.paths, in: box)
+        == "508 notifications, byte for byte")
     #expect(box.names(in: "failed") == ["d-mixed", "e-text"])
     let mixed = try box.failures("d-mixed")
     #expect(mixed.map { $0["line"] as? Int } == [2, 4, 6, 7])
     #expect(mixed.map { $0["column"] as? Int } == [11, 16, 2, 20])
     let reasons = mixed.map { $0["reason"] as? String ?? "" }
     #expect(reasons.first?.contains("64 hex digits") == true)
-    #expect(reasons.dropLast().last?.contains("no such key") == true)
+    #expect(reasons.dropLast().last?.contains("unknown key") == true)
     #expect(mixed.first?["notification"] as? [String: Any] != nil)
     #expect(mixed.allSatisfy { $0["file"] as? String == "d-mixed" })
     try #expect(box.failures("e-text").map { $0["line"] as? Int } == [1])

@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// The sandbox as the service: who is reached by a token, what is kept for whom, and who is found gone.
+/// The sandbox's devices: their tokens, stored notifications and feedback.
 @Suite(.sideBySide) struct DeviceTests {
-  /// Sends frames, and waits until the gateway has dealt with the last of them.
+  /// Sends frames, and waits until the gateway has processed the last of them.
   private func send(_ frames: [String], to sandbox: Sandbox, in box: Box) throws {
     let before = try sandbox.events("closed").count
-    // The last one must be refused, and says that all before it were accepted.
+    // The refusal of the last frame proves that the gateway accepted all before it.
     let client = try sandbox.client(box, frames + [frame(token: "00", identifier: 99)])
     #expect(try client.wait() == 0, "\(client.errors)")
     #expect(client.output == "connected\n080500000063\n")
@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test(arguments: Token.allCases)
-  func `a token that is not the device's own is invalid, and it is said why`(kind: Token) throws {
+  func `the sandbox refuses a foreign token as invalid and says why`(kind: Token) throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
@@ -30,11 +30,14 @@ import Testing
     let (token, words) =
       switch kind {
       case .otherApp:
-        try (sandbox.token(box, "add", "phone", "--topic", "com.example.mail"), "of another app")
-      case .otherSandbox: try (tokenOfAnother(in: box), "the key of this sandbox does not open")
-      case .madeUp: (CommandTests.token(7), "the key of this sandbox does not open")
+        try (
+          sandbox.token(box, "add", "phone", "--topic", "com.example.mail"),
+          "belongs to another app"
+        )
+      case .otherSandbox: try (tokenOfAnother(in: box), "this sandbox has not issued")
+      case .madeUp: (CommandTests.token(7), "this sandbox has not issued")
       case .changed:
-        (own.dropLast() + (own.hasSuffix("0") ? "1" : "0"), "the key of this sandbox does not open")
+        (own.dropLast() + (own.hasSuffix("0") ? "1" : "0"), "this sandbox has not issued")
       }
     let frames = [
       frame(token: own, identifier: 1), frame(token: token, identifier: 2),
@@ -62,7 +65,7 @@ import Testing
     return String(printed.output.dropLast())
   }
 
-  @Test func `tokens are what their construction says, and their key is its owner's`() throws {
+  @Test func `tokens decrypt to their device, and only the owner may read their key`() throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
@@ -85,7 +88,7 @@ import Testing
     #expect(attributes[.posixPermissions] as? Int == 0o600)
   }
 
-  @Test func `what names nobody goes to the device of the first start`() throws {
+  @Test func `a message without a recipient goes to the device made at the first start`() throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
@@ -103,7 +106,8 @@ import Testing
 
   // MARK: - Store and forward
 
-  @Test func `of what comes while a device is offline the newest is kept, for each app`() throws {
+  @Test func `the sandbox keeps the newest notification of each app for an offline device`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
@@ -145,7 +149,7 @@ import Testing
     #expect(sums["dropped"] as? Int == 3)
   }
 
-  @Test func `what is kept is dropped when it expires, and feedback does not tell of it`() throws {
+  @Test func `the sandbox drops a stored notification when it expires, without feedback`() throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
@@ -159,13 +163,13 @@ import Testing
     #expect(expired["time"] as? Double ?? 0 >= Double(now + 2))
     try sandbox.device(box, "online", "phone")
     try #expect(sandbox.readFeedback(box).isEmpty)
-    // One that has expired long ago is still delivered to a device that is there.
+    // A notification that expired long ago is still delivered to an online device.
     try send([frame(token: phone, identifier: 2, expiration: 1000)], to: sandbox, in: box)
     #expect(try sandbox.child.terminate() == 0)
     try #expect(sandbox.story("delivered") == ["delivered phone 2"])
   }
 
-  @Test func `devices, and what is kept for them, are the same after a restart`() throws {
+  @Test func `devices and their stored notifications survive a restart of the sandbox`() throws {
     let box = try Box()
     defer { box.end() }
     let first = try Sandbox(in: box, hasDevices: true)
@@ -185,12 +189,12 @@ import Testing
       ], to: first, in: box)
     let before = try first.device(box, "list", "--json").output
     first.child.kill()
-    // It expires while no sandbox runs.
+    // This notification expires while no sandbox runs.
     let stored = "sandbox/devices/old/com.example.tinypush/stored"
     try box.write(box.text(stored).replacing(" \(soon) ", with: " 1000 "), to: stored)
     let second = try Sandbox(in: box, hasDevices: true)
     func devices(_ lines: String) -> [Substring] {
-      // What has expired is not kept.
+      // The stored state may differ: an expired notification is dropped.
       lines.replacing(#""stored":true"#, with: "…").replacing(#""stored":false"#, with: "…")
         .split(separator: "\n").sorted()
     }
@@ -206,14 +210,16 @@ import Testing
 
   // MARK: - Feedback
 
-  @Test func `an app that is gone is told by feedback, once each time it is read`() throws {
+  @Test func `feedback lists an uninstalled app once, and again only after another delivery`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
     let start = Int(Date.now.timeIntervalSince1970)
     let phone = try sandbox.token(box, "token", "phone")
     try #expect(sandbox.device(box, "uninstall", "phone").status == 0)
-    try #expect(sandbox.readFeedback(box).isEmpty, "nothing has come for it yet")
+    try #expect(sandbox.readFeedback(box).isEmpty, "nothing was sent to the app yet")
     for _ in 1...2 {
       try send(
         [frame(token: phone, identifier: 1), frame(token: phone, identifier: 2)],
@@ -238,7 +244,7 @@ import Testing
       ])
   }
 
-  @Test func `what feedback told of is sent to again once its app has registered since`() throws {
+  @Test func `the agent sends to a suppressed token again after its app registers`() throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
@@ -255,19 +261,19 @@ import Testing
     let told = try box.tinypush("feedback", "--config", sandbox.config)
     #expect(told.status == 0, "\(told.errors)")
     _ = try deliver("two")
-    try #expect(sandbox.story("undeliverable", "accepted").count == 2, "it is suppressed")
+    try #expect(sandbox.story("undeliverable", "accepted").count == 2, "the token is suppressed")
     try sandbox.device(box, "reregister", "phone")
     let listed = try objects(sandbox.device(box, "list", "--json").output)[0]
     let registered = try #require(listed["registered"] as? Int)
     let again = try deliver("three", registered: registered)
     #expect(again.status == 0, "\(again.errors)")
-    // The sandbox tells what a device shows in its own time.
+    // The sandbox reports what a device shows with a delay.
     try wait(for: "the device to show it") {
       try sandbox.story("delivered") == ["delivered phone 1"]
     }
   }
 
-  @Test func `whether an app is gone is only known once its device is there`() throws {
+  @Test func `feedback lists an uninstalled app only once its device is online`() throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
@@ -283,7 +289,7 @@ import Testing
       sandbox.story("stored", "undeliverable") == ["stored phone 1", "undeliverable phone 1"])
   }
 
-  @Test func `a device that is not there any more is told by feedback`() throws {
+  @Test func `feedback lists the token of a removed device`() throws {
     let box = try Box()
     defer { box.end() }
     let first = try Sandbox(in: box, hasDevices: true)
@@ -310,7 +316,7 @@ import Testing
     try #expect(sandbox.readFeedback(box).map(\.token) == [phone])
   }
 
-  @Test func `a million lines of feedback take no memory, and what is added meanwhile stays`()
+  @Test func `the sandbox sends a million feedback lines in 16 MB and keeps one added meanwhile`()
     throws
   {
     let box = try Box()
@@ -327,7 +333,7 @@ import Testing
       """,
     ])
     #expect(written.status == 0, "\(written.errors)")
-    // It reads half, waits for a notification to the app that is gone, and reads on.
+    // The reader stops at half until a notification to the uninstalled app adds a line.
     let reader = try box.start([
       "python3", "-c",
       """
@@ -360,7 +366,7 @@ import Testing
 
   // MARK: - Commands
 
-  @Test func `what cannot be done to a device is refused, and it is said why`() throws {
+  @Test func `a device command that is not possible fails with a status and a reason`() throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
@@ -372,27 +378,27 @@ import Testing
       #expect(child.errors.split(separator: "\n").count == 1)
       #expect(child.output == "")
     }
-    try expect(66, "there is no device phne: did you mean phone?", "offline", "phne")
+    try expect(66, "there is no device phne; did you mean phone?", "offline", "phne")
     try expect(
       66, "there is no app com.example.mail on phone", "token", "phone", "--topic",
       "com.example.mail")
-    try expect(65, "phone is online already", "online", "phone")
-    try expect(65, "phone has this app already", "add", "phone")
-    try expect(64, "a device's name consists of", "add", "../phone")
-    try expect(64, "a device's name consists of", "add", String(repeating: "x", count: 33))
-    try expect(64, "a topic consists of", "add", "pad", "--topic", "com/example")
-    try expect(64, "--category needs NAME=BUTTON", "add", "pad", "--category", "MAIL")
+    try expect(65, "phone is already online", "online", "phone")
+    try expect(65, "phone already has this app", "add", "phone")
+    try expect(64, "a device's name has 1 to 32", "add", "../phone")
+    try expect(64, "a device's name has 1 to 32", "add", String(repeating: "x", count: 33))
+    try expect(64, "a topic has 1 to 100", "add", "pad", "--topic", "com/example")
+    try expect(64, "--category takes NAME=BUTTON", "add", "pad", "--category", "MAIL")
     try expect(66, "nowhere.strings", "add", "pad", "--strings", "nowhere.strings")
-    try expect(64, "there is no onlin: did you mean online?", "onlin", "phone")
-    try expect(64, "which device?", "offline")
-    try expect(64, "what is to be done?")
-    try expect(64, "is given too much: pad", "offline", "phone", "pad")
+    try expect(64, "unknown action onlin; did you mean online?", "onlin", "phone")
+    try expect(64, "give the device's name after offline", "offline")
+    try expect(64, "give an action: add, offline")
+    try expect(64, "unexpected argument pad", "offline", "phone", "pad")
     try sandbox.device(box, "offline", "phone")
-    try expect(65, "phone is offline already", "offline", "phone")
-    try expect(65, "an app can only register while its device is online", "reregister", "phone")
+    try expect(65, "phone is already offline", "offline", "phone")
+    try expect(65, "an app can register only while its device is online", "reregister", "phone")
     try sandbox.device(box, "online", "phone")
     try sandbox.device(box, "uninstall", "phone")
-    try expect(65, "phone has this app no longer", "uninstall", "phone")
+    try expect(65, "phone no longer has this app", "uninstall", "phone")
     try expect(65, "install it again with `device reregister`", "add", "phone")
     try sandbox.device(box, "add", "phone", "--topic", "com.example.mail")
     try expect(64, "name one with --topic", "uninstall", "phone")
@@ -403,7 +409,7 @@ import Testing
     #expect(nowhere.status == 69)
   }
 
-  @Test func `the list says what is on the devices, to people and to programs`() throws {
+  @Test func `device list prints the devices and their apps as text and as JSON`() throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
@@ -432,7 +438,7 @@ import Testing
 
   // MARK: - Faults
 
-  @Test func `faults are played on what is sent to devices as well`() throws {
+  @Test func `faults also apply to notifications for devices`() throws {
     let box = try Box()
     defer { box.end() }
     let first = try Sandbox(in: box, hasDevices: true)
@@ -456,11 +462,12 @@ import Testing
   }
 
   @Test(arguments: [("close", ""), ("garbage=10", hex("no answer "))])
-  func `a fault by time needs no notification`(fault: String, heard: String) throws {
+  func `a timed fault happens once and without a notification`(fault: String, heard: String) throws
+  {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--fault", "\(fault)@200ms"])
-    // Nothing is sent on either; the fault is played once.
+    // No client sends anything. The fault happens only on the first connection.
     let client = try sandbox.client(box)
     #expect(try client.wait() == 0, "\(client.errors)")
     #expect(client.output == "connected\n\(heard)\n")
@@ -475,7 +482,7 @@ import Testing
 }
 
 extension Box {
-  /// A certificate for another topic, by the sandbox's authority: `NAME.pem` in its directory.
+  /// Makes a certificate for another topic, issued by the sandbox's authority: `NAME.pem`.
   func makeCertificate(_ name: String, topic: String, in sandbox: Sandbox) throws {
     let made = try run([
       "sh", "-ec",

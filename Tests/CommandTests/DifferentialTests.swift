@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Test(.sideBySide)
-func `the scanner takes what Python's json takes, but for differences that have a name`()
+func `the scanner accepts what Python's json accepts, except for listed differences`()
   throws
 {
   let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path

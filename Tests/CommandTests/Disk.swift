@@ -1,13 +1,14 @@
 import Foundation
 import Testing
 
-/// A small disk of its own that a box's spool lies on, or a directory, to be filled up or made read-only. `end()`, in
-/// a `defer`, takes it away. It needs root, and says so.
+/// A small tmpfs under a box's spool or one of its directories, to be filled up or made read-only.
+///
+/// Call `end()` in a `defer`: it unmounts the disk. Needs root; without root `init` throws.
 final class Disk {
   private let path: String
   private var fillers: [String] = []
 
-  /// - Parameter options: tmpfs(5)'s.
+  /// - Parameter options: mount options as in tmpfs(5).
   init(at path: String, _ options: String) throws {
     self.path = path
     guard mount("tinypush", path, "tmpfs", 0, options) == 0 else {
@@ -21,7 +22,7 @@ final class Disk {
     for name in ["new", "failed", "tmp"] { mkdir("\(path)/\(name)", 0o777) }
   }
 
-  /// However busy it is.
+  /// Unmounts the disk even if it is busy.
   func end() { umount2(path, Int32(MNT_DETACH)) }
 
   var isReadOnly = false {
@@ -36,7 +37,7 @@ final class Disk {
 
   enum Resource: CaseIterable, Sendable { case bytes, inodes }
 
-  /// Uses up what is left.
+  /// Uses up the rest of a resource.
   func fill(_ resource: Resource) throws {
     var isFull = false
     while !isFull {
@@ -59,8 +60,8 @@ final class Disk {
 }
 
 extension Box {
-  /// An agent that has no rights but its own, whoever runs the tests.
-  func humbleAgent(_ gateway: Gateway, _ settings: [String] = []) throws -> Child {
+  /// Starts an agent as `nobody`, also if root runs the tests.
+  func unprivilegedAgent(_ gateway: Gateway, _ settings: [String] = []) throws -> Child {
     let key = path + "/client.key"
     try FileManager.default.copyItem(atPath: Certificates.path("client.key"), toPath: key)
     chmod(key, 0o644)
@@ -71,8 +72,8 @@ extension Box {
     return try start(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] + command)
   }
 
-  /// Gives the spool to whom a humble agent is.
-  func giveAway() throws {
+  /// Gives the spool to `nobody`, the user of `unprivilegedAgent`.
+  func giveSpoolToNobody() throws {
     guard geteuid() == 0 else { return }
     for name in ["", "/new", "/failed", "/tmp"] {
       guard chown(spool + name, 65534, 65534) == 0 else { throw Failure("chown: errno \(errno)") }

@@ -1,13 +1,14 @@
 import Foundation
 import Testing
 
-/// A disk that is full, read-only or closed to the agent: nothing is lost, nothing comes again and again, and the agent
-/// goes on by itself when it is mended.
+/// A disk that is full, read-only or closed to the agent.
+///
+/// No notification is lost or sent without end, and the agent recovers by itself.
 @Suite(.sideBySide) struct DiskTests {
   private static let cannotRemove = "delivered files cannot be removed from new/"
   private static let removable = "delivered files can be removed again"
 
-  @Test func `files that a read-only disk does not let go are delivered once`() throws {
+  @Test func `the agent delivers files on a read-only disk once`() throws {
     let box = try Box()
     defer { box.end() }
     let disk = try Disk(under: box, at: "/new", "size=16m")
@@ -29,9 +30,9 @@ import Testing
       box.names(in: "new").isEmpty
     }
     try agent.line(Self.removable, in: .errors)
-    let truth = try Truth(gateway.record, count: 100, in: box)
-    #expect(truth.lost == 0)
-    #expect(truth.duplicates == 0)
+    let tally = try Tally(gateway.record, count: 100, in: box)
+    #expect(tally.lost == 0)
+    #expect(tally.duplicates == 0)
     try box.write(line(101, "afterwards"), to: "spool/new/afterwards")
     try gateway.accepts("afterwards")
     #expect(try agent.terminate() == 0)
@@ -39,26 +40,26 @@ import Testing
     #expect(agent.errors.count(of: Self.removable) == 1)
   }
 
-  @Test func `what is delivered and cannot be removed is bounded, and so is what comes twice`()
+  @Test func `the agent limits delivered files that it cannot remove, and duplicates of them`()
     throws
   {
-    try #require(geteuid() == 0, "who else could put files where the agent may not remove them")
+    try #require(geteuid() == 0, "needs root")
     let (held, window, files) = (256, 64, 600)
     let box = try Box()
     defer { box.end() }
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     let gateway = try Gateway(in: box)
-    let agent = try box.humbleAgent(gateway, ["settle=300ms", "window=\(window)"])
+    let agent = try box.unprivilegedAgent(gateway, ["settle=300ms", "window=\(window)"])
     try agent.line("connected to", in: .errors)
     chmod(box.spool + "/new", 0o555)
-    // The newest has the smallest name, and must not keep those from their turn that can leave.
+    // The newest file has the smallest name and must not hold up the older ones.
     for number in 1...files { try box.drop(line(number), as: "\(10_000 - number)") }
     try agent.line(Self.cannotRemove, in: .errors)
     try wait(for: "\(held) to be delivered") {
-      try Truth(gateway.record, count: files, in: box).accepted >= held
+      try Tally(gateway.record, count: files, in: box).accepted >= held
     }
     try box.drop(line(files + 1), as: "1")
-    let before = try Truth(gateway.record, count: files + 1, in: box)
+    let before = try Tally(gateway.record, count: files + 1, in: box)
     #expect(before.accepted <= held + window)
     #expect(before.duplicates == 0)
     chmod(box.spool + "/new", 0o755)
@@ -66,15 +67,15 @@ import Testing
       box.names(in: "new").isEmpty
     }
     #expect(try agent.terminate() == 0)
-    try gateway.hearsAll()
-    let truth = try Truth(gateway.record, count: files + 1, in: box)
-    #expect(truth.lost == 0)
-    #expect(truth.duplicates <= window)
+    try gateway.readsAll()
+    let tally = try Tally(gateway.record, count: files + 1, in: box)
+    #expect(tally.lost == 0)
+    #expect(tally.duplicates <= window)
     #expect(agent.errors.count(of: Self.cannotRemove) == 1)
   }
 
   @Test(arguments: Disk.Resource.allCases)
-  func `what is refused waits in new/ until it can be recorded`(resource: Disk.Resource)
+  func `refused notifications stay in new/ until failed/ can be written to`(resource: Disk.Resource)
     throws
   {
     let box = try Box()
@@ -88,7 +89,8 @@ import Testing
     try box.drop((1...20).map { line($0) }.joined(), as: "a-refused")
     for number in 1...30 { try box.drop("{\"token\":\"12\"}\n", as: "b-wrong-\(number)") }
     try box.drop((21...30).map { line($0) }.joined() + line(31, "good"), as: "c-good")
-    // Its going makes no room, since it is open here. A second name would not do: tmpfs counts it as an inode.
+    // Open here, so that its removal frees no space. A second name would use an inode: tmpfs counts
+    // names.
     let kept = open("\(box.spool)/new/c-good", O_RDONLY)
     defer { close(kept) }
     try disk.fill(resource)
@@ -96,9 +98,9 @@ import Testing
     try gateway.accepts("good")
     try wait(for: "c-good to leave new/") { !box.names(in: "new").contains("c-good") }
     #expect(box.names(in: "new").count == 31)
-    #expect(box.names(in: "failed") == [], "half a record is none")
+    #expect(box.names(in: "failed") == [], "no partial record is kept")
     #expect(agent.errors.count(of: "failed/ cannot be written to") == 1)
-    let before = try Truth(gateway.record, count: 31, in: box)
+    let before = try Tally(gateway.record, count: 31, in: box)
     #expect(before.lost == 0)
     #expect(before.duplicates == 0)
     disk.makeRoom()
@@ -108,27 +110,26 @@ import Testing
     try #expect(box.failures("a-refused").map { $0["token"] as? String } == [token(7)])
     #expect(box.names(in: "failed").count == 31)
     #expect(try agent.terminate() == 0)
-    try gateway.hearsAll()
-    // What else is in the file with the refused one came once more, and only once.
-    let truth = try Truth(gateway.record, count: 31, in: box)
-    #expect(truth.lost == 0)
-    #expect(truth.duplicates == 19)
+    try gateway.readsAll()
+    // The other notifications of the file with the refused one were sent twice, and no more.
+    let tally = try Tally(gateway.record, count: 31, in: box)
+    #expect(tally.lost == 0)
+    #expect(tally.duplicates == 19)
     #expect(agent.errors.count(of: "failed/ cannot be written to") == 1)
     #expect(agent.errors.count(of: "failed/ can be written to again") == 1)
   }
 
-  @Test func `a file that may not be read goes to failed/ as it is, however long its name`() throws
-  {
+  @Test func `an unreadable file moves to failed/ unchanged, however long its name`() throws {
     let box = try Box()
     defer { box.end() }
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     let names = ["secret", String(repeating: "n", count: 250), String(repeating: "s", count: 255)]
     for name in names {
       try box.drop(line(1, name), as: name)
       chmod("\(box.spool)/new/\(name)", 0)
     }
     let gateway = try Gateway(in: box)
-    let agent = try box.humbleAgent(gateway, ["settle=300ms"])
+    let agent = try box.unprivilegedAgent(gateway, ["settle=300ms"])
     try box.drop(line(2, "readable"), as: "z")
     try gateway.accepts("readable")
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
@@ -142,7 +143,7 @@ import Testing
     #expect(box.names(in: "failed").count == 2 * names.count)
   }
 
-  @Test func `what bears a name in failed/ and is no file makes room`() throws {
+  @Test func `the agent moves a directory, link or pipe in failed/ out of the way`() throws {
     let box = try Box()
     defer { box.end() }
     let failed = box.spool + "/failed/"
@@ -163,7 +164,7 @@ import Testing
     #expect(box.names(in: "new") == [])
   }
 
-  @Test func `directories of the spool that are made anew are found`() throws {
+  @Test func `the agent finds spool directories that were removed and created again`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -181,7 +182,7 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `without inotify the spool is looked through all the same`() throws {
+  @Test func `the agent scans the spool even without inotify`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -191,7 +192,7 @@ import Testing
         + Build.command(Build.host) + ["run"] + box.settings(gateway.port, ["settle=300ms"]))
     try agent.line("connected to", in: .errors)
     try box.drop(line(1, "noticed"), as: "1")
-    try wait(for: "it to leave new/") { box.names(in: "new").isEmpty }
+    try wait(for: "the file to leave new/") { box.names(in: "new").isEmpty }
     try gateway.accepts("noticed")
     try #expect(gateway.alerts(in: box) == ["noticed"])
     #expect(try agent.terminate() == 0)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What is kept in `failed/`: nothing is written over, nothing is torn, and it is bounded.
+/// The records in `failed/`: never overwritten, never torn, and limited in size.
 @Suite(.sideBySide) struct FailedTests {
   private static let wrong = "{\"token\":\"12\"}\n"
 
@@ -13,18 +13,18 @@ import Testing
     try box.names(in: "failed").reduce(0) { try $0 + size(of: $1, in: box) }
   }
 
-  /// Has an agent with no rights but its own deliver what is there.
-  private func deliverHumbly(_ box: Box, _ gateway: Gateway) throws {
-    let agent = try box.humbleAgent(gateway, ["settle=300ms"])
+  /// Runs an agent as `nobody` until new/ is empty.
+  private func deliverAsNobody(_ box: Box, _ gateway: Gateway) throws {
+    let agent = try box.unprivilegedAgent(gateway, ["settle=300ms"])
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     #expect(try agent.terminate() == 0)
     try FileManager.default.removeItem(atPath: box.path + "/client.key")
   }
 
-  @Test func `files of one name that cannot be read are all kept, listed and sent again`() throws {
+  @Test func `unreadable files of the same name are all kept, listed and retried`() throws {
     let box = try Box()
     defer { box.end() }
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     let gateway = try Gateway(in: box)
     let name = String(repeating: "n", count: 255)
     for number in 1...3 {
@@ -32,7 +32,7 @@ import Testing
         try box.drop(line(number, "number \(number)"), as: name)
         chmod("\(box.spool)/new/\(name)", 0)
       }
-      try deliverHumbly(box, gateway)
+      try deliverAsNobody(box, gateway)
     }
     let wholes = ["a.unread", "a.unread.2", "a.unread.3"]
     let cut = name.prefix(248) + ".unread"
@@ -55,7 +55,7 @@ import Testing
     try #expect(gateway.alerts(in: box).sorted() == (1...3).map { "number \($0)" })
   }
 
-  @Test func `files of one name that are not shown whole are all kept`() throws {
+  @Test func `the originals of large refused files of the same name are all kept`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  @Test func `what is no file makes room, whatever made room before`() throws {
+  @Test func `directories in failed/ move out of the way under numbered names`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -92,7 +92,7 @@ import Testing
     "half": #"{"failed":{"reason":"half"#, "whole": #"{"failed":{"reason":"whole","file":"a"}}"#,
     "NULs": String(repeating: "\0", count: 3000),
   ])
-  func `a line that a power cut tore does not spoil the next one`(kind: String, torn: String) throws
+  func `a line torn by a power cut does not damage the next one`(kind: String, torn: String) throws
   {
     let box = try Box()
     defer { box.end() }
@@ -107,7 +107,7 @@ import Testing
     #expect(reasons.count == (kind == "whole" ? 3 : 2), "\(reasons)")
   }
 
-  @Test func `failed/ is bounded in bytes, and the oldest go first`() throws {
+  @Test func `failed-size limits the bytes in failed/, and the oldest files go first`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -124,7 +124,9 @@ import Testing
     #expect(try bytes(in: box) > 50_000)
   }
 
-  @Test func `one file that is refused again and again is bounded, too`() throws {
+  @Test func `failed-size also limits the records of one file that is refused again and again`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -142,7 +144,7 @@ import Testing
     for name in box.names(in: "failed") { #expect(try box.failures(name).count > 0) }
   }
 
-  @Test func `the newest record stays, even if it is larger than all may be`() throws {
+  @Test func `the newest record stays even if it is larger than failed-size`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -160,7 +162,7 @@ import Testing
   }
 
   @Test(arguments: ["": "empty", "\0\0\0\0\n": "NULs", #"{"token":"00"#: "half"])
-  func `what a power cut tore in later/ is not refused where its source is still in new/`(
+  func `a torn file in later/ is not refused while its source is still in new/`(
     torn: String, kind: String
   ) throws {
     let box = try Box()
@@ -172,7 +174,7 @@ import Testing
     #expect(try box.deliver(gateway).status == 0)
     try #expect(gateway.alerts(in: box) == ["alarm"])
     for directory in ["new", "later", "failed"] { #expect(box.names(in: directory) == []) }
-    // Where its source is gone, somebody should know.
+    // Without the source the notification is lost, so the file goes to failed/.
     try box.write(torn, to: "spool/later/" + name)
     #expect(try box.deliver(gateway, ["settle=100ms"]).status == 65)
     #expect(box.names(in: "failed").count == 1)

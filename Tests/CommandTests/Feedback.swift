@@ -4,7 +4,7 @@ import Testing
 extension Box {
   var state: String { path + "/state" }
 
-  /// What a pull is told by `-o`: to read this service with these certificates, into the box's state.
+  /// Returns `-o` options for a pull from this service into the box's state.
   func feedbackSettings(
     _ service: FeedbackService, certificate: String = "client", _ more: [String] = []
   ) throws -> [String] {
@@ -22,7 +22,7 @@ extension Box {
       environment: environment)
   }
 
-  /// Pulls the feedback service once.
+  /// Runs `tinypush feedback` and waits for its end.
   func pull(
     _ service: FeedbackService, build: String = Build.host, _ settings: [String] = [],
     _ arguments: [String] = [], environment: [String: String] = [:]
@@ -33,39 +33,39 @@ extension Box {
     return child
   }
 
-  /// What the suppression list says.
+  /// Runs `tinypush token list` on the box's suppression list.
   func tokenList(_ arguments: String...) throws -> Child {
     try run(Build.command(Build.host) + ["token", "list", "-o", "state=" + state] + arguments)
   }
 }
 
 extension FeedbackService {
-  /// What it said on a connection, as a file.
+  /// Returns the path of the file with the bytes that the service sent on a connection.
   func sent(_ connection: Int) -> String { "\(record)/\(connection).sent" }
 
-  /// What it said on all connections, in their order.
+  /// Returns these files of all connections, in order.
   func sent() -> [String] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: record)) ?? []
     return names.compactMap { Int($0.dropLast(".sent".count)) }.sorted().map { sent($0) }
   }
 }
 
-/// The suppression list, held against what a feedback service said.
+/// The differences between the suppression list and what a feedback service sent.
 struct Listed: Decodable, Equatable {
-  /// How many are on the list.
+  /// The tokens on the list.
   var listed = 0
-  /// How many should be, or with a later time.
+  /// The sent tuples that are missing from the list or have an earlier time there.
   var missing = 0
-  /// How many should not be, or not with their time.
+  /// The tokens on the list that the service did not send, or not with that time.
   var strange = 0
-  /// How many are on it more than once.
+  /// The tokens that are on the list more than once.
   var twice = 0
 
   init(listed: Int) { self.listed = listed }
 
   /// - Parameters:
-  ///   - must: what the list must hold: streams, and with a colon how many bytes of them.
-  ///   - may: what it may hold.
+  ///   - must: the files of sent bytes whose tuples must be on the list; `FILE:N`: only N bytes.
+  ///   - may: the files of sent bytes whose tuples may be on the list.
   init(in box: Box, must: [String], may: [String] = []) throws {
     let list = try box.tokenList("--json")
     guard list.status == 0 else { throw Failure(list.errors) }

@@ -1,18 +1,18 @@
 import Foundation
 import Testing
 
-/// `tinypush feedback` against a feedback service that shares no code with it, and does what it should and what it should not.
+/// `tinypush feedback` with an independent feedback service that behaves well or badly.
 @Suite(.sideBySide) struct FeedbackTests {
-  // MARK: - What a service may do
+  // MARK: - Streams
 
   struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var script: [String]
     var settings: [String] = []
     var status: Int32
-    /// How many tokens are on the list afterwards.
+    /// The number of tokens on the suppression list at the end.
     var listed: Int
-    /// What it says on standard output at the end, and on standard error.
+    /// The last line of standard output; `words` must be in standard error.
     var sum = ""
     var words: [String] = []
     init(
@@ -49,16 +49,16 @@ import Testing
       Row("an end after a tuple", ending("fin", after: 3800), listed: 100, sum: new(100)),
       Row(
         "goodbye within a tuple", ending("close", after: 3801), status: 75, listed: 100,
-        sum: new(100), says: "closed in the middle of a tuple", "what was received is kept"),
+        sum: new(100), says: "closed in the middle of a tuple", "the received entries are kept"),
       Row(
         "an end within a tuple", ending("fin", after: 3837), status: 75, listed: 100,
         sum: new(100), says: "closed in the middle of a tuple"),
       Row(
         "a reset after a tuple", ending("reset", after: 3800), status: 75, listed: 100,
-        sum: new(100), says: "reset", "what was received before that is kept"),
+        sum: new(100), says: "reset", "the entries received before that are kept"),
       Row(
         "a reset within a tuple", ending("reset", after: 3820), status: 75, listed: 100,
-        sum: new(100), says: "reset", "what was received before that is kept"),
+        sum: new(100), says: "reset", "the entries received before that are kept"),
       Row(
         "silence after a tuple", ending("silence", after: 3800), ["feedback-timeout=500ms"],
         status: 75, listed: 100, sum: new(100), says: "does not close the connection"),
@@ -77,7 +77,7 @@ import Testing
     ]
 
   @Test(arguments: rows, TLSTests.versions)
-  func `what was received is on the list, and it is said whether that is all`(
+  func `feedback lists every received token and reports an incomplete stream`(
     row: Row, version: (build: String, tls: String)
   ) throws {
     let box = try Box()
@@ -91,7 +91,7 @@ import Testing
     #expect(row.words.isEmpty == pull.errors.isEmpty, "\(words)")
     let sent = service.sent()
     try #expect(Listed(in: box, must: sent) == Listed(listed: row.listed))
-    // A line for each that was learned, in the order of the tokens.
+    // One line for each new token, sorted by token.
     let told = try box.run(["python3", Build.tools + "/tuples.py", "--list"] + sent)
     let lines = pull.output.split(separator: "\n").dropLast(row.sum.isEmpty ? 0 : 1)
     #expect(
@@ -100,7 +100,7 @@ import Testing
     #expect(list.output.replacing(#/ +feedback\n/#, with: "\n") == told.output)
   }
 
-  @Test func `what is odd is said, and kept`() throws {
+  @Test func `feedback keeps tuples with odd sizes and times and reports them`() throws {
     let box = try Box()
     defer { box.end() }
     func digits(_ bytes: Int) -> String { String(repeating: "ab", count: bytes) }
@@ -126,7 +126,7 @@ import Testing
       pull.output.hasSuffix(
         """
         8 devices are gone, 8 of them new; 8 tokens are suppressed; \
-        of a time to come, and taken for now: 1; without a token, and left out: 1
+        dated in the future, and taken as of now: 1; skipped for lack of a token: 1
 
         """), "\(pull.output.suffix(300))")
     let list = try objects(box.tokenList("--json").output)
@@ -140,10 +140,10 @@ import Testing
     #expect(times[digits(33)] == 1_700_000_003)
     #expect(times[digits(65_535)] == 1_700_000_004)
     #expect(times[token(3)] == 1_700_000_005)
-    #expect(times[token(4)] == 1_700_000_009, "the later one holds")
+    #expect(times[token(4)] == 1_700_000_009, "the later time counts")
   }
 
-  @Test func `tokens of odd sizes do not pile up, and that is said once`() throws {
+  @Test func `feedback limits tokens of odd sizes and reports the limit once`() throws {
     let box = try Box()
     defer { box.end() }
     var errors: [String] = []
@@ -160,25 +160,25 @@ import Testing
       errors.append(pull.errors)
       #expect(try FileManager.default.contentsOfDirectory(atPath: box.state) == ["suppressed"])
     }
-    let words = "leaves out new ones from now on"
+    let words = "so new ones are left out"
     #expect(errors.map { $0.count(of: words) } == [1, 0, 0], "\(errors)")
     let tokens = try objects(box.tokenList("--json").output).map { $0["token"] as! String }
     #expect(tokens.filter { $0.count == 64 } == [token(1), token(2), token(3)])
   }
 
-  @Test func `what was received stays until the list is on disk, its directory included`() throws {
+  @Test func `received tuples stay on disk until the list and its directory are synced`() throws {
     let box = try Box()
     defer { box.end() }
     let outage = try Outage(in: box, .unsynced)
     let service = try FeedbackService(in: box, ["--tuples", "100", "--share", "50"])
-    // The name of what is received cannot be had on disk; then the list's.
+    // First the directory cannot be synced for the received tuples, then not for the list.
     let first = try box.pull(service, environment: outage.environment(at: 1))
     #expect(first.status == 74)
     #expect(first.errors.contains("nothing was read from the feedback service"), "\(first.errors)")
     #expect(service.sent() == [])
     let second = try box.pull(service, environment: outage.environment(at: 2))
     #expect(second.status == 74)
-    #expect(second.errors.contains("what was received is kept there"), "\(second.errors)")
+    #expect(second.errors.contains("the received entries are kept there"), "\(second.errors)")
     #expect(FileManager.default.fileExists(atPath: box.state + "/received.0"))
     let third = try box.pull(service)
     #expect(third.status == 0, "\(third.errors)")
@@ -186,7 +186,7 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: box.state) == ["suppressed"])
   }
 
-  @Test func `a service that sends byte after byte is not heard for ever`() throws {
+  @Test func `feedback-timeout ends a stream that arrives byte by byte`() throws {
     let box = try Box()
     defer { box.end() }
     let service = try FeedbackService(
@@ -198,7 +198,7 @@ import Testing
     #expect(listed.strange == 0)
   }
 
-  @Test func `a service that never ends is left, and what it said is kept`() throws {
+  @Test func `feedback stops after 64 MB of a stream and keeps what it received`() throws {
     let box = try Box()
     defer { box.end() }
     let service = try FeedbackService(in: box, ["--endless"])
@@ -207,7 +207,7 @@ import Testing
     #expect(pull.errors.contains("has sent 64 MB and does not end"), "\(pull.errors)")
     try wait(for: "the service to notice") { try !service.events("sent").isEmpty }
     let bytes = try #require(service.events("sent").first?["bytes"] as? Int)
-    #expect(bytes < 80 << 20, "it does not read on")
+    #expect(bytes < 80 << 20, "the agent stopped reading")
     let sum = try #require(
       pull.output.firstMatch(of: /(\d+) devices are gone, \1 of them new; \1 tokens/))
     // A tuple has 38 bytes.
@@ -217,7 +217,7 @@ import Testing
   // MARK: - Refusals
 
   @Test(arguments: TLSTests.versions)
-  func `a service that will not have our certificate is told as such`(
+  func `feedback exits with 78 if the service refuses the certificate`(
     version: (build: String, tls: String)
   ) throws {
     let box = try Box()
@@ -225,11 +225,11 @@ import Testing
     let service = try FeedbackService(in: box, ca: "other-ca", tls: version.tls)
     let pull = try box.pull(service, build: version.build)
     #expect(pull.status == 78, "\(pull.errors)")
-    #expect(pull.errors.contains("refuses our certificate"), "\(pull.errors)")
+    #expect(pull.errors.contains("refuses the client certificate"), "\(pull.errors)")
     #expect(pull.output == "")
   }
 
-  @Test func `a service of which the certificate is not sound is not read`() throws {
+  @Test func `feedback does not read from a service whose certificate it cannot verify`() throws {
     let box = try Box()
     defer { box.end() }
     let service = try FeedbackService(
@@ -241,7 +241,7 @@ import Testing
     try #expect(Listed(in: box, must: []) == Listed(listed: 0))
   }
 
-  @Test func `where nothing listens there is no connection`() throws {
+  @Test func `feedback exits with 69 if nothing listens`() throws {
     let box = try Box()
     defer { box.end() }
     let service = try FeedbackService(in: box)
@@ -252,7 +252,7 @@ import Testing
     #expect(pull.output == "")
   }
 
-  @Test func `with files that are wrong nothing is read`() throws {
+  @Test func `feedback does not connect if key and certificate do not match`() throws {
     let box = try Box()
     defer { box.end() }
     let service = try FeedbackService(in: box, ["--tuples", "10"])
@@ -265,7 +265,7 @@ import Testing
 
   // MARK: - Several pulls
 
-  @Test func `reading clears the list there, and not here`() throws {
+  @Test func `later pulls add to the suppression list and clear nothing`() throws {
     let box = try Box()
     defer { box.end() }
     let service = try FeedbackService(
@@ -283,7 +283,7 @@ import Testing
     try #expect(Listed(in: box, must: service.sent()) == Listed(listed: 1000))
   }
 
-  @Test func `two at once get along`() throws {
+  @Test func `two concurrent pulls put all their tokens on the list`() throws {
     let box = try Box()
     defer { box.end() }
     let service = try FeedbackService(in: box, ["--tuples", "100000", "--share", "50000"])
@@ -295,7 +295,7 @@ import Testing
     try #expect(Listed(in: box, must: service.sent()) == Listed(listed: 100_000))
   }
 
-  @Test func `one that waits for its service keeps no other from its turn`() throws {
+  @Test func `a pull that waits for its service does not block another pull`() throws {
     let box = try Box()
     defer { box.end() }
     let service = try FeedbackService(
@@ -305,23 +305,23 @@ import Testing
         "silence",
       ])
     let waiting = try box.startPull(service, ["feedback-timeout=1h"])
-    try wait(for: "it to have read all") { try !service.events("taken").isEmpty }
+    try wait(for: "the pull to have read all") { try !service.events("taken").isEmpty }
     let other = try box.pull(service)
     #expect(other.status == 0, "\(other.errors)")
     #expect(other.output.hasSuffix(Self.new(1000) + "\n"))
-    #expect(try waiting.terminate() == 128 + SIGTERM, "it does not wait for its service")
+    #expect(try waiting.terminate() == 128 + SIGTERM, "the pull ends at the signal")
     let last = try box.pull(service)
     #expect(last.status == 0, "\(last.errors)")
     try #expect(Listed(in: box, must: service.sent()).missing == 0)
   }
 
-  @Test func `a million devices are added to a million`() throws {
+  @Test func `a pull merges a million tokens into a list of a million in 32 MB of memory`() throws {
     let box = try Box()
     defer { box.end() }
     let count = 1_000_000
     let service = try FeedbackService(in: box, ["--tuples", "\(2 * count)", "--share", "\(count)"])
     for turn in 1...2 {
-      // With 32 MB for all that is not the program.
+      // The data segment may have 32 MB.
       let pull = try box.start(
         ["prlimit", "--data=33554432"] + Build.command(Build.host) + ["feedback", "--quiet"]
           + box.feedbackSettings(service))
@@ -343,7 +343,7 @@ import Testing
 
   // MARK: - Beside an agent
 
-  @Test func `an agent that runs beside it sends to them no more`() throws {
+  @Test func `a running agent stops sending to the tokens that a pull adds`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -370,7 +370,9 @@ import Testing
 
   // MARK: - The disk
 
-  @Test func `where nothing can be kept nothing is read`() throws {
+  @Test func `feedback does not read the service if the state directory cannot be written to`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let service = try FeedbackService(in: box, ["--tuples", "1000"])
@@ -386,7 +388,7 @@ import Testing
       try disk.fill(resource)
       let full = try box.pull(service)
       #expect(full.status == 74, "\(full.errors)")
-      #expect(full.errors.contains("make room there"), "\(full.errors)")
+      #expect(full.errors.contains("free some space there"), "\(full.errors)")
       #expect(full.errors.contains("nothing was read from the feedback service"))
       disk.makeRoom()
     }
@@ -400,8 +402,8 @@ import Testing
     try #expect(Listed(in: box, must: service.sent()) == Listed(listed: 1000))
   }
 
-  @Test func `where a humble user may not write nothing is read`() throws {
-    try #require(geteuid() == 0, "who else could make a directory that others may not write to")
+  @Test func `feedback run by a user without access to state does not read the service`() throws {
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     let service = try FeedbackService(in: box, ["--tuples", "10"])
@@ -420,7 +422,7 @@ import Testing
 
   private func path(_ box: Box) -> String { box.path + "/client.key" }
 
-  @Test func `a disk that fills up meanwhile costs nothing that was read`() throws {
+  @Test func `a disk that fills up during a pull loses no received tuple`() throws {
     let box = try Box()
     defer { box.end() }
     let outage = try Outage(in: box, .kill)
@@ -430,7 +432,7 @@ import Testing
     let service = try FeedbackService(in: box, ["--tuples", "100000"])
     let pull = try box.pull(service, environment: outage.environment(at: 0))
     #expect(pull.status == 74, "\(pull.errors)")
-    #expect(pull.errors.contains("make room there"), "\(pull.errors)")
+    #expect(pull.errors.contains("free some space there"), "\(pull.errors)")
     let seen = try outage.seen()
     #expect(seen.received > 38 * 1000)
     #expect(seen.received < 38 * 50_000)

@@ -1,26 +1,28 @@
 import Foundation
 import Testing
 
-/// A router on the way that has forgotten the connection, as one that translates addresses does after a while: it swallows
-/// what goes over it without a word, and takes new connections.
+/// A router that has forgotten a connection, as address translation (NAT) does after some time.
+///
+/// The router drops the packets of that connection silently and lets new connections through.
 @Suite(.sideBySide) struct ForgottenTests {
-  /// What happened to the connection before it was forgotten.
+  /// What happened before the router forgot the connection.
   enum Silence: CaseIterable {
     /// The agent had nothing to send for ten minutes.
     case idle
     /// The machine slept for two hours.
     case asleep
-    /// None.
+    /// Nothing: the connection was in use.
     case busy
   }
 
   @Test(arguments: Silence.allCases)
-  func `what a forgotten connection swallows arrives over a new one`(silence: Silence) throws {
+  func `notifications lost on a forgotten connection arrive over a new one`(silence: Silence) throws
+  {
     let box = try Box()
     defer { box.end() }
     let clocks = try Clocks(in: box, [.awake, .asleep])
     let network = try Network(in: box)
-    // No answer is missed so soon, so that it is what TCP does not acknowledge by which the agent knows.
+    // answer-timeout is long, so that the agent must notice the missing TCP acknowledgements.
     let agent = try box.agent(
       network.gateway, .certificate, ["answer-timeout=10m"], environment: clocks.environment,
       prefix: network.prefix)
@@ -37,7 +39,7 @@ import Testing
     try box.drop((2...100).map { line($0, "Alert \($0)") }.joined(), as: "many")
     try wait(for: "the alerts: \(agent.errors)") { try network.gateway.requests().count == 100 }
     #expect(agent.errors.contains("a router on the way may have forgotten it"), "\(agent.errors)")
-    // Should the router remember, nothing of what went again comes over the old connection.
+    // If the router lets the old connection through again, no notification arrives twice.
     #expect(try !network.ports(of: agent).contains(port))
     try network.pass(port)
     #expect(try agent.terminate() == 0)
@@ -47,7 +49,7 @@ import Testing
   }
 }
 
-/// A network with a gateway in it: Tests/Tools/network.
+/// A network namespace with a gateway in it (Tests/Tools/network).
 private struct Network {
   let gateway: HTTP2Gateway
   private let box: Box
@@ -58,10 +60,10 @@ private struct Network {
     gateway = try HTTP2Gateway(in: box, prefix: [Self.tool, "run"])
   }
 
-  /// What comes before a command that is to run in this network.
+  /// The start of a command that runs the rest in this network.
   var prefix: [String] { [Self.tool, "join", "\(gateway.child.id)"] }
 
-  /// The ports of the connections of a process to the gateway that are up or about to end, as the kernel tells.
+  /// Returns the local ports of a process's connections to the gateway, except those in TIME_WAIT.
   func ports(of process: Child) throws -> [Int] {
     let table = try String(contentsOfFile: "/proc/\(process.id)/net/tcp", encoding: .utf8)
     return table.split(separator: "\n").compactMap { line in

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Every format, both ways: what Tests/Tools write is what the sandbox reads, and what the agent writes is what they read.
+/// Every frame format, read by the sandbox and written by the agent, with Tests/Tools as the peer.
 @Suite(.sideBySide) struct FormatTests {
   private struct Content {
     var token: String
@@ -40,7 +40,7 @@ import Testing
       + hex(payload.count / 2, 2) + payload
   }
 
-  /// What every gateway refuses.
+  /// For each format, a frame that every gateway refuses.
   private static let barriers = [
     legacy(0, token: "00"), legacy(1, token: "00"),
     "0200000023" + "030004" + hex(9, 4) + "01000100" + "02000a" + "7b22617073223a7b7d7d" + "040004"
@@ -48,7 +48,9 @@ import Testing
   ]
 
   @Test(arguments: [0, 1, 2], [16_384, 7, 1])
-  func `every format is read, however it is cut up`(format: Int, recordBytes: Int) throws {
+  func `the sandbox reads every format, split into records of any size`(
+    format: Int, recordBytes: Int
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let notes = try box.write(Self.contents.map(\.line).joined(), to: "notes")
@@ -83,7 +85,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 2])
-  func `every format is written, whatever is in the file`(format: Int) throws {
+  func `the agent writes every format`(format: Int) throws {
     let box = try Box()
     defer { box.end() }
     let notes = try box.write(
@@ -92,13 +94,13 @@ import Testing
     let gateway = try Gateway(in: box)
     let agent = try box.deliver(gateway, ["format=\(format)", "settle=500ms"])
     #expect(agent.status == 0, "\(agent.errors)")
-    try gateway.hearsAll()
+    try gateway.readsAll()
     try #expect(
       gateway.compare(.stream, with: [notes], in: box, ["--format", "\(format)"])
         == "5 notifications, byte for byte")
   }
 
-  // MARK: - What is wrong
+  // MARK: - Wrong frames
 
   struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String
@@ -128,7 +130,7 @@ import Testing
         payload: #"{"aps":{"alert":"\#(String(repeating: "x", count: 2029))"}}"#),
       Row("token of zeros", 8, token: token(0)),
     ], [0, 1])
-  func `what is wrong is refused in the legacy formats as well`(row: Row, format: Int) throws {
+  func `the sandbox refuses wrong frames of the legacy formats`(row: Row, format: Int) throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box)
@@ -136,7 +138,7 @@ import Testing
     let client = try sandbox.client(
       box, [good, Self.legacy(format, token: row.token, payload: row.payload), good])
     #expect(try client.wait() == 0, "\(client.errors)")
-    // The simple format has no identifiers: the close is all the answer that there is.
+    // The simple format has no identifiers: the gateway only closes the connection.
     let answer = format == 0 ? "" : "08" + Self.hex(row.status, 1) + Self.hex(9, 4)
     #expect(client.output == "connected\n\(answer)\n")
     #expect(try sandbox.child.terminate() == 0)
@@ -147,7 +149,7 @@ import Testing
 
   // MARK: - Feedback
 
-  @Test func `a long feedback list is told in full, and again after one who left in the middle`()
+  @Test func `the sandbox sends a long feedback list again after a client that left early`()
     throws
   {
     let box = try Box()

@@ -1,6 +1,6 @@
-/// The bytes of frames, in hex, as a provider is told to send them.
+// The bytes of frames in hex, the form of client.py's arguments.
 
-/// A number, big-endian.
+/// Returns a big-endian number of this many bytes.
 func hex(_ number: Int, _ bytes: Int) -> String {
   let digits = String(number, radix: 16)
   return String(repeating: "0", count: 2 * bytes - digits.count) + digits
@@ -14,7 +14,7 @@ private func item(_ number: Int, _ bytes: String) -> String {
   hex(number, 1) + hex(bytes.count / 2, 2) + bytes
 }
 
-/// A frame of command 2; what is nil is left out.
+/// Returns a frame of command 2, without the items that are nil.
 func frame(
   token: String? = CommandTests.token(7), payload: String? = #"{"aps":{"alert":"x"}}"#,
   identifier: Int = 9, expiration: Int? = nil, priority: Int? = 10

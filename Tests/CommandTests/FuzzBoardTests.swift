@@ -1,7 +1,7 @@
 import Testing
 
-/// What the fuzzer looks for, where an `Int` has 32 bits and another overflow ends the program.
-@Test(.sideBySide) func `the fuzzer's properties hold on a board of 32 bits`() throws {
+/// Runs the fuzzer's properties where `Int` has 32 bits and other overflows trap.
+@Test(.sideBySide) func `the fuzzer's properties hold on a 32-bit board`() throws {
   let box = try Box()
   defer { box.end() }
   let tried = try box.run([Build.package + "/Tests/Fuzz/board", "100"])

@@ -1,7 +1,9 @@
 import Foundation
 import Testing
 
-/// The certificates of all tests, right ones and wrong ones.
+/// The certificates of all tests, valid and invalid.
+///
+/// All users may read the directory, so that only the mode of a key can refuse another user.
 enum Certificates {
   static let directory = Result {
     let path = try Shared.directory() + "/certificates"
@@ -9,14 +11,13 @@ enum Certificates {
     defer { box.end() }
     let made = try box.run(["python3", Build.tools + "/certificates.py", path])
     guard made.status == 0 else { throw Failure(made.errors) }
-    // An agent that runs as another user is to be refused by the rights of a key, not of its directory.
     return path
   }
 
   static func path(_ name: String) throws -> String { try directory.get() + "/" + name }
 }
 
-/// What several tests use is made once, and removed when the process ends.
+/// A directory for files that several tests share, removed when the process ends.
 enum Shared {
   private static let made = Result {
     let path = try Box.makeDirectory()
@@ -31,7 +32,7 @@ enum Shared {
   }
 }
 
-/// A peer of Tests/Tools, which shares no code with the product and misbehaves as it is told.
+/// A server of Tests/Tools, which shares no code with the product and misbehaves on demand.
 class Peer {
   let child: Child
   let port: Int
@@ -54,7 +55,7 @@ class Peer {
     port = try Self.port(child)
   }
 
-  /// Another program that takes the same words.
+  /// Starts another program that takes the same options.
   init(_ program: [String], in box: Box, _ words: [String]) throws {
     record = "\(box.path)/server"
     child = try Self.start(program, in: box, record, "server", words)
@@ -71,19 +72,21 @@ class Peer {
       ] + words)
   }
 
-  /// What happened, as it says.
+  /// Returns the peer's events of this name.
   func events(_ event: String) throws -> [[String: Any]] {
     let text = String(
       decoding: try Data(contentsOf: URL(filePath: record + "/events")), as: UTF8.self)
     return try objects(text).filter { $0["event"] as? String == event }
   }
 
-  /// Waits until it has heard every connection to its end: what counts as delivered by time may still wait to be read by it.
-  func hearsAll() throws {
+  /// Waits until the peer has read every connection to its end.
+  ///
+  /// A notification that settles by time may still be unread by the gateway.
+  func readsAll() throws {
     func connections(_ event: String) throws -> Set<Int> {
       Set(try events(event).compactMap { $0["connection"] as? Int })
     }
-    try wait(for: "the gateway to hear every connection to its end") {
+    try wait(for: "the gateway to read every connection to its end") {
       try connections("open").isSubset(of: connections("closed"))
     }
   }
@@ -110,7 +113,7 @@ final class Gateway: Peer {
 
   enum Kind: String { case stream, accepted, refused }
 
-  /// The files in which it recorded, one a connection, in order.
+  /// Returns the paths of the recorded files, one for each connection, in order.
   func recorded(_ kind: Kind) -> [String] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: record)) ?? []
     return names.filter { $0.hasSuffix(".\(kind.rawValue)") }
@@ -120,7 +123,7 @@ final class Gateway: Peer {
 
   private var decoded: (bytes: [Int], alerts: [String]) = ([], [])
 
-  /// The alerts' texts of what it accepted, connection by connection.
+  /// Returns the texts of the accepted alerts, connection by connection.
   func alerts(in box: Box) throws -> [String] {
     let files = recorded(.accepted)
     let bytes = files.map(bytes)
@@ -153,14 +156,16 @@ final class Gateway: Peer {
     }
   }
 
-  /// Waits until it has accepted at least so many bytes.
+  /// Waits until the gateway has accepted at least this many bytes.
   func accepts(bytes: Int) throws {
     try wait(for: "the gateway to accept \(bytes) bytes") {
       recorded(.accepted).reduce(0) { $0 + self.bytes($1) } >= bytes
     }
   }
 
-  /// What the independent decoder says of what was recorded, held against the notification files.
+  /// Compares the recorded frames with notification files by an independent decoder.
+  ///
+  /// Returns expect.py's output, such as "1000 notifications, byte for byte".
   func compare(
     _ kind: Kind, with notes: [String], in box: Box, _ arguments: [String] = []
   ) throws -> String {
@@ -171,7 +176,7 @@ final class Gateway: Peer {
   }
 }
 
-/// A way of 100 ms, there and back, to a gateway.
+/// A TCP proxy in front of a gateway with a round trip of 100 ms.
 struct Proxy {
   let port: Int
 
@@ -183,7 +188,7 @@ struct Proxy {
 }
 
 extension Box {
-  /// What an agent is told by `-o`: to reach this gateway of the binary protocol with these certificates, from the box's spool.
+  /// Returns `-o` options for the binary gateway at this port, with certificates, spool and state.
   func settings(
     _ port: Int, certificate: String = "client", key: String? = nil, _ more: [String] = []
   ) throws -> [String] {
@@ -197,7 +202,7 @@ extension Box {
     return settings.flatMap { ["-o", $0] }
   }
 
-  /// Starts an agent, as it runs all day.
+  /// Starts an agent as a service.
   func agent(
     _ gateway: Gateway, build: String = Build.host, _ settings: [String] = [],
     environment: [String: String] = [:]
@@ -217,20 +222,20 @@ extension Box {
 
 // MARK: - Notifications
 
-/// A device token whose last digits are a number.
+/// Returns a device token: the number in hex with leading zeros.
 func token(_ number: Int) -> String {
   let digits = String(number, radix: 16)
   return String(repeating: "0", count: 64 - digits.count) + digits
 }
 
-/// A notification as a line.
+/// Returns a notification as a line of JSON.
 func line(_ number: Int, _ alert: String = "Tank low") -> String {
   #"{"token":"\#(token(number))","payload":{"aps":{"alert":"\#(alert)"}},"expiration":4000000000}"#
     + "\n"
 }
 
-/// Notification files kept aside, to be held against what arrived, and copied into spools.
-struct Sheaf {
+/// Notification files to copy into spools and to compare with what arrived.
+struct NotificationSet {
   let path: String
   var paths: [String] { [path] }
 
@@ -249,18 +254,18 @@ struct Sheaf {
     guard copied.status == 0 else { throw Failure(copied.errors) }
   }
 
-  /// So many files of one notification each, and one file of so many lines, which comes last. Tokens count from 1.
-  static func plain(files: Int, lines: Int, in directory: String) throws -> Sheaf {
-    let sheaf = try Sheaf(directory)
+  /// Makes `files` files of one notification, and a last file of `lines`; tokens count from 1.
+  static func plain(files: Int, lines: Int, in directory: String) throws -> NotificationSet {
+    let notifications = try NotificationSet(directory)
     for number in 1...files {
       let name = String(number)
-      try sheaf.add(
+      try notifications.add(
         line(number, "Tank \(number)"), as: String(repeating: "0", count: 6 - name.count) + name)
     }
-    guard lines > 0 else { return sheaf }
+    guard lines > 0 else { return notifications }
     var text = ""
     for number in files + 1...files + lines { text += line(number, "Tank \(number)") }
-    try sheaf.add(text, as: "many")
-    return sheaf
+    try notifications.add(text, as: "many")
+    return notifications
   }
 }

@@ -1,16 +1,15 @@
 import Foundation
 import Testing
 
-/// Agents that are killed over HTTP/2.
+/// Agents that are killed while they deliver over HTTP/2.
 @Suite(.sideBySide) struct HTTP2CrashTests {
   private static let kills = 50
-  /// A large file comes with every 25th agent, and so many small ones with each.
+  /// The lines of the large file that every 25th agent gets; each agent gets `files` small ones.
   private static let lines = 200
   private static let files = 20
 
   @Test(.timeLimit(.minutes(10)))
-  func
-    `nothing is lost when it is killed again and again, and a repeat bears the same identifiers`()
+  func `kills over HTTP/2 lose no notification, and a repeat has the same identifiers`()
     throws
   {
     let box = try Box()
@@ -21,17 +20,17 @@ import Testing
       number += count
       return (number - count + 1...number).map { line($0) }.joined()
     }
-    // The same words to the same device, in a file of their own each time.
+    // The same notification to the same device, once in each of many files.
     let twin = token(1_000_000)
-    // What a kill may make come twice: whatever has not left the spool by then.
+    // The notifications still in the spool at a kill: these may arrive twice.
     var unsettled = 0
-    var random = Chance(for: "the times of the kills over HTTP/2")
+    var random = SeededRandom(for: "the times of the kills over HTTP/2")
     for kill in 0..<Self.kills {
       if kill % 25 == 0 { try box.drop(take(Self.lines), as: "many-\(kill)") }
       for _ in 1...Self.files { try box.drop(take(1), as: "one-\(number)") }
       try box.drop(line(1_000_000), as: "twin-\(kill)")
       let agent = try box.agent(gateway, .token)
-      // Most have been connected for a while, however long that took; and some are killed at any time before.
+      // Three of four agents are killed after they have connected, the others at any time.
       if kill % 4 != 0 { try agent.line("connected to", in: .errors) }
       usleep(.random(in: 0...250_000, using: &random))
       agent.kill()
@@ -41,7 +40,7 @@ import Testing
     let last = try box.deliver(gateway, .token)
     #expect(last.status == 0, "\(last.errors)")
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
-    try gateway.hearsAll()
+    try gateway.readsAll()
 
     let requests = try gateway.requests()
     let accepted = requests.filter { $0["accepted"] as? Bool == true }
@@ -55,11 +54,14 @@ import Testing
         let headers = request["headers"] as! [String: String]
         values[request["token"] as! String, default: []].insert(try #require(headers[name]))
       }
-      #expect(values.removeValue(forKey: twin)?.count == Self.kills, "\(name): one for each file")
-      #expect(values.values.allSatisfy { $0.count == 1 }, "\(name): the same each time")
-      #expect(Set(values.values.joined()).count == number, "\(name): another for each")
+      #expect(
+        values.removeValue(forKey: twin)?.count == Self.kills, "\(name): one value for each file")
+      #expect(values.values.allSatisfy { $0.count == 1 }, "\(name): the same value in each repeat")
+      #expect(
+        Set(values.values.joined()).count == number,
+        "\(name): a different value for each notification")
     }
-    // No agent makes a provider token of its own.
+    // All agents share one provider token.
     let bearers = Set(requests.map { ($0["headers"] as! [String: String])["authorization"] })
     #expect(bearers.count == 1)
   }

@@ -1,27 +1,31 @@
 import Foundation
 import Testing
 
-/// The agent over HTTP/2, and a service at which something goes wrong at the thousandth request: nothing is lost. The other
-/// rows of the table in docs/measurements.md; a smaller count serves where no table is made.
+/// Faults at the thousandth request over HTTP/2 lose nothing: the rows for HTTP/2 of the table in docs/measurements.md.
+///
+/// The agent delivers 20,000 notifications for the table, and 2,000 otherwise.
 @Suite(.sideBySide) struct HTTP2FaultTests {
   private static let count = Table.isMade ? 20_000 : 2000
   private static let files = count / 20
-  private static let sheaf = Result {
-    try Sheaf.plain(files: files, lines: count - files, in: Shared.directory() + "/http2faults")
+  private static let notifications = Result {
+    try NotificationSet.plain(
+      files: files, lines: count - files, in: Shared.directory() + "/http2faults")
   }
 
   struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String
-    /// As http2gateway.py is told.
+    /// The fault as http2gateway.py's `--fault`.
     var fault: String
     var settings: [String] = []
     var identity = Identity.certificate
-    /// Whether nobody can know what became of the requests that have no answer.
+    /// Whether the result of the requests without an answer is unknown.
     var isUncertain = false
   }
 
-  /// The last request that an answer tells of trouble. The agent tries one request after such an answer, and waits twice as long
-  /// before each: where few are under way, each of these may be such a try.
+  /// The last request that the service answers with trouble.
+  ///
+  /// After such an answer the agent sends one request at a time and doubles its pause each time. If
+  /// few requests are open, each troubled request may be one of these: hence the low number.
   private static let last = Table.isMade ? 1100 : 1005
 
   static let rows = [
@@ -37,13 +41,15 @@ import Testing
     Row(testDescription: "expired JWT", fault: "expired-token=token@1000", identity: .token),
   ]
 
-  /// How far away the service is.
+  /// The way to the service: direct, or through a slow proxy.
   enum Way: String, CaseIterable, Sendable {
     case near, distant
   }
 
   @Test(arguments: rows, Way.allCases)
-  func `nothing is lost, and only what nobody knows of is repeated`(row: Row, way: Way)
+  func `a fault over HTTP/2 loses no notification and repeats only uncertain ones`(
+    row: Row, way: Way
+  )
     throws
   {
     let box = try Box()
@@ -51,20 +57,20 @@ import Testing
     let gateway = try HTTP2Gateway(in: box, row.identity, ["--fault", row.fault])
     let port = way == .distant ? try Proxy(in: box, to: gateway.port).port : gateway.port
     if row.identity == .token { try keepOldToken(in: box) }
-    try Self.sheaf.get().fill(box)
+    try Self.notifications.get().fill(box)
     let start = ContinuousClock.now
     let agent = try box.start(Self.command(row.identity, port, row.settings, in: box))
     try agent.wait()
     let time = ContinuousClock.now - start
-    let truth = try Truth(gateway.record, count: Self.count, in: box)
-    let words = "\(truth)\n\(agent.errors)"
-    try Table.add("HTTP/2: " + row.testDescription, way.rawValue, truth, time)
+    let tally = try Tally(gateway.record, count: Self.count, in: box)
+    let words = "\(tally)\n\(agent.errors)"
+    try Table.add("HTTP/2: " + row.testDescription, way.rawValue, tally, time)
 
     #expect(agent.status == 0, "\(words)")
-    #expect(truth.lost == 0, "\(words)")
-    #expect(truth.refused == [], "\(words)")
-    #expect(row.isUncertain || truth.duplicates == 0, "\(words)")
-    #expect(try Sum(agent.errors).delivered == Self.count, "\(words)")
+    #expect(tally.lost == 0, "\(words)")
+    #expect(tally.refused == [], "\(words)")
+    #expect(row.isUncertain || tally.duplicates == 0, "\(words)")
+    #expect(try Totals(agent.errors).delivered == Self.count, "\(words)")
     #expect(box.names(in: "new") + box.names(in: "failed") == [])
   }
   private static func command(
@@ -74,7 +80,7 @@ import Testing
       + box.http2Settings(port, identity, settings)
   }
 
-  /// Lets an agent make a provider token 40 minutes ago, which may be replaced by now.
+  /// Has an agent make a provider token dated 40 minutes ago, old enough to be replaced.
   private func keepOldToken(in box: Box) throws {
     let gateway = try HTTP2Gateway(in: box, .token, name: "earlier")
     let clock = box.path + "/clock.so"

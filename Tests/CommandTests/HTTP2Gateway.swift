@@ -1,22 +1,22 @@
 import Foundation
 
-/// By what a service knows who sends notifications.
+/// The credential by which a service identifies the sender.
 enum Identity: String, CaseIterable, Sendable {
   case certificate, token
 }
 
-/// A server to which requests of HTTP/2 go.
+/// A peer that takes HTTP/2 requests.
 class HTTP2Server: Peer {
   static let keyID = "ABCDE12345"
   static let teamID = "TEAM123456"
 
-  /// Each request, as it came.
+  /// Returns the requests in the order of their arrival.
   func requests() throws -> [[String: Any]] {
     try objects(
       String(decoding: try Data(contentsOf: URL(filePath: record + "/requests")), as: UTF8.self))
   }
 
-  /// The alerts' texts of what it accepted, in the order in which it came.
+  /// Returns the alert texts of the accepted requests in the order of their arrival.
   func alerts() throws -> [String] {
     try requests().filter { $0["accepted"] as? Bool == true }.map { request in
       let payload = try JSONSerialization.jsonObject(
@@ -32,7 +32,7 @@ class HTTP2Server: Peer {
   }
 }
 
-/// A gateway like Apple's HTTP/2 service: Tests/Tools/http2gateway.py.
+/// A gateway like Apple's HTTP/2 service (Tests/Tools/http2gateway.py).
 final class HTTP2Gateway: HTTP2Server {
   init(
     in box: Box, _ identity: Identity = .certificate, certificate: String = "server",
@@ -51,7 +51,7 @@ final class HTTP2Gateway: HTTP2Server {
   }
 }
 
-/// A server that attacks whoever connects: Tests/Tools/hostile.py.
+/// A server that attacks its clients (Tests/Tools/hostile.py).
 final class Hostile: HTTP2Server {
   init(in box: Box, _ attack: String, _ script: [String] = [], name: String = "hostile") throws {
     try super.init(
@@ -61,7 +61,7 @@ final class Hostile: HTTP2Server {
 }
 
 extension Box {
-  /// As ``settings(_:certificate:key:_:)``, for HTTP/2.
+  /// Returns the options of ``settings(_:certificate:key:_:)`` for HTTP/2.
   func http2Settings(
     _ port: Int, _ identity: Identity = .certificate, _ more: [String] = []
   ) throws -> [String] {
@@ -85,7 +85,7 @@ extension Box {
     return (common + own + more).flatMap { ["-o", $0] }
   }
 
-  /// Starts an agent, as it runs all day, after the command `prefix`.
+  /// Starts an agent as a service, behind the command `prefix`.
   func agent(
     _ server: HTTP2Server, _ identity: Identity = .certificate, _ settings: [String] = [],
     environment: [String: String] = [:], prefix: [String] = []

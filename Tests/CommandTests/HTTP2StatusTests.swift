@@ -1,16 +1,16 @@
 import Foundation
 import Testing
 
-/// What the status page tells of delivery over HTTP/2.
+/// The status page of an agent that delivers over HTTP/2.
 @Suite(.sideBySide) struct HTTP2StatusTests {
   private func page(_ box: Box) throws -> [String: Any] {
     let shown = try box.tinypush("status", "--json", "-o", "status=" + box.path + "/page")
     return try JSONSerialization.jsonObject(with: Data(shown.output.utf8)) as? [String: Any] ?? [:]
   }
 
-  /// Runs the agent against a service with a fault until it has said something.
+  /// Starts an agent with a faulty service and waits until the agent logs these words.
   private func agent(
-    _ box: Box, fault: String, untilItSays words: String, _ settings: [String] = []
+    _ box: Box, fault: String, untilItLogs words: String, _ settings: [String] = []
   ) throws -> Child {
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", fault])
     try box.drop((1...50).map { line($0, "Alert \($0)") + "\n" }.joined(), as: "many.ndjson")
@@ -27,12 +27,12 @@ import Testing
     ("silent@20", "no answer", "no_answer", "no answer"),
     ("unavailable@5", "in trouble", "service_trouble", "service in trouble"),
   ])
-  func `the page tells why notifications go again`(
+  func `the status page counts the causes of resent notifications`(
     fault: String, words: String, cause: String, text: String
   ) throws {
     let box = try Box()
     defer { box.end() }
-    let agent = try agent(box, fault: fault, untilItSays: words, ["answer-timeout=2s"])
+    let agent = try agent(box, fault: fault, untilItLogs: words, ["answer-timeout=2s"])
     try wait(for: "all to be accepted") { try page(box)["settled_by_proof"] as? Int == 50 }
     let told = try page(box)
     #expect(told["protocol"] as? String == "http2")
@@ -49,12 +49,12 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `the page tells that the service refuses the configuration`() throws {
+  @Test func `the status page shows that the service refuses the configuration`() throws {
     let box = try Box()
     defer { box.end() }
     let agent = try agent(
-      box, fault: "bad-certificate", untilItSays: "the service refuses the configuration")
-    try wait(for: "the page to tell") { try page(box)["configuration_refused"] != nil }
+      box, fault: "bad-certificate", untilItLogs: "the service refuses the configuration")
+    try wait(for: "the page to show it") { try page(box)["configuration_refused"] != nil }
     let told = try page(box)
     #expect(told["configuration_refused"] as? String == "bad_certificate")
     #expect(told["state"] as? String == "not connected")

@@ -1,15 +1,18 @@
 import Foundation
 import Testing
 
-/// Delivery to Apple's service of today, played by Tests/Tools/http2gateway.py: an HTTP/2 server that shares no code with the
-/// product.
+/// Delivery over HTTP/2 to an independent server that plays Apple's service.
+///
+/// The server is Tests/Tools/http2gateway.py, which shares no code with the product.
 @Suite(.sideBySide) struct HTTP2Tests {
   private static func lines(_ count: Int) -> String {
     (1...count).map { line($0, "Alert \($0)") + "\n" }.joined()
   }
 
   @Test(arguments: Identity.allCases)
-  func `notifications arrive, and say who sends them`(identity: Identity) throws {
+  func `the agent delivers over HTTP/2 with a certificate or a provider token`(identity: Identity)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, identity)
@@ -37,7 +40,7 @@ import Testing
     #expect(try gateway.alerts() == ["Tank low"])
   }
 
-  /// What the service does wrong, once.
+  /// The faults of the service.
   private static let faults = [
     "unavailable@5", "internal-error@5..7", "too-many-requests=1@5", "refuse%7", "reset@5",
     "cut-before@20",
@@ -48,7 +51,7 @@ import Testing
   ]
 
   @Test(arguments: faults)
-  func `nothing is lost whatever the service does, and nothing is shown twice`(
+  func `no fault of the service loses a notification or shows one twice`(
     fault: String
   ) throws {
     let box = try Box()
@@ -67,11 +70,11 @@ import Testing
         headers["apns-id"]! + headers["apns-collapse-id"]!)
     }
     #expect(ids.count == 100)
-    // A repeat bears the same identifiers, so that the device replaces what it shows.
+    // A repeat has the same identifiers, so that the device replaces the alert it shows.
     #expect(ids.values.allSatisfy { $0.count == 1 })
   }
 
-  @Test func `a single answer mutes no device that was reached before`() throws {
+  @Test func `a token that was accepted before is not suppressed by one refusal`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(
@@ -89,20 +92,20 @@ import Testing
     let spared = try box.failures("second")[0]["reason"] as? String
     #expect(spared?.hasSuffix("is not suppressed until the gateway refuses it again") == true)
     try agent.line(
-      "the gateway calls token 00000000... invalid, which it accepted before", in: .errors)
+      "the gateway rejects token 00000000... as invalid, but accepted it before", in: .errors)
     try box.drop(line(1, "third"), as: "third")
     try gateway.accepts("third")
     try #expect(status()["tokens_suppressed"] as? Int == 0)
-    // It knows nothing good of this one.
+    // The service has never accepted this token.
     try box.drop(line(2, "fourth"), as: "fourth")
     try wait(for: "a record") { box.names(in: "failed") == ["fourth", "second"] }
     let muted = try box.failures("fourth")[0]["reason"] as? String
     #expect(muted?.hasSuffix("tinypush token register \(token(2))") == true, "\(muted ?? "")")
     let words =
-      "the gateway calls token 00000000... invalid: nothing more is sent to it; failed/ says what to do (file fourth)"
+      "the gateway rejects token 00000000... as invalid: nothing more is sent to it; failed/ says what to do (file fourth)"
     try agent.line("tinypush token register \(token(2)) (tinypush queue show fourth)", in: .errors)
     try box.drop(line(2, "fifth"), as: "fifth")
-    try wait(for: "nothing to wait") { box.names(in: "new").isEmpty }
+    try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     try wait(for: "the page") { try status()["suppressed"] as? Int == 1 }
     try #expect(status()["tokens_suppressed"] as? Int == 1)
     try #expect(status()["last_suppressed"] as? String == words)
@@ -111,7 +114,7 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `what the service does not take goes to failed, with its reason`() throws {
+  @Test func `refused requests go to failed/ with the service's reason`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(
@@ -130,7 +133,7 @@ import Testing
     #expect(
       (try box.failures("n4").first?["reason"]
         as? String)?.contains("payload too large") == true)
-    // The device that is gone is not sent to any more.
+    // The agent does not send to the unregistered token again.
     try box.drop(line(3, "Once more"), as: "n6")
     #expect(try box.deliver(gateway).status == 0)
     #expect(try !gateway.requests().contains { ($0["payload"] as! String).contains("Once more") })
@@ -150,7 +153,7 @@ import Testing
     #expect(box.names(in: "failed") == [])
   }
 
-  @Test func `one provider token serves many runs`() throws {
+  @Test func `consecutive runs use one provider token`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .token)
@@ -165,7 +168,7 @@ import Testing
     #expect(Set(tokens).count == 1)
   }
 
-  @Test func `a stop waits for the answer to what was sent`() throws {
+  @Test func `an agent that stops waits for the answers to its open requests`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "slow=2000"])
@@ -177,7 +180,7 @@ import Testing
   }
 
   @Test(arguments: [("1s", "11000000"), ("10m", "30000000")])
-  func `a stop ends in the time that systemd gives, without answers too`(
+  func `an agent that stops without answers ends within the time it asked systemd for`(
     timeout: String, microseconds: String
   ) throws {
     let box = try Box()
@@ -189,13 +192,13 @@ import Testing
       gateway, .certificate, ["answer-timeout=" + timeout], environment: manager.environment)
     try wait(for: "the request") { try gateway.requests().count == 1 }
     agent.signal(SIGTERM)
-    let stopping = try manager.hears("STOPPING=1\n")
+    let stopping = try manager.receives("STOPPING=1\n")
     #expect(stopping.hasSuffix("\nEXTEND_TIMEOUT_USEC=" + microseconds))
     #expect(try agent.wait() == 0)
     #expect(box.names(in: "new") == ["one"])
   }
 
-  /// Attacks on the connection, which the agent has to close.
+  /// Attacks at which the agent must close the connection.
   private static let attacks = [
     "settings-flood", "ping-flood", "ping-ack-flood", "window-update-flood", "unknown-flood",
     "empty-data-flood", "endless-body", "endless-hints", "continuation-flood", "hpack-bomb",
@@ -205,8 +208,8 @@ import Testing
   ]
 
   @Test(arguments: attacks)
-  func `a connection with an attacker on it is closed`(attack: String) throws {
-    try bear(attack) { agent, hostile in
+  func `the agent closes the connection of an attacking server`(attack: String) throws {
+    try survive(attack) { agent, hostile in
       try wait(for: "the agent to close the connection: \(agent.errors)") {
         try hostile.events("end").first { $0["connection"] as? Int == 1 }?["closed"] as? Bool
           == true
@@ -214,17 +217,19 @@ import Testing
     }
   }
 
-  /// With these each request ends with an error of its own, and the connection is in order.
+  /// These attacks break single requests and leave the connection intact.
   @Test(arguments: [
     "refuse-all", "no-status", "two-statuses", "request-header", "upper-case", "connection-header",
     "stream-window-overflow",
   ])
-  func `a service that closes each request is asked again later`(attack: String) throws {
-    try bear(attack) { agent, _ in try agent.line("closed a request with error", in: .errors) }
+  func `the agent tries again later if the service breaks each request`(attack: String) throws {
+    try survive(attack) { agent, _ in
+      try agent.line("closed a request with HTTP/2 error", in: .errors)
+    }
   }
 
-  /// An attack costs neither memory nor the queue, and a sane server at the same place gets everything.
-  private func bear(
+  /// Checks that an attack costs no memory and no file, and that a sane server gets everything.
+  private func survive(
     _ attack: String, until hasEffect: (_ agent: Child, _ hostile: Hostile) throws -> Void
   ) throws {
     let box = try Box()
@@ -240,7 +245,7 @@ import Testing
     #expect(box.names(in: "failed") == [])
     hostile.child.kill()
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--port", "\(hostile.port)"])
-    // It may be about to wait for long.
+    // SIGHUP ends the pause before the next attempt, which may be long.
     agent.signal(SIGHUP)
     try wait(for: "the alerts: \(agent.errors)") {
       try Set(gateway.alerts()) == ["Alert 1", "Alert 2", "Alert 3"]
@@ -250,6 +255,6 @@ import Testing
     #expect(box.names(in: "failed") == [])
   }
 
-  /// Kilobytes: what the agent takes at rest, libraries included, and the 2 MB that its open requests may take.
+  /// The most memory in KB: the idle agent with its libraries, and 2 MB for its open requests.
   private static let memoryMax = 6000
 }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// An agent that somebody has started in a terminal, and what becomes of the agent when the terminal is closed.
+/// Agents whose terminal is closed (SIGHUP).
 @Suite(.sideBySide) struct HangupTests {
   private func run(
     _ command: [String], in box: Box, environment: [String: String] = [:]
@@ -12,8 +12,7 @@ import Testing
     return (terminal, pipe)
   }
 
-  @Test func `an agent in a terminal ends with the terminal, as it does when it is told to`() throws
-  {
+  @Test func `an agent in a terminal stops in order when the terminal is closed`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -25,16 +24,16 @@ import Testing
     try pipe.open().close()
     #expect(try terminal.wait() == 0, "\(terminal.output)")
     #expect(terminal.output.contains("connected to localhost"))
-    // What was sent has been confirmed.
+    // The sent notification has been confirmed.
     #expect(box.names(in: "new") == [])
     #expect(try box.tinypush("status", "-o", page).status == 69)
   }
 
-  /// What tells that it is a service nonetheless.
+  /// The sign by which the agent knows that it is a service.
   enum Sign: CaseIterable, Sendable { case manager, redirected }
 
   @Test(arguments: Sign.allCases)
-  func `a service takes up the configuration, although a terminal is closed`(sign: Sign) throws {
+  func `an agent that runs as a service reloads when a terminal is closed`(sign: Sign) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -50,7 +49,7 @@ import Testing
     try gateway.accepts("one")
     try pipe.open().close()
     if sign == .manager {
-      try manager.hears("RELOADING=1\n")
+      try manager.receives("RELOADING=1\n")
     } else {
       try wait(for: "a second start in the log") { box.text("log").count(of: "delivering ") == 2 }
     }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What people type and mean otherwise: each gets the hint that helps, and nothing is queued.
+/// Frequent mistakes on the command line of `send`: each gets a hint, and nothing is queued.
 @Suite(.sideBySide) struct HintTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var arguments: [String]
@@ -14,10 +14,10 @@ import Testing
   }
 
   private static let whole = line(1, "whole")
-  private static let waitHint = "--wait takes its time behind an equals sign: --wait="
+  private static let waitHint = "--wait takes its time after an equals sign: --wait="
   private static let envelope =
-    "--payload takes the payload alone, and this is a whole notification: "
-    + "send the notification with tinypush send -"
+    "--payload takes only the payload, but this is a whole notification: "
+    + "send it with tinypush send -"
   private static let text =
     " is not an option: put -- before a text that begins with -\n"
     + "Try `tinypush send --help`."
@@ -31,7 +31,7 @@ import Testing
     Row("-high water", words: "\"-high water\"" + text),
     Row("-xyz high", "--badge", "1", words: "\"-xyz high\"" + text),
     Row("--12 %", words: "\"--12 %\"" + text),
-    Row("", words: "the text is empty: write what there is to say, or leave the text out"),
+    Row("", words: "the text is empty: write a message, or leave the text out"),
     Row("", "--badge", "1", words: "the text is empty"),
     Row(
       "whole.json",
@@ -45,7 +45,7 @@ import Testing
     Row("x", "-title", "T", words: "unknown option -title; did you mean --title?\n"),
     Row("Tank", "low", words: "unexpected argument `low`: put the message in quotes"),
   ])
-  func `a slip of the sender is told with what to write instead`(row: Row) throws {
+  func `send answers a mistake with what to write instead`(row: Row) throws {
     let box = try Box()
     defer { box.end() }
     try box.write(Self.whole, to: "whole.json")
@@ -65,7 +65,9 @@ import Testing
     (["other.txt"], #"{"alert":"other.txt"}"#),
     (["--payload", #"{"aps":{"badge":1},"to":"x"}"#], #"{"badge":1}"#),
   ])
-  func `what resembles a slip and is none is sent`(arguments: [String], aps: String) throws {
+  func `send accepts valid arguments that resemble a mistake`(arguments: [String], aps: String)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     try box.write("Hello {", to: "other.txt")
@@ -76,7 +78,7 @@ import Testing
     #expect(try payload["aps"] as? NSDictionary == objects(aps)[0] as NSDictionary)
   }
 
-  @Test func `options that every command takes may stand before the command`() throws {
+  @Test func `common options may stand before the command`() throws {
     let box = try Box()
     defer { box.end() }
     let config = try box.write("spool = \(box.spool)\n", to: "tinypush.conf")
@@ -91,10 +93,10 @@ import Testing
     #expect(box.names(in: "new").count == 6)
     let after = try box.tinypush(
       "-o", "spool=/nowhere", "send", "hi", "--token", token(1), "-o", "spool=\(box.spool)")
-    #expect(after.status == 0, "what stands later holds: \(after.errors)")
+    #expect(after.status == 0, "the later option counts: \(after.errors)")
   }
 
-  @Test func `a configuration among notification files is told, with its own check`() throws {
+  @Test func `check names the command for a configuration given as a notification file`() throws {
     let box = try Box()
     defer { box.end() }
     let good = try box.write(Self.whole, to: "good.conf")
@@ -106,7 +108,7 @@ import Testing
         checked.errors
           == "tinypush check: \(path) is a configuration: check it with "
           + "tinypush check --config \(path)\n")
-      // By its content a file of any name may hold notifications.
+      // A file of any name may hold notifications.
       #expect(checked.output == "\(good): 1 notification, all well\n")
     }
   }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Alert storms: what the settings `limit`, `limit-all` and `limit-summary` let through and tell of, and `again-after`.
+/// Alert storms: the settings `limit`, `limit-all` and `limit-summary`, and the key `again-after`.
 @Suite(.sideBySide) struct LimitTests {
   private func status(_ box: Box, _ counter: String) throws -> Int {
     let page = try box.run(
@@ -13,12 +13,12 @@ import Testing
     ["status=\(box.path)/page"] + more
   }
 
-  /// A notification to the token 1.
+  /// Returns a notification to token 1.
   private func text(_ alert: String, _ members: String = "") -> String {
     #"{"token":"\#(token(1))","payload":{"aps":{"alert":"\#(alert)"}}\#(members)}"# + "\n"
   }
 
-  @Test func `of a hundred alerts to a device five arrive, and a summary of the others`() throws {
+  @Test func `a limit of five delivers five of a hundred alerts and one summary`() throws {
     let box = try Box()
     defer { box.end() }
     let clocks = try Clocks(in: box, [.awake])
@@ -34,10 +34,10 @@ import Testing
     #expect(failure["code"] as? String == "limited")
     #expect(
       failure["reason"] as? String
-        == "limit lets 5 alerts in 10 min go to this token, and there were more; a summary goes instead. tinypush queue retry 106 sends this one"
+        == "limit allows 5 alerts in 10 min to one token, and there were more: a summary is sent instead. To send this alert, run: tinypush queue retry 106"
     )
     #expect(failure["token"] as? String == token(1))
-    // These pass, and so does what goes to others.
+    // Urgent alerts and priority 10 pass the limit, and so do alerts to other tokens.
     try box.drop(text("Fire", #","urgent":true"#), as: "201")
     try gateway.accepts("Fire")
     try box.drop(text("Smoke", #","priority":10"#), as: "202")
@@ -45,7 +45,7 @@ import Testing
     try box.drop(line(2, "Elsewhere"), as: "203")
     try gateway.accepts("Elsewhere")
     #expect(try gateway.alerts().count == 8)
-    // After two minutes there is room for one more, and the storm is over.
+    // After two minutes one more alert may be sent, and the storm is over.
     try clocks.set(.awake, to: 121)
     try box.drop(line(2, "Awake"), as: "204")
     try wait(for: "the summary") {
@@ -57,19 +57,20 @@ import Testing
     let summary = try #require(
       try gateway.requests().first { ($0["payload"] as! String).contains("more alerts") })
     #expect(summary["token"] as? String == token(1))
-    // One that is retried now has the room that there is.
+    // A retried notification counts against the limit, which allows one now.
     let retried = try box.tinypush("queue", "retry", "106", "-o", "spool=\(box.spool)")
     #expect(retried.status == 0, "\(retried.errors)")
     try gateway.accepts("Alert 106")
     #expect(try agent.terminate() == 0)
     let said = agent.errors.split(separator: "\n")
-    #expect(said.count { $0.contains("there are more than 5 alerts in 10 min") } == 1, "\(said)")
-    #expect(said.count { $0.contains("a summary tells of 95 alerts") } == 1, "\(said)")
+    #expect(said.count { $0.contains("more than 5 alerts in 10 min") } == 1, "\(said)")
+    #expect(said.count { $0.contains("one summary stands for 95 alerts") } == 1, "\(said)")
     #expect(said.allSatisfy { !$0.contains("alerts") || $0.contains("00000000...") }, "\(said)")
     #expect(box.names(in: "new") + box.names(in: "later") == [])
   }
 
-  @Test func `a stop leaves the summary in the spool, and the next agent sends it`() throws {
+  @Test func `an agent that stops keeps the summary in later/, and the next agent sends it`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box)
@@ -87,7 +88,7 @@ import Testing
     #expect(box.names(in: "later") == [])
   }
 
-  @Test func `with --once the summary goes at the end`() throws {
+  @Test func `run --once sends the summary at the end`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(
@@ -99,7 +100,7 @@ import Testing
     let run = try box.deliver(gateway, .certificate, ["limit=1/10m"])
     #expect(run.status == 0, "\(run.errors)")
     #expect(run.errors.contains("2 over the limit"))
-    // A background push is no alert.
+    // A background push does not count as an alert.
     #expect(
       try gateway.alerts() == ["Alert 1", "Alert 2", "", "2 more alerts in 1 second"])
     let summary = try #require(
@@ -109,7 +110,7 @@ import Testing
     #expect(headers["apns-push-type"] == "alert")
   }
 
-  @Test func `of those with a collapse-id the newest waits until there is room`() throws {
+  @Test func `the newest notification of a collapse ID waits until the limit allows it`() throws {
     let box = try Box()
     defer { box.end() }
     let clocks = try Clocks(in: box, [.wall, .awake])
@@ -122,13 +123,13 @@ import Testing
     try gateway.accepts("First")
     for (number, name) in ["b", "c", "d"].enumerated() {
       try box.drop(text("Level \(number)", #","collapse-id":"level","ttl":3600"#), as: name)
-      try wait(for: "\(name) to wait, and it alone") {
+      try wait(for: "\(name) to be the only file in later/") {
         box.names(in: "later").map { $0.hasSuffix(".\(name)") } == [true]
       }
     }
     try wait(for: "the spool to be empty") { box.names(in: "new") == [] }
     #expect(box.names(in: "later")[0].hasPrefix("\(now + 600)."))
-    // To another device it goes at once, and to this one later.
+    // Token 2 gets the alert at once, token 1 later.
     try box.drop(
       #"{"tokens":["\#(token(2))","\#(token(1))"],"collapse-id":"gate","payload":{"aps":{"alert":"Gate open"}}}"#,
       as: "e")
@@ -137,12 +138,12 @@ import Testing
     #expect(try gateway.alerts() == ["First", "Gate open"])
     try clocks.set(.awake, to: 601)
     try clocks.set(.wall, to: now + 601)
-    try clocks.tell()
+    try clocks.announceChange()
     try gateway.accepts("Level 2")
     try wait(for: "the other to wait again") { box.names(in: "later").count == 1 }
     try clocks.set(.awake, to: 1202)
     try clocks.set(.wall, to: now + 1202)
-    try clocks.tell()
+    try clocks.announceChange()
     try wait(for: "the last one") { try gateway.alerts().count == 4 }
     #expect(try gateway.alerts() == ["First", "Gate open", "Level 2", "Gate open"])
     let tokens = try gateway.requests().map { $0["token"] as! String }
@@ -151,7 +152,7 @@ import Testing
     #expect(box.names(in: "failed") + box.names(in: "later") + box.names(in: "new") == [])
   }
 
-  @Test func `the same goes to a device once in its again-after`() throws {
+  @Test func `a token gets the same notification once within again-after`() throws {
     let box = try Box()
     defer { box.end() }
     let clocks = try Clocks(in: box, [.awake])
@@ -179,7 +180,7 @@ import Testing
     #expect(box.names(in: "failed") == [])
   }
 
-  @Test func `what was refused and says the same again goes`() throws {
+  @Test func `a notification with the text of a refused one is sent despite again-after`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(
@@ -187,7 +188,7 @@ import Testing
     let agent = try box.agent(gateway, .certificate, settings(box))
     for name in ["a", "b"] {
       try box.drop(text("Door open", #","again-after":1800"#), as: name)
-      try wait(for: "its record") { box.names(in: "failed").contains(name) }
+      try wait(for: "the record") { box.names(in: "failed").contains(name) }
     }
     #expect(try gateway.requests().count == 2)
     #expect(try status(box, "duplicates") == 0)

@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// What the log of a running agent says, with its levels, and what it only counts.
+/// The log of a running agent: the levels of its lines, and repeated lines as a count.
 @Suite(.sideBySide) struct LogTests {
-  /// What stands before a line of the log: for a file time and level, for the journal the priority.
+  /// The prefix of a log line: time and level in a file, the priority in the journal.
   enum Form: CaseIterable, Sendable {
     case file, journal, elsewhere
 
-    /// The same line with the level in a word, and nothing else before it.
+    /// Returns the line with the level as a word and without the time.
     func plain(_ line: String) throws -> String {
       if self == .journal {
         let levels = ["3": "error", "4": "warning", "5": "notice", "6": "info"]
@@ -24,13 +24,13 @@ import Testing
   }
 
   @Test(arguments: Form.allCases)
-  func `each line bears its level: a word, or the priority where the journal listens`(form: Form)
+  func `each log line has its level: a word, or the priority in the journal`(form: Form)
     throws
   {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", token(2)])
-    // Elsewhere: in a service whose errors go to a file.
+    // `elsewhere`: a service whose standard error goes to a file.
     let stream = form == .journal ? "$(stat -Lc %d:%i /proc/self/fd/2)" : "8:12345"
     let prefix = ["sh", "-c", "JOURNAL_STREAM=\(stream) exec \"$@\"", "sh"]
     let agent = try box.start(
@@ -46,7 +46,7 @@ import Testing
     try box.drop("{\"tokn\": 1}\n", as: "wrong")
     try #expect(
       said("wrong")
-        == "warning: wrong not sent: no such key: did you mean token? (tinypush queue show wrong)")
+        == "warning: wrong not sent: unknown key: did you mean token? (tinypush queue show wrong)")
     try box.drop(line(2) + line(3, "sound"), as: "refused")
     let refusal = try said("not delivered")
     #expect(
@@ -57,7 +57,7 @@ import Testing
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     gateway.child.kill()
     try #expect(said(" ended: ").hasPrefix("notice: connection to \(address) ended: "))
-    // It may meet the gateway while that is going: then it is no refusal yet.
+    // The gateway may just be ending: then the connection may fail in another way than a refusal.
     let failure = try said("cannot connect")
     #expect(failure.hasPrefix("warning: cannot connect to \(address): "), "\(failure)")
     #expect(try agent.terminate() == 0)
@@ -70,7 +70,7 @@ import Testing
     ("gateway.invalid", "gateway.invalid: "),
     ("gateway.invalid:2195", ": is the name right, and is there a network?"),
   ])
-  func `without a network it says so`(gateway: String, words: String) throws {
+  func `the log says so if there is no network`(gateway: String, words: String) throws {
     let box = try Box()
     defer { box.end() }
     let agent = try box.start(
@@ -82,32 +82,32 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `tries in vain are one line, and how many they were comes with the next`() throws {
+  @Test func `failed attempts make one log line, and the next line counts them`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
     let manager = try NotifySocket(in: box)
     let agent = try box.agent(gateway, environment: manager.environment)
-    try manager.hears("STATUS=connected")
+    try manager.receives("STATUS=connected")
     gateway.child.kill()
-    for _ in 1...3 { try manager.hears("STATUS=cannot connect") }
+    for _ in 1...3 { try manager.receives("STATUS=cannot connect") }
     #expect(agent.errors.count(of: "cannot connect") == 1)
     let back = try Gateway(in: box, ["--port", "\(gateway.port)"], name: "back")
-    try manager.hears("STATUS=connected")
+    try manager.receives("STATUS=connected")
     #expect(try agent.terminate() == 0)
     withExtendedLifetime(back) {}
-    let again = try agent.line(" tries in vain", in: .errors)
+    let again = try agent.line(" attempts", in: .errors)
     #expect(
       try Form.file.plain(again).hasPrefix("info: connected to localhost:\(gateway.port) (TLS"),
       "\(again)")
     #expect(
       again.contains(
-        /; after \d+ s and [3-9] tries in vain \(after [2-9] more changes in \d+ s\)$/),
+        /; after \d+ s offline, [3-9] attempts \(after [2-9] more changes in \d+ s\)$/),
       "\(again)")
     #expect(agent.errors.count(of: "cannot connect") == 1)
   }
 
-  @Test func `a hundred mistakes and refusals are a few lines, with their number`() throws {
+  @Test func `a hundred mistakes and refusals are a few log lines with their count`() throws {
     let box = try Box()
     defer { box.end() }
     let refused = 1...40
@@ -117,7 +117,7 @@ import Testing
     try box.drop(refused.map { line($0) }.joined() + line(99, "last"), as: "c")
     let agent = try box.deliver(gateway)
     #expect(agent.status == 65, "\(agent.errors)")
-    let mistakes = "not sent: no such key: did you mean token?"
+    let mistakes = "not sent: unknown key: did you mean token?"
     #expect(agent.errors.count(of: mistakes) == 2, "\(agent.errors)")
     #expect(agent.errors.contains(" (99 more times in "))
     let refusal = "not delivered: the gateway refused it: invalid token size"
@@ -125,7 +125,7 @@ import Testing
     #expect(agent.errors.contains(" (39 more times in "))
   }
 
-  @Test func `that new/ is gone is an error, until there is one again`() throws {
+  @Test func `the log reports that new/ is missing and that new/ is back`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -134,7 +134,7 @@ import Testing
     rmdir(box.spool + "/new")
     try #expect(
       Form.file.plain(agent.line("new/ cannot", in: .errors))
-        == "error: new/ cannot be read: is it a directory of the agent's user, and is the disk sound?"
+        == "error: new/ cannot be read: is it a directory that the agent's user can read, and is the disk healthy?"
     )
     mkdir(box.spool + "/new", 0o755)
     try #expect(
@@ -144,7 +144,7 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `a key that is gone while it runs is an error, until it is back`() throws {
+  @Test func `a key that is missing while the agent runs is an error until it is back`() throws {
     let box = try Box()
     defer { box.end() }
     let key = try box.write(
@@ -165,6 +165,6 @@ import Testing
     try box.drop(line(1, "found"), as: "1")
     try back.accepts("found")
     #expect(try agent.terminate() == 0)
-    #expect(agent.errors.contains(" in vain"))
+    #expect(agent.errors.contains(" offline, "))
   }
 }

@@ -1,28 +1,28 @@
 import Foundation
 import Testing
 
-/// What `--help` says, the manual pages and the completions, held against each other.
+/// Whether `--help`, the manual pages and the completions agree.
 @Suite(.sideBySide) struct ManualTests {
-  /// A command, and what its `--help` says of it.
+  /// A command and its `--help`.
   struct Command: Sendable, CustomTestStringConvertible {
     let words: [String]
     let help: String
     var name: String { words.joined(separator: " ") }
     var testDescription: String { name }
 
-    /// Long options.
+    /// The long options.
     var options: Set<String> {
       Set(help.matches(of: #/(?m)^  (?:-\w, )?(--[a-z-]+)/#).map { String($0.1) })
     }
 
-    /// What stands before the options, where it has a choice of what to do.
+    /// The actions, which the help lists before the options.
     var verbs: Set<String> {
       let head = help.split(separator: "\n  -", maxSplits: 1)[0]
       return Set(head.matches(of: #/(?m)^  ([a-z]+) /#).map { String($0.1) })
     }
   }
 
-  /// All there are, those of the sandbox's devices among them.
+  /// All commands, with `sandbox device`.
   static let commands = Result {
     let names = try help([]).matches(of: #/(?m)^  ([a-z]+) /#).map { String($0.1) }
     return try names.flatMap { name in
@@ -48,7 +48,7 @@ import Testing
       .joined(separator: "\n")
   }
 
-  @Test func `the manual has each command with all of its options, and no other`() throws {
+  @Test func `the manual lists every command with exactly its options`() throws {
     for command in try Self.commands.get() {
       let page = "tinypush-\(command.words[0]).1"
       let isDevice = command.words.count > 1
@@ -70,7 +70,7 @@ import Testing
     #expect(try Set(names) == Set(Self.commands.get().map { $0.words[0] }))
   }
 
-  @Test func `the manual has each setting, and no other`() throws {
+  @Test func `the manual lists exactly the settings of the configuration`() throws {
     let page = try String(
       contentsOfFile: Build.package + "/board/man/tinypush.conf.5", encoding: .utf8)
     let found = page.matches(of: #/(?m)^\.It Ic (.*)$/#)
@@ -78,7 +78,7 @@ import Testing
     #expect(try Set(found) == Self.settings())
   }
 
-  /// The keys of the configuration, as the source has them.
+  /// Returns the keys of the configuration from the source.
   static func settings() throws -> Set<String> {
     let source = try String(
       contentsOfFile: Build.package + "/Sources/Agent/Config/Config.swift", encoding: .utf8)
@@ -86,13 +86,13 @@ import Testing
     return Set(names.matches(of: #/[a-z-]+/#).map { String($0.0) })
   }
 
-  @Test func `the pages are well formed`() throws {
+  @Test func `mandoc finds no error in the manual pages`() throws {
     let box = try Box()
     defer { box.end() }
     let directory = Build.package + "/board/man"
     for page in try FileManager.default.contentsOfDirectory(atPath: directory) {
       let lint = try box.run(["mandoc", "-Tlint", "-Wstyle", "\(directory)/\(page)"])
-      // Of pages of others, which may not be there.
+      // Ignores references to pages of other packages, which may not be installed.
       let words = (lint.output + lint.errors).split(separator: "\n").filter {
         !$0.contains("mandoc.db") && !$0.contains("referenced manual not found")
       }
@@ -100,7 +100,7 @@ import Testing
     }
   }
 
-  /// Each page as a renderer shows it at 80 columns: man-db with groff, and mandoc; with UTF-8, and with ASCII alone.
+  /// A page rendered at 80 columns, by man-db (groff) or mandoc, in UTF-8 or ASCII.
   struct Rendering: Sendable, CustomTestStringConvertible {
     let page: String
     let isGroff: Bool
@@ -130,18 +130,18 @@ import Testing
       let environment = ["LC_ALL": isPlain ? "C" : "C.UTF-8", "MANWIDTH": "80", "MANPAGER": "cat"]
       let shown = try box.run(command, environment: environment)
       #expect(shown.status == 0 && shown.errors == "", "\(shown.errors)")
-      // mandoc has bold and underlined letters as typewriters do.
+      // mandoc overstrikes bold and underlined letters.
       return shown.output.replacing(#/.\u{8}/#, with: "")
     }
   }
 
-  /// A line of a page as it is to be typed.
+  /// Returns a source line as the user must type it.
   private func typed(_ line: Substring) -> String {
     String(line).replacing("\\&", with: "").replacing("\\e", with: "\\")
   }
 
   @Test(arguments: Rendering.all)
-  func `the pages come out in 80 columns, with their examples as they are to be typed`(
+  func `each page fits 80 columns and shows its examples as the user must type them`(
     rendering: Rendering
   ) throws {
     let box = try Box()
@@ -171,7 +171,7 @@ import Testing
 
   // MARK: - Help
 
-  @Test func `every help fits 80 columns`() throws {
+  @Test func `every --help fits 80 columns`() throws {
     let box = try Box()
     defer { box.end() }
     let runner = try Build.command(Build.host)
@@ -190,7 +190,7 @@ import Testing
 
   // MARK: - Completions
 
-  /// What bash would offer for the last of these words.
+  /// Returns what bash offers to complete the last of these words.
   private func bash(_ words: [String], in box: Box) throws -> [String] {
     let completed = try box.run(
       [
@@ -208,7 +208,7 @@ import Testing
     return completed.output.split(separator: "\n").map(String.init)
   }
 
-  /// What zsh would be told there is for the last of these words.
+  /// Returns the completions that zsh gets for the last of these words.
   private func zsh(_ words: [String], in box: Box) throws -> String {
     let completed = try box.run(
       [
@@ -225,7 +225,7 @@ import Testing
     return completed.output
   }
 
-  @Test func `bash completes all commands, what they do and their options`() throws {
+  @Test func `bash completes all commands, actions and options`() throws {
     let box = try Box()
     defer { box.end() }
     let program = "\(Build.directory)/\(Build.host)/tinypush"
@@ -248,7 +248,7 @@ import Testing
     #expect(try Set(settings.map(String.init)) == Self.settings())
   }
 
-  /// Files in each place, recipients and a device; and the configuration that says where they are.
+  /// Fills the spool and the recipients directory, and returns the path of their configuration.
   private func fill(_ box: Box) throws -> String {
     try box.drop(line(1), as: "waiting.1")
     try box.drop(line(1), as: "not a word")
@@ -309,7 +309,7 @@ import Testing
       try names("sandbox", "device", "offline", "--dir", box.path + "/sandbox") == "pad phone")
   }
 
-  @Test func `zsh completes all commands, what they do and their options`() throws {
+  @Test func `zsh completes all commands, actions and options`() throws {
     let box = try Box()
     defer { box.end() }
     let program = "\(Build.directory)/\(Build.host)/tinypush"

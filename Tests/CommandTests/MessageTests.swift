@@ -1,11 +1,11 @@
 import Foundation
 import Testing
 
-/// What people and scripts meet: status, and the help.
+/// The output of `status`, `--help` and `--version`.
 @Suite(.sideBySide) struct MessageTests {
   // MARK: - status
 
-  @Test func `status tells how it goes, and by its exit status`() throws {
+  @Test func `status reports the state of the agent in its output and its exit status`() throws {
     let box = try Box()
     defer { box.end() }
     let page = "status=\(box.path)/status"
@@ -47,7 +47,7 @@ import Testing
   @Test(arguments: [
     "", "run", "send", "check", "queue", "feedback", "token", "status", "sandbox", "sandbox device",
   ])
-  func `every command has its help`(command: String) throws {
+  func `every command prints its help`(command: String) throws {
     let box = try Box()
     defer { box.end() }
     for flag in ["--help", "-h"] {
@@ -75,7 +75,7 @@ import Testing
     }
   }
 
-  @Test func `both programs tell their version in each way that people ask for it`() throws {
+  @Test func `both programs print their version for every usual spelling of the option`() throws {
     let box = try Box()
     defer { box.end() }
     for word in ["version", "-V", "--version"] {
@@ -93,7 +93,7 @@ import Testing
   }
 
   @Test(arguments: Build.all)
-  func `every build tells its version`(build: String) throws {
+  func `every build prints its version`(build: String) throws {
     let box = try Box()
     defer { box.end() }
     let version = try box.tinypush("--version", build: build)

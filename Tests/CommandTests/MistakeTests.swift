@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What is wrong is told with its place and what to do, and by the exit status of sysexits.h.
+/// Error messages name the place and the remedy; exit statuses are those of sysexits.h.
 @Suite(.sideBySide) struct MistakeTests {
   private static let command = ["run", "--once"]
 
@@ -18,12 +18,12 @@ import Testing
 
   @Test(arguments: [
     Row("", 64, "Usage: tinypush COMMAND"),
-    Row("rum", 64, "there is no command rum: did you mean run?", "Try `tinypush --help`"),
+    Row("rum", 64, "unknown command rum; did you mean run?", "Try `tinypush --help`"),
     Row("statsu", 64, "did you mean status?"),
     Row("help statsu", 64, "did you mean status?"),
     Row("versoin", 64, "did you mean version?"),
     Row("--confg x send hi", 64, "unknown option --confg; did you mean --config?"),
-    Row("--wait send hi", 64, "unknown option --wait: before the command stand only --config FILE"),
+    Row("--wait send hi", 64, "unknown option --wait: only --config FILE and -o KEY=VALUE may"),
     Row("-o", 64, "-o needs a value"),
     Row("-o settle=5s", 64, "Usage: tinypush COMMAND"),
     Row("-o settel=5s run", 64, "-o: no such key: settel; did you mean settle?"),
@@ -32,7 +32,7 @@ import Testing
     Row("run --once=yes", 64, "--once=yes: this option takes no value"),
     Row("run --confg x", 64, "did you mean --config?"),
     Row("run --config", 64, "--config needs a value"),
-    Row("run spool", 64, "takes no operands, but was given spool"),
+    Row("run spool", 64, "unexpected argument spool"),
     Row("run -o settel=5s", 64, "-o: no such key: settel; did you mean settle?"),
     Row("run -o gatway=x", 64, "did you mean gateway?"),
     Row("run -o xyzzy=1", 64, "no such key: xyzzy"),
@@ -64,7 +64,7 @@ import Testing
     Row("send --payload nowhere.json", 66, "nowhere.json: No such file or directory"),
     Row("status -o status=nowhere", 69, "nowhere: No such file or directory"),
   ])
-  func `a slip on the command line is told, with what was meant`(row: Row) throws {
+  func `a mistake on the command line gets a message with the likely meaning`(row: Row) throws {
     let box = try Box()
     defer { box.end() }
     let ended = try box.run(Build.command(Build.host) + row.arguments)
@@ -88,8 +88,9 @@ import Testing
       "ttl = 1h\t#too long\n", 1, #"ttl is "1h\x09#too long": put the comment on a line of its own"#
     ),
   ])
-  func `a broken config file is told with its line`(text: String, number: Int, words: String) throws
-  {
+  func `an error in the configuration is reported with its line`(
+    text: String, number: Int, words: String
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let path = try box.write(text, to: "tinypush.conf")
@@ -100,7 +101,7 @@ import Testing
     }
   }
 
-  /// A key with a value that cannot be, and what is said it must be.
+  /// Invalid values for each key, and the expected value that the message names.
   private static let settings: [(key: String, values: [String], expected: String)] = [
     (
       "environment", ["Production", "dev", ""], "production, development or local"
@@ -117,9 +118,9 @@ import Testing
     ("signing-key", [""], "a path"),
     (
       "key-id", ["", "ABC123", "ABC-123456"],
-      "10 characters, letters and digits, as Apple has given it"
+      "the 10 letters and digits that Apple assigned"
     ),
-    ("team-id", [""], "10 characters, letters and digits, as Apple has given it"),
+    ("team-id", [""], "the 10 letters and digits that Apple assigned"),
     ("topic", ["", "two words"], "the bundle ID of an app, such as com.example.app"),
     ("repeats", ["drop", ""], "replace or show"),
     ("streams", ["0", "1001", "many", ""], "a number from 1 to 1000"),
@@ -160,17 +161,17 @@ import Testing
     ("limit-all", ["/10m", "20/10", "none"], limit),
     (
       "limit-summary", [String(repeating: "x", count: 121)],
-      "at most 120 bytes of text, in which {count} and {time} stand for how many alerts there were in how long"
+      "at most 120 bytes of text, in which {count} stands for the number of alerts and {time} for the period"
     ),
   ]
   private static let limit =
     "a number of alerts from 1 to 10000 and a time from 1s to 1d, such as 20/10m, or off"
   private static let time =
     "a time with its unit, such as 20ms, 10s, 5m, 2h or 1d, and not too long"
-  /// Whatever stands there may be meant.
+  /// The keys that accept any value.
   private static let free: Set = ["key-password", "on-trouble"]
 
-  @Test func `each key is told where it is wrong: line, key, type and range`() throws {
+  @Test func `the message about a wrong value names line, key, type and range`() throws {
     let box = try Box()
     defer { box.end() }
     #expect(try Set(Self.settings.map(\.key)).union(Self.free) == ManualTests.settings())
@@ -186,7 +187,7 @@ import Testing
     }
   }
 
-  @Test func `each key is the one that was meant by a slip of it`() throws {
+  @Test func `a misspelt key gets the right key as a suggestion`() throws {
     let box = try Box()
     defer { box.end() }
     for key in try ManualTests.settings().sorted() {
@@ -196,7 +197,7 @@ import Testing
         String(key.suffix(from: second).prefix(1)) + key.prefix(1) + key.dropFirst(2),
       ]
       for slip in slips where slip != key {
-        // Of a short one little is left.
+        // A misspelt short key resembles others too much.
         if key.count < 4, slip != key + "s" { continue }
         let path = try box.write("\(slip) = 1\n", to: "tinypush.conf")
         let ended = try box.tinypush("check", "--config", path)
@@ -208,7 +209,7 @@ import Testing
     }
   }
 
-  @Test func `the command line goes over the config file`() throws {
+  @Test func `options override the configuration`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -232,7 +233,7 @@ import Testing
     try #expect(gateway.alerts(in: box) == ["hello"])
   }
 
-  @Test func `a password may hold what begins a comment elsewhere`() throws {
+  @Test func `a password may contain a space and a number sign`() throws {
     let box = try Box()
     defer { box.end() }
     let path = try box.write(
@@ -244,7 +245,7 @@ import Testing
 
   // MARK: - Files
 
-  /// What is done to a file, or what is given in its place.
+  /// What is wrong with a file.
   enum Harm: String, Sendable { case missing, locked, empty, directory, text, der, damaged }
 
   struct FileRow: Sendable, CustomTestStringConvertible {
@@ -274,12 +275,12 @@ import Testing
     FileRow("ca", .locked, 77, "may not be read by this user"),
     FileRow("ca", .text, 78, "is not PEM"),
     FileRow("ca", .damaged, 78, "is damaged"),
-    FileRow("spool", .missing, 74, "No such file or directory", "make it with new/, failed/"),
+    FileRow("spool", .missing, 74, "No such file or directory", "create it with new/, failed/"),
     FileRow("spool", .text, 74, "Not a directory"),
     FileRow("spool", .empty, 74, "/new: No such file or directory"),
     FileRow("spool", .locked, 74, "Permission denied"),
   ])
-  func `a file that cannot be used is told, with what to do`(row: FileRow) throws {
+  func `a file that cannot be used gets a message with the remedy`(row: FileRow) throws {
     let box = try Box()
     defer { box.end() }
     let path = box.path + "/harmed"
@@ -301,7 +302,7 @@ import Testing
       try box.write("secret", to: "harmed")
       chmod(path, 0)
     }
-    // Everything else is as it should be, and may be used by anybody.
+    // All other files are right and readable for all users.
     for name in ["new", "failed", "tmp"] { chmod("\(box.spool)/\(name)", 0o777) }
     chmod(box.spool, 0o777)
     let key = box.path + "/client.key"
@@ -309,7 +310,7 @@ import Testing
     chmod(key, 0o644)
     var command = try Build.command(Build.host) + ["run", "--once"] + box.settings(1)
     command += ["-o", "key=" + key, "-o", "\(row.key)=\(path)"]
-    // Nothing is locked for the superuser.
+    // Root may read every file, so another user runs the agent.
     let asNobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     let ended = try box.run((row.harm == .locked && geteuid() == 0 ? asNobody : []) + command)
     #expect(ended.status == row.status)
@@ -319,7 +320,7 @@ import Testing
     #expect(ended.errors.split(separator: "\n").count == 1)
   }
 
-  @Test func `a file that may not be read is moved out of the way`() throws {
+  @Test func `the agent moves an unreadable file to failed/ and delivers the others`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)

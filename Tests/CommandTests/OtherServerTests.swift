@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Delivery to HTTP/2 servers that others have made.
+/// Delivery to third-party HTTP/2 servers.
 @Suite(.sideBySide) struct OtherServerTests {
   private static let count = 300
 
@@ -21,7 +21,7 @@ import Testing
 
   // MARK: - Go's net/http
 
-  /// Tests/Tools/goserver.go, which wants a client certificate of the authority, or verifies the provider token's signature.
+  /// Starts Tests/Tools/goserver.go, which verifies the client certificate or the provider token.
   private func goServer(in box: Box, _ identity: Identity) throws -> HTTP2Server {
     let program = try Self.goProgram.get()
     let key = try ["--signing-key-public", Certificates.path("signing-public.pem")]
@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test(arguments: Identity.allCases)
-  func `Go's net/http takes notifications, and finds who sends them right`(identity: Identity)
+  func `Go's net/http accepts notifications and verifies the sender`(identity: Identity)
     throws
   {
     let box = try Box()
@@ -54,7 +54,7 @@ import Testing
     #expect(try Set(server.alerts()) == Set((1...Self.count).map { "Alert \($0)" }))
   }
 
-  @Test func `Go's net/http refuses what another key has signed`() throws {
+  @Test func `Go's net/http refuses a provider token signed with another key`() throws {
     let box = try Box()
     defer { box.end() }
     let server = try goServer(in: box, .token)
@@ -85,7 +85,7 @@ import Testing
   // MARK: - nghttpd
 
   @Test(arguments: Identity.allCases)
-  func `nghttpd takes notifications, and hears who sends them`(identity: Identity) throws {
+  func `nghttpd accepts notifications with the sender's credentials`(identity: Identity) throws {
     let box = try Box()
     defer { box.end() }
     let server = try HTTP2Server(
@@ -93,7 +93,7 @@ import Testing
       identity == .token ? ["--optional"] : [])
     try fill(box)
     let run = try box.deliver(server, identity)
-    // It writes down what came when it ends.
+    // nghttpd writes its record when it ends.
     #expect(try server.child.terminate() == 0, "\(server.child.errors)")
     try expectAll(run, server, in: box)
     for request in try server.requests() {

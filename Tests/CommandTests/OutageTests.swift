@@ -1,13 +1,15 @@
 import Foundation
 import Testing
 
-/// `tinypush feedback` is ended at any of its system calls: what it had read is on the list in the end.
+/// `tinypush feedback` killed at any system call loses no tuple that it has read.
 @Suite(.sideBySide) struct OutageTests {
   private static let tuples = 5000
   private static let row = 40
 
   @Test(.timeLimit(.minutes(10)), arguments: [Outage.Kind.kill, .power, .names])
-  func `whatever was read is not lost, at whichever call it ends`(kind: Outage.Kind) throws {
+  func `a pull that ends at any system call loses no tuple that it has read`(kind: Outage.Kind)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let outage = try Outage(in: box, kind)
@@ -18,45 +20,47 @@ import Testing
         "--tuples", "\(share * 1000)", "--share", "\(share)", "--cut", "random",
         "--pause", "0.001",
       ])
-    var ends = try Ends(box, service, outage)
+    var pulls = try Pulls(box, service, outage)
     var call = 0
     repeat {
       call += 1
-      // The second one finds what the first one left.
-      try ends.pull(endingAt: call)
-      try ends.pull(endingAt: call)
-      try ends.pullNothing()
-    } while ends.count == 2 * call
-    #expect(ends.safe > 38 * share * 10, "\(call) calls, \(ends.safe) bytes")
-    try ends.check()
+      // The second pull finds the files that the first one left.
+      try pulls.pull(endingAt: call)
+      try pulls.pull(endingAt: call)
+      try pulls.pullNothing()
+    } while pulls.count == 2 * call
+    #expect(pulls.safe > 38 * share * 10, "\(call) calls, \(pulls.safe) bytes")
+    try pulls.check()
   }
 
-  @Test func `many that are killed in a row cost nothing`() throws {
+  @Test func `many killed pulls in a row lose no tuple that they have read`() throws {
     let box = try Box()
     defer { box.end() }
     let outage = try Outage(in: box, .kill)
     let service = try FeedbackService(
       in: box, ["--tuples", "\(Self.tuples * Self.row)", "--share", "\(Self.tuples)"])
-    var ends = try Ends(box, service, outage)
+    var pulls = try Pulls(box, service, outage)
     var chance: UInt64 = 1
     func next(below limit: Int) -> Int {
       chance = chance &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
       return Int((chance >> 33) % UInt64(limit))
     }
     for _ in 1...Self.row {
-      try ends.pull(endingAt: 1 + next(below: 20), from: next(below: 38 * Self.tuples))
+      try pulls.pull(endingAt: 1 + next(below: 20), from: next(below: 38 * Self.tuples))
     }
-    #expect(ends.count == Self.row, "\(ends.count)")
-    #expect(ends.safe > 38 * Self.tuples * Self.row / 5, "\(ends.safe)")
-    try ends.pullNothing()
-    try ends.check()
+    #expect(pulls.count == Self.row, "\(pulls.count)")
+    #expect(pulls.safe > 38 * Self.tuples * Self.row / 5, "\(pulls.safe)")
+    try pulls.pullNothing()
+    try pulls.check()
   }
 }
 
-/// An agent is ended at any of its system calls: what the gateway has refused is on record in the end.
+/// An agent killed at any system call does not lose the record of a refusal.
 @Suite(.sideBySide) struct RecordOutageTests {
   @Test(.timeLimit(.minutes(10)), arguments: [Outage.Kind.power, .names])
-  func `a refusal is on record, at whichever call the power fails`(kind: Outage.Kind) throws {
+  func `a power failure at any system call does not lose the record of a refusal`(kind: Outage.Kind)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", token(7)])
@@ -85,22 +89,22 @@ import Testing
   }
 }
 
-/// The shim of Tests/Tools that ends the product at a system call, as a kill or a power cut would.
+/// The shim Tests/Tools/outage.c, which ends the product at a system call or fails its syncs.
 struct Outage {
   enum Kind: String, Sendable { case kill, power, names, unsynced }
 
-  /// What it saw.
+  /// What the shim counted.
   struct Seen {
     var calls: Int
-    /// Bytes that were read.
+    /// The bytes that were read.
     var received: Int
-    /// Of those, how many must not be lost.
+    /// The number of these bytes that must not be lost.
     var safe: Int
   }
 
   private let box: Box
   private let kind: Kind
-  /// What is looked after.
+  /// The directory whose contents the shim tracks.
   private let directory: String
   private var log: String { box.path + "/outage" }
   private var shadow: String { box.path + "/shadow" }
@@ -114,9 +118,11 @@ struct Outage {
     guard made.status == 0 else { throw Failure(made.errors) }
   }
 
-  /// For a program that is to end at so many calls; 0: that goes on to its end.
+  /// Returns the environment that ends a program at a system call.
   ///
-  /// - Parameter bytes: calls count from when so many bytes have been read.
+  /// - Parameters:
+  ///   - call: the number of the call; 0: the program runs to its end.
+  ///   - bytes: calls count once this many bytes have been read.
   func environment(at call: Int, from bytes: Int = 0) throws -> [String: String] {
     try? FileManager.default.removeItem(atPath: shadow)
     try? FileManager.default.removeItem(atPath: log)
@@ -130,7 +136,7 @@ struct Outage {
 
   func seen() throws -> Seen {
     let data = try Data(contentsOf: URL(filePath: log))
-    guard data.count == 24 else { throw Failure("the shim was not there") }
+    guard data.count == 24 else { throw Failure("the shim was not loaded") }
     let numbers = (0..<3).map { index in
       data.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 8 * index, as: Int.self) }
     }
@@ -138,15 +144,15 @@ struct Outage {
   }
 }
 
-/// Pulls one after the other, and what was read by each.
-private struct Ends {
+/// Consecutive pulls, and the tuples that each has read.
+private struct Pulls {
   private let box: Box
   private let service: FeedbackService
   private let outage: Outage
   private let nothing: FeedbackService
-  /// How many were ended.
+  /// The number of pulls that the shim ended.
   private(set) var count = 0
-  /// Bytes of those that must not be lost.
+  /// The bytes of these pulls that must not be lost.
   private(set) var safe = 0
   private var must: [String] = []
   private var may: [String] = []
@@ -172,11 +178,11 @@ private struct Ends {
     let pull = try box.pull(nothing, [], ["--quiet"])
     #expect(pull.status == 0, "\(pull.errors)")
     let left = try FileManager.default.contentsOfDirectory(atPath: box.state)
-    // A write that was cut is set aside.
+    // A file with an incomplete write is set aside.
     #expect(left.allSatisfy { $0 == "suppressed" || $0.hasPrefix("unmerged.") }, "\(left)")
   }
 
-  /// Whether all that was read is on the list.
+  /// Checks that the list has every tuple that was read, and no other.
   func check() throws {
     let listed = try Listed(in: box, must: must, may: may)
     #expect(listed.missing == 0, "of \(listed.listed)")

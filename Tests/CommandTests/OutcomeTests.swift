@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// `tinypush send --wait`: what became of it; and who may ask.
+/// `tinypush send --wait`: its result, and the users who may send.
 @Suite(.sideBySide) struct OutcomeTests {
   private static let one = token(1)
 
   // MARK: - With an agent
 
-  @Test func `what is delivered is settled`() throws {
+  @Test func `send --wait exits with 0 after the delivery`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -24,7 +24,7 @@ import Testing
     try #expect(gateway.alerts(in: box).count == 500)
   }
 
-  @Test func `what is refused is told with the reason`() throws {
+  @Test func `send --wait prints the reason of a refusal`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", "\(token(2))=8"])
@@ -54,7 +54,7 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `of many refusals some are told`() throws {
+  @Test func `send --wait prints 20 of many refusals and counts them all`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -63,19 +63,19 @@ import Testing
     #expect(sent.status == 65)
     #expect(sent.errors.count(of: "tinypush send: not sent: the payload has 28 bytes") == 20)
     #expect(
-      sent.errors.hasSuffix("tinypush send: not delivered in all: 500; delivered: 0\n"))
+      sent.errors.hasSuffix("tinypush send: not delivered: 500; delivered: 0\n"))
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `what cannot be delivered yet is told, and stays`() throws {
+  @Test func `send --wait exits with 75 while the notification stays in the spool`() throws {
     let box = try Box()
     defer { box.end() }
     let none = try box.send(["x", "--token", Self.one, "--wait=0"])
     #expect(none.status == 75)
     let words = """
-      tinypush send: not yet: it is still in the spool, and is delivered when that can be done
+      tinypush send: not yet: the notification is still in the spool, and will be delivered later
       """
-    #expect(none.errors == words + "; no agent is at work there now\n")
+    #expect(none.errors == words + "; no agent is running there: start it\n")
     let gateway = try Gateway(in: box)
     gateway.child.kill()
     let agent = try box.agent(gateway)
@@ -86,17 +86,17 @@ import Testing
     #expect(box.names(in: "new").count == 2)
   }
 
-  // MARK: - Where the test is the agent
+  // MARK: - With the test in the place of the agent
 
-  /// How the end of the waiting comes to be noticed.
-  enum Notice: CaseIterable, Sendable { case inotify, looking }
+  /// How `send` notices that the file has left: by inotify, or by polling.
+  enum Notice: CaseIterable, Sendable { case inotify, polling }
 
   private func waiting(_ box: Box, _ notice: Notice, _ arguments: [String] = []) throws -> (
     child: Child, name: String
   ) {
     var command = try box.sending(["x", "--token", Self.one, "--wait=60s"] + arguments)
-    if notice == .looking {
-      try #require(geteuid() == 0, "who else could take inotify away")
+    if notice == .polling {
+      try #require(geteuid() == 0, "needs root")
       command =
         [
           "unshare", "--user", "--map-root-user", "sh", "-c",
@@ -107,8 +107,8 @@ import Testing
     return (child, try child.line("."))
   }
 
-  /// What the agent says to the sender of a file.
-  private func tell(_ box: Box, _ name: String, _ lines: String...) throws {
+  /// Appends lines to a file's receipt, as the agent does.
+  private func appendReceipt(_ box: Box, _ name: String, _ lines: String...) throws {
     let receipt = try FileHandle(
       forWritingTo: URL(filePath: "\(box.spool)/tmp/\(name).receipt"))
     try receipt.seekToEnd()
@@ -117,11 +117,13 @@ import Testing
   }
 
   @Test(arguments: Notice.allCases)
-  func `a file that leaves as delivered is delivered`(notice: Notice) throws {
+  func `send --wait exits with 0 once the receipt says delivered and the file is gone`(
+    notice: Notice
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let (sender, name) = try waiting(box, notice)
-    try tell(box, name, "+ 0 \(Self.one) delivered", "= \(name)")
+    try appendReceipt(box, name, "+ 0 \(Self.one) delivered", "= \(name)")
     unlink("\(box.spool)/new/\(name)")
     #expect(try sender.wait() == 0)
     #expect(sender.errors == "")
@@ -129,7 +131,9 @@ import Testing
   }
 
   @Test(arguments: Notice.allCases)
-  func `a file that somebody removes is not delivered`(notice: Notice) throws {
+  func `send --wait reports a file that somebody has removed as not delivered`(notice: Notice)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let (sender, name) = try waiting(box, notice)
@@ -137,17 +141,17 @@ import Testing
     #expect(try sender.wait() == 1)
     #expect(
       sender.errors == """
-        tinypush send: not delivered, as far as is known: somebody has removed it from the queue
+        tinypush send: probably not delivered: somebody has removed the notification from the queue
 
         """)
   }
 
   @Test(arguments: [("!", Int32(65)), ("-", 1)])
-  func `each reason is told, and nothing else of the receipt`(mark: String, status: Int32) throws {
+  func `send --wait prints only the reasons of a receipt`(mark: String, status: Int32) throws {
     let box = try Box()
     defer { box.end() }
     let (sender, name) = try waiting(box, .inotify)
-    try tell(
+    try appendReceipt(
       box, name, "+ 0 \(token(2)) delivered", "\(mark) 7 \(Self.one) the \u{1b}[1m best", "rubbish",
       "\(mark) 0 * last", "\(mark)", "\(mark) 0", "= other", "= \(name)")
     unlink("\(box.spool)/new/\(name)")
@@ -160,7 +164,7 @@ import Testing
         """)
   }
 
-  @Test func `whoever ends the waiting leaves no receipt`() throws {
+  @Test func `send --wait removes its receipt when a signal ends it`() throws {
     let box = try Box()
     defer { box.end() }
     let (sender, _) = try waiting(box, .inotify)
@@ -170,7 +174,7 @@ import Testing
   }
 
   @Test(arguments: [0, 2])
-  func `what waits for its time is told`(parts: Int) throws {
+  func `send --wait reports a notification that waits for its time`(parts: Int) throws {
     let box = try Box()
     defer { box.end() }
     let (sender, name) = try waiting(box, .inotify, ["--not-before", "2h"])
@@ -181,11 +185,11 @@ import Testing
     #expect(try sender.wait() == 75)
     #expect(
       sender.errors.wholeMatch(
-        of: /tinypush send: not yet: it waits for its time, which comes in (2 h|119 min)\n/) != nil,
+        of: /tinypush send: not yet: the notification is due in (2 h|119 min)\n/) != nil,
       "\(sender.errors)")
   }
 
-  @Test func `what waits for its time with an agent is told, or awaited if it is to come soon`()
+  @Test func `send --wait waits for a not-before that is near and reports one that is far`()
     throws
   {
     let box = try Box()
@@ -194,7 +198,7 @@ import Testing
     let agent = try box.agent(gateway, ["settle=300ms"])
     let later = try box.send(["later", "--token", Self.one, "--not-before", "2d", "--wait"])
     #expect(later.status == 75)
-    #expect(later.errors.contains("which comes in "))
+    #expect(later.errors.contains("is due in "))
     #expect(box.names(in: "later").count == 1)
     let soon = try box.send(["soon", "--token", Self.one, "--not-before", "2s", "--wait"])
     #expect(soon.status == 0, "\(soon.errors)")
@@ -202,18 +206,18 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `what comes back from its waiting is awaited`() throws {
+  @Test func `send --wait follows a notification from later/ back to new/`() throws {
     let box = try Box()
     defer { box.end() }
     let (sender, name) = try waiting(box, .inotify)
     let hash = "0123456789abcdef"
     let due = Int(Date().timeIntervalSince1970)
     try box.write("", to: "spool/later/\(due).\(hash).\(hash).\(name)")
-    try tell(box, name, "~ \(name).\(hash)", "= \(name)")
+    try appendReceipt(box, name, "~ \(name).\(hash)", "= \(name)")
     unlink("\(box.spool)/new/\(name)")
     try box.write("", to: "spool/new/\(name).\(hash)")
     unlink("\(box.spool)/later/\(due).\(hash).\(hash).\(name)")
-    try tell(box, name, "- 0 * too late", "= \(name).\(hash)")
+    try appendReceipt(box, name, "- 0 * too late", "= \(name).\(hash)")
     unlink("\(box.spool)/new/\(name).\(hash)")
     #expect(try sender.wait() == 1)
     #expect(sender.errors == "tinypush send: too late\n")
@@ -221,9 +225,11 @@ import Testing
 
   // MARK: - As a member of the group
 
-  /// `tinypush send` as a member of the agent's group with no other rights, for whom the spool is where it is by default.
+  /// Returns `tinypush send` as run by a user with no rights but these groups.
+  ///
+  /// The user may not read `/etc/tinypush/tinypush.conf`. The spool's group is named `push`.
   private func member(_ box: Box, groups: String, _ arguments: [String]) throws -> [String] {
-    try #require(geteuid() == 0, "who else could be somebody else")
+    try #require(geteuid() == 0, "needs root")
     try box.write("key = secret\nspool = \(box.path)/elsewhere\n", to: "etc/tinypush/tinypush.conf")
     chmod(box.path + "/etc/tinypush/tinypush.conf", 0o600)
     try box.write("root:x:0:\npush:x:65534:somebody\nlast:x:65535:\n", to: "etc/group")
@@ -234,13 +240,13 @@ import Testing
     ] + box.sending(arguments)
   }
 
-  @Test func `a member of the group sends, and is told the outcome`() throws {
+  @Test func `a group member can send and learns the result`() throws {
     let box = try Box()
     defer { box.end() }
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
     let gateway = try Gateway(in: box, ["--reject", "\(token(2))=8"])
-    let agent = try box.humbleAgent(gateway, ["settle=300ms"])
+    let agent = try box.unprivilegedAgent(gateway, ["settle=300ms"])
     try agent.line("connected to", in: .errors)
     func send(_ arguments: String..., input: String? = nil) throws -> Child {
       try box.run(
@@ -255,23 +261,23 @@ import Testing
     #expect(bad.errors.contains("not delivered: the gateway refused it: "))
     try #expect(gateway.alerts(in: box) == ["x", "Tank low"])
     #expect(try agent.terminate() == 0)
-    // The lock, which tells whether an agent is there, is the agent's own.
+    // A member can tell that no agent runs, although the lock file belongs to the agent.
     let none = try send("x", "--token", Self.one, "--wait=0")
     #expect(none.status == 75)
-    #expect(none.errors.contains("; no agent is at work there now"))
+    #expect(none.errors.contains("; no agent is running there"))
   }
 
-  @Test func `who is no member is told which group it takes`() throws {
+  @Test func `send names the spool's group to a user who is no member`() throws {
     let box = try Box()
     defer { box.end() }
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
     let sent = try box.run(member(box, groups: "--clear-groups", ["x", "--token", Self.one]))
     #expect(sent.status == 77)
     #expect(
       sent.errors == """
-        tinypush send: spool \(box.spool): no permission to write to tmp/ and new/: this takes a \
-        member of the group push, which must have the right to write there
+        tinypush send: spool \(box.spool): no permission to write to tmp/ and new/: you must be \
+        a member of the group push, and the group must have write permission
 
         """)
     chmod(box.spool, 0o2775)
@@ -286,10 +292,10 @@ import Testing
     #expect(named.errors.contains("tinypush.conf: Permission denied"))
   }
 
-  @Test func `a directory of recipients files that may not be looked at does no harm`() throws {
+  @Test func `send works if the user may not read the recipients directory`() throws {
     let box = try Box()
     defer { box.end() }
-    try box.giveAway()
+    try box.giveSpoolToNobody()
     for name in ["", "/tmp", "/new", "/failed"] { chmod(box.spool + name, 0o2770) }
     try box.write("", to: "recipients/family")
     chmod(box.path + "/recipients", 0o700)

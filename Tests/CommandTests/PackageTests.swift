@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// The Debian packages and what is in them; `make debtest` installs and uses them.
+/// The Debian packages and their contents; `make debtest` installs and uses them.
 @Suite(.sideBySide) struct PackageTests {
   private static let names = ["tinypush", "tinypush-sandbox"]
   private static let boards = ["amd64", "arm64", "armhf"]
 
-  /// Makes a package, in the box's directory of this name.
+  /// Builds a package in the box's directory of this name.
   private func package(
     _ name: String, _ architecture: String, in box: Box, as directory: String = "packages"
   ) throws -> String {
@@ -17,7 +17,8 @@ import Testing
   }
 
   @Test(arguments: names, boards)
-  func `the same input makes the same package`(name: String, architecture: String) throws {
+  func `a package built twice is the same byte for byte`(name: String, architecture: String) throws
+  {
     let box = try Box()
     defer { box.end() }
     let first = try package(name, architecture, in: box)
@@ -25,7 +26,7 @@ import Testing
     #expect(FileManager.default.contentsEqual(atPath: first, andPath: second))
   }
 
-  @Test func `lintian has nothing to say of the packages`() throws {
+  @Test func `lintian finds no error and no warning in the packages`() throws {
     let box = try Box()
     defer { box.end() }
     let files = try Self.names.flatMap { name in
@@ -36,7 +37,7 @@ import Testing
     #expect(lintian.output == "")
   }
 
-  /// The packages of Debian 12 in which the libraries are.
+  /// The Debian 12 package of each library.
   private static let libraries = [
     "libc.so.6": "libc6", "libinih.so.1": "libinih1", "libmbedcrypto.so.7": "libmbedcrypto7",
     "libmbedtls.so.14": "libmbedtls14", "libmbedx509.so.1": "libmbedx509-1",
@@ -65,7 +66,7 @@ import Testing
     #expect(versions.max() ?? 0 <= 36)
   }
 
-  /// What is in a package.
+  /// Returns the paths in a package.
   private func list(_ file: String, in box: Box) throws -> Set<String> {
     let listed = try box.run(["dpkg-deb", "--contents", file]).output
     return Set(listed.split(separator: "\n").map { String($0.split(separator: " ").last!) })
@@ -78,7 +79,7 @@ import Testing
       .map { "usr/share/man/man\($0.last!)/\($0).gz" }
   }
 
-  @Test func `a package has what belongs to the program`() throws {
+  @Test func `the package contains all files of the program`() throws {
     let box = try Box()
     defer { box.end() }
     let file = try package("tinypush", Build.host, in: box)
@@ -92,14 +93,14 @@ import Testing
     ] + Self.units.map({ "usr/lib/systemd/system/" + $0 }) + (try pages()) {
       #expect(files.contains("./" + name), "\(name)")
     }
-    // dpkg would ask about a configuration of its own at an upgrade.
+    // No conffiles: at an upgrade dpkg would ask about each changed one.
     #expect(try box.run(["dpkg-deb", "--info", file, "conffiles"]).status != 0)
     let version = try box.run(["dpkg-deb", "--field", file, "Version"]).output
     let program = try box.tinypush("--version").output
     #expect("tinypush " + version == program)
   }
 
-  @Test func `the sandbox, which a board can do without, is in a package of its own`() throws {
+  @Test func `the sandbox is in a separate package`() throws {
     let box = try Box()
     defer { box.end() }
     let files = try list(package("tinypush-sandbox", Build.host, in: box), in: box)
@@ -132,7 +133,7 @@ import Testing
     }
   }
 
-  @Test func `the units are well formed`() throws {
+  @Test func `systemd-analyze verifies the units`() throws {
     let box = try Box()
     defer { box.end() }
     try copyUnits(box)
@@ -148,7 +149,7 @@ import Testing
   }
 
   @Test(arguments: units.filter { $0.hasSuffix(".service") })
-  func `a service is exposed to little`(unit: String) throws {
+  func `each service has an exposure level of at most 1.2`(unit: String) throws {
     let box = try Box()
     defer { box.end() }
     let path = "\(Build.package)/board/systemd/\(unit)"
@@ -157,7 +158,7 @@ import Testing
     #expect(judged.status == 0, "\(judged.output.suffix(200))")
   }
 
-  @Test func `what only somebody can mend is not tried again by the clock`() throws {
+  @Test func `systemd does not restart a service whose error only a person can mend`() throws {
     for unit in ["tinypush", "tinypush@", "tinypush-feedback", "tinypush-feedback@"] {
       let text = try String(
         contentsOfFile: "\(Build.package)/board/systemd/\(unit).service", encoding: .utf8)

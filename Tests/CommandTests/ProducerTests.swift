@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// Programs that put notifications into the spool, each in its own way: none is lost, and none is sent twice.
+/// Programs that write to the spool in different ways lose no notification and cause no duplicate.
 @Suite(.sideBySide) struct ProducerTests {
-  /// Who the agent and the producers are.
+  /// The users that the agent and the producers run as.
   enum Users: String, CaseIterable, Sendable {
-    /// The agent may ask who has a file open.
+    /// The same user: the agent can see which processes have a file open.
     case same
-    /// The agent is another user, and may not.
+    /// Different users: the agent cannot see the open files of the producers.
     case different
   }
 
@@ -17,7 +17,7 @@ import Testing
   }
 
   @Test(arguments: Users.allCases)
-  func `the notifications of each kind of program arrive once`(users: Users) throws {
+  func `the notifications of each kind of producer arrive once`(users: Users) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -34,22 +34,22 @@ import Testing
     #expect(made.failures == [])
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     #expect(try agent.terminate() == 0)
-    try gateway.hearsAll()
-    let truth = try Truth(gateway.record, count: made.made, in: box)
-    #expect(truth.lost == 0, "\(truth.firstLost)")
-    #expect(truth.duplicates == 0)
+    try gateway.readsAll()
+    let tally = try Tally(gateway.record, count: made.made, in: box)
+    #expect(tally.lost == 0, "\(tally.firstLost)")
+    #expect(tally.duplicates == 0)
     #expect(box.names(in: "failed") == [])
-    // Where the agent may not ask, what was written in new/ stays out of sight for some time.
+    // With different users, a file written in new/ stays in leaving/ for some time.
     if users == .same { #expect(box.names(in: "leaving") == []) }
   }
 
   @Test(arguments: Users.allCases)
-  func `nothing is lost when the agent is killed while programs write`(users: Users) throws {
-    var chance = Chance(for: "an agent that is killed while programs write")
+  func `killing the agent while producers write loses no notification`(users: Users) throws {
+    var chance = SeededRandom(for: "an agent that is killed while producers write")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
-    if users == .different { try box.giveAwayAsPackaged() }
+    if users == .different { try box.giveSpoolAsPackaged() }
     let producers = try box.start(box.producing(as: users))
     var kills = 0
     while !producers.hasEnded {
@@ -72,13 +72,13 @@ import Testing
     try agent.line("connected to", in: .errors)
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     #expect(try agent.terminate() == 0)
-    try gateway.hearsAll()
-    let truth = try Truth(gateway.record, count: made.made, in: box)
-    #expect(truth.lost == 0, "\(truth.firstLost), \(kills) kills")
+    try gateway.readsAll()
+    let tally = try Tally(gateway.record, count: made.made, in: box)
+    #expect(tally.lost == 0, "\(tally.firstLost), \(kills) kills")
     #expect(box.names(in: "failed") == [])
   }
 
-  @Test func `the same text that is written once more is another notification`() throws {
+  @Test func `a file written again with the same text is another notification`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -95,27 +95,27 @@ import Testing
 }
 
 extension Box {
-  /// The command that plays the programs.
+  /// Returns the command that runs the producers.
   fileprivate func producing(as users: ProducerTests.Users) -> [String] {
     let command = ["python3", Build.tools + "/producers.py", spool]
-    // Another user may not look into root's home, where root's Python may be.
+    // The user's Python may be in root's home, which another user may not read.
     return users == .same ? command : asMember + ["/usr/bin/" + command[0]] + command.dropFirst()
   }
 
-  /// A user who is a member of the spool's group, and has no other rights.
+  /// The start of a command that runs the rest as a mere member of the spool's group.
   var asMember: [String] { ["setpriv", "--reuid=12345", "--regid=12345", "--groups=65534"] }
 
-  /// Gives the spool to the agent's user, with the modes that the package has.
-  func giveAwayAsPackaged() throws {
-    try #require(geteuid() == 0, "who else could give them away")
-    try giveAway()
+  /// Gives the spool to `nobody`, with the modes of the package.
+  func giveSpoolAsPackaged() throws {
+    try #require(geteuid() == 0, "needs root")
+    try giveSpoolToNobody()
     for name in ["", "/failed"] { chmod(spool + name, 0o2750) }
     for name in ["/tmp", "/new"] { chmod(spool + name, 0o3770) }
   }
 
-  /// Starts an agent of another user than the writers', with the rights that it has in the package.
+  /// Starts an agent as `nobody`, with the rights that it has in the package.
   func startAsPackaged(_ gateway: Gateway, _ settings: [String] = []) throws -> Child {
-    try giveAwayAsPackaged()
+    try giveSpoolAsPackaged()
     let key = path + "/agent.key"
     if !FileManager.default.fileExists(atPath: key) {
       try FileManager.default.copyItem(atPath: Certificates.path("client.key"), toPath: key)

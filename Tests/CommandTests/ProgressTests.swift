@@ -1,21 +1,21 @@
 import Foundation
 import Testing
 
-/// How far a large file is settled is kept, so that a restart repeats little of it; and what is kept can do no harm.
+/// The record of how far a large file is settled, which lets a restart repeat only a little.
 @Suite(.sideBySide) struct ProgressTests {
-  @Test func `an agent that is killed in a large file repeats little of it`() throws {
+  @Test func `a restart after a kill in a large file repeats only a little of the file`() throws {
     let count = 100_000
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
-    // Some 80 records may be under way, and go every two seconds: the file takes twenty.
+    // About 80 TLS records may be open and settle after two seconds: the file takes 20 s.
     let agent = try box.agent(gateway, ["settle=2s", "window=16"])
     try box.drop((1...count).map { line($0) }.joined(), as: "large")
     try wait(for: "progress to be kept") { Record(in: box) != nil }
     let kept = try #require(Record(in: box))
     agent.kill()
-    try gateway.hearsAll()
-    let before = try Truth(gateway.record, count: count, in: box).accepted
+    try gateway.readsAll()
+    let before = try Tally(gateway.record, count: count, in: box).accepted
     let settled = Int(kept.offset) / line(1).utf8.count
     #expect(settled > 1000)
     #expect(before < count)
@@ -23,20 +23,22 @@ import Testing
     let second = try box.agent(gateway, ["settle=500ms"])
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     #expect(try second.terminate() == 0)
-    #expect(Record(in: box) == nil, "it is kept for nothing")
-    try gateway.hearsAll()
-    let truth = try Truth(gateway.record, count: count, in: box)
-    #expect(truth.lost == 0)
-    #expect(truth.duplicates <= before - settled)
+    #expect(Record(in: box) == nil, "the record stays although the file is delivered")
+    try gateway.readsAll()
+    let tally = try Tally(gateway.record, count: count, in: box)
+    #expect(tally.lost == 0)
+    #expect(tally.duplicates <= before - settled)
   }
 
-  /// What somebody, or a disk, makes of the record.
+  /// What another user or a disk does to the record.
   enum Harm: CaseIterable, Sendable {
     case none, cutShort, damaged, link, pipe, directory, anotherUser, anotherFile, aTimeAgo
   }
 
   @Test(arguments: Harm.allCases)
-  func `a record that is not the agent's own of this file passes over nothing`(harm: Harm) throws {
+  func `a record that is damaged or not of this agent and file skips no notification`(harm: Harm)
+    throws
+  {
     let count = 1000
     let box = try Box()
     defer { box.end() }
@@ -47,17 +49,17 @@ import Testing
     case .aTimeAgo: record.changed -= 1
     default: break
     }
-    try leave(record.bytes, harm, in: box)
+    try place(record.bytes, harm, in: box)
     let gateway = try Gateway(in: box)
     let agent = try box.deliver(gateway)
     #expect(agent.status == 0, "\(agent.errors)")
-    let truth = try Truth(gateway.record, count: count, in: box)
-    #expect(truth.accepted == (harm == .none ? count - 400 : count))
-    #expect(truth.duplicates == 0)
+    let tally = try Tally(gateway.record, count: count, in: box)
+    #expect(tally.accepted == (harm == .none ? count - 400 : count))
+    #expect(tally.duplicates == 0)
     #expect(box.names(in: "new") == [])
   }
 
-  private func leave(_ bytes: Data, _ harm: Harm, in box: Box) throws {
+  private func place(_ bytes: Data, _ harm: Harm, in box: Box) throws {
     let path = box.spool + "/.progress"
     var bytes = bytes
     if harm == .damaged { bytes[bytes.startIndex + 33] ^= 1 }
@@ -78,8 +80,10 @@ import Testing
   }
 }
 
-/// What the agent keeps, made and read by other means: little-endian
-/// `magic:4 | recipient:4 | inode:8 | changed:8 | size:8 | offset:8 | sum:8`, the sum by FNV-1a.
+/// The agent's record of progress, written and read by independent code.
+///
+/// Little-endian `magic:4 | recipient:4 | inode:8 | changed:8 | size:8 | offset:8 | sum:8`; the sum
+/// is FNV-1a.
 private struct Record {
   var inode: UInt64
   var changed: Int64

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// An HTTP proxy that takes CONNECT: Tests/Tools/connectproxy.py.
+/// An HTTP proxy for CONNECT (Tests/Tools/connectproxy.py).
 struct ConnectProxy {
   let port: Int
   private let record: String
@@ -12,7 +12,7 @@ struct ConnectProxy {
       box.start(["python3", Build.tools + "/connectproxy.py", "--record", record] + script))
   }
 
-  /// What it was asked for, less the protocol's name.
+  /// Returns the request lines, without the protocol version.
   func requests() throws -> [String] {
     let text = String(
       decoding: try Data(contentsOf: URL(filePath: record + "/events")), as: UTF8.self)
@@ -22,7 +22,7 @@ struct ConnectProxy {
   }
 }
 
-/// The way to the services through a proxy.
+/// Connections through an HTTP proxy.
 @Suite(.sideBySide) struct ProxyTests {
   private static let secret = "s%cr@t: x"
 
@@ -30,7 +30,7 @@ struct ConnectProxy {
     "proxy=http://\(login)localhost:\(proxy.port)"
   }
 
-  // MARK: - What goes through
+  // MARK: - Connections
 
   @Test(arguments: Build.all)
   func `the binary protocol goes through a proxy`(build: String) throws {
@@ -44,13 +44,13 @@ struct ConnectProxy {
     #expect(done.status == 0, "\(done.errors)")
     #expect(done.errors.contains("500"))
     #expect(!done.errors.contains("s%"))
-    try gateway.hearsAll()
+    try gateway.readsAll()
     #expect(try gateway.alerts(in: box) == (1...500).map { "Tank \($0)" })
     #expect(try proxy.requests() == ["CONNECT localhost:\(gateway.port)"])
   }
 
   @Test(arguments: [1, 2, 1 << 20])
-  func `HTTP/2 goes through a proxy, in whatever pieces its answer comes`(piece: Int) throws {
+  func `HTTP/2 goes through a proxy whose answer arrives in pieces of any size`(piece: Int) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box)
@@ -65,7 +65,9 @@ struct ConnectProxy {
     #expect(try proxy.requests() == ["CONNECT localhost:\(gateway.port)"])
   }
 
-  @Test func `the proxy looks the name up, and the certificate must be for that name`() throws {
+  @Test func `the proxy resolves the gateway's name, and the certificate must be for that name`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let right = try Gateway(in: box, certificate: "server-wrong-host")
@@ -82,7 +84,7 @@ struct ConnectProxy {
     #expect(try wrong.events("open").isEmpty)
   }
 
-  @Test func `an agent finds the proxy again`() throws {
+  @Test func `an agent reconnects through the proxy`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--close-after", "1", "--first", "1"])
@@ -95,7 +97,7 @@ struct ConnectProxy {
     #expect(try proxy.requests().count >= 2)
   }
 
-  @Test func `the feedback service is asked through the proxy`() throws {
+  @Test func `feedback goes through the proxy`() throws {
     let box = try Box()
     defer { box.end() }
     let service = try FeedbackService(in: box, ["--tuples", "3"])
@@ -108,11 +110,11 @@ struct ConnectProxy {
     #expect(try proxy.requests() == ["CONNECT localhost:\(service.port)"])
   }
 
-  @Test func `tinyproxy takes us for a client`() throws {
+  @Test func `delivery through tinyproxy works, with a login`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
-    // It cannot choose a port by itself: one that nobody has a moment before.
+    // tinyproxy cannot choose a port: this one was free a moment ago.
     let found = try box.run([
       "python3", "-c",
       "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1])",
@@ -145,7 +147,7 @@ struct ConnectProxy {
     #expect(closed.errors.contains("(status 403)"), "\(closed.errors)")
   }
 
-  // MARK: - What does not
+  // MARK: - Refusals
 
   struct Refusal: Sendable, CustomTestStringConvertible {
     var script: [String]
@@ -163,29 +165,29 @@ struct ConnectProxy {
   static let refusals = [
     Refusal(
       script: ["--login", "me:secret"], status: 78,
-      words: "wants a user and a password (status 407)",
+      words: "requires a user and a password (status 407)",
       advice: "Set proxy = http://USER:PASSWORD@HOST:PORT."),
     Refusal(
       script: ["--login", "me:secret"], login: "me:Secret@", status: 78,
       words: "refuses the user and the password (status 407)",
-      advice: "Correct them in proxy; the proxy must take the scheme Basic."),
+      advice: "Correct them in proxy; the proxy must accept Basic authentication."),
     answer(
-      #"HTTP/1.1 403 <b>\x1b[2J\r\nX: y\r\n\r\n"#, "does not open a way to GATEWAY (status 403)",
+      #"HTTP/1.1 403 <b>\x1b[2J\r\nX: y\r\n\r\n"#, "refuses a tunnel to GATEWAY (status 403)",
       "Its administrator must allow CONNECT to this host and port."),
     answer(
-      #"HTTP/1.1 405 Not here\r\n\r\n"#, "does not open a way to GATEWAY (status 405)",
-      "Is it a proxy that takes CONNECT, and is the port right?"),
+      #"HTTP/1.1 405 Not here\r\n\r\n"#, "refuses a tunnel to GATEWAY (status 405)",
+      "Is it a proxy that accepts CONNECT, and is the port right?"),
     answer(
       #"HTTP/1.1 502 Bad Gateway\r\n\r\n"#, "cannot reach GATEWAY (status 502)",
       "Can it look up that name, and does a firewall let it through?"),
     answer(
       #"HTTP/1.1 302 Portal\r\nLocation: http://portal\r\n\r\n"#,
-      "does not open a way to GATEWAY (status 302)", "Its log says why."),
+      "refuses a tunnel to GATEWAY (status 302)", "Its log says why."),
     answer(
-      #"\x15\x03\x03\x00\x02\x02\x16"#, "answers with something that is not HTTP",
+      #"\x15\x03\x03\x00\x02\x02\x16"#, "sent an answer that is not HTTP",
       "Are its host and port right?"),
     Refusal(
-      script: ["--endless"], words: "answers with more than 8 KB of headers",
+      script: ["--endless"], words: "sent more than 8 KB of headers",
       advice: "Are its host and port right?"),
     Refusal(
       script: ["--close"], words: "closed the connection without an answer",
@@ -196,7 +198,7 @@ struct ConnectProxy {
   ]
 
   @Test(arguments: refusals)
-  func `a proxy that opens no way is told by its address, its status, and what to do`(
+  func `a proxy's refusal is reported with its address, its status and the remedy`(
     row: Refusal
   ) throws {
     let box = try Box()
@@ -229,7 +231,7 @@ struct ConnectProxy {
     #expect(try gateway.events("open").isEmpty)
   }
 
-  @Test func `a proxy that is silent is waited for as long as connect-timeout says`() throws {
+  @Test func `connect-timeout limits the wait for a silent proxy`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -240,7 +242,7 @@ struct ConnectProxy {
     #expect(done.errors.contains("proxy localhost:\(proxy.port): Connection timed out"))
   }
 
-  @Test func `a proxy that is not there is told from a gateway that is not there`() throws {
+  @Test func `the log tells a proxy that is not there from a gateway that is not there`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -254,9 +256,9 @@ struct ConnectProxy {
     #expect(unknown.errors.contains("proxy proxy.invalid: "), "\(unknown.errors)")
   }
 
-  // MARK: - The check-up
+  // MARK: - Check
 
-  @Test func `the check-up goes through the proxy, and shows no password`() throws {
+  @Test func `check goes through the proxy and shows no password`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -264,11 +266,12 @@ struct ConnectProxy {
     let checkup = try box.checkup(gateway.port, [setting(proxy, login: "me:Secret@")])
     #expect(checkup.status == 0)
     #expect(
-      checkup["config.environment"].message.hasSuffix(", by the proxy localhost:\(proxy.port)"))
+      checkup["config.environment"].message.hasSuffix(", through the proxy localhost:\(proxy.port)")
+    )
     #expect(checkup["gateway.name"].message == "proxy localhost, port \(proxy.port)")
     #expect(
       checkup["gateway.proxy"].message.hasPrefix(
-        "opens the way to localhost, port \(gateway.port), in "))
+        "opens a tunnel to localhost, port \(gateway.port), in "))
     #expect(checkup["gateway.answer"].state == "ok")
     #expect(checkup["feedback.proxy"].state == "ok")
     let target = "CONNECT localhost:\(gateway.port)"
@@ -279,7 +282,7 @@ struct ConnectProxy {
     #expect(!(shown.output + shown.errors).contains("Secret"))
   }
 
-  @Test func `a password that anybody may read is warned of`() throws {
+  @Test func `check warns of a proxy password that anybody may read`() throws {
     let box = try Box()
     defer { box.end() }
     let config = try box.write(

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `tinypush queue`: what lies in the spool, and what is to become of it.
+/// `tinypush queue`: lists, shows, drops and retries the files in the spool.
 @Suite(.sideBySide) struct QueueTests {
   private func queue(_ box: Box, _ arguments: String..., input: String? = nil) throws -> Child {
     try box.run(
@@ -13,7 +13,7 @@ import Testing
       .flatMap { ["-o", $0] }
   }
 
-  /// The same, watched by Tests/Tools/traced.py.
+  /// Runs a command with the settings under Tests/Tools/traced.py.
   private func traced(_ box: Box, _ arguments: String...) throws -> Child {
     let program = "\(Build.directory)/\(Build.host)/tinypush"
     var (options, words) = ([String](), arguments)
@@ -24,7 +24,7 @@ import Testing
       ["python3", Build.tools + "/traced.py"] + options + [program] + words + settings(box))
   }
 
-  /// What the last line says of a command that was watched: kilobytes at most, and system calls.
+  /// Returns the last line of traced.py: the peak memory in KB, and the number of system calls.
   private func sums(_ child: Child) throws -> [Int] {
     try #require(child.errors.split(separator: "\n").last).split(separator: " ").map {
       try #require(Int($0))
@@ -37,19 +37,19 @@ import Testing
     #"{"payload":{"aps":{"alert":"\#(alert)"}},\#(members)}"#
   }
 
-  /// A line of `failed/` with this notification.
+  /// Returns a line of `failed/` with this notification.
   private func refusal(_ notification: String, _ place: String = #""line":7,"column":1"#) -> String
   {
     let failed = #""failed":{"reason":"it was refused","code":"x","file":"x","offset":0,\#(place)}"#
     return "{\(failed)\(notification == "{}" ? "" : ",")\(notification.dropFirst())\n"
   }
 
-  /// The same as version 0.1.0 wrote it.
+  /// Returns such a line in the form of version 0.1.0.
   private func refusalBefore(_ notification: String, _ members: String) -> String {
     #"{"reason":"it was refused","file":"x",\#(members),"notification":\#(notification)}"# + "\n"
   }
 
-  /// What is in the files of a directory of the spool, by their names.
+  /// Returns the contents of the files in a spool directory by name.
   private func texts(_ box: Box, _ directory: String) -> [String: String] {
     Dictionary(
       uniqueKeysWithValues: box.names(in: directory).map {
@@ -59,7 +59,7 @@ import Testing
 
   // MARK: - list
 
-  @Test func `each file is listed in its order, with why it is there`() throws {
+  @Test func `queue list prints each file in order with its state and the reason`() throws {
     let box = try Box()
     defer { box.end() }
     try box.drop(line(1) + line(2), as: "b")
@@ -104,8 +104,8 @@ import Testing
     #expect(try queue(box, "--later").output.hasSuffix("\n1 for later\n"))
   }
 
-  @Test func `who may read a part of the spool is shown that part, and told the rest`() throws {
-    try #require(geteuid() == 0, "who else could be closed out")
+  @Test func `queue list shows what the user may read and names the rest`() throws {
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     try box.drop(line(1, "open"), as: "1")
@@ -122,7 +122,7 @@ import Testing
     let asRoot = "run the command as root (sudo), or as a member of the spool's group\n"
     let listed = try asNobody("list")
     #expect(listed.status == 77)
-    #expect(listed.output.contains("this user may not read it: Permission denied\n"))
+    #expect(listed.output.contains("this user may not read the file: Permission denied\n"))
     #expect(listed.output.hasSuffix("\n2 waiting, 0 for later, ? failed\n"), "\(listed.output)")
     #expect(
       listed.errors == "tinypush queue: the spool's failed/: Permission denied: " + asRoot)
@@ -133,7 +133,7 @@ import Testing
     #expect(hidden.status == 77)
     #expect(
       hidden.errors.hasSuffix(
-        "; this user may not look into failed/: run the command as root (sudo)\n"),
+        "; this user may not read failed/: run the command as root (sudo)\n"),
       "\(hidden.errors)")
     chmod(box.spool, 0o750)
     let closed = try asNobody()
@@ -141,7 +141,7 @@ import Testing
     #expect(closed.errors == "tinypush queue: spool \(box.spool): Permission denied: " + asRoot)
   }
 
-  @Test func `what waits for the gateway says so while the agent does`() throws {
+  @Test func `queue list tells why each file waits`() throws {
     let box = try Box()
     defer { box.end() }
     try box.drop(line(1), as: "a")
@@ -164,17 +164,17 @@ import Testing
     let gateway = try Gateway(in: box)
     let other = try box.agent(gateway, [page, "settle=1h"])
     try gateway.accepts("Tank low")
-    try wait(for: "the page to tell") { try state("-o", page)["state"] as? String == "sent" }
+    try wait(for: "the state sent") { try state("-o", page)["state"] as? String == "sent" }
     try #expect(
       state("-o", page)["why"] as? String == "sent, waiting for the answer or for settle")
-    // What comes while the agent cannot look has its turn next.
+    // A file that arrives while the agent is stopped is next to be sent.
     other.signal(SIGSTOP)
     try box.drop(line(2), as: "0")
     let next = try state("-o", page)
     #expect(next["name"] as? String == "0")
     #expect(next["state"] as? String == "delivering")
     #expect(next["why"] as? String == "next to be sent")
-    // More files in flight than the page has room for.
+    // More files in flight than the page can list.
     other.signal(SIGCONT)
     for number in 1...150 { try box.drop(line(1), as: "b\(number)") }
     try wait(for: "all to be sent") {
@@ -186,7 +186,7 @@ import Testing
     other.kill()
   }
 
-  @Test func `what waits for the answer of a service says so`() throws {
+  @Test func `queue list shows a file that waits for the service's answer as sent`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "silent@1"])
@@ -197,12 +197,12 @@ import Testing
       let listed = try box.tinypush("queue", "--json", "-o", "spool=" + box.spool, "-o", page)
       return try #require(objects(listed.output).first)
     }
-    try wait(for: "the page to tell") { try file()["state"] as? String == "sent" }
+    try wait(for: "the state sent") { try file()["state"] as? String == "sent" }
     #expect(try file()["why"] as? String == "sent, waiting for the answer")
     agent.kill()
   }
 
-  @Test func `what waits for the configuration to be mended says so`() throws {
+  @Test func `queue list shows files as held while the service refuses the configuration`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "bad-certificate"])
@@ -210,7 +210,7 @@ import Testing
     let agent = try box.agent(gateway, .certificate, [page])
     try box.drop(line(1), as: "a")
     try agent.line("the service refuses the configuration", in: .errors)
-    try wait(for: "the page to tell") {
+    try wait(for: "the state held") {
       let listed = try box.tinypush("queue", "--json", "-o", "spool=" + box.spool, "-o", page)
       let file = try #require(objects(listed.output).first)
       return file["state"] as? String == "held"
@@ -220,12 +220,12 @@ import Testing
     agent.kill()
   }
 
-  @Test func `however many files there are, they take little memory and come in their order`()
+  @Test func `queue list and drop handle 30,000 files in order and in 8 MB of memory`()
     throws
   {
     let box = try Box()
     defer { box.end() }
-    // So many do not fit what is kept of their names at a time.
+    // More names than the command holds in memory at a time.
     let count = 30_000
     let tail = String(repeating: "x", count: 200)
     for number in 1...count {
@@ -247,7 +247,7 @@ import Testing
 
   // MARK: - show
 
-  @Test func `what is shown does nothing to a terminal`() throws {
+  @Test func `queue show escapes control characters`() throws {
     let box = try Box()
     defer { box.end() }
     let text = "ä☀\t\u{1B}[31m \u{9B}2J \u{202E}drawkcab \u{7F}\r\nlone\rreturn"
@@ -270,7 +270,7 @@ import Testing
     #expect(try queue(box, "show", "c").status == 66)
   }
 
-  @Test func `a character may lie across what is read at a time`() throws {
+  @Test func `queue show keeps characters whole across its read buffer`() throws {
     let box = try Box()
     defer { box.end() }
     for shift in 0..<4 {
@@ -282,7 +282,7 @@ import Testing
 
   // MARK: - Names
 
-  @Test func `names that lead elsewhere are refused, and those that are said are understood`()
+  @Test func `queue refuses names with a path and understands the names that it prints`()
     throws
   {
     let box = try Box()
@@ -311,7 +311,7 @@ import Testing
     ["lits"], ["list", "a"], ["drop"], ["drop", "a", "--all"], ["show", "a", "--json"],
     ["retry", "a", "--waiting"],
   ])
-  func `what is asked for wrongly is said`(arguments: [String]) throws {
+  func `queue refuses wrong arguments`(arguments: [String]) throws {
     let box = try Box()
     defer { box.end() }
     try box.drop(line(1), as: "a")
@@ -322,7 +322,7 @@ import Testing
     #expect(box.names(in: "new") == ["a"])
   }
 
-  @Test func `a spool that is not there is named`() throws {
+  @Test func `queue names a spool that does not exist`() throws {
     let box = try Box()
     defer { box.end() }
     let said = try box.tinypush("queue", "-o", "spool=/nowhere")
@@ -332,7 +332,7 @@ import Testing
 
   // MARK: - drop
 
-  @Test func `what is dropped is gone, and the rest stays`() throws {
+  @Test func `queue drop removes only the named files`() throws {
     let box = try Box()
     defer { box.end() }
     for name in ["a", "b", "c"] { try box.drop(line(1), as: name) }
@@ -351,7 +351,7 @@ import Testing
     #expect(box.names(in: "new") == ["d.part"])
   }
 
-  @Test func `what is dropped beside the agent may arrive, and that is said`() throws {
+  @Test func `queue drop warns that a running agent may still deliver the file`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -362,7 +362,7 @@ import Testing
     try box.drop(line(2, "second"), as: "b")
     let dropped = try queue(box, "drop", "b")
     #expect(dropped.status == 0)
-    #expect(dropped.errors.contains("an agent is at work"))
+    #expect(dropped.errors.contains("an agent is running"))
     agent.signal(SIGCONT)
     try box.drop(line(3, "third"), as: "c")
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
@@ -373,7 +373,7 @@ import Testing
 
   // MARK: - retry
 
-  @Test func `what was refused goes again to those alone who did not get it`() throws {
+  @Test func `queue retry sends only to the recipients that did not get the notification`() throws {
     let box = try Box()
     defer { box.end() }
     let refusing = try Gateway(
@@ -425,7 +425,7 @@ import Testing
     #expect(box.names(in: "tmp") == [])
   }
 
-  @Test func `a whole file that could not be read goes again, and so does what waits for its time`()
+  @Test func `queue retry sends an unreadable file again as a whole and keeps expired lines`()
     throws
   {
     let box = try Box()
@@ -442,14 +442,16 @@ import Testing
     let said = try queue(box, "retry", "--all")
     #expect(said.status == 65)
     #expect(said.output.contains("a: sent again, the whole file as a."), "\(said.output)")
-    #expect(said.output.contains("it has expired: its expiration was 2001-09-09T01:46:41Z"))
+    #expect(said.output.contains("it expired at 2001-09-09T01:46:41Z"))
     #expect(box.names(in: "failed") == ["b", "c", "d.original"])
     #expect(texts(box, "new").values.sorted() == [line(1, "whole")])
     #expect(try queue(box, "retry", "a").status == 66)
   }
 
   @Test(arguments: ["all of it goes", "one stays", "it is of version 0.1.0"])
-  func `nothing is lost wherever a retry ends, and nothing comes twice`(kind: String) throws {
+  func `queue retry killed at any system call neither loses nor repeats anything`(kind: String)
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let notifications = (1...3).map { notification("good \($0)", #""token":"\#(token($0))""#) }
@@ -472,9 +474,9 @@ import Testing
     let whole = try traced(box, "--kill-at", "1000000", "queue", "retry", "--all")
     #expect(whole.status == status)
     let name = try #require(box.names(in: "new").first)
-    // What goes as it is is renamed, and no more.
+    // A file that is sent again unchanged is only renamed.
     #expect(try (inode == self.inode("\(box.spool)/new/\(name)")) == (kind == "all of it goes"))
-    // Before it knows what to do it changes nothing.
+    // The first half of the calls only reads.
     let calls = try sums(whole)[1]
     for call in calls / 2...calls {
       try fill()
@@ -501,8 +503,7 @@ import Testing
   }
 
   @Test
-  func
-    `a file of failed/ may be moved back to new/ by hand, and a failure is not said in a failure`()
+  func `a file moved by hand from failed/ to new/ is sent again without nested failures`()
     throws
   {
     let box = try Box()
@@ -529,12 +530,12 @@ import Testing
     #expect(retried.status == 65)
     #expect(retried.output.contains("b: 1 sent again as b."), "\(retried.output)")
     #expect(retried.output.contains("this one has 2 characters"), "\(retried.output)")
-    #expect(retried.output.contains("it is not here as JSON"), "\(retried.output)")
+    #expect(retried.output.contains("the line has no notification"), "\(retried.output)")
     #expect(try box.deliver(accepting).status == 0)
     try #expect(accepting.alerts(in: box) == ["refused"])
   }
 
-  @Test func `lines that somebody has mended go`() throws {
+  @Test func `queue retry sends lines of failed/ that were corrected by hand`() throws {
     let box = try Box()
     defer { box.end() }
     try box.write("12\n\(token(1))\n", to: "recipients/family")
@@ -573,7 +574,9 @@ import Testing
     try #expect(accepting.alerts(in: box).sorted() == ["bare", "list", "mended", "mended"])
   }
 
-  @Test func `what version 0.1.0 left goes again to those alone who did not get it`() throws {
+  @Test func `queue retry sends records of version 0.1.0 to the recipients that missed them`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     try box.write("\(token(4))\n", to: "recipients/family")
@@ -603,15 +606,15 @@ import Testing
         == [token(2), token(3), token(4)])
   }
 
-  @Test func `a whole file that holds lines of failed/ is no list of failures`() throws {
+  @Test func `queue retry does not take a whole file with lines of failed/ for records`() throws {
     let box = try Box()
     defer { box.end() }
     let good = notification("delivered", #""token":"\#(token(1))""#)
     let failed = #"{"failed":{"reason":"of all","code":"x","file":"a.0123456789abcdef"}}"# + "\n"
     try box.write(failed, to: "spool/failed/a.0123456789abcdef")
-    // It was retried before, and delivered but for what is too much to be shown.
+    // The original of a file that was retried before, whose lines look like records.
     try box.write(refusal(good), to: "spool/failed/a.0123456789abcdef.original")
-    // A file may be called so.
+    // A record of a file whose own name ends in .original.
     let other = #""failed":{"reason":"r","code":"x","file":"b.original","offset":0,"line":1}"#
     try box.write("{\(other),\(good.dropFirst())\n", to: "spool/failed/b.original")
     let listed = try objects(queue(box, "list", "--json").output)
@@ -624,7 +627,7 @@ import Testing
     #expect(box.names(in: "new").count == 1)
   }
 
-  @Test func `the agent may refuse more while it is retried, and nothing is lost`() throws {
+  @Test func `refusals during a queue retry are not lost`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", "\(token(99))=7"])
@@ -646,7 +649,7 @@ import Testing
     #expect(box.names(in: "tmp") == [])
   }
 
-  @Test func `many refusals in a file are retried in little memory`() throws {
+  @Test func `queue retry sends 50,000 refusals again in 8 MB of memory`() throws {
     let box = try Box()
     defer { box.end() }
     let text = refusal(notification("good", #""token":"\#(token(1))""#))

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The recipes of tinypush-recipes(7), as they stand there: the literal text behind a comment `recipe: NAME`.
+/// The recipes of tinypush-recipes(7): the literal block behind each comment `recipe: NAME`.
 enum Recipe {
   static let page = Build.package + "/board/man/tinypush-recipes.7"
 
-  /// Their names and texts.
+  /// The texts of the recipes by name.
   static let all = Result {
     let source = try String(contentsOfFile: page, encoding: .utf8)
     var recipes: [String: String] = [:]
@@ -14,7 +14,7 @@ enum Recipe {
         let end = lines.firstIndex(of: ".Ed")
       else { throw Failure("\(page): recipe \(lines[0])") }
       let text = lines[2..<end].joined(separator: "\n") + "\n"
-      // No other escapes are used.
+      // `\e` is the only escape in recipes.
       let plain = text.replacing("\\e", with: "\u{0}")
       guard !plain.contains("\\"), !plain.contains("\n."), !plain.contains("\n'") else {
         throw Failure("\(page): recipe \(lines[0]) has an escape or a request in it")
@@ -25,7 +25,7 @@ enum Recipe {
   }
 
   static func text(_ name: String) throws -> String {
-    guard let text = try all.get()[name] else { throw Failure("there is no recipe \(name)") }
+    guard let text = try all.get()[name] else { throw Failure("no recipe \(name)") }
     return text
   }
 }

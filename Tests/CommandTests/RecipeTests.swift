@@ -1,17 +1,17 @@
 import Foundation
 import Testing
 
-/// The recipes of the manual, each run as it stands there, up to what the device shows or what has come of it.
+/// The recipes of the manual, run as printed, up to the alert on the device or another result.
 @Suite(.sideBySide) struct RecipeTests {
-  /// Texts that a shell, cron, udev or a template would make something else of.
+  /// Texts that a shell, cron, udev or a template could misinterpret.
   static let hostile = [
     #"it's "quoted" $(touch /run/touched) `touch /run/touched` ; touch /run/touched # \"#,
     "--to nobody", "-x", "100 % {{ 7 * 7 }} $env{x} 'a'\"b\"", "two\nlines  and\ttabs",
   ]
 
-  // MARK: - All of them
+  // MARK: - All recipes
 
-  @Test func `each recipe is tested here, and shown as it is meant`() throws {
+  @Test func `each recipe has a test here, and the manual renders it unchanged`() throws {
     let box = try Box()
     defer { box.end() }
     let source = try String(contentsOfFile: #filePath, encoding: .utf8)
@@ -26,7 +26,7 @@ import Testing
 
   // MARK: - Sending
 
-  @Test func `a shell script`() throws {
+  @Test func `the recipe for shell scripts sends any text`() throws {
     let box = try Box()
     defer { box.end() }
     let board = try Board(in: box)
@@ -50,7 +50,7 @@ import Testing
     #expect(try board.run(call + [String(repeating: "x", count: 5000)], as: "pi").status == 65)
   }
 
-  @Test func `JSON by jq`() throws {
+  @Test func `the recipe for jq sends any text`() throws {
     let box = try Box()
     defer { box.end() }
     let board = try Board(in: box)
@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test func `a file that is written and renamed`() throws {
+  @Test func `the recipe that writes and renames a file sends any text`() throws {
     let box = try Box()
     defer { box.end() }
     let board = try Board(in: box)
@@ -79,7 +79,7 @@ import Testing
     for line in lines { try board.shows(line) }
   }
 
-  @Test func `cron`() throws {
+  @Test func `the recipe for cron reports a job and its failure`() throws {
     let box = try Box()
     defer { box.end() }
     let board = try Board(in: box)
@@ -89,16 +89,16 @@ import Testing
     let cron = ["python3", Build.tools + "/cronjob.py", "/etc/cron.d/alerts"]
     let alive = try board.run(cron + ["1"])
     #expect(alive.status == 0)
-    // Nothing is mailed.
+    // Without output, cron mails nothing.
     #expect(alive.output + alive.errors == "")
     let today = try box.run(["date", "+%F"]).output.trimmingCharacters(in: .newlines)
     try board.shows("Alive on \(today)")
-    // There is no such program here.
+    // The backup program does not exist here: status 127.
     #expect(try board.run(cron + ["2"]).status == 0)
     try board.shows("Backup: error 127")
   }
 
-  @Test func `udev`() throws {
+  @Test func `the recipe for udev reports power loss and USB disks`() throws {
     let box = try Box()
     defer { box.end() }
     let board = try Board(in: box)
@@ -121,7 +121,7 @@ import Testing
     #expect(try board.sandbox.events("delivered").count == 2)
   }
 
-  @Test func `a camera's directory`() throws {
+  @Test func `the recipe for a camera reports each new picture`() throws {
     let box = try Box()
     defer { box.end() }
     let board = try Board(in: box)
@@ -143,7 +143,7 @@ import Testing
     #expect(try board.sandbox.events("delivered").count == 3)
   }
 
-  @Test func `Node-RED`() throws {
+  @Test func `the recipe for Node-RED sends any text and reports errors`() throws {
     let box = try Box()
     defer { box.end() }
     let board = try Board(in: box)
@@ -166,15 +166,15 @@ import Testing
         try board.shows(text)
       }
     }
-    // What is refused is said at the node for errors.
+    // The node for errors gets the message of a refusal.
     let long = "\"" + String(repeating: "x", count: 5000) + "\""
     let refused = try board.run(
       ["node", Build.tools + "/nodered.js", path, "tinypush-quote", long], as: "pi")
-    #expect(refused.output.contains("at most 4096 may be sent"))
+    #expect(refused.output.contains("the limit is 4096"))
     #expect(!FileManager.default.fileExists(atPath: board.root + "/run/touched"))
   }
 
-  @Test func `Home Assistant`() throws {
+  @Test func `the recipes for Home Assistant send any text`() throws {
     let box = try Box()
     defer { box.end() }
     let board = try Board(in: box)
@@ -198,7 +198,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: board.root + "/run/touched"))
   }
 
-  @Test func `curl`() throws {
+  @Test func `the recipe for curl delivers to the sandbox`() throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
@@ -220,7 +220,7 @@ import Testing
     defer { box.end() }
     let board = try Board(in: box, certificate: false)
     defer { board.end() }
-    // As the Keychain makes them: with RC2 and 3DES.
+    // With RC2 and 3DES, like the files that the Keychain exports.
     let exported = try box.run([
       "openssl", "pkcs12", "-export", "-legacy", "-in", "sandbox/client.pem", "-inkey",
       "sandbox/client-key.pem", "-name", "Apple Push Services: com.example.tinypush",
@@ -244,7 +244,9 @@ import Testing
     try board.shows("by the new certificate")
   }
 
-  @Test func `what root does before the agent's first start does not hinder it`() throws {
+  @Test func `commands that root runs before the agent's first start do not hinder the agent`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let board = try Board(in: box)
@@ -268,7 +270,9 @@ import Testing
     return try #require(attributes[.posixPermissions] as? Int)
   }
 
-  @Test func `several apps have an agent each, with their own certificates`() throws {
+  @Test func `the recipe for several apps runs an agent with its own certificate for each app`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let board = try Board(in: box)
@@ -297,13 +301,13 @@ import Testing
     for (app, text) in apps {
       let shown = try board.shows(text)
       #expect(shown["topic"] as? String == "com.example.\(app)")
-      // The other app's token is not for this topic, which this app's spool knows alone.
-      try wait(for: "what \(app) cannot reach") { try !failed("/\(app)").isEmpty }
+      // The recipients file also has the other app's token, which is invalid for this app.
+      try wait(for: "the refused notification of \(app)") { try !failed("/\(app)").isEmpty }
     }
     #expect(try failed("") == [])
   }
 
-  @Test func `an app that posts its token`() throws {
+  @Test func `the recipe for a token receiver adds the tokens that apps post`() throws {
     let box = try Box()
     defer { box.end() }
     let board = try Board(in: box)
@@ -312,7 +316,7 @@ import Testing
     let phone = try board.sandbox.token(box, "token", "phone")
     let family = "etc/tinypush/recipients/family"
     try board.write("# posted\n", to: family)
-    // The port is one that nobody had a moment before.
+    // This port was free a moment ago.
     let port = try box.run([
       "python3", "-c",
       "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1])",
@@ -329,7 +333,7 @@ import Testing
     let secret = board.text("etc/tinypush/token-secret").trimmingCharacters(in: .newlines)
     #expect(secret.count == 32)
 
-    /// Posts as an app does. Returns the status of the answer.
+    /// Posts a token as an app does, and returns the status of the answer.
     func post(
       _ body: String, to name: String = "family", secret: String,
       language: String = "fr-CA,fr;q=0.9"
@@ -359,11 +363,11 @@ import Testing
     }
     try #expect(post(phone.uppercased(), secret: secret, language: "de") == "204")
     #expect(board.text(family) == "# posted\n\(phone) lang=de\n")
-    try board.run(["tinypush", "send", "--to", "family", "to who posted"], as: "pi")
-    try board.shows("to who posted")
+    try board.run(["tinypush", "send", "--to", "family", "to the poster"], as: "pi")
+    try board.shows("to the poster")
   }
 
-  @Test func `a spool on tmpfs`() throws {
+  @Test func `the recipe for a spool on tmpfs delivers and reports a full spool`() throws {
     let box = try Box()
     defer { box.end() }
     let board = try Board(in: box)
@@ -399,13 +403,14 @@ import Testing
     #expect(unit.contains("\nRequiresMountsFor=/var/spool/tinypush\n"))
   }
 
-  @Test func `a read-only root`() throws {
+  @Test func `the recipe for a read-only root delivers, with and without a state directory`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let board = try Board(in: box)
     defer { board.end() }
     try board.start("tinypush")
-    // The partition is a tmpfs here.
+    // A tmpfs takes the place of the partition.
     let fstab = try Recipe.text("read-only-root-fstab")
     let partition = "/dev/mmcblk0p3 /data ext4 "
     #expect(fstab.contains(partition))
@@ -442,7 +447,7 @@ import Testing
     #expect(board.log.contains("Read-only file system"), "\(board.log)")
   }
 
-  @Test func `trouble by mail and a LED`() throws {
+  @Test func `the recipe for trouble sends a mail and lights a LED`() throws {
     let box = try Box()
     defer { box.end() }
     let mail = try box.start(["python3", Build.tools + "/smtp.py"])
@@ -461,7 +466,7 @@ import Testing
     #expect(mail.output.contains(": certificate began\n\n"), "\(mail.output)")
     #expect(box.text("led0/brightness") == "1\n")
     #expect(try agent.terminate() == 0)
-    // What the drop-in does before the agent starts.
+    // The commands that the drop-in runs before the agent starts.
     chmod(led, 0o644)
     for line in try Recipe.text("led").split(separator: "\n") {
       guard let command = line.components(separatedBy: "ExecStartPre=+").dropFirst().first else {
@@ -475,7 +480,7 @@ import Testing
     #expect(stat(led, &information) == 0 && information.st_mode & 0o777 == 0o664)
   }
 
-  @Test func `Prometheus`() throws {
+  @Test func `the recipe for Prometheus writes valid metrics`() throws {
     let box = try Box()
     defer { box.end() }
     let board = try Board(in: box)
@@ -491,15 +496,15 @@ import Testing
         "python3", Build.tools + "/cronjob.py", "/etc/cron.d/tinypush-metrics", "1",
       ])
       #expect(done.status == 0)
-      // Nothing is mailed.
+      // Without output, cron mails nothing.
       #expect(done.output + done.errors == "")
       let names = try FileManager.default.contentsOfDirectory(
         atPath: "\(board.root)/\(directory)")
       #expect(names == ["tp.prom"])
       let metrics = board.text("\(directory)/tp.prom")
-      let verdict = try box.run(
+      let checked = try box.run(
         [Build.directory + "/promtool", "check", "metrics"], input: metrics)
-      #expect(verdict.status == 0, "\(verdict.errors)")
+      #expect(checked.status == 0, "\(checked.errors)")
       return metrics
     }
     let running = try collected()

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The recipients files: what `tinypush recipient` makes of them, and what a running agent does.
+/// `tinypush recipient`, and the recipients files in a running agent.
 @Suite(.sideBySide) struct RecipientTests {
   private func command(
     _ box: Box, _ arguments: [String], build: String = Build.host
@@ -27,7 +27,8 @@ import Testing
   // MARK: - Changing
 
   @Test(arguments: Build.all)
-  func `a recipient is added, changed, listed and removed`(build: String) throws {
+  func `every build of recipient adds, changes, lists and removes recipients`(build: String) throws
+  {
     let box = try Box()
     defer { box.end() }
     try box.write("", to: "recipients/.hidden")
@@ -66,7 +67,7 @@ import Testing
     #expect(names.sorted() == [".hidden", "family"])
   }
 
-  @Test func `what people wrote stays, also in a large file`() throws {
+  @Test func `recipient keeps all other lines of a large file`() throws {
     let box = try Box()
     defer { box.end() }
     let filler = (1...2000).map { "\(token($0)) # number \($0)\r\n" }.joined()
@@ -92,7 +93,7 @@ import Testing
   @Test(
     .enabled(if: geteuid() == 0, "needs root"),
     arguments: [(0o640, 0, 12345), (0o664, 12346, 65534), (0o600, 12346, 0)])
-  func `a file keeps its owner, group and mode`(bits: Int, owner: Int, group: Int) throws {
+  func `recipient keeps owner, group and mode of a file`(bits: Int, owner: Int, group: Int) throws {
     let box = try Box()
     defer { box.end() }
     let path = try box.write("# mine\n", to: "recipients/family")
@@ -107,7 +108,7 @@ import Testing
   }
 
   @Test(arguments: [(0o755, 0o644), (0o2775, 0o664), (0o750, 0o640), (0o2770, 0o660)])
-  func `a new file may be read and written by those who may read and write the directory`(
+  func `a new recipients file gets the read and write modes of its directory`(
     directory: Int, file: Int
   ) throws {
     let box = try Box()
@@ -123,13 +124,13 @@ import Testing
 
   // MARK: - Rights
 
-  /// A member of the group, whom the operator lets change recipients by the modes of the directory and the file.
+  /// With these modes the operator lets a group member change recipients, or does not.
   @Test(
     .enabled(if: geteuid() == 0, "needs root"),
     arguments: [
       (0o2775, 0o664, Int32(0)), (0o2775, 0o644, 77), (0o755, 0o664, 77), (0o3775, 0o664, 77),
     ])
-  func `a member of the group may do what the modes allow`(
+  func `a group member may change recipients if directory and file are group-writable`(
     directory: Int, bits: Int, status: Int32
   ) throws {
     let box = try Box()
@@ -146,7 +147,7 @@ import Testing
       #expect(file(box) == "# family\n")
       #expect(
         added.errors.hasSuffix(
-          ": do it as root, or let the group write to the directory and the file (man tinypush-recipient)\n"
+          ": run the command as root, or let the group write to the directory and the file (man tinypush-recipient)\n"
         ))
       return
     }
@@ -160,9 +161,9 @@ import Testing
     #expect(made[.groupOwnerAccountID] as? Int == 65534)
   }
 
-  // MARK: - What is refused
+  // MARK: - Refusals
 
-  @Test func `hostile names, tokens, languages and comments change nothing`() throws {
+  @Test func `recipient refuses hostile names, tokens, languages and comments`() throws {
     let box = try Box()
     defer { box.end() }
     try box.write("# family\n", to: "recipients/family")
@@ -170,9 +171,9 @@ import Testing
       (["add", "../family", token(1)], "the name of a recipients file has"),
       (["add", ".new", token(1)], "does not begin with a dot"),
       (["add", "a/b", token(1)], "the name of a recipients file has"),
-      (["add", token(1), token(1)], "and is no device token: not 000"),
+      (["add", token(1), token(1)], "is not a device token: unexpected name 000"),
       (["add", "", token(1)], "the name of a recipients file has"),
-      (["add", "a\u{1B}[2J", token(1)], #"not a\x1b[2J"#),
+      (["add", "a\u{1B}[2J", token(1)], #"unexpected name a\x1b[2J"#),
       (["add", "family", "zz"], "64 hexadecimal digits, not zz"),
       (["add", "family", token(1) + "0"], "64 hexadecimal digits"),
       (["add", "family", "-"], "give the device token itself"),
@@ -183,9 +184,9 @@ import Testing
       ),
       (["add", "family", token(1), "--language", "lang=fr"], "--language takes a language"),
       (["add", "family", token(1), "--comment", "x\n\(token(2))"], "--comment takes a line"),
-      (["remove", "family", token(1), "--comment", "x"], "are for add"),
+      (["remove", "family", token(1), "--comment", "x"], "are only for add"),
       (["list", ".."], "the name of a recipients file has"),
-      (["lst"], "did you mean list?"), ([], "say what to do: add, remove or list"),
+      (["lst"], "did you mean list?"), ([], "give an action: add, remove or list"),
     ] as [([String], String)] {
       let child = try box.run(command(box, arguments))
       #expect(child.status == 64, "\(arguments)")
@@ -196,14 +197,14 @@ import Testing
     #expect(file(box) == "# family\n")
   }
 
-  @Test func `a link is not followed, and a pipe is not waited for`() throws {
+  @Test func `recipient does not follow a link and does not block on a pipe`() throws {
     let box = try Box()
     defer { box.end() }
     let outside = try box.write("# outside\n", to: "outside")
     mkdir(box.path + "/recipients", 0o755)
     symlink("../outside", box.path + "/recipients/family")
     mkfifo(box.path + "/recipients/pipe", 0o600)
-    // The name of the new file leads elsewhere.
+    // The temporary name of a new file is a link, too.
     symlink(outside, box.path + "/recipients/.new")
     let link = try recipient(box, "add", "family", token(1))
     #expect(link.status == 73)
@@ -219,12 +220,12 @@ import Testing
     #expect(box.text("recipients/default") == "\(token(1))\n")
   }
 
-  @Test func `what is missing is named`() throws {
+  @Test func `recipient names a missing directory or file`() throws {
     let box = try Box()
     defer { box.end() }
     let none = try recipient(box, "add", "family", token(1))
     #expect(none.status == 66)
-    #expect(none.errors.contains("make the directory, or set recipients"))
+    #expect(none.errors.contains("create the directory, or set recipients"))
     #expect(try recipient(box, "list").status == 66)
     mkdir(box.path + "/recipients", 0o755)
     for action in [["remove", "family", token(1)], ["list", "family"]] {
@@ -235,10 +236,9 @@ import Testing
     #expect(try recipient(box, "list").status == 0)
   }
 
-  // MARK: - Not alone
+  // MARK: - Crashes and concurrency
 
-  @Test func `what takes the place of the file is on disk before, and its name afterwards`() throws
-  {
+  @Test func `recipient syncs the new file before the rename and the directory after it`() throws {
     let box = try Box()
     defer { box.end() }
     try box.write("# family\n", to: "recipients/family")
@@ -251,7 +251,7 @@ import Testing
     #expect(names == ["write", "fsync", "renameat", "fsync", "write"])
   }
 
-  @Test func `killed at any system call, it leaves the file as it was or as it is to be`() throws {
+  @Test func `recipient killed at any system call leaves the old file or the new one`() throws {
     let box = try Box()
     defer { box.end() }
     let before = "# family\n\(token(1))\n"
@@ -267,19 +267,19 @@ import Testing
     let calls = try #require(
       whole.errors.split(whereSeparator: \.isWhitespace).last.flatMap { Int($0) })
     var found: Set<String> = []
-    // Before it opens the directory it changes nothing.
+    // The first half of the calls changes nothing.
     for call in calls / 2...calls {
       #expect(try killed(at: call).status == 137)
       found.insert(file(box))
     }
     #expect(found == [before, after])
-    // What a killed one has left is in nobody's way.
+    // A file left by a killed command does not hinder the next.
     #expect(try recipient(box, "add", "family", token(3)).status == 0)
     let names = try FileManager.default.contentsOfDirectory(atPath: box.path + "/recipients")
     #expect(names == ["family"])
   }
 
-  @Test func `of many at once none is lost`() throws {
+  @Test func `concurrent commands lose no recipient`() throws {
     let box = try Box()
     defer { box.end() }
     try box.write("# family\n", to: "recipients/family")
@@ -293,7 +293,7 @@ import Testing
     #expect(Set(lines) == Set((1...20).map { token($0) } + ["# family"]))
   }
 
-  @Test func `a running agent takes up what has changed`() throws {
+  @Test func `a running agent uses a changed recipients file at once`() throws {
     let box = try Box()
     defer { box.end() }
     mkdir(box.path + "/recipients", 0o755)

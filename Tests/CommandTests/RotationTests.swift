@@ -1,11 +1,11 @@
 import Foundation
 import Testing
 
-/// When the provider token is made anew, by a clock that the test sets.
+/// The replacement of the provider token, with a clock that the test sets.
 @Suite(.sideBySide) struct RotationTests {
   private static let hour = 3600
 
-  /// A clock that begins some hours ago: the gateway takes no token from the future.
+  /// A clock that starts five hours ago, since the gateway refuses tokens from the future.
   private struct Clock {
     let clocks: Clocks
     private(set) var now = Int(Date().timeIntervalSince1970) - 5 * hour
@@ -21,7 +21,7 @@ import Testing
     }
   }
 
-  /// A gateway that leaves it to the test how old tokens are.
+  /// Starts a gateway that accepts provider tokens up to ten hours old.
   private func gateway(in box: Box, _ faults: String...) throws -> HTTP2Gateway {
     try HTTP2Gateway(
       in: box, .token,
@@ -29,7 +29,7 @@ import Testing
         + faults.flatMap { ["--fault", $0] })
   }
 
-  /// When the token of a request was made, by what the token says.
+  /// Returns the issue time that the provider token of a request states, in UNIX seconds.
   private func issue(_ request: [String: Any]) throws -> Int {
     let headers = request["headers"] as! [String: String]
     let parts = try #require(headers["authorization"]).split(separator: ".")
@@ -45,7 +45,7 @@ import Testing
       gateway.requests().last { ($0["payload"] as! String).contains("\"\(alert)\"") })
   }
 
-  @Test func `after fifty minutes a new connection has a new token, and the old one ends in peace`()
+  @Test func `after fifty minutes a new connection has a new token, and the old one finishes`()
     throws
   {
     let box = try Box()
@@ -57,7 +57,7 @@ import Testing
     try box.drop(line(1, "first"), as: "n1")
     try expect(request("first", at: gateway), connection: 1, issue: begin)
     try clock.advance(minutes: 49)
-    // Its answer is on its way when the next one comes.
+    // The answer to this request is still open when the next one is sent.
     try box.drop(line(2, "second"), as: "n2")
     try expect(request("second", at: gateway), connection: 1, issue: begin)
     try clock.advance(minutes: 2)
@@ -76,7 +76,7 @@ import Testing
     #expect(try self.issue(request) == issue)
   }
 
-  @Test func `a token that the service calls expired is replaced, if it is old enough`() throws {
+  @Test func `the agent replaces a provider token that the service calls expired`() throws {
     let box = try Box()
     defer { box.end() }
     var clock = try Clock(in: box)
@@ -93,7 +93,7 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `no second token is made within twenty minutes, in whatever run`() throws {
+  @Test func `no run makes a second provider token within twenty minutes`() throws {
     let box = try Box()
     defer { box.end() }
     var clock = try Clock(in: box)
@@ -113,7 +113,7 @@ import Testing
     #expect(try issue(request("first", at: gateway)) == clock.now)
   }
 
-  @Test func `runs one after the other use one token for fifty minutes`() throws {
+  @Test func `consecutive runs use one provider token for fifty minutes`() throws {
     let box = try Box()
     defer { box.end() }
     var clock = try Clock(in: box)
@@ -129,7 +129,7 @@ import Testing
     #expect(issues == Array(repeating: begin, count: 6) + [begin + Self.hour])
   }
 
-  @Test func `while the clock is not set no token is made, and once it is set, at once`() throws {
+  @Test func `the agent makes a provider token as soon as the clock is set`() throws {
     let box = try Box()
     defer { box.end() }
     let clocks = try Clocks(in: box, [.wall])
@@ -141,11 +141,11 @@ import Testing
     try agent.line("this machine's clock is not set", in: .errors)
     let status = try objects(box.tinypush("status", "--json", "-o", page).output).first
     let pause = try #require(status?["next_try_in_ms"] as? Int)
-    let nextTry = Date(timeIntervalSinceNow: Double(pause) / 1000)
+    let nextAttempt = Date(timeIntervalSinceNow: Double(pause) / 1000)
     try clocks.set(.wall, to: Int(Date().timeIntervalSince1970))
-    try clocks.tell()
+    try clocks.announceChange()
     try gateway.accepts("hello")
-    #expect(Date() < nextTry, "it waited for its next try")
+    #expect(Date() < nextAttempt, "the agent waited for its next attempt")
     #expect(try agent.terminate() == 0)
   }
 }

@@ -1,16 +1,17 @@
 import Foundation
 
-/// The gateway and the feedback service for trying, under way, and what it said at first.
+/// A running sandbox: a gateway and a feedback service for trials.
 struct Sandbox {
   let child: Child
   let directory: String
   let gateway: Int
   let feedback: Int
-  /// With which an agent speaks the binary protocol, and HTTP/2.
+  /// The configuration for the binary protocol.
   var config: String { directory + "/tinypush-binary.conf" }
+  /// The configuration for HTTP/2.
   var http2Config: String { directory + "/tinypush.conf" }
 
-  /// - Parameter hasDevices: whether tokens lead to devices; else any is good.
+  /// - Parameter hasDevices: whether tokens belong to devices; if not, any token is valid.
   init(in box: Box, _ arguments: [String] = [], hasDevices: Bool = false) throws {
     directory = box.path + "/sandbox"
     child = try box.start(
@@ -22,7 +23,7 @@ struct Sandbox {
     feedback = first["feedback"] as! Int
   }
 
-  /// A provider that sends these frames.
+  /// Starts a provider that sends these frames.
   func client(
     _ box: Box, _ frames: [String] = [], port: Int? = nil, certificate: String = "client"
   ) throws -> Child {
@@ -34,14 +35,14 @@ struct Sandbox {
       ] + frames)
   }
 
-  /// `tinypush sandbox device`, about this one.
+  /// Runs `tinypush sandbox device` on this sandbox.
   @discardableResult
   func device(_ box: Box, _ words: String...) throws -> Child {
     try box.run(
       Build.command(Build.host) + ["sandbox", "device", "--dir", directory] + words)
   }
 
-  /// The token that a device command prints.
+  /// Runs a device command and returns the token that it prints.
   func token(_ box: Box, _ words: String...) throws -> String {
     let child = try box.run(
       Build.command(Build.host) + ["sandbox", "device", "--dir", directory] + words)
@@ -49,7 +50,7 @@ struct Sandbox {
     return String(child.output.dropLast())
   }
 
-  /// What the feedback service tells: the times and the tokens.
+  /// Reads the feedback service, and returns the times and tokens.
   func readFeedback(
     _ box: Box, certificate: String = "client"
   ) throws -> [(time: Int, token: String)] {
@@ -67,7 +68,7 @@ struct Sandbox {
     return tuples
   }
 
-  /// Whatever happened, as it says: the names of the events and of the devices.
+  /// Returns the events of these names in order, each as `EVENT DEVICE IDENTIFIER`.
   func story(_ events: String...) throws -> [String] {
     try objects(child.output).compactMap { line in
       guard let event = line["event"] as? String, events.contains(event) else { return nil }
@@ -76,7 +77,7 @@ struct Sandbox {
     }
   }
 
-  /// What happened, as it says.
+  /// Returns the sandbox's events of this name.
   func events(_ event: String) throws -> [[String: Any]] {
     try objects(child.output).filter { $0["event"] as? String == event }
   }

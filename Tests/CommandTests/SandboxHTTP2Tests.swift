@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The sandbox over HTTP/2: with the agent, and with clients that others wrote.
+/// The sandbox over HTTP/2, with the agent and with third-party clients.
 @Suite(.sideBySide) struct SandboxHTTP2Tests {
   private func drop(_ count: Int, in box: Box) throws {
     for number in 1...count {
@@ -33,7 +33,9 @@ import Testing
   ]
 
   @Test(arguments: faults)
-  func `nothing is lost, and a repeat takes the place of what was shown`(fault: String) throws {
+  func `no fault over HTTP/2 loses a notification, and repeats replace the shown alert`(
+    fault: String
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--fault", fault, "--seed", "1"], hasDevices: true)
@@ -45,7 +47,7 @@ import Testing
     let texts = delivered.compactMap { $0["text"] as? String }
     #expect(Set(texts) == Set((1...20).map { "Alert \($0)" }), "\(agent.errors)")
     let repeats = delivered.filter { $0["replaces"] as? String == "same" }
-    #expect(repeats.count == texts.count - 20, "each is shown once")
+    #expect(repeats.count == texts.count - 20, "each alert is shown once")
     let sums = try #require(sandbox.events("stopped").first)
     #expect(sums["replaced"] as? Int == repeats.count)
     #expect(sums["faults"] as? Int ?? 0 >= 1)
@@ -53,15 +55,15 @@ import Testing
     #expect(try left(box, in: "failed") == [])
   }
 
-  /// What the agent makes of a refusal.
+  /// What the agent does after a refusal.
   enum Outcome: String, Sendable {
-    /// It goes again, and is delivered.
+    /// The agent sends the notification again and delivers it.
     case again
-    /// It is in failed/.
+    /// The notification goes to failed/.
     case failed
-    /// The device is suppressed.
+    /// The agent suppresses the token.
     case gone
-    /// Nothing leaves the spool.
+    /// The notification stays in new/.
     case kept
   }
 
@@ -111,7 +113,8 @@ import Testing
       agent.status == (outcome == .kept ? 78 : outcome == .failed ? 65 : 0), "\(agent.errors)")
   }
 
-  @Test func `an app that is gone is told by 410, and not sent to until it registers`() throws {
+  @Test func `the agent stops sending to a token after a 410 until the app registers again`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
@@ -135,7 +138,7 @@ import Testing
     }
   }
 
-  @Test func `what came over HTTP/2 is kept for a device across a restart`() throws {
+  @Test func `the sandbox keeps a notification for an offline device across a restart`() throws {
     let box = try Box()
     defer { box.end() }
     let first = try Sandbox(in: box, hasDevices: true)
@@ -158,7 +161,7 @@ import Testing
 
   // MARK: - With other clients
 
-  /// A provider token of the sandbox's key.
+  /// Returns a provider token signed with the sandbox's key.
   private func providerToken(_ box: Box, _ more: String...) throws -> String {
     let made = try box.run(
       [
@@ -178,7 +181,7 @@ import Testing
         + ["-d", #"{"aps":{"alert":"Tank low"}}"#, "https://localhost:\(sandbox.gateway)\(path)"])
   }
 
-  @Test func `curl is answered, by a provider token or a certificate`() throws {
+  @Test func `curl gets answers with a provider token or a certificate`() throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, hasDevices: true)
@@ -194,7 +197,8 @@ import Testing
     #expect(good.output.contains(/\r\napns-unique-id: [0-9A-F-]{36}\r\n/))
     let certified = try curl(box, sandbox, path, certificate)
     #expect(certified.output.hasPrefix("HTTP/2 200 "), "\(certified.output)\(certified.errors)")
-    #expect(certified.output.contains(/\r\napns-id: [0-9A-F-]{36}\r\n/), "one is made")
+    #expect(
+      certified.output.contains(/\r\napns-id: [0-9A-F-]{36}\r\n/), "the sandbox makes an apns-id")
 
     let rows: [(more: [String], status: Int, reason: String)] = [
       (topic, 403, "MissingProviderToken"), (token, 400, "MissingTopic"),
@@ -209,7 +213,7 @@ import Testing
       #expect(answer.output.hasPrefix("HTTP/2 \(row.status) "), "\(answer.output)")
       #expect(answer.output.hasSuffix(#"{"reason":"\#(row.reason)"}"#), "\(answer.output)")
     }
-    // Without HTTP/2 it speaks the binary protocol, which wants a certificate.
+    // Without ALPN the sandbox speaks the binary protocol, which requires a certificate.
     let old = try box.run([
       "curl", "-si", "--no-alpn", "--cacert", "sandbox/ca.pem",
       "https://localhost:\(sandbox.gateway)/",
@@ -219,7 +223,7 @@ import Testing
     try #expect(sandbox.events("delivered").count == 2)
   }
 
-  @Test func `a certificate of another authority is turned away over HTTP/2, too`() throws {
+  @Test func `the sandbox refuses a certificate of another authority over HTTP/2`() throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box)
@@ -232,7 +236,9 @@ import Testing
     #expect(try sandbox.child.terminate() == 0)
   }
 
-  @Test func `openssl agrees with it on HTTP/2, and the feedback service does not`() throws {
+  @Test func `the gateway negotiates HTTP/2 with openssl, and the feedback service does not`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box)
@@ -253,7 +259,7 @@ import Testing
   }
 
   @Test(arguments: Identity.allCases)
-  func `Python's h2 delivers many at a time`(identity: Identity) throws {
+  func `Python's h2 sends many requests at a time to the sandbox`(identity: Identity) throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box)

@@ -1,14 +1,14 @@
 import Foundation
 import Testing
 
-/// The gateway and the feedback service for trying.
+/// The sandbox: its binary gateway, feedback service, faults and files.
 @Suite(.sideBySide) struct SandboxTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var status: Int
     var frame: String
     var identifier = 9
-    /// The client's certificate, instead of the sandbox's own.
+    /// The subject of the client's certificate; nil: the sandbox's client certificate.
     var topic: String?
     init(_ name: String, _ status: Int, _ frame: String, identifier: Int = 9, topic: String? = nil)
     {
@@ -17,7 +17,7 @@ import Testing
     }
   }
 
-  @Test func `a token that is sent as its hex digits gets words of its own`() throws {
+  @Test func `the sandbox explains a token that is sent as hex digits`() throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box)
@@ -32,7 +32,7 @@ import Testing
       ])
   }
 
-  @Test func `with --rsa its keys are RSA keys, and those that are not are replaced`() throws {
+  @Test func `with --rsa the sandbox makes RSA keys and replaces other keys`() throws {
     let box = try Box()
     defer { box.end() }
     let ordinary = try Sandbox(in: box)
@@ -42,7 +42,7 @@ import Testing
       let sandbox = try Sandbox(in: box, ["--rsa"])
       let isKept = before.hasPrefix("-----BEGIN RSA PRIVATE KEY-----")
       #expect((box.text("sandbox/client-key.pem") == before) == isKept)
-      #expect(sandbox.child.errors.contains("its key is no RSA key") == !isKept)
+      #expect(sandbox.child.errors.contains("its key is not an RSA key") == !isKept)
       for name in ["ca", "gateway", "client"] {
         let key = try box.run([
           "openssl", "rsa", "-in", "sandbox/\(name)-key.pem", "-check", "-noout", "-text",
@@ -54,7 +54,7 @@ import Testing
         ])
         #expect(verified.status == 0, "\(verified.errors)")
       }
-      // A client that takes no other kind of key.
+      // A client that accepts only RSA keys.
       let met = try box.run(
         [
           "openssl", "s_client", "-connect", "127.0.0.1:\(sandbox.gateway)", "-CAfile",
@@ -69,7 +69,7 @@ import Testing
       #expect(try sandbox.child.terminate() == 0)
       try #expect(sandbox.events("accepted").count == 1)
     }
-    // Without the option they stay as they are.
+    // Without the option the keys stay unchanged.
     let kept = box.text("sandbox/client-key.pem")
     let again = try Sandbox(in: box)
     #expect(try again.child.terminate() == 0)
@@ -100,7 +100,7 @@ import Testing
       "legacy format", 8,
       "01" + hex(9, 4) + hex(0, 4) + "0020" + token(0) + "0002" + hex("{}")),
   ])
-  func `each status is answered to what deserves it`(row: Row) throws {
+  func `the sandbox answers each wrong frame with its status`(row: Row) throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--invalid", token(0xBAD)])
@@ -136,9 +136,9 @@ import Testing
 
   struct Faulty: Sendable, CustomTestStringConvertible {
     var testDescription: String
-    /// What the client hears, in hex, on two connections one after the other, with four notifications on each.
+    /// The gateway's bytes, in hex, on two consecutive connections with four notifications each.
     var heard: [String]
-    /// How many are accepted, on each.
+    /// The number of accepted notifications on each connection.
     var accepted: [Int]
     init(_ fault: String, heard: [String], accepted: [Int]) {
       (testDescription, self.heard, self.accepted) = (fault, heard, accepted)
@@ -146,10 +146,10 @@ import Testing
   }
 
   private static let invalid = "080800000003"
-  /// No fault: a sandbox that ends says so.
+  /// Without a fault, a sandbox that ends sends a shutdown.
   private static let goodbye = "080a00000004"
   private static let reset = "[reset]"
-  /// Until the sandbox ends, which then has not read everything.
+  /// Nothing until the sandbox ends, which resets the connection since it has unread bytes.
   private static let nothing = "[nothing, and then a reset]"
 
   @Test(arguments: [
@@ -167,7 +167,7 @@ import Testing
     Faulty("reset@3", heard: [reset, goodbye], accepted: [3, 4]),
     Faulty("stall@3", heard: [nothing, goodbye], accepted: [3, 4]),
   ])
-  func `a fault is played when it is due, and said`(row: Faulty) throws {
+  func `the sandbox plays a fault when it is due and reports it`(row: Faulty) throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--fault", row.testDescription])
@@ -188,7 +188,7 @@ import Testing
       try client.wait()
       if heard.hasPrefix("[") {
         #expect(client.output == "connected\n")
-        #expect(client.status == 1, "there was no goodbye")
+        #expect(client.status == 1, "the connection ended without close_notify")
       } else {
         #expect(client.output == "connected\n\(heard)\n", "\(client.errors)")
       }
@@ -201,7 +201,7 @@ import Testing
     try #expect(sandbox.events("stopped").first?["faults"] as? Int == faults.count)
   }
 
-  @Test func `with the same seed chance plays the same faults`() throws {
+  @Test func `the same seed plays the same random faults`() throws {
     func played(_ seed: Int) throws -> [Int?] {
       let box = try Box()
       defer { box.end() }
@@ -222,24 +222,28 @@ import Testing
 
   @Test(arguments: [
     ("reset", "reset is not WHAT@WHEN"), ("", " is not WHAT@WHEN"),
-    ("rest@5", "rest@5: \"rest\" is no fault: there are status, shutdown, close, reset, stall"),
-    ("rest@5", "did you mean reset?"), ("@5", "\"\" is no fault"),
-    ("status@5", "\"status\" is no status"), ("status=@5", "\"\" is no status"),
-    ("status=256@5", "\"256\" is no status: one is a number from 0 to 255"),
-    ("status=10@5", "say shutdown"), ("reset=4@5", "\"reset=4\" has a value"),
-    ("garbage=0@5", "\"0\" is no size"), ("garbage=2000M@5", "\"2000M\" is no size"),
-    ("reset+5@5", "\"5\" is no delay, such as 500ms or 5s"), ("reset+2h@5", "\"2h\" is no delay"),
+    (
+      "rest@5",
+      "rest@5: \"rest\" is not a fault; the faults are status, shutdown, close, reset, stall"
+    ),
+    ("rest@5", "did you mean reset?"), ("@5", "\"\" is not a fault"),
+    ("status@5", "\"status\" is not a status"), ("status=@5", "\"\" is not a status"),
+    ("status=256@5", "\"256\" is not a status: give a number from 0 to 255"),
+    ("status=10@5", "use shutdown"), ("reset=4@5", "\"reset=4\" has a value"),
+    ("garbage=0@5", "\"0\" is not a size"), ("garbage=2000M@5", "\"2000M\" is not a size"),
+    ("reset+5@5", "\"5\" is not a delay of at most an hour"),
+    ("reset+2h@5", "\"2h\" is not a delay"),
     ("reason=Unregisterd@5", "did you mean Unregistered?"),
-    ("reason@5", "is no reason of Apple's table"),
-    ("retry-after=0@5", "\"0\" is no number of seconds"),
+    ("reason@5", "is not a reason of Apple's table"),
+    ("retry-after=0@5", "\"0\" is not a number of seconds"),
     ("goaway=5@5", "\"goaway=5\" has a value"),
-    ("reset@", "\"\" is none of: a notification's number"), ("reset@0", "\"0\" is none of"),
-    ("reset@0%", "\"0%\" is none of"), ("reset@100.1%", "\"100.1%\" is none of"),
-    ("reset@0.00001%", "\"0.00001%\" is none of"), ("reset@%", "\"%\" is none of"),
-    ("reset@-1", "\"-1\" is none of"), ("reset@abc", "\"abc\" is none of"),
-    ("reset@5@6", "\"5@6\" is none of"),
+    ("reset@", "\"\" must be a notification's number"), ("reset@0", "\"0\" must be a"),
+    ("reset@0%", "\"0%\" must be a"), ("reset@100.1%", "\"100.1%\" must be a"),
+    ("reset@0.00001%", "\"0.00001%\" must be a"), ("reset@%", "\"%\" must be a"),
+    ("reset@-1", "\"-1\" must be a"), ("reset@abc", "\"abc\" must be a"),
+    ("reset@5@6", "\"5@6\" must be a"),
   ])
-  func `what is no fault is refused, and it is said why`(words: String, why: String) throws {
+  func `the sandbox refuses an invalid --fault and says why`(words: String, why: String) throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try box.tinypush("sandbox", "--fault", words)
@@ -248,7 +252,7 @@ import Testing
     #expect(sandbox.errors.split(separator: "\n").count == 1)
   }
 
-  @Test func `when it ends it names the last one that it accepted`() throws {
+  @Test func `a sandbox that ends names the last accepted notification`() throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box)
@@ -259,7 +263,7 @@ import Testing
     #expect(client.output == "connected\n080a0000002a\n")
   }
 
-  @Test func `whoever shows no certificate of its authority is turned away`() throws {
+  @Test func `the sandbox refuses a client certificate of another authority`() throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box)
@@ -267,26 +271,26 @@ import Testing
       Build.command(Build.host) + ["run", "--config", sandbox.config]
         + ["-o", "certificate=" + Certificates.path("client.pem")]
         + ["-o", "key=" + Certificates.path("client.key")])
-    try agent.line("refuses our certificate", in: .errors)
+    try agent.line("refuses the client certificate", in: .errors)
     #expect(try agent.terminate() == 0)
     #expect(try sandbox.child.terminate() == 0)
     try #expect(!sandbox.events("handshakeRefused").isEmpty)
   }
 
-  // MARK: - A program of its own
+  // MARK: - The separate program
 
-  @Test func `where the sandbox is not installed, the command says what to do`() throws {
+  @Test func `tinypush sandbox says what to install if the sandbox is missing`() throws {
     let box = try Box()
     defer { box.end() }
     let program = box.path + "/tinypush"
-    // A program that this process writes could not be run while another child is being started.
+    // Copied by cp: if this process wrote it, a child being started could keep it open (ETXTBSY).
     try box.run(["cp", "\(Build.directory)/\(Build.host)/tinypush", program])
     let missing = try box.run([program, "sandbox", "--help"])
     #expect(missing.status == 69)
     #expect(missing.output == "")
     #expect(missing.errors.contains("\(program)-sandbox: No such file or directory"))
     #expect(missing.errors.contains("install the package tinypush-sandbox"))
-    // Beside it, it is found, and gets all the arguments.
+    // A sandbox beside the program is found and gets all arguments.
     try FileManager.default.createSymbolicLink(
       atPath: program + "-sandbox", withDestinationPath: "/bin/echo")
     let found = try box.run(
@@ -300,7 +304,7 @@ import Testing
     ("tinypush-binary.conf", ", priority 10, kept for 24 h, connection 1 no. 1, "),
     ("tinypush.conf", ", alert, priority 10, kept for 24 h, connection 1 stream 1, "),
   ])
-  func `what send queues is shown as it arrives`(config: String, particulars: String) throws {
+  func `the sandbox shows the alert that send queues`(config: String, particulars: String) throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try box.start(
@@ -323,7 +327,7 @@ import Testing
   }
 
   @Test(arguments: Build.all, ["tinypush-binary.conf", "tinypush.conf"])
-  func `an agent of every build delivers to the sandbox, and the sandbox of every build takes`(
+  func `agents of every build deliver to the sandbox, and sandboxes of every build accept`(
     build: String, config: String
   ) throws {
     let box = try Box()
@@ -350,7 +354,7 @@ import Testing
     }
   }
 
-  @Test func `its lines of JSON are lines of JSON to Python as well`() throws {
+  @Test func `Python reads the sandbox's JSON Lines`() throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box)
@@ -377,7 +381,7 @@ import Testing
       objects(String(lines[1])).first! as NSDictionary == objects(odd).first! as NSDictionary)
   }
 
-  @Test func `a second start finds everything as it was`() throws {
+  @Test func `a second start keeps certificates and settings and updates the ports`() throws {
     let box = try Box()
     defer { box.end() }
     let first = try Sandbox(in: box)
@@ -392,7 +396,7 @@ import Testing
     let key = box.text("sandbox/AuthKey_SANDBOXKEY.p8")
     let written = box.text("sandbox/tinypush.conf")
     try box.write(written + "ping = 1h\n", to: "sandbox/tinypush.conf")
-    // As a sandbox wrote it that knew the binary protocol alone.
+    // The form of an older sandbox, which had only the binary protocol.
     let binary = box.text("sandbox/tinypush-binary.conf").replacing("protocol = binary\n", with: "")
     try box.write(binary + "settle = 1s\n", to: "sandbox/tinypush-binary.conf")
     let again = try Sandbox(in: box)
@@ -409,7 +413,7 @@ import Testing
     #expect(try again.child.terminate() == 0)
   }
 
-  @Test func `the feedback service tells its list once`() throws {
+  @Test func `the feedback service sends its list once`() throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box)

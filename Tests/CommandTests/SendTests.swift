@@ -1,11 +1,11 @@
 import Foundation
 import Testing
 
-/// What `tinypush send` makes of its arguments and of standard input, and what it says.
+/// The files that `tinypush send` makes of its arguments or standard input, and its messages.
 @Suite(.sideBySide) struct SendTests {
   struct Sending: Sendable, CustomTestStringConvertible {
     var arguments: [String]
-    /// The file that it makes, or what it says instead.
+    /// The queued notification, or the expected message.
     var result: String
     var input: String?
     var status: Int32
@@ -20,7 +20,7 @@ import Testing
   private static let one = token(1)
   private static let two = token(2)
 
-  // MARK: - By options
+  // MARK: - Options
 
   @Test(arguments: [
     Sending(
@@ -105,11 +105,12 @@ import Testing
       gives:
         #"{"tokens":["\#(one)"],"localized":{"fr":"y"},"payload":{"aps":{"alert":"x"},"app":[1]}}"#),
   ])
-  func `send queues what is asked for, and prints its name`(row: Sending) throws {
+  func `send queues the notification of its options and prints the file's name`(row: Sending) throws
+  {
     let box = try Box()
     defer { box.end() }
     for name in ["default", "family", "guests"] { try box.write("", to: "recipients/\(name)") }
-    // It needs neither an agent nor its keys.
+    // Sending needs neither a running agent nor its keys.
     let sent = try box.send(row.arguments, input: row.input)
     #expect(sent.status == 0, "\(sent.errors)")
     #expect(sent.errors == "")
@@ -125,7 +126,7 @@ import Testing
     #expect(checked.status == 0, "\(checked.output)")
   }
 
-  @Test func `with --quiet no name is printed`() throws {
+  @Test func `send --quiet prints no name`() throws {
     let box = try Box()
     defer { box.end() }
     let sent = try box.send(["x", "--token", Self.one, "--quiet"])
@@ -134,7 +135,7 @@ import Testing
     #expect(box.names(in: "new").count == 1)
   }
 
-  @Test func `with --dry-run the notification is printed, and nothing queued`() throws {
+  @Test func `send --dry-run prints the notification and queues nothing`() throws {
     let box = try Box()
     defer { box.end() }
     let words = ["Tank low", "--token", Self.one, "--title", "Cellar", "--data", "level:=42"]
@@ -145,13 +146,13 @@ import Testing
     #expect(sent.output == box.text("spool/new/" + box.names(in: "new")[0]))
     let refused = try box.send(["x", "--token", "1", "--dry-run"])
     #expect(refused.status == 65)
-    // There need not be a spool.
+    // --dry-run needs no spool.
     let elsewhere = try box.tinypush(
       "send", "x", "--token", Self.one, "--dry-run", "-o", "spool=/nowhere")
     #expect(elsewhere.status == 0, "\(elsewhere.errors)")
   }
 
-  @Test func `the environment names the configuration, and an option another one`() throws {
+  @Test func `TINYPUSH_CONFIG names the configuration, and --config overrides it`() throws {
     let box = try Box()
     defer { box.end() }
     let config = try box.write("spool = \(box.spool)\n", to: "tinypush.conf")
@@ -166,11 +167,11 @@ import Testing
     let missing = try send("-o", "spool=\(box.spool)", environment: "/nowhere")
     #expect(missing.status == 66)
     #expect(missing.errors.hasPrefix("tinypush send: /nowhere: No such file or directory"))
-    // An empty one is none.
+    // An empty variable counts as unset.
     #expect(try send("-o", "spool=\(box.spool)", environment: "").status == 0)
   }
 
-  @Test func `a time from now is a date in the file`() throws {
+  @Test func `send writes a time from now as UNIX seconds`() throws {
     let box = try Box()
     defer { box.end() }
     let before = Int(Date().timeIntervalSince1970)
@@ -186,7 +187,7 @@ import Testing
     }
   }
 
-  @Test func `what was sent arrives, in the order of sending`() throws {
+  @Test func `notifications arrive in the order of sending`() throws {
     let box = try Box()
     defer { box.end() }
     for number in 1...20 {
@@ -209,17 +210,17 @@ import Testing
     Sending(
       "x", status: 64,
       gives:
-        "tinypush send: to whom? Give --to NAME or --token HEX, or make BOX/recipients/default, a device token a line\n"
+        "tinypush send: no recipients: give --to NAME or --token HEX, or add a device token to BOX/recipients/default with tinypush recipient add default TOKEN\n"
     ),
     Sending(
       "x", "--to", "nobody", "--token", one, status: 65,
       gives:
-        "tinypush send: there is no recipients file nobody in BOX/recipients: make it, a device token a line\n"
+        "tinypush send: no recipients file nobody in BOX/recipients: add a device token with tinypush recipient add nobody TOKEN\n"
     ),
     Sending(
       "x", "--to", "../x", status: 65,
       gives: """
-        tinypush send: not the name of a recipients file: letters, digits, and . _ - + @ inside, at most 64 in all
+        tinypush send: not the name of a recipients file: use letters, digits and . _ - + @, no dot at the start, at most 64 characters
           {"to":["../x"],"payload":{"aps":{"alert":"x"}}}
                  ^~~~~~
 
@@ -230,7 +231,7 @@ import Testing
     Sending(
       "x", "--token", "abc", "--token", one, status: 65,
       gives: """
-        tinypush send: a device token has 64 hex digits, and this one has 3 characters
+        tinypush send: a device token has 64 hex digits; this one has 3 characters
           {"tokens":["abc","0000000000000000000000000000000000000000000000000000000000…
                       ^~~
 
@@ -241,7 +242,7 @@ import Testing
     Sending(
       "--token", one, status: 64,
       gives:
-        "tinypush send: nothing to say: give a text, --title, --badge, --sound, --content-available or --payload\n"
+        "tinypush send: nothing to send: give a text, --title, --badge, --sound, --content-available or --payload\n"
     ),
     Sending(
       "x", "--token", one, "--priority", "7", status: 65, gives: "priority must be 10 (at once)"),
@@ -250,9 +251,9 @@ import Testing
       gives: "priority must be 5"),
     Sending(
       String(repeating: "x", count: 4148), "--token", one, status: 65,
-      gives: "the payload has 4168 bytes without white space, and at most 4096 may be sent"),
+      gives: "the payload has 4168 bytes without white space; the limit is 4096"),
     Sending(
-      "x", "--token", one, "-o", "payload-limit=16", status: 65, gives: "at most 16 may be sent"),
+      "x", "--token", one, "-o", "payload-limit=16", status: 65, gives: "the limit is 16"),
     Sending(
       "x", "--token", one, "--title", String(repeating: "x", count: 70_000), status: 65,
       gives: "the notification is larger than 65536 bytes"),
@@ -278,16 +279,17 @@ import Testing
     Sending(
       "--payload", "-", "--token", one,
       input: #"{"aps":{"alert":"a"}}} {"token":"1","payload":{"aps":{"alert":"b"}}"#, status: 65,
-      gives: "--payload must hold one JSON object, and more follows it in -"),
+      gives: "--payload must hold a single JSON object, but more follows it in -"),
     Sending(
       "--payload", "-", "--token", one, input: #"{"aps":{"alert":"a"}},"ttl":0"#, status: 65,
-      gives: "--payload must hold one JSON object, and more follows it in -"),
+      gives: "--payload must hold a single JSON object, but more follows it in -"),
     Sending(
       "--payload", "none.json", "--token", one, status: 66,
       gives: "tinypush send: none.json: No such file or directory\n"),
     Sending(
       "x", "--payload", "-", "--token", one, input: #"{"aps":{"alert":"a"}}"#, status: 64,
-      gives: "tinypush send: give either --payload or a text and its options; with --payload -\n"),
+      gives:
+        "tinypush send: give either --payload or a text with its options, not both: --payload -\n"),
     Sending(
       "x", "--token", one, "--badge", "x", status: 64,
       gives: "tinypush send: --badge must be a whole number, not x\n"),
@@ -295,7 +297,7 @@ import Testing
     Sending(
       "x", "--token", one, "--level", "criticle", status: 64,
       gives:
-        "tinypush send: --level takes passive, active, time-sensitive or critical, not criticle: did you mean critical?\n"
+        "tinypush send: --level takes passive, active, time-sensitive or critical, not criticle; did you mean critical?\n"
     ),
     Sending(
       "x", "--token", one, "--data", "x", status: 64,
@@ -308,16 +310,16 @@ import Testing
       "x", "--token", one, "--data", #"n:=1},"y":{"z":2"#, status: 64,
       gives: "--data takes KEY=VALUE"),
     Sending(
-      "x", "--token", one, "--data", "aps=1", status: 65, gives: "this key stands here twice"),
+      "x", "--token", one, "--data", "aps=1", status: 65, gives: "duplicate key: remove one"),
     Sending(
       "--payload", "-", "--token", one, "--data", "a=b", input: "{}", status: 64,
-      gives: "give either --payload or a text and its options"),
+      gives: "give either --payload or a text with its options"),
     Sending(
       "-", "--dry-run", status: 64,
       gives:
-        "tinypush send: --dry-run shows what the options make: tinypush check - checks standard input\n"
+        "tinypush send: --dry-run cannot be given with -: check standard input with tinypush check -\n"
     ),
-    Sending("x", "--token", one, "--badge", "07", status: 65, gives: "not a number as JSON"),
+    Sending("x", "--token", one, "--badge", "07", status: 65, gives: "not a JSON number"),
     Sending(
       "x", "--token", one, "--badge", #"1},"x":{"y":2"#, status: 64, gives: "--badge must be"),
     Sending("x", "--token", one, "--priority", "high", status: 64, gives: "--priority must be"),
@@ -345,11 +347,12 @@ import Testing
       "x", "--token", one, "--lang", "Bonjour", status: 64,
       gives: "tinypush send: --lang takes LANGUAGE=TEXT, not Bonjour\n"),
     Sending("x", "--token", one, "--lang", "fr_=x", status: 65, gives: "not a language"),
-    Sending("x", "--token", one, "--lang", "fr=x", "--lang", "fr=y", status: 65, gives: "twice"),
+    Sending(
+      "x", "--token", one, "--lang", "fr=x", "--lang", "fr=y", status: 65, gives: "duplicate key"),
     Sending("--token", one, "--lang", "fr=x", status: 65, gives: "in the default language"),
     Sending(
       "x", "--token", one, "--title", "a", "--title", "b", status: 64,
-      gives: "tinypush send: --title may be given once\n"),
+      gives: "tinypush send: --title may be given only once\n"),
     Sending(
       "Tank", "low", "--token", one, status: 64,
       gives: "tinypush send: unexpected argument `low`: put the message in quotes\n"),
@@ -370,10 +373,11 @@ import Testing
     Sending(
       "-", "--title", "T", status: 64,
       gives:
-        "tinypush send: --title cannot be given with -, where the notifications say such things\n"),
+        "tinypush send: --title cannot be given with -: write it into the notifications on standard input\n"
+    ),
     Sending(
       "-", input: " \n\n", status: 65,
-      gives: "tinypush send: no notification came on standard input\n"),
+      gives: "tinypush send: standard input holds no notification\n"),
   ])
   func `send refuses what the agent or the gateway would refuse`(row: Sending) throws {
     let box = try Box()
@@ -390,16 +394,16 @@ import Testing
     #expect(box.names(in: "new") + box.names(in: "tmp") == [])
   }
 
-  @Test func `its help fits a terminal`() throws {
+  @Test func `the help of send fits 80 columns`() throws {
     let box = try Box()
     defer { box.end() }
     let help = try box.tinypush("send", "--help")
     #expect(help.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
   }
 
-  // MARK: - By standard input
+  // MARK: - Standard input
 
-  @Test func `notifications on standard input are queued as they are, in one file`() throws {
+  @Test func `send - queues standard input unchanged as one file`() throws {
     let box = try Box()
     defer { box.end() }
     let bare = "{\"aps\": {\n  \"alert\": \"for default\" }\n}"
@@ -418,7 +422,7 @@ import Testing
     try #expect(gateway.alerts(in: box) == ["first", "for default", "second", "third"])
   }
 
-  @Test func `one wrong notification among many keeps all of them back, and is shown`() throws {
+  @Test func `send - queues nothing if one notification is wrong, and shows it`() throws {
     let box = try Box()
     defer { box.end() }
     let good = (1...3000).map { line($0) }.joined()
@@ -437,7 +441,7 @@ import Testing
     #expect(box.names(in: "new") + box.names(in: "tmp") == [])
   }
 
-  @Test func `of many wrong notifications some are shown, and all are counted`() throws {
+  @Test func `send - shows 20 of many wrong notifications and counts them all`() throws {
     let box = try Box()
     defer { box.end() }
     let sent = try box.send(["-"], input: String(repeating: "rubbish\n{}\n", count: 1000))
@@ -450,7 +454,7 @@ import Testing
     #expect(box.names(in: "new") + box.names(in: "tmp") == [])
   }
 
-  @Test func `standard input that cannot be read queues nothing`() throws {
+  @Test func `send - queues nothing if standard input cannot be read`() throws {
     let box = try Box()
     defer { box.end() }
     let sent = try box.run(
@@ -460,11 +464,11 @@ import Testing
     #expect(sent.status == 66)
     #expect(
       sent.errors
-        == "tinypush send: standard input, of which nothing was queued: Is a directory\n")
+        == "tinypush send: nothing was queued: cannot read standard input: Is a directory\n")
     #expect(box.names(in: "new") + box.names(in: "tmp") == [])
   }
 
-  @Test func `any number of notifications passes through the same memory`() throws {
+  @Test func `send - uses the same memory for any number of notifications`() throws {
     let box = try Box()
     defer { box.end() }
     let pipe = try NamedPipe(in: box)
@@ -474,7 +478,7 @@ import Testing
     try writer.write(contentsOf: first)
     let peak = try peakKB(sender)
     for _ in 2...100 { try writer.write(contentsOf: first) }
-    #expect(try peakKB(sender) - peak <= 64, "of 7 MB that came")
+    #expect(try peakKB(sender) - peak <= 64, "for 7 MB of input")
     #expect(box.names(in: "new") == [])
     try writer.close()
     #expect(try sender.wait() == 0, "\(sender.errors)")
@@ -490,18 +494,18 @@ import Testing
     return Int(peak.1)!
   }
 
-  // MARK: - Cut short
+  // MARK: - Interruptions
 
-  /// However the file's bytes are kept until they are all there.
+  /// Where `send` keeps the bytes of a file until it is complete.
   enum Keeping: CaseIterable, Sendable {
-    /// In a file without a name.
+    /// In an unnamed file (O_TMPFILE).
     case unnamed
-    /// In tmp/, where the former cannot be had.
+    /// In tmp/, if unnamed files are not possible.
     case named
   }
 
   @Test(arguments: Keeping.allCases, [SIGINT, SIGTERM, SIGHUP])
-  func `nothing is left of what is cut short`(keeping: Keeping, signal: Int32) throws {
+  func `an interrupted send leaves no file`(keeping: Keeping, signal: Int32) throws {
     let box = try Box()
     defer { box.end() }
     let pipe = try NamedPipe(in: box)
@@ -509,7 +513,7 @@ import Testing
     if keeping == .named { command = try Self.withoutProc(command) }
     let sender = try box.start(command)
     let writer = try pipe.open()
-    // More than a pipe holds: so it is under way.
+    // More than a pipe holds, so `send` has read some of it.
     try writer.write(contentsOf: Data(String(repeating: line(1), count: 2000).utf8))
     #expect(box.names(in: "new") == [])
     #expect(box.names(in: "tmp").count == (keeping == .named ? 1 : 0))
@@ -520,7 +524,7 @@ import Testing
     try writer.close()
   }
 
-  @Test func `nothing is left of what is killed`() throws {
+  @Test func `a killed send leaves no file`() throws {
     let box = try Box()
     defer { box.end() }
     let pipe = try NamedPipe(in: box)
@@ -532,7 +536,7 @@ import Testing
     try writer.close()
   }
 
-  @Test func `without files that have no name it queues all the same`() throws {
+  @Test func `send also works where unnamed files are not possible`() throws {
     let box = try Box()
     defer { box.end() }
     let sent = try box.run(Self.withoutProc(box.sending(["x", "--token", Self.one])))
@@ -541,15 +545,15 @@ import Testing
     #expect(box.names(in: "tmp") == [])
   }
 
-  /// Files get their names by way of /proc.
+  /// Returns a command that runs without /proc, through which unnamed files get their names.
   private static func withoutProc(_ command: [String]) throws -> [String] {
-    try #require(geteuid() == 0, "who else could take /proc away")
+    try #require(geteuid() == 0, "needs root")
     return ["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /proc && exec \"$@\"", "sh"]
       + command
   }
 
   @Test(arguments: Disk.Resource.allCases, [["x", "--token", one], ["-"]])
-  func `a full disk is said, and nothing is left`(resource: Disk.Resource, arguments: [String])
+  func `send reports a full disk and leaves no file`(resource: Disk.Resource, arguments: [String])
     throws
   {
     let box = try Box()
@@ -573,14 +577,14 @@ import Testing
     #expect(try box.send(arguments, input: line(1)).status == 0)
   }
 
-  @Test func `a spool that is none is said`() throws {
+  @Test func `send reports a missing or incomplete spool`() throws {
     let box = try Box()
     defer { box.end() }
     let none = try box.tinypush("send", "x", "--token", Self.one, "-o", "spool=/nowhere")
     #expect(none.status == 66)
     #expect(
       none.errors == """
-        tinypush send: spool /nowhere: No such file or directory: name the right one with \
+        tinypush send: spool /nowhere: No such file or directory: name the right spool with \
         --config FILE or -o spool=DIR
 
         """)
@@ -592,7 +596,7 @@ import Testing
 }
 
 extension Box {
-  /// `tinypush send` into the box's spool, with the recipients files in the box.
+  /// Returns `tinypush send` with the box's spool, state and recipients.
   func sending(_ arguments: [String]) throws -> [String] {
     try Build.command(Build.host) + [
       "send", "-o", "spool=" + spool, "-o", "state=" + state, "-o",
@@ -605,7 +609,7 @@ extension Box {
   }
 }
 
-/// A named pipe to a process's standard input.
+/// A named pipe for the standard input of a process.
 struct NamedPipe {
   let path: String
 
@@ -618,7 +622,7 @@ struct NamedPipe {
     ["sh", "-c", "exec \"$@\" <\(path)", "sh"] + command
   }
 
-  /// Once the process has opened it.
+  /// Opens the pipe for writing, once the process has opened it for reading.
   func open() throws -> FileHandle {
     guard let handle = FileHandle(forWritingAtPath: path) else { throw Failure(path) }
     return handle

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What `tinypush check` says of the HTTP/2 service.
+/// What `tinypush check` reports about the HTTP/2 service.
 @Suite(.sideBySide) struct ServiceCheckupTests {
   private static let nobody = String(repeating: "0", count: 64)
 
@@ -28,12 +28,12 @@ import Testing
     Row(
       answer: "400:BadDeviceToken", state: "ok",
       message:
-        "status 400, bad device token, to a device token that cannot exist: it knows us and the topic",
+        "status 400, bad device token, to a device token that cannot exist: it accepts the credentials and the topic",
       advice: "", status: 0),
     Row(
       answer: "400:BadDeviceToken", state: "ok",
       message:
-        "status 400, bad device token, to a device token that cannot exist: it knows us and the topic",
+        "status 400, bad device token, to a device token that cannot exist: it accepts the credentials and the topic",
       advice: "", status: 0, identity: .certificate),
     Row(
       answer: "403:InvalidProviderToken", state: "error",
@@ -80,16 +80,16 @@ import Testing
       status: 0),
     Row(
       answer: "503:ServiceUnavailable", state: "warning",
-      message: "status 503, service unavailable: the service is in trouble, ask again later",
+      message: "status 503, service unavailable: the service has a problem: check again later",
       advice: "", status: 0),
     Row(
       answer: "429:TooManyRequests", state: "warning",
-      message: "it did not look at the request: ask again later", advice: "", status: 0),
+      message: "it did not process the request: check again later", advice: "", status: 0),
     Row(
       answer: "200", state: "warning", message: "it accepts a device token that cannot exist",
       advice: "is it the push service?", status: 0),
   ])
-  func `the answer to a device token that cannot exist shows whether the service knows us`(
+  func `check judges the service by its answer to a device token that cannot exist`(
     row: Row
   ) throws {
     let box = try Box()
@@ -109,21 +109,21 @@ import Testing
     #expect((request["headers"] as? [String: String])?["apns-topic"] == "com.example.tinypush")
   }
 
-  @Test func `a service that does not answer is not waited for any longer`() throws {
+  @Test func `check waits connect-timeout for the service's answer`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .token, ["--fault", "silent"])
     let checkup = try check(box, gateway.port, .token, ["connect-timeout=2s"])
-    #expect(checkup["gateway.answer"].message == "none to a request within 2 s")
+    #expect(checkup["gateway.answer"].message == "no answer to a request within 2 s")
     #expect(checkup["gateway.answer"].state == "error")
     #expect(checkup.status == 69)
   }
 
   @Test(arguments: [
     ("cut-before@1", "The server localhost closed the connection"),
-    ("goaway-refusing@1", "it ends the connection without an answer"),
+    ("goaway-refusing@1", "it ended the connection without an answer"),
   ])
-  func `a service that ends the connection is told with its words`(
+  func `check reports a service that ends the connection`(
     fault: String, message: String
   ) throws {
     let box = try Box()
@@ -136,16 +136,16 @@ import Testing
     #expect(checkup.status == 69)
   }
 
-  @Test func `what does not keep to HTTP/2 is told so`() throws {
+  @Test func `check reports a server that violates HTTP/2`() throws {
     let box = try Box()
     defer { box.end() }
     let hostile = try Hostile(in: box, "garbage")
     let checkup = try check(box, hostile.port, .certificate)
-    #expect(checkup["gateway.answer"].message.hasSuffix("it does not keep to HTTP/2"))
+    #expect(checkup["gateway.answer"].message.hasSuffix("it violates HTTP/2"))
     #expect(checkup.status == 69)
   }
 
-  @Test func `the check and the agent share a provider token`() throws {
+  @Test func `two checks use the same provider token`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .token)
@@ -158,7 +158,7 @@ import Testing
     #expect(Set(tokens).count == 1)
   }
 
-  @Test func `the other port of the service is tried when the one is closed`() throws {
+  @Test func `check tries port 2197 if the service's port 443 is closed`() throws {
     let box = try Box()
     defer { box.end() }
     let closed = try check(box, 443, .token, ["gateway=localhost"])

@@ -1,43 +1,43 @@
 import Foundation
 import Testing
 
-/// What a service manager hears of an agent, and what it tells one.
+/// The agent under a service manager: status, watchdog, reload and credentials.
 @Suite(.sideBySide) struct ServiceManagerTests {
-  @Test func `it is told how it goes, in words`() throws {
+  @Test func `the agent reports its status to the service manager`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
     let manager = try NotifySocket(in: box)
     let agent = try box.agent(gateway, environment: manager.environment)
-    try #expect(manager.next() == "READY=1\nSTATUS=looking through the spool")
+    try #expect(manager.next() == "READY=1\nSTATUS=scanning the spool")
     try #expect(manager.next() == "STATUS=connecting to localhost:\(gateway.port)")
     try #expect(manager.next().hasPrefix("STATUS=connected to localhost:\(gateway.port) (TLS"))
     gateway.child.kill()
-    try manager.hears("STATUS=connection to localhost:\(gateway.port) ended")
-    try manager.hears("STATUS=cannot connect to localhost:\(gateway.port)")
+    try manager.receives("STATUS=connection to localhost:\(gateway.port) ended")
+    try manager.receives("STATUS=cannot connect to localhost:\(gateway.port)")
     agent.signal(SIGTERM)
-    let stopping = try manager.hears("STOPPING=1\n")
-    // 10 s of `settle`, and ten more.
+    let stopping = try manager.receives("STOPPING=1\n")
+    // The 10 s of `settle` and 10 s more.
     #expect(stopping.hasSuffix("\nEXTEND_TIMEOUT_USEC=20000000"))
     #expect(try agent.wait() == 0)
   }
 
-  @Test func `the watchdog is fed while all is well, without a gateway too`() throws {
+  @Test func `the agent feeds the watchdog, even without a gateway`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
     let manager = try NotifySocket(in: box)
     let watched = manager.environment.merging(["WATCHDOG_USEC": "400000"]) { $1 }
     let agent = try box.agent(gateway, environment: watched)
-    try manager.hears("STATUS=connected")
-    for _ in 1...3 { try manager.hears("WATCHDOG=1") }
+    try manager.receives("STATUS=connected")
+    for _ in 1...3 { try manager.receives("WATCHDOG=1") }
     gateway.child.kill()
-    try manager.hears("STATUS=cannot connect")
-    for _ in 1...3 { try manager.hears("WATCHDOG=1") }
+    try manager.receives("STATUS=cannot connect")
+    for _ in 1...3 { try manager.receives("WATCHDOG=1") }
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `the watchdog of another process is left alone`() throws {
+  @Test func `the agent does not feed the watchdog of another process`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -46,15 +46,15 @@ import Testing
       $1
     }
     let agent = try box.agent(gateway, environment: watched)
-    try manager.hears("STATUS=connected")
+    try manager.receives("STATUS=connected")
     try box.drop(line(1, "hello"), as: "hello")
     try gateway.accepts("hello")
     #expect(try agent.terminate() == 0)
-    try manager.hears("STOPPING=1\n")
-    #expect(!manager.heard.contains("WATCHDOG=1"))
+    try manager.receives("STOPPING=1\n")
+    #expect(!manager.received.contains("WATCHDOG=1"))
   }
 
-  /// A configuration file for a gateway, with what else it says.
+  /// Writes a configuration for a gateway, with more lines, and returns its path.
   private func configure(_ box: Box, _ gateway: Gateway, _ more: String = "") throws -> String {
     try box.write(
       """
@@ -78,7 +78,9 @@ import Testing
       Build.command(Build.host) + ["run", "--config", config], environment: environment)
   }
 
-  @Test func `a reload takes up the configuration, confirms what was sent, and counts on`() throws {
+  @Test func `a reload confirms sent notifications, keeps the counters and uses the new settings`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let before = try Gateway(in: box, name: "before")
@@ -89,8 +91,8 @@ import Testing
     try before.accepts("one")
     _ = try configure(box, after)
     agent.signal(SIGHUP)
-    try manager.hears("RELOADING=1\n")
-    try manager.hears("READY=1\n")
+    try manager.receives("RELOADING=1\n")
+    try manager.receives("READY=1\n")
     try box.drop(line(2, "two"), as: "2")
     try after.accepts("two")
     try #expect(before.alerts(in: box) == ["one"])
@@ -103,12 +105,12 @@ import Testing
   enum Mistake: String, CaseIterable, Sendable {
     case key = "certficate = x"
     case certificate = "certificate = missing.pem"
-    /// Found out only when the one before has left its own.
+    /// This mistake shows only after the agent has left the old spool.
     case spool = "spool = missing"
   }
 
   @Test(arguments: Mistake.allCases)
-  func `a configuration with a mistake changes nothing`(mistake: Mistake) throws {
+  func `a reload with a wrong configuration keeps the old one`(mistake: Mistake) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -117,7 +119,7 @@ import Testing
     try gateway.accepts("one")
     _ = try configure(box, gateway, mistake.rawValue)
     agent.signal(SIGHUP)
-    let words = try agent.line("the configuration stays as it was: ", in: .errors)
+    let words = try agent.line("the old configuration stays in use: ", in: .errors)
     let expected =
       switch mistake {
       case .key: "tinypush.conf:9: no such key: certficate; did you mean certificate?"
@@ -132,7 +134,7 @@ import Testing
     #expect(box.names(in: "new") == [])
   }
 
-  @Test func `a stop while a reload waits for its confirmation is a stop`() throws {
+  @Test func `SIGTERM during a reload stops the agent`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--delay-answer", "1"])
@@ -141,14 +143,16 @@ import Testing
     try box.drop(line(1, "one"), as: "1")
     try gateway.accepts("one")
     agent.signal(SIGHUP)
-    try manager.hears("RELOADING=1\n")
+    try manager.receives("RELOADING=1\n")
     agent.signal(SIGTERM)
-    try manager.hears("STOPPING=1\n")
+    try manager.receives("STOPPING=1\n")
     #expect(try agent.wait() == 0)
     #expect(agent.errors.contains("1 delivered (1 proved)"))
   }
 
-  @Test func `certificate and key are the service's credentials, or lie beside the file`() throws {
+  @Test func `the agent finds certificate and key in the credentials or beside the configuration`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -175,10 +179,10 @@ import Testing
   }
 }
 
-/// The socket of a service manager.
+/// The notification socket of a service manager, with the messages it received.
 final class NotifySocket {
   let environment: [String: String]
-  private(set) var heard: [String] = []
+  private(set) var received: [String] = []
   private let descriptor: Int32
 
   init(in box: Box) throws {
@@ -198,20 +202,20 @@ final class NotifySocket {
 
   deinit { close(descriptor) }
 
-  /// The next message.
+  /// Waits for the next message and returns it.
   func next() throws -> String {
     var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    guard poll(&ready, 1, 60_000) == 1 else { throw Failure("nothing was told") }
+    guard poll(&ready, 1, 60_000) == 1 else { throw Failure("no message in 60 s") }
     var bytes = [UInt8](repeating: 0, count: 2048)
     let count = recv(descriptor, &bytes, bytes.count, 0)
     let message = String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
-    heard.append(message)
+    received.append(message)
     return message
   }
 
-  /// Waits for a message that begins so.
+  /// Waits for a message with this prefix.
   @discardableResult
-  func hears(_ beginning: String) throws -> String {
+  func receives(_ beginning: String) throws -> String {
     while true {
       let message = try next()
       if message.hasPrefix(beginning) { return message }

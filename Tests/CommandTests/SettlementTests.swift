@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What senders and operators are told of each notification: by `send --wait`, in the log, and by `tinypush trace`.
+/// Reports on single notifications: `send --wait`, the log and `tinypush trace`.
 @Suite(.sideBySide) struct SettlementTests {
   private static let one = token(1)
   private static let gone = "410:Unregistered:1700000000000"
@@ -15,7 +15,7 @@ import Testing
 
   // MARK: - The sender
 
-  @Test func `send warns of a suppressed token, and does not count it as delivered`() throws {
+  @Test func `send warns of a suppressed token and does not count it as delivered`() throws {
     let box = try Box()
     defer { box.end() }
     try suppress(Self.one, in: box, "--at", "2026-01-02T03:04:05Z")
@@ -23,8 +23,8 @@ import Testing
     #expect(warned.status == 0)
     #expect(
       warned.errors == """
-        tinypush send: token \(Self.one) is suppressed since 2026-01-02T03:04:05Z (by hand); \
-        nothing is sent to it until tinypush token register \(Self.one)
+        tinypush send: token \(Self.one) has been suppressed since 2026-01-02T03:04:05Z (by hand); \
+        to send to it again: tinypush token register \(Self.one)
 
         """)
     let gateway = try Gateway(in: box)
@@ -43,20 +43,21 @@ import Testing
     try #expect(gateway.alerts(in: box) == ["x", "y"])
   }
 
-  @Test func `send warns of the suppressed recipients of lists and of standard input`() throws {
+  @Test func `send warns of suppressed tokens in recipients files and on standard input`() throws {
     let box = try Box()
     defer { box.end() }
     try box.write("\(Self.one)\n\(token(2))\n", to: "recipients/family")
     try suppress(Self.one, in: box)
     let listed = try box.send(["x", "--to", "family"])
     #expect(listed.status == 0)
-    #expect(listed.errors.count(of: "token \(Self.one) is suppressed") == 1, "\(listed.errors)")
+    #expect(
+      listed.errors.count(of: "token \(Self.one) has been suppressed") == 1, "\(listed.errors)")
     let stream = try box.send(["-"], input: line(1) + line(2))
     #expect(stream.status == 0)
-    #expect(stream.errors.count(of: "is suppressed since") == 1, "\(stream.errors)")
+    #expect(stream.errors.count(of: "has been suppressed since") == 1, "\(stream.errors)")
   }
 
-  @Test func `what expires, is superseded or dropped is not delivered`() throws {
+  @Test func `send --wait reports an expired, superseded or dropped notification`() throws {
     let box = try Box()
     defer { box.end() }
     func sender(_ text: String, _ arguments: String...) throws -> (child: Child, name: String) {
@@ -77,9 +78,9 @@ import Testing
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, ["settle=300ms"])
     for (sender, words) in [
-      (expired, "not sent: its time was over before it could be sent"),
+      (expired, "not sent: it expired before it could be sent"),
       (old, "not sent: a newer notification with the same collapse-id takes its place"),
-      (dropped, "not delivered, as far as is known: somebody has removed it from the queue"),
+      (dropped, "probably not delivered: somebody has removed the notification from the queue"),
     ] {
       try #expect(sender.child.wait() == 1)
       #expect(sender.child.errors.hasPrefix("tinypush send: \(words)"), "\(sender.child.errors)")
@@ -87,11 +88,11 @@ import Testing
     try #expect(new.child.wait() == 0, "\(new.child.errors)")
     try #expect(gateway.alerts(in: box) == ["new"])
     #expect(try agent.terminate() == 0)
-    #expect(agent.errors.contains("\(expired.name) to 00000000 not sent: its time was over"))
+    #expect(agent.errors.contains("\(expired.name) to 00000000 not sent: it expired"))
     #expect(box.names(in: "tmp") == [])
   }
 
-  @Test func `a device that is gone is no delivery`() throws {
+  @Test func `send --wait reports an unregistered token as not delivered`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--answer", "\(Self.one)=" + Self.gone])
@@ -108,7 +109,7 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `a receipt that is no file of the sender's is not written to`() throws {
+  @Test func `the agent does not write to a receipt that is a link or a pipe`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -126,7 +127,7 @@ import Testing
   // MARK: - The log
 
   @Test(arguments: [false, true])
-  func `the log tells each delivery where it is wanted`(isWanted: Bool) throws {
+  func `the log lists each delivery with log = deliveries`(isWanted: Bool) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--answer", "\(token(3))=" + Self.gone])
@@ -146,7 +147,7 @@ import Testing
     #expect(box.names(in: "failed") == ["notes.json"])
   }
 
-  @Test func `every notification of a large file is told of once`() throws {
+  @Test func `log = deliveries lists every notification of a large file once`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", "\(token(700))=8"])
@@ -160,7 +161,7 @@ import Testing
     #expect(lines.filter { $0.output.2 != nil }.map { $0.output.1 } == ["700"])
   }
 
-  // MARK: - Tracing
+  // MARK: - Trace
 
   private func trace(_ box: Box, _ word: String, log: String) throws -> Child {
     try box.run(
@@ -169,7 +170,7 @@ import Testing
       ], input: log)
   }
 
-  @Test func `a trace tells where a notification is, and how it ended`() throws {
+  @Test func `trace prints where a notification is and its result`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box)
@@ -184,10 +185,10 @@ import Testing
     #expect(
       good.output.contains(/^log       .*good.json to 00000000 delivered\n$/), "\(good.output)")
     let bad = try trace(box, "bad.json", log: log)
-    #expect(bad.output.contains(/\nfailed    bad.json: refused: no such key/), "\(bad.output)")
+    #expect(bad.output.contains(/\nfailed    bad.json: refused: unknown key/), "\(bad.output)")
     let waits = try trace(box, "waits.json", log: log)
     #expect(
-      waits.output == "new       waits.json: waits to be delivered, or is under way\n")
+      waits.output == "new       waits.json: waits to be sent, or is being sent\n")
     let name = later.output.trimmingCharacters(in: .newlines)
     try #expect(trace(box, name, log: log).output.hasPrefix("new       \(name): "))
     let all = try trace(box, String(token(1).prefix(8)), log: log)
@@ -199,7 +200,7 @@ import Testing
       "\(suppressed.output)")
     let none = try trace(box, "none.json", log: log)
     #expect(none.status == 1)
-    #expect(none.errors.hasPrefix("tinypush trace: nothing is known of it: "))
+    #expect(none.errors.hasPrefix("tinypush trace: nothing found: "))
     #expect(none.output == "")
   }
 }

@@ -1,8 +1,10 @@
 import Foundation
 import Testing
 
-/// Runs the tests of a suite side by side, on threads of their own: each keeps a thread while it waits for a process, and
-/// Swift has no more threads than there are cores.
+/// Runs the tests of a suite in parallel on a pool of threads.
+///
+/// Each test blocks a thread while it waits for a process, and Swift's own pool has only as many
+/// threads as the machine has cores.
 struct SideBySide: SuiteTrait, TestTrait, TestScoping {
   func provideScope(
     for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
@@ -15,7 +17,7 @@ extension Trait where Self == SideBySide {
   static var sideBySide: Self { Self() }
 }
 
-/// Runs tasks in the order in which they come.
+/// A task executor that runs jobs first in, first out on a fixed number of threads.
 private final class Threads: TaskExecutor, @unchecked Sendable {
   static let shared = Threads(12)
 

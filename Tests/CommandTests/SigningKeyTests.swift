@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// What commands say of a signing key.
+/// The messages about a signing key.
 @Suite(.sideBySide) struct SigningKeyTests {
-  /// A box with a signing key, and a configuration that names it.
+  /// Makes signing keys in a box, and returns the path of a configuration that names one.
   private func configure(_ box: Box, _ gateway: Gateway, _ more: String = "") throws -> String {
     let made = try box.run([
       "sh", "-c",
@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test(arguments: [Build.host, Build.recent])
-  func `the check tells of the key, its ID, the team and the topic`(build: String) throws {
+  func `check reports the signing key, its ID, the team and the topic`(build: String) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -56,14 +56,14 @@ import Testing
     #expect(
       checkup["config.environment"].message
         == "production, gateway localhost:\(gateway.port) (HTTP/2)")
-    for name in ["certificate.file", "feedback.name"] { #expect(checkup[name].state == "unsaid") }
+    for name in ["certificate.file", "feedback.name"] { #expect(checkup[name].state == "absent") }
     chmod(key, 0o644)
     let open = try check(box, path, build: build)["signing-key.file"]
     #expect(open.message == key + ", EC, 256 bits, which anybody may read (mode 644)")
     #expect(open.advice == "chmod o= " + key)
   }
 
-  @Test func `the key may be a credential of the service`() throws {
+  @Test func `the signing key may be a credential of the service`() throws {
     let box = try Box()
     defer { box.end() }
     let path = try configure(box, try Gateway(in: box))
@@ -79,7 +79,7 @@ import Testing
     #expect(checkup["signing-key.key-id"].state == "ok")
   }
 
-  @Test func `what is wrong with the key is said, with what to do`() throws {
+  @Test func `check reports what is wrong with the signing key and the remedy`() throws {
     let box = try Box()
     defer { box.end() }
     let path = try configure(box, try Gateway(in: box))
@@ -111,17 +111,17 @@ import Testing
     }
   }
 
-  @Test func `a gateway that does not speak HTTP/2 is left`() throws {
+  @Test func `check reports a gateway that does not speak HTTP/2`() throws {
     let box = try Box()
     defer { box.end() }
     let path = try configure(box, try Gateway(in: box))
-    // In TLS 1.3 the server finds only after the handshake that there is no certificate.
+    // With TLS 1.3: the server then notices the missing certificate only after the handshake.
     let handshake = try check(box, path, build: Build.recent)["gateway.handshake"]
     #expect(handshake.state == "error")
     #expect(handshake.message == "The server localhost does not speak HTTP/2", "\(handshake)")
   }
 
-  @Test func `settings that contradict each other are said with their line`() throws {
+  @Test func `contradictory settings are reported with their line`() throws {
     let box = try Box()
     defer { box.end() }
     let path = try configure(box, try Gateway(in: box), "settle = 5s")
@@ -130,12 +130,14 @@ import Testing
       #expect(ended.status == 78)
       #expect(
         ended.errors.contains(
-          "\(path):10: settle holds for protocol = binary alone; with http2 the service answers each notification: remove it, or set protocol = binary"
+          "\(path):10: settle applies only to protocol = binary; with http2 the service answers each notification: remove it, or set protocol = binary"
         ), "\(ended.errors)")
     }
   }
 
-  @Test func `with HTTP/2 there is no feedback service, and that is no mistake`() throws {
+  @Test func `feedback with HTTP/2 explains that there is no feedback service and exits with 0`()
+    throws
+  {
     let box = try Box()
     defer { box.end() }
     let path = try configure(box, try Gateway(in: box))

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// Whatever comes into the spool, however it comes, and whatever becomes of it while it is delivered.
+/// Unusual names, files and changes in the spool.
 @Suite(.sideBySide) struct SpoolTests {
-  @Test func `a name may be any bytes`() throws {
+  @Test func `the agent delivers files whose names are any bytes`() throws {
     let names: [[UInt8]] = [
       Array("a\nb".utf8), Array("\u{1B}[31mred\u{1B}]0;title\u{7}".utf8), [0xFF, 0xFE, 0x80],
       Array("\"quoted\"".utf8), Array("'".utf8), Array("\\".utf8), Array("%s%n".utf8),
@@ -21,10 +21,10 @@ import Testing
     }
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     #expect(try agent.terminate() == 0)
-    try gateway.hearsAll()
-    let truth = try Truth(gateway.record, count: names.count, in: box)
-    #expect(truth.lost == 0)
-    #expect(truth.duplicates == 0)
+    try gateway.readsAll()
+    let tally = try Tally(gateway.record, count: names.count, in: box)
+    #expect(tally.lost == 0)
+    #expect(tally.duplicates == 0)
     let failed = try entries(box.spool + "/failed")
     #expect(failed.count == names.count)
     for name in failed {
@@ -36,8 +36,10 @@ import Testing
     #expect(agent.errors.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F || $0 == 0x0A })
   }
 
-  @Test func `what is no file is left alone, and holds up nothing`() throws {
-    try #require(geteuid() == 0, "who else could make a device")
+  @Test func `the agent leaves links, devices and directories in new/ and delivers the rest`()
+    throws
+  {
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -48,7 +50,7 @@ import Testing
     strange += try makeStrange("while-", outside, in: box)
     try box.drop(line(1, "plain"), as: "z")
     try gateway.accepts("plain")
-    // Empty files are waited for a while, and then are wrong.
+    // The agent waits some time for content of an empty file, and then refuses the file.
     try wait(for: "all else to leave new/") { box.names(in: "new").count == strange.count }
     #expect(box.names(in: "new") == strange.sorted())
     #expect(box.names(in: "failed") == ["before-empty", "while-empty"])
@@ -57,7 +59,7 @@ import Testing
     #expect(box.text("outside") == line(66, "outside"))
   }
 
-  /// Returns the names of those that stay.
+  /// Makes links, devices and an empty file, and returns the names that stay.
   private func makeStrange(_ prefix: String, _ outside: String, in box: Box) throws -> [String] {
     let new = box.spool + "/new/" + prefix
     let links = [
@@ -81,7 +83,7 @@ import Testing
     }
   }
 
-  @Test func `a gigabyte of nothing is refused once, and what waits behind it is delivered`()
+  @Test func `the agent refuses a sparse file of 1 GB once and delivers the file behind it`()
     throws
   {
     let box = try Box()
@@ -99,7 +101,7 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `more files than inotify can tell of all arrive`() throws {
+  @Test func `all files arrive if inotify's queue overflows`() throws {
     let count = 20_000
     let box = try Box()
     defer { box.end() }
@@ -112,13 +114,13 @@ import Testing
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     #expect(try agent.peakKilobytes() < 8192)
     #expect(try agent.terminate() == 0)
-    try gateway.hearsAll()
-    let truth = try Truth(gateway.record, count: count, in: box)
-    #expect(truth.lost == 0)
-    #expect(truth.duplicates == 0)
+    try gateway.readsAll()
+    let tally = try Tally(gateway.record, count: count, in: box)
+    #expect(tally.lost == 0)
+    #expect(tally.duplicates == 0)
   }
 
-  @Test func `what waits for a gateway that is not there takes no memory`() throws {
+  @Test func `files that wait for a gateway take no memory`() throws {
     let box = try Box()
     defer { box.end() }
     var held: [Int] = []
@@ -134,13 +136,15 @@ import Testing
     #expect(held[1] <= held[0] + 32, "\(held) KB")
   }
 
-  // MARK: - Changes under way
+  // MARK: - Changes during the delivery
 
-  /// What somebody does to a file that is being delivered.
+  /// A change to a file that is being delivered.
   enum Change: CaseIterable, Sendable { case append, replace, remove, rename, link, chmod }
 
   @Test(arguments: Change.allCases)
-  func `a file that is changed while it is delivered is neither lost nor sent twice`(change: Change)
+  func `a change to a file during its delivery neither loses nor repeats a notification`(
+    change: Change
+  )
     throws
   {
     let box = try Box()
@@ -164,15 +168,15 @@ import Testing
     if change == .append || change == .replace { try gateway.accepts("third") }
     try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
     #expect(try agent.terminate() == 0)
-    try gateway.hearsAll()
+    try gateway.readsAll()
     let count = change == .append || change == .replace ? 3 : 2
-    let truth = try Truth(gateway.record, count: count, in: box)
-    #expect(truth.lost == 0)
-    #expect(truth.duplicates == 0)
+    let tally = try Tally(gateway.record, count: count, in: box)
+    #expect(tally.lost == 0)
+    #expect(tally.duplicates == 0)
     #expect(box.names(in: "failed") == [])
   }
 
-  @Test func `two names of one file both leave, and it is sent once`() throws {
+  @Test func `a file with two names is sent once, and both names leave the spool`() throws {
     let box = try Box()
     defer { box.end() }
     try box.drop(line(1, "twin"), as: "a")

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What `tinypush status` shows of the agent's page: to people, to programs, and on a terminal as it changes.
+/// `tinypush status`: the status page as text, JSON, metrics and a live view.
 @Suite(.sideBySide) struct StatusPageTests {
   private func status(_ box: Box, _ arguments: String...) throws -> Child {
     try box.run(
@@ -16,10 +16,10 @@ import Testing
     ["status=\(box.path)/page", "settle=300ms"] + more
   }
 
-  // MARK: - What it tells
+  // MARK: - Content
 
   @Test(arguments: Build.all)
-  func `every build's page tells of the connection, what was sent and how fast`(build: String)
+  func `the page of every build shows the connection, the sent count and the latency`(build: String)
     throws
   {
     let box = try Box()
@@ -55,7 +55,7 @@ import Testing
     agent.kill()
   }
 
-  @Test func `while there is no gateway it says why and when the next try is`() throws {
+  @Test func `without a gateway status shows the reason and the time of the next attempt`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -66,9 +66,9 @@ import Testing
     let problems = {
       try (object(box)["problems"] as? [[String: Any]] ?? []).first?["count"] as? Int ?? 0
     }
-    try wait(for: "two tries") { try problems() >= 2 }
-    try wait(for: "a wait") { try object(box)["next_try_in_ms"] != nil }
-    try wait(for: "the next try to be told") {
+    try wait(for: "two attempts") { try problems() >= 2 }
+    try wait(for: "a pause") { try object(box)["next_try_in_ms"] != nil }
+    try wait(for: "the time of the next attempt") {
       let said = try status(box)
       #expect(said.status == 75)
       return said.output.contains(/\n  next try in \d+ s\n/)
@@ -76,7 +76,7 @@ import Testing
     let page = try object(box)
     #expect(page["state"] as? String == "not connected" || page["state"] as? String == "connecting")
     #expect(page["files"] as? Int == 3)
-    // However often it was tried, there was no connection since the start.
+    // Failed attempts do not change the time since when the agent is offline.
     #expect(page["changed_at"] as? Int == page["started_at"] as? Int)
     let problem = try #require((page["problems"] as? [[String: Any]])?.first)
     #expect(problem["severity"] as? String == "warning")
@@ -85,7 +85,7 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `the time without a connection counts through all tries`() throws {
+  @Test func `the time offline counts through all attempts`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -94,14 +94,14 @@ import Testing
     gateway.child.kill()
     try wait(for: "its end") { try object(box)["state"] as? String != "connected" }
     let lostAt = try object(box)["changed_at"] as? Int
-    let tries = {
+    let attempts = {
       try (object(box)["problems"] as? [[String: Any]] ?? [])
         .filter { ($0["message"] as? String)?.hasPrefix("cannot connect") == true }
         .compactMap { $0["count"] as? Int }.reduce(0, +)
     }
-    try wait(for: "three tries") { try tries() >= 3 }
+    try wait(for: "three attempts") { try attempts() >= 3 }
     #expect(try object(box)["changed_at"] as? Int == lostAt)
-    // Something that listens and never answers, so that a try lasts.
+    // A server that never answers, so that an attempt lasts.
     let silent = try box.start([
       "python3", "-c",
       """
@@ -110,7 +110,7 @@ import Testing
       signal.pause()
       """,
     ])
-    try wait(for: "a try that lasts") {
+    try wait(for: "an attempt that lasts") {
       let said = try status(box).output
       return said.contains(
         /^connecting, not connected for \d+ (s|min), running for \d+ (s|min)\n/)
@@ -125,7 +125,7 @@ import Testing
   }
 
   @Test(arguments: ["queue drop", "rm"])
-  func `what another program removes from later/ is not counted any more`(way: String) throws {
+  func `status stops counting files that another program removes from later/`(way: String) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -150,7 +150,7 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `refusals are counted by status`() throws {
+  @Test func `status counts refusals by reason`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(
@@ -167,7 +167,7 @@ import Testing
         == ["invalid_payload_size": 1, "invalid_token": 1, "other": 1])
   }
 
-  @Test func `the last five problems are kept, also through a restart`() throws {
+  @Test func `the page keeps the last five problems across a restart`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(
@@ -190,7 +190,7 @@ import Testing
     #expect(try second.terminate() == 0)
   }
 
-  @Test func `a reload goes on counting`() throws {
+  @Test func `a reload keeps the counters and the start time`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -211,14 +211,15 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `an agent that was killed does not run, whoever has its number by now`() throws {
+  @Test func `status reports a killed agent as not running even if its PID is in use again`() throws
+  {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, settings(box))
     try wait(for: "the page") { try status(box).status == 0 }
     agent.kill()
-    // The number of a process that lives.
+    // The PID of a running process.
     let page = try FileHandle(forUpdating: URL(filePath: box.path + "/page"))
     try page.seek(toOffset: 8)
     try page.write(contentsOf: withUnsafeBytes(of: getpid()) { Data($0) })
@@ -229,9 +230,9 @@ import Testing
     #expect(try object(box)["pid"] as? Int == Int(getpid()))
   }
 
-  // MARK: - Where it is kept
+  // MARK: - The file
 
-  @Test func `a page that is removed or replaced is made anew, with all that was on it`() throws {
+  @Test func `the agent makes a removed page again with all its figures`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -249,7 +250,7 @@ import Testing
     #expect(!agent.errors.contains("status page"), "\(agent.errors)")
   }
 
-  @Test func `at another place a reload goes on with its own figures`() throws {
+  @Test func `a reload with another status path takes the agent's figures there`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -280,14 +281,14 @@ import Testing
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `what is no page is left as it is, and that is said`() throws {
+  @Test func `the agent keeps a file that is no status page and logs that`() throws {
     let box = try Box()
     defer { box.end() }
     let path = try box.write("a key, perhaps", to: "page")
     chmod(path, 0o600)
     let gateway = try Gateway(in: box)
     let agent = try box.agent(gateway, settings(box))
-    try agent.line("/page cannot be kept: something else is there, which stays", in: .errors)
+    try agent.line("/page cannot be written: the file is not a status page", in: .errors)
     try box.drop(line(1, "all the same"), as: "1")
     try gateway.accepts("all the same")
     #expect(try agent.terminate() == 0)
@@ -296,7 +297,7 @@ import Testing
     #expect(mode == 0o600)
   }
 
-  @Test func `of two agents with one page the second says so`() throws {
+  @Test func `the second of two agents with one status path logs that`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -307,14 +308,14 @@ import Testing
         atPath: "\(box.path)/second/\(name)", withIntermediateDirectories: true)
     }
     let second = try box.agent(gateway, settings(box) + ["spool=\(box.path)/second"])
-    try second.line("/page is another agent's: set status to another file", in: .errors)
+    try second.line("/page belongs to another agent: set status to a different file", in: .errors)
     #expect(try object(box)["pid"] as? Int == Int(agent.id))
     #expect(try second.terminate() == 0)
     #expect(try status(box).status == 0)
     #expect(try agent.terminate() == 0)
   }
 
-  @Test func `whoever may only read the page cannot make an agent of it, nor keep one from it`()
+  @Test func `a read lock on the page neither fakes an agent nor keeps one from the page`()
     throws
   {
     let box = try Box()
@@ -323,7 +324,7 @@ import Testing
     let agent = try box.agent(gateway, settings(box))
     try wait(for: "the page") { try status(box).status == 0 }
     agent.kill()
-    // A lock of this process's for reading: F_OFD_SETLK.
+    // A read lock by another process (37: F_OFD_SETLK).
     let lock = try box.start([
       "python3", "-c",
       """
@@ -342,7 +343,7 @@ import Testing
     lock.kill()
   }
 
-  @Test func `a connection that the agent gives up is told with its reason`() throws {
+  @Test func `status shows why the agent closed a connection`() throws {
     let box = try Box()
     defer { box.end() }
     let sandbox = try Sandbox(in: box, ["--fault", "garbage@100%"])
@@ -353,18 +354,20 @@ import Testing
     try box.write(line(1), to: "sandbox/spool/tmp/1")
     #expect(rename(box.path + "/sandbox/spool/tmp/1", box.path + "/sandbox/spool/new/1") == 0)
     try wait(for: "the reason") {
-      (try object(box)["detail"] as? String)?.hasPrefix("the gateway sent what is no answer")
+      (try object(box)["detail"] as? String)?.hasPrefix("unexpected bytes from the gateway")
         == true
     }
     #expect(try agent.terminate() == 0)
   }
 
-  // MARK: - What it is given
+  // MARK: - Input
 
   enum Harm: CaseIterable, Sendable { case empty, short, random, words, directory, pipe, link }
 
   @Test(arguments: Harm.allCases)
-  func `whatever is in the place of the page, it is told in words and harms nobody`(harm: Harm)
+  func `status survives anything in the place of the page and prints no control characters`(
+    harm: Harm
+  )
     throws
   {
     let box = try Box()
@@ -380,7 +383,7 @@ import Testing
     case .empty: page = Data()
     case .short: page.removeLast()
     case .random:
-      var random = Chance(for: "a page of random bytes")
+      var random = SeededRandom(for: "a page of random bytes")
       for index in 4..<page.count { page[index] = UInt8.random(in: 0...255, using: &random) }
     case .words:
       let text = try #require(page.range(of: Data("stopped".utf8)))
@@ -402,12 +405,12 @@ import Testing
     }
     if harm == .words { #expect(try status(box).output.contains(#"\x1b[2J\x07\x0a!"#)) }
     if harm == .short || harm == .empty {
-      #expect(try status(box).errors.contains("is not the status page of this version"))
+      #expect(try status(box).errors.contains("not a status page of this version"))
     }
   }
 
   @Test(arguments: Build.all)
-  func `a page full of large numbers ends neither its reader nor the next agent`(build: String)
+  func `a page full of large numbers crashes neither status nor the next agent`(build: String)
     throws
   {
     let box = try Box()
@@ -423,17 +426,17 @@ import Testing
       let said = try box.run(Build.command(build) + ["status", "-o", page] + form)
       #expect(said.status == (form == ["--prometheus"] ? 0 : 69), "\(said.errors)")
     }
-    // What goes wrong is compared with what the page says went wrong before.
+    // The agent compares a new problem with the problems on the page.
     try box.drop("{", as: "wrong")
     let agent = try box.deliver(gateway, build: build, [page])
     #expect(agent.status == 65, "\(agent.errors)")
   }
 
-  @Test func `without a configuration the page of the package is shown`() throws {
-    try #require(geteuid() == 0, "who else could put a page into /run")
+  @Test func `status without a configuration shows the page of the package`() throws {
+    try #require(geteuid() == 0, "needs root")
     let box = try Box()
     defer { box.end() }
-    /// On a machine with a page of the package's, but no configuration.
+    /// Runs `status` where the package's page exists and the configuration does not.
     func status(_ arguments: String...) throws -> Child {
       let mounts = """
         [ ! -d /etc/tinypush ] || mount -t tmpfs none /etc/tinypush || exit
@@ -462,15 +465,15 @@ import Testing
     #expect(try objects(found.output)[0]["pid"] as? Int == Int(agent.id))
   }
 
-  @Test func `what cannot be shown is said before anything is`() throws {
+  @Test func `status refuses wrong arguments and a missing setting`() throws {
     let box = try Box()
     defer { box.end() }
     let unset = try box.tinypush("status", "-o", "spool=\(box.spool)", "--config", "/dev/null")
     #expect(unset.status == 78)
-    #expect(unset.errors.contains("needs the setting status"), "\(unset.errors)")
+    #expect(unset.errors.contains("the setting status is missing"), "\(unset.errors)")
     for (arguments, words) in [
-      (["--json", "--prometheus"], "takes one of --watch, --json and --prometheus"),
-      (["--watch"], "--watch is for a terminal"), (["page"], "takes no operands"),
+      (["--json", "--prometheus"], "give only one of --watch, --json and --prometheus"),
+      (["--watch"], "--watch needs a terminal"), (["page"], "unexpected argument page"),
     ] {
       let wrong = try box.run(
         Build.command(Build.host) + ["status", "-o", "status=\(box.path)/page"] + arguments)
@@ -481,7 +484,7 @@ import Testing
 
   // MARK: - Prometheus
 
-  @Test func `promtool accepts the metrics, and they are those of the page`() throws {
+  @Test func `promtool accepts the metrics, which match the page`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", "\(token(2))=8"])
@@ -522,13 +525,13 @@ import Testing
   }
 
   private func check(_ metrics: String, _ box: Box) throws {
-    let verdict = try box.run([Build.directory + "/promtool", "check", "metrics"], input: metrics)
-    #expect(verdict.status == 0 && verdict.errors == "", "\(verdict.errors)")
+    let checked = try box.run([Build.directory + "/promtool", "check", "metrics"], input: metrics)
+    #expect(checked.status == 0 && checked.errors == "", "\(checked.errors)")
   }
 
   // MARK: - On a terminal
 
-  /// A terminal of tmux's, and a shell in it.
+  /// A tmux terminal with a shell.
   private struct Screen {
     let box: Box
     private var socket: String { box.path + "/tmux" }
@@ -552,7 +555,7 @@ import Testing
 
     func type(_ text: String) throws { try tmux("send-keys", text, "Enter") }
 
-    /// The lines that are there.
+    /// The lines on the screen.
     var lines: [String] {
       get throws {
         try tmux("capture-pane", "-p").split(separator: "\n", omittingEmptySubsequences: false)
@@ -569,7 +572,7 @@ import Testing
   }
 
   @Test
-  func `the view follows the agent, fits, survives resizing, and leaves the terminal as it was`()
+  func `status --watch follows the agent, fits any size and restores the terminal`()
     throws
   {
     let box = try Box()
@@ -589,18 +592,18 @@ import Testing
     try screen.shows("40 files")
     try screen.shows("██████████████████████████████")
     try screen.shows("wrong not sent: ")
-    try screen.shows("q ends it")
+    try screen.shows("q: quit")
     let lines = try screen.lines
     #expect(lines.filter { !$0.isEmpty }.count > 15)
     #expect(lines.contains { $0.hasPrefix("  last minute") && $0.contains("█") })
     for (columns, rows) in [(40, 10), (20, 3), (120, 40), (80, 24)] {
       try screen.tmux("resize-window", "-x", "\(columns)", "-y", "\(rows)")
-      // Nothing of the former size is left, and nothing has pushed the first line away.
+      // No rest of the former size is on the screen, and the first line is still there.
       try wait(for: "a screen of \(columns) by \(rows)") {
         let lines = try screen.lines
         return lines[0].hasPrefix("connected for ")
           && lines.filter { $0.hasPrefix("connected for ") }.count == 1
-          && lines.contains { $0.contains("q ends it") }
+          && lines.contains { $0.contains("q: quit") }
           && lines.contains { $0.contains("arrow keys") } == (rows == 10)
       }
     }
@@ -613,7 +616,7 @@ import Testing
     #expect(box.text("before") != "")
   }
 
-  @Test func `the view can be interrupted, and waits for an agent that is not there yet`() throws {
+  @Test func `status --watch waits for an agent to start and ends at Ctrl-C`() throws {
     let box = try Box()
     defer { box.end() }
     let screen = try Screen(box)

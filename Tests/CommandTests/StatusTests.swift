@@ -1,20 +1,21 @@
 import Foundation
 import Testing
 
-/// What the agent makes of each status, the table's and others, and where it says so: in the log, in failed/ and in its
-/// counters. The gateway answers at the second of three notifications.
+/// The gateway's statuses, and their effect on the log, failed/ and the counters.
+///
+/// The gateway answers the second of three notifications.
 @Suite(.sideBySide) struct StatusTests {
   /// How the agent runs.
-  enum Way: String, CaseIterable, Sendable { case once, allDay }
+  enum Way: String, CaseIterable, Sendable { case once, service }
 
-  /// What has become of the three.
+  /// The result of the three notifications.
   private struct Aftermath {
     var log: String
-    /// Of the second.
+    /// The record of the second notification in failed/.
     var failure: [String: Any]?
-    /// The agent's counters, by the names that `tinypush status` has for them.
+    /// The agent's counters, with the names of `tinypush status --json`.
     var counters: [String: Int]
-    /// The alerts' texts.
+    /// The texts of the accepted alerts.
     var accepted: [String]
   }
 
@@ -32,13 +33,13 @@ import Testing
     case .once:
       agent = try box.deliver(gateway, settings)
       #expect(agent.status == status, "\(agent.errors)")
-    case .allDay:
+    case .service:
       agent = try box.agent(gateway, settings)
       try wait(for: "new/ to become empty") { box.names(in: "new").isEmpty }
       #expect(try agent.terminate() == 0)
     }
     #expect(box.names(in: "new") == [])
-    try gateway.hearsAll()
+    try gateway.readsAll()
     let shown = try objects(box.tinypush("status", "--json", "-o", page).output)[0]
     #expect(box.names(in: "failed") == (status == 65 ? ["2"] : []))
     return Aftermath(
@@ -71,14 +72,14 @@ import Testing
       Row(6, "invalid topic size", topic),
       Row(
         7, "invalid payload size",
-        "the gateway takes less than was sent: set payload-limit to its limit"),
+        "the gateway accepts only smaller payloads: set payload-limit to its limit"),
       Row(
         8, "invalid token",
         "the token belongs to another app, or to the other environment (production, development), or is made up. Nothing more is sent to it: when that is mended, tinypush token register \(token(2))"
       ),
       Row(255, "unknown", again),
     ], Way.allCases)
-  func `a refusal is told in words, with what to do`(row: Row, way: Way) throws {
+  func `a refusal is reported in words with the remedy`(row: Row, way: Way) throws {
     let after = try send(way, ["--reject", "\(token(2))=\(row.status)"], expecting: 65)
     #expect(after.accepted.sorted() == ["1", "3"])
     #expect(
@@ -98,13 +99,13 @@ import Testing
       (after.counters["settled_by_proof"] ?? 0) + (after.counters["settled_by_time"] ?? 0) == 2)
   }
 
-  // MARK: - Others
+  // MARK: - Other statuses
 
   @Test(arguments: Way.allCases)
-  func `a shutdown is no refusal`(way: Way) throws {
+  func `a shutdown does not count as a refusal`(way: Way) throws {
     let after = try send(way, ["--first", "1", "--shutdown-after", "2"], expecting: 0)
     #expect(after.accepted == ["1", "2", "3"])
-    #expect(after.log.count(of: "the gateway goes out of service; connecting anew") == 1)
+    #expect(after.log.count(of: "the gateway is shutting down; reconnecting") == 1)
     #expect(after.log.contains("3 delivered"), "\(after.log)")
     #expect(after.counters["refused"] == 0)
     #expect(after.counters["uncertain"] == 0)
@@ -112,7 +113,9 @@ import Testing
   }
 
   @Test(arguments: Way.allCases)
-  func `status 0 proves what it names, and the connection goes on`(way: Way) throws {
+  func `status 0 confirms the named notification and keeps the connection`(way: Way)
+    throws
+  {
     let after = try send(way, ["--no-error"], expecting: 0)
     #expect(after.accepted == ["1", "2", "3"])
     #expect(after.log.contains("3 delivered (3 proved)"), "\(after.log)")
@@ -122,12 +125,12 @@ import Testing
   }
 
   @Test(arguments: Way.allCases)
-  func `a gateway that answers no barrier gets nothing twice, and the exit says what is not proved`(
+  func `a gateway without barrier answers gets nothing twice, and the log says so`(
     way: Way
   ) throws {
     let after = try send(way, ["--mute"], expecting: 0)
     #expect(after.accepted == ["1", "2", "3"])
-    let words = "; nothing proves that 3 of those delivered arrived"
+    let words = "; no answer proves 3 of the deliveries"
     #expect(after.log.contains("3 delivered (0 proved)"), "\(after.log)")
     #expect(after.log.contains(words), "\(after.log)")
     #expect(after.counters["settled_by_time"] == 3)
@@ -139,14 +142,14 @@ import Testing
   private static let strange = [(9, "undocumented"), (128, "undocumented")]
 
   @Test(arguments: strange, Way.allCases)
-  func `a status that says nothing leaves all uncertain`(
+  func `an undocumented status makes all open notifications uncertain`(
     status: (number: Int, words: String), way: Way
   ) throws {
     let script = ["--first", "1", "--reject", "\(token(2))=\(status.number)"]
     let after = try send(way, script, expecting: 0)
     #expect(after.accepted.sorted() == ["1", "1", "2", "3"])
     let words =
-      "the gateway answered \(status.words) (status \(status.number)) for notification 2, which says nothing of what was sent; it is uncertain whether "
+      "the gateway answered \(status.words) (status \(status.number)) for notification 2, which tells nothing about what was sent; it is uncertain whether "
     #expect(after.log.count(of: words) == 1, "\(after.log)")
     #expect(after.log.contains("3 delivered"), "\(after.log)")
     #expect(after.counters["refused"] == 0)
@@ -155,14 +158,14 @@ import Testing
   }
 
   @Test(arguments: strange)
-  func `what always gets a status that says nothing is put aside in the end`(
+  func `a notification that always gets an undocumented status goes to failed/`(
     status: (number: Int, words: String)
   ) throws {
     let after = try send(.once, ["--reject", "\(token(2))=\(status.number)"], expecting: 65)
     #expect(Set(after.accepted) == ["1", "3"])
     #expect(
       after.failure?["reason"] as? String
-        == "the connection ended each time that this one was sent, with no answer that names it, and lived without it: look for what is unusual in it"
+        == "the connection ended each time this notification was sent, without a valid answer, and stayed up without it: look for something unusual in it"
     )
     #expect(after.log.contains("2 delivered"), "\(after.log)")
     #expect(after.counters["refused"] == 1)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Each way in which a connection is refused is told in words of its own, which say what to do.
+/// TLS connections: their failures, which the log explains, and their limits.
 @Suite(.sideBySide) struct TLSTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String
@@ -11,12 +11,12 @@ import Testing
     var client = "client"
     var key: String?
     var password: String?
-    /// Of the gateway, instead of localhost.
+    /// The gateway's host; nil: localhost.
     var host: String?
     var words: [String]
-    /// Of the gateway.
+    /// The gateway's options.
     var script: [String]
-    /// When it ends at once, as for files that are wrong: its exit status.
+    /// The exit status of an agent that ends at once, as with wrong files; nil: the agent runs on.
     var status: Int32?
 
     init(
@@ -34,7 +34,7 @@ import Testing
   private static let refusals = [
     Row(
       "wrong host", server: "server-wrong-host",
-      says: "was asked for as localhost, but its certificate is made out to elsewhere.example"),
+      says: "The certificate of the server localhost is for elsewhere.example"),
     Row(
       "unknown authority", server: "server-unknown-ca",
       says: "was issued by \"Somebody else's authority\", which is not in the CA file"),
@@ -53,11 +53,14 @@ import Testing
       says: "its key is too weak. It must be renewed there, with an RSA key of 2048 bits"),
     Row(
       "our authority is unknown there", client: "client-unknown-ca",
-      says: "refuses our certificate: it does not trust the certificate's issuer",
+      says: "refuses the client certificate: it does not trust the certificate's issuer",
       "alert unknown_ca"),
-    Row("ours is self-signed", client: "client-self-signed", says: "refuses our certificate"),
     Row(
-      "ours has expired", client: "client-expired", says: "refuses our certificate",
+      "ours is self-signed",
+      client: "client-self-signed",
+      says: "refuses the client certificate"),
+    Row(
+      "ours has expired", client: "client-expired", says: "refuses the client certificate",
       "alert certificate_expired"),
     Row(
       "the key is another's", key: "client-mismatch.key", status: 78,
@@ -87,7 +90,9 @@ import Testing
   }
 
   @Test(arguments: refusals, versions)
-  func `a refusal is explained`(row: Row, version: (build: String, tls: String)) throws {
+  func `the log explains why the TLS connection failed`(
+    row: Row, version: (build: String, tls: String)
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let (gateway, agent) = try start(row, version.build, version.tls, in: box)
@@ -109,7 +114,9 @@ import Testing
       Row("an encrypted key", key: "client-encrypted.key", password: "secret"),
       Row("an address", host: "127.0.0.1"),
     ], versions)
-  func `what is right connects`(row: Row, version: (build: String, tls: String)) throws {
+  func `the agent connects with every valid kind of certificate, key and host`(
+    row: Row, version: (build: String, tls: String)
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let (gateway, agent) = try start(row, version.build, version.tls, in: box)
@@ -122,7 +129,9 @@ import Testing
   }
 
   @Test(arguments: versions)
-  func `a session is resumed on the next connection`(version: (build: String, tls: String)) throws {
+  func `the agent resumes the TLS session on the next connection`(
+    version: (build: String, tls: String)
+  ) throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(
@@ -130,12 +139,12 @@ import Testing
     for number in 1...3 { try box.drop(line(number, "\(number)"), as: "\(number)") }
     let agent = try box.deliver(gateway, build: version.build)
     #expect(agent.status == 0, "\(agent.errors)")
-    // Between the two that were cut and the last, one that only sees whether the gateway is well.
+    // Two closed connections, one that only checks the gateway, and the last.
     try #expect(gateway.events("open").map { $0["resumed"] as? Bool } == [false, true, true, true])
     #expect(agent.errors.contains(", resumed)"))
   }
 
-  @Test func `what does not speak TLS is told as such`() throws {
+  @Test func `the log reports a server that does not speak TLS`() throws {
     let box = try Box()
     defer { box.end() }
     let server = try box.start([
@@ -159,13 +168,13 @@ import Testing
 
   // MARK: - After the handshake
 
-  /// The last thing that an agent says.
+  /// Returns the last line of an agent's log.
   private func lastLine(_ agent: Child) -> Substring {
     agent.errors.split(separator: "\n").last ?? ""
   }
 
   @Test(arguments: versions)
-  func `a certificate that is refused ends --once, as a wrong configuration does`(
+  func `run --once exits with 78 if the gateway refuses the certificate`(
     version: (build: String, tls: String)
   ) throws {
     let box = try Box()
@@ -175,9 +184,9 @@ import Testing
     let agent = try box.deliver(gateway, build: version.build)
     #expect(agent.status == 78, "\(agent.errors)")
     let reason =
-      "The server localhost refuses our certificate: it does not trust the certificate's issuer (alert unknown_ca). "
-      + "Set the push certificate of this app, with its key, that is valid now."
-    // In TLS 1.2 there is no connection, and in TLS 1.3 there is one that ends.
+      "The server localhost refuses the client certificate: it does not trust the certificate's issuer (alert unknown_ca). "
+      + "Set this app's current push certificate and its key."
+    // In TLS 1.2 the handshake fails. In TLS 1.3 it succeeds, and the connection ends after it.
     #expect(
       agent.errors.contains(" error: cannot connect to localhost:\(gateway.port): \(reason)")
         || agent.errors.contains(" error: connection to localhost:\(gateway.port) ended: \(reason)"),
@@ -188,7 +197,7 @@ import Testing
   }
 
   @Test(arguments: versions)
-  func `a gateway that closes after each handshake ends --once, which says so`(
+  func `run --once gives up on a gateway that closes after each handshake`(
     version: (build: String, tls: String)
   ) throws {
     let box = try Box()
@@ -202,13 +211,13 @@ import Testing
     #expect(
       lastLine(agent).hasSuffix(
         "try again later. The last connection: The server localhost closed the connection."))
-    // After the first one, three that are given up.
+    // The first connection and three more attempts.
     try #expect(gateway.events("open").count == 4)
     #expect(box.names(in: "new") == ["one"])
   }
 
   @Test(arguments: versions)
-  func `a gateway that closed after two handshakes gets everything on the third connection`(
+  func `run --once delivers on the third connection if the gateway closed two`(
     version: (build: String, tls: String)
   ) throws {
     let box = try Box()
@@ -221,20 +230,20 @@ import Testing
     #expect(box.names(in: "new") == [])
   }
 
-  @Test func `a gateway that speaks TLS 1.3 alone is told as such`() throws {
+  @Test func `the log reports a gateway that speaks only TLS 1.3`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, tls: "1.3")
     let agent = try box.agent(gateway)
     try agent.line(
-      "it does not speak TLS 1.2, most likely TLS 1.3 alone, which mbed TLS 2 lacks "
+      "it does not support TLS 1.2, probably only TLS 1.3, which mbed TLS 2 lacks "
         + "(alert protocol_version). Allow TLS 1.2 there, or run the build for Debian 13",
       in: .errors)
     #expect(try agent.terminate() == 0)
   }
 
   @Test(arguments: versions)
-  func `an agent reads only so much at a time before it goes on`(
+  func `the agent closes a flooded connection without reading all bytes first`(
     version: (build: String, tls: String)
   ) throws {
     let box = try Box()
@@ -246,8 +255,8 @@ import Testing
     gateway.child.signal(SIGUSR1)
     try wait(for: "the gateway to send") { try !gateway.events("babbled").isEmpty }
     agent.signal(SIGCONT)
-    // The first byte shows that it is no answer; the rest must not hold the agent up.
-    try agent.line("the gateway sent what is no answer", in: .errors)
+    // The first byte shows that this is no answer. The rest must not delay the agent.
+    try agent.line("unexpected bytes from the gateway", in: .errors)
     try wait(for: "the gateway to see the end") { try !gateway.events("closed").isEmpty }
     try #expect(gateway.events("unread").count == 1)
     #expect(try agent.terminate() == 0)
@@ -255,7 +264,7 @@ import Testing
 
   // MARK: - The password of the key
 
-  /// Where these bytes are in the memory of a process.
+  /// Returns the memory mappings of a process that contain these bytes.
   private func places(of bytes: Data, in process: pid_t) throws -> [String] {
     let maps = try String(contentsOfFile: "/proc/\(process)/maps", encoding: .utf8)
     let memory = try FileHandle(forReadingFrom: URL(filePath: "/proc/\(process)/mem"))
@@ -266,7 +275,7 @@ import Testing
         start < Int64.max
       else { continue }
       try memory.seek(toOffset: start)
-      // Some of what the kernel maps cannot be read.
+      // Some mappings of the kernel cannot be read.
       guard let read = try? memory.read(upToCount: Int(end - start)) else { continue }
       if read.range(of: bytes) != nil { found.append(String(map)) }
     }
@@ -304,7 +313,7 @@ import Testing
     try agent.line("connected to", in: .errors)
     #expect(try places(of: Data(box.spool.utf8), in: agent.id) != [])
     #expect(try places(of: Data(password.utf8), in: agent.id) == [])
-    // A second connection reads the key again, and so does another configuration.
+    // A second connection reads the key again, and so does a reload.
     for number in 1...2 { try box.drop(line(number, "hello \(number)"), as: "\(number)") }
     try gateway.accepts("hello 2")
     agent.signal(SIGHUP)

@@ -1,15 +1,16 @@
 import Foundation
 import Testing
 
-/// What commands show on terminals of all sizes and kinds: nothing is wider than the terminal, and what shows nothing but
-/// ASCII gets no more.
+/// The output of commands on terminals of all sizes and kinds.
+///
+/// No line is wider than the terminal, and an ASCII terminal gets only ASCII.
 @Suite(.sideBySide) struct TerminalTests {
   private static let modern = ["TERM": "xterm-256color", "LC_ALL": "C.UTF-8"]
 
-  /// Python leaves the locale as it is, and nothing keeps colours away.
+  /// Keeps Python from changing the locale, and allows colours.
   private static let fixed = ["PYTHONCOERCECLOCALE": "0", "NO_COLOR": ""]
 
-  /// What a command writes to a terminal of so many columns, without colours; typing the keys, one a frame.
+  /// Returns what a command writes to a terminal of this size, with one key typed at each frame.
   private func terminal(
     _ box: Box, _ columns: Int, rows: Int = 100, keys: [String] = [],
     on environment: [String: String] = modern, _ words: [String], expecting status: Int32 = 0
@@ -22,7 +23,7 @@ import Testing
     return withoutReturns(child.output)
   }
 
-  /// Terminals get a carriage return before each line feed.
+  /// Removes the carriage returns that terminals get before line feeds.
   private func withoutReturns(_ text: String) -> String {
     String(String.UnicodeScalarView(text.unicodeScalars.filter { $0 != "\r" }))
   }
@@ -31,7 +32,7 @@ import Testing
     text.replacing(#/\u{1B}\[[0-9;?]*[A-Za-z]/#, with: "")
   }
 
-  /// The lines that a frame of `status --watch` shows, the last one first drawn.
+  /// Returns the lines of the last frame of `status --watch`.
   private func lastFrame(_ text: String) throws -> String {
     let frames = text.split(separator: "\u{1B}[?2026h\u{1B}[H")
     return shown(
@@ -61,7 +62,8 @@ import Testing
   }
 
   @Test(arguments: [40, 60, 80, 120])
-  func `the queue fits: names are shortened in the middle, and reasons are cut`(columns: Int) throws
+  func `queue list shortens names in the middle and cuts reasons to fit the terminal`(columns: Int)
+    throws
   {
     let box = try Box()
     defer { box.end() }
@@ -75,19 +77,19 @@ import Testing
     #expect(lines[1].contains(#/ 2026[^ ]*….*json  /#) || columns < 60, "\(lines[1])")
     if columns == 80 {
       #expect(lines[1].contains(" 20261123T0035…-0001.json  "), "\(lines[1])")
-      #expect(lines[2].contains("  short                     no agent is at work here: st…"))
+      #expect(lines[2].contains("  short                     no agent is running: start t…"))
     }
     #expect(lines[4].hasSuffix("…"), "\(lines[4])")
-    // For a program nothing is cut.
+    // Output to a pipe is not cut.
     let whole = try box.tinypush("queue", "-o", "spool=" + box.spool).output
     #expect(whole.contains(long))
-    #expect(whole.contains("no agent is at work here: start tinypush run"))
+    #expect(whole.contains("no agent is running: start tinypush run"))
     #expect(whole.contains(String(repeating: "it was refused ", count: 20)))
     #expect(isPlain(whole))
   }
 
   @Test(arguments: [40, 80, 120])
-  func `lists of tokens fit, and no token is cut`(columns: Int) throws {
+  func `recipient list and token list fit the terminal and cut no token`(columns: Int) throws {
     let box = try Box()
     defer { box.end() }
     let settings = ["-o", "state=\(box.path)/state", "-o", "recipients=\(box.path)/recipients"]
@@ -103,7 +105,7 @@ import Testing
     #expect(suppressed.status == 0, "\(suppressed.errors)")
     for words in [["recipient", "list"], ["token", "list"]] {
       let said = try terminal(box, columns, words + settings)
-      // A token is not broken here: where there is no room for 64 digits the terminal does it.
+      // The commands do not break a token; a terminal narrower than 64 digits wraps it.
       fits(said, max(columns, 66))
       for number in words[0] == "token" ? 4...4 : 1...3 {
         #expect(said.contains(token(number)), "\(said)")
@@ -115,7 +117,7 @@ import Testing
 
   // MARK: - The status page
 
-  /// An agent that has something to tell in each part of the page.
+  /// Starts an agent and fills each part of its status page.
   private func agent(_ box: Box, _ gateway: Gateway) throws -> Child {
     let agent = try box.agent(gateway, ["status=\(box.path)/page", "settle=60s"])
     for number in 1...40 { try box.drop(line(number), as: "\(number)") }
@@ -132,46 +134,46 @@ import Testing
     return agent
   }
 
-  /// All that the page tells, but for numbers that change.
-  private static let told = [
+  /// All texts of the page, except numbers that change.
+  private static let texts = [
     "connected for ", ", running for ", "connected to localhost:", "certificate: ", " left",
     "in the spool 40 files and 1 for later", "in flight 40", "sent 40",
     "refused by the gateway 0", "repeated 0", "delivered, proved 0", "failed the check 1",
     "uncertain 0", "delivered, by time 0", "suppressed 0", "expired 0", "connections 1",
-    "superseded 0", "put aside 1", "p50", "p99", "from the spool to the gateway", "last minute",
+    "superseded 0", "postponed 1", "p50", "p99", "from the spool to the gateway", "last minute",
     "last hour", "since start", "wrong not sent: ",
   ]
 
-  private func tellsAll(_ text: String, _ columns: Int) {
+  private func showsAll(_ text: String, _ columns: Int) {
     let joined = text.split { $0.isWhitespace }.joined(separator: " ")
-    for words in Self.told {
+    for words in Self.texts {
       #expect(joined.contains(words), "\(columns) columns: \(words) is not in \(text)")
     }
   }
 
-  @Test func `the status page fits each terminal, and loses nothing`() throws {
+  @Test func `the status page fits each terminal and shows all its content`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
     let agent = try agent(box, gateway)
     let status = ["status", "-o", "status=\(box.path)/page"]
-    tellsAll(try box.run(Build.command(Build.host) + status).output, .max)
+    showsAll(try box.run(Build.command(Build.host) + status).output, .max)
     for columns in [40, 60, 80, 120] {
       let once = try shown(terminal(box, columns, status))
       fits(once, columns)
-      tellsAll(once, columns)
+      showsAll(once, columns)
       let watched = try lastFrame(
         terminal(box, columns, keys: ["q"], status + ["--watch"]))
       fits(watched, columns)
-      tellsAll(watched, columns)
-      #expect(watched.contains("q ends it"))
-      // The last minute and the last hour, a column for each second and for two minutes or so.
+      showsAll(watched, columns)
+      #expect(watched.contains("q: quit"))
+      // The graphs of the last minute (a column a second) and the last hour (about two minutes).
       #expect(watched.count(of: "▁") > 60, "\(watched)")
     }
     agent.kill()
   }
 
-  @Test func `on a terminal of few rows the arrow keys show the rest`() throws {
+  @Test func `the arrow keys scroll status --watch on a terminal of few rows`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -180,7 +182,7 @@ import Testing
     let top = try lastFrame(terminal(box, 40, rows: 12, keys: ["q"], watch))
     #expect(top.hasPrefix("connected for "))
     #expect(top.split(separator: "\n", omittingEmptySubsequences: false).count == 12)
-    #expect(top.hasSuffix("\n  q ends it, arrow keys show the rest"))
+    #expect(top.hasSuffix("\n  q: quit, arrow keys: show the rest"))
     let down = [String](repeating: #"\x1b[B"#, count: 4)
     let below = try lastFrame(terminal(box, 40, rows: 12, keys: down + ["q"], watch))
     #expect(!below.contains("connected for "))
@@ -210,8 +212,7 @@ import Testing
   ]
 
   @Test(arguments: plain)
-  func `a terminal that shows nothing but ASCII gets no more`(environment: [String: String]) throws
-  {
+  func `an ASCII terminal gets only ASCII`(environment: [String: String]) throws {
     let box = try Box()
     defer { box.end() }
     try fillQueue(box)
@@ -237,7 +238,7 @@ import Testing
     let excerpt = shown(checked).split(separator: "\n").filter { $0.hasPrefix("  ") }
     try #require(excerpt.count == 2, "\(checked)")
     #expect(excerpt[0].hasPrefix("  ...") && excerpt[0].hasSuffix("..."), "\(excerpt)")
-    // The caret stands under what is wrong.
+    // The caret stands under the wrong value.
     let caret = try #require(excerpt[1].firstIndex(of: "^")).utf16Offset(in: excerpt[1])
     #expect(excerpt[0].dropFirst(caret).hasPrefix("\"3\""), "\(excerpt)")
     let setUp = try terminal(
@@ -256,12 +257,12 @@ import Testing
     let page = try terminal(box, 80, on: environment, status)
     #expect(isPlain(page))
     #expect(page.contains("\u{1B}") == hasColours)
-    tellsAll(shown(page), 80)
+    showsAll(shown(page), 80)
     let watched = try terminal(
       box, 80, keys: isDumb ? [] : ["q"], on: environment, status + ["--watch"],
       expecting: isDumb ? 64 : 0)
     if isDumb {
-      #expect(watched.contains("--watch moves the cursor"), "\(watched)")
+      #expect(watched.contains("--watch needs a terminal that can move the cursor"), "\(watched)")
       #expect(!watched.contains("\u{1B}"))
     } else {
       #expect(isPlain(watched))
@@ -271,7 +272,7 @@ import Testing
     agent.kill()
   }
 
-  @Test func `where a terminal shows nothing but ASCII, the sandbox draws a lock screen of that`()
+  @Test func `the sandbox draws its lock screen in ASCII on an ASCII terminal`()
     throws
   {
     let box = try Box()

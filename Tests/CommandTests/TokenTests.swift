@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The suppression list: what `tinypush token` makes of it, and what a running agent does.
+/// `tinypush token`, and the suppression list in a running agent.
 @Suite(.sideBySide) struct TokenTests {
   private func tokens(
     _ box: Box, _ arguments: [String], build: String = Build.host, input: String? = nil
@@ -10,7 +10,7 @@ import Testing
       Build.command(build) + ["token"] + arguments + ["-o", "state=" + box.state], input: input)
   }
 
-  /// What is listed, less the times: tokens, and why.
+  /// Returns the listed tokens, each as `NUMBER STATE TIME`.
   private func listed(_ box: Box, _ arguments: String...) throws -> [String] {
     try objects(tokens(box, ["list", "--json"] + arguments).output).map {
       "\($0["token"] as! String == token(1) ? 1 : 2) \($0["state"]!) \($0["time"]!)"
@@ -20,7 +20,7 @@ import Testing
   // MARK: - The command
 
   @Test(arguments: Build.all)
-  func `a token is suppressed, registered again and forgotten`(build: String) throws {
+  func `every build of token suppresses, registers and forgets tokens`(build: String) throws {
     let box = try Box()
     defer { box.end() }
     func check(
@@ -57,13 +57,13 @@ import Testing
       "suppress", two.uppercased(), "--at", "1700000002", says: "suppressed",
       lists: "1 registered 1700000001", "2 by hand 1700000002")
     try check("forget", two, says: "forgotten", lists: "1 registered 1700000001")
-    try check("forget", two, one, says: "not known, and so not forgotten: 1")
+    try check("forget", two, one, says: "tokens that were not in the list: 1")
   }
 
-  @Test func `of changes without a time the last holds, however soon it comes`() throws {
+  @Test func `the last of several changes within a second counts`() throws {
     let box = try Box()
     defer { box.end() }
-    // Within a second, as a rule.
+    // These changes usually happen within one second.
     for _ in 1...5 {
       let suppressed = try tokens(box, ["suppress", token(1)])
       #expect(suppressed.output.hasSuffix("  suppressed\n"), "\(suppressed.output)")
@@ -74,7 +74,7 @@ import Testing
     try #expect(listed(box) == [])
   }
 
-  @Test func `tokens come on standard input, and what is none changes nothing`() throws {
+  @Test func `token reads tokens from standard input, and a wrong one changes nothing`() throws {
     let box = try Box()
     defer { box.end() }
     let many = (1...3000).map { token($0) }
@@ -93,22 +93,22 @@ import Testing
     try #expect(tokens(box, ["list"]).output.split(separator: "\n").count == 2000)
     let tooMany = try tokens(
       box, ["forget", "-"], input: String(repeating: token(1) + "\n", count: 262_145))
-    #expect(tooMany.status == 64 && tooMany.errors.contains("262144 tokens at most"))
+    #expect(tooMany.status == 64 && tooMany.errors.contains("at most 262144 tokens"))
     try #expect(tokens(box, ["list"]).output.split(separator: "\n").count == 2000)
   }
 
   @Test(arguments: [
-    ([], "say what to do: list, register, suppress or forget"),
-    (["lost"], "takes list, register, suppress or forget, not lost: did you mean list?"),
-    (["list", "x"], "list takes no operands, but was given x"),
+    ([], "give an action: list, register, suppress or forget"),
+    (["lost"], "takes list, register, suppress or forget, not lost; did you mean list?"),
+    (["list", "x"], "list takes no tokens: unexpected argument x"),
     (["suppress"], "give a device token, or - for standard input"),
     (["suppress", "12"], "a device token is 64 hexadecimal digits, not 12; nothing has changed"),
     (
       ["suppress", "12", "--at", "4000000000"],
-      "--at must be a time that is past: UNIX seconds, or as in 2026-12-24T18:00:00Z, not 4000000000"
+      "--at takes a time in the past: UNIX seconds, or a date such as 2026-12-24T18:00:00Z, not 4000000000"
     ),
   ])
-  func `what is wrong is said`(arguments: [String], words: String) throws {
+  func `token refuses wrong arguments`(arguments: [String], words: String) throws {
     let box = try Box()
     defer { box.end() }
     let child = try tokens(box, arguments)
@@ -116,7 +116,7 @@ import Testing
     #expect(child.errors == "tinypush token: \(words)\n")
   }
 
-  @Test func `where nothing can be kept it is said, and nothing has changed`() throws {
+  @Test func `token reports a state directory that cannot be used`() throws {
     let box = try Box()
     defer { box.end() }
     try box.write("", to: "state")
@@ -131,7 +131,7 @@ import Testing
   // MARK: - Beside an agent
 
   @Test(arguments: Build.all)
-  func `an agent takes up at once what changes, and learns what is registered`(build: String)
+  func `a running agent applies token changes at once and learns registrations`(build: String)
     throws
   {
     let box = try Box()
@@ -156,7 +156,7 @@ import Testing
     }
     try send("one", #""token":"\#(token(1))""#)
     try sent(1)
-    // What is noticed by inotify comes in its turn: before a file that is put there later.
+    // inotify keeps the order: the agent reads this change before the next file.
     #expect(try tokens(box, ["suppress", token(1), "--at", "1700000000"]).status == 0)
     try send("two", #""tokens":["\#(token(1))","\#(token(2))"]"#)
     try send("three", #""token":"\#(token(1))","registered":1699999999"#)
@@ -165,7 +165,7 @@ import Testing
     try wait(for: "three to be suppressed") { try suppressed() == 3 }
     try send("five", #""token":"\#(token(1))","registered":1700000001"#)
     try sent(3)
-    try wait(for: "what it learned") {
+    try wait(for: "the learned registration") {
       try listed(box, "--all") == ["1 registered 1700000001"]
     }
     try send("six", #""token":"\#(token(1))""#)
@@ -180,8 +180,7 @@ import Testing
     agent.kill()
   }
 
-  @Test func `a token that the gateway calls invalid is suppressed, and so after a restart`() throws
-  {
+  @Test func `a token that the gateway calls invalid stays suppressed after a restart`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box, ["--reject", token(7)])
@@ -189,7 +188,8 @@ import Testing
       try box.drop(
         #"{"token":"\#(token(number))","payload":{"aps":{"alert":"\#(name)"}}}"#, as: name)
     }
-    // It might be the wrong gateway, to which all tokens are foreign: that is not held against them for ever.
+    // This gateway has not accepted any token yet. It may be the wrong one, to which all tokens are
+    // foreign, so the agent does not suppress this token.
     try drop(7, "a")
     #expect(try box.deliver(gateway).status == 65)
     #expect(box.names(in: "failed") == ["a"])
@@ -207,7 +207,7 @@ import Testing
     #expect(box.names(in: "failed") == ["a", "c"])
   }
 
-  @Test func `a damaged list is set aside, and that is said`() throws {
+  @Test func `the agent sets a damaged suppression list aside and logs that`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -221,7 +221,7 @@ import Testing
     #expect(FileManager.default.createFile(atPath: path, contents: bytes))
     let damaged = try tokens(box, ["list"])
     #expect(damaged.status == 65 && damaged.errors.contains("the list is damaged, or another"))
-    #expect(damaged.output.contains(token(3001)), "what changed lately is there")
+    #expect(damaged.output.contains(token(3001)), "recent changes are still there")
     func drop(_ name: String) throws {
       for number in [1, 3001] {
         try box.drop(
@@ -239,7 +239,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: path))
     let after = try tokens(box, ["list"])
     #expect(after.status == 0 && after.output == damaged.output)
-    // The operator puts a copy in its place.
+    // The operator restores a copy.
     #expect(FileManager.default.createFile(atPath: path, contents: good))
     try drop("restored")
     #expect(try box.deliver(gateway).status == 0)

@@ -1,17 +1,17 @@
 import Foundation
 import Testing
 
-/// The command of the setting `on-trouble`, and what is told by it.
+/// The command of the setting `on-trouble`, and the troubles that it reports.
 @Suite(.sideBySide) struct TroubleTests {
-  /// Writes a line for each call, and all that it has of the agent's.
+  /// Writes a line for each call, and the files and variables inherited from the agent.
   private static let command =
     #"echo "$TINYPUSH_TROUBLE $TINYPUSH_KIND: $TINYPUSH_REASON" >>told; ls -l /proc/self/fd >open; env >variables; echo said"#
 
-  private func told(_ box: Box) -> [String] {
+  private func reports(_ box: Box) -> [String] {
     box.text("told").split(separator: "\n").map(String.init)
   }
 
-  @Test func `an outage is told once, with its reason, and once when it is over`() throws {
+  @Test func `on-trouble reports an outage once with its reason and once when it is over`() throws {
     let box = try Box()
     defer { box.end() }
     let first = try Gateway(in: box)
@@ -22,30 +22,30 @@ import Testing
       Build.command(Build.host) + ["run"] + settings,
       environment: ["CREDENTIALS_DIRECTORY": "/nowhere"])
     try agent.line("cannot connect", in: .errors)
-    // Without anything that waits there is no trouble.
-    #expect(told(box) == [])
+    // While nothing waits, there is no trouble.
+    #expect(reports(box) == [])
     try box.drop(line(1, "late"), as: "late")
-    try wait(for: "the outage to be told") { !told(box).isEmpty }
+    try wait(for: "the report of the outage") { !reports(box).isEmpty }
     try agent.line("said", in: .errors)
     #expect(
-      told(box).first?.hasPrefix(
+      reports(box).first?.hasPrefix(
         "began offline: alerts wait, and none could be delivered for 1 s: ")
-        == true, "\(told(box))")
+        == true, "\(reports(box))")
     let open = box.text("open").split(separator: "\n").filter { $0.contains(" -> ") }
     #expect(open.count == 4, "\(open)")
     #expect(!open.contains { $0.contains("socket") || $0.contains("spool") })
     #expect(!box.text("variables").contains("CREDENTIALS_DIRECTORY"))
     let second = try Gateway(in: box, ["--port", "\(first.port)"], name: "second")
     try second.accepts("late")
-    try wait(for: "its end to be told") { told(box).count == 2 }
-    #expect(told(box).last == "over offline: alerts are delivered again")
+    try wait(for: "the report of its end") { reports(box).count == 2 }
+    #expect(reports(box).last == "over offline: alerts are delivered again")
     try box.drop(line(2, "soon"), as: "soon")
     try second.accepts("soon")
     #expect(try agent.terminate() == 0)
-    #expect(told(box).count == 2)
+    #expect(reports(box).count == 2)
   }
 
-  @Test func `what was told before a restart is not told again, and its end is`() throws {
+  @Test func `on-trouble does not repeat a report after a restart and reports the end`() throws {
     let box = try Box()
     defer { box.end() }
     let soon = "on-trouble=" + Self.command
@@ -55,30 +55,30 @@ import Testing
         Build.command(Build.host) + ["run"]
           + box.settings(gateway.port, certificate: certificate, [soon]))
       try agent.line("connected", in: .errors)
-      let alert = "alert \(box.names(in: "new").count) \(told(box).count) \(certificate)"
+      let alert = "alert \(box.names(in: "new").count) \(reports(box).count) \(certificate)"
       try box.drop(line(1, alert), as: "note")
       try gateway.accepts(alert)
       let count = certificate == "client" ? 2 : 1
-      try wait(for: "it to be told") { told(box).count >= count }
+      try wait(for: "the report") { reports(box).count >= count }
       #expect(try agent.terminate() == 0)
-      #expect(told(box).count == count, "\(told(box))")
+      #expect(reports(box).count == count, "\(reports(box))")
     }
-    #expect(told(box)[0].hasPrefix("began certificate: the push certificate ends in "))
-    #expect(told(box)[0].hasSuffix(": renew it"))
-    #expect(told(box)[1].hasPrefix("over certificate: "))
+    #expect(reports(box)[0].hasPrefix("began certificate: the push certificate ends in "))
+    #expect(reports(box)[0].hasSuffix(": renew it"))
+    #expect(reports(box)[1].hasPrefix("over certificate: "))
   }
 
-  @Test func `a service that refuses the credentials is told at once`() throws {
+  @Test func `on-trouble reports at once that the service refuses the credentials`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try HTTP2Gateway(in: box, .certificate, ["--fault", "bad-topic@..2"])
     let agent = try box.agent(gateway, .certificate, ["on-trouble=" + Self.command])
     try box.drop(line(1, "hello"), as: "hello")
-    try wait(for: "the refusal to be told") { !told(box).isEmpty }
+    try wait(for: "the report of the refusal") { !reports(box).isEmpty }
     #expect(
-      told(box).first?.hasPrefix(
+      reports(box).first?.hasPrefix(
         "began credentials: the service refuses our credentials: topic disallowed (status 403); ")
-        == true, "\(told(box))")
+        == true, "\(reports(box))")
     #expect(try agent.terminate() == 0)
   }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Notifications that wait: for their time, or until one comes that replaces them; and those that go to recipients files.
+/// Notifications with not-before or a collapse ID, and notifications to recipients files.
 @Suite(.sideBySide) struct WaitingTests {
   private func notification(_ alert: String, _ members: String) -> String {
     #"{"payload":{"aps":{"alert":"\#(alert)"}},\#(members)}"# + "\n"
@@ -10,7 +10,9 @@ import Testing
   private var now: Int { Int(Date().timeIntervalSince1970) }
 
   @Test(arguments: Build.all)
-  func `recipients files are read anew, and each gets the alert in its language`(build: String)
+  func `the agent reads recipients files for each file and sends each language its text`(
+    build: String
+  )
     throws
   {
     let box = try Box()
@@ -23,22 +25,22 @@ import Testing
     let agent = try box.agent(gateway, build: build, settings)
     let languages = #""localized":{"fr":"Cuve vide","de":"Tank leer"}"#
     try box.drop(notification("Tank low", #""to":"family",\#(languages)"#), as: "1")
-    try wait(for: "two") { try gateway.alerts(in: box).count == 2 }
+    try wait(for: "two alerts") { try gateway.alerts(in: box).count == 2 }
     try #expect(gateway.alerts(in: box) == ["Cuve vide", "Tank leer"])
     try box.write("\(token(3)) lang=es\nnobody\n", to: "recipients/family")
     try box.drop(notification("Tank low", #""to":["family","friends"]"#), as: "2")
-    try wait(for: "three") { try gateway.alerts(in: box).count == 3 }
-    try wait(for: "what is wrong with them") { try box.failures("2").count == 2 }
+    try wait(for: "three alerts") { try gateway.alerts(in: box).count == 3 }
+    try wait(for: "the records of both errors") { try box.failures("2").count == 2 }
     let reasons = try box.failures("2").map { $0["reason"] as? String ?? "" }
     #expect(
       reasons.first?.hasPrefix("recipients file family, line 2: a device token has 64") == true)
     #expect(
       reasons.last
-        == "recipients file friends: there is none of this name: make it, a device token a line")
+        == "recipients file friends does not exist: create it, with one device token per line")
     agent.kill()
   }
 
-  @Test func `a notification waits for its time over restarts, and is then delivered`() throws {
+  @Test func `a notification waits in later/ across restarts until its not-before`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)
@@ -55,13 +57,13 @@ import Testing
     #expect(waiting.first?.hasPrefix("\(due).") == true)
     #expect(waiting.allSatisfy { $0.hasSuffix(".a") })
     let agent = try box.agent(gateway)
-    try wait(for: "it") { try gateway.alerts(in: box) == ["now", "later"] }
+    try wait(for: "the alert") { try gateway.alerts(in: box) == ["now", "later"] }
     #expect(now >= due)
     #expect(box.names(in: "later") == [waiting[1]])
     agent.kill()
   }
 
-  @Test func `of those that wait with one collapse-id the last is delivered`() throws {
+  @Test func `the agent delivers only the last waiting notification of a collapse ID`() throws {
     let box = try Box()
     defer { box.end() }
     let gateway = try Gateway(in: box)

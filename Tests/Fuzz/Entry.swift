@@ -1,4 +1,4 @@
-// libFuzzer's way in. `fuzz` compiles it together with the library, once for each property.
+// libFuzzer's entry point. Tests/Fuzz/fuzz compiles this file with the library once per property.
 
 #if FUZZ_WIRE
   private let property = Property.wire
@@ -10,6 +10,7 @@
   private let property = Property.notification
 #endif
 
+/// Checks the property with one input; libFuzzer calls this.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   let input = Array(UnsafeBufferPointer(start: start, count: count))

@@ -2,14 +2,16 @@ import TinyPush
 
 // MARK: - The scanner
 
-private enum Verdict: Equatable {
+private enum ScanResult: Equatable {
   case value
   case problem(JSONProblem, at: Int)
   case trailing(at: Int)
 }
 
-/// What the scanner says of a text that should hold one value, and what it counted on the way.
-private func judge(_ text: [UInt8]) -> (verdict: Verdict, scanner: JSONScanner) {
+/// Scans a text that should hold one value.
+///
+/// Returns the result and the scanner with its counts.
+private func scan(_ text: [UInt8]) -> (result: ScanResult, scanner: JSONScanner) {
   var scanner = JSONScanner()
   do throws(JSONProblem) {
     try scanner.begin(text.span)
@@ -21,8 +23,9 @@ private func judge(_ text: [UInt8]) -> (verdict: Verdict, scanner: JSONScanner) 
   return (scanner.index == text.count ? .value : .trailing(at: scanner.index), scanner)
 }
 
+/// Checks the scanner against ``Reference``, and with a truncated text.
 func scannerViolation(_ text: [UInt8], cut: Int) -> String? {
-  let (verdict, scanner) = judge(text)
+  let (result, scanner) = scan(text)
   let before = text[..<scanner.index]
   if scanner.lineEnds != before.count(where: { $0 == 0x0A })
     || scanner.lineStart != (before.lastIndex(of: 0x0A) ?? -1) + 1
@@ -31,23 +34,23 @@ func scannerViolation(_ text: [UInt8], cut: Int) -> String? {
   }
   let isMark = text.first { $0 > 0x20 } == 0xEF
   let isAgreed =
-    switch (verdict, Reference.verdict(text, depthMax: JSONScanner.depthMax)) {
+    switch (result, Reference.validity(text, depthMax: JSONScanner.depthMax)) {
     case (.value, .valid), (.trailing, .wrong): true
     case (.problem(.unexpectedEnd, let place), .cut): place == text.count
     case (.problem(.unexpectedEnd, let place), .wrong): place == text.count && isMark
     case (.problem(let problem, _), .wrong): problem != .unexpectedEnd
     default: false
     }
-  if !isAgreed { return "\(verdict), which the reference does not say" }
-  // A number may end where it was cut, and so may what stands behind a value.
-  let (part, _) = judge(Array(text[..<cut]))
-  if part == verdict || part == .value || part == .problem(.unexpectedEnd, at: cut) { return nil }
-  return "\(verdict), but \(part) when cut at \(cut)"
+  if !isAgreed { return "\(result), and the reference disagrees" }
+  // A truncated number may be a valid one, and truncation may remove what follows a value.
+  let (part, _) = scan(Array(text[..<cut]))
+  if part == result || part == .value || part == .problem(.unexpectedEnd, at: cut) { return nil }
+  return "\(result), but \(part) when cut at \(cut)"
 }
 
 // MARK: - The reader
 
-/// The payload as it goes out to a device of a language; empty: its frame is none.
+/// Returns the payload that is sent to a device with a language; empty: its frame is invalid.
 private func rendition(
   of one: Notification, for language: LanguageTag?, in text: [UInt8], _ rules: Rules
 ) -> [UInt8] {
@@ -60,7 +63,7 @@ private func rendition(
   return frames((0..<end).map { buffer[$0] })?.first?.payload ?? []
 }
 
-/// What became of one object; places are of the whole text.
+/// The result for one object; offsets are those of the whole text.
 private enum Outcome: Equatable {
   case notification(
     object: Range<Int>, payload: Range<Int>, payloadBytes: Int, tokens: [Int], priority: UInt8,
@@ -72,7 +75,7 @@ private let payloadLimit = 512
 private let services = [PushProtocol.binary, .http2]
 private let languages = [nil, LanguageTag("fr-CA"), LanguageTag("de")]
 
-/// Reads a text that comes in pieces with these ends; nil when the reader does not do as it says.
+/// Reads a text in pieces with these ends; nil if the reader breaks its own rules.
 private func read(_ text: [UInt8], ends: [Int], _ rules: Rules) -> [Outcome]? {
   var outcomes: [Outcome] = []
   var base = 0
@@ -116,12 +119,12 @@ private func read(_ text: [UInt8], ends: [Int], _ rules: Rules) -> [Outcome]? {
     case .end:
       return next == ends.count - 1 ? outcomes : nil
     }
-    // Each object takes a byte at least.
+    // Each object takes at least one byte.
     guard outcomes.count <= text.count else { return nil }
   }
 }
 
-/// Whether what becomes a field of HTTP may stand in one.
+/// Whether the parts that become HTTP header fields are valid there.
 private func isFitForHeaders(_ notification: Notification, in text: [UInt8]) -> Bool {
   let isVisible = text[notification.topic].allSatisfy { $0 > 0x20 && $0 < 0x7F }
   let collapseID = text[notification.collapseID]
@@ -134,6 +137,7 @@ private func isFitForHeaders(_ notification: Notification, in text: [UInt8]) -> 
     && bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F } && bytes.first != 0x20 && bytes.last != 0x20
 }
 
+/// Checks that the way a text is cut into pieces does not change what is read, for each service.
 func readerViolation(_ text: [UInt8], cut: Int) -> String? {
   for service in services {
     let rules = Rules(service, payloadLimit: payloadLimit)
@@ -146,7 +150,7 @@ private func readerViolation(_ text: [UInt8], cut: Int, _ rules: Rules) -> Strin
   var whole: [Outcome]?
   for ends in pieces(of: text.count, cut: cut) {
     guard let outcomes = read(text, ends: ends, rules) else {
-      return "the reader goes astray at \(ends)"
+      return "the reader breaks its rules at \(ends)"
     }
     if let whole, whole != outcomes { return "\(whole), but \(outcomes) at \(ends)" }
     whole = outcomes
@@ -155,9 +159,9 @@ private func readerViolation(_ text: [UInt8], cut: Int, _ rules: Rules) -> Strin
     _, let payload, let count, let tokens, let priority, _, _, let renditions) in whole ?? []
   {
     for rendition in renditions {
-      let (verdict, scanner) = judge(rendition)
-      if verdict != .value || scanner.spaceBytes != 0 || rendition.count > payloadLimit {
-        return "\(rendition.count) bytes go out that are \(verdict)"
+      let (result, scanner) = scan(rendition)
+      if result != .value || scanner.spaceBytes != 0 || rendition.count > payloadLimit {
+        return "a payload of \(rendition.count) bytes is \(result)"
       }
     }
     if !renditions.isEmpty { continue }
@@ -172,7 +176,7 @@ private func readerViolation(_ text: [UInt8], cut: Int, _ rules: Rules) -> Strin
   return nil
 }
 
-/// What is framed is the payload without the white space between its values, and comes out as it went in.
+/// Checks that a frame holds the payload without white space between values, and decodes equally.
 private func frameViolation(
   _ payload: [UInt8], _ count: Int, _ token: DeviceToken, _ priority: UInt8
 ) -> String? {
@@ -188,21 +192,23 @@ private func frameViolation(
       if inner == 0x5C { packed.append(rest.removeFirst()) }
     }
   }
-  if packed.count != count { return "\(packed.count) bytes of payload, said to be \(count)" }
-  let (verdict, scanner) = judge(packed)
-  if verdict != .value || scanner.spaceBytes != 0 { return "the packed payload is \(verdict)" }
+  if packed.count != count {
+    return "\(packed.count) bytes of payload, and the reader counts \(count)"
+  }
+  let (result, scanner) = scan(packed)
+  if result != .value || scanner.spaceBytes != 0 { return "the packed payload is \(result)" }
   let buffer = FixedBuffer<UInt8>(capacity: payloadLimit + 64)
   let end = Frame(identifier: 7, expiration: 9, priority: priority).write(
     .items, token: token.bytes.span, payload: payload.span, payloadBytes: count, to: buffer, at: 0)
   if end != Frame.byteCount(.items, payloadBytes: count) { return "a frame of \(end) bytes" }
   guard let frame = frames((0..<end).map { buffer[$0] })?.first else {
-    return "the frame is not one"
+    return "the frame is invalid"
   }
-  if frame.payload != packed { return "the frame's payload is another one" }
+  if frame.payload != packed { return "the frame's payload differs" }
   if frame.token != (0..<DeviceToken.byteCount).map({ token.bytes[$0] })
     || frame.priority != priority
   {
-    return "the frame's token or priority is another one"
+    return "the frame's token or priority differs"
   }
   return nil
 }

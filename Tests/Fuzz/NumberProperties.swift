@@ -1,11 +1,11 @@
 import TinyPush
 
-/// Whatever number stands in a record, a name or an answer, looking at it ends nobody, and what is taken for sound is.
+/// Checks that any number in a record, a name or an answer is handled without a trap.
 func numbersViolation(_ bytes: [UInt8]) -> String? {
   progressViolation(bytes) ?? laterNameViolation(bytes) ?? timesViolation(bytes)
 }
 
-/// FNV-1a, 64 bits.
+/// Returns the FNV-1a hash, 64 bits.
 private func sum(_ bytes: ArraySlice<UInt8>) -> UInt64 {
   bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
 }
@@ -17,7 +17,7 @@ private func word(_ bytes: [UInt8], _ index: Int) -> UInt64 {
   }
 }
 
-/// A record of progress whose sum is right says what it said, or nothing.
+/// Checks that a progress record with a correct sum is decoded exactly, or refused.
 private func progressViolation(_ bytes: [UInt8]) -> String? {
   var record = [0x54, 0x50, 0x50, 0x31] + Array(bytes.prefix(36))
   record += [UInt8](repeating: 0, count: 40 - record.count)
@@ -28,11 +28,13 @@ private func progressViolation(_ bytes: [UInt8]) -> String? {
     return "progress beyond its file"
   }
   let again = progress.bytes
-  if (0..<Progress.byteCount).map({ again[$0] }) != record { return "another progress" }
+  if (0..<Progress.byteCount).map({ again[$0] }) != record {
+    return "the progress changes when it is encoded again"
+  }
   return nil
 }
 
-/// A name in `later/`, of which the digits are the text's.
+/// Checks the parser of names in `later/`, with digits from the input.
 private func laterNameViolation(_ bytes: [UInt8]) -> String? {
   var name: [UInt8] = []
   for index in 0..<45 {
@@ -47,15 +49,15 @@ private func laterNameViolation(_ bytes: [UInt8]) -> String? {
   return nil
 }
 
-/// Instants, lengths of time and what is shown of them.
+/// Checks instants, durations and their texts.
 private func timesViolation(_ bytes: [UInt8]) -> String? {
   let (first, second) = (word(bytes, 0), word(bytes, 1))
   let (from, to) = (Instant(milliseconds: first), Instant(milliseconds: second))
   let between = from.until(to)
-  if to > from, from + between != to { return "\(first) and the rest is not \(second)" }
+  if to > from, from + between != to { return "\(first) plus the difference is not \(second)" }
   var text = Text()
   text.append(roundedSeconds: Int64(bitPattern: first))
   text.append(Int64(bitPattern: second), digits: Int(first % 20))
   text.append(hex: first)
-  return text.isCut ? "a number is cut" : nil
+  return text.isCut ? "a number is truncated" : nil
 }

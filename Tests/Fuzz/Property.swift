@@ -1,15 +1,17 @@
-/// What is looked at with arbitrary bytes. Each says what it found wrong, or nil; a crash says it too.
+/// A property that must hold for arbitrary bytes.
 public enum Property: String, CaseIterable, Sendable {
   /// The scanner and the reader of notifications.
   case notification
-  /// What comes from the other side of a connection, and how bytes are shown.
+  /// Decoding what comes over a connection, and printing bytes.
   case wire
-  /// What the feedback service sends, and the suppression list as it lies on a disk.
+  /// Decoding the feedback service's tuples and the suppression list on disk.
   case suppression
-  /// Numbers as they stand in records, names and settings.
+  /// Numbers in records, names and settings.
   case numbers
 
-  /// - Parameter input: `cut:2 | text…`, the cut being little-endian and taken modulo the places that the text has.
+  /// Returns what violates the property, or nil; a crash is a violation too.
+  ///
+  /// - Parameter input: `cut:2 | text…`; the cut is little-endian, modulo the text's size plus 1.
   public func violation(_ input: [UInt8]) -> String? {
     guard input.count >= 2 else { return nil }
     let text = Array(input[2...])
@@ -24,7 +26,7 @@ public enum Property: String, CaseIterable, Sendable {
   }
 }
 
-/// The ends of the pieces in which a text comes: whole, in two, and byte by byte (or nearly, if it is long).
+/// Returns the ends of a text's pieces in three ways: whole, in two, and nearly byte by byte.
 func pieces(of count: Int, cut: Int) -> [[Int]] {
   [[count], [cut, count], Array(stride(from: 0, to: count, by: count / 500 + 1)) + [count]]
 }

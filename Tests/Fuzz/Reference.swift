@@ -1,14 +1,15 @@
-/// JSON (RFC 8259) in the plainest way: recursive, a character at a time. It only says whether a text is valid.
+/// A JSON (RFC 8259) validator in the simplest form: recursive, one character at a time.
 struct Reference {
   private var rest: ArraySlice<UInt8>
   private var depth = 0
 
-  /// What is not JSON, and whether it is for lack of more.
+  /// A text that is not valid: it is incomplete, or wrong.
   private enum Wrong: Error { case cut, wrong }
 
-  enum Verdict { case valid, cut, wrong }
+  enum Validity { case valid, cut, wrong }
 
-  static func verdict(_ text: [UInt8], depthMax: Int) -> Verdict {
+  /// Returns whether a text with at most `depthMax` levels is valid.
+  static func validity(_ text: [UInt8], depthMax: Int) -> Validity {
     var reference = Reference(rest: text[...])
     do {
       try reference.value(depthMax)
@@ -133,7 +134,9 @@ struct Reference {
     }
   }
 
-  /// The unit of an escape by number.
+  /// Reads an escape.
+  ///
+  /// Returns its code unit if it is an escape with hexadecimal digits.
   private mutating func escape() throws(Wrong) -> UInt32? {
     rest.removeFirst()
     let kind = try take()
@@ -149,7 +152,7 @@ struct Reference {
     return unit
   }
 
-  /// A character of several bytes, as the standard library takes it.
+  /// Reads a character of several bytes, as the standard library defines it.
   private mutating func character() throws(Wrong) {
     for count in 2...4
     where String(validating: rest.prefix(count), as: UTF8.self)?.unicodeScalars.count == 1 {
@@ -157,7 +160,7 @@ struct Reference {
       rest.removeFirst(count)
       return
     }
-    // Cut, if anything could follow that makes it one.
+    // The text is incomplete if more bytes can complete the character.
     for more in 1...3 where rest.count + more <= 4 {
       for next in [0x80, 0x90, 0xA0] as [UInt8] {
         let completed = rest + [next] + [UInt8](repeating: 0x80, count: more - 1)

@@ -1,13 +1,15 @@
 import TinyPush
 
-// MARK: - What the feedback service sends
+// MARK: - The feedback service
 
 private struct Tuple: Equatable {
   var timestamp: UInt32
   var token: [UInt8]
 }
 
-/// The tuples of a stream that comes in pieces with these ends, and whether it ends within one; nil when the reader goes astray.
+/// Reads tuples from a stream in pieces with these ends; nil if the reader breaks its rules.
+///
+/// Returns the tuples, and whether the stream ends within one.
 private func tuples(_ stream: [UInt8], ends: [Int]) -> (found: [Tuple], isCut: Bool)? {
   var reader = FeedbackReader()
   var found: [Tuple] = []
@@ -26,11 +28,12 @@ private func tuples(_ stream: [UInt8], ends: [Int]) -> (found: [Tuple], isCut: B
   return (found, reader.isCut)
 }
 
+/// Checks that the way a stream is cut into pieces does not change its tuples.
 func feedbackViolation(_ stream: [UInt8], cut: Int) -> String? {
   var whole: [Tuple]?
   for ends in pieces(of: stream.count, cut: cut) {
     guard let (found, isCut) = tuples(stream, ends: ends) else {
-      return "the reader goes astray at \(ends)"
+      return "the reader breaks its rules at \(ends)"
     }
     if let whole, whole != found { return "\(whole), but \(found) at \(ends)" }
     whole = found
@@ -42,7 +45,7 @@ func feedbackViolation(_ stream: [UInt8], cut: Int) -> String? {
   return nil
 }
 
-/// Whatever is taken for a chunk has its sum.
+/// Checks that a chunk is only accepted with a correct sum, and that sealing makes a valid one.
 func chunkViolation(_ bytes: [UInt8]) -> String? {
   guard bytes.count > 16 else { return nil }
   return chunkViolation(bytes, FixedBuffer<UInt8>(capacity: bytes.count))
@@ -62,13 +65,13 @@ private func chunkViolation(
   ReceivedChunk.seal(buffer, count: count)
   guard let chunk = ReceivedChunk(head: buffer.span(0..<16)), chunk.count == count,
     chunk.holds(buffer.span(16..<bytes.count))
-  else { return "a chunk that is sealed is none" }
+  else { return "a sealed chunk is invalid" }
   return nil
 }
 
 // MARK: - The list
 
-/// FNV-1a, 64 bits.
+/// Returns the FNV-1a hash, 64 bits.
 private func sum(_ bytes: ArraySlice<UInt8>) -> UInt64 {
   bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
 }
@@ -77,8 +80,9 @@ private func word(_ bytes: [UInt8]) -> UInt64 {
   bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
 }
 
-/// A list as it may lie on a disk, the sum of most of them right. The first seven bytes of the text say what its end says, and
-/// how often the rest stands in it.
+/// Returns a list as it may be on a disk, usually with a correct sum.
+///
+/// The text's first seven bytes decide what the list's end says and how often the rest is repeated.
 private func list(of text: [UInt8]) -> [UInt8] {
   guard text.count > 7 else { return text }
   let head = text.prefix(7).map { Int($0) }
@@ -97,7 +101,7 @@ private func list(of text: [UInt8]) -> [UInt8] {
   return list
 }
 
-/// Bytes of which the later ones cannot be read after a while.
+/// Bytes on a disk, whose end may become unreadable.
 private final class Medium {
   let bytes: [UInt8]
   var end: Int
@@ -118,7 +122,8 @@ private final class Medium {
   }
 }
 
-/// Whatever a list is made of, a token is looked up in it and only that one is found, each time; and it can be gone through.
+/// Checks that any list gives only the token that was looked up, the same each time, and can be
+/// read to its end.
 func listViolation(_ text: [UInt8]) -> String? {
   let bytes = list(of: text)
   let medium = Medium(bytes)
@@ -135,12 +140,12 @@ func listViolation(_ text: [UInt8]) -> String? {
       let token = DeviceToken(bytes: bytes.span)!
       let wasDamaged = lists.isDamaged
       let record = lists.find(token)
-      if let record, record.token != token { return "another token than \(bytes) is found" }
-      if wasDamaged, !lists.isDamaged { return "what was damaged is not any more" }
+      if let record, record.token != token { return "the lookup of \(bytes) finds another token" }
+      if wasDamaged, !lists.isDamaged { return "a damaged list becomes undamaged" }
       if round == 0 {
         found.append(record?.time)
       } else if round == 1, found[index] != record?.time {
-        return "\(bytes) is of \(found[index] ?? 0), and then of \(record?.time ?? 0)"
+        return "\(bytes) has the time \(found[index] ?? 0), and then \(record?.time ?? 0)"
       }
     }
   }

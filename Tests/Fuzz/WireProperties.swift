@@ -1,7 +1,7 @@
 import TinyPush
 import TinyPushSandbox
 
-/// A frame as it was read, with its own bytes.
+/// A decoded frame, with copies of its parts.
 struct FrameRead: Equatable {
   var format: FrameFormat
   var byteCount: Int
@@ -12,7 +12,9 @@ struct FrameRead: Equatable {
   var priority: UInt8?
 }
 
-/// The frames of a stream that comes in pieces with these ends, and what it cannot be followed for.
+/// Reads a stream in pieces with these ends.
+///
+/// Returns its frames and the problem that stops it.
 private func read(_ stream: [UInt8], ends: [Int]) -> (frames: [FrameRead], problem: FrameProblem?) {
   var reader = FrameReader()
   var frames: [FrameRead] = []
@@ -43,12 +45,13 @@ private func bytes(_ range: Range<Int>, of reader: borrowing FrameReader) -> [UI
   return span.indices.map { span[$0] }
 }
 
-/// The frames of a stream that holds nothing else.
+/// Returns the frames of a stream that contains nothing else; nil otherwise.
 func frames(_ stream: [UInt8]) -> [FrameRead]? {
   let (frames, problem) = read(stream, ends: [stream.count])
   return problem == nil && frames.reduce(0) { $0 + $1.byteCount } == stream.count ? frames : nil
 }
 
+/// Checks that the way a stream is cut into pieces does not change its frames.
 func wireViolation(_ stream: [UInt8], cut: Int) -> String? {
   let whole = read(stream, ends: [stream.count])
   for ends in pieces(of: stream.count, cut: cut) {
@@ -63,7 +66,7 @@ func wireViolation(_ stream: [UInt8], cut: Int) -> String? {
   return responseViolation(stream)
 }
 
-/// An error response says the six bytes that it was read from.
+/// Checks that an error response has the six bytes that it was decoded from.
 private func responseViolation(_ stream: [UInt8]) -> String? {
   var reader = ErrorResponseReader()
   var six: [UInt8] = []
@@ -86,19 +89,19 @@ private func responseViolation(_ stream: [UInt8]) -> String? {
   return nil
 }
 
-/// Whatever bytes are shown as a JSON string are one, and printable ones leave ASCII's printable characters only.
+/// Checks that any bytes become a valid JSON string, and printable ASCII.
 func textViolation(_ bytes: [UInt8]) -> String? {
   var json = Text(capacity: bytes.count * 6 + 2)
   json.append(json: bytes.span)
   let quoted = copy(json)
-  if json.isCut || Reference.verdict(quoted, depthMax: 0) != .valid {
-    return "\(quoted) is no string"
+  if json.isCut || Reference.validity(quoted, depthMax: 0) != .valid {
+    return "\(quoted) is no valid JSON string"
   }
   var printable = Text(capacity: bytes.count * 4)
   printable.append(printable: bytes.span)
   let shown = copy(printable)
   if printable.isCut || !shown.allSatisfy({ (0x20..<0x7F).contains($0) }) {
-    return "\(shown) is shown"
+    return "\(shown) is not printable"
   }
   return nil
 }

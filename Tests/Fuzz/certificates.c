@@ -1,5 +1,5 @@
-/* What CMbed reads of files, looked at with arbitrary bytes by libFuzzer and the sanitizers. `fuzz` compiles it together with
-   CMbed. An input is `kind:1 | text...`. */
+/* Checks how CMbed reads files with arbitrary bytes, with libFuzzer and the sanitizers.
+   Tests/Fuzz/fuzz compiles this file together with CMbed. An input is `kind:1 | text...`. */
 
 #include "../../Sources/CMbed/internal.h"
 
@@ -16,21 +16,22 @@ static void check(int holds) {
   if (!holds) abort();
 }
 
-/* An error has words, which end, and which are nothing but text. */
+/* An error must have a text that is terminated and not empty. */
 static void check_result(int result) {
   check(memchr(text, '\0', sizeof text) != NULL);
   if (result < 0) check(text[0] != '\0' && result <= CMBED_FILE_MISSING);
 }
 
-/* Of mbedTLS' own parsers only what is made of them is looked at; a key is tried with a password, too. */
+/* mbedTLS's own parsers are not checked, only what CMbed makes of their results. A key is also read
+   with a password. */
 static void read_certificate(const char *path) {
   cmbed_certificate certificate;
   int result = cmbed_certificate_read(&certificate, path, NULL, NULL, text);
   check_result(result);
   if (result == CMBED_OK) {
     check(certificate.chain.count > 0 && certificate.broken < certificate.chain.count);
-    check(memchr(certificate.bearer.topic, '\0', sizeof certificate.bearer.topic) != NULL);
-    check(memchr(certificate.bearer.topics, '\0', sizeof certificate.bearer.topics) != NULL);
+    check(memchr(certificate.rights.topic, '\0', sizeof certificate.rights.topic) != NULL);
+    check(memchr(certificate.rights.topics, '\0', sizeof certificate.rights.topics) != NULL);
     check(memchr(certificate.key, '\0', sizeof certificate.key) != NULL);
     char date[CMBED_DATE_MAX];
     cmbed_date(date, certificate.not_before);
@@ -43,8 +44,8 @@ static void read_certificate(const char *path) {
     names[0] = '\0';
     cmbed_certificate_names(names, sizeof names, &chain);
     check(memchr(names, '\0', sizeof names) != NULL);
-    cmbed_certificate_bears_address(&chain, "127.0.0.1");
-    cmbed_certificate_bears_address(&chain, "::1");
+    cmbed_certificate_has_address(&chain, "127.0.0.1");
+    cmbed_certificate_has_address(&chain, "::1");
   }
   mbedtls_x509_crt_free(&chain);
 }
@@ -68,7 +69,8 @@ static void read_key(const char *path, const char *password) {
   mbedtls_pk_free(&key);
 }
 
-/* Puts PEM around DER, which takes the fuzzer long to get right. Returns how much of `to` that is. */
+/* Puts PEM around DER, which the fuzzer would take long to find. Returns the bytes written to
+   `to`. */
 static size_t wrap(char *to, size_t room, const char *label, const uint8_t *bytes, size_t count) {
   size_t used = (size_t)snprintf(to, room, "-----BEGIN %s-----\n", label), written = 0;
   if (mbedtls_base64_encode((unsigned char *)to + used, room - used - 100, &written, bytes, count) != 0) return 0;

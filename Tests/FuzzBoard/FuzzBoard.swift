@@ -3,13 +3,14 @@ import Fuzz
 import TinyPush
 import TinyPushAgent
 
-/// Looks for bytes with which a property does not hold, or that crash, where there is no libFuzzer: on boards, on which an
-/// `Int` may have 32 bits.
+/// Searches for inputs that violate a property or crash where there is no libFuzzer.
+///
+/// On boards an `Int` may have 32 bits.
 ///
 ///     fuzzboard PROPERTY ROUNDS FILE...
 ///
-/// Tries each file as it is, and changed at random as often as said: the same in each run. Prints what does not hold, and the
-/// bytes in hex, and ends with 1.
+/// Checks each file as it is, and ROUNDS times with random changes, the same in each run. Prints a
+/// violation and the input in hex, and exits with 1.
 @main
 struct FuzzBoard {
   static func main() {
@@ -20,7 +21,7 @@ struct FuzzBoard {
     var random = Random()
     for index in 3..<count {
       guard let path = words[index], let input = contents(of: path), !input.isEmpty else {
-        leave("fuzzboard: a file cannot be read, or is empty\n")
+        leave("fuzzboard: a file is unreadable or empty\n")
       }
       examine(input, property)
       for _ in 0..<rounds { examine(changed(input, &random), property) }
@@ -52,7 +53,7 @@ struct FuzzBoard {
     return (0..<count).map { buffer[$0] }
   }
 
-  /// The bytes are said before they are tried, where a trap would say nothing: to whoever looks at the core.
+  /// Prints a violation and the input, and exits with 1, if the property does not hold.
   private static func examine(_ input: [UInt8], _ property: Property) {
     guard var violation = property.violation(input) else { return }
     var text = Text(capacity: 16_384)

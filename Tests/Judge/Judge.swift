@@ -2,13 +2,14 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// Says of JSON documents what the scanner says, for a program that knows JSON too to compare.
+/// Scans JSON documents for a program that compares the results with another JSON parser's.
 ///
 ///     judge < DOCUMENTS
 ///
-/// In: `length:4 | document…` again and again, at most 64 MB. Out, for each: `verdict:1 | index:4 | length:4 | packed…`, the
-/// verdict being 0 for a value, 255 for a value and something behind it, else the problem's number and 1; packed is a
-/// value as it would be framed. Numbers are little-endian.
+/// Input: `length:4 | document…`, repeated, at most 64 MB. Output, for each document: `result:1 |
+/// index:4 | length:4 | packed…`. The result is 0 for a value, 255 for a value with something after
+/// it, else the problem's number plus 1. `packed` is the value as it would be framed. Numbers are
+/// little-endian.
 @main
 struct Judge {
   static func main() {
@@ -40,7 +41,9 @@ struct Judge {
     }
   }
 
-  /// The verdict of one document goes into `output` at `start`; the place behind it.
+  /// Writes the result for one document into `output` at `start`.
+  ///
+  /// Returns the end of what it wrote.
   private static func judge(
     _ text: Span<UInt8>, into output: borrowing FixedBuffer<UInt8>, at start: Int
   ) -> Int {
@@ -53,7 +56,8 @@ struct Judge {
       let spaceBytes = scanner.spaceBytes
       try scanner.skipValue(text)
       let count = scanner.index - first - (scanner.spaceBytes - spaceBytes)
-      // A frame of format 0 with an empty token: its payload stands behind five bytes, which are written over below.
+      // In a frame of format 0 with an empty token, the payload follows five bytes, overwritten
+      // below.
       end = Frame(identifier: 1, expiration: 0, priority: 10).write(
         .simple, token: text.extracting(0..<0), payload: text.extracting(first..<scanner.index),
         payloadBytes: count, to: output, at: start + 4)

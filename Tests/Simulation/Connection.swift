@@ -1,8 +1,8 @@
 import TinyPush
 
-/// A connection: what is under way in both directions, and what has come to the agent's kernel and is not read.
+/// A connection: bytes on their way in both directions, and bytes that the agent has not read.
 final class Connection {
-  /// How it ended, as the agent's kernel knows it.
+  /// How the connection ended, as the agent's kernel sees it.
   enum End {
     case closed, reset, timedOut
   }
@@ -13,21 +13,22 @@ final class Connection {
   // The agent's end.
   private(set) var unread: [(bytes: [UInt8], at: Instant)] = []
   private(set) var end: End?
-  /// The agent has closed it, or is gone.
+  /// Whether the agent has closed the connection, or has ended.
   var isHungUp = false
   var isWritable = false
   private(set) var written: UInt64 = 0
   private(set) var acknowledged: UInt64 = 0
   private(set) var acknowledgedAt: Instant
-  /// When what was written up to a place was acknowledged; what is not asked for any more is forgotten.
+  /// The times of acknowledgements, by the end of the bytes; earlier ones are dropped once asked
+  /// for.
   private var acknowledgements: [(end: UInt64, at: Instant)] = []
-  /// When the oldest byte that is not acknowledged was written.
+  /// When the oldest unacknowledged byte was written.
   private(set) var waitsSince: Instant
 
-  // Between the two.
-  /// Nothing passes any more, and nobody is told.
+  // The network.
+  /// Whether nothing passes any more, without notice to either end.
   var isDead = false
-  /// The agent's machine sleeps, and what comes meanwhile is sent once more afterwards.
+  /// Until when the agent's machine sleeps; what arrives earlier is sent again afterwards.
   private var sleepsUntil: Instant
   private var lastToAgent: Instant
   private var lastToGateway: Instant
@@ -35,13 +36,13 @@ final class Connection {
   // The gateway's end.
   var held: [UInt8] = []
   var taken = 0
-  /// The gateway has answered, or is gone: nothing more counts.
+  /// Whether the gateway has answered or is gone, and ignores everything.
   var isDeaf = false
-  /// When it closes its end: what comes before is only thrown away.
+  /// When the gateway closes; until then it discards what arrives.
   var closesAt = Instant(milliseconds: 0)
-  /// It reads nothing any more, and its kernel goes on taking what there is room for.
+  /// Whether the gateway stopped reading; its kernel still takes bytes while there is room.
   var isStalled = false
-  /// Numbers of the notifications that it accepted here.
+  /// The numbers of the notifications that the gateway accepted on this connection.
   var accepted: Set<Int> = []
 
   init(number: Int, _ timeline: Timeline) {
@@ -58,7 +59,7 @@ final class Connection {
 
   // MARK: - From the agent
 
-  /// Bytes that TLS adds to a record.
+  /// The bytes that TLS adds to a record.
   private static let overhead = 22
 
   func write(_ bytes: [UInt8], latency: UInt64, arrive: @escaping (_ wireEnd: UInt64) -> Void) {
@@ -69,7 +70,7 @@ final class Connection {
     timeline.plan(at: lastToGateway) { [self] in if !isDead { arrive(end) } }
   }
 
-  /// The peer's kernel has everything up to `end`.
+  /// Acknowledges, by the peer's kernel, everything up to `end`.
   func acknowledge(_ end: UInt64, latency: UInt64) {
     deliver(latency: latency) { [self] in
       guard end > acknowledged else { return }
@@ -80,7 +81,9 @@ final class Connection {
     }
   }
 
-  /// When the peer's kernel had everything up to `end`, as far as the agent's knows; to be asked for in order.
+  /// Returns when the agent's kernel learned that everything up to `end` was acknowledged.
+  ///
+  /// Must be called with growing values of `end`.
   func acknowledgement(of end: UInt64) -> Instant? {
     while let first = acknowledgements.first, first.end < end { acknowledgements.removeFirst() }
     return acknowledgements.first?.at
@@ -96,7 +99,9 @@ final class Connection {
     deliver(latency: latency) { [self] in end = end ?? .closed }
   }
 
-  /// - Parameter hides: what came before and is not read is gone.
+  /// Resets the connection.
+  ///
+  /// - Parameter hides: whether bytes that were not read are lost.
   func reset(latency: UInt64, hides: Bool) {
     deliver(latency: latency) { [self] in
       end = .reset
@@ -104,19 +109,19 @@ final class Connection {
     }
   }
 
-  /// It is gone now, in the middle of everything.
+  /// Ends the connection now, without delivering what is on its way.
   func abort(byPeer: Bool) {
     isDeaf = true
     unread = []
     end = byPeer ? .reset : .timedOut
   }
 
-  /// The kernel gives up.
+  /// Ends the connection, since the kernel gives up.
   func timeOut() {
     if !isHungUp { end = end ?? .timedOut }
   }
 
-  /// In order: nothing overtakes what was sent before it.
+  /// Lets something happen at the agent's end, after everything that was sent before.
   private func deliver(latency: UInt64, _ act: @escaping () -> Void) {
     lastToAgent = max(lastToAgent, sleepsUntil, timeline.now + .milliseconds(latency))
     arrive(at: lastToAgent, act)
@@ -129,8 +134,9 @@ final class Connection {
     }
   }
 
-  /// The agent's machine sleeps for so long, and is not reached for some time more. Its kernel counts how long ago
-  /// something came by a clock that stands still meanwhile.
+  /// Lets the agent's machine sleep for `duration`, and delays arrivals by `more`.
+  ///
+  /// The kernel's clock for the time since the last acknowledgement stands still meanwhile.
   func sleep(for duration: Duration, and more: Duration) {
     sleepsUntil = timeline.now + duration + more
     acknowledgedAt = acknowledgedAt + duration
@@ -140,6 +146,6 @@ final class Connection {
     }
   }
 
-  /// What the agent reads next.
+  /// Returns the bytes that the agent reads next.
   func read() -> [UInt8]? { unread.isEmpty ? nil : unread.removeFirst().bytes }
 }

@@ -1,36 +1,39 @@
 import TinyPush
 
-/// Something that a file of the spool holds: a notification to one recipient, or text that is none.
+/// A part of a spool file: a notification to one recipient, or invalid text.
 struct Item {
-  /// Of the notification and its recipient; nil for text that must be refused.
+  /// The number of the notification and its recipient; nil for text that must be refused.
   var number: Int?
-  /// The recipients file in which its recipients stand; the number is that of the notification alone then.
+  /// The recipients file of the notification; `number` is then that of the notification only.
   var list: String?
-  /// Tells it from all others, wherever it goes; what is put later has a larger one.
+  /// A unique number, which grows with each item that is put.
   var identity = 0
-  /// The name of the file into which it was put.
+  /// The name of the file that it was put into.
   var source = ""
-  /// Where its object begins, if that is known, and which of the object's recipients it is for.
+  /// Where its JSON object begins, if that is known.
   var offset = Int.max
+  /// Its place among the object's recipients.
   var recipient = 0
-  /// When the service is to forget it, in UNIX seconds, and after how many seconds.
+  /// When the notification expires, in UNIX seconds.
   var expiration: Int64?
+  /// After how many seconds the notification expires.
   var ttl: UInt64?
   var putAt = Instant(milliseconds: 0)
-  /// Where text ends that must be refused, and the space behind it.
+  /// Where invalid text ends, with the space after it.
   var end = 0
-  /// What replaces it, and what it replaces, has the same: the `collapse-id` and the recipients.
+  /// The `collapse-id` and the recipients, which items that replace each other share.
   var collapseKey: String?
-  /// When it may go, in UNIX seconds.
+  /// When it may be sent, in UNIX seconds.
   var notBefore: Int64 = 0
   /// When the app last registered the token, in UNIX seconds.
   var registered: UInt32 = 0
-  /// No limit holds for it.
+  /// Whether no limit holds it back.
   var isUrgent = false
-  /// It has an `again-after`, and may stand in the spool more than once.
+  /// Whether it has an `again-after` and may be in the spool several times.
   var isEcho = false
 
-  /// Whether `other` comes behind it in the spool, and is not the same notification to somebody else.
+  /// Whether `other` comes later in the spool and is not the same notification to another
+  /// recipient.
   func isBefore(_ other: Item) -> Bool {
     if let number, let next = other.number, World.serial(of: number) > 0,
       World.serial(of: number) == World.serial(of: next)
@@ -47,40 +50,43 @@ struct Item {
   }
 }
 
-/// A file in `new/`.
+/// A file in `new/` or `later/`.
 final class SpoolFile {
   var bytes: [UInt8]
   let inode: UInt64
   var changeTimeNs: Int64
   var items: [Item]
-  /// Why it cannot be opened.
+  /// Why it cannot be opened, if it cannot.
   var failure: OpenFailure?
-  /// How far it can be read; beyond is an error of the disk.
+  /// The bytes that can be read; reading further is a disk error.
   var readableBytes = Int.max
-  /// What is in `failed/` of it.
+  /// Its lines in `failed/`.
   var lines: [FailureLine] = []
-  /// An agent has looked into it.
+  /// Whether an agent has opened it.
   var wasOpened = false
-  /// It was moved to `failed/` as it is.
+  /// Whether it was moved to `failed/`.
   var isSetAside = false
-  /// So it was in the end, since not all of it is shown there.
+  /// Whether it was moved there after everything was settled, because the lines do not show it all.
   var isOriginalKept = false
-  /// Something of it was put into `later/`.
+  /// Whether something of it was put into `later/`.
   var wasPostponed = false
   /// When an agent opened it last.
   var openedAt = Instant(milliseconds: 0)
-  /// Which agent looked into it last, and how many notifications that one had counted as superseded when it first did.
+  /// The agent that opened it last, and that agent's count of superseded notifications at first.
   var reader = (life: -1, superseded: UInt64(0))
-  /// Of what waits for its time: since when, and whether something hindered that it was removed.
+  /// Since when it waits in `later/`.
   var waitsSince = Instant(milliseconds: 0)
+  /// Whether a fault may have kept the agent from removing it.
   var isExcused = false
-  /// It is no file of a sender's, but the agent's summary of what a limit has kept back.
+  /// Whether it is the agent's summary of alerts over a limit, not a sender's file.
   var isSummary = false
-  /// A power cut has left its name, and not what was in it.
+  /// Whether a power cut left its name and damaged its contents.
   var isTorn = false
-  /// The sync that was to put it on disk failed, and the system tells that once only.
+  /// Whether the sync that should make it durable failed.
+  ///
+  /// The system reports such a failure once.
   var isForgotten = false
-  /// When it was put, written on, or released.
+  /// When it was put, changed or released.
   var cameAt = Instant(milliseconds: 0)
   var wasReleased = false
 
@@ -91,7 +97,7 @@ final class SpoolFile {
     self.items = items
   }
 
-  /// It is another file now for those who know it.
+  /// Changes its identity.
   func change(_ timeline: Timeline) {
     changeTimeNs = max(timeline.fileTimeNs, changeTimeNs + 1)
     cameAt = timeline.now
@@ -99,7 +105,7 @@ final class SpoolFile {
 
   func holds(_ item: Item) -> Bool { items.contains { $0.identity == item.identity } }
 
-  /// All of it, or its end, is lost: it is shorter, or there are NULs instead.
+  /// Damages its end or all of it: the file becomes shorter, or NULs replace the contents.
   func tear(_ random: inout Seeded) {
     guard !isTorn else { return }
     isTorn = true
@@ -109,7 +115,7 @@ final class SpoolFile {
     if random.oneIn(2) { bytes += [UInt8](repeating: 0, count: lost) }
   }
 
-  /// Whether it is the file that was known, and begins with what was known of it.
+  /// Whether it is a known file and still begins with the known contents.
   func begins(as known: FileIdentity, _ content: FileContent) -> Bool {
     inode == known.inode && bytes.count >= content.bytes
       && FileContent(of: Array(bytes.prefix(Int(content.bytes))).span) == content
@@ -123,57 +129,64 @@ final class SpoolFile {
 /// A line in `failed/`.
 final class FailureLine {
   let failure: Failure
-  /// It outlives a power cut.
+  /// Whether it survives a power cut.
   var isDurable = false
-  /// The sync that was to make it durable failed, and the system tells that once only.
+  /// Whether the sync that should make it durable failed.
+  ///
+  /// The system reports such a failure once.
   var isForgotten = false
 
   init(_ failure: Failure) { self.failure = failure }
 }
 
-/// The spool's disk. What is done there is seen at once, and survives the agent's end; but what of it survives a power cut
-/// is uncertain until it is synced. Files that others put are durable.
+/// The spool's disk.
 ///
-/// Where it ``isJournaled`` it is as ext4 with data=ordered and delayed allocation: whoever syncs any file has the journal
-/// committed, and with it all names and sizes, but not what is in the other files. So a cut may leave a name that
-/// holds nothing, and what was unlinked before the commit does not come back.
+/// Changes are visible at once and survive the agent's end. Until they are synced, it is uncertain
+/// whether they survive a power cut. Files that others put are durable.
+///
+/// If it ``isJournaled``, it behaves like ext4 with data=ordered and delayed allocation: syncing
+/// any file commits the journal, with all names and sizes but not the contents of other files. So a
+/// power cut may leave a name without contents, and what was unlinked before the commit stays gone.
 final class Disk {
   private(set) var new: [String: SpoolFile] = [:]
   private(set) var lines: [FailureLine] = []
-  /// What waits in `later/`.
+  /// The files in `later/`.
   private(set) var later: [String: SpoolFile] = [:]
-  /// Under which name an item was put there last.
+  /// The last name of each item in `later/`, by identity.
   private var laterNames: [Int: String] = [:]
-  /// Names there that outlive a power cut with what they hold, and those that do so, perhaps without.
+  /// Names in `later/` that survive a power cut with their contents.
   private var durableLater: Set<String> = []
+  /// Names in `later/` that survive a power cut, perhaps without their contents.
   private var namedLater: Set<String> = []
   /// The recipients files.
   var lists: [String: SpoolFile] = [:]
-  /// What the agent keeps of its progress, and how often it was written.
+  /// The agent's progress on disk.
   private(set) var progress: Progress?
+  /// How often the progress was written.
   private(set) var progressKept = 0
-  /// It was to be kept, and that failed: nobody knows whether it was.
+  /// The progress that could not be kept; it is uncertain whether it is on disk.
   private var uncertainProgress: [Progress?] = []
   let suppression = ListDirectory()
   var isJournaled = false
-  /// The most that one read gives.
+  /// The most bytes that one read returns.
   var readBytesMax = Int.max
   var canScan = true
   var canRecord = true
   var canSync = true
   var canRemove = true
   var canKeepProgress = true
-  /// Whether `later/` can be read, and written.
+  /// Whether `later/` can be read.
   var canScanLater = true
+  /// Whether `later/` can be written.
   var canPostpone = true
 
   private let timeline: Timeline
   private var nextInode: UInt64 = 100
-  /// Names that were unlinked or moved, and will be back if the power fails before it is on disk.
+  /// Unlinked or moved names, which are back if the power fails before that is on disk.
   private var unlinked: [(name: String, file: SpoolFile, at: Instant)] = []
-  /// How long the system may take to write down by itself that a name is gone.
+  /// How long the system takes at most to write an unlinked name to disk by itself.
   private static let writeback = Duration.seconds(30)
-  /// What left `later/`, and may be back there then: removed, or moved to `new/` under a name.
+  /// Files that left `later/`, removed or moved to `new/`, and may be back after a power cut.
   private var left: [(name: String, file: SpoolFile, target: String?, at: Instant)] = []
 
   init(_ timeline: Timeline) {
@@ -181,7 +194,7 @@ final class Disk {
     suppression.onSync = { [unowned self] in commit() }
   }
 
-  /// Somebody syncs a file: all names are on disk.
+  /// Commits the journal, since somebody syncs a file: all names are on disk.
   private func commit() {
     guard isJournaled else { return }
     namedLater = Set(later.keys)
@@ -190,10 +203,10 @@ final class Disk {
   }
 
   var failures: [Failure] { lines.map(\.failure) }
-  /// Names in `new/`, in the order in which a directory may hold them.
+  /// The names in `new/`, in the order of a directory.
   var names: [String] { new.sorted { $0.value.inode < $1.value.inode }.map(\.key) }
 
-  // MARK: - What others do
+  // MARK: - Others
 
   func put(_ name: String, _ bytes: [UInt8], items: [Item]) {
     new[name] = SpoolFile(bytes, inode: nextInode, items: items)
@@ -211,7 +224,7 @@ final class Disk {
 
   func delete(_ name: String) { new[name] = nil }
 
-  // MARK: - What the agent does
+  // MARK: - The agent
 
   func record(_ failure: Failure, of name: String, movesFile: Bool) -> Bool {
     guard canRecord else { return false }
@@ -225,7 +238,7 @@ final class Disk {
     return true
   }
 
-  /// Puts one notification of a file into `later/`: for all of its recipients, or for one.
+  /// Puts one notification of a file into `later/`, for all of its recipients or for one.
   func postpone(_ bytes: [UInt8], as name: String, from source: SpoolFile?) -> Bool {
     let text = String(decoding: bytes, as: UTF8.self)
     let serial = World.serial(in: text)
@@ -254,7 +267,7 @@ final class Disk {
     return true
   }
 
-  /// Whether an item waits somewhere, and outlives a power cut there.
+  /// Whether an item is somewhere where it survives a power cut.
   func holds(_ item: Item, besides file: SpoolFile? = nil) -> Bool {
     if let name = laterNames[item.identity], durableLater.contains(name), later[name]!.holds(item) {
       return true
@@ -263,7 +276,7 @@ final class Disk {
       || durableLater.contains { later[$0]!.holds(item) }
   }
 
-  /// Whether what waits in a file of `later/` outlives a power cut there, as far as the agent can know.
+  /// Whether a file in `later/` survives a power cut, as far as the agent can know.
   func isSynced(_ name: String) -> Bool {
     durableLater.contains(name) || later[name]?.isForgotten == true
   }
@@ -319,7 +332,7 @@ final class Disk {
     unlinked.append((name, file, timeline.now))
   }
 
-  /// By a rename that is synced: either all of it is there, or what was there before.
+  /// Keeps the progress by a synced rename: afterwards, either the new or the old one is there.
   func keep(_ progress: Progress?) -> Bool {
     guard canKeepProgress else {
       uncertainProgress = [progress]
@@ -332,9 +345,9 @@ final class Disk {
     return true
   }
 
-  // MARK: - What fails
+  // MARK: - Power cuts
 
-  /// Of each change that is not on disk, it is uncertain whether it is there afterwards.
+  /// Cuts the power: each change that is not on disk may be lost.
   func cutPower(_ random: inout Seeded) {
     suppression.cutPower(&random)
     for line in lines where !line.isDurable && !random.oneIn(2) { line.isForgotten = true }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a line of `failed/` says, read by somebody else's JSON reader.
+/// A line of `failed/`, read by Foundation's JSON reader instead of the agent's.
 struct Failure: Decodable {
   var reason: String
   var code: String
@@ -10,9 +10,9 @@ struct Failure: Decodable {
   var column: Int?
   var status: Int?
   var text: String?
-  /// Who did not get what was sent.
+  /// The token of the recipient that did not get the notification.
   var token: String?
-  /// Of the notification, where the line has one.
+  /// The notification's serial number, if the line has one.
   var serial = 0
 
   private enum CodingKeys: CodingKey {
@@ -27,19 +27,19 @@ struct Failure: Decodable {
     var token: String
   }
 
-  /// Nil unless it is one object in one line.
+  /// Decodes a line; nil unless the line is exactly one JSON object.
   init?(_ line: String) {
     let data = Data(line.utf8)
     guard line.hasSuffix("}\n"), line.utf8.count(where: { $0 == 0x0A }) == 1,
       let found = try? JSONDecoder().decode(Line.self, from: data)
     else { return nil }
     self = found.failed
-    // What was not sent has the recipients that its sender gave it, right or wrong.
+    // A notification that was not sent keeps the recipients that its sender wrote, valid or not.
     if self.line == nil { token = try? JSONDecoder().decode(Sent.self, from: data).token }
     serial = World.serial(in: line)
   }
 
-  /// The number of the token, of a notification that the gateway refused.
+  /// The number of a notification that the gateway refused.
   var number: Int? {
     token.flatMap { Int($0, radix: 16) }.map { World.number($0, serial: serial) }
   }

@@ -1,9 +1,11 @@
 import TinyPush
 
-/// What goes wrong in a run: kinds and times are drawn by the seed, and after ``calmAt`` nothing does any more.
+/// The faults of a run.
 ///
-/// Each run has only some of the kinds, so that they meet in ever other company: where all happen all the time, most hide
-/// behind the others.
+/// The seed chooses kinds and times; after ``calmAt`` there are no more faults.
+///
+/// Each run has only some kinds, in changing combinations: if all kinds happened all the time, most
+/// would hide the rest.
 struct Faults {
   enum Kind: CaseIterable {
     case close, reset, death, stall, slow, dialing, blocking
@@ -14,25 +16,25 @@ struct Faults {
     case feedback, damage, locked
   }
 
-  /// What happens to the agent itself, which must not be in the middle of a step then.
-  enum Blow {
+  /// A fault of the agent itself, which happens only between two steps.
+  enum AgentFault {
     case crash, powerCut, stop
     case sleep(UInt64)
   }
 
   let kinds: [Kind]
-  /// Milliseconds.
+  /// The milliseconds after which no fault happens any more.
   let calmAt: UInt64
   let events: [(at: UInt64, kind: Kind)]
-  /// Whether every answer comes well before `settle` is over.
+  /// Whether every answer comes well before `settle` has passed.
   let isPrompt: Bool
-  /// So many steps, on average, lie between two crashes that no time is set for; 0: there are none.
+  /// The average number of steps between two random crashes; 0: none.
   let stepsBetweenCrashes: Int
 
   init(_ random: inout Seeded, once: Bool) {
     let oneIn = random.pick([2, 3, 6])
     var kinds = Kind.allCases.filter { _ in random.oneIn(oneIn) }
-    // Who says that all is done does not wait for what is still to come.
+    // With `--once`, the agent does not wait for files that come later.
     if once { kinds.removeAll { [.replace, .append].contains($0) } }
     isPrompt = !random.oneIn(5)
     if isPrompt { kinds.removeAll { $0 == .late } }

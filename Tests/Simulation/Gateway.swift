@@ -1,6 +1,6 @@
 import TinyPush
 
-/// A notification as the gateway got it.
+/// A notification as the gateway received it.
 struct Push: Equatable {
   var number: Int
   var connection: Int
@@ -13,54 +13,60 @@ struct Push: Equatable {
   var payload: String { String(decoding: payloadBytes, as: UTF8.self) }
 }
 
-/// What the gateway does with a notification that reaches it.
+/// The gateway's response to a notification.
 enum Verdict {
+  /// Accepts the notification and says nothing.
   case accept
+  /// Refuses it with an error response and closes.
   case refuse(Status)
-  /// Accepts it, as the last one.
+  /// Accepts it, announces a shutdown with it, and closes.
   case shutdown
-  /// Neither accepts it nor says what it ought to: these bytes, and then the end.
+  /// Does not accept it, sends these bytes instead of a proper response, and closes.
   case say([UInt8])
-  /// Gone without a word.
+  /// Closes without a response.
   case vanish
-  /// From now on it looks at nothing, and says nothing.
+  /// Stops reading and responding.
   case stall
 }
 
-/// The other end: takes frames, accepts and refuses, answers and closes. It never forgets, whatever becomes of the agent.
+/// The simulated gateway of the binary protocol: takes frames, accepts, refuses, answers and
+/// closes.
+///
+/// It remembers everything for the whole run, even if the agent restarts.
 final class Gateway {
   var verdict: (Push) -> Verdict = { _ in .accept }
   enum BarrierVerdict {
     case answer, ignore, vanish
   }
   var barrierVerdict = BarrierVerdict.answer
-  /// It says of each notification that it accepts that nothing is wrong, and goes on.
+  /// Whether it answers each accepted notification with status 0 and goes on.
   var saysNoError = false
-  /// One way, in milliseconds.
+  /// The latency in one direction, in milliseconds.
   var latency: UInt64 = 5
-  /// Whether its kernel acknowledges what comes.
+  /// Whether its kernel acknowledges bytes.
   var acknowledges = true
-  /// How long it takes to answer, and how much time lies between the bytes of an answer.
+  /// The milliseconds before an answer, and between the bytes of an answer.
   var answerDelay: UInt64 = 0
   var answerPace: UInt64 = 0
-  /// After so many bytes of its connection, by number, it is gone without a word.
+  /// After how many bytes of a connection, by number, it closes without a response.
   var cutAfterBytes: (Int) -> Int? = { _ in nil }
-  /// What is written to it after it closed is answered with a reset, and that may take away what was not read.
+  /// Whether bytes that arrive after it closed bring a reset, which may discard unread bytes.
   var resets = false
-  /// A reset follows its answers at once.
+  /// Whether a reset follows its answers at once.
   var hidesAnswers = false
-  /// It does not read before; what its kernel has room for is acknowledged all the same.
+  /// Until when it reads nothing; its kernel still acknowledges bytes while there is room.
   var stalledUntil: Instant?
   var receiveBuffer = 65_536
 
-  /// All that were accepted, and all that came and were not.
+  /// All accepted notifications, in order.
   private(set) var pushes: [Push] = []
+  /// All notifications that came and were not accepted.
   private(set) var refused: [Push] = []
   private(set) var acceptances: [Int: Int] = [:]
-  /// When each was accepted last.
+  /// When each number was accepted last.
   private(set) var acceptedAt: [Int: Instant] = [:]
   private(set) var barriers = 0
-  /// Frames and time of each write that reached it.
+  /// The frames, bytes and time of each write that arrived.
   private(set) var records: [(frames: Int, bytes: Int, at: Instant)] = []
   private(set) var complaints: [String] = []
 
@@ -73,7 +79,7 @@ final class Gateway {
 
   init(_ timeline: Timeline) { self.timeline = timeline }
 
-  // MARK: - What comes
+  // MARK: - Receiving
 
   func arrive(_ connection: Connection, _ bytes: [UInt8], wireEnd: UInt64) {
     if connection.isDeaf {
@@ -104,7 +110,7 @@ final class Gateway {
     records.append((frames, bytes.count, timeline.now))
   }
 
-  /// Frames that the last read gave.
+  /// The number of frames in the last read.
   private var frames = 0
 
   private func read(_ connection: Connection, isCut: Bool) {
@@ -155,7 +161,7 @@ final class Gateway {
     }
   }
 
-  /// The same, of a notification that came otherwise than in a frame.
+  /// Accepts a notification that did not come in a frame.
   func accepts(_ number: Int) {
     acceptedAt[number] = timeline.now
     acceptances[number, default: 0] += 1
@@ -170,9 +176,9 @@ final class Gateway {
     answer(connection, [UInt8](response.bytes.span), closes: false)
   }
 
-  // MARK: - What it says
+  // MARK: - Responding
 
-  /// Gone, and the agent hears nothing but that.
+  /// Closes without a response.
   func vanish(_ connection: Connection) {
     connection.isDeaf = true
     connection.close(latency: latency)

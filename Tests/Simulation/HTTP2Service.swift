@@ -1,26 +1,27 @@
 import CHTTP2
 import TinyPush
 
-/// What plays Apple's HTTP/2 service in a simulated world: it takes requests, answers each after its time, and never
-/// forgets what it accepted, whatever becomes of the agent.
+/// A simulated HTTP/2 push service, which answers each request after a time.
+///
+/// It remembers everything for the whole run, even if the agent restarts.
 final class HTTP2Service {
-  /// What it does with a request.
+  /// The service's response to a request.
   enum Verdict {
     case accept
     case answer(Int, String, retryAfter: Int = 0)
-    /// The stream is closed with an error, and not looked at.
+    /// Closes the stream with an error, without processing the request.
     case reset(UInt32)
-    /// It is accepted, and the stream closed with an error.
+    /// Accepts the request and closes the stream with an error.
     case loseAnswer
-    /// Nothing comes.
+    /// Never answers.
     case silence
-    /// The connection ends in order: this request and what came after it are refused.
+    /// Ends the connection (GOAWAY) and refuses this request and all later ones.
     case leave
-    /// The connection ends in order, once this request and those before it are answered.
+    /// Ends the connection (GOAWAY) and answers this request and all earlier ones.
     case leaveGently
-    /// The connection is cut.
+    /// Cuts the connection.
     case cut
-    /// Nothing comes on the connection any more, and nothing arrives.
+    /// Lets nothing pass in either direction any more.
     case die
   }
 
@@ -28,20 +29,20 @@ final class HTTP2Service {
   let gateway: Gateway
   let ledger: Ledger
   var judge: (_ token: Int) -> (Verdict, after: UInt64) = { _ in (.accept, 1) }
-  /// Told what happens.
+  /// Receives lines for the trace.
   var say: (String) -> Void = { _ in }
-  /// One way, in milliseconds.
+  /// The latency in one direction, in milliseconds.
   var latency: UInt64 = 5
   var canDial: () -> Bool = { true }
-  /// How many requests it allows at a time, and how many more once it has accepted one.
+  /// The requests allowed at a time: before one is accepted, and after that.
   var streamsMax: () -> (first: Int, later: Int) = { (100, 100) }
   var window = 0
-  /// What it calls wrong of our configuration, at the moment.
+  /// The reason for which it refuses the configuration at the moment, if any.
   var refusal: () -> String? = { nil }
-  /// Before this a request for the device must not come again.
+  /// The instants before which a notification must not come again.
   var waits: [Int: Instant] = [:]
   private(set) var identifiers: [Int: String] = [:]
-  /// When tokens were issued, in UNIX seconds, by their text.
+  /// When provider tokens were issued, in UNIX seconds, by their text.
   private(set) var issues: [String: Int64] = [:]
   private(set) var requests = 0
 
@@ -53,14 +54,14 @@ final class HTTP2Service {
 
   // MARK: - Tokens
 
-  /// A provider token: the one that is kept, or another one where that is too old, or is refused.
+  /// Returns a provider token: the present one, or a new one if that is too old or refused.
   func token(isRefused: Bool) -> (text: String, issuedAt: Int64)? {
     guard let wall = timeline.time.wallSeconds else { return nil }
     if let last = issues.max(by: { $0.value < $1.value }) {
       let age = wall - last.value
       if age >= 0, age < 3000, !isRefused || age < 1200 { return (last.key, last.value) }
       if age >= 0, age < 1200 {
-        ledger.complain("a token is \(age) s old, and another one is made")
+        ledger.complain("a new token is made, and the present one is only \(age) s old")
       }
     }
     let text = "jwt\(issues.count)"
@@ -80,7 +81,7 @@ final class HTTP2Service {
     let token = Int(path.suffix(6), radix: 16) ?? 0
     let number = World.number(token, serial: World.serial(in: payload))
     guard path.hasPrefix("/3/device/"), path.count == 74, payload.hasSuffix("}") else {
-      return ledger.complain("a request that is none: \(path) \(payload)")
+      return ledger.complain("an invalid request: \(path) \(payload)")
     }
     checkIdentifier(number, push)
     if let reason = refusal() {
@@ -91,9 +92,9 @@ final class HTTP2Service {
       return answer(stream, wire, after: 1, .answer(403, #"{"reason":"InvalidProviderToken"}"#))
     }
     if let until = waits.removeValue(forKey: number), timeline.now < until,
-      ledger.places[number, default: 1] == 1, !ledger.isLoose(number)
+      ledger.places[number, default: 1] == 1, !ledger.isRepeatable(number)
     {
-      ledger.complain("\(number) goes \(timeline.now.until(until).milliseconds) ms too early")
+      ledger.complain("\(number) is sent \(timeline.now.until(until).milliseconds) ms too early")
     }
     let (verdict, after) = judge(token)
     if case .answer(410, _, _) = verdict { ledger.suppressing.goneNumbers.insert(number) }
@@ -104,9 +105,9 @@ final class HTTP2Service {
     answer(stream, wire, after: after, verdict)
   }
 
-  /// A notification has the same identifier and collapse ID each time.
+  /// Checks that a notification has the same identifier and collapse ID each time.
   private func checkIdentifier(_ number: Int, _ push: UnsafePointer<chttp2_push>) {
-    guard ledger.places[number, default: 1] == 1, !ledger.isLoose(number),
+    guard ledger.places[number, default: 1] == 1, !ledger.isRepeatable(number),
       !ledger.movable.contains(World.serial(of: number))
     else { return }
     let identifier =
@@ -142,27 +143,30 @@ final class HTTP2Service {
   }
 }
 
-/// One connection to it, with the bytes on their way.
+/// One connection to the service, with the bytes on their way.
 final class HTTP2Wire {
   let service: HTTP2Service
   let server: OpaquePointer
   private(set) var announced: Int
   private var announcedMax: Int
-  /// Bytes that have arrived at the client; and whether the connection is over there.
+  /// The bytes that have arrived at the client.
   var arrived: [[UInt8]] = []
+  /// Whether the client sees the end of the connection.
   private(set) var isCutForClient = false
-  /// Nothing gets through any more.
+  /// Whether nothing passes any more.
   var isDead = false
-  /// A router on the way swallows everything, until it lets through what was sent meanwhile.
+  /// Whether a router on the way holds everything back.
   private var isSwallowed = false
   private var held: [() -> Void] = []
   private(set) var isOver = false
-  /// Bytes that the client has written, and of those the ones that the other end has acknowledged.
+  /// The bytes that the client has written.
   private(set) var written = 0
+  /// The bytes that the client knows to be acknowledged.
   private(set) var acknowledged = 0
-  /// Since when the client could know that nothing gets through: it wrote or heard something then, or the machine woke up.
+  /// The last time at which the client wrote with nothing outstanding, heard something or woke up.
   private var aliveAt: Instant
-  /// The connection had been quiet for long when the oldest bytes were written that are not acknowledged.
+  /// Whether the connection had been quiet for long when the oldest unacknowledged bytes were
+  /// written.
   private var wasQuiet = false
 
   init(_ service: HTTP2Service) {
@@ -195,18 +199,18 @@ final class HTTP2Wire {
     }
   }
 
-  /// On the way for as long as that takes.
+  /// Runs `act` after the latency, unless a router holds it back.
   private func carry(_ act: @escaping () -> Void) {
     service.timeline.plan(after: service.latency) { [self] in
       if isSwallowed { held.append(act) } else { act() }
     }
   }
 
-  // MARK: - A router that swallows
+  // MARK: - A router that drops packets
 
   private static let quiet = Duration.seconds(60)
 
-  /// - Parameter milliseconds: nil: for good.
+  /// Holds everything back for `milliseconds`; nil: drops everything from now on.
   func swallow(for milliseconds: UInt64?) {
     guard let milliseconds else {
       isDead = true
@@ -221,20 +225,20 @@ final class HTTP2Wire {
     }
   }
 
-  /// The client knows that the connection lives.
+  /// Notes that the client knows that the connection lives.
   func isAlive() {
     aliveAt = service.timeline.now
     wasQuiet = false
   }
 
-  /// What was written before has its time from now on: the client's machine woke up, or the client awaits nothing.
+  /// Restarts the wait for acknowledgements: the client's machine woke up, or it awaits nothing.
   func waitAnew() { if acknowledged < written { isAlive() } }
 
-  /// How long the client has stayed without an acknowledgement of what it wrote; nil: no longer than it may.
+  /// How long the client has kept a dead connection, if that is longer than it may.
   var overdue: Duration? {
     guard acknowledged < written, !isOver else { return nil }
     let silence = aliveAt.until(service.timeline.now)
-    // Of a busy connection it may learn late that something was acknowledged.
+    // On a busy connection, the client may learn late of an acknowledgement.
     let patience = wasQuiet ? Duration.seconds(1) : .seconds(10)
     let slack = Duration.milliseconds(500 + 8 * service.latency)
     return silence < patience + slack ? nil : silence
@@ -242,12 +246,12 @@ final class HTTP2Wire {
 
   private func take(_ bytes: [UInt8]) {
     guard chttp2_server_receive(server, bytes, bytes.count) == 0 else {
-      service.ledger.complain("what the client sends is no HTTP/2")
+      service.ledger.complain("the client violates HTTP/2")
       return
     }
     if chttp2_server_open(server) > announcedMax {
       service.ledger.complain(
-        "\(chttp2_server_open(server)) requests, and \(announcedMax) are allowed")
+        "\(chttp2_server_open(server)) requests are open, and \(announcedMax) are allowed")
     }
     while let push = chttp2_server_next(server) { service.take(push, self) }
     flush()
@@ -269,7 +273,7 @@ final class HTTP2Wire {
     chttp2_server_settings(server, UInt32(streams))
   }
 
-  /// What the service has to say goes on its way.
+  /// Sends everything that the server has framed.
   func flush() {
     var room = [UInt8](repeating: 0, count: 16_384)
     while true {
@@ -281,14 +285,16 @@ final class HTTP2Wire {
     }
   }
 
-  /// The service ends it without a word.
+  /// Cuts the connection without announcing it.
   func cut() {
     guard !isOver else { return }
     isOver = true
     carry { [self] in isCutForClient = true }
   }
 
-  /// The client has closed it: what it sent before still arrives, if nothing is in the way.
+  /// Closes the client's end.
+  ///
+  /// Bytes that it sent before still arrive, unless a router holds them.
   func closedByClient() {
     if isSwallowed { isDead = true }
     held = []

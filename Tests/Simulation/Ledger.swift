@@ -1,105 +1,111 @@
 import TinyPush
 
-/// Keeps account of every notification: what the gateway did with it, what the agent can know of that, and what is on disk;
-/// and complains when the agent does what none of it allows.
+/// Keeps account of each notification and complains when the agent breaks a rule.
+///
+/// The ledger knows what the gateway did, what the agent can know of that, and what is on disk.
 final class Ledger {
   var settings: Courier.Settings
   let timeline: Timeline
   let disk: Disk
   let gateway: Gateway
   private var violations: [String] = []
-  /// Whether a file may only leave when everything in it is decided.
+  /// Whether a file may leave only when everything in it is decided.
   var forbidsLoss = true
-  /// Whether every answer comes well within `settle`, so that nothing may be taken for delivered that is not.
+  /// Whether every answer comes well within `settle`, so nothing may settle by time wrongly.
   var isPrompt = false
-  /// What counted as delivered by time, and was not: its answer came too late, as the protocol allows.
+  /// Notifications that settled by time but were not accepted: their answers came too late.
   var lateLosses: Set<Int> = []
-  /// The largest number that there is, where it is known.
+  /// The largest number in use, if it is known.
   var numberMax = Int.max
   var serialMax = Int.max
-  /// In how many places of the spool a number stands. Of one that stands in several nobody can tell which it was.
+  /// The number of places in the spool that hold a number.
+  ///
+  /// If there are several, the notifications cannot be distinguished.
   var places: [Int: Int] = [:]
-  /// Some number stands in several places.
+  /// Whether a number is in several places.
   var hasTwins = false
-  /// Notifications that may wait in a file of their own, by serial number.
+  /// The serial numbers of notifications that may be moved to files of their own.
   var movable: Set<Int> = []
-  /// Notifications that must not follow newer ones that replace them.
-  var overtaken: Set<Int> = []
-  /// What was dropped since nobody knew of it, where that is wanted.
+  /// Notifications that must not follow newer ones, which replace them.
+  var supersededNumbers: Set<Int> = []
+  /// Notifications dropped because their outcome is unknown and the settings say so.
   var dropped: Set<Int> = []
-  /// How often the gateway died while a notification was alone in flight.
-  var deathsAlone: [Int: Int] = [:]
-  /// Nothing has happened for which something would be counted twice, or not at all.
+  /// How often the gateway closed while only this notification was in flight.
+  var closesWithOnlyThis: [Int: Int] = [:]
+  /// Whether nothing happened that makes counts repeat or miss something.
   var isUneventful = true
-  /// Agents that there have been before this one, and items that were put.
+  /// The number of agents before this one.
   private(set) var lives = 0
+  /// The number of items that were put so far.
   private var itemsPut = 0
-  /// Serial numbers of those for which no limit holds.
+  /// The serial numbers of notifications that no limit holds back.
   var urgent: Set<Int> = []
-  /// Whether the link answers each notification, so that the agent lets it through when the link takes it.
+  /// Whether the link answers each notification, so that it passes limits when the link takes it.
   var isAnswering = false
-  /// The agent has been told to stop.
+  /// Whether the agent was told to stop.
   var isStopping = false
   var waiting = Waiting()
   var suppressing = Suppressing()
 
   enum Outcome {
     case proved, settled, dropped
-    /// Of the time before this agent, as it knows by the progress that was kept.
+    /// Settled before this agent began, by the progress on disk.
     case passed
   }
 
-  /// What one agent knows; the next one does not.
+  /// The knowledge of one agent, which the next agent does not have.
   struct Life {
     var counters = Counters()
     var outcomes: [Int: Outcome] = [:]
     var refusals: [Int: UInt16] = [:]
     var recorded: Set<String> = []
-    var told: Set<Told> = []
-    /// The file whose progress another agent has kept.
+    var reported: Set<Reported> = []
+    /// The file whose progress an earlier agent kept.
     var resumed: SpoolFile?
-    /// The files that it looked into, by name.
+    /// The files that the agent opened, by name.
     var files: [String: SpoolFile] = [:]
-    /// Convicted without a word of the gateway, and not yet on record.
-    var convictions = 0
-    /// What may go again whatever became of it, since all of its file does.
+    /// Notifications that count as rejected without an answer and are not recorded yet.
+    var inferredRejections = 0
+    /// The inodes of files that are read again from the start.
     var reopened: Set<UInt64> = []
-    var loose: Set<Int> = []
+    /// The notifications that may be sent again, even if they have an outcome.
+    var repeatable: Set<Int> = []
     var held: Set<UInt64> = []
     var framed: Set<Int> = []
     var repeated: UInt64 = 0
     var postponed: UInt64 = 0
     var isListChanged = false
     var superseded: UInt64 = 0
-    /// What the gateway took, with a barrier that it did not answer.
+    /// Notifications that the gateway took with a barrier that it did not answer.
     var silent: [Frame] = []
     var limiting = Limiting()
-    /// When the agent looked at the clocks for the first time.
+    /// When the agent first looked at the clocks.
     var beganAt = Instant(milliseconds: 1_000_000)
     var hasBegun = false
   }
   var life = Life()
-  /// Notifications that expire soon, and until when the machine slept.
-  private var mortal: [Int: Item] = [:]
+  /// Notifications that expire soon.
+  private var expiring: [Int: Item] = [:]
+  /// Until when the machine last slept.
   var sleptUntil = Instant(milliseconds: 0)
 
   struct Frame {
     var id: UInt32
     /// Nil for a barrier.
     var number: Int?
-    /// It was written before, on another connection.
+    /// Whether it was written before, on another connection.
     var isRepeated = false
-    /// Nil while the socket has not taken it.
+    /// The end of its bytes; nil while the socket has not taken them.
     var wireEnd: UInt64?
   }
 
-  /// What was written on the present connection, and what was heard.
+  /// What was written and heard on the present connection.
   struct Account {
     var frames: [Frame] = []
-    /// How many of them are settled.
+    /// How many frames are settled.
     var settled = 0
     var answer: [UInt8] = []
-    /// The agent knows that nothing more comes of it.
+    /// Whether the agent knows that no more answers come.
     var isOver = false
     var barrierAt: Instant?
 
@@ -107,7 +113,7 @@ final class Ledger {
   }
   var account = Account()
 
-  /// By how much the counters must move until they are looked at next.
+  /// By how much the counters must grow until the next check.
   struct Expected {
     var proved: UInt64 = 0
     var refused: UInt64 = 0
@@ -145,7 +151,7 @@ final class Ledger {
       if item.putAt.milliseconds == 0 { item.putAt = timeline.now }
       guard let number = item.number else { return item }
       places[number, default: 0] += 1
-      if item.ttl != nil { mortal[number] = item }
+      if item.ttl != nil { expiring[number] = item }
       let serial = World.serial(of: number)
       if places[number]! > 1, serial != World.serialOfSummaries { hasTwins = true }
       if serial > 0 { waiting.items[serial, default: []].append(item) }
@@ -158,32 +164,33 @@ final class Ledger {
   func opened(_ file: SpoolFile, _ name: String) {
     file.wasOpened = true
     file.openedAt = timeline.now
-    // Of several recipients files one that has changed before may be noticed late, and all of the file is repeated.
+    // With several recipients files, a change may be noticed late. Then the whole file is sent
+    // again.
     if life.isListChanged, Set(file.items.compactMap(\.list)).count > 1 { reopen(file) }
     if file.reader.life != lives { file.reader = (lives, life.counters.superseded) }
     life.files[name] = file
   }
 
-  /// All of a file will be delivered again, since somebody wrote on it, or its failures are not safe.
+  /// Notes that a file is read again, since it was appended to or its failures are not safe.
   func reopen(_ file: SpoolFile, ifFailed: Bool = false) {
     if ifFailed && file.lines.isEmpty && !file.wasPostponed { return }
     isUneventful = false
     life.reopened.insert(file.inode)
     for item in file.items {
       guard let number = item.number else { continue }
-      life.loose.insert(notification(of: number))
+      life.repeatable.insert(notification(of: number))
     }
   }
 
-  /// Whether a notification may go again, whatever became of it.
-  func isLoose(_ number: Int) -> Bool { life.loose.contains(notification(of: number)) }
+  /// Whether a notification may be sent again, even if it has an outcome.
+  func isRepeatable(_ number: Int) -> Bool { life.repeatable.contains(notification(of: number)) }
 
-  /// Where several go to one token, all the recipients of a notification stand for each other.
+  /// Returns one number for all recipients of a notification with a serial number.
   private func notification(of number: Int) -> Int {
     World.serial(of: number) > 0 ? World.number(0, serial: World.serial(of: number)) : number
   }
 
-  /// A failure was to be written.
+  /// Checks a failure that the agent tried to record.
   func recorded(_ failure: Failure, of name: String, _ isRecorded: Bool) {
     let file = life.files[name] ?? disk.new[name]
     if let number = failure.number {
@@ -194,10 +201,10 @@ final class Ledger {
         if life.refusals[number].map(Int.init) != status {
           complain("\(number) is recorded as refused with \(status), which nobody said")
         }
-      } else if life.convictions == 0 || deathsAlone[number, default: 0] < 3 {
-        complain("\(number) is blamed for deaths that are not its own: \(failure.reason)")
+      } else if life.inferredRejections == 0 || closesWithOnlyThis[number, default: 0] < 3 {
+        complain("\(number) is rejected for ending connections, and did not: \(failure.reason)")
       } else {
-        life.convictions -= 1
+        life.inferredRejections -= 1
       }
     } else if failure.serial > 0 {
       checkList(failure)
@@ -207,7 +214,8 @@ final class Ledger {
     {
       let text = String(decoding: file.bytes.dropFirst(offset - 30).prefix(60), as: UTF8.self)
       complain(
-        "\(name) is recorded for what is not wrong at \(offset), …\(text)…: \(failure.reason)")
+        "\(name) has a failure recorded where nothing is wrong, at \(offset), …\(text)…: \(failure.reason)"
+      )
     }
     guard let file else { return }
     if isRecorded {
@@ -221,10 +229,12 @@ final class Ledger {
     }
   }
 
-  /// How many files that the disk does not let go an agent remembers.
+  /// How many files that cannot be removed an agent remembers.
   private static let heldMax = 256
 
-  /// The disk does not let a file go: of very many, the last ones are forgotten, and delivered again.
+  /// Notes that a file could not be removed.
+  ///
+  /// Of very many, the agent forgets some and sends them again.
   func held(_ file: SpoolFile) {
     if life.held.count >= Self.heldMax, !life.held.contains(file.inode) { reopen(file) }
     life.held.insert(file.inode)
@@ -232,15 +242,15 @@ final class Ledger {
 
   func removed(_ file: SpoolFile, _ name: String) {
     life.held.remove(file.inode)
-    checkTold(file, name)
+    checkReported(file, name)
     for item in file.items where forbidsLoss && !isSettled(item, in: file) {
       complain("\(name) was removed, and \(describe(item)) is neither accepted nor safe in failed/")
     }
   }
 
-  /// Everything before the progress must be decided: nobody will look at it again.
+  /// Checks that everything before the kept progress is decided, since nobody reads it again.
   func keeps(_ progress: Progress?) {
-    // There is one record: where another file comes first, this one is repeated.
+    // Only one progress is kept: if another file takes its place, this one is sent again.
     if let resumed = life.resumed, progress?.file != resumed.identity {
       for item in resumed.items {
         if let number = item.number, life.outcomes[number] == .passed {
@@ -269,7 +279,7 @@ final class Ledger {
       ?? "the text at \(item.offset)"
   }
 
-  /// Whether an item needs its file no more.
+  /// Whether an item does not need its file any more.
   func isDecided(_ item: Item, in file: SpoolFile) -> Bool {
     guard let number = item.number else {
       return file.isOriginalKept
@@ -280,16 +290,16 @@ final class Ledger {
     return isDecided(number, item, in: file)
   }
 
-  /// Whether nothing more is to come of a number.
+  /// Whether nothing more is to come for a number.
   func isDecided(_ number: Int, _ item: Item, in file: SpoolFile) -> Bool {
     gateway.acceptances[number] != nil || lateLosses.contains(number) || dropped.contains(number)
       || file.lines.contains { $0.isDurable && $0.failure.number == number }
       || isSuppressed(number, item) && !isRefused(number, in: file)
-      || suppressing.goneNumbers.contains(number) || overtaken.contains(number)
+      || suppressing.goneNumbers.contains(number) || supersededNumbers.contains(number)
       || item.isEcho && isElsewhere(number, besides: file)
   }
 
-  /// Whether the same is under way, or was recorded, in another file.
+  /// Whether the same notification waits in another file, or is recorded.
   private func isElsewhere(_ number: Int, besides file: SpoolFile) -> Bool {
     disk.lines.contains { $0.isDurable && $0.failure.number == number }
       || (Array(disk.new.values) + Array(disk.later.values)).contains { other in
@@ -302,25 +312,25 @@ final class Ledger {
     if let expiration = item.expiration { return expiration > 0 && expiration <= wall }
     let ttl = item.ttl ?? UInt64(settings.ttl)
     guard ttl > 0 else { return false }
-    // What waits for room in a limit has a date instead.
+    // A notification over a limit has a date instead.
     if hasLimits, !suppressing.isClockSteady {
       isUneventful = false
       return true
     }
     if item.putAt.until(timeline.now) >= .seconds(ttl) { return true }
     if item.notBefore > 0, item.notBefore + Int64(ttl) <= wall { return true }
-    // An agent that has begun since the clock was set cannot know by which one the file came; nor can one know of a clock that
-    // was set twice at once.
+    // If the clock was set before the agent began, or twice at once, the agent cannot know by which
+    // clock the file came.
     return timeline.wasSet(between: item.putAt, and: max(life.beganAt, item.putAt))
   }
 
-  /// What comes so late after the end of its time was read in time.
+  /// The tolerance for a notification that was read in time and sent after it expired.
   private static let expiryPatience = Duration.seconds(5)
 
-  /// A notification is about to be sent whose time may be over.
+  /// Checks whether a notification that is sent may have expired.
   func checkExpired(_ number: Int) {
-    guard let item = mortal[number], let ttl = item.ttl, suppressing.isClockSteady,
-      places[number] ?? 1 == 1, !isLoose(number),
+    guard let item = expiring[number], let ttl = item.ttl, suppressing.isClockSteady,
+      places[number] ?? 1 == 1, !isRepeatable(number),
       timeline.now > sleptUntil + Self.expiryPatience, let wall = timeline.time.wallSeconds
     else { return }
     let files = disk.new.values.filter { $0.holds(item) }
@@ -328,12 +338,12 @@ final class Ledger {
       if file.wasReleased { return item.notBefore + Int64(ttl) + 5 < wall }
       return file.cameAt.until(timeline.now) > .seconds(ttl) + Self.expiryPatience
     }
-    if isOver, !files.isEmpty { complain("\(number) goes, and its time was over") }
+    if isOver, !files.isEmpty { complain("\(number) is sent, and has expired") }
   }
 
   // MARK: - The agent
 
-  /// The agent is gone with what it knew; the next one has what is on disk.
+  /// Begins a new agent, which knows only what is on disk.
   func restarted(_ settings: Courier.Settings) {
     self.settings = settings
     isUneventful = false
@@ -341,12 +351,12 @@ final class Ledger {
     life = Life()
     life.beganAt = timeline.now
     isStopping = false
-    // What is both in a file and put aside from it goes twice.
+    // An item in a file and also put aside from it is sent twice.
     var seen: Set<Int> = []
     for file in Array(disk.new.values) + Array(disk.later.values) {
       for item in file.items
       where (item.notBefore > 0 || hasLimits) && !seen.insert(item.identity).inserted {
-        if let number = item.number { life.loose.insert(notification(of: number)) }
+        if let number = item.number { life.repeatable.insert(notification(of: number)) }
       }
     }
     account = Account()
@@ -364,8 +374,8 @@ final class Ledger {
     }
   }
 
-  /// The agent looks at the clocks.
-  func looks() {
+  /// Notes that the agent makes a step, and so looks at the clocks.
+  func agentSteps() {
     guard !life.hasBegun else { return }
     life.hasBegun = true
     life.beganAt = timeline.now
@@ -373,7 +383,7 @@ final class Ledger {
 
   // MARK: - The end
 
-  /// After the faults have stopped, and time enough: nothing is left, and nothing was lost.
+  /// Checks after the faults that nothing is left and nothing was lost.
   func checkEnd(_ files: [SpoolFile]) {
     for name in disk.new.keys.sorted() { complain("\(name) is left in the spool") }
     for name in disk.later.keys.sorted() { complain("\(name) is left in later/") }
@@ -381,20 +391,20 @@ final class Ledger {
     if life.counters.postponed != life.postponed {
       complain("\(life.counters.postponed) count as postponed, and \(life.postponed) are")
     }
-    if !isAllTold { complain("\(life.limiting.untold.count) alerts are in no summary") }
+    if !isAllSummarized { complain("\(life.limiting.unsummarized.count) alerts are in no summary") }
     guard isUneventful else { return }
     let counters = life.counters
     var total = 0
     for file in files { for item in file.items { total += count(item) } }
     total -= waiting.replaced.values.reduce(0) { $0 + count($1) }
-    total -= overtaken.count
+    total -= supersededNumbers.count
     total += Int(counters.summaries)
     let decided =
       counters.settled + counters.refused + counters.failedCheck + counters.expired
       + counters.suppressed + counters.gone + counters.limited
       + counters.duplicates
       + (settings.uncertain == .drop ? counters.uncertain : 0)
-    if decided != total { complain("\(decided) are accounted for, of \(total)") }
+    if decided != total { complain("\(decided) of \(total) notifications are counted") }
     if counters.repeated != life.repeated, places.allSatisfy({ $0.value == 1 }) {
       complain("\(counters.repeated) count as repeated, and \(life.repeated) are")
     }

@@ -1,12 +1,12 @@
 import TinyPush
 
-/// What the ledger makes of a connection: what was written, what came back, and what the agent concludes from it.
+/// Checks a connection: what was written, what came back, and what the agent concludes.
 extension Ledger {
-  // MARK: - What is written, and what is heard
+  // MARK: - Writing and hearing
 
   func connected() { account = Account() }
 
-  /// Something is given to the socket, perhaps not for the first time.
+  /// Checks bytes that are given to the socket, perhaps not for the first time.
   func writes(_ bytes: [UInt8], isDamageKnown: Bool) {
     guard account.frames.last?.wireEnd != nil || account.frames.isEmpty else { return }
     if account.isOver { complain("wrote on a connection that is over") }
@@ -37,12 +37,14 @@ extension Ledger {
     } else if number < 1 || number > numberMax {
       complain("\(number) never was in the spool")
     }
-    // Of what a script does not declare nothing is known.
+    // Nothing is known of notifications that a script does not declare.
     let isOne = places[number].map { $0 == 1 } ?? (World.serial(of: number) > 0)
-    if isOne, !isLoose(number) {
-      if let outcome = life.outcomes[number] { complain("\(number) goes again, and is \(outcome)") }
+    if isOne, !isRepeatable(number) {
+      if let outcome = life.outcomes[number] {
+        complain("\(number) is sent again, and is \(outcome)")
+      }
       if let status = life.refusals[number] {
-        complain("\(number) goes again, and was refused with \(status)")
+        complain("\(number) is sent again, and was refused with \(status)")
       }
     }
   }
@@ -57,7 +59,7 @@ extension Ledger {
     }
   }
 
-  /// The agent is handed these bytes.
+  /// Checks bytes that the agent receives.
   func received(_ bytes: [UInt8], on connection: Connection) {
     for byte in bytes where !account.isOver {
       account.answer.append(byte)
@@ -91,7 +93,7 @@ extension Ledger {
     account.isOver = true
   }
 
-  /// The connection ended, as far as the agent knows without an answer.
+  /// Notes that the connection ended, as far as the agent knows without an answer.
   func ended(byPeer: Bool) {
     guard !account.isOver else { return }
     becomeUncertain(byPeer: byPeer)
@@ -99,9 +101,9 @@ extension Ledger {
 
   private func becomeUncertain(byPeer: Bool) {
     let inFlight = account.frames[account.settled...].compactMap(\.number)
-    if byPeer, inFlight.count == 1 { deathsAlone[inFlight[0], default: 0] += 1 }
+    if byPeer, inFlight.count == 1 { closesWithOnlyThis[inFlight[0], default: 0] += 1 }
     expected.uncertain += UInt64(account.uncertain)
-    // Where the barrier that went alone is cut off by the gateway, no other is sent.
+    // If the gateway closes at a barrier without notifications, the agent sends no more barriers.
     if byPeer, account.barrierAt != nil { silentAreUncertain() }
     if settings.uncertain == .drop {
       for frame in account.frames[account.settled...] {
@@ -113,7 +115,9 @@ extension Ledger {
     account.isOver = true
   }
 
-  /// The agent has hung up: if nothing has told what became of the connection, its barrier had no answer.
+  /// Notes that the agent hung up.
+  ///
+  /// If nothing decided the connection, its barrier had no answer.
   func hungUp(_ connection: Connection?) {
     guard !account.isOver, account.barrierAt != nil, let connection else { return }
     for frame in account.frames[account.settled...] where frame.number != nil {
@@ -123,7 +127,7 @@ extension Ledger {
     account.isOver = true
   }
 
-  /// The gateway answers barriers, or nobody will know: what it took with one that it did not answer goes again.
+  /// Makes notifications uncertain that the gateway took with an unanswered barrier.
   private func silentAreUncertain() {
     expected.uncertain += UInt64(life.silent.count)
     if settings.uncertain == .drop {
@@ -150,7 +154,7 @@ extension Ledger {
 
   // MARK: - The counters
 
-  /// Looks at what the agent has counted since the last time.
+  /// Checks the counters' growth since the last call.
   func observe(_ counters: Counters, on connection: Connection?) {
     let before = life.counters
     life.counters = counters
@@ -162,9 +166,9 @@ extension Ledger {
     compare("sent", counters.sent - before.sent, expected.sent)
     let refused = counters.refused - before.refused
     if refused == expected.refused + 1 {
-      life.convictions += 1
+      life.inferredRejections += 1
       if account.frames.contains(where: { $0.number != nil }) {
-        complain("one is convicted by a connection that carried others")
+        complain("a notification is rejected for a connection that carried others")
       }
     } else {
       compare("refused", refused, expected.refused)
@@ -173,10 +177,10 @@ extension Ledger {
   }
 
   func compare(_ what: StaticString, _ count: UInt64, _ expected: UInt64) {
-    if count != expected { complain("\(count) count as \(what), and \(expected) are") }
+    if count != expected { complain("\(count) count as \(what), and \(expected) should") }
   }
 
-  /// The agent gives a connection up whose barrier is not answered.
+  /// Checks whether the agent gave up a connection because its barrier was not answered.
   private func missBarrier(_ uncertain: UInt64, _ connection: Connection?) {
     guard uncertain > 0, !account.isOver, let barrierAt = account.barrierAt, let connection
     else { return }
@@ -189,7 +193,7 @@ extension Ledger {
     becomeUncertain(byPeer: false)
   }
 
-  /// So many count as delivered since no answer came: the peer had them for long enough, and was listened to.
+  /// Checks notifications that settled by time: the peer had them long enough and was listened to.
   private func settleByTime(_ count: UInt64, _ connection: Connection?) {
     guard let connection, !account.isOver else {
       return complain("settled by time without a connection")
@@ -197,7 +201,7 @@ extension Ledger {
     if connection.acknowledged < connection.written,
       connection.waitsSince + settings.settle < timeline.now
     {
-      complain("settled by time on a connection that has stopped moving")
+      complain("settled by time on a connection without acknowledgements")
     }
     for _ in 0..<count {
       if !life.silent.isEmpty {
@@ -210,7 +214,7 @@ extension Ledger {
         account.settled += 1
       }
       guard account.settled < account.frames.count else {
-        return complain("settled what was not sent")
+        return complain("settled more than was sent")
       }
       check(account.frames[account.settled], connection)
       settle(.settled, connection)
@@ -227,7 +231,7 @@ extension Ledger {
       complain("\(number) is settled \(timeline.now.until(due).milliseconds) ms too early")
     }
     if let first = connection.unread.first, first.at <= due {
-      complain("\(number) is settled by time, and an answer lies unread")
+      complain("\(number) is settled by time, and an answer is unread")
     }
     if isSettled { checkAccepted(number, connection) }
   }

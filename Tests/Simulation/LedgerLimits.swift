@@ -1,7 +1,7 @@
 import Foundation
 import TinyPush
 
-/// A summary, read by somebody else's JSON reader.
+/// A summary, read by Foundation's JSON reader instead of the agent's.
 struct Summary {
   let number: Int
   let alerts: Int
@@ -26,20 +26,20 @@ struct Summary {
   }
 }
 
-/// What the ledger makes of limits.
+/// Checks limits.
 extension Ledger {
-  /// Of one agent, whose buckets were full at its start.
+  /// The limits of one agent, whose buckets were full at its start.
   struct Limiting {
-    /// When alerts went for the first time, by token; 0: all of them.
+    /// The times at which alerts passed, by token; 0: for all tokens together.
     var times: [Int: [Instant]] = [:]
     var seen: Set<Int> = []
-    /// How many alerts to each token are in `failed/` and in no summary.
-    var untold: [Int: Int] = [:]
-    /// There were more tokens than an agent keeps in mind.
+    /// The number of alerts in `failed/` and in no summary, by token.
+    var unsummarized: [Int: Int] = [:]
+    /// Whether there were more tokens than an agent remembers.
     var isOverflowing = false
 
     static let tokensMax = 1000
-    /// Of more tokens the agent may forget the bucket of one, depending on their hashes.
+    /// With more tokens than this, the agent may forget a bucket, depending on the tokens' hashes.
     static let bucketsMax = 100
   }
 
@@ -52,10 +52,10 @@ extension Ledger {
 
   var hasLimits: Bool { settings.limit != nil || settings.limitAll != nil }
 
-  /// An alert goes to the link, or over the wire.
+  /// Checks an alert that goes to the link or over the wire.
   ///
-  /// - Parameter isAdmission: whether this is when the agent has let it through. If not, some time has passed since, and
-  ///   only what has gone since its start says anything.
+  /// - Parameter isAdmission: whether the agent has just let the alert through. If not, the check
+  ///   counts only the alerts since the agent's start, because time has passed since then.
   func passesLimits(_ number: Int, isAdmission: Bool) {
     let serial = World.serial(of: number)
     guard !bothLimits.isEmpty, serial != World.serialOfSummaries, !urgent.contains(serial),
@@ -70,11 +70,11 @@ extension Ledger {
         ? isFull(times.dropLast(), limit)
         : isExceeded(times.count - 1, since: life.beganAt, limit)
       let isForgotten = key(number) > 0 && life.limiting.times.count > Limiting.bucketsMax
-      if isOver, !isForgotten { complain("\(number) goes, and is over the limit of \(limit)") }
+      if isOver, !isForgotten { complain("\(number) is sent, and exceeds the limit of \(limit)") }
     }
   }
 
-  /// Whether one more alert now, behind those at these times, would be over a limit.
+  /// Whether one more alert now, after alerts at these times, would exceed a limit.
   private func isFull(_ times: some BidirectionalCollection<Instant>, _ limit: RateLimit) -> Bool {
     var count = 1
     for time in times.reversed() {
@@ -90,42 +90,42 @@ extension Ledger {
     return count > Int(limit.count) + Int(refilled)
   }
 
-  /// An alert is to be recorded, or to wait, since it is over a limit.
+  /// Checks an alert that exceeds a limit and is recorded or put aside.
   func limits(_ number: Int) {
     let serial = World.serial(of: number)
     if bothLimits.isEmpty { complain("\(number) is limited without a limit") }
     if urgent.contains(serial) || serial == World.serialOfSummaries {
-      complain("\(number) is limited, and passes limits")
+      complain("\(number) is limited, and no limit applies to it")
     }
     guard isUneventful, isAnswering, !hasTwins else { return }
     if !bothLimits.contains(where: { isFull(life.limiting.times[$0.key(number)] ?? [], $0.limit) })
     {
-      complain("\(number) is limited, and there is room for it")
+      complain("\(number) is limited, and the limit has room for it")
     }
   }
 
-  /// An alert over a limit is in `failed/`.
+  /// Notes an alert over a limit that is in `failed/`.
   func keepsLimited(_ number: Int) {
-    life.limiting.untold[number % World.tokensMax, default: 0] += 1
-    if life.limiting.untold.count > Limiting.tokensMax { life.limiting.isOverflowing = true }
+    life.limiting.unsummarized[number % World.tokensMax, default: 0] += 1
+    if life.limiting.unsummarized.count > Limiting.tokensMax { life.limiting.isOverflowing = true }
   }
 
-  /// A summary was to be written.
+  /// Checks a summary that the agent tried to write.
   func summarized(_ summary: Summary, _ isWritten: Bool) {
-    let untold = life.limiting.untold.removeValue(forKey: summary.number) ?? 0
-    if summary.alerts != untold, !life.limiting.isOverflowing {
+    let unsummarized = life.limiting.unsummarized.removeValue(forKey: summary.number) ?? 0
+    if summary.alerts != unsummarized, !life.limiting.isOverflowing {
       complain(
-        "\(summary.alerts) alerts to \(summary.number) are told of, and there were \(untold)")
+        "a summary counts \(summary.alerts) alerts to \(summary.number) instead of \(unsummarized)")
     }
     guard !isWritten else { return }
-    // An agent that comes to its end tells of none any more.
+    // An agent that ends writes no more summaries.
     if settings.isOnce || isStopping {
-      life.limiting.untold = [:]
+      life.limiting.unsummarized = [:]
     } else {
-      life.limiting.untold[summary.number] = untold
+      life.limiting.unsummarized[summary.number] = unsummarized
     }
   }
 
-  /// Whether each alert that is in no other place is in a summary.
-  var isAllTold: Bool { life.limiting.untold.isEmpty || life.limiting.isOverflowing }
+  /// Whether each alert over a limit is in a summary.
+  var isAllSummarized: Bool { life.limiting.unsummarized.isEmpty || life.limiting.isOverflowing }
 }

@@ -1,27 +1,27 @@
 import TinyPush
 
-/// What the ledger makes of settlements: the agent tells of each notification, and of none what is not so.
+/// Checks settlements: the agent reports each notification, and reports nothing untrue.
 extension Ledger {
-  /// A notification of a file, as the agent tells of it.
-  struct Told: Hashable {
+  /// A notification of a file whose settlement the agent reported.
+  struct Reported: Hashable {
     var inode: UInt64
     var offset: Int
-    /// Nil: the verdict holds for all recipients.
+    /// The recipient; nil: the settlement is that of all recipients.
     var token: Int?
   }
 
-  /// The agent tells how a notification was settled.
-  func tells(_ settlement: Settlement, of name: String) {
+  /// The agent reports how a notification was settled.
+  func settlementReported(_ settlement: Settlement, of name: String) {
     guard let file = life.files[name] ?? disk.new[name] else { return }
     let token = settlement.token.map(World.number)
-    life.told.insert(Told(inode: file.inode, offset: Int(settlement.offset), token: token))
+    life.reported.insert(Reported(inode: file.inode, offset: Int(settlement.offset), token: token))
     let numbers = file.items.filter {
       $0.offset == Int(settlement.offset) && $0.list == nil
         && $0.number.map { $0 % World.tokensMax } == token
     }.compactMap(\.number)
     guard let token, let number = numbers.first, numbers.count == 1 else { return }
     let isTrue =
-      switch settlement.verdict {
+      switch settlement.outcome {
       case .accepted: gateway.acceptances[number] != nil || lateLosses.contains(number)
       case .rejected(let rejection):
         rejection.reason == .endsConnections || life.refusals[number] == rejection.code
@@ -33,21 +33,25 @@ extension Ledger {
       case .postponed, .limited, .duplicate: hasLimits
       case .refused: false
       }
-    // What was appended to a file counts from when the file was first seen, until the file is read anew.
+    // For appended text, `ttl` counts from when the file was first seen, until it is read again.
     if !isTrue, !life.reopened.contains(file.inode) {
-      complain("\(number) of \(name) counts as \(settlement.verdict)")
+      complain("\(number) of \(name) counts as \(settlement.outcome)")
     }
   }
 
-  /// A file leaves: each notification for a token was told of, unless an agent before this one had to do with the file.
-  func checkTold(_ file: SpoolFile, _ name: String) {
-    guard settings.tellsAll, lives == 0, !life.reopened.contains(file.inode) else { return }
+  /// Checks that each notification of a removed file was reported, if only this agent read the
+  /// file.
+  func checkReported(_ file: SpoolFile, _ name: String) {
+    guard settings.reportsSettlements, lives == 0, !life.reopened.contains(file.inode) else {
+      return
+    }
     for item in file.items where item.list == nil && item.offset < .max {
       guard let number = item.number else { continue }
-      let told = Told(inode: file.inode, offset: item.offset, token: number % World.tokensMax)
-      let all = Told(inode: file.inode, offset: item.offset, token: nil)
-      if !life.told.contains(told), !life.told.contains(all) {
-        complain("\(name) was removed, and nothing was told of \(number)")
+      let reported = Reported(
+        inode: file.inode, offset: item.offset, token: number % World.tokensMax)
+      let all = Reported(inode: file.inode, offset: item.offset, token: nil)
+      if !life.reported.contains(reported), !life.reported.contains(all) {
+        complain("\(name) was removed, but no settlement of \(number) was reported")
       }
     }
   }

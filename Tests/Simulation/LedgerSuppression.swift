@@ -1,13 +1,13 @@
 import TinyPush
 
-/// What the ledger makes of the suppression list: whom the agent knows it must not send to, and to whom it must.
+/// Checks the suppression list: to which tokens the agent must not send, and to which it must.
 extension Ledger {
-  /// All that the agent knows of tokens at a time.
+  /// What the agent knows of tokens at one time.
   struct Known {
     var list: ListFile?
     var recent: ListFile?
     var learned: [Int: SuppressionRecord] = [:]
-    /// What it has heard is invalid while the clock was not set.
+    /// Tokens that became invalid while the clock was not set.
     var timeless: Set<Int> = []
 
     func record(_ token: Int) -> SuppressionRecord? {
@@ -16,7 +16,7 @@ extension Ledger {
 
     private func heaviest(_ records: [SuppressionRecord?]) -> SuppressionRecord? {
       records.compactMap { $0 }.reduce(nil) { heaviest, record in
-        heaviest.map { record.outweighs($0) ? record : $0 } ?? record
+        heaviest.map { record.overrides($0) ? record : $0 } ?? record
       }
     }
 
@@ -24,14 +24,14 @@ extension Ledger {
       timeless.contains(token) || record(token)?.forbids(registered: registered) ?? false
     }
 
-    /// Whether it would be forbidden, if what holds it were not damaged.
+    /// Whether damage to the files hides a record that would forbid the token.
     func isLost(_ token: Int, registered: UInt32) -> Bool {
       !forbids(token, registered: registered)
         && heaviest([list?.lost[token], recent?.lost[token]])?.forbids(registered: registered)
           ?? false
     }
 
-    /// Those of which it knows that they are suppressed, and since when.
+    /// The suppressed tokens that the agent knows of, and since when.
     var suppressed: [Int: UInt32] {
       var times: [Int: UInt32] = [:]
       for records in [list?.records, recent?.records, learned] {
@@ -44,40 +44,43 @@ extension Ledger {
     }
   }
 
-  /// A notification, in a file, of which the gateway has said that its token is invalid.
-  struct Verdict: Hashable {
+  /// A notification of a file whose token the gateway called invalid.
+  struct Invalidation: Hashable {
     var inode: UInt64
     var number: Int
   }
 
   struct Suppressing {
-    /// What the agent knows by now, and what it knew since something was last written.
+    /// What the agent knows now.
     var known = Known()
+    /// What the agent has known since something was last written.
     var since: [Known] = [Known()]
-    /// Until when, and since what time of day, the agent knew of a token that it is suppressed.
+    /// The times for which a token was known as suppressed, and until when it was.
     var past: [Int: [(time: UInt32, until: Instant)]] = [:]
     var present: [Int: UInt32] = [:]
-    /// Tokens on record as invalid, with all the times that the agent may give to that.
+    /// Tokens recorded as invalid, with all times that the agent may give for that.
     var invalid: [Int: Set<UInt32>] = [:]
-    /// Devices that the service calls gone, with the time that it gives.
+    /// Devices that the service calls gone, with the time that the service gives.
     var gone: [Int: UInt32] = [:]
-    /// Notifications that it did not take for that.
+    /// Notifications that the service did not take because the device is gone.
     var goneNumbers: Set<Int> = []
-    /// The refusals by which each was learned, and those of which somebody else knew.
-    var verdicts: [Int: Set<Verdict>] = [:]
+    /// The notifications by which each token was found invalid.
+    var invalidations: [Int: Set<Invalidation>] = [:]
+    /// Tokens that somebody else added to the list.
     var elsewhere: Set<Int> = []
-    /// When the app registered a token, as the notifications say that go to it, and those that go to a list.
+    /// When the app registered a token, as notifications to that token say.
     var registered: [Int: Set<UInt32>] = [:]
+    /// When the app registered tokens, as notifications to a list say.
     var registeredLists: Set<UInt32> = []
-    /// What each notification says of that, by serial number.
+    /// When the app registered the token, by the notification's serial number.
     var said: [Int: UInt32] = [:]
-    /// Whether the clock only ever goes on.
+    /// Whether the clock is never set back or forward.
     var isClockSteady = true
   }
 
   // MARK: - What the agent knows
 
-  /// It has taken up these files, or learned something.
+  /// Notes that the agent opened these files, or learned something.
   func holds(_ list: ListFile?, _ recent: ListFile?, _ learned: [Int: SuppressionRecord]) {
     suppressing.known.list = list
     suppressing.known.recent = recent
@@ -100,28 +103,28 @@ extension Ledger {
     suppressing.present = present
   }
 
-  /// Nothing else is in the batch by now than what is framed from now on.
+  /// Notes that the batch is empty: only frames from now on can be in it.
   func beginsBatch() { suppressing.since = [suppressing.known] }
 
   private func check(_ record: SuppressionRecord, _ number: Int) {
     switch record.reason {
     case .invalidToken:
       if suppressing.invalid[number]?.contains(record.time) != true {
-        complain("\(number) is learned to be invalid since \(record.time), which nobody said")
+        complain("\(number) is learned to be invalid since \(record.time), and nobody said so")
       }
     case .registered:
       if !registrations(number).contains(where: { $0 >= record.time }) {
-        complain("\(number) is learned to be registered at \(record.time), which nobody said")
+        complain("\(number) is learned to be registered at \(record.time), and nobody said so")
       }
     case .gone:
       if suppressing.gone[number] != record.time {
-        complain("\(number) is learned to be gone since \(record.time), which nobody said")
+        complain("\(number) is learned to be gone since \(record.time), and nobody said so")
       }
-    case .feedback, .byHand: complain("\(number) is learned, \(record.reason.text)")
+    case .feedback, .byHand: complain("\(number) is learned with the reason \(record.reason.text)")
     }
   }
 
-  /// A failure is on record that says a token is invalid.
+  /// Notes that a failure was recorded which calls a token invalid.
   func learnsInvalid(_ number: Int, _ learned: [Int: SuppressionRecord]) {
     let token = number % World.tokensMax
     guard let wall = timeline.time.wallSeconds else {
@@ -134,7 +137,7 @@ extension Ledger {
       UInt32(clamping: wall), said > 0 ? said + 1 : 0,
       known.map { $0.reason == .registered ? $0.time + 1 : $0.time } ?? 0)
     suppressing.invalid[token, default: []].insert(time)
-    // In the same step, the agent may have learned a registration of this second.
+    // In the same step, the agent may have learned of a registration in this second.
     if registrations(token).contains(where: { $0 >= wall }) {
       suppressing.invalid[token]?.insert(max(UInt32(clamping: wall) + 1, time))
     }
@@ -144,50 +147,51 @@ extension Ledger {
     }
   }
 
-  /// It is on record, for now.
+  /// Notes that the refusal is recorded, at least until it is lost.
   func refuses(_ number: Int, in file: SpoolFile) {
-    suppressing.verdicts[number % World.tokensMax, default: []].insert(
-      Verdict(inode: file.inode, number: number))
+    suppressing.invalidations[number % World.tokensMax, default: []].insert(
+      Invalidation(inode: file.inode, number: number))
   }
 
-  /// The records of what the gateway has called invalid may be lost, and the agent must hear it again.
+  /// Forgets tokens whose records may be lost: the gateway must call them invalid again.
   func forgetsVerdicts(_ learned: [Int: SuppressionRecord]) {
     suppressing.known.timeless = []
     learns(learned, isNews: true)
   }
 
-  /// Somebody else changes the list.
+  /// Notes that somebody else changed the list.
   func suppressedElsewhere(_ changes: [SuppressionRecord]) {
     for change in changes { suppressing.elsewhere.insert(World.number(change.token)) }
   }
 
-  /// Whether a token is suppressed since the gateway refused this notification, and for no other reason: then it does not go
-  /// without a record.
+  /// Whether the token is suppressed only because the gateway refused this very notification.
+  ///
+  /// Then the notification may not leave without a record.
   func isRefused(_ number: Int, in file: SpoolFile) -> Bool {
     let token = number % World.tokensMax
     return !suppressing.elsewhere.contains(token)
-      && suppressing.verdicts[token] == [Verdict(inode: file.inode, number: number)]
+      && suppressing.invalidations[token] == [Invalidation(inode: file.inode, number: number)]
   }
 
-  /// The shell is to put this on disk.
+  /// Checks what the agent wants to put on disk.
   func keeps(_ learned: [Int: SuppressionRecord], of all: [Int: SuppressionRecord]) {
     learns(all)
     if learned.isEmpty, suppressing.known.list?.isDamaged != true,
       suppressing.known.recent?.isDamaged != true
     {
-      complain("there is nothing to keep, and nothing to mend")
+      complain("the list is written without a change or damage")
     }
   }
 
-  /// What became of that, and what is left of it.
+  /// Checks what is left after the agent tried to put it on disk.
   func kept(
     _ isKept: Bool, _ learned: [Int: SuppressionRecord], _ left: [Int: SuppressionRecord]
   ) {
-    if isKept, !left.isEmpty { complain("\(left.count) are kept, and not let go") }
-    if !isKept, left.count < learned.count { complain("what is not kept is forgotten") }
+    if isKept, !left.isEmpty { complain("\(left.count) records are on disk and still in memory") }
+    if !isKept, left.count < learned.count { complain("a record is neither on disk nor in memory") }
   }
 
-  // MARK: - What is sent, and what is not
+  // MARK: - Sending
 
   func registers(_ item: Item) {
     guard let number = item.number else { return }
@@ -202,39 +206,39 @@ extension Ledger {
     }
   }
 
-  /// When the app registered a token, as notifications say.
+  /// When the app registered a token, as all notifications say.
   private func registrations(_ token: Int) -> Set<UInt32> {
     suppressing.registered[token, default: []].union(suppressing.registeredLists)
   }
 
-  /// When the app registered the token of a notification, as that says itself.
+  /// When the app registered a notification's token, as the notification says.
   private func registered(_ number: Int) -> UInt32 {
     suppressing.said[World.serial(of: number)] ?? 0
   }
 
-  /// A frame is about to be written.
+  /// Checks a frame that is about to be written.
   func checkSuppressed(_ number: Int, isDamageKnown: Bool) {
     let serial = World.serial(of: number)
     guard serial == 0 || suppressing.said[serial] != nil else { return }
     let token = number % World.tokensMax
     let registered = registered(number)
     if suppressing.since.allSatisfy({ $0.forbids(token, registered: registered) }) {
-      complain("\(number) goes, and its token is suppressed")
+      complain("\(number) is sent, and its token is suppressed")
     }
     if !isDamageKnown,
       suppressing.since.allSatisfy({ $0.isLost(token, registered: registered) })
     {
-      complain("\(number) goes, and the damage that hides its token is not noticed")
+      complain("\(number) is sent, and the damage that hides its token was not noticed")
     }
     guard suppressing.isClockSteady, let wall = timeline.time.wallSeconds,
       let record = suppressing.known.record(token),
       record.forbids(), !record.forbids(registered: registered), Int64(record.time) + 60 < wall,
       suppressing.since.count == 1
     else { return }
-    complain("\(number) goes since it is registered, and that is not learned")
+    complain("\(number) is sent since its token is registered, and the registration is not learned")
   }
 
-  /// Whether the agent may have kept a notification from a token that it knew to be suppressed.
+  /// Whether the agent may withhold a notification because it knew the token as suppressed.
   func isSuppressed(_ number: Int, _ item: Item) -> Bool {
     let token = number % World.tokensMax
     func isSuppressed(since time: UInt32) -> Bool { item.registered == 0 || item.registered < time }

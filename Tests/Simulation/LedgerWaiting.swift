@@ -1,31 +1,32 @@
 import TinyPush
 
-/// What a recipients file held, from when on: the numbers of its tokens, and in how many places something is wrong with it.
+/// The contents of a recipients file from an instant on: its tokens' numbers, and its errors.
 struct List {
   var members: Set<Int> = []
   var problems = 0
   var since = Instant(milliseconds: 0)
 }
 
-/// What the ledger makes of recipients files, of what waits for its time, and of what replaces what.
+/// Checks recipients files, notifications that wait, and replacements.
 extension Ledger {
   struct Waiting {
-    /// By serial number, and by what they replace each other.
+    /// Items by serial number.
     var items: [Int: [Item]] = [:]
+    /// Items by collapse ID and recipients.
     var keyed: [String: [Item]] = [:]
-    /// All that each recipients file has ever held, by name.
+    /// All contents that each recipients file ever had, by name.
     var lists: [String: [List]] = [:]
-    /// Of notifications that are decided of themselves, what numbers they went to.
+    /// The numbers that each decided item went to, by identity.
     var settled: [Int: [Int]] = [:]
-    /// Those of which nothing more is to come, since another one replaces them.
+    /// The items that were replaced, by identity.
     var replaced: [Int: Item] = [:]
-    /// What somebody removed: in which agent's time, which had counted so many as superseded by then.
+    /// Removed items, with the agent of that time and its count of superseded notifications.
     var forgotten: [Int: (life: Int, superseded: UInt64)] = [:]
   }
 
   // MARK: - Recipients files
 
-  /// A recipients file is another one from now on; what goes to it may go again.
+  /// Notes new contents of a recipients file; notifications to it may be sent again.
   func changed(_ name: String, _ list: List) {
     var list = list
     list.since = timeline.now
@@ -39,16 +40,16 @@ extension Ledger {
     }
   }
 
-  /// What a list was while an item was in the spool.
+  /// Returns the list's contents while an item was in the spool.
   private func versions(_ item: Item) -> ArraySlice<List> {
     let all = waiting.lists[item.list!] ?? []
-    // To what was appended to a file under way goes the list as it was when the file was begun.
+    // Appended items go to the list as it was when the agent began to read the file.
     let openedAt = disk.new.values.first { $0.holds(item) && $0.reader.life == lives }?.openedAt
     let since = min(openedAt ?? item.putAt, item.putAt)
     guard let last = all.lastIndex(where: { $0.since <= since }) else {
       return [List(problems: 1)] + all
     }
-    // Of what was changed at the same instant, nobody knows which of it was seen.
+    // Of changes at the same instant, it is unknown which one the agent saw.
     let first = all.firstIndex { $0.since == since }.map { max($0 - 1, 0) } ?? last
     return all[first...]
   }
@@ -65,7 +66,7 @@ extension Ledger {
     return numbers(of: item).allSatisfy { isDecided($0, item, in: file) }
   }
 
-  /// To whom it must go.
+  /// Returns the numbers that the item must go to.
   private func numbers(of item: Item) -> [Int] {
     guard item.list != nil else { return [item.number!] }
     let versions = versions(item)
@@ -75,14 +76,14 @@ extension Ledger {
     return members.map { item.number! + $0 }
   }
 
-  /// For how many notifications it counts.
+  /// Returns how many notifications the item counts for.
   func count(_ item: Item) -> Int {
     guard item.list != nil else { return 1 }
     let list = versions(item).last!
     return list.members.count + list.problems
   }
 
-  /// A failure names a notification, and no recipient: something must be wrong with its recipients file.
+  /// Checks a failure without a recipient: its recipients file must have an error.
   func checkList(_ failure: Failure) {
     guard let items = waiting.items[failure.serial] else { return }
     if !items.contains(where: { item in
@@ -93,12 +94,12 @@ extension Ledger {
     }
   }
 
-  // MARK: - What is sent
+  // MARK: - Sending
 
-  /// A notification is about to be written.
+  /// Checks a notification that is about to be written.
   func checkWaiting(_ number: Int) {
     guard let items = waiting.items[World.serial(of: number)] else {
-      // Its file is not all there yet.
+      // Its file is not complete yet.
       if World.serial(of: number) > serialMax { complain("\(number) never was in the spool") }
       return
     }
@@ -110,19 +111,20 @@ extension Ledger {
       })
     else { return complain("\(number) never was in the spool") }
     if item.notBefore > 0, timeline.latestWall(since: item.putAt) ?? 0 < item.notBefore {
-      complain("\(number) goes, and may not before \(item.notBefore)")
+      complain("\(number) is sent, and must wait until \(item.notBefore)")
     }
-    guard let key = item.collapseKey, !life.framed.contains(number), !isLoose(number),
+    guard let key = item.collapseKey, !life.framed.contains(number), !isRepeatable(number),
       let openedAt = disk.new.values.filter({ $0.holds(item) }).map(\.openedAt).min()
     else { return }
     for other in disk.later.values where !other.isExcused && other.waitsSince < openedAt {
       if let first = other.items.first(where: { $0.collapseKey == key && $0.isBefore(item) }) {
-        complain("\(number) goes, and \(first.number!), which it replaces, still waits in later/")
+        complain(
+          "\(number) is sent, and \(first.number!), which it replaces, still waits in later/")
       }
     }
   }
 
-  // MARK: - What waits for its time
+  // MARK: - Waiting
 
   func postponed(_ file: SpoolFile?, _ isPostponed: Bool) {
     if isPostponed {
@@ -134,28 +136,28 @@ extension Ledger {
     }
   }
 
-  /// What is in the same file as what was put aside later, and goes before it, is replaced.
+  /// Checks a release: what was put aside later and replaces it must not wait.
   func released(_ file: SpoolFile) {
     guard !file.isExcused, let item = file.items.first, let key = item.collapseKey else { return }
     for other in disk.later.values where other.waitsSince > file.waitsSince {
       if let last = other.items.first(where: { $0.collapseKey == key && item.isBefore($0) }) {
-        complain("\(item.number!) comes back, and \(last.number!), which replaces it, waits")
+        complain("\(item.number!) is released, and \(last.number!), which replaces it, still waits")
       }
     }
   }
 
-  /// The agent has removed what a power cut has torn: where it came from it is still.
+  /// Checks that an item that a power cut tore, and that the agent removed, is still in its file.
   func removedTorn(_ file: SpoolFile, _ name: String) {
     for item in file.items where !isSettled(item, in: file) {
-      complain("\(item.number!) is torn in \(name), and nowhere else")
+      complain("\(item.number!) is torn in \(name), and is in no other file")
     }
   }
 
-  /// The agent has removed what another one replaces.
+  /// Checks that a removed file was replaced.
   func cancelled(_ file: SpoolFile) {
     life.superseded += 1
     for item in file.items {
-      // It was put aside twice, before and after its file was written on.
+      // The item was put aside twice, before and after somebody appended to its file.
       if disk.later.values.contains(where: { $0.holds(item) }) { continue }
       if isReplaced(item, in: file) || disk.holds(item) || World.serial(of: item.number ?? 0) == 0 {
         continue
@@ -164,9 +166,11 @@ extension Ledger {
     }
   }
 
-  // MARK: - What replaces what
+  // MARK: - Replacements
 
-  /// Somebody removed a file: what was replaced by what it held has been, if that was before.
+  /// Notes that somebody removed a file.
+  ///
+  /// Its items may have replaced others before.
   func forget(_ file: SpoolFile) {
     for item in file.items where item.number != nil {
       waiting.forgotten[item.identity] = (lives, life.counters.superseded)
@@ -174,11 +178,11 @@ extension Ledger {
     reopen(file)
   }
 
-  /// Whether an item needs its file no more: it is decided, or is or was somewhere else.
+  /// Whether an item does not need its file any more: it is decided, or was moved or replaced.
   func isSettled(_ item: Item, in file: SpoolFile) -> Bool {
     if isDecided(item, in: file) {
       if item.number != nil { waiting.settled[item.identity] = numbers(of: item) }
-      // What is not to be sent for another reason as well may count as superseded, or by that.
+      // An item that must not be sent for two reasons may count under either.
       if item.collapseKey != nil,
         mayExpire(item) || item.list != nil || item.number.map({ isSuppressed($0, item) }) ?? false
       {
@@ -192,7 +196,7 @@ extension Ledger {
       return true
     }
     guard isReplaced(item, in: file) else { return false }
-    // The recipients of a list are not counted: they are not looked up.
+    // The recipients of a list do not count, since nobody looks them up.
     let items = waiting.items[World.serial(of: item.number!)] ?? [item]
     if items[0].identity == item.identity {
       life.superseded += UInt64(max(items.count { $0.list == nil }, 1))
@@ -210,7 +214,7 @@ extension Ledger {
 
   private func mayReplace(_ item: Item, _ file: SpoolFile) -> Bool {
     if file.holds(item) || disk.holds(item) { return true }
-    // With answers in any order, what replaces it may have gone before.
+    // Answers come in any order, so the replacement may have been settled before.
     if waiting.settled[item.identity] != nil || waiting.replaced[item.identity] != nil {
       return true
     }
@@ -221,12 +225,12 @@ extension Ledger {
     return false
   }
 
-  /// In the end the last one of those that replace each other has come to where it was to go, after the others were put.
+  /// Checks after the faults that replacements arrived after what they replaced was put.
   func checkReplaced() {
     for item in waiting.replaced.values {
-      // It was put aside twice, and went by itself in the end.
+      // The item was put aside twice, and was sent in the end.
       if waiting.settled[item.identity] != nil { continue }
-      let isPaid = waiting.keyed[item.collapseKey!]!.contains { other in
+      let hasArrived = waiting.keyed[item.collapseKey!]!.contains { other in
         guard item.isBefore(other) else { return false }
         if waiting.forgotten[other.identity] != nil || mayExpire(other) { return true }
         return waiting.settled[other.identity]?.allSatisfy { number in
@@ -235,7 +239,7 @@ extension Ledger {
             || isSuppressed(number, other)
         } ?? false
       }
-      if !isPaid { complain("\(item.number!) was replaced, and nothing came of what replaces it") }
+      if !hasArrived { complain("\(item.number!) was replaced, and its replacement never arrived") }
     }
   }
 }

@@ -1,6 +1,6 @@
 import TinyPush
 
-/// The bytes of a suppression list that holds these, which are sorted.
+/// Returns the bytes of a suppression list with these records, which must be sorted.
 func listBytes(_ records: [SuppressionRecord]) -> [UInt8] {
   nonisolated(unsafe) var bytes: [UInt8] = []
   var writer = ListWriter { part, count in
@@ -22,10 +22,11 @@ extension SuppressionList {
   }
 }
 
-/// A file of the suppression list, and what it holds by the number of the token.
+/// A file of the suppression list, and its records by the number of the token.
 final class ListFile {
-  /// What it holds, and what it held before it was damaged.
+  /// The records that can be read.
   private(set) var records: [Int: SuppressionRecord]
+  /// The records that damage hides.
   private(set) var lost: [Int: SuppressionRecord] = [:]
   private(set) var isDamaged = false
   private(set) var bytes: [UInt8]
@@ -35,7 +36,7 @@ final class ListFile {
     bytes = listBytes(records.keys.sorted().map { records[$0]! })
   }
 
-  /// Another file in its place, which is not as it was written.
+  /// Returns a damaged copy.
   func damaged(_ random: inout Seeded) -> ListFile {
     let copy = ListFile(records)
     copy.bytes[random.upTo(copy.bytes.count - 1)] ^= 1 << 5
@@ -44,30 +45,33 @@ final class ListFile {
   }
 }
 
-/// The directory of the suppression list: the list, and what has changed lately. Whoever changes it puts a new file, which is
-/// synced, in the place of the old one.
+/// The directory of the suppression list, with its two files.
+///
+/// A change puts a new, synced file in the place of the old one.
 final class ListDirectory {
   private(set) var list: ListFile?
   private(set) var recent: ListFile?
-  /// What was unlinked, and is back if the power fails before that is on disk.
+  /// The file that was unlinked, and is back if the power fails before that is on disk.
   private var unlinked: ListFile?
-  /// What was there before a merge of which nobody knows whether it is on disk.
+  /// The files before a merge that may not be on disk.
   private var uncertain: (list: ListFile?, recent: ListFile?)?
-  /// Done when a merge has synced its file.
+  /// Runs when a merge has synced its file.
   var onSync: () -> Void = {}
   var canWrite = true
-  /// Whether the names can be had on disk.
+  /// Whether the names can be synced.
   var canSync = true
-  /// Somebody else is at it.
+  /// Whether somebody else has locked the directory.
   var isLocked = false
-  /// Far fewer than there are outside, so that it overflows.
+  /// Far smaller than in the agent, so that it overflows.
   private static let recentMax = 12
 
-  /// Merges changes, and says whether it did.
+  /// Merges changes.
+  ///
+  /// Returns whether it did.
   func merge(_ changes: [SuppressionRecord], forget: Set<Int> = [], isWhole: Bool) -> Bool {
     guard canWrite, !isLocked else { return false }
     let before = (list, recent)
-    // What is damaged is set aside.
+    // Damaged files are set aside.
     if recent?.isDamaged == true { recent = nil }
     if list?.isDamaged == true { list = nil }
     let isSmall =
@@ -78,11 +82,11 @@ final class ListDirectory {
     }
     var records = recent?.records ?? [:]
     if !isSmall {
-      records.merge(list?.records ?? [:]) { $0.outweighs($1) ? $0 : $1 }
+      records.merge(list?.records ?? [:]) { $0.overrides($1) ? $0 : $1 }
     }
     for change in changes {
       let number = World.number(change.token)
-      if records[number].map({ change.outweighs($0) }) ?? true { records[number] = change }
+      if records[number].map({ change.overrides($0) }) ?? true { records[number] = change }
     }
     for number in forget { records[number] = nil }
     onSync()
@@ -119,7 +123,7 @@ extension World {
     return DeviceToken(hex: digits.span)!
   }
 
-  /// The number of a token, which its last bytes are.
+  /// The number in a token's last bytes.
   static func number(_ token: DeviceToken) -> Int {
     (28..<32).reduce(0) { $0 << 8 | Int(token.bytes[$1]) }
   }
@@ -130,9 +134,9 @@ extension World {
     SuppressionRecord(token: deviceToken(number), time: time, reason: reason)
   }
 
-  // MARK: - What the shell does
+  // MARK: - The agent
 
-  /// Takes up what has changed.
+  /// Opens the files that have changed.
   func noticeSuppression() {
     let (list, recent) = (disk.suppression.list, disk.suppression.recent)
     guard held?.list !== list || held?.recent !== recent else { return }
@@ -161,7 +165,7 @@ extension World {
     ledger.holds(held?.list, held?.recent, self.learned)
   }
 
-  /// What the courier has learned of tokens and could not put on disk yet, by number.
+  /// The courier's records that are not on disk yet, by number.
   var learned: [Int: SuppressionRecord] { learned(isKeepable: false) }
 
   private func learned(isKeepable: Bool) -> [Int: SuppressionRecord] {
@@ -170,9 +174,9 @@ extension World {
     return learned
   }
 
-  // MARK: - What somebody else does
+  // MARK: - Others
 
-  /// The suppression list changes beside the agent, which may be told.
+  /// Changes the suppression list beside the agent, and with `tells` notifies it.
   func suppress(
     _ changes: [SuppressionRecord], forget: Set<Int> = [], isWhole: Bool = true, tells: Bool = true
   ) {

@@ -1,18 +1,19 @@
 import TinyPush
 
-/// A link whose service answers each notification by itself: late, out of order, many at once, some of them with "not
-/// before", and now and then not at all, since the connection is cut. Link and service in one, for the courier knows no
-/// difference.
+/// A link whose service answers each notification by itself, late, out of order or several at once.
+///
+/// Answers may return a notification "not before" an instant, or be missing because the connection
+/// is cut. Link and service are one type, since the courier sees no difference.
 struct ScatteredLink: Link {
-  /// What the service makes of a notification.
+  /// The service's response to a notification.
   enum Verdict {
     case accept
     case reject(Rejection)
-    /// It was not processed, and goes again: at once, or so many milliseconds later.
+    /// Not processed: the notification may be sent again after these milliseconds; nil: at once.
     case giveBack(UInt64?)
-    /// It is accepted, and the answer lost.
+    /// Accepted, but the answer is lost.
     case loseAnswer
-    /// The connection is gone for so many milliseconds, and with it all that has no answer.
+    /// The connection is cut for these milliseconds; everything unanswered is returned.
     case cut(UInt64)
   }
 
@@ -25,7 +26,7 @@ struct ScatteredLink: Link {
 
   private let ledger: Ledger
   private let gateway: Gateway
-  /// Notifications that may be open at a time.
+  /// The most notifications that may be open at a time.
   private let limit: Int
   private let judge: (_ token: Int) -> (Verdict, after: UInt64)
   private var open: [Open] = []
@@ -33,7 +34,7 @@ struct ScatteredLink: Link {
   private var now = Instant(milliseconds: 0)
   private var downUntil: Instant?
   private var traffic = LinkTraffic()
-  /// What may not go again yet.
+  /// The notifications that may not be sent again yet.
   private var waits: [Int: Instant] = [:]
   private(set) var endings: UInt32 = 0
 
@@ -47,7 +48,9 @@ struct ScatteredLink: Link {
     self.judge = judge
   }
 
-  /// For the next agent: what has no answer yet is in the service's hands.
+  /// Returns the next agent's link.
+  ///
+  /// Unanswered notifications stay with the service.
   func restarted() -> ScatteredLink {
     for one in open {
       if case .accept = one.verdict { gateway.accepts(one.number) }
@@ -70,9 +73,9 @@ struct ScatteredLink: Link {
     let number = World.number(token, serial: World.serial(in: payload))
     ledger.takes(number)
     if let until = waits.removeValue(forKey: number), now < until,
-      ledger.places[number, default: 1] == 1, !ledger.isLoose(number)
+      ledger.places[number, default: 1] == 1, !ledger.isRepeatable(number)
     {
-      ledger.complain("\(number) goes \(now.until(until).milliseconds) ms too early")
+      ledger.complain("\(number) is sent \(now.until(until).milliseconds) ms too early")
     }
     traffic.sent += 1
     if message.wasSent { traffic.repeated += 1 }
@@ -87,7 +90,7 @@ struct ScatteredLink: Link {
     outcomes.isEmpty ? nil : outcomes.removeFirst()
   }
 
-  mutating func forgetSuspicion() {}
+  mutating func resetPoisonSearch() {}
 
   // MARK: - Work
 
@@ -95,7 +98,7 @@ struct ScatteredLink: Link {
     now = time.now
     if let downUntil, downUntil <= now { self.downUntil = nil }
     for one in open.filter({ $0.answerAt <= now }).sorted(by: { $0.answerAt < $1.answerAt }) {
-      // A cut before it has taken it away.
+      // A cut in this loop may have removed it.
       guard let index = open.firstIndex(where: { $0.number == one.number && $0.answerAt <= now })
       else { continue }
       answer(open.remove(at: index))
@@ -136,7 +139,7 @@ struct ScatteredLink: Link {
     return answers.min()
   }
 
-  // MARK: - Looking
+  // MARK: - State
 
   var stretchCount: Int { open.count }
   var notificationCount: Int { open.count }
@@ -153,9 +156,9 @@ struct ScatteredLink: Link {
   mutating func takeReport() -> Report? { nil }
 }
 
-/// What the ledger makes of a link whose answers come in any order.
+/// Checks a link whose answers come in any order.
 extension Ledger {
-  /// The link takes a notification.
+  /// Checks a notification that the link takes.
   func takes(_ number: Int) {
     check(number)
     checkSuppressed(number, isDamageKnown: true)
@@ -164,18 +167,19 @@ extension Ledger {
     if !life.framed.insert(number).inserted { life.repeated += 1 }
   }
 
-  /// The service has said that it accepts it.
+  /// Notes that the service accepted a notification.
   func proves(_ number: Int) {
     life.outcomes[number] = .proved
     expected.proved += 1
   }
 
+  /// Notes that the service rejected a notification.
   func rejects(_ number: Int, _ rejection: Rejection) {
     life.refusals[number] = rejection.code
     if !rejection.isGone { expected.refused += 1 }
   }
 
-  /// Looks at what the agent has counted since the last time.
+  /// Checks the counters' growth since the last call.
   func observeScattered(_ counters: Counters) {
     let before = life.counters
     life.counters = counters

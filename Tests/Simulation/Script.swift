@@ -1,11 +1,11 @@
 import TinyPush
 
-/// What a script can do to the world.
+/// What a test script can do to the world.
 extension World {
   var accepted: [Int] { gateway.pushes.map(\.number) }
   var inFlight: Int { courier.inFlight(link) }
   var waiting: [String] { disk.new.keys.sorted() }
-  /// Numbers that are on record.
+  /// The numbers of the notifications that are recorded in `failed/`.
   var recorded: [Int] { disk.failures.compactMap(\.number) }
   var forbidsLoss: Bool {
     get { ledger.forbidsLoss }
@@ -14,14 +14,14 @@ extension World {
 
   // MARK: - Files
 
-  /// A file of notifications, one a line.
+  /// Puts a file with one notification on each line.
   func put(_ name: String, _ numbers: Int..., tells: Bool = true) {
     put(
       name, text: numbers.map { World.notification($0) }.joined(separator: "\n") + "\n",
       numbers: numbers, tells: tells)
   }
 
-  /// A file of any text, new or in the place of another; with `tells`, inotify reports it.
+  /// Puts a file with any text, new or in place of another; with `tells`, inotify reports it.
   func put(_ name: String, text: String, numbers: [Int] = [], tells: Bool = true) {
     put(name, text, items: numbers.map { Item(number: $0) }, tells: tells)
   }
@@ -32,7 +32,7 @@ extension World {
     if tells { notices.append(.ended(name)) }
   }
 
-  /// Writes on in a file, and closes it.
+  /// Appends to a file and closes it.
   func append(_ name: String, text: String, numbers: [Int] = []) {
     append(name, text, items: numbers.map { Item(number: $0) }, tells: true)
   }
@@ -49,13 +49,13 @@ extension World {
     disk.delete(name)
   }
 
-  /// A notification with a `collapse-id`, in a file of its own.
+  /// Puts a file with one notification that has a `collapse-id`.
   func put(_ name: String, _ number: Int, collapsing id: String, with members: String = "") {
     let text = World.notification(number, with: #", "collapse-id": "\#(id)""# + members)
     put(name, text, items: [Item(number: number, collapseKey: "\(id) \(number)")], tells: true)
   }
 
-  /// A recipients file of such lines.
+  /// Puts a recipients file with these lines.
   func putList(_ name: String, _ lines: String...) { putList(name, lines, nil) }
 
   func putList(_ name: String, _ lines: [String], _ failure: OpenFailure?) {
@@ -67,19 +67,19 @@ extension World {
 
   func makeUnreadable(_ name: String, _ failure: OpenFailure?) { disk.new[name]?.failure = failure }
 
-  /// Of those who are told apart by a serial number as well, since several go to one token.
+  /// The factor of serial numbers, which distinguish notifications to the same token.
   static let tokensMax = 1_000_000
 
-  /// As which a summary counts, which has none.
+  /// The serial number that stands for summaries, which have none.
   static let serialOfSummaries = 99_000_000
 
-  /// Tokens that nothing is sent to.
+  /// Tokens that fill the suppression list and that nothing is sent to.
   static let fillers = 500_000..<900_000
 
   static func number(_ token: Int, serial: Int) -> Int { serial * tokensMax + token }
   static func serial(of number: Int) -> Int { number / tokensMax }
 
-  /// As a notification says it: `"n":SERIAL`.
+  /// Returns the serial number in a notification's text: `"n":SERIAL`.
   static func serial(in text: String) -> Int {
     if text.contains(" more alert") { return serialOfSummaries }
     guard let key = text.firstRange(of: "\"n\":") else { return 0 }
@@ -99,13 +99,13 @@ extension World {
     return #"{\#(to), "payload": {"aps": {"alert": "\#(alert)"}}\#(members)}"#
   }
 
-  // MARK: - Happenings
+  // MARK: - Events
 
   func after(_ milliseconds: UInt64, _ act: @escaping () -> Void) {
     timeline.plan(after: milliseconds, act)
   }
 
-  /// The gateway says something, now, whatever it was asked.
+  /// Lets the gateway send bytes now, unprovoked.
   func say(_ bytes: [UInt8], closes: Bool = true) {
     if let connection { gateway.answer(connection, bytes, closes: closes) }
   }
@@ -114,10 +114,12 @@ extension World {
     if let connection { gateway.vanish(connection) }
   }
 
-  /// The connection is gone now, in the middle of everything.
+  /// Ends the connection now, without delivering what is on its way.
   func cutAtOnce(byPeer: Bool = true) { connection?.abort(byPeer: byPeer) }
 
-  /// Another agent takes over from this one, with what is on disk; what is on the wire may still arrive.
+  /// Replaces the agent by a new one, which has what is on disk.
+  ///
+  /// Bytes on the wire may still arrive.
   func restart(once: Bool? = nil, _ change: (inout Courier.Settings) -> Void = { _ in }) {
     hangUp()
     dialed = nil

@@ -1,8 +1,9 @@
 import TinyPush
 import TinyPushHTTP2
 
-/// The HTTP/2 link with a simulated service at its other end: the link's own steps are done in here, so that the courier and
-/// its world see a link and nothing of its connections.
+/// The HTTP/2 link and a simulated service.
+///
+/// This type performs the link's own steps, so the courier and its world see only a link.
 struct SimulatedHTTP2: ~Copyable, Link {
   private var link: HTTP2Link
   private let service: HTTP2Service
@@ -12,10 +13,11 @@ struct SimulatedHTTP2: ~Copyable, Link {
   private var wire: HTTP2Wire?
   private var aside: HTTP2Wire?
   private var dialedAt: Instant?
-  /// What was taken and has no outcome yet.
+  /// Notifications that were taken and have no outcome.
   private var open: [(place: FilePlace, number: Int, key: String?, order: UInt64)] = []
-  /// The last of those that replace each other on a device that is known as accepted; and what was taken in spite of a later
-  /// one.
+  /// The order of the newest accepted notification, by device and collapse ID.
+  ///
+  /// The numbers of notifications that were taken after a newer one was accepted.
   private var shown: [String: UInt64] = [:]
   private var late: Set<Int> = []
   private var traffic = LinkTraffic()
@@ -35,7 +37,9 @@ struct SimulatedHTTP2: ~Copyable, Link {
         usesProviderToken: usesProviderToken), seed: seed)
   }
 
-  /// For the next agent: what is on its way still arrives.
+  /// Returns the next agent's link.
+  ///
+  /// What is on its way still arrives.
   consuming func restarted(seed: UInt64) -> SimulatedHTTP2 {
     wire?.closedByClient()
     aside?.closedByClient()
@@ -79,7 +83,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
     }
     guard let index = open.firstIndex(where: { $0.place == stretch.place }), stretch.count == 1
     else {
-      service.ledger.complain("an outcome of what was not taken: \(stretch)")
+      service.ledger.complain("an outcome of a notification that was not taken: \(stretch)")
       return outcome
     }
     let (_, number, key, order) = open.remove(at: index)
@@ -87,11 +91,11 @@ struct SimulatedHTTP2: ~Copyable, Link {
     switch outcome {
     case .accepted:
       if service.gateway.acceptances[number] == nil {
-        service.ledger.complain("\(number) counts as accepted, and was not")
+        service.ledger.complain("\(number) counts as accepted, and is not")
       }
       if let key {
         if late.contains(number) {
-          service.ledger.complain("\(number) takes the place of a newer one")
+          service.ledger.complain("\(number) replaces a newer one")
         }
         shown[key] = max(shown[key, default: 0], order)
       }
@@ -101,7 +105,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
       if let notBefore { service.waits[number] = notBefore }
       if !stretch.wasSent { service.ledger.life.framed.remove(number) }
     case .superseded:
-      service.ledger.overtaken.insert(number)
+      service.ledger.supersededNumbers.insert(number)
       service.ledger.life.superseded += 1
     case .dropped: service.ledger.dropped.insert(number)
     }
@@ -110,7 +114,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
 
   mutating func takeProved() -> UInt64? { link.takeProved() }
 
-  mutating func forgetSuspicion() { link.forgetSuspicion() }
+  mutating func resetPoisonSearch() { link.resetPoisonSearch() }
 
   // MARK: - Work
 
@@ -120,7 +124,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
     if !link.isBusy { wire?.waitAnew() }
     if let overdue = wire?.overdue, aside == nil {
       service.ledger.complain(
-        "nothing gets through for \(overdue.milliseconds) ms, and the connection is kept")
+        "a dead connection is kept for \(overdue.milliseconds) ms")
     }
     for _ in 0..<Self.stepsMax {
       guard let step = link.advance(to: time, isStopping: isStopping) else { return nil }
@@ -135,7 +139,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
       guard let step = link.nextStep(supply) else { return nil }
       perform(step)
       _ = link.advance(to: now, isStopping: supply.isStopping).map { perform($0) }
-      // What was given back is heard of first.
+      // The courier first takes the returned notifications.
       if link.hasAnswers { return .listen }
     }
     service.ledger.complain("the link does not come to rest")
@@ -176,20 +180,22 @@ struct SimulatedHTTP2: ~Copyable, Link {
     case .closeAside:
       aside?.closedByClient()
       aside = nil
-    default: service.ledger.complain("the link wants what only the courier can want")
+    default: service.ledger.complain("the link returns a step that only the courier may return")
     }
   }
 
-  /// A router on the way swallows everything on the present connection, for so many milliseconds or for good.
+  /// Lets a router drop or hold back everything on the present connection.
+  ///
+  /// - Parameter milliseconds: how long the router holds everything back; nil: it drops everything.
   func swallow(for milliseconds: UInt64?) { wire?.swallow(for: milliseconds) }
 
-  /// The machine slept.
+  /// Notes that the machine slept.
   mutating func suspended(until now: Instant) {
     link.suspended(until: now)
     wire?.waitAnew()
   }
 
-  /// Takes in what has come.
+  /// Takes in everything that has come.
   private mutating func listen() {
     if let at = dialedAt, at <= now.now {
       dialedAt = nil
@@ -221,7 +227,7 @@ struct SimulatedHTTP2: ~Copyable, Link {
 
   var deadline: Instant? { [link.deadline, dialedAt].compactMap { $0 }.min() }
 
-  // MARK: - Looking
+  // MARK: - State
 
   var stretchCount: Int { link.stretchCount }
   var notificationCount: Int { link.notificationCount }

@@ -1,12 +1,14 @@
 import TinyPush
 
-/// The clocks, which jump to whatever happens next, and what is going to happen: in order of time, and what is due at the
-/// same time in the order in which it was planned.
+/// The simulated clocks, which jump to the next event, and the events to come.
+///
+/// Events happen in order of time; events at the same time happen in the order of planning.
 final class Timeline {
   private let start = Instant(milliseconds: 1_000_000)
   private(set) var now = Instant(milliseconds: 1_000_000)
-  /// What the wall clock would have said at the start, in UNIX seconds; nil: it is not set. Changing it lets the clock
-  /// jump.
+  /// The wall clock's UNIX seconds at the start; nil: it is not set.
+  ///
+  /// A change lets the clock jump.
   var wallAtStart: Int64? = 1_700_000_000 {
     willSet { walls.append((wallAtStart, until: now)) }
   }
@@ -33,24 +35,24 @@ final class Timeline {
       clockMilliseconds: clockMilliseconds)
   }
 
-  /// What the wall clock says, also where it is not set.
+  /// The wall clock's time, even if it is not set.
   private var clockMilliseconds: Int64 { (wallAtStart ?? 60) * 1000 + Int64(elapsed) }
 
-  /// The time that a file system gives to a change.
+  /// The time that a file system would give to a change now.
   var fileTimeNs: Int64 { clockMilliseconds * 1_000_000 }
 
-  /// Whether the clock was set after `start`, and before `end` or then.
+  /// Whether the clock was set after `start` and not after `end`.
   func wasSet(between start: Instant, and end: Instant) -> Bool {
     walls.contains { $0.until >= start && $0.until <= end }
   }
 
-  /// What the wall clock says from the start on.
+  /// Sets the wall clock for the whole run.
   func begin(wallAtStart wall: Int64?) {
     wallAtStart = wall
     walls = []
   }
 
-  /// The latest that the wall clock has said since `instant`; nil when it was not set.
+  /// Returns the latest wall time since `instant`; nil if the clock was never set in that time.
   func latestWall(since instant: Instant) -> Int64? {
     (walls + [(wallAtStart, until: now)]).compactMap { wall in
       guard wall.until >= instant else { return nil }
@@ -80,7 +82,7 @@ final class Timeline {
 
   func advance(to instant: Instant) { now = max(now, instant) }
 
-  /// Does all that is due.
+  /// Runs all events that are due.
   func happen() {
     while let plan = plans.first, plan.at <= now {
       removeFirst()

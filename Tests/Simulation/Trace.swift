@@ -1,11 +1,13 @@
-/// What happened in a run, as a number to compare two runs by, and when somebody wants to read it, as lines.
+/// The events of a run: a hash that compares two runs, and lines if somebody wants to read them.
 struct Trace {
-  /// Lines are only made on replaying a seed: they are what takes time.
+  /// Whether lines are kept.
+  ///
+  /// They take time, so only the replay of a seed keeps them.
   var isKept = false
   private(set) var hash: UInt64 = 0xCBF2_9CE4_8422_2325
   private(set) var lines: [String] = []
 
-  /// FNV-1a over the words and the numbers of each entry.
+  /// Adds an entry to the hash (FNV-1a over its word and numbers) and to the lines.
   mutating func note(_ word: StaticString, at milliseconds: UInt64, _ numbers: Int...) {
     mix(milliseconds)
     word.withUTF8Buffer { for byte in $0 { mix(UInt64(byte)) } }
@@ -15,7 +17,7 @@ struct Trace {
     lines.append("\(milliseconds) ms  \(word) \(text)")
   }
 
-  /// For whoever reads the lines.
+  /// Adds a line for readers only.
   mutating func say(_ text: @autoclosure () -> String) {
     if isKept { lines.append(text()) }
   }

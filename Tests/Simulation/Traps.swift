@@ -1,10 +1,10 @@
 import Foundation
 
-/// A broken precondition ends the process at once. This sees to it that the seeds under way are told all the same.
+/// Reports the running seeds when a broken precondition ends the process.
 enum Traps {
   private static let lineBytes = 32
   private static let linesMax = 64
-  /// Lines that are written as they are by the signal's handler, which may do nothing else.
+  /// Prepared lines, since a signal handler may only write them.
   nonisolated(unsafe) private static let lines: UnsafeMutablePointer<CChar> = {
     let lines = UnsafeMutablePointer<CChar>.allocate(capacity: lineBytes * linesMax)
     lines.initialize(repeating: 0, count: lineBytes * linesMax)
@@ -22,8 +22,8 @@ enum Traps {
   }()
   private static let lock = NSLock()
 
-  /// Does what a seed is for, which is told if it ends in a trap.
-  static func telling<Result>(_ seed: UInt64, _ act: () -> Result) -> Result {
+  /// Runs `act`, and reports the seed if that ends in a trap.
+  static func reporting<Result>(_ seed: UInt64, _ act: () -> Result) -> Result {
     let line: Int? = lock.withLock {
       for line in 0..<linesMax where lines[line * lineBytes] == 0 {
         strcpy(lines + line * lineBytes, "SEED=\(seed) (a trap)\n")

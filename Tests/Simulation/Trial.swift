@@ -1,24 +1,31 @@
 import TinyPush
 
-/// One run of a world in which everything is drawn by a seed: the files, the settings, and what goes wrong. While it does,
-/// the ledger watches each step; when it has stopped, everything must be delivered in bounded time.
+/// A run of a world in which a seed decides everything: the files, the settings and the faults.
+///
+/// During the faults, the ledger checks each step. After them, everything must be delivered within
+/// a limited time.
 public final class Trial {
-  /// What came of it.
+  /// The result of a run.
   public struct Outcome: Sendable {
+    /// The seed.
     public var seed: UInt64
+    /// The number of steps.
     public var steps: Int
-    /// The same for the same seed.
+    /// A hash of the run, which is the same for the same seed.
     public var hash: UInt64
+    /// The violations of the courier's rules; empty for a good run.
     public var violations: [String]
-    /// The last of what happened, when the trace was kept.
+    /// The lines of the trace, if it was kept.
     public var trace: [String]
   }
 
-  /// The link of the trial.
+  /// The kind of link in a run.
   public enum Way: String, CaseIterable, Sendable {
+    /// The binary protocol.
     case binary
-    /// A link whose answers come in any order, and that has no connection.
+    /// A link without a connection, whose answers come in any order.
     case scattered
+    /// HTTP/2.
     case http2
   }
 
@@ -32,18 +39,18 @@ public final class Trial {
 
   var isCalm = false
   private(set) var files: [SpoolFile] = []
-  var blow: Faults.Blow?
+  var agentFault: Faults.AgentFault?
   var stopBy: Instant?
-  /// Of the HTTP/2 service.
+  /// The HTTP/2 service, if the run uses that link.
   var service: HTTP2Service?
   var refusalsUntil: Instant?
   private var wasStopped: Bool { stopBy != nil }
-  /// Agents that have begun since nothing goes wrong any more.
+  /// The number of agents that began after the faults.
   var calmLives = 0
-  /// What the gateway does next, whatever comes.
+  /// The gateway's answers to the next notifications, in order.
   var verdicts: [Verdict] = []
   var dialsUntil: Instant?
-  /// Files that have a writer.
+  /// The names of files that somebody is still writing.
   var beingWritten: Set<String> = []
   var stepMilliseconds = 0
   private var attention = 1
@@ -51,7 +58,7 @@ public final class Trial {
   private var cutsLeft = 0
   var crashesLeft = 6
 
-  /// How long it may take, from when nothing goes wrong any more, until all is delivered.
+  /// The time in which everything must be delivered after the faults.
   private static let patience = Duration.seconds(30_000)
   private static let stepsMax = 1_000_000
 
@@ -59,7 +66,7 @@ public final class Trial {
     self.seed = seed
     self.way = way
     var random = Seeded(seed)
-    // Drawn apart, so that the others are what they are without limits.
+    // A generator of their own, so that limits do not change the other choices.
     var limits = Seeded(seed &+ 0x5EED)
     isOnce = random.oneIn(3)
     faults = Faults(&random, once: isOnce)
@@ -74,7 +81,7 @@ public final class Trial {
       $0.barrierInterval = .seconds(random.pick([5, 60]))
       $0.rescan = .seconds(random.pick([30, 900]))
       $0.ttl = random.pick([0, 86_400, 86_400, 900])
-      $0.tellsAll = seed % 4 == 1
+      $0.reportsSettlements = seed % 4 == 1
       guard limits.oneIn(4) else { return }
       let count = UInt32(limits.pick([1, 1, 2, 5]))
       let period = Duration.seconds(UInt64(limits.pick([2, 5, 60, 600])))
@@ -90,16 +97,15 @@ public final class Trial {
     self.random = random
   }
 
-  /// Runs the trial of a seed.
-  ///
+  /// Runs the world of a seed.
   public static func run(_ seed: UInt64, _ way: Way = .binary, keepsTrace: Bool = false) -> Outcome
   {
     let trial = Trial(seed, way)
     trial.world.trace.isKept = keepsTrace
     trial.world.trace.say("\(trial.world.settings) \(trial.faults)")
-    Traps.telling(seed) { trial.run() }
+    Traps.reporting(seed) { trial.run() }
     trial.world.trace.say("\(trial.world.courier.counters)")
-    defer { trial.letGo() }
+    defer { trial.tearDown() }
     return Outcome(
       seed: seed, steps: trial.world.steps, hash: trial.world.trace.hash,
       violations: trial.world.takeViolations(), trace: trial.world.trace.lines)
@@ -110,15 +116,15 @@ public final class Trial {
     for list in workload.lists { putList(list) }
     fillSpool()
     for event in faults.events {
-      world.timeline.plan(after: event.at) { [self] in strike(event.kind) }
+      world.timeline.plan(after: event.at) { [self] in inject(event.kind) }
     }
     world.timeline.plan(after: faults.calmAt) { [self] in calm() }
     let end = world.timeline.now + .milliseconds(faults.calmAt) + Self.patience
     world.run(until: end)
     while world.isFinished, !isDone, !mustEnd, world.timeline.now < end {
-      // What a stop, or a disk on which nothing could be done, has left is seen to by the next agent.
+      // The next agent handles what a stop, or a failing disk, has left.
       if isCalm, world.disk.new.isEmpty {
-        // `--once` does not wait for what is not due.
+        // `--once` does not wait for what is due later.
         waitForNextDue()
       } else if isCalm {
         if !wasStopped, calmLives > 0 { world.complain("ends before all is done") }
@@ -132,8 +138,8 @@ public final class Trial {
     world.ledger.checkEnd(files)
   }
 
-  /// Nothing of it is held any more by what it has set up: thousands of them run one after the other.
-  private func letGo() {
+  /// Breaks reference cycles, since thousands of runs follow each other.
+  private func tearDown() {
     world.polls = { false }
     world.shuffle = { $0 }
     world.canDial = { _ in true }
@@ -143,19 +149,19 @@ public final class Trial {
     world.beforeStep = { _ in }
     world.scattered = nil
     world.http2 = nil
-    letGoOfHTTP2()
+    tearDownHTTP2()
     world.timeline.cancelAll()
   }
 
   var mustEnd: Bool { world.steps > Self.stepsMax || world.ledger.hasViolations }
 
-  /// Everything has been delivered, and nothing is to come.
+  /// Whether everything has been delivered and nothing is to come.
   var isDone: Bool {
     isCalm && world.disk.new.isEmpty && world.disk.later.isEmpty && world.courier.isIdle
-      && world.ledger.isAllTold
+      && world.ledger.isAllSummarized
   }
 
-  // MARK: - What is drawn
+  // MARK: - Choices of the seed
 
   private func setUp() {
     let settle = Int(world.settings.settle.milliseconds)
@@ -216,7 +222,7 @@ public final class Trial {
     return verdicts.isEmpty ? .accept : verdicts.removeFirst()
   }
 
-  /// What a service does with a notification that answers each by itself, and how long that takes.
+  /// Decides what a service that answers each notification does, and after how many milliseconds.
   private func scatter(_ token: Int) -> (ScatteredLink.Verdict, after: UInt64) {
     let after = UInt64(
       random.pick([1, 1, 5, 40, 1 + random.upTo(random.oneIn(20) ? 60_000 : 900)]))
@@ -268,7 +274,7 @@ public final class Trial {
     files.append(world.disk.new[name]!)
   }
 
-  /// As `cp` does: it is created, written in two pieces, and closed.
+  /// Creates a file, writes it in two pieces and closes it, as `cp` does.
   private func write(_ file: (name: String, text: String, items: [Item], at: UInt64)) {
     let half = file.text.utf8.count / 2
     let duration = UInt64(random.upTo(3000))
@@ -277,7 +283,7 @@ public final class Trial {
       put(
         file.name, String(decoding: file.text.bytes.prefix(half), as: UTF8.self), [], tells: false)
       world.notices.append(.began(file.name))
-      // What is written of it counts as a place where its numbers stand, also before the rest comes.
+      // A number counts as put in a place as soon as its file is being written.
       for item in file.items {
         if let number = item.number { world.ledger.places[number, default: 0] += 1 }
       }
@@ -302,7 +308,7 @@ public final class Trial {
     }
   }
 
-  /// Nobody answers for what a file held that somebody removed.
+  /// Forgets what a removed file held.
   func forget(_ file: SpoolFile) {
     files.removeAll { $0 === file }
     world.ledger.forget(file)

@@ -1,10 +1,10 @@
 import TinyPush
 
 extension Trial {
-  // MARK: - What goes wrong
+  // MARK: - Faults
 
-  func strike(_ kind: Faults.Kind) {
-    world.trace.say("\(kind) strikes")
+  func inject(_ kind: Faults.Kind) {
+    world.trace.say("\(kind) happens")
     let settle = world.settings.settle.milliseconds
     switch kind {
     case .close: world.cut()
@@ -28,10 +28,10 @@ extension Trial {
     case .split: world.answerPace = UInt64(random.pick([0, 1, 40]))
     case .hidden: during(random.upTo(5000)) { $0.world.hidesAnswers = $1 }
     case .late: world.answerDelay = UInt64(random.upTo(Int(3 * settle)))
-    case .crash: blow = .crash
-    case .powerCut: blow = .powerCut
-    case .stop: blow = .stop
-    case .sleep: blow = .sleep(UInt64(random.upTo(random.oneIn(2) ? 20_000 : 7_200_000)))
+    case .crash: agentFault = .crash
+    case .powerCut: agentFault = .powerCut
+    case .stop: agentFault = .stop
+    case .sleep: agentFault = .sleep(UInt64(random.upTo(random.oneIn(2) ? 20_000 : 7_200_000)))
     case .rescan: world.courier.rescan()
     case .overflow:
       world.notices = [.overflow]
@@ -62,7 +62,7 @@ extension Trial {
       _ = until(random.upTo(9000)) { _ in if case .later = list.failure { list.failure = nil } }
     case .unreadable:
       guard let name = anyName(), let file = world.disk.new[name] else { return }
-      // For good, or from somewhere in the middle on.
+      // Always, or from a place in the middle on.
       if random.oneIn(2) {
         file.failure = .unreadable(13)
       } else {
@@ -70,7 +70,7 @@ extension Trial {
       }
     case .wall:
       world.wallAtStart = random.pick([nil, 1_700_000_000, 1_900_000_000, 1_700_090_000])
-    case .replace, .append, .delete: meddle(kind)
+    case .replace, .append, .delete: changeFile(kind)
     case .list:
       if let list = workload.change(&random) { putList(list) }
     case .feedback: suppress()
@@ -95,7 +95,7 @@ extension Trial {
     _ = until(milliseconds) { set($0, false) }
   }
 
-  /// Nothing passes over the connection any more; the kernel finds out after a while.
+  /// Lets nothing pass over the connection any more; the kernel finds out later.
   private func dieSilently() {
     guard let connection = world.connection else { return }
     connection.isDead = true
@@ -109,7 +109,7 @@ extension Trial {
     ])
   }
 
-  /// Somebody asks the feedback service, or changes the list by hand.
+  /// Changes the suppression list, as a feedback service or a person does.
   private func suppress() {
     let now = world.timeline.time.wallSeconds ?? Workload.start
     var changes: [SuppressionRecord] = []
@@ -136,10 +136,10 @@ extension Trial {
     return names.isEmpty ? nil : random.pick(names)
   }
 
-  private func meddle(_ kind: Faults.Kind) {
+  private func changeFile(_ kind: Faults.Kind) {
     guard let name = anyName(), let file = world.disk.new[name] else { return }
-    // Nobody writes what bears the agent's names. And of two that were put under one name, and put aside, nobody knows which
-    // came later.
+    // Only the agent uses names with a dot. And if two files under one name are put aside, their
+    // order is unknown.
     if name.contains("."), kind != .delete { return }
     if kind == .replace, workload.isTimed, workload.isCollapsing { return }
     switch kind {
@@ -162,10 +162,12 @@ extension Trial {
     }
   }
 
-  /// From now on nothing goes wrong but what always does.
+  /// Ends the faults.
+  ///
+  /// Faults that belong to the run's settings continue, such as refusals.
   func calm() {
     isCalm = true
-    blow = nil
+    agentFault = nil
     verdicts = []
     dialsUntil = nil
     stepMilliseconds = 0
@@ -175,7 +177,7 @@ extension Trial {
     world.hidesAnswers = false
     world.resets = false
     world.stalledUntil = nil
-    // Where a gateway dies at barriers nobody can tell whether it is well without the notification at which it dies, too.
+    // If the gateway also died at barriers, nobody could tell which notification ends connections.
     if !workload.deadly.isEmpty, world.barrierVerdict == .vanish { world.barrierVerdict = .answer }
     world.canRecord = true
     world.canSync = true
@@ -190,7 +192,7 @@ extension Trial {
     if workload.isTimed, world.wallAtStart ?? 0 < Workload.start {
       world.wallAtStart = Workload.start
     }
-    // What waits for room in a limit is due by the clock that there was.
+    // Notifications over a limit are due by the clock of the time when they were put aside.
     if workload.isLimiting, faults.has(.wall) { world.wallAtStart = 1_900_000_000 }
     for list in world.disk.lists.values { if case .later = list.failure { list.failure = nil } }
     for file in Array(world.new.values) + Array(world.later.values) {
@@ -198,7 +200,7 @@ extension Trial {
     }
   }
 
-  // MARK: - What befalls the agent
+  // MARK: - Faults of the agent
 
   func beforeStep(after word: Word) {
     if mustEnd || word == .wait && isDone {
@@ -206,11 +208,11 @@ extension Trial {
       return
     }
     if stepMilliseconds > 0, random.oneIn(4) { pass(UInt64(random.upTo(stepMilliseconds))) }
-    if let stopBy, world.timeline.now >= stopBy { blow = .crash }
-    if crashesByChance(after: word) { blow = faults.has(.powerCut) ? .powerCut : .crash }
-    guard let blow else { return }
-    self.blow = nil
-    switch blow {
+    if let stopBy, world.timeline.now >= stopBy { agentFault = .crash }
+    if crashesByChance(after: word) { agentFault = faults.has(.powerCut) ? .powerCut : .crash }
+    guard let agentFault else { return }
+    self.agentFault = nil
+    switch agentFault {
     case .crash: restart()
     case .powerCut:
       world.trace.note("power cut", at: world.timeline.elapsed)
@@ -225,7 +227,7 @@ extension Trial {
     }
   }
 
-  /// Between any two steps, but rather behind one that changes the disk.
+  /// Whether the agent crashes now: at any step, but more often after one that changes the disk.
   private func crashesByChance(after word: Word) -> Bool {
     guard !isCalm, faults.stepsBetweenCrashes > 0, crashesLeft > 0 else { return false }
     let isDelicate = [
@@ -249,7 +251,9 @@ extension Trial {
     world.restart()
   }
 
-  /// The machine sleeps: what comes meanwhile is sent once more when it wakes, or the connection is no more.
+  /// Lets the machine sleep.
+  ///
+  /// Bytes that arrive meanwhile are sent again, or the connection ends.
   private func sleep(_ milliseconds: UInt64) {
     world.trace.note("sleep", at: world.timeline.elapsed, Int(milliseconds))
     world.connection?.sleep(

@@ -1,7 +1,7 @@
 import TinyPush
 import TinyPushHTTP2
 
-/// What goes wrong at an HTTP/2 service, drawn by the seed.
+/// The faults of an HTTP/2 service, chosen by the seed.
 extension Trial {
   func setUpHTTP2() {
     let service = HTTP2Service(world.timeline, world.gateway, world.ledger)
@@ -19,7 +19,7 @@ extension Trial {
     }
     world.ledger.isPrompt = true
     service.say = { [self] in world.trace.say($0) }
-    // Without a clock there is no token.
+    // Without a set clock there is no provider token.
     let usesProviderToken = random.oneIn(2) && !faults.has(.wall)
     var settings = world.settings
     settings.streams = random.pick([1, 2, 20, 200])
@@ -29,7 +29,7 @@ extension Trial {
       settings, service, usesProviderToken: usesProviderToken, seed: random.next())
   }
 
-  func letGoOfHTTP2() {
+  func tearDownHTTP2() {
     service?.judge = { _ in (.accept, 1) }
     service?.say = { _ in }
     service?.canDial = { false }
@@ -40,7 +40,7 @@ extension Trial {
     .answer(410, #"{"reason":"Unregistered","timestamp":\#(UInt64(time) * 1000)}"#)
   }
 
-  /// What the service does with a request, and how long that takes.
+  /// Decides what the service does with a request, and after how many milliseconds.
   private func judgeRequest(_ token: Int) -> (HTTP2Service.Verdict, after: UInt64) {
     let after = UInt64(
       random.pick([1, 1, 5, 40, 1 + random.upTo(random.oneIn(20) ? 20_000 : 900)]))

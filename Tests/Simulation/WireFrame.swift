@@ -1,21 +1,22 @@
-/// A frame of command 2, 1 or 0, read without the library's help.
+/// A frame of command 2, 1 or 0, decoded without the library.
 struct WireFrame {
   var token: ArraySlice<UInt8> = []
   var payload: ArraySlice<UInt8> = []
   var identifier: UInt32?
-  /// The identifier, where it stands before the token: a gateway that stops at a wrong token knows no other.
+  /// The identifier, if it stands before the token: a gateway that stops at a wrong token knows it.
   var identifierBeforeToken: UInt32?
   var expiration: UInt32?
   var priority: UInt8?
 
-  /// The number of the notification, which the last bytes of its token are, and what its payload says besides; nil for a
-  /// barrier, whose token is none.
+  /// The notification's number, in the last bytes of its token and in its payload.
+  ///
+  /// Nil for a barrier, whose token has another size.
   var number: Int? {
     guard token.count == 32 else { return nil }
     return World.number(token.suffix(4).reduce(0) { $0 << 8 | Int($1) }, serial: serial)
   }
 
-  /// What stands last in the payload, as `"n":SERIAL}`.
+  /// The serial number at the payload's end: `"n":SERIAL}`.
   private var serial: Int {
     if String(decoding: payload, as: UTF8.self).contains(" more alert") {
       return World.serialOfSummaries
@@ -27,7 +28,7 @@ struct WireFrame {
     return digits.reversed().reduce(0) { $0 * 10 + Int($1 - 0x30) }
   }
 
-  /// Of all frames, for whoever reads a trace.
+  /// The numbers of all frames, for readers of a trace.
   static func numbers(of bytes: [UInt8]) -> [Int?] {
     var place = 0
     var numbers: [Int?] = []
@@ -35,7 +36,7 @@ struct WireFrame {
     return numbers
   }
 
-  /// Takes the frame that begins at `place`, and moves on behind it; nil when it is not whole, or is none.
+  /// Decodes the frame at `place` and moves `place` past it; nil if it is incomplete or invalid.
   init?(of bytes: [UInt8], at place: inout Int) {
     let start = place
     func number(_ offset: Int, _ size: Int) -> Int? {

@@ -1,6 +1,6 @@
 import TinyPush
 
-/// A step, as a word.
+/// The kind of a step.
 enum Word: Int {
   case scan, open, read, readRecipients, survey, verify, scanLater, release, cancel, close, record,
     keepLearned,

@@ -1,45 +1,48 @@
 import TinyPush
 
-/// The files of a run: what is put into the spool, when, and what must become of it.
+/// The files of a run: their contents, when they are put, and what must become of them.
 struct Workload {
-  /// Each with the time at which it is put, in milliseconds.
+  /// The files, each with the millisecond in which it is put.
   private(set) var files: [(name: String, text: String, items: [Item], at: UInt64)] = []
-  /// What the gateway says of a token, whenever it comes.
+  /// The gateway's status for a token, at each attempt.
   private(set) var refusals: [Int: Status] = [:]
-  /// Tokens at which the gateway dies without a word, each time.
+  /// Tokens at which the gateway closes without a response, at each attempt.
   private(set) var deadly: Set<Int> = []
-  /// So many notifications there are; they are numbered.
+  /// The number of notifications, which are numbered from 1.
   private(set) var numbers = 0
-  /// The recipients files, as they are at first.
+  /// The recipients files at the start.
   private(set) var lists: [(name: String, lines: [String], content: List, failure: OpenFailure?)] =
     []
-  /// Whether there is any whose time is to come.
+  /// Whether notifications may have a time before which they are not sent.
   let isTimed: Bool
   let isCollapsing: Bool
-  /// Whether there are limits: then much goes to the same tokens.
+  /// Whether there are limits; then many notifications go to the same tokens.
   let isLimiting: Bool
-  /// Whether there are tokens that are suppressed, and what is in that list at first.
+  /// Whether there are suppressed tokens.
   let isSuppressing: Bool
+  /// The suppression list at the start.
   private(set) var suppressed: [SuppressionRecord] = []
-  /// Those of them that much is sent to.
+  /// Tokens, some of them suppressed, that many notifications go to.
   private var watched: [Int] = []
-  /// By when all is due, in seconds from the start.
+  /// The seconds from the start after which everything is due.
   private let horizon: Int
-  /// So many of them have a serial number besides.
+  /// The number of notifications with a serial number.
   private(set) var serials = 0
-  /// Notifications that come again.
+  /// Notifications that are put several times.
   private var echoes: [(text: String, item: Item)] = []
-  /// To whom notifications go that replace each other.
+  /// The recipients of notifications that replace each other.
   private var often: [Int] = []
   static let start: Int64 = 1_700_000_000
-  /// Tokens that the gateway calls invalid; more is sent to them.
+  /// Tokens that the gateway calls invalid, and that more is sent to.
   private var invalid: [Int] = []
   private let refusedOneIn: Int
-  /// Each refusal has all sent again that follows it.
+  /// The most refusals, since each one lets everything after it be sent again.
   private static let refusalsMax = 25
   private let deadlyMax: Int
 
-  /// - Parameter duration: until when files come, in milliseconds.
+  /// Chooses the files of a run.
+  ///
+  /// - Parameter duration: the milliseconds during which files are put.
   init(
     _ random: inout Seeded, duration: UInt64, horizon: UInt64, hasIdentifiers: Bool,
     isLimiting: Bool
@@ -56,7 +59,7 @@ struct Workload {
       for name in ["default", "family", "garden"] { lists.append(list(name, &random)) }
     }
     if isSuppressing { suppress(&random) }
-    // Many small files, a few, or one large one among them.
+    // Many small files, or a few files with a large one among them.
     let count = random.oneIn(40) ? 330 : 1 + random.upTo(random.oneIn(6) ? 50 : 8)
     let largeOneIn = random.pick([3, 10, 100])
     let isAtStart = random.oneIn(3)
@@ -67,7 +70,7 @@ struct Workload {
       var items: [Item] = []
       for _ in 0...size {
         add(to: &text, &items, &random)
-        // Behind text that is not JSON, only a brace that begins a line is found.
+        // After text that is not JSON, the reader only finds a brace that begins a line.
         text += random.pick(["\n", "\n", "\n\n", "\r\n"])
       }
       let at = isAtStart || random.oneIn(3) ? 0 : UInt64(random.upTo(Int(duration)))
@@ -75,7 +78,7 @@ struct Workload {
     }
   }
 
-  /// A file more, for whoever replaces one, or writes on in it.
+  /// Returns the contents of another file, which replaces one or is appended to it.
   mutating func more(_ random: inout Seeded) -> (text: String, items: [Item]) {
     var text = ""
     var items: [Item] = []
@@ -106,7 +109,7 @@ struct Workload {
     }
   }
 
-  /// One to which something may be sent.
+  /// Returns a token that something may be sent to.
   func anyToken(_ random: inout Seeded) -> Int {
     if !watched.isEmpty, !random.oneIn(4) { return random.pick(watched) }
     return random.oneIn(4)
@@ -135,7 +138,7 @@ struct Workload {
       text += World.notification(numbers, with: #", "ttl": 20"#)
       decide(numbers, &random)
     case 3:
-      // Later than the wall clock says, unless it jumps.
+      // Later than the wall clock's time, unless the clock jumps.
       items.append(Item(number: next(), offset: offset, expiration: 1_800_000_000))
       text += World.notification(numbers, with: #", "expiration": 1800000000"#)
       decide(numbers, &random)
@@ -175,9 +178,9 @@ struct Workload {
     }
   }
 
-  // MARK: - Recipients files, times and what replaces what
+  // MARK: - Recipients files, times and replacements
 
-  /// A notification with a serial number, since others may go to the same tokens.
+  /// Returns a notification with a serial number, so that several can go to the same token.
   private mutating func rich(
     at offset: Int, _ random: inout Seeded
   ) -> (text: String, items: [Item]) {
@@ -188,7 +191,7 @@ struct Workload {
       return (payload, [item(at: offset, list: "default")])
     }
     let replaces = isCollapsing && !random.oneIn(4)
-    // One that waits for room in a limit waits for one recipient alone, and has no other key then.
+    // A notification over a limit waits for one recipient, so it must not replace others.
     let isForOne = isLimiting && replaces
     let named =
       lists.isEmpty || isForOne || random.oneIn(3)
@@ -250,7 +253,7 @@ struct Workload {
     return (text + "}", items)
   }
 
-  /// One that goes to its token once in a while, however often it comes.
+  /// Returns a notification with an `again-after`, which may be put several times.
   private mutating func echo(
     at offset: Int, _ random: inout Seeded
   ) -> (text: String, items: [Item]) {
@@ -276,14 +279,14 @@ struct Workload {
     return item
   }
 
-  /// One of the recipients files becomes another.
+  /// Returns new contents for one of the recipients files.
   mutating func change(_ random: inout Seeded) -> (
     name: String, lines: [String], content: List, failure: OpenFailure?
   )? {
     lists.isEmpty ? nil : list(random.pick(lists).name, &random)
   }
 
-  /// Each has tokens of its own, some of which it holds at a time.
+  /// Returns the contents of a recipients file: some of the tokens that belong to its name.
   private mutating func list(
     _ name: String, _ random: inout Seeded
   ) -> (name: String, lines: [String], content: List, failure: OpenFailure?) {

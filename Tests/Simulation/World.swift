@@ -1,10 +1,13 @@
 import TinyPush
 
-/// A small world around a courier: a spool's disk, a network, a gateway, and clocks that jump to whatever happens next. All
-/// of it is decided here, so that the same script, or the same seed, gives the same run; and a ledger watches.
+/// A simulated world around a courier: the spool's disk, a network, a gateway, and clocks.
 ///
-/// Notifications are told apart by the number of their token: `put("a", 1, 2)` is a file with two of them, and
-/// `accepted` says in which order the gateway took them. What belongs to the world's parts can be said of the world.
+/// The world decides everything, so the same script or seed gives the same run. A ``Ledger`` checks
+/// each step.
+///
+/// A notification has a number, which its token shows: `put("a", 1, 2)` puts a file with two
+/// notifications, and `accepted` lists the numbers in the order in which the gateway accepted them.
+/// Properties of the world's parts can be accessed through the world.
 @dynamicMemberLookup
 final class World {
   let timeline: Timeline
@@ -17,10 +20,10 @@ final class World {
   var settings: Courier.Settings
   var courier: Courier
   var link: BinaryLink
-  /// In place of the binary link.
+  /// The link in place of the binary link, if any.
   var scattered: ScatteredLink?
   var http2: SimulatedHTTP2?
-  /// Agents that there have been before this one.
+  /// The number of agents before this one.
   var lives = 0
   var isFinished = false
   private(set) var reports: [Report] = []
@@ -28,10 +31,10 @@ final class World {
   /// Calls of `courier.next`.
   private(set) var steps = 0
   private(set) var scans = 0
-  /// Names and times of the files that were unlinked, in order.
+  /// Names and times of the unlinked files, in order.
   var removed: [(name: String, at: Instant)] = []
   var openFile: SpoolFile?
-  /// What inotify has to say.
+  /// Events that inotify has not reported yet.
   var notices: [Notice] = []
 
   enum Notice {
@@ -41,7 +44,7 @@ final class World {
     case overflow
   }
 
-  /// What happens that is worth a line in the log, and when there is time to write what was left out.
+  /// An event that the agent logs, or the moment in which it can log what it left out.
   enum News {
     case connected
     case notConnected
@@ -50,10 +53,10 @@ final class World {
     case rest
   }
 
-  /// The files of the suppression list that the courier has.
+  /// The files of the suppression list that the courier has opened.
   var held: (list: ListFile?, recent: ListFile?)?
 
-  /// Of the recipients file that was written last.
+  /// The inode of the recipients file that was written last.
   var listInode: UInt64 = 1_000_000
 
   // The network.
@@ -61,26 +64,26 @@ final class World {
   var connections = 0
   var dials = 0
   var writes = 0
-  /// What became of dialing.
+  /// Whether dialing succeeded, until the agent sees the result.
   var dialed: Bool?
   var blockedBytes: [UInt8]?
   /// Whether connecting works, by attempt.
   var canDial: (Int) -> Bool = { _ in true }
-  /// How long the socket takes nothing, at a write, by number.
+  /// How many milliseconds the socket takes nothing, by the number of the write.
   var blocks: (Int) -> UInt64? = { _ in nil }
 
-  // What a script may change.
-  /// Whether the shell looks up from its work before a step, to see what has come.
+  // What a script can change.
+  /// Whether the agent polls for events before a step.
   var polls: () -> Bool = { false }
-  /// Done before each step, and told the one before it: time may pass, and the agent come to an end.
+  /// Runs before each step, with the step before: it can let time pass or end the agent.
   var beforeStep: (Word) -> Void = { _ in }
-  /// Done as soon as a failure is recorded.
+  /// Runs as soon as a failure is recorded.
   var onRecord: () -> Void = {}
-  /// Told what the agent would say.
+  /// Receives the events that the agent would log.
   var onNews: (News) -> Void = { _ in }
   /// Reorders the names that a scan finds.
   var shuffle: ([String]) -> [String] = { $0 }
-  /// The step before.
+  /// The last step.
   var lastWord = Word.wait
 
   init(
@@ -118,12 +121,12 @@ final class World {
     timeline[keyPath: path]
   }
 
-  // MARK: - The course of things
+  // MARK: - Running
 
-  /// More steps than this without a rest are a loop that does not end.
+  /// The most steps without a wait; more mean an endless loop.
   private static let stepsWithoutRestMax = 300_000
 
-  /// Lets time pass until `end`, or until the courier says that all is done.
+  /// Lets time pass until `end`, or until the courier is finished.
   func run(until end: Instant) {
     var busy = 0
     poll()
@@ -176,7 +179,7 @@ final class World {
       case .authorize, .setAside, .closeAside: complain("the binary link has only one connection")
       case .wait(let deadline):
         onNews(.rest)
-        weigh()
+        checkMemory()
         giveBackMemory()
         busy = 0
         guard rest(until: deadline, end: end) else { return }
@@ -187,9 +190,9 @@ final class World {
     }
   }
 
-  /// The courier's next step, with the link that there is.
+  /// Returns the courier's next step, with the link in use.
   private func nextStep() -> Courier.Step {
-    ledger.looks()
+    ledger.agentSteps()
     if http2 != nil { return courier.next(timeline.time, &http2!) }
     if scattered != nil { return courier.next(timeline.time, &scattered!) }
     return courier.next(timeline.time, &link)
@@ -197,11 +200,11 @@ final class World {
 
   func complain(_ violation: String) { ledger.complain(violation) }
 
-  /// What must not happen, and did, since this was asked last.
+  /// Returns the violations since the last call.
   func takeViolations() -> [String] { ledger.takeViolations() + gateway.takeComplaints() }
 
-  /// Memory is given out at the start, and once more with the first `collapse-id`; whatever comes, there is no more of it.
-  private func weigh() {
+  /// Checks that memory stays constant, except for a buffer that the first `collapse-id` adds.
+  private func checkMemory() {
     var bytes = 0
     courier.forEachBuffer { bytes += $0.count }
     link.forEachBuffer { bytes += $0.count }
@@ -212,7 +215,7 @@ final class World {
     }
   }
 
-  /// As the shell does, gives memory back to the system, and has empty memory instead.
+  /// Gives idle memory back to the system as the agent does, and fills it with zeros.
   private func giveBackMemory() {
     guard courier.isIdle else { return }
     func empty(_ buffer: UnsafeMutableRawBufferPointer) {
@@ -251,7 +254,9 @@ final class World {
     }
   }
 
-  /// Lets time pass until something happens; false when the end comes first.
+  /// Lets time pass until something happens.
+  ///
+  /// Returns false if the end comes first.
   private func rest(until deadline: Instant?, end: Instant) -> Bool {
     if let deadline, deadline <= timeline.now {
       complain("busy: waits for an instant that is past, at \(timeline.elapsed) ms")
@@ -269,13 +274,13 @@ final class World {
     return true
   }
 
-  /// Whether the shell would wake up at once.
+  /// Whether the agent would wake up at once.
   private var hasNews: Bool {
     dialed != nil || !notices.isEmpty
       || connection.map { $0.hasUnread || $0.isWritable } ?? false
   }
 
-  /// What the shell does when it looks up: takes in all that has happened.
+  /// Takes in all events since the last poll, as the agent does.
   func poll() {
     timeline.happen()
     for notice in notices {
@@ -301,7 +306,7 @@ final class World {
     listen()
   }
 
-  /// Reads all that has come over the connection.
+  /// Reads everything that has come over the connection.
   private func listen() {
     guard let connection else { return }
     while let bytes = connection.read() {

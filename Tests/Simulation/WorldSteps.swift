@@ -1,6 +1,6 @@
 import TinyPush
 
-/// What the shell does for each of the courier's steps.
+/// What the agent does for each of the courier's steps.
 extension World {
   // MARK: - Spool
 
@@ -64,7 +64,7 @@ extension World {
       list.identity, bytes: count, isWhole: offset + count == list.bytes.count)
   }
 
-  // MARK: - What waits
+  // MARK: - Waiting files
 
   func survey() {
     let name = String(courier.surveyName())
@@ -128,8 +128,8 @@ extension World {
 
   func record() {
     if courier.isSummarizing { return summarize() }
-    if settings.tellsAll {
-      ledger.tells(courier.settlement, of: String(courier.failureName()))
+    if settings.reportsSettlements {
+      ledger.settlementReported(courier.settlement, of: String(courier.failureName()))
     }
     guard courier.hasFailure else { return courier.recorded(true) }
     if courier.isPostponing {
@@ -152,7 +152,7 @@ extension World {
     let isInvalid =
       failure.status == Int(Status.invalidToken.rawValue)
       || failure.reason.contains("bad device token")
-    let isSpared = failure.reason.contains("; it was accepted before")
+    let isSpared = failure.reason.contains("; the token was accepted before")
     if isSpared, let number = failure.number,
       !gateway.acceptances.keys.contains(where: { $0 % Self.tokensMax == number % Self.tokensMax })
     {
@@ -195,13 +195,13 @@ extension World {
   func sync() {
     let isSynced = disk.sync()
     if !isSynced {
-      // What was to be replaced is not, until the file that does comes again.
+      // A file that was to be replaced may stay until its replacement is read again.
       for name in disk.later.keys where courier.isReplaced(name.bytes.span) {
         disk.later[name]!.isExcused = true
       }
       for name in disk.names {
         let file = disk.new[name]!
-        // Something of it may have been replaced by what is not safe.
+        // Notifications with a collapse ID may have been replaced by one that is not safe.
         ledger.reopen(file, ifFailed: !file.items.contains { $0.collapseKey != nil })
       }
     }

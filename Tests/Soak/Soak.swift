@@ -1,10 +1,10 @@
 import Foundation
 import Simulation
 
-/// Runs one seed after the other, until one fails or it is told to stop.
+/// Runs one seed after the other, until one fails or somebody stops the program.
 ///
 ///     soak [FIRST [COUNT]]
-///     SEED=7 soak                that one alone, and what happened in it
+///     SEED=7 soak                only that seed, and what happens in it
 ///     SEED=7 WAY=http2 soak      the same over another link: binary, scattered or http2
 ///     WAY=http2 soak [FIRST [COUNT]]    only that link
 @main

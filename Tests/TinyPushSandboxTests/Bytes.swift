@@ -5,14 +5,14 @@ extension [UInt8] {
   var hex: String { map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
 }
 
-/// What `body` writes into a text.
+/// Returns what `body` writes into a text of `capacity` bytes.
 func text(capacity: Int = 65_536, _ body: (inout Text) -> Void) -> String {
   var text = Text(capacity: capacity)
   body(&text)
   return String(text.bytes)
 }
 
-/// The columns that a line takes on a terminal.
+/// Returns the number of columns that a line takes on a terminal.
 func columns(_ line: Substring) -> Int {
   let bytes = Array(line.utf8)
   var columns = 0

@@ -104,14 +104,16 @@ private let game = Screen(
     │ T                                                                    │
     │ NO                                                                   │
     ╰─ sound x ────────────────────────────────────────────────────────────╯
-      the badge is no whole number from 0 on: it stays as it was
+      the badge is not a whole number from 0 on: the old badge stays
       Localizable.strings has no "NO"
       the app has no category "Y"
 
     """
   ),
 ])
-func `a notification on the lock screen`(payload: String, card: String) {
+func `a card shows the texts, buttons, badge, sound and notes of a notification`(
+  payload: String, card: String
+) {
   #expect(game.card(payload) == card)
 }
 
@@ -119,7 +121,7 @@ func `a notification on the lock screen`(payload: String, card: String) {
   (Int64(0), "14:05:59, now"), (-5, "14:05:59, now"), (1, "14:05:59, 1 s late"),
   (179, "14:05:59, 3 min late"), (7200, "14:05:59, 2 h late"), (172_800, "14:05:59, 2 days late"),
 ])
-func `a card says how late it is`(late: Int64, words: String) throws {
+func `a card says how late the notification is`(late: Int64, words: String) throws {
   var screen = Screen()
   screen.late = late
   let head = try #require(screen.card(#"{"aps":{"alert":"x"}}"#)).split(separator: "\n")[0]
@@ -128,7 +130,9 @@ func `a card says how late it is`(late: Int64, words: String) throws {
 }
 
 @Test(arguments: [(1, 40), (40, 40), (57, 57), (80, 80), (300, 80), (0, 72)])
-func `a card is as wide as the terminal, within reason`(columns terminal: Int, width: Int) throws {
+func `a card is as wide as the terminal, but has 40 to 80 columns`(
+  columns terminal: Int, width: Int
+) throws {
   var screen = Screen(categories: "C=\(String(repeating: "long ", count: 30)),日本語日本語日本語日本語日本語")
   screen.columns = terminal
   screen.topic = "com.example." + String(repeating: "日本", count: 40)
@@ -146,7 +150,7 @@ func `a card is as wide as the terminal, within reason`(columns terminal: Int, w
   }
 }
 
-@Test func `a screen has room for some lines of a text, which then goes on`() throws {
+@Test func `a card shows at most 2 lines of a title and 12 lines of a text`() throws {
   let body = (1...40).map { "line \($0)" }.joined(separator: "\\n")
   let card = try #require(
     Screen().card(#"{"aps":{"alert":{"title":"\#(body)","body":"\#(body)"}}}"#))
@@ -157,8 +161,8 @@ func `a card is as wide as the terminal, within reason`(columns terminal: Int, w
   #expect(lines.allSatisfy { columns($0) == 72 })
 }
 
-@Test func `no payload steers the terminal`() throws {
-  // Controls, as they are and escaped, what turns the direction of writing, and what hides.
+@Test func `a payload cannot control the terminal`() throws {
+  // Control characters, plain and escaped, bidirectional controls and invisible characters.
   let hostile = #"\u001b[2J\u009b31m\u0007\b\r\f\#u{9B}\#u{7F}\#u{202E}\u2066\u200b\ufeff\u2028x"#
   let payload = #"""
     {"aps":{"alert":{"title":"\#(hostile)","body":"\#(hostile)","loc-key":"\#(hostile)%@",
@@ -175,7 +179,7 @@ func `a card is as wide as the terminal, within reason`(columns terminal: Int, w
   }
 }
 
-@Test func `on a terminal the title is bold and the frame dim, and each is ended in its line`()
+@Test func `a card on a terminal has a bold title and bold buttons, and each line ends its styles`()
   throws
 {
   var screen = game
@@ -199,18 +203,18 @@ extension Substring {
   }
 }
 
-@Test func `a card says what came over HTTP/2, and what it takes the place of`() {
+@Test func `a card names the push type and says that it replaces an earlier notification`() {
   var screen = Screen()
   screen.push = .voip
   screen.replacing = .other
   let card = screen.card(#"{"aps":{"alert":"One"}}"#)
   #expect(
     card?.hasSuffix(
-      "╰─ in the place of the one before ─ voip ──────────────────────────────╯\n") == true,
+      "╰─ replaces an earlier one ─ voip ─────────────────────────────────────╯\n") == true,
     "\(card!)")
 }
 
-@Test func `what a device shows is known by its collapse ID`() {
+@Test func `a notification replaces the one with its collapse ID on the same device`() {
   var screens = LockScreens()
   func show(_ payload: String, _ token: String, _ collapseID: String) -> LockScreens.Replacing {
     let (payload, token, collapseID) = (payload.bytes, token.bytes, collapseID.bytes)
@@ -224,5 +228,5 @@ extension Substring {
   #expect(show("b", "pad", "tank") == .nothing)
   for number in 1...255 { #expect(show("a", "phone", "\(number)") == .nothing) }
   #expect(show("b", "pad", "tank") == .same)
-  #expect(show("b", "phone", "tank") == .nothing, "it is too long ago")
+  #expect(show("b", "phone", "tank") == .nothing, "only 256 collapse IDs are remembered")
 }

@@ -6,7 +6,7 @@ import Foundation
 @testable import TinyPush
 @testable import TinyPushSandbox
 
-/// A sandbox in a directory of its own, without its loop and its sockets.
+/// A sandbox in a new directory, without event loop and sockets.
 final class Desk {
   let home: Home
   let devices: Devices
@@ -15,7 +15,7 @@ final class Desk {
   let journal = Journal(isJSON: true, isQuiet: true)
   private let path: String
 
-  /// The time at which everything happens: UNIX seconds.
+  /// The sandbox's time, in UNIX seconds.
   var now: Int64 { journal.clock.unixSeconds }
 
   init() throws {
@@ -28,28 +28,35 @@ final class Desk {
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
-  /// - Parameter hasDevices: whether tokens lead to devices; else any is good.
+  /// Returns a session of a client that plays `faults`.
+  ///
+  /// - Parameter hasDevices: whether each token must belong to a device; else any token is valid.
   func session(
     _ client: ClientIdentity, faults: [String] = [], hasDevices: Bool = true
   ) throws -> HTTP2Session {
     let list = Faults()
     for words in faults { _ = list.add(try Fault(words.bytes.span)) }
     list.start(nowMs: journal.clock.monotonicMs, seed: 1)
-    let gatekeeper = Gatekeeper(
+    let frameCheck = FrameCheck(
       payloadLimit: 2048, invalidTokens: TokenList(), devices: hasDevices ? devices : nil)
-    let requests = RequestGatekeeper(
-      payloadLimit: nil, gatekeeper: gatekeeper, devices: hasDevices ? devices : nil, key: key)
+    let requestCheck = RequestCheck(
+      payloadLimit: nil, frameCheck: frameCheck, devices: hasDevices ? devices : nil, key: key)
     return HTTP2Session(
-      number: 1, client: client, gatekeeper: requests, faults: list, post: post, journal: journal)!
+      number: 1, client: client, requestCheck: requestCheck, faults: list, post: post,
+      journal: journal)!
   }
 
-  /// The token of the device that is there from the first start, in hex.
+  /// The token of the app on the first device, in hexadecimal digits.
   var phone: String { text { $0.append(hex: devices.all[0].apps[0].token.bytes.span) } }
 
   /// The provider token of all requests.
   private(set) lazy var token = jwt()
 
-  /// Another provider token.
+  /// Returns a signed provider token with this header and these claims.
+  ///
+  /// - Parameters:
+  ///   - claims: nil: the sandbox's team, and the time `age` seconds ago.
+  ///   - isDamaged: whether one bit of the signature is wrong.
   func jwt(
     _ head: String = #"{"alg":"ES256","kid":"SANDBOXKEY"}"#, claims: String? = nil,
     age: Int64 = 0, isDamaged: Bool = false
@@ -74,7 +81,7 @@ final class Desk {
 }
 
 extension ClientIdentity {
-  /// Whoever shows no certificate.
+  /// A client without a certificate.
   static var nobody: ClientIdentity { ClientIdentity(topic: Span(), topics: Span(), kind: 0) }
 
   static func certificate(
@@ -82,17 +89,17 @@ extension ClientIdentity {
   ) -> ClientIdentity {
     let (topic, topics) = (topic.bytes, topics.bytes)
     return ClientIdentity(
-      topic: topic.span, topics: topics.span, kind: Int(CMBED_PEER_SHOWN) | Int(kind))
+      topic: topic.span, topics: topics.span, kind: Int(CMBED_PEER_PRESENT) | Int(kind))
   }
 }
 
-/// A provider, which nghttp2's client plays, and the sandbox's side of its connection, joined in memory.
+/// A provider (nghttp2's client) that is connected in memory to a session of the sandbox.
 final class Conversation {
   let session: HTTP2Session
   private let client: OpaquePointer
   private let answers: UnsafeMutablePointer<chttp2_answer>
   private var next: UInt16 = 0
-  /// Bytes that are handed over at a time.
+  /// The most bytes that the session receives at once.
   private let piece: Int
 
   init(_ session: HTTP2Session, piece: Int = 16_384) {
@@ -110,7 +117,7 @@ final class Conversation {
   }
 
   var streamsMax: UInt32 { chttp2_streams_max(client) }
-  var isLeaving: Bool { chttp2_is_leaving(client) != 0 }
+  var isLeaving: Bool { chttp2_is_going_away(client) != 0 }
 
   struct Answer: Equatable {
     var status: Int
@@ -121,7 +128,7 @@ final class Conversation {
     var body = ""
   }
 
-  /// Makes a request. Returns its place.
+  /// Sends a request, and returns its place.
   @discardableResult
   func begin(_ headers: [(name: String, value: String)], _ payload: String) -> UInt16 {
     let place = next
@@ -149,11 +156,11 @@ final class Conversation {
     return place
   }
 
-  /// What became of a request; nil: nothing yet.
+  /// Returns the answer to the request at a place, or nil while there is none.
   func answer(_ place: UInt16) -> Answer? {
     exchange()
     let answer = answers[Int(place)]
-    guard answer.is_over != 0 else { return nil }
+    guard answer.is_finished != 0 else { return nil }
     let body = withUnsafePointer(to: answer) { pointer in
       String(
         decoding: UnsafeBufferPointer(
@@ -165,6 +172,7 @@ final class Conversation {
       error: answer.error, retryAfter: answer.retry_after, body: body)
   }
 
+  /// Sends a request, and returns its answer.
   func ask(_ headers: [(name: String, value: String)], _ payload: String) -> Answer? {
     answer(begin(headers, payload))
   }
@@ -179,7 +187,7 @@ final class Conversation {
     }
   }
 
-  /// Lets both say what they have to say.
+  /// Exchanges bytes until neither side has any left to send.
   private func exchange() {
     var room = [UInt8](repeating: 0, count: 16_384)
     for _ in 0..<100 {
@@ -187,7 +195,7 @@ final class Conversation {
       if sent > 0 { hand(Array(room[..<sent])) }
       let heard = room.withUnsafeMutableBufferPointer { session.take($0) }
       if heard > 0 { _ = chttp2_receive(client, room, heard) }
-      while chttp2_next_over(client) >= 0 {}
+      while chttp2_next_finished(client) >= 0 {}
       if sent <= 0, heard == 0 { return }
     }
   }

@@ -9,7 +9,7 @@ private let files = [
   "\"A\" = \"1\";\n\"A\" = \"2\";",
 ].map(\.bytes)
 
-/// What a strings file may not do, whatever it holds; nil: it did nothing of it.
+/// Reads a strings file, and returns how the reader broke its rules; nil: it broke none.
 private func violation(_ file: [UInt8]) -> String? {
   let text = file
   var reader = StringsReader()
@@ -23,7 +23,7 @@ private func violation(_ file: [UInt8]) -> String? {
       for range in [entry.key, entry.value] {
         var words = Text(capacity: range.count)
         words.append(unescapingStrings: text.span.extracting(range))
-        if words.isCut { return "\(range) is longer than what spells it" }
+        if words.isCut { return "the text at \(range) is longer than its escaped form" }
       }
     }
   } catch {
@@ -32,7 +32,7 @@ private func violation(_ file: [UInt8]) -> String? {
   return nil
 }
 
-/// The same bytes with some of them changed.
+/// Returns the bytes with one to four random changes.
 private func changed(_ bytes: [UInt8], _ random: inout Seeded) -> [UInt8] {
   var bytes = bytes
   for _ in 0...Int.random(in: 0...3, using: &random) {
@@ -47,7 +47,7 @@ private func changed(_ bytes: [UInt8], _ random: inout Seeded) -> [UInt8] {
   return bytes
 }
 
-@Test func `no strings file breaks its reader`() {
+@Test func `the reader of strings files keeps its rules for damaged files`() {
   var random = Seeded(1)
   for file in files {
     for length in 0...file.count {
@@ -60,7 +60,7 @@ private func changed(_ bytes: [UInt8], _ random: inout Seeded) -> [UInt8] {
   }
 }
 
-@Test func `no notification breaks its card, whatever the app brought along`() throws {
+@Test func `a card keeps its width for damaged payloads and damaged files of the app`() throws {
   var random = Seeded(2)
   let payload =
     #"{"aps":{"alert":{"loc-key":"A","loc-args":["日本","x"],"title-loc-key":"B\""},"badge":1,"sound":"s","category":"N"}}"#
@@ -73,7 +73,7 @@ private func changed(_ bytes: [UInt8], _ random: inout Seeded) -> [UInt8] {
       decoding: changed(files.randomElement(using: &random)!, &random), as: UTF8.self)
     screen.categories = String(decoding: changed("N=a,b\n".bytes, &random), as: UTF8.self)
     screen.columns = Int.random(in: 1...100, using: &random)
-    // A payload that is none is refused before it comes to any device.
+    // The sandbox refuses an invalid payload before any device gets it.
     guard let text = String(validating: payload, as: UTF8.self), let card = screen.card(text) else {
       continue
     }

@@ -4,7 +4,7 @@ import Testing
 @testable import TinyPush
 @testable import TinyPushSandbox
 
-/// The lines of a text.
+/// Returns the wrapped lines of a text.
 private func lines(_ text: String, _ width: Int) -> [String] {
   let bytes = text.bytes
   var wrapper = LineWrapper(columns: width)
@@ -27,20 +27,22 @@ private func lines(_ text: String, _ width: Int) -> [String] {
     ("  a   b", 3, ["a", "b"]), ("          one", 5, ["one"]), ("a\tb", 1 + 1, ["a", "b"]),
     ("abcdefgh", 3, ["abc", "def", "gh"]), ("a bcdefgh", 4, ["a", "bcde", "fgh"]),
     ("abc def", 3, ["abc", "def"]), ("abc d", 4, ["abc", "d"]), ("ab cd", 5, ["ab cd"]),
-    // Wide ones, without spaces between them.
+    // Wide characters, without spaces between them.
     ("日本語", 4, ["日本", "語"]), ("日本語", 5, ["日本", "語"]), ("a日本", 4, ["a日", "本"]),
     ("日abc", 4, ["日ab", "c"]), ("ab日本cd", 5, ["ab日", "本cd"]), ("日本 語", 4, ["日本", "語"]),
-    // What belongs together stays together.
+    // The parts of one visible character stay together.
     ("e\u{301}e\u{301}e\u{301}", 2, ["e\u{301}e\u{301}", "e\u{301}"]),
     ("👍🏽👍🏽", 2, ["👍🏽", "👍🏽"]), ("a 👩\u{200D}🔧", 5, ["a", "👩\u{200D}🔧"]),
-    // What would steer the terminal takes the column of what stands for it.
+    // A control character takes one column, since another character stands for it.
     ("\u{1B}[1m", 2, ["\u{1B}[", "1m"]),
   ] as [(String, Int, [String])])
-func `a text is wrapped at words`(text: String, width: Int, expected: [String]) {
+func `a text is wrapped between words, and a word longer than a line is split`(
+  text: String, width: Int, expected: [String]
+) {
   #expect(lines(text, width) == expected)
 }
 
-@Test func `nothing of a text is lost but spaces and line ends`() {
+@Test func `wrapping drops nothing but spaces and line ends`() {
   var random = Seeded(7)
   let pieces = ["a", "bc", " ", "  ", "\n", "日", "é", "e\u{301}", "😀", "👩\u{200D}🔧", "\u{7F}", "🇫🇷"]
   for _ in 0..<300 {
@@ -52,7 +54,7 @@ func `a text is wrapped at words`(text: String, width: Int, expected: [String]) 
   }
 }
 
-@Test func `bytes that are no text are wrapped all the same`() {
+@Test func `bytes that are not UTF-8 are wrapped, too`() {
   let bytes: [UInt8] = [0x61, 0xFF, 0xC3, 0x20, 0x80, 0xE2, 0x82]
   var wrapper = LineWrapper(columns: 2)
   var count = 0

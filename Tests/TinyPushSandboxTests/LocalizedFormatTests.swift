@@ -4,7 +4,7 @@ import Testing
 @testable import TinyPush
 @testable import TinyPushSandbox
 
-/// A format with its arguments in their places, and what was counted.
+/// Returns a format with its arguments inserted, and the numbers of specifiers left as written.
 private func formatted(_ format: String, _ arguments: String?) -> (
   String, missing: Int, strange: Int
 ) {
@@ -18,7 +18,7 @@ private func formatted(_ format: String, _ arguments: String?) -> (
 
 @Test(
   arguments: [
-    // The document's own examples.
+    // Examples of the Programming Guide.
     (
       "%@ and %@ have invited you to play Monopoly", #"["Jenna", "Frank"]"#,
       "Jenna and Frank have invited you to play Monopoly"
@@ -29,14 +29,16 @@ private func formatted(_ format: String, _ arguments: String?) -> (
     ),
     ("", "[]", ""), ("none", #"["a"]"#, "none"), ("100%%", nil, "100%"), ("%%@", #"["a"]"#, "%@"),
     ("%@%@%@", #"["a","b","c"]"#, "abc"), ("%1$@%1$@", #"["a"]"#, "aa"),
-    // The next one is the next after the last `%@`, whatever was taken by its number.
+    // `%@` counts on from the last `%@`; `%2$@` does not change that count.
     ("%2$@%@%@", #"["a","b"]"#, "bab"), ("%01$@", #"["a"]"#, "a"),
     ("%@", #"["\u00e9\n\"\\\ud83d\ude00"]"#, "é\n\"\\😀"), ("%@", #"["%@ %%"]"#, "%@ %%"),
     ("é%@日", #"["ö"]"#, "éö日"), ("%@.", #"[ "" ]"#, "."),
-    // What is no string is shown as it is written.
+    // A value that is not a string is shown as it is written.
     ("%@ %@ %@", #"[1.50, true, {"a": [1]}]"#, #"1.50 true {"a": [1]}"#),
   ] as [(String, String?, String)])
-func `arguments are put into a format`(format: String, arguments: String?, expected: String) {
+func `a format takes its arguments in order or by number`(
+  format: String, arguments: String?, expected: String
+) {
   let result = formatted(format, arguments)
   #expect(result.0 == expected)
   #expect(result.missing == 0)
@@ -55,7 +57,7 @@ func `arguments are put into a format`(format: String, arguments: String?, expec
     ("%1$", #"["a"]"#, "%1$", 0, 1), ("%$@", #"["a"]"#, "%$@", 0, 1), ("%é", nil, "%é", 0, 1),
     ("%d%%%@", #"["a"]"#, "%d%a", 0, 1),
   ] as [(String, String?, String, Int, Int)])
-func `what cannot be put in stays as it is written, and is counted`(
+func `unknown specifiers and those without an argument stay as written and are counted`(
   format: String, arguments: String?, expected: String, missing: Int, strange: Int
 ) {
   let result = formatted(format, arguments)
@@ -64,7 +66,7 @@ func `what cannot be put in stays as it is written, and is counted`(
   #expect(result.strange == strange)
 }
 
-@Test func `as many arguments are taken as there is room for`() {
+@Test func `a format takes at most 64 arguments`() {
   let list = "[" + (1...65).map { "\"\($0)\"" }.joined(separator: ",") + "]"
   #expect(formatted("%64$@ %65$@", list) == ("64 %65$@", 1, 0))
 }

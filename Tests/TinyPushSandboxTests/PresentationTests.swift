@@ -18,12 +18,12 @@ private func members(_ payload: String, _ screen: Screen = app) throws -> NSDict
 
 @Test(
   arguments: [
-    // The text as it stands.
+    // Texts in the payload.
     (#""x""#, nil, "x", []), (#"{"body":"x"}"#, nil, "x", []),
     (#"{"title":"t","body":"x"}"#, "t", "x", []), (#""""#, nil, nil, []),
     ("null", nil, nil, []), ("{}", nil, nil, []),
     (#"{"body":null,"title":null}"#, nil, nil, []), ("5", nil, "5", []),
-    // Looked up.
+    // Texts of Localizable.strings.
     (#"{"loc-key":"B","loc-args":["1"]}"#, nil, "Body 1%", []),
     (
       #"{"title-loc-key":"T","title-loc-args":["2"],"loc-key":"B","loc-args":["1"]}"#, "Title of 2",
@@ -33,13 +33,13 @@ private func members(_ payload: String, _ screen: Screen = app) throws -> NSDict
       #"{"title":"t","title-loc-key":null,"title-loc-args":null,"body":"b"}"#, "t", "b", []
     ),
     (#"{"\u006coc-key":"\u0042","loc-args":["1"]}"#, nil, "Body 1%", []),
-    // The looked-up one goes before the one that is there.
+    // A text of Localizable.strings takes precedence over the text in the payload.
     (
       #"{"body":"b","loc-key":"B","loc-args":["1"],"title":"t","title-loc-key":"T","title-loc-args":["2"]}"#,
       "Title of 2", "Body 1%", []
     ),
     (#"{"body":"b","loc-key":"NO"}"#, nil, "b", [#"Localizable.strings has no "NO""#]),
-    // The key itself, which may be a format.
+    // Without either the key is shown, which may be a format.
     (
       #"{"loc-key":"%@ is open","loc-args":["Door"]}"#, nil, "Door is open",
       [#"Localizable.strings has no "%@ is open""#]
@@ -49,11 +49,11 @@ private func members(_ payload: String, _ screen: Screen = app) throws -> NSDict
       #"{"loc-key":"%d","loc-args":["1"]}"#, nil, "%d",
       [
         #"Localizable.strings has no "%d""#,
-        #"only %@, %n$@ and %% are known, and not all that is in "%d""#,
+        #"only %@, %n$@ and %% are known, but others occur in "%d""#,
       ]
     ),
   ] as [(String, String?, String?, [String])])
-func `title and text of an alert`(
+func `title and text of an alert come from the payload or from Localizable.strings`(
   alert: String, title: String?, text: String?, notes: [String]
 ) throws {
   let members = try members(#"{"aps":{"alert":\#(alert)}}"#)
@@ -68,7 +68,7 @@ func `title and text of an alert`(
     (#""category":"TWO""#, ["A", "B"], []), (#""category":"\u0054WO""#, ["A", "B"], []),
     (
       #""category":"FIVE""#, ["1", "2", "3", "4"],
-      ["the category has more than four buttons, which is as many as are shown"]
+      ["the category has more than four buttons: only four are shown"]
     ),
     (#""category":"NONE""#, [], []),
     (
@@ -81,7 +81,9 @@ func `title and text of an alert`(
     ),
     (#""category":null"#, [], []),
   ] as [(String, [String], [String])])
-func `buttons of a category`(aps: String, buttons: [String], notes: [String]) throws {
+func `a category has at most four buttons, which the app's file lists`(
+  aps: String, buttons: [String], notes: [String]
+) throws {
   let members = try members(#"{"aps":{"alert":"x",\#(aps)}}"#)
   #expect(members["buttons"] as? [String] == buttons)
   #expect(members["notes"] as? [String] == notes)
@@ -94,9 +96,9 @@ func `buttons of a category`(aps: String, buttons: [String], notes: [String]) th
     (#""sound":"drip\u002ecaf""#, "drip.caf", []),
     (#""sound":"""#, "default", []), (#""badge":1"#, nil, []),
     (#""sound":null,"badge":1"#, nil, []),
-    (#""sound":1"#, nil, ["the sound is no string: there is none"]),
+    (#""sound":1"#, nil, ["the sound is not a string: no sound is played"]),
   ] as [(String, String?, [String])])
-func `a sound is told by its name`(
+func `a sound is reported by its name`(
   aps: String, sound: String?, notes: [String]
 ) throws {
   let members = try members(#"{"aps":{\#(aps)}}"#)
@@ -113,17 +115,18 @@ func `a sound is told by its name`(
     (#""badge":null,"sound":"default""#, 3),
     (#""badge":[1]"#, 3),
   ] as [(String, Int?)])
-func `a badge stays until another number comes`(aps: String, badge: Int?) throws {
+func `a badge stays unless the payload has a valid number`(aps: String, badge: Int?) throws {
   var screen = app
   screen.badge = 3
   let members = try members(#"{"aps":{\#(aps)}}"#, screen)
   #expect(members["badge"] as? Int == badge)
   let notes = try #require(members["notes"] as? [String])
   let isOdd = badge == 3 && aps.hasPrefix(#""badge""#) && !aps.contains("null")
-  #expect(notes == (isOdd ? ["the badge is no whole number from 0 on: it stays as it was"] : []))
+  let odd = ["the badge is not a whole number from 0 on: the old badge stays"]
+  #expect(notes == (isOdd ? odd : []))
 }
 
-@Test func `an app keeps its badge`() {
+@Test func `an app keeps its badge between notifications`() {
   let app = TinyPushSandbox.App(topic: "com.example".utf8.span, directory: nil)
   for (payload, badge): (String, UInt64) in [
     (#"{"aps":{"badge":2}}"#, 2), (#"{"aps":{"alert":"x"}}"#, 2), (#"{"aps":{"badge":"x"}}"#, 2),
@@ -152,7 +155,7 @@ func `a silent notification shows nothing and wakes the app`(
   #expect(members["wakesApp"] as? Bool == wakesApp)
 }
 
-@Test func `a strings file that is broken is of no use, and that is said once`() throws {
+@Test func `a strings file with an error is not used, and the error is noted once`() throws {
   var screen = app
   screen.strings += "\n\"X\" = \"y\""
   let members = try members(
@@ -161,23 +164,24 @@ func `a silent notification shows nothing and wakes the app`(
   #expect(members["text"] as? String == "B")
   #expect(
     members["notes"] as? [String] == [
-      "Localizable.strings:2:10: expected ';' behind the text: is it missing, or is there a quote inside it, without its \\?"
+      "Localizable.strings:2:10: expected ';' after the text: is it missing, or does the text have a quote without a \\?"
     ])
 }
 
-@Test func `what is longer than any screen is cut, and that is said`() throws {
+@Test func `texts of more than 8192 bytes are cut, and a note says so`() throws {
   let members = try members(
     #"{"aps":{"alert":{"loc-key":"B%1$@\#(String(repeating: "%1$@", count: 400))","loc-args":["\#(String(repeating: "é", count: 800))"]},"category":"TWO"}}"#
   )
-  #expect((members["text"] as? String)?.utf8.count == 8191, "whole characters only")
+  #expect(
+    (members["text"] as? String)?.utf8.count == 8191, "the text is not cut inside a character")
   #expect(members["buttons"] as? [String] == [])
   let notes = try #require(members["notes"] as? [String])
-  #expect(notes.last == "the texts are longer than 8192 bytes, and cut")
+  #expect(notes.last == "the texts are longer than 8192 bytes, and are cut")
 }
 
 // MARK: - Files
 
-/// A directory of an app's files, which goes when it is done with.
+/// Runs `body` with a directory that holds an app's files, and removes the directory.
 private func withDirectory(_ files: [String: Data], _ body: (String) throws -> Void) throws {
   let directory = FileManager.default.temporaryDirectory.appending(path: "app-\(UUID())")
   try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -189,7 +193,7 @@ private func withDirectory(_ files: [String: Data], _ body: (String) throws -> V
 private let everything =
   #"{"aps":{"alert":{"loc-key":"K"},"category":"C","sound":"s.wav","badge":1}}"#
 
-/// What a device shows of it.
+/// Returns what a device shows of `everything`, with an app whose files are in `directory`.
 private func shown(_ directory: String) throws -> NSDictionary {
   let payload = everything.bytes
   let topic = "t".bytes
@@ -204,7 +208,7 @@ private func shown(_ directory: String) throws -> NSDictionary {
   return try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? NSDictionary)
 }
 
-@Test func `an app's files are read when a notification needs them`() throws {
+@Test func `an app's files are read again for each notification that needs them`() throws {
   let files = [
     "Localizable.strings": Data("\"K\" = \"é\";".utf8),
     "categories": Data("C=Yes,No".utf8),
@@ -221,7 +225,7 @@ private func shown(_ directory: String) throws -> NSDictionary {
   }
 }
 
-@Test func `files that are not there, too large or no files are as good as empty ones`() throws {
+@Test func `a missing file, a file that is too large and a directory count as empty`() throws {
   try withDirectory([:]) { directory in
     let missing = [
       #"Localizable.strings has no "K""#, #"the app has no category "C""#,
@@ -236,8 +240,8 @@ private func shown(_ directory: String) throws -> NSDictionary {
     #expect(members["text"] as? String == "K")
     #expect(
       members["notes"] as? [String] == [
-        "Localizable.strings is larger than 262144 bytes, and is not read",
-        "categories cannot be read: it is no regular file",
+        "Localizable.strings is ignored, since it is larger than 262144 bytes",
+        "categories cannot be read: it is not a regular file",
       ] + missing)
   }
 }

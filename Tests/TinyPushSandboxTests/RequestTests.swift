@@ -5,7 +5,7 @@ import TinyPushAgent
 @testable import TinyPush
 @testable import TinyPushSandbox
 
-/// What the sandbox answers over HTTP/2.
+/// Tests of the sandbox's answers over HTTP/2.
 @Suite struct RequestTests {
   static let alert = #"{"aps":{"alert":"Tank low"}}"#
 
@@ -13,10 +13,10 @@ import TinyPushAgent
     var testDescription: String
     var status: Int
     var reason: String
-    /// Headers that differ from those of a good request; empty: left out.
+    /// Headers that differ from those of a valid request; an empty value: no such header.
     var headers: [String: String]
     var payload: String
-    /// A header that comes once more.
+    /// The name of a header that occurs twice.
     var again: String?
 
     init(
@@ -33,11 +33,11 @@ import TinyPushAgent
   }
 
   static let rows = [
-    Row("a good one", 200, ""),
+    Row("a valid request", 200, ""),
     Row("priority 1", 200, "", ["apns-priority": "1"]),
-    Row("4096 bytes", 200, "", payload: padded(4096)),
+    Row("a payload of 4096 bytes", 200, "", payload: padded(4096)),
     Row(
-      "5120 bytes of voip", 200, "",
+      "a voip payload of 5120 bytes", 200, "",
       ["apns-push-type": "voip", "apns-topic": "com.example.tinypush.voip"], payload: padded(5120)),
     Row("mdm needs no aps", 200, "", ["apns-push-type": "mdm"], payload: #"{"mdm":"x"}"#),
     Row("no push type", 200, "", ["apns-push-type": ""]),
@@ -48,34 +48,42 @@ import TinyPushAgent
     Row("a path without a slash", 400, "MissingDeviceToken", [":path": "/3/device"]),
     Row("two topics", 400, "DuplicateHeaders", again: "apns-topic"),
     Row("no provider token", 403, "MissingProviderToken", ["authorization": ""]),
-    Row("no bearer", 403, "InvalidProviderToken", ["authorization": "basic eHg6eHg="]),
-    Row("no JWT", 403, "InvalidProviderToken", ["authorization": "bearer nonsense"]),
-    Row("apns-id is no UUID", 400, "BadMessageId", ["apns-id": "7"]),
-    Row("65 bytes", 400, "BadCollapseId", ["apns-collapse-id": String(repeating: "x", count: 65)]),
-    Row("64 bytes", 200, "", ["apns-collapse-id": String(repeating: "x", count: 64)]),
-    Row("expiration in words", 400, "BadExpirationDate", ["apns-expiration": "soon"]),
-    Row("expiration below 0", 400, "BadExpirationDate", ["apns-expiration": "-1"]),
+    Row("not a bearer token", 403, "InvalidProviderToken", ["authorization": "basic eHg6eHg="]),
+    Row("not a JWT", 403, "InvalidProviderToken", ["authorization": "bearer nonsense"]),
+    Row("an apns-id that is not a UUID", 400, "BadMessageId", ["apns-id": "7"]),
+    Row(
+      "a collapse ID of 65 bytes", 400, "BadCollapseId",
+      ["apns-collapse-id": String(repeating: "x", count: 65)]),
+    Row(
+      "a collapse ID of 64 bytes", 200, "", ["apns-collapse-id": String(repeating: "x", count: 64)]),
+    Row("an expiration in words", 400, "BadExpirationDate", ["apns-expiration": "soon"]),
+    Row("a negative expiration", 400, "BadExpirationDate", ["apns-expiration": "-1"]),
     Row("priority 7", 400, "BadPriority", ["apns-priority": "7"]),
     Row(
-      "background, at once", 400, "BadPriority",
+      "background with priority 10", 400, "BadPriority",
       ["apns-push-type": "background", "apns-priority": "10"]),
-    Row("a push type of its own", 400, "InvalidPushType", ["apns-push-type": "shout"]),
+    Row("an unknown push type", 400, "InvalidPushType", ["apns-push-type": "shout"]),
     Row("no topic", 400, "MissingTopic", ["apns-topic": ""]),
     Row("a topic with a slash", 400, "BadTopic", ["apns-topic": "com/example"]),
-    Row("voip without its suffix", 400, "BadTopic", ["apns-push-type": "voip"]),
+    Row("a voip topic without its suffix", 400, "BadTopic", ["apns-push-type": "voip"]),
     Row("another app's topic", 400, "TopicDisallowed", ["apns-topic": "com.example.other"]),
     Row("a token of 2 digits", 400, "BadDeviceToken", [":path": "/3/device/00"]),
     Row(
-      "a token that is made up", 400, "BadDeviceToken",
+      "a token that the sandbox did not make", 400, "BadDeviceToken",
       [":path": "/3/device/" + String(repeating: "ab", count: 32)]),
     Row("an empty payload", 400, "PayloadEmpty", payload: ""),
-    Row("no JSON", 400, "PayloadEmpty", payload: "{"),
+    Row("not JSON", 400, "PayloadEmpty", payload: "{"),
     Row("no aps", 400, "PayloadEmpty", payload: "{}"),
-    Row("4097 bytes", 413, "PayloadTooLarge", payload: padded(4097)),
-    Row("60,000 bytes", 413, "PayloadTooLarge", payload: padded(60_000)),
+    Row("a payload of 4097 bytes", 413, "PayloadTooLarge", payload: padded(4097)),
+    Row("a payload of 60,000 bytes", 413, "PayloadTooLarge", payload: padded(60_000)),
   ]
 
-  /// A request's headers, in the place of which others stand.
+  /// Returns the headers of a valid request, with the values of `others` in place of its own.
+  ///
+  /// - Parameters:
+  ///   - others: an empty value: no such header.
+  ///   - again: the name of a header that occurs twice.
+  ///   - token: nil: the token of the first device.
   static func headers(
     _ desk: Desk, _ others: [String: String] = [:], again: String? = nil, token: String? = nil
   ) -> [(name: String, value: String)] {
@@ -91,7 +99,7 @@ import TinyPushAgent
   }
 
   @Test(arguments: rows, [1, 16_384])
-  func `each request gets the answer of Apple's table`(row: Row, piece: Int) throws {
+  func `each request gets the status and reason of Apple's table`(row: Row, piece: Int) throws {
     let desk = try Desk()
     let conversation = Conversation(try desk.session(.nobody), piece: piece)
     let answer = conversation.ask(
@@ -100,9 +108,9 @@ import TinyPushAgent
     #expect(answer?.reason == row.reason)
   }
 
-  // MARK: - Who asks
+  // MARK: - Apps and certificates
 
-  @Test func `an app that is gone is told by 410, with the time`() throws {
+  @Test func `a request for a removed app gets status 410 with a timestamp`() throws {
     let desk = try Desk()
     let (device, app) = (desk.devices.all[0], desk.devices.all[0].apps[0])
     try desk.devices.uninstall(app, from: device)
@@ -114,7 +122,7 @@ import TinyPushAgent
     #expect(conversation.ask(Self.headers(desk), Self.alert)?.status == 200)
   }
 
-  @Test func `a token of another app is not for the topic`() throws {
+  @Test func `a token is refused with the topic of another app`() throws {
     let desk = try Desk()
     let request = Devices.Request(topic: CString("com.example.other"))
     let name = "pad".bytes
@@ -133,7 +141,7 @@ import TinyPushAgent
     var reason: String
     var topic = "com.example.tinypush"
     var topics = ""
-    /// The environments that it names.
+    /// The environments that the certificate names.
     var kind: Int32 = 4
     var wanted = "com.example.tinypush"
   }
@@ -144,7 +152,7 @@ import TinyPushAgent
     Certified(testDescription: "both environments", status: 200, reason: "", kind: 6),
     Certified(testDescription: "no environment", status: 200, reason: "", kind: 0),
     Certified(
-      testDescription: "production alone", status: 403, reason: "BadCertificateEnvironment",
+      testDescription: "only production", status: 403, reason: "BadCertificateEnvironment",
       kind: 2),
     Certified(testDescription: "no topic", status: 403, reason: "BadCertificate", topic: ""),
     Certified(
@@ -157,10 +165,13 @@ import TinyPushAgent
       testDescription: "none of several topics", status: 400, reason: "TopicDisallowed",
       topics: "com.example.other, com.example.more"),
     Certified(
-      testDescription: "several topics, and none named", status: 400, reason: "MissingTopic",
+      testDescription: "several topics, and a request without topic", status: 400,
+      reason: "MissingTopic",
       topics: "com.example.other, com.example.tinypush", wanted: ""),
   ])
-  func `a certificate says who asks, and for which topics`(row: Certified) throws {
+  func `a certificate allows requests only in its environment and for its topics`(row: Certified)
+    throws
+  {
     let desk = try Desk()
     let client = ClientIdentity.certificate(row.topic, topics: row.topics, kind: row.kind)
     let conversation = Conversation(try desk.session(client))
@@ -171,7 +182,9 @@ import TinyPushAgent
     #expect(answer?.reason == row.reason)
   }
 
-  @Test func `with a provider token one request goes at a time, until one is accepted`() throws {
+  @Test func `a client with a provider token has one request at a time until one is accepted`()
+    throws
+  {
     let desk = try Desk()
     let conversation = Conversation(try desk.session(.nobody))
     #expect(conversation.streamsMax == 1)
@@ -193,12 +206,13 @@ import TinyPushAgent
   }
 
   @Test(arguments: [
-    Token(testDescription: "a new one", reason: nil),
+    Token(testDescription: "a new token", reason: nil),
     Token(testDescription: "an hour old", reason: nil, age: 3600),
     Token(testDescription: "more than an hour old", reason: .expiredProviderToken, age: 3601),
-    Token(testDescription: "a minute ahead", reason: nil, age: -60),
-    Token(testDescription: "from the future", reason: .invalidProviderToken, age: -61),
-    Token(testDescription: "another signature", reason: .invalidProviderToken, isDamaged: true),
+    Token(testDescription: "a minute in the future", reason: nil, age: -60),
+    Token(
+      testDescription: "more than a minute in the future", reason: .invalidProviderToken, age: -61),
+    Token(testDescription: "a damaged signature", reason: .invalidProviderToken, isDamaged: true),
     Token(
       testDescription: "another key", reason: .invalidProviderToken,
       head: #"{"alg":"ES256","kid":"ABCDE12345"}"#),
@@ -214,47 +228,50 @@ import TinyPushAgent
     Token(
       testDescription: "a time in quotes", reason: .invalidProviderToken,
       claims: #"{"iss":"TEAM123456","iat":"1"}"#),
-    Token(testDescription: "no JSON", reason: .invalidProviderToken, head: "ES256"),
+    Token(
+      testDescription: "a header that is not JSON", reason: .invalidProviderToken, head: "ES256"),
   ])
-  func `a provider token is checked in full`(row: Token) throws {
+  func `a provider token must have the right time, signature, key, algorithm and team`(row: Token)
+    throws
+  {
     let desk = try Desk()
-    var judge = ProviderTokenJudge()
+    var check = ProviderTokenCheck()
     let token =
       "bearer " + desk.jwt(row.head, claims: row.claims, age: row.age, isDamaged: row.isDamaged)
-    #expect(Self.judge(token, &judge, desk, now: desk.now) == row.reason)
+    #expect(Self.check(token, &check, desk, now: desk.now) == row.reason)
   }
 
-  private static func judge(
-    _ token: String, _ judge: inout ProviderTokenJudge, _ desk: Desk, now: Int64
+  private static func check(
+    _ token: String, _ check: inout ProviderTokenCheck, _ desk: Desk, now: Int64
   ) -> Reason? {
     let bytes = token.bytes
-    do throws(ProviderTokenJudge.Problem) {
-      try judge.judge(bytes.span, by: desk.key, now: now)
+    do throws(ProviderTokenCheck.Problem) {
+      try check.check(bytes.span, by: desk.key, now: now)
       return nil
     } catch {
       return error.reason
     }
   }
 
-  @Test func `a provider token is not replaced within twenty minutes`() throws {
+  @Test func `another provider token is refused within 20 minutes, and with another key`() throws {
     let desk = try Desk()
-    var judge = ProviderTokenJudge()
+    var check = ProviderTokenCheck()
     let (first, second) = ("bearer " + desk.jwt(age: 60), "bearer " + desk.jwt())
     let now = desk.now
-    #expect(Self.judge(first, &judge, desk, now: now) == nil)
-    #expect(Self.judge(first, &judge, desk, now: now + 1) == nil)
+    #expect(Self.check(first, &check, desk, now: now) == nil)
+    #expect(Self.check(first, &check, desk, now: now + 1) == nil)
     #expect(
-      Self.judge(second, &judge, desk, now: now + 1199) == .tooManyProviderTokenUpdates)
-    #expect(Self.judge(second, &judge, desk, now: now + 1200) == nil)
-    #expect(Self.judge(second, &judge, desk, now: now + 3601) == .expiredProviderToken)
+      Self.check(second, &check, desk, now: now + 1199) == .tooManyProviderTokenUpdates)
+    #expect(Self.check(second, &check, desk, now: now + 1200) == nil)
+    #expect(Self.check(second, &check, desk, now: now + 3601) == .expiredProviderToken)
     let other = "bearer " + desk.jwt(#"{"alg":"ES256","kid":"ABCDE12345"}"#)
-    #expect(Self.judge(other, &judge, desk, now: now + 1200) == .unrelatedKeyIDInToken)
+    #expect(Self.check(other, &check, desk, now: now + 1200) == .unrelatedKeyIDInToken)
   }
 
   // MARK: - Faults
 
   @Test(arguments: Reason.allCases)
-  func `a fault refuses with any reason of the table`(reason: Reason) throws {
+  func `a fault can refuse a request with each reason`(reason: Reason) throws {
     let desk = try Desk()
     let conversation = Conversation(
       try desk.session(.nobody, faults: ["reason=\(String(reason.name))@1"]))
@@ -265,7 +282,7 @@ import TinyPushAgent
     #expect(conversation.ask(Self.headers(desk), Self.alert)?.status == 200)
   }
 
-  @Test func `faults of a stream leave the others alone`() throws {
+  @Test func `a fault of one stream does not affect the other streams`() throws {
     let desk = try Desk()
     let conversation = Conversation(
       try desk.session(
@@ -282,17 +299,17 @@ import TinyPushAgent
     #expect(answers[1]?.body.hasPrefix("<html>") == true)
     #expect(answers[2]?.error == 7)
     #expect(answers[3]?.error == 2)
-    #expect(answers[4] == nil, "it is answered in an hour")
+    #expect(answers[4] == nil, "the answer is due in an hour")
     #expect(conversation.session.nextMs == desk.journal.clock.monotonicMs + 3_600_000)
     #expect(answers[5]?.status == 200)
     #expect(conversation.isLeaving)
-    #expect(answers[6]?.error == 7, "it came behind the last one")
+    #expect(answers[6]?.error == 7, "the stream came after the last one that GOAWAY names")
     #expect(conversation.session.accepted == 3)
   }
 
-  // MARK: - Hostile bytes
+  // MARK: - Random bytes
 
-  @Test func `no bytes break the session`() throws {
+  @Test func `a session withstands random bytes`() throws {
     let desk = try Desk()
     var random = Seeded(3)
     for _ in 0..<200 {

@@ -2,11 +2,11 @@
 @testable import TinyPush
 @testable import TinyPushSandbox
 
-/// A device with an app on it, and what the app brought along.
+/// A device with an app and the app's files.
 struct Screen {
   var strings = ""
   var categories = ""
-  /// What the app's icon bears at first.
+  /// The badge of the app before the notification.
   var badge: UInt64 = 0
   var topic = "com.example.cellar"
   var device = "kitchen"
@@ -17,7 +17,7 @@ struct Screen {
   var push: PushType?
   var replacing = LockScreens.Replacing.nothing
 
-  /// What a payload comes to on it; nil: it is none.
+  /// Passes the presentation of a payload to `body`, or returns nil if the payload is invalid.
   private func present<Result>(
     _ payload: String, _ body: (borrowing Presentation, UInt64) -> Result
   ) -> Result? {
@@ -29,7 +29,7 @@ struct Screen {
     return body(presentation, presentation.badge ?? badge)
   }
 
-  /// The card of a payload.
+  /// Returns the card of a payload.
   func card(_ payload: String) -> String? {
     let (topic, device, time) = (topic.bytes, device.bytes, time.bytes)
     let card = Card(columns: columns, palette: palette)
@@ -42,7 +42,7 @@ struct Screen {
     }
   }
 
-  /// The members of its event.
+  /// Returns the JSON object that describes what the device shows.
   func members(_ payload: String) -> String? {
     present(payload) { presentation, badge in
       text {
@@ -53,7 +53,7 @@ struct Screen {
     }
   }
 
-  /// What a developer is told.
+  /// Returns the notes for the developer.
   func notes(_ payload: String) -> String? {
     present(payload) { presentation, _ in String(presentation.notes.bytes) }
   }

@@ -8,7 +8,7 @@ private func unescaped(_ string: Span<UInt8>) -> String {
   TinyPushSandboxTests.text { $0.append(unescapingStrings: string) }
 }
 
-/// The entries of a file, or what is wrong with it.
+/// Returns the entries of a file as `KEY→VALUE`, or its error.
 private func entries(_ file: String) -> [String] {
   let text = file.bytes
   var reader = StringsReader()
@@ -37,19 +37,19 @@ private func entries(_ file: String) -> [String] {
     ("\"a\" = \"two\nlines\\\nthree\";", ["a→two\nlines\nthree"]),
     ("\"日本\" = \"é😀\";", ["日本→é😀"]), ("\"a\" = \"\\é\";", ["a→é"]),
   ] as [(String, [String])])
-func `the entries of a strings file`(file: String, expected: [String]) {
+func `a strings file yields its keys and values`(file: String, expected: [String]) {
   #expect(entries(file) == expected)
 }
 
 @Test(arguments: [
   (#""a" "b";"#, "1:5: expected '=' after the key"), (#""a""#, "1:4: expected '='"),
-  ("\"a\" = \"b\"\n\"c\" = \"d\";", "2:1: expected ';' behind the text"),
+  ("\"a\" = \"b\"\n\"c\" = \"d\";", "2:1: expected ';' after the text"),
   ("\"a\" = \"b\";\n\n  \"c\" = ;", "3:9: expected a text in double quotes"),
   ("\"é\" = ", "1:7: expected a text"), ("= \"b\";", "1:1: expected a key"),
   ("{ \"a\" = \"b\"; }", "1:1: expected a key"), ("\"a\" = \"b\";;", "1:11: expected a key"),
   (
     "\"a\" = \"say \"b\" to\";",
-    "1:13: expected ';' behind the text: is it missing, or is there a quote"
+    "1:13: expected ';' after the text: is it missing, or does the text have a quote"
   ),
   ("\"a\" = \"b\";\n \"c\" = \"d", "2:8: nothing closes the quote"),
   (#""a\"#, "1:1: nothing closes the quote"),
@@ -59,7 +59,7 @@ func `the entries of a strings file`(file: String, expected: [String]) {
   ("\u{FEFF}\"a\" = \"b\";", "1:1: expected a key, in double quotes; the file must be UTF-8"),
   ("bplist00\u{1}", "1:1: expected a key"),
 ])
-func `what is wrong with a strings file is said, with line and column`(
+func `an error in a strings file is described with line and column`(
   file: String, expected: String
 ) {
   let found = entries(file)
@@ -71,7 +71,7 @@ func `what is wrong with a strings file is said, with line and column`(
     ("a", "1"), ("é", "2"), ("with \"quotes\"", "3"), ("twice", "new"), ("", "empty"), ("b", nil),
     ("A", nil), ("aa", nil), ("with", nil),
   ] as [(String, String?)])
-func `a key is found as it is spelled, and the last one of its name`(key: String, value: String?)
+func `a key is found by its exact spelling, and its last entry counts`(key: String, value: String?)
   throws
 {
   let file = #"""
@@ -83,7 +83,7 @@ func `a key is found as it is spelled, and the last one of its name`(key: String
   #expect(found.map { unescaped(file.span.extracting($0)) } == value)
 }
 
-@Test func `of a file that is broken at its end nothing is taken`() {
+@Test func `a strings file with an error at its end gives no value`() {
   let file = #""a" = "1"; "b""#.bytes
   let name = "a".bytes
   #expect(throws: StringsProblem.self) { try StringsReader.value(of: name.span, in: file.span) }

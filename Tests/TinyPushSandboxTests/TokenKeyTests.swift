@@ -8,7 +8,7 @@ private let key = Array(UInt8(0)..<64)
 private let topic = TokenContent.digest(topic: "com.example.tinypush".bytes.span)
 private let content = TokenContent(device: 0x0123_4567_89ab_cdef, topic: topic)
 
-/// What a token stands for under a key.
+/// Returns the content of a token, or nil if another key sealed the token.
 private func open(_ token: [UInt8], _ key: [UInt8] = key) -> TokenContent? {
   TokenKey(key.span).open(token.span)
 }
@@ -18,8 +18,8 @@ private func seal(_ content: TokenContent, _ key: [UInt8] = key) -> [UInt8] {
   return [UInt8](token.bytes.span)
 }
 
-@Test func `a token is what its construction says`() {
-  // Made with Python's hmac and openssl's AES.
+@Test func `a token has the bytes that its documented construction gives`() {
+  // Computed with Python's hmac and OpenSSL's AES.
   let token = seal(content)
   #expect(
     text { $0.append(hex: token.span) }
@@ -27,7 +27,7 @@ private func seal(_ content: TokenContent, _ key: [UInt8] = key) -> [UInt8] {
   #expect(topic == 0x9e93_3386_1e60_83b0)
 }
 
-@Test func `a token opens under the key that sealed it, and under no other`() {
+@Test func `a token opens only under the key that sealed it`() {
   let token = seal(content)
   #expect(open(token) == content)
   for index in key.indices {
@@ -37,7 +37,7 @@ private func seal(_ content: TokenContent, _ key: [UInt8] = key) -> [UInt8] {
   }
 }
 
-@Test func `a token in which one bit is wrong does not open`() {
+@Test func `a token with one wrong bit does not open`() {
   let token = seal(content)
   for bit in 0..<256 {
     var wrong = token
@@ -47,12 +47,12 @@ private func seal(_ content: TokenContent, _ key: [UInt8] = key) -> [UInt8] {
   #expect(open([UInt8](repeating: 0, count: 32)) == nil)
 }
 
-@Test func `each app, device and key has a token of its own`() {
+@Test func `each combination of app, device and key has its own token`() {
   let other = TokenContent(
     device: content.device, topic: TokenContent.digest(topic: "com".bytes.span))
   let next = TokenContent(device: content.device + 1, topic: content.topic)
   var tokens = [seal(content), seal(other), seal(next), seal(content, key.reversed())]
-  #expect(seal(content) == tokens[0], "and always the same")
+  #expect(seal(content) == tokens[0], "the same content gives the same token")
   while let token = tokens.popLast() {
     for another in tokens {
       #expect(token.prefix(16) != another.prefix(16) && token.suffix(16) != another.suffix(16))

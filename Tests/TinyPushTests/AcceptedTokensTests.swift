@@ -5,7 +5,7 @@ import Testing
 
 private func at(_ seconds: UInt64) -> Instant { Instant(milliseconds: 1_000_000 + seconds * 1000) }
 
-@Test func `a token that was accepted is spared once, and for a week`() {
+@Test func `a token that was accepted within a week is spared for one refusal`() {
   var tokens = AcceptedTokens()
   let answer1 = tokens.spares(7, at: at(0))
   #expect(!answer1)
@@ -17,18 +17,18 @@ private func at(_ seconds: UInt64) -> Instant { Instant(milliseconds: 1_000_000 
   let answer4 = tokens.spares(8, at: at(1))
   #expect(!answer4)
   tokens.refuse(7, at: at(100))
-  // What comes at once is one incident.
+  // Refusals in quick succession count as one incident.
   let answer5 = tokens.spares(7, at: at(150))
   #expect(answer5)
   let answer6 = tokens.spares(7, at: at(100 + 800))
   #expect(!answer6)
-  // An acceptance makes good what was said before.
+  // An acceptance clears the earlier refusal.
   tokens.accept(7, at: at(1000))
   let answer7 = tokens.spares(7, at: at(3000))
   #expect(answer7)
 }
 
-@Test func `of many refusals at once the tenth is believed`() {
+@Test func `the tenth of many refusals in quick succession suppresses a token`() {
   var tokens = AcceptedTokens()
   tokens.accept(7, at: at(0))
   var spared = 0
@@ -39,7 +39,7 @@ private func at(_ seconds: UInt64) -> Instant { Instant(milliseconds: 1_000_000 
   #expect(spared == 9)
 }
 
-@Test func `of very many tokens the last ones are remembered`() {
+@Test func `the newest of very many accepted tokens are remembered`() {
   var tokens = AcceptedTokens()
   for token in 1...100_000 as ClosedRange<UInt64> { tokens.accept(token, at: at(token * 100)) }
   var last = 0
@@ -51,15 +51,15 @@ private func at(_ seconds: UInt64) -> Instant { Instant(milliseconds: 1_000_000 
   #expect(!answer8)
 }
 
-// MARK: - What follows from it
+// MARK: - In the courier
 
-@Test func `what an answer proved is not muted by one that calls it invalid`() {
+@Test func `one invalid token answer does not suppress a token whose delivery was confirmed`() {
   let world = World()
   var isMad = false
   world.verdict = {
     $0.number == 9 || isMad && $0.number == 1 ? .refuse(.invalidToken) : .accept
   }
-  // The answer to the second one proves the first.
+  // The answer to the second notification proves the first.
   world.put("a", text: World.notification(1) + "\n" + World.notification(9))
   world.run(.seconds(30))
   isMad = true
@@ -71,7 +71,7 @@ private func at(_ seconds: UInt64) -> Instant { Instant(milliseconds: 1_000_000 
   world.put("c", text: World.notification(1))
   world.run(.seconds(30))
   #expect(world.accepted == [1, 1])
-  // Nothing has proved that: it is called invalid again, long after.
+  // No answer has proved that delivery. Much later the token is called invalid again.
   world.run(.seconds(900))
   isMad = true
   world.put("d", text: World.notification(1))
@@ -90,7 +90,7 @@ private func at(_ seconds: UInt64) -> Instant { Instant(milliseconds: 1_000_000 
   #expect(told.count == 3)
 }
 
-@Test func `what only time settled is muted by one that calls it invalid`() {
+@Test func `one invalid token answer suppresses a token whose delivery only time settled`() {
   let world = World()
   var isMad = false
   world.verdict = { _ in isMad ? .refuse(.invalidToken) : .accept }

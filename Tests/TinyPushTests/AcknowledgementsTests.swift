@@ -5,7 +5,7 @@ import Testing
 
 private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milliseconds) }
 
-@Test func `what was sent settles when the wait after its acknowledgement is over`() {
+@Test func `sent notifications settle when the settle time after their acknowledgement is over`() {
   var marks = Acknowledgements(settle: .seconds(10))
   marks.sent(upTo: 3, wireEnd: 100, at: at(1000))
   #expect(marks.takeSettled(at: at(100_000)) == nil, "never acknowledged")
@@ -19,14 +19,14 @@ private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milli
   #expect(marks.isEmpty == true)
 }
 
-@Test func `an acknowledgement cannot be older than what it acknowledges`() {
+@Test func `an acknowledgement counts from the sending if its time is earlier`() {
   var marks = Acknowledgements(settle: .seconds(10))
   marks.sent(upTo: 1, wireEnd: 10, at: at(5000))
   marks.acknowledged(upTo: 10, at: at(100), now: at(6000))
   #expect(marks.deadline == at(15_000))
 }
 
-@Test func `a later acknowledgement does not start the wait anew`() {
+@Test func `a later acknowledgement does not restart the settle time`() {
   var marks = Acknowledgements(settle: .seconds(10))
   marks.sent(upTo: 1, wireEnd: 10, at: at(1000))
   marks.acknowledged(upTo: 10, at: at(1010), now: at(1010))
@@ -34,7 +34,7 @@ private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milli
   #expect(marks.deadline == at(11_010))
 }
 
-@Test func `what is sent at about the same time settles together, after the last of it`() {
+@Test func `notifications sent at about the same time settle together after the last`() {
   var marks = Acknowledgements(settle: .seconds(10))
   marks.sent(upTo: 1, wireEnd: 10, at: at(1000))
   marks.sent(upTo: 2, wireEnd: 20, at: at(1300))
@@ -44,7 +44,7 @@ private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milli
   #expect(marks.takeSettled(at: at(11_400)) == 2)
 }
 
-@Test func `what is sent behind something acknowledged waits for itself`() {
+@Test func `a notification sent after an acknowledgement waits for its own`() {
   var marks = Acknowledgements(settle: .seconds(10))
   marks.sent(upTo: 1, wireEnd: 10, at: at(1000))
   marks.acknowledged(upTo: 10, at: at(1010), now: at(1010))
@@ -55,7 +55,7 @@ private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milli
   #expect(marks.takeSettled(at: at(11_030)) == 2)
 }
 
-@Test func `it asks when an acknowledgement should have come, and from time to time after that`() {
+@Test func `a missing acknowledgement is asked for when it is due and repeatedly after that`() {
   var marks = Acknowledgements(settle: .seconds(10))
   #expect(marks.deadline == nil)
   #expect(marks.mustAsk(at: at(1_000_000)) == false)
@@ -70,7 +70,7 @@ private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milli
   #expect(marks.mustAsk(at: deadline) == true)
 }
 
-@Test func `a connection that is over is forgotten`() {
+@Test func `clear forgets the marks of a connection`() {
   var marks = Acknowledgements(settle: .seconds(10))
   marks.sent(upTo: 1, wireEnd: 10, at: at(1000))
   marks.clear()
@@ -79,9 +79,9 @@ private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milli
   #expect(marks.takeSettled(at: at(100_000)) == nil)
 }
 
-/// Each piece against its own truth: nothing settles before its acknowledgement and the wait, and all does in the end.
+/// Compares with a model: each notification settles, and none before acknowledgement and wait.
 @Test(arguments: 1...30)
-func `nothing settles early, and everything does`(seed: UInt64) {
+func `every notification settles, and none too early`(seed: UInt64) {
   var random = Seeded(seed)
   let settle = UInt64([100, 1000, 10_000][random.upTo(2)])
   var marks = Acknowledgements(settle: .milliseconds(settle))

@@ -3,12 +3,12 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-/// A day on which the clock is right, in UNIX seconds.
+/// The time of a right clock, in UNIX seconds.
 private let day: Int64 = 1_800_000_000
 
 /// - Parameters:
 ///   - up: seconds since the machine started.
-///   - clock: what the wall clock says, in UNIX seconds.
+///   - clock: the wall clock, in UNIX seconds.
 private func time(up: Int64, clock: Int64) -> Time {
   Time(
     now: Instant(milliseconds: UInt64(up * 1000)),
@@ -17,13 +17,14 @@ private func time(up: Int64, clock: Int64) -> Time {
 
 private struct Row: Sendable, CustomTestStringConvertible {
   var testDescription: String
-  /// When the clock was set: how long the machine was up then, and what the clock said from then on. The first is the start of
-  /// the agent.
+  /// The settings of the clock: the uptime, and the clock's time from then on.
+  ///
+  /// The first is the start of the agent.
   var settings: [(up: Int64, clock: Int64)]
-  /// What is left of the start of the machine.
+  /// The clock's time at the start of the machine, if the agent knows it.
   var earliest: Int64?
   var changed: Int64
-  /// Seconds after the start of the machine; nil: nobody knows.
+  /// Seconds after the start of the machine; nil: unknown.
   var came: Int64?
 
   init(
@@ -81,7 +82,7 @@ private struct Row: Sendable, CustomTestStringConvertible {
     ],
     changed: day + 5, came: 15),
 ])
-private func `when a file came is told by the clock of that time`(row: Row) {
+private func `the arrival of a file is computed with the clock setting of that time`(row: Row) {
   var clock = ArrivalClock(plausibleSince: Time.plausibleSince)
   for (index, setting) in row.settings.enumerated() {
     let time = time(up: setting.up, clock: setting.clock)
@@ -96,9 +97,9 @@ private func `when a file came is told by the clock of that time`(row: Row) {
   #expect(came == row.came.map { $0 * 1000 })
 }
 
-// MARK: - What follows from it
+// MARK: - In the courier
 
-/// A file with one notification that has a `ttl`.
+/// Puts a file with one notification that has a `ttl`.
 private func put(
   _ world: World, _ name: String, _ number: Int, ttl: UInt64, notBefore: Int64 = 0,
   with members: String = ""
@@ -110,7 +111,7 @@ private func put(
     items: [Item(number: number, ttl: ttl, notBefore: notBefore)], tells: true)
 }
 
-@Test func `what outlives its ttl while there is no connection does not go`() {
+@Test func `a notification whose ttl ends while the agent is offline expires`() {
   let world = World()
   world.canDial = { _ in world.timeline.elapsed > 15_000 }
   put(world, "a", 1, ttl: 2)
@@ -123,7 +124,7 @@ private func put(
 }
 
 @Test(arguments: [false, true])
-func `a ttl goes on while no agent runs`(isOver: Bool) {
+func `a ttl counts on while no agent runs`(isOver: Bool) {
   let world = World()
   world.canDial = { _ in false }
   put(world, "a", 1, ttl: 100)
@@ -136,7 +137,7 @@ func `a ttl goes on while no agent runs`(isOver: Bool) {
   #expect(world.courier.counters.expired == (isOver ? 1 : 0))
 }
 
-@Test func `a clock that is set ends no ttl before its time`() {
+@Test func `setting the clock ends no ttl too early`() {
   let world = World()
   world.wallAtStart = 1_699_990_000
   world.canDial = { _ in world.timeline.elapsed > 30_000 }
@@ -159,7 +160,7 @@ func `a ttl goes on while no agent runs`(isOver: Bool) {
   #expect(world.accepted == [1])
 }
 
-@Test func `what waited in later lives from its time on, whenever it comes from there`() {
+@Test func `the ttl of a notification in later/ starts at its not-before`() {
   let world = World()
   let due: Int64 = 1_700_000_100
   put(world, "a", 1, ttl: 60, notBefore: due)
@@ -175,7 +176,7 @@ func `a ttl goes on while no agent runs`(isOver: Bool) {
   #expect(world.courier.counters.expired == 1)
 }
 
-@Test func `what is retried lives anew, although its not-before is long past`() {
+@Test func `the ttl of a retried notification starts again despite an old not-before`() {
   let world = World()
   put(
     world, "a.0123456789abcdef", 1, ttl: 60, notBefore: 1_600_000_000,

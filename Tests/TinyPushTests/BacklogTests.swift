@@ -3,7 +3,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-/// Takes all names that are there.
+/// Takes all names, smallest first.
 private func drain(_ backlog: inout Backlog) -> [String] {
   var names: [String] = []
   while !backlog.isEmpty {
@@ -18,13 +18,13 @@ private func offer(_ names: [String], to backlog: inout Backlog) {
   for name in names { backlog.offer(name.bytes.span) }
 }
 
-/// By bytes, as names sort, where `String` would sort by characters.
+/// Sorts by bytes, as the backlog does; `String` would sort by characters.
 private func sorted(_ names: [String]) -> [String] {
   names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
 }
 
 @Test(arguments: 1...20)
-func `names come out sorted, whatever the order they went in`(seed: UInt64) {
+func `names come out sorted for any order of insertion`(seed: UInt64) {
   var random = Seeded(seed)
   let names = (0..<random.upTo(1500)).map { _ in
     String(repeating: "ä", count: random.upTo(3)) + String(random.upTo(100_000), radix: 36)
@@ -36,7 +36,7 @@ func `names come out sorted, whatever the order they went in`(seed: UInt64) {
   #expect(drain(&backlog) == sorted(Array(Set(names))))
 }
 
-@Test func `names that already come sorted, or backwards, stay so`() {
+@Test func `names offered in ascending or descending order come out sorted`() {
   let names = (0..<Backlog.namesMax).map { String(10_000 + $0) }
   for offered in [names, names.reversed()] {
     var backlog = Backlog()
@@ -47,14 +47,14 @@ func `names come out sorted, whatever the order they went in`(seed: UInt64) {
   }
 }
 
-@Test func `a name that begins another one comes first, and bytes count, not characters`() {
+@Test func `names sort by bytes, and a prefix comes first`() {
   var backlog = Backlog()
   backlog.startScan(isFromStart: true)
   offer(["b", "ab", "a", "abc", "é", "~", "B", "a b"], to: &backlog)
   #expect(drain(&backlog) == ["B", "a", "a b", "ab", "abc", "b", "~", "é"])
 }
 
-@Test func `before the first scan nothing is taken, since the scan will find it`() {
+@Test func `a name offered before the first scan is ignored, since the scan will find it`() {
   var backlog = Backlog()
   offer(["a"], to: &backlog)
   #expect(backlog.isEmpty == true)
@@ -70,7 +70,7 @@ func `names come out sorted, whatever the order they went in`(seed: UInt64) {
   #expect(drain(&backlog) == ["a"])
 }
 
-@Test func `a scan begins from nothing`() {
+@Test func `a scan from the start drops the earlier names`() {
   var backlog = Backlog()
   backlog.startScan(isFromStart: true)
   offer(["a", "b"], to: &backlog)
@@ -79,7 +79,7 @@ func `names come out sorted, whatever the order they went in`(seed: UInt64) {
   #expect(drain(&backlog) == ["b", "c"])
 }
 
-@Test func `names of no bytes or too many are passed over, and 255 is not too many`() {
+@Test func `empty names and names over 255 bytes are ignored`() {
   var backlog = Backlog()
   backlog.startScan(isFromStart: true)
   let longest = String(repeating: "n", count: 255)
@@ -87,7 +87,7 @@ func `names come out sorted, whatever the order they went in`(seed: UInt64) {
   #expect(drain(&backlog) == [longest])
 }
 
-/// Scans until all is taken, as the courier does; returns what came out and how many scans that took.
+/// Scans until all names are taken, as the courier does; returns the names and the number of scans.
 private func scanAll(_ names: [String]) -> (names: [String], scans: Int) {
   var backlog = Backlog()
   var left = Set(names)
@@ -96,7 +96,7 @@ private func scanAll(_ names: [String]) -> (names: [String], scans: Int) {
   repeat {
     backlog.startScan(isFromStart: scans == 0)
     scans += 1
-    // A set's order changes from run to run, and must not matter.
+    // The order of a set differs in each run, and must not matter.
     for name in left { backlog.offer(name.bytes.span) }
     while !backlog.isEmpty {
       backlog.putInOrder()
@@ -116,7 +116,7 @@ private func scanAll(_ names: [String]) -> (names: [String], scans: Int) {
   #expect(scans <= 1 + names.count / (Backlog.namesMax / 2))
 }
 
-@Test func `long names are bounded by their bytes`() {
+@Test func `the bytes of long names are limited`() {
   let head = String(repeating: "x", count: 250)
   let names = (0..<3000).map { head + String(10_000 + $0) }
   let (taken, scans) = scanAll(names)
@@ -125,7 +125,7 @@ private func scanAll(_ names: [String]) -> (names: [String], scans: Int) {
 }
 
 @Test(arguments: 1...5)
-func `offers between, beyond and below what is kept never bring disorder or loss`(seed: UInt64) {
+func `offers between, above and below the held names cause no disorder and no loss`(seed: UInt64) {
   var random = Seeded(seed)
   var backlog = Backlog()
   let count = Backlog.namesMax * 3 / 2
@@ -179,7 +179,7 @@ func `offers between, beyond and below what is kept never bring disorder or loss
   #expect(drain(&backlog) == ["1"], "after the end, a scan begins from the start")
 }
 
-@Test func `what is reported behind a scan's back is taken, however small its name`() {
+@Test func `a name reported during a later scan is taken even if it is small`() {
   var backlog = Backlog()
   backlog.startScan(isFromStart: true)
   offer((0..<Backlog.namesMax * 3 / 2).map { String(100_000 + $0) }, to: &backlog)
@@ -191,7 +191,7 @@ func `offers between, beyond and below what is kept never bring disorder or loss
   #expect(drain(&backlog) == ["00"])
 }
 
-@Test func `a file came whole if that was so each time that its name was offered`() {
+@Test func `a file counts as complete only if each offer of its name says so`() {
   var backlog = Backlog()
   backlog.startScan()
   for (name, cameWhole) in [("b", true), ("a", true), ("c", false), ("b", false), ("a", true)] {
@@ -212,6 +212,6 @@ func `offers between, beyond and below what is kept never bring disorder or loss
   ("176722560.123456789.12345", false), ("1767225600.123456789.12x", false),
   ("alarm.json", false), ("", false),
 ])
-func `a name that send gives is known`(name: String, isOne: Bool) {
+func `names made by send are recognized`(name: String, isOne: Bool) {
   #expect(SpoolName.isFromSend(name.bytes.span) == isOne)
 }

@@ -4,7 +4,7 @@ import Testing
 @testable import TinyPush
 
 @Test(arguments: 0...20)
-func `the bound doubles from a second to five minutes, and jitter fills it`(failures: Int) {
+func `the longest pause doubles from a second to five minutes, with full jitter`(failures: Int) {
   let bound = min(300_000, 1000 << UInt64(min(failures, 20)))
   var longest: UInt64 = 0
   var shortest = UInt64.max
@@ -20,7 +20,7 @@ func `the bound doubles from a second to five minutes, and jitter fills it`(fail
   #expect(longest > bound * 9 / 10 && shortest < bound / 10)
 }
 
-@Test func `progress begins anew`() {
+@Test func `a reset starts the pauses from the first again`() {
   var backoff = Backoff(seed: 7)
   for _ in 0..<1000 { #expect(backoff.fail() <= Backoff.longest) }
   backoff.reset()
@@ -30,7 +30,7 @@ func `the bound doubles from a second to five minutes, and jitter fills it`(fail
   }
 }
 
-@Test func `agents with other seeds wait otherwise, and with the same ones the same`() {
+@Test func `equal seeds give equal pauses, and other seeds other pauses`() {
   func waits(_ seed: UInt64) -> [UInt64] {
     var backoff = Backoff(seed: seed)
     return (0..<12).map { _ in backoff.fail().milliseconds }

@@ -20,7 +20,7 @@ private func knows(_ files: borrowing BeingWritten, _ name: String, at now: Inst
   #expect(files.retryAt == nil)
 }
 
-@Test func `a file that nobody closes is left alone for a minute`() {
+@Test func `a file that is never closed counts as being written for a minute`() {
   var files = BeingWritten()
   files.begin("a".bytes.span, at: at(1))
   files.begin("b".bytes.span, at: at(20))
@@ -32,7 +32,7 @@ private func knows(_ files: borrowing BeingWritten, _ name: String, at now: Inst
   #expect(knows(files, "a", at: at(89)) && !knows(files, "a", at: at(90)))
 }
 
-@Test func `a file that is about to be closed is looked at soon`() {
+@Test func `a file that is about to be closed is tried again after 100 ms`() {
   var files = BeingWritten()
   files.begin("a".bytes.span, at: at(1))
   files.begin("b".bytes.span, at: at(2), for: BeingWritten.closing)
@@ -42,7 +42,7 @@ private func knows(_ files: borrowing BeingWritten, _ name: String, at now: Inst
   #expect(files.retryAt == at(61))
 }
 
-@Test func `of many, the newest are known`() {
+@Test func `the newest of many files are known`() {
   var files = BeingWritten()
   let longest = String(repeating: "n", count: 251)
   for number in 0..<100 { files.begin((longest + String(1000 + number)).bytes.span, at: at(1)) }

@@ -5,7 +5,7 @@ import Testing
 
 private let text = #"{"token":"\#(World.token(7))","payload":{"aps":{"alert":"x"}}}"#.bytes
 
-/// A link alone, without a courier: notifications are told apart by their place, and what the shell does is done here.
+/// A link without a courier, which plays the shell; the place identifies a notification.
 private struct Rig: ~Copyable {
   var link: BinaryLink
   var now = Instant(milliseconds: 5000)
@@ -20,7 +20,7 @@ private struct Rig: ~Copyable {
     link = BinaryLink(settings, seed: 1)
   }
 
-  /// The link's next step, in a word.
+  /// Returns the link's next step.
   mutating func step() -> Word {
     let time = Time(now: now, wallSeconds: nil)
     if let step = link.advance(to: time, isStopping: supply.isStopping) { return Word(step) }
@@ -28,14 +28,14 @@ private struct Rig: ~Copyable {
   }
 
   mutating func connect() {
-    // Whatever the backoff says, it is over.
+    // Longer than any pause of the backoff.
     now = now + .seconds(400)
     #expect(step() == .dial)
     link.connected()
     wireEnd = 0
   }
 
-  /// Offers notifications that stand one behind the other in a file.
+  /// Offers consecutive notifications of a file.
   mutating func offer(_ count: Int = 1, to claim: UInt32 = 0, wasSent: Bool = false) {
     var reader = NotificationReader()
     var findings = Findings()
@@ -61,7 +61,7 @@ private struct Rig: ~Copyable {
     }
   }
 
-  /// Writes what the link has, after it has listened.
+  /// Listens, and then writes the link's batch.
   mutating func write() {
     var word = step()
     if word == .sample {
@@ -81,7 +81,7 @@ private struct Rig: ~Copyable {
     link.sampled(unacknowledged: 0, since: .milliseconds(0), roundTrip: .milliseconds(1))
   }
 
-  /// Everything written is acknowledged, and time passes in silence.
+  /// Acknowledges all that was written, and lets time pass without an answer.
   mutating func wait(_ duration: Duration) {
     acknowledge()
     now = now + duration
@@ -102,7 +102,7 @@ private struct Rig: ~Copyable {
 
   mutating func die() { link.disconnected(at: now, byPeer: true) }
 
-  /// What the link has to tell, in words: place, and how many behind it from which on.
+  /// Returns the link's outcomes in words, each stretch as `PLACE+SKIPPED xCOUNT`.
   mutating func outcomes() -> [String] {
     var told: [String] = []
     func words(_ stretch: Stretch) -> String {
@@ -124,7 +124,7 @@ private struct Rig: ~Copyable {
   }
 }
 
-@Test func `an answer accepts what came before, rejects one, and gives the rest back`() {
+@Test func `an answer proves what came before, rejects one and returns the rest`() {
   var rig = Rig()
   rig.connect()
   rig.offer(5)
@@ -140,7 +140,7 @@ private struct Rig: ~Copyable {
   #expect(rig.link.stretchCount == 0)
 }
 
-@Test func `a shutdown accepts the one that it names`() {
+@Test func `a shutdown proves the notification that it names`() {
   var rig = Rig()
   rig.connect()
   rig.offer(3)
@@ -149,7 +149,7 @@ private struct Rig: ~Copyable {
   #expect(rig.outcomes() == ["proved 1+0 x2", "back 1+2 x1 sent"])
 }
 
-@Test func `an answer without an error accepts, and the connection goes on`() {
+@Test func `an answer without an error proves notifications and keeps the connection`() {
   var rig = Rig()
   rig.connect()
   rig.offer(4)
@@ -163,7 +163,7 @@ private struct Rig: ~Copyable {
   #expect(rig.outcomes() == ["back 1+3 x1 sent"])
 }
 
-@Test func `what one write carries is one stretch, as far as it stands together`() {
+@Test func `consecutive notifications of one write form one stretch`() {
   var rig = Rig()
   rig.connect()
   rig.offer(3)
@@ -174,7 +174,7 @@ private struct Rig: ~Copyable {
   #expect(rig.link.notificationCount == 6)
 }
 
-@Test func `silence accepts when it was listened to for long enough`() {
+@Test func `notifications settle by time after the settle time without an answer`() {
   var rig = Rig()
   rig.connect()
   rig.offer(2)
@@ -187,19 +187,19 @@ private struct Rig: ~Copyable {
 }
 
 @Test
-func `what was written when the connection died goes back in its order, and so does the rest`() {
+func `a lost connection returns written and unwritten notifications in order`() {
   var rig = Rig()
   rig.connect()
   rig.offer(2)
   rig.write()
   rig.offer(1, to: 3)
   rig.die()
-  // Each goes before the one that was told last.
+  // The outcomes come last stretch first.
   #expect(rig.outcomes() == ["back 3+0 x1", "back 1+0 x2 sent"])
   #expect(rig.link.takeTraffic().uncertain == 2)
 }
 
-@Test func `where the uncertain are dropped, only what was not written goes back`() {
+@Test func `with uncertain = drop only unwritten notifications return`() {
   var rig = Rig { $0.uncertain = .drop }
   rig.connect()
   rig.offer(2)
@@ -209,7 +209,7 @@ func `what was written when the connection died goes back in its order, and so d
   #expect(rig.outcomes() == ["back 3+0 x1", "dropped 1+0 x2"])
 }
 
-@Test func `the answer to a barrier proves all before it`() {
+@Test func `the answer to a barrier proves all notifications before it`() {
   var rig = Rig()
   rig.connect()
   rig.offer(3)
@@ -222,7 +222,9 @@ func `what was written when the connection died goes back in its order, and so d
 }
 
 @Test(arguments: [true, false])
-func `what a barrier did not prove is kept until one went alone`(isAnswered: Bool) {
+func `notifications that a barrier did not prove stay until a barrier alone was sent`(
+  isAnswered: Bool
+) {
   var rig = Rig { $0.isOnce = true }
   rig.supply.isAllSent = true
   rig.connect()
@@ -247,14 +249,14 @@ func `what a barrier did not prove is kept until one went alone`(isAnswered: Boo
   }
 }
 
-@Test func `a notification at which connections end is found, and rejected`() {
+@Test func `a notification at which connections end is found and rejected`() {
   var rig = Rig()
   for death in 1...3 {
     rig.connect()
     rig.offer(1, wasSent: death > 1)
     rig.write()
     rig.die()
-    // It stands in the same place each time.
+    // The notification has the same place each time.
     rig.rewind()
     #expect(rig.outcomes() == (death < 3 ? ["back 1+0 x1 sent"] : []))
   }
@@ -266,7 +268,7 @@ func `what a barrier did not prove is kept until one went alone`(isAnswered: Boo
   #expect(rig.outcomes() == ["rejected 1+0 x1 endsConnections"])
 }
 
-@Test func `a gateway that dies without the suspect has it tried once more`() {
+@Test func `a suspect returns to be sent again if the gateway also ends a connection without it`() {
   var rig = Rig()
   for _ in 1...3 {
     rig.connect()
@@ -282,7 +284,7 @@ func `what a barrier did not prove is kept until one went alone`(isAnswered: Boo
   #expect(rig.outcomes() == ["back 1+0 x1 sent"])
 }
 
-@Test func `nothing is taken while there is no connection, or the socket is full`() {
+@Test func `the link takes nothing while it is offline or the socket is full`() {
   var rig = Rig()
   #expect(rig.link.obstacle(payloadBytes: 20) == .closed)
   rig.connect()
@@ -300,6 +302,6 @@ func `what a barrier did not prove is kept until one went alone`(isAnswered: Boo
 }
 
 extension Rig {
-  /// The next notification stands where the first one stood.
+  /// Gives the next notification the place of the first.
   fileprivate mutating func rewind() { next = 1 }
 }

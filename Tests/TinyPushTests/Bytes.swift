@@ -2,7 +2,7 @@
 @testable import TinyPush
 
 extension [UInt8] {
-  /// The bytes that a text of hexadecimal digits stands for; white space does not count.
+  /// Decodes a text of hexadecimal digits; white space is ignored.
   init(hex: String) {
     let digits = hex.utf8.filter { $0 > 0x20 }.map {
       UInt8(Character(UnicodeScalar($0)).hexDigitValue!)
@@ -19,14 +19,14 @@ extension [UInt8] {
   }
 }
 
-/// What `body` writes into a text of `capacity` bytes.
+/// Returns what `body` writes into a text of `capacity` bytes.
 func text(capacity: Int = 1024, _ body: (inout Text) -> Void) -> String {
   var text = Text(capacity: capacity)
   body(&text)
   return String(text.bytes)
 }
 
-// Plain values, which the library declares without saying so.
+// Plain values, which the library does not declare as Sendable.
 extension FrameFormat: @unchecked Sendable {}
 extension Notification.Lifetime: @unchecked Sendable {}
 extension Finding.Reason: @unchecked Sendable {}

@@ -7,7 +7,7 @@ private func name(_ claims: borrowing Claims, _ number: ClaimNumber) -> String {
   String(claims.name(number))
 }
 
-@Test func `a file leaves when it is read and settled, whatever others wait for`() {
+@Test func `a file leaves when it is read and settled, independent of other files`() {
   var claims = Claims(capacity: 4)
   var numbers: [ClaimNumber] = []
   for (index, name) in ["a", "bb", "ccc"].enumerated() {
@@ -20,7 +20,7 @@ private func name(_ claims: borrowing Claims, _ number: ClaimNumber) -> String {
   #expect(claims[numbers[1]].identity == FileIdentity(inode: 2, changeTimeNs: 5))
   for number in numbers { claims.opened(number) }
   claims.opened(numbers[1])
-  // Settled before the file is read to its end, and after.
+  // One file settles before it is read to its end, one after.
   claims.settled(numbers[2], 1)
   #expect(claims.nextSettled == nil)
   claims.finish(numbers[2])
@@ -39,7 +39,7 @@ private func name(_ claims: borrowing Claims, _ number: ClaimNumber) -> String {
   #expect(claims.oldest { _ in true } == numbers[0])
 }
 
-@Test func `what outweighs decides the fate of a file`() {
+@Test func `the weightiest decision is the fate of a file`() {
   var claims = Claims(capacity: 4)
   let number = claims.append("a".bytes.span, seenAt: 0)
   #expect(!claims[number].isKept)
@@ -52,7 +52,7 @@ private func name(_ claims: borrowing Claims, _ number: ClaimNumber) -> String {
   #expect(claims[number].fate == .unrecorded)
 }
 
-@Test func `a record that may be lost keeps its file`() {
+@Test func `a file stays if the sync of its record fails`() {
   var claims = Claims(capacity: 4)
   let first = claims.append("a".bytes.span, seenAt: 0)
   let second = claims.append("b".bytes.span, seenAt: 0)
@@ -73,7 +73,7 @@ private func name(_ claims: borrowing Claims, _ number: ClaimNumber) -> String {
   #expect(terminated)
 }
 
-@Test func `a claim that was taken back is forgotten, and its number is not given again soon`() {
+@Test func `a removed claim is forgotten, and its number is not reused at once`() {
   var claims = Claims(capacity: 4)
   let first = claims.append("a".bytes.span, seenAt: 0)
   let number = claims.append("b".bytes.span, seenAt: 0)
@@ -87,7 +87,7 @@ private func name(_ claims: borrowing Claims, _ number: ClaimNumber) -> String {
   #expect(name(claims, first) == "a")
 }
 
-@Test func `no more are taken than the capacity`() {
+@Test func `claims have room for no more files than their capacity`() {
   var claims = Claims(capacity: 3)
   var numbers: [ClaimNumber] = []
   for _ in 0..<3 {
@@ -99,14 +99,14 @@ private func name(_ claims: borrowing Claims, _ number: ClaimNumber) -> String {
   #expect(claims.hasRoom == true)
 }
 
-@Test func `as many names of usual length fit as there may be claims`() {
+@Test func `names of usual length fit for all claims`() {
   var claims = Claims(capacity: 1000)
   let name = String(repeating: "n", count: 47)
   while claims.hasRoom { _ = claims.append(name.bytes.span, seenAt: 0) }
   #expect(claims.count == 1000)
 }
 
-@Test func `of a file that was taken no later than another it is known whether it is under way`() {
+@Test func `isUnderWay says whether a file of this age or an older one is under way`() {
   var claims = Claims(capacity: 4)
   let first = claims.append("a".bytes.span, seenAt: 0)
   let second = claims.append("b".bytes.span, seenAt: 0)
@@ -120,7 +120,7 @@ private func name(_ claims: borrowing Claims, _ number: ClaimNumber) -> String {
 }
 
 @Test(arguments: 1...30)
-func `claims behave as a table with a set of inodes, and leave in any order`(seed: UInt64) {
+func `claims behave like a table with a set of inodes and leave in any order`(seed: UInt64) {
   var random = Seeded(seed)
   let capacity = [1, 2, 7, 64, 300][random.upTo(4)]
   let longest = [3, 40, 254][random.upTo(2)]
@@ -176,7 +176,7 @@ func `claims behave as a table with a set of inodes, and leave in any order`(see
   }
 }
 
-@Test func `while no file is under way, nothing in the buffers is needed`() {
+@Test func `the buffers may be cleared while no file is under way`() {
   var claims = Claims(capacity: 4)
   let before = (0..<3).map { claims.append("\($0)".bytes.span, seenAt: 0) }
   for number in before.reversed() { claims.remove(number) }

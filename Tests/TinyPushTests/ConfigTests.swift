@@ -4,7 +4,7 @@ import Testing
 @testable import TinyPush
 @testable import TinyPushAgent
 
-/// Whether a key can be set, and the configuration is then as `isSet` wants it.
+/// Whether a key can be set and `isSet` is true afterwards.
 private func takes(
   _ key: String, _ value: String, isSet: (borrowing Config) -> Bool
 ) -> Bool {
@@ -12,7 +12,7 @@ private func takes(
   return set(key, value) { isAsWanted = isSet($0) } == nil && isAsWanted
 }
 
-/// Sets a key and gives the configuration to `look`; what is wrong, if anything is.
+/// Sets a key and passes the configuration to `look`; returns the error message, if any.
 private func set(
   _ key: String, _ value: String, look: (borrowing Config) -> Void = { _ in }
 ) -> String? {
@@ -44,7 +44,7 @@ func `a duration has a unit`(value: String, milliseconds: UInt64) throws {
   "", "10", "s", "ms", "10 s", "10S", "-1s", "1.5s", "10sec", "1w", "25h", "86400001ms",
   "99999999999999999999s", "999999999999999d", "1s ",
 ])
-func `anything else is no duration, and neither is one that is too long`(value: String) {
+func `other texts and durations that are too long are refused`(value: String) {
   #expect(throws: Config.Problem.self) {
     try Config.duration(value.bytes.span, max: 86_400_000)
   }
@@ -58,7 +58,7 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
   #expect(Config.number(value.bytes.span) == number)
 }
 
-@Test func `every key has its place`() {
+@Test func `every key sets its field of the configuration`() {
   var count = 0
   while let key = Config.Key(rawValue: count) {
     let name = String(Config.names[count]).replacing("-", with: "").lowercased()
@@ -109,8 +109,8 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
   #expect(takes("window", "16") { $0.courier.window == 16 })
   #expect(takes("rescan", "1h") { $0.courier.rescan == .seconds(3600) })
   #expect(takes("connect-timeout", "3s") { $0.connectTimeout == .seconds(3) })
-  #expect(takes("log", "deliveries") { $0.courier.tellsAll })
-  #expect(takes("log", "changes") { !$0.courier.tellsAll })
+  #expect(takes("log", "deliveries") { $0.courier.reportsSettlements })
+  #expect(takes("log", "changes") { !$0.courier.reportsSettlements })
   #expect(takes("failed-size", "64K") { $0.failedLimits.bytes == 65_536 })
   #expect(takes("failed-size", "40000M") { $0.failedLimits.bytes == 41_943_040_000 })
 }
@@ -131,7 +131,7 @@ func `a number has at most 15 digits and nothing else`(value: String, number: UI
   ("ping", "999ms"), ("ping", "25h"), ("answer-timeout", "99ms"), ("answer-timeout", "11m"),
   ("answer-timeout", "30"), ("repeats", "drop"), ("repeats", ""),
 ])
-func `a value that cannot be is refused, and said what it must be`(key: String, value: String) {
+func `an invalid value is refused with the values that are allowed`(key: String, value: String) {
   let problem = set(key, value)
   #expect(problem?.hasPrefix("\(key) must be ") == true)
 }
@@ -145,7 +145,7 @@ func `a value that cannot be is refused, and said what it must be`(key: String, 
     ("17592186044416M", nil), ("999999999999999M", nil), ("9999999999999999", nil), ("M", nil),
     ("-1K", nil),
   ] as [(String, UInt64?)])
-func `a size that is too large to count is none`(text: String, size: UInt64?) {
+func `a size that overflows 64 bits is refused`(text: String, size: UInt64?) {
   #expect(Config.size(text.bytes.span) == size)
 }
 
@@ -168,7 +168,7 @@ func `an unknown key is an error that names the nearest known one`(key: String, 
   ("http2", "development", "api.sandbox.push.apple.com:443"),
   ("http2", "sandbox", "api.sandbox.push.apple.com:443"), ("http2", "local", "localhost:2195"),
 ])
-func `each environment has its gateway, for each protocol`(
+func `each environment has a gateway for each protocol`(
   service: String, environment: String, address: String
 ) throws {
   var config = Config()
@@ -184,8 +184,9 @@ extension StaticString {
   fileprivate func equals(_ text: String) -> Bool { String(span) == text }
 }
 
-/// Sets what these lines say, and then what `-o` says over it, and completes the configuration. Returns what is wrong, if
-/// anything is.
+/// Sets the lines of a file and then `-o` settings, and completes the configuration.
+///
+/// Returns the error, if any.
 private func complete(
   _ lines: [String], over settings: [String] = [], look: (borrowing Config) -> Void = { _ in }
 ) throws -> (status: TinyPushAgent.ExitStatus, words: String)? {
@@ -220,12 +221,12 @@ private let signing = [
   ("feedback=localhost:1", "the service answers at once when a device is gone"),
   ("feedback-timeout=9s", "the service answers at once when a device is gone"),
 ])
-func `what holds for the binary protocol alone is an error with HTTP/2`(
+func `a setting of the binary protocol is an error with HTTP/2`(
   setting: String, reason: String
 ) throws {
   let key = setting.prefix { $0 != "=" }
   let words =
-    "\(key) holds for protocol = binary alone; with http2 \(reason): remove it, or set protocol = binary"
+    "\(key) applies only to protocol = binary; with http2 \(reason): remove it, or set protocol = binary"
   // The protocol may come before or after.
   var wrong = try complete(["# note", setting, "protocol=http2"])
   #expect(wrong?.words == "x.conf:2: " + words)
@@ -246,14 +247,14 @@ func `what holds for the binary protocol alone is an error with HTTP/2`(
   ("ping=1h", "the service does not answer what it accepts"),
   ("answer-timeout=9s", "the service does not answer what it accepts"),
 ])
-func `what holds for HTTP/2 alone is an error with the binary protocol`(
+func `a setting of HTTP/2 is an error with the binary protocol`(
   setting: String, reason: String
 ) throws {
   let key = setting.prefix { $0 != "=" }
   let wrong = try complete([setting, "protocol=binary"])
   #expect(
     wrong?.words
-      == "x.conf:1: \(key) holds for protocol = http2 alone; with binary \(reason): remove it, or set protocol = http2"
+      == "x.conf:1: \(key) applies only to protocol = http2; with binary \(reason): remove it, or set protocol = http2"
   )
 }
 
@@ -299,19 +300,19 @@ func `what holds for HTTP/2 alone is an error with the binary protocol`(
     "x.conf:1: gateway is Apple's binary service, which was switched off in 2021: remove it, and set environment"
   ),
 ])
-func `what contradicts or lacks something with HTTP/2 is said with its line`(
+func `contradictory or missing settings for HTTP/2 are reported with their line`(
   lines: [String], words: String
 ) throws {
   #expect(try complete(lines + ["protocol=http2"])?.words == words)
 }
 
-@Test func `Apple's service for HTTP/2 is none for the binary protocol`() throws {
+@Test func `the binary protocol refuses Apple's HTTP/2 service as its gateway`() throws {
   #expect(
     try complete(["protocol=binary"], over: ["gateway=api.push.apple.com:2197"])?.words
       == "-o: gateway is Apple's service for HTTP/2: set protocol = http2, or another gateway")
 }
 
-@Test func `a configuration for HTTP/2 is completed`() throws {
+@Test func `complete sets the payload limits of HTTP/2`() throws {
   for lines in [signing, ["certificate=/c.pem", "key=/c.key", "topic=com.example.app"], []] {
     let wrong = try complete(["protocol=http2"] + lines) { config in
       #expect(config.courier.rules.payloadLimit(for: .alert) == 4096)
@@ -326,7 +327,7 @@ func `what contradicts or lacks something with HTTP/2 is said with its line`(
   #expect(wrong == nil)
 }
 
-@Test func `a configuration for the binary protocol stays as it is`() throws {
+@Test func `complete keeps the payload limit of the binary protocol`() throws {
   let lines = ["certificate=/c.pem", "settle=5s", "feedback=h:1", "protocol=binary"]
   let wrong = try complete(lines) { config in
     #expect(config.courier.rules.payloadLimit(for: .alert) == 2048)
@@ -334,7 +335,7 @@ func `what contradicts or lacks something with HTTP/2 is said with its line`(
   #expect(wrong == nil)
 }
 
-@Test func `an old configuration with a certificate goes on working with HTTP/2`() throws {
+@Test func `an old configuration with a certificate works with HTTP/2`() throws {
   let lines = [
     "certificate=credentials/push.pem", "key=credentials/push.key", "environment=sandbox",
     "status=/run/tinypush/status", "payload-limit=2048", "ttl=1d",

@@ -16,7 +16,7 @@ private func hash(_ bytes: [UInt8], _ pieces: [Int] = []) -> UInt64 {
 }
 
 @Test(arguments: 1...50)
-func `a content has one hash, whatever the pieces in which it comes`(seed: UInt64) {
+func `a content has the same hash in pieces of any size`(seed: UInt64) {
   var random = Seeded(seed)
   let bytes = (0..<random.upTo(300)).map { _ in UInt8(random.upTo(255)) }
   let whole = hash(bytes)
@@ -24,7 +24,7 @@ func `a content has one hash, whatever the pieces in which it comes`(seed: UInt6
   #expect(hash(bytes, (0..<20).map { _ in random.upTo(40) }) == whole)
 }
 
-@Test func `contents that differ in a byte, in length or in order have other hashes`() {
+@Test func `contents that differ in a byte, in length or in order have different hashes`() {
   let bytes = (0..<100).map { UInt8($0) }
   var hashes: Set<UInt64> = [hash(bytes)]
   for index in bytes.indices {
@@ -34,13 +34,13 @@ func `a content has one hash, whatever the pieces in which it comes`(seed: UInt6
     hashes.insert(hash(Array(bytes.prefix(index))))
     hashes.insert(hash(Array(repeating: 0, count: index + 1)))
   }
-  // The first byte alone is a zero, too. Then blocks that change places.
+  // One hash occurs twice, since the first byte is a zero. The last two swap blocks.
   hashes.insert(hash(Array(bytes[16..<32] + bytes[0..<16] + bytes[32...])))
   hashes.insert(hash(Array(bytes[8..<16] + bytes[0..<8] + bytes[16...])))
   #expect(hashes.count == 302)
 }
 
-@Test func `of many delivered files the newest are known`() {
+@Test func `the newest of many delivered files are known`() {
   var files = DeliveredFiles()
   for inode in 1...300 {
     files.insert(

@@ -3,7 +3,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-/// How the same 60 notifications may lie in the spool.
+/// The layouts of the same 60 notifications in the spool.
 private enum Layout: CaseIterable {
   case files, oneFile, pairs, recipients
 
@@ -34,7 +34,7 @@ private enum Layout: CaseIterable {
 private let count = 60
 
 @Test(arguments: Layout.allCases, [1, 2, 3, 4, 30, 59, 60])
-private func `a refusal proves what came before it, is recorded, and sends the rest again in order`(
+private func `a refusal proves what came before, is recorded, and the rest is resent in order`(
   layout: Layout, k: Int
 ) {
   let world = World(once: true)
@@ -55,7 +55,9 @@ private func `a refusal proves what came before it, is recorded, and sends the r
 }
 
 @Test(arguments: Layout.allCases, [1, 2, 7])
-private func `every k-th is refused, one after the other`(layout: Layout, k: Int) {
+private func `every refused k-th notification is recorded, and all others arrive`(
+  layout: Layout, k: Int
+) {
   let world = World(once: true)
   world.verdict = { $0.number % k == 0 ? .refuse(.missingTopic) : .accept }
   layout.put(into: world, count)
@@ -66,7 +68,7 @@ private func `every k-th is refused, one after the other`(layout: Layout, k: Int
 }
 
 @Test(arguments: Layout.allCases, [1, 2, 29, 59, 60])
-private func `with status 10 the one named is accepted too`(layout: Layout, k: Int) {
+private func `status 10 proves the named notification, too`(layout: Layout, k: Int) {
   let world = World(once: true)
   world.verdict = { $0.number == k && $0.connection == 1 ? .shutdown : .accept }
   layout.put(into: world, count)
@@ -84,7 +86,7 @@ private func `with status 10 the one named is accepted too`(layout: Layout, k: I
 }
 
 @Test(arguments: [UInt64(1), 500])
-func `an answer may come byte by byte`(pace: UInt64) {
+func `an answer may arrive byte by byte`(pace: UInt64) {
   let world = World(once: true)
   world.answerPace = pace
   world.verdict = { $0.number == 5 ? .refuse(.invalidToken) : .accept }
@@ -99,7 +101,7 @@ func `an answer may come byte by byte`(pace: UInt64) {
   "08 09 00000003",
   "08 0a 00000000", "08 0a 0000ffff", "48 54 54 50", "00", "08 08 0000",
 ])
-func `an answer that names nothing, or is none, leaves everything uncertain, and it is sent again`(
+func `an answer without a valid identifier makes all uncertain, and all is sent again`(
   hex: String
 ) {
   let world = World(once: true)
@@ -125,7 +127,7 @@ func `an answer that names nothing, or is none, leaves everything uncertain, and
 }
 
 @Test(arguments: Layout.allCases, [UInt64(0), 1])
-private func `answers without an error prove each notification, and the connection goes on`(
+private func `answers without an error prove each notification and keep the connection`(
   layout: Layout, pace: UInt64
 ) {
   let world = World(once: true)
@@ -142,14 +144,14 @@ private func `answers without an error prove each notification, and the connecti
 }
 
 @Test(arguments: Layout.allCases)
-private func `what an answer without an error has proved does not go again after a cut`(
+private func `a notification answered without an error is not resent after a lost connection`(
   layout: Layout
 ) {
   let world = World(once: true)
   world.saysNoError = true
   world.verdict = { [unowned world] push in
     guard push.number == 40, push.connection == 1 else { return .accept }
-    // What it has said so far is heard before the end.
+    // The earlier answers arrive before the end.
     world.after(1000) { world.cut() }
     return .stall
   }
@@ -161,7 +163,7 @@ private func `what an answer without an error has proved does not go again after
   #expect(world.courier.counters.settledByProof == UInt64(count))
 }
 
-@Test func `an answer for what the socket has taken only half counts`() {
+@Test func `an answer counts although the socket has taken only half of the bytes`() {
   let world = World()
   world.run(.seconds(1))
   world.blocks = { $0 == 1 ? 5000 : nil }
@@ -175,7 +177,7 @@ private func `what an answer without an error has proved does not go again after
   #expect(world.courier.counters.settledByProof == 1)
 }
 
-@Test func `an unknown error that names one refuses that one`() {
+@Test func `an unknown error refuses the notification that it names`() {
   let world = World(once: true)
   world.verdict = { $0.number == 3 ? .refuse(.unknown) : .accept }
   Layout.files.put(into: world, 6)
@@ -184,7 +186,7 @@ private func `what an answer without an error has proved does not go again after
   #expect(world.recorded == [3])
 }
 
-@Test func `an answer for what has settled by time is reported as late`() {
+@Test func `an answer for a notification that settled by time is reported as late`() {
   let world = World()
   world.run(.seconds(1))
   world.put("a", 1)
@@ -195,7 +197,7 @@ private func `what an answer without an error has proved does not go again after
   world.run(.milliseconds(20))
   world.say([UInt8](hex: "08 08 00000001"))
   world.run(.seconds(20))
-  // What followed the one refused was discarded, whatever the world's gateway did with it.
+  // The agent sends number 2 again, although this gateway has not discarded it.
   #expect(world.accepted == [1, 2, 2])
   #expect(world.waiting == [])
   guard case .lateAnswer(let rejection, identifier: 1) = world.reports.first else {
@@ -205,7 +207,7 @@ private func `what an answer without an error has proved does not go again after
   #expect(rejection == Rejection(.invalidToken, code: 8))
 }
 
-@Test func `an invalid token is not sent to again, and costs one connection`() {
+@Test func `an invalid token is suppressed at the cost of one connection`() {
   let world = World(once: true)
   world.verdict = { $0.number == 7 ? .refuse(.invalidToken) : .accept }
   for number in 1...20 {
@@ -219,7 +221,7 @@ private func `what an answer without an error has proved does not go again after
   #expect(world.waiting == [])
 }
 
-@Test func `a token of which only the size was wrong is sent to again`() {
+@Test func `a refusal for the payload size does not suppress the token`() {
   let world = World(once: true)
   world.verdict = { $0.number == 7 ? .refuse(.invalidPayloadSize) : .accept }
   for number in 1...3 { world.put("a\(number)", text: World.notification(7)) }
@@ -228,7 +230,7 @@ private func `what an answer without an error has proved does not go again after
   #expect(world.courier.counters.suppressed == 0)
 }
 
-@Test func `a refused one, and nothing behind it, needs no other connection`() {
+@Test func `a refused notification with nothing behind it needs no second connection`() {
   let world = World(once: true)
   world.verdict = { _ in .refuse(.invalidPayloadSize) }
   world.put("a", 1)
@@ -238,7 +240,7 @@ private func `what an answer without an error has proved does not go again after
   #expect(world.dials == 1)
 }
 
-@Test func `a refused one leaves the spool even while there is no connection`() {
+@Test func `a refused notification leaves the spool even while the agent is offline`() {
   let world = World()
   world.verdict = { _ in .refuse(.invalidPayloadSize) }
   world.canDial = { $0 == 1 }
@@ -248,10 +250,10 @@ private func `what an answer without an error has proved does not go again after
   #expect(world.waiting == [])
 }
 
-// MARK: - Cuts
+// MARK: - Lost connections
 
 @Test(arguments: Layout.allCases, [0, 1, 100, 150, 4000, 5300])
-private func `a connection cut without an answer has everything sent again`(
+private func `a connection that ends without an answer makes the agent resend everything`(
   layout: Layout, bytes: Int
 ) {
   let world = World(once: true)
@@ -269,7 +271,7 @@ private func `a connection cut without an answer has everything sent again`(
   }
 }
 
-@Test func `where the uncertain are dropped, they are not sent again`() {
+@Test func `with uncertain = drop uncertain notifications are not sent again`() {
   let world = World(once: true) { $0.uncertain = .drop }
   world.forbidsLoss = false
   world.cutAfterBytes = { $0 == 1 ? 4000 : nil }
@@ -283,7 +285,7 @@ private func `a connection cut without an answer has everything sent again`(
 }
 
 @Test
-func `while nothing answers, connecting is tried ever more rarely, and once it does all goes`() {
+func `attempts get rarer while no gateway answers, and then everything is delivered`() {
   let world = World()
   world.canDial = { _ in world.elapsed > 3_000_000 }
   world.put("a", 1)
@@ -294,7 +296,7 @@ func `while nothing answers, connecting is tried ever more rarely, and once it d
   #expect(world.waiting == [])
 }
 
-@Test func `when what kept it from connecting is over, it connects at once`() {
+@Test func `dialAtOnce ends the pause before the next attempt`() {
   let world = World()
   var isSet = false
   world.canDial = { _ in isSet }
@@ -307,7 +309,7 @@ func `while nothing answers, connecting is tried ever more rarely, and once it d
   #expect(world.accepted == [1])
 }
 
-@Test func `a gateway that accepts connections and closes them is not hammered`() {
+@Test func `attempts get rarer at a gateway that closes each connection`() {
   let world = World()
   world.cutAfterBytes = { _ in 0 }
   world.put("a", 1)
@@ -316,7 +318,7 @@ func `while nothing answers, connecting is tried ever more rarely, and once it d
   #expect(world.waiting == ["a"])
 }
 
-@Test func `after a connection that settled something, the next one is made at once`() {
+@Test func `the agent reconnects at once after a connection that settled something`() {
   let world = World()
   world.put("a", 1)
   world.run(.seconds(20))
@@ -326,7 +328,7 @@ func `while nothing answers, connecting is tried ever more rarely, and once it d
   #expect(world.link.isUp == true)
 }
 
-@Test func `what has expired meanwhile is dropped when it would go again`() {
+@Test func `a notification that expires before it is resent is dropped`() {
   let world = World(once: true)
   world.forbidsLoss = false
   world.put(
@@ -342,7 +344,7 @@ func `while nothing answers, connecting is tried ever more rarely, and once it d
   #expect(world.waiting == [])
 }
 
-@Test func `what has expired before it was sent is dropped`() {
+@Test func `an expired notification is dropped`() {
   let world = World(once: true)
   world.put("a", text: World.notification(1, with: #", "expiration": 1699999999"#))
   world.put("b", text: World.notification(2, with: #", "expiration": 1700000001"#))
@@ -352,12 +354,12 @@ func `while nothing answers, connecting is tried ever more rarely, and once it d
   #expect(world.waiting == [])
 }
 
-/// What stands between two notifications of a file and is not sent: whatever is sent again is sent again around it.
+/// A part of a file between two notifications that is not sent, and is skipped at each resend.
 @Test(arguments: [
   World.notification(99, with: #", "expiration": 1600000000"#), #"{"unknown": 1}"#, "{bad",
   World.notification(98),
 ])
-func `a gap between two of a file is no bridge when they go again and again`(gap: String) {
+func `notifications around a part that is not sent are resent correctly`(gap: String) {
   let world = World(once: true)
   world.verdict = { push in
     push.number == 98
@@ -372,7 +374,7 @@ func `a gap between two of a file is no bridge when they go again and again`(gap
 }
 
 @Test(arguments: 1...8)
-func `cut after cut at any place, a small window holds`(seed: UInt64) {
+func `many lost connections at random places lose nothing with a small window`(seed: UInt64) {
   var random = Seeded(seed)
   let world = World(once: true) {
     $0.window = 16

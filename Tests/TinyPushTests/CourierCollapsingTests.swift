@@ -5,7 +5,7 @@ import Testing
 
 private let notYet = #", "not-before": 1700000100"#
 
-@Test func `of those that wait with one id the last is sent`() {
+@Test func `only the last waiting notification of a collapse ID is sent`() {
   let world = World(once: true)
   for number in 1...5 {
     world.put("a\(number)", 1, collapsing: "tank", with: #", "ttl": \#(number)00"#)
@@ -19,7 +19,7 @@ private let notYet = #", "not-before": 1700000100"#
   #expect(world.courier.counters.superseded == 4)
 }
 
-@Test func `of those in one file the last is sent, and those that came before it went`() {
+@Test func `only the last notification of a collapse ID in one file is sent`() {
   let world = World(once: true)
   let lines = (1...50).map { World.notification($0 % 5 + 1, with: #", "collapse-id": "x""#) }
   world.put(
@@ -31,7 +31,7 @@ private let notYet = #", "not-before": 1700000100"#
   #expect(world.courier.counters.superseded == 45)
 }
 
-@Test func `what was sent is not replaced, and what comes later is sent`() {
+@Test func `a notification that was sent is not replaced, and a later one is sent, too`() {
   let world = World()
   for number in 0..<5 {
     world.after(UInt64(number) * 1000) { world.put("z\(9 - number)", 1, collapsing: "tank") }
@@ -41,7 +41,7 @@ private let notYet = #", "not-before": 1700000100"#
   #expect(world.waiting == [])
 }
 
-@Test func `one that is refused, or gone, replaces nothing`() {
+@Test func `a refused or removed notification replaces nothing`() {
   let world = World(once: true)
   world.put("a", 1, collapsing: "tank")
   world.put("b", text: World.notification(1, with: #", "collapse-id": "tank", "prority": 5"#))
@@ -54,7 +54,7 @@ private let notYet = #", "not-before": 1700000100"#
   #expect(world.failures.count == 1)
 }
 
-@Test func `one that waits for its time is replaced by one that comes later`() {
+@Test func `a notification in later/ is replaced by a newer one of the collapse ID`() {
   let world = World()
   world.put("a", 1, collapsing: "tank", with: notYet)
   world.run(.seconds(10))
@@ -67,7 +67,7 @@ private let notYet = #", "not-before": 1700000100"#
   #expect(world.courier.counters.superseded == 1)
 }
 
-@Test func `one that waits may be put off, and brought forward`() {
+@Test func `a newer notification of the collapse ID may change the not-before`() {
   let world = World()
   world.put("a", 1, collapsing: "tank", with: notYet)
   world.run(.seconds(5))
@@ -83,7 +83,7 @@ private let notYet = #", "not-before": 1700000100"#
 }
 
 @Test(arguments: ["a", "b"])
-func `a cut changes nothing of it`(cutAt: String) {
+func `a lost connection does not change what is replaced`(cutAt: String) {
   let world = World()
   world.verdict = { $0.connection == 1 ? .vanish : .accept }
   for number in 1...3 { world.put("\(cutAt)\(number)", 1, collapsing: "tank") }
@@ -93,7 +93,7 @@ func `a cut changes nothing of it`(cutAt: String) {
   #expect(world.courier.counters.superseded == 2)
 }
 
-@Test func `one that is refused has no recipients to compare`() {
+@Test func `a refused notification with wrong recipients replaces nothing`() {
   let world = World(once: true)
   for token in [
     #""token":"1""#, #""tokens":["\#(World.token(1))","x"]"#, #""token":7"#, #""to":"/""#,
@@ -108,7 +108,7 @@ func `a cut changes nothing of it`(cutAt: String) {
   #expect(world.failures.count == 4)
 }
 
-@Test func `several of one file replace what waits for its time`() {
+@Test func `three notifications of one file replace three files in later/`() {
   let world = World()
   for number in 1...3 { world.put("a\(number)", number, collapsing: "x", with: notYet) }
   world.run(.seconds(5))
@@ -122,7 +122,7 @@ func `a cut changes nothing of it`(cutAt: String) {
   #expect(world.accepted == [1, 2, 3])
 }
 
-@Test func `each of those in one file replaces what waits for its time`() {
+@Test func `each notification of one file replaces the one in later/ for its token`() {
   let world = World()
   world.put("a", 1, collapsing: "tank", with: notYet)
   world.put("b", 2, collapsing: "tank", with: notYet)
@@ -138,7 +138,7 @@ func `a cut changes nothing of it`(cutAt: String) {
   #expect(world.courier.counters.superseded == 2)
 }
 
-@Test func `more of them than a record holds are sent while others wait for their time`() {
+@Test func `more collapsing notifications than a TLS record holds are sent beside one in later/`() {
   let world = World()
   world.put("a", 900, collapsing: "tank", with: notYet)
   world.run(.seconds(5))
@@ -153,7 +153,7 @@ func `a cut changes nothing of it`(cutAt: String) {
   #expect(world.steps < 2000)
 }
 
-@Test func `what was found out of one is not held against another`() {
+@Test func `a survey for one notification is not used for another`() {
   let world = World()
   world.put("a", 1, collapsing: "tank")
   world.put("c", 1, collapsing: "tank")
@@ -169,7 +169,7 @@ func `a cut changes nothing of it`(cutAt: String) {
   #expect(world.accepted == [2])
 }
 
-@Test func `one that was delivered, and could not be removed, replaces nothing`() {
+@Test func `a delivered notification that could not be removed replaces nothing`() {
   let world = World()
   world.canRemove = false
   world.put("z", 1, collapsing: "tank")
@@ -180,7 +180,7 @@ func `a cut changes nothing of it`(cutAt: String) {
   #expect(world.accepted == [1, 1])
 }
 
-@Test func `one that was delivered before a restart replaces nothing`() {
+@Test func `a notification delivered before a restart replaces nothing`() {
   let world = World()
   world.blocks = { $0 == 5 ? 10_000_000 : nil }
   let long = String(repeating: "x", count: 1700)
@@ -197,7 +197,7 @@ func `a cut changes nothing of it`(cutAt: String) {
   #expect(world.accepted.count { $0 == 1 } == 2)
 }
 
-@Test func `what came back in its time does not replace what was put under its name since`() {
+@Test func `a notification released from later/ does not replace a newer file of its name`() {
   let world = World()
   world.put("tank", 1, collapsing: "tank", with: notYet)
   world.polls = { true }
@@ -210,15 +210,15 @@ func `a cut changes nothing of it`(cutAt: String) {
   #expect(world.pushes.contains { $0.expiration == 1_700_009_999 })
 }
 
-/// Notifications 10 to 109, each with so much space in it that they make six megabytes.
+/// Notifications 10 to 109, padded with spaces to 6 MB.
 private let bulk = (10..<110).map {
   String(World.notification($0).dropLast()) + String(repeating: " ", count: 60_000) + "}\n"
 }.joined()
 
-@Test func `files that keep coming do not keep what may be replaced waiting`() {
+@Test func `new files do not delay a notification with a collapse ID without end`() {
   let world = World()
   world.put("a", 1, collapsing: "tank")
-  // It takes many reads to look through.
+  // Reading this file takes many steps.
   world.put("m", text: bulk, numbers: Array(10..<110))
   var surveys = 0
   world.beforeStep = { [unowned world] word in
@@ -231,11 +231,11 @@ private let bulk = (10..<110).map {
   #expect(surveys < 1000)
 }
 
-@Test func `a file that is too large to be looked through at once is gone on with`() {
+@Test func `a survey goes on in a file that is too large for one pass`() {
   let world = World(once: true)
   world.put("a", 1, collapsing: "tank")
   world.put("b", 1, collapsing: "tank")
-  // What replaces both stands behind more than is read for one notification.
+  // The replacement stands behind more bytes than are read for one notification.
   #expect(bulk.utf8.count > Survey.budget && bulk.utf8.count < 2 * Survey.budget)
   world.put(
     "m", bulk + World.notification(1, with: #", "collapse-id": "tank""#),

@@ -3,7 +3,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-@Test func `a failure that cannot be recorded keeps its file, and holds up nothing`() {
+@Test func `a file whose failure cannot be recorded stays and delays no other file`() {
   let world = World()
   world.canRecord = false
   world.put("a", text: #"{"unknown": 1}"#)
@@ -21,7 +21,7 @@ import Testing
   #expect(world.counts(.recordable) == 1)
 }
 
-@Test func `while failures cannot be recorded, their files are not sent again and again`() {
+@Test func `files whose failures cannot be recorded are not sent again and again`() {
   let world = World()
   world.canRecord = false
   world.put("a", text: World.notification(1) + "\n{\"bad\"}\n" + World.notification(2))
@@ -37,7 +37,7 @@ import Testing
   #expect(world.waiting == [])
 }
 
-@Test func `what a sync could not make safe is delivered again`() {
+@Test func `a file is delivered again if the sync of its record failed`() {
   let world = World()
   world.canSync = false
   world.put("a", text: World.notification(1) + "\n{\"bad\"}\n")
@@ -49,8 +49,7 @@ import Testing
   #expect(world.waiting == [])
 }
 
-@Test func `when too many delivered files cannot be removed, nothing more is taken until they can`()
-{
+@Test func `the courier takes no new files while too many delivered ones cannot be removed`() {
   let world = World { $0.window = 16 }
   world.canRemove = false
   let count = 2 * HeldFiles.capacity
@@ -88,7 +87,7 @@ func `delivered files that somebody removes or changes make room for others`(isR
   #expect(world.waiting == [])
 }
 
-@Test func `a failure that cannot be made safe is not written over and over`() {
+@Test func `a failure that cannot be synced is not recorded again and again`() {
   let world = World()
   world.canSync = false
   world.put("a", text: "{bad}\n")
@@ -98,7 +97,7 @@ func `delivered files that somebody removes or changes make room for others`(isR
   #expect(world.failures.count < 20)
 }
 
-@Test func `a settled file that cannot be removed is reported, and not delivered again`() {
+@Test func `a settled file that cannot be removed is reported and not delivered again`() {
   let world = World()
   world.canRemove = false
   world.put("a", 1)
@@ -116,7 +115,7 @@ func `delivered files that somebody removes or changes make room for others`(isR
   #expect(world.waiting == [])
 }
 
-@Test func `at once, a settled file that cannot be removed does not keep it from ending`() {
+@Test func `with --once a settled file that cannot be removed does not keep the run from ending`() {
   let world = World(once: true)
   world.canRemove = false
   world.put("a", 1)
@@ -126,7 +125,7 @@ func `delivered files that somebody removes or changes make room for others`(isR
   #expect(world.scans < 5)
 }
 
-@Test func `a spool that cannot be looked through is looked through later`() {
+@Test func `a spool that cannot be scanned is scanned later`() {
   let world = World()
   world.canScan = false
   world.put("a", 1, tells: false)
@@ -140,7 +139,7 @@ func `delivered files that somebody removes or changes make room for others`(isR
   #expect(world.counts(.scannable) == 1)
 }
 
-@Test func `that failures can be recorded again is said even when their file is gone by then`() {
+@Test func `the courier reports that recording works again even if the file is gone`() {
   let world = World()
   world.canRecord = false
   world.put("a", text: "{bad}\n")

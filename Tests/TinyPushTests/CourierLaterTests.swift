@@ -7,7 +7,7 @@ private let start: Int64 = 1_700_000_000
 
 private func notBefore(_ seconds: Int64) -> String { #", "not-before": \#(start + seconds)"# }
 
-@Test func `a notification waits for its time, and those behind it do not`() {
+@Test func `a notification waits for its not-before and delays no other`() {
   let world = World()
   world.put("a", text: World.notification(1, with: notBefore(100)), numbers: [1])
   world.put("b", 2)
@@ -22,7 +22,7 @@ private func notBefore(_ seconds: Int64) -> String { #", "not-before": \#(start 
   #expect(world.waiting == [])
 }
 
-@Test func `of a file that holds several, each waits for its own time`() {
+@Test func `each notification of a file waits for its own not-before`() {
   let world = World()
   world.put(
     "a",
@@ -38,7 +38,7 @@ private func notBefore(_ seconds: Int64) -> String { #", "not-before": \#(start 
   #expect(world.courier.counters.postponed == 3)
 }
 
-@Test func `with once, what is not due yet stays, and the next run delivers it`() {
+@Test func `run --once leaves a notification in later/ until a run when it is due`() {
   let world = World(once: true)
   world.put("a", text: World.notification(1, with: notBefore(1000)), numbers: [1])
   world.put("b", 2)
@@ -51,7 +51,7 @@ private func notBefore(_ seconds: Int64) -> String { #", "not-before": \#(start 
 }
 
 @Test(arguments: [false, true])
-func `a clock that is set is noticed`(isUnset: Bool) {
+func `the courier notices that the clock was set`(isUnset: Bool) {
   let world = World()
   if isUnset { world.wallAtStart = nil }
   world.put("a", text: World.notification(1, with: notBefore(86_400)), numbers: [1])
@@ -68,7 +68,7 @@ func `a clock that is set is noticed`(isUnset: Bool) {
   #expect(world.accepted == [1, 2])
 }
 
-@Test func `any number may wait`() {
+@Test func `9000 notifications wait in later/ without work while none is due`() {
   let world = World()
   for number in 1...9000 {
     world.put(
@@ -87,7 +87,7 @@ func `a clock that is set is noticed`(isUnset: Bool) {
   #expect(world.accepted == Array((1...9000).reversed()))
 }
 
-@Test func `when it cannot be put aside it stays where it is, and no other is held up`() {
+@Test func `a notification that cannot move to later/ stays in new/ and delays no other`() {
   let world = World()
   world.canRecord = false
   world.put("a", text: World.notification(1, with: notBefore(100)), numbers: [1])
@@ -101,7 +101,7 @@ func `a clock that is set is noticed`(isUnset: Bool) {
   #expect(world.waiting == [])
 }
 
-@Test func `after a crash it is put aside once`() {
+@Test func `a notification moves to later/ only once after a crash`() {
   let world = World()
   world.canRemove = false
   world.put("a", text: World.notification(1, with: notBefore(100)), numbers: [1])
@@ -115,7 +115,7 @@ func `a clock that is set is noticed`(isUnset: Bool) {
   #expect(Set(world.accepted) == [1])
 }
 
-@Test func `one that cannot be moved holds up no other, and is tried again`() {
+@Test func `a file that cannot be released from later/ delays no other and is tried again`() {
   let world = World()
   world.put("a", text: World.notification(1, with: notBefore(100)), numbers: [1])
   world.put("b", text: World.notification(2, with: notBefore(101)), numbers: [2])
@@ -130,7 +130,7 @@ func `a clock that is set is noticed`(isUnset: Bool) {
   #expect(world.accepted == [2, 1])
 }
 
-@Test func `what waits is found though it could not be looked for at first`() {
+@Test func `files in later/ are found even if the first scan of later/ fails`() {
   let world = World()
   world.put("a", text: World.notification(1, with: notBefore(10)), numbers: [1])
   world.run(.seconds(5))
@@ -142,7 +142,7 @@ func `a clock that is set is noticed`(isUnset: Bool) {
   #expect(world.accepted == [1])
 }
 
-@Test func `what comes due before later can be read again goes as soon as it can`() {
+@Test func `a notification that is due is sent as soon as later/ can be read again`() {
   let world = World()
   world.canScanLater = false
   world.put("a", text: World.notification(1, with: notBefore(5)), numbers: [1])

@@ -16,13 +16,13 @@ private func largeFile(_ settle: Duration = .seconds(2)) -> World {
   return world
 }
 
-/// The socket takes some, and then nothing for a while: what came before settles.
+/// Blocks the socket after some writes, so that the first part of the file settles.
 private func hold(_ world: World) {
   world.blocks = { $0 == 15 ? 3_600_000 : nil }
   world.run(.seconds(20))
 }
 
-@Test func `after a crash a large file goes on near where it was`() {
+@Test func `a large file continues near its last settled place after a crash`() {
   let world = largeFile()
   hold(world)
   #expect(world.progressKept == 1)
@@ -30,12 +30,12 @@ private func hold(_ world: World) {
   world.runToEnd()
   #expect(world.waiting == [])
   #expect(Set(world.accepted) == Set(1...count))
-  // A record's worth and what was uncertain, not the thousand.
+  // About one TLS record and the uncertain notifications arrive twice, not a thousand.
   #expect(world.accepted.count < count + 200)
   #expect(world.progress == nil)
 }
 
-@Test func `a stop keeps how far a large file is`() {
+@Test func `a stop records the progress in a large file`() {
   let world = largeFile()
   world.blocks = { $0 == 15 ? 3000 : nil }
   world.after(1500) { world.courier.stop() }
@@ -49,7 +49,7 @@ private func hold(_ world: World) {
   #expect(world.waiting == [])
 }
 
-@Test func `the place of a mistake is told rightly in a file that goes on`() {
+@Test func `a failure in a continued file has its right line number`() {
   let world = largeFile()
   world.append("many", text: "{\"bad\"}\n")
   hold(world)
@@ -59,7 +59,7 @@ private func hold(_ world: World) {
   #expect(world.failures.last?.line == count + 1)
 }
 
-@Test func `a file that is another one by now is delivered from its start`() {
+@Test func `a replaced file is delivered from its start`() {
   let world = largeFile()
   hold(world)
   #expect(world.progressKept == 1)
@@ -70,8 +70,7 @@ private func hold(_ world: World) {
   #expect(Set(world.accepted).isSuperset(of: Set(5001...8000)))
 }
 
-/// A restart in a file of objects with blanks between them, of which some is settled; a few reads into what is passed over,
-/// something happens.
+/// A restart in a file that is partly settled, with an action while the settled part is skipped.
 private func passing(_ act: @escaping (World) -> Void) -> World {
   let world = World {
     $0.settle = .seconds(2)
@@ -95,7 +94,7 @@ private func passing(_ act: @escaping (World) -> Void) -> World {
   return world
 }
 
-@Test func `a stop while the settled part is passed over forgets nothing of it`() {
+@Test func `a stop while the settled part is skipped keeps the progress`() {
   let world = passing { $0.courier.stop() }
   let offset = world.progress?.offset
   world.runToEnd()
@@ -106,7 +105,7 @@ private func passing(_ act: @escaping (World) -> Void) -> World {
   #expect(world.failures.isEmpty)
 }
 
-@Test func `a file that is cut short while its settled part is passed over holds up nothing`() {
+@Test func `a file that is truncated while its settled part is skipped delays no other`() {
   let world = passing { $0.disk.new["many"]!.bytes.removeLast(300_000) }
   world.forbidsLoss = false
   world.put("next", 9000)
@@ -114,7 +113,7 @@ private func passing(_ act: @escaping (World) -> Void) -> World {
   #expect(world.accepted.contains(9000))
 }
 
-@Test func `for small files nothing is kept`() {
+@Test func `no progress is recorded for small files`() {
   let world = World()
   for number in 1...50 { world.put("a\(100 + number)", number) }
   world.run(.seconds(60))
@@ -124,7 +123,7 @@ private func passing(_ act: @escaping (World) -> Void) -> World {
 
 private func read(_ bytes: [UInt8]) -> Progress? { Progress(bytes.span) }
 
-@Test func `a record of progress survives the disk, and a damaged one is none`() {
+@Test func `a progress record can be read back, and a damaged one is ignored`() {
   let progress = Progress(
     file: FileIdentity(inode: 7, changeTimeNs: -5, size: 1 << 40), offset: 1 << 33, recipient: 9)
   let kept = progress.bytes

@@ -10,7 +10,7 @@ private func put(_ world: World, _ name: String, _ text: String, _ numbers: Int.
 }
 
 @Test(arguments: [Int.max, 100, 7])
-func `a notification goes to all in its recipients file, in order`(readBytes: Int) {
+func `a notification goes to all recipients of its file in order`(readBytes: Int) {
   let world = World(once: true)
   world.readBytesMax = readBytes
   world.putList(
@@ -24,7 +24,7 @@ func `a notification goes to all in its recipients file, in order`(readBytes: In
 }
 
 @Test
-func `tokens come before the files, which come in their order, and a bare payload is for all`() {
+func `tokens come before recipients files, and a bare payload goes to the default file`() {
   let world = World(once: true)
   world.putList("default", World.token(9))
   world.putList("one", World.token(1), World.token(2))
@@ -39,7 +39,7 @@ func `tokens come before the files, which come in their order, and a bare payloa
   #expect(world.pushes.last?.payload == #"{"aps":{"alert":"Tank low"}}"#)
 }
 
-@Test func `very many recipients go out in several records, and each once`() {
+@Test func `thousands of recipients get the notification once, in several TLS records`() {
   let world = World(once: true)
   let numbers = Array(1...3000)
   world.listInode += 1
@@ -51,7 +51,7 @@ func `tokens come before the files, which come in their order, and a bare payloa
   #expect(world.writes > 15)
 }
 
-@Test func `what a refusal discards of the recipients goes again to them`() {
+@Test func `the recipients behind a refused one get the notification again`() {
   let world = World(once: true)
   world.putList("family", World.token(1), World.token(2), World.token(3), World.token(4))
   world.verdict = { $0.connection == 1 && $0.number == 2 ? .refuse(.invalidToken) : .accept }
@@ -63,7 +63,7 @@ func `tokens come before the files, which come in their order, and a bare payloa
   #expect(world.courier.counters.suppressed == 1)
 }
 
-@Test func `a file that is another by now changes nothing while what it held is still known`() {
+@Test func `a changed recipients file has no effect while its old content is still held`() {
   let world = World(once: true)
   world.putList("family", World.token(1), World.token(2), World.token(3))
   world.verdict = { [unowned world] push in
@@ -76,7 +76,7 @@ func `tokens come before the files, which come in their order, and a bare payloa
   #expect(Set(world.accepted) == [1, 2, 3])
 }
 
-@Test func `when the file is another by now, all of it goes again`() {
+@Test func `a notification is sent again to the whole recipients file if the file changed`() {
   let world = World(once: true)
   world.putList("other", World.token(8))
   world.ledger.forbidsLoss = false
@@ -95,16 +95,16 @@ func `tokens come before the files, which come in their order, and a bare payloa
 }
 
 @Test(arguments: [
-  (nil, "there is none of this name"), ([], "no token is in it"),
-  (["# nobody"], "no token is in it"),
+  (nil, "does not exist"), ([], "has no token"),
+  (["# nobody"], "has no token"),
   ([World.token(1), "0123"], ", line 2: a device token has 64 hex digits"),
-  ([World.token(1), World.token(2) + " lang=französisch"], ", line 2: no language"),
+  ([World.token(1), World.token(2) + " lang=französisch"], ", line 2: not a language"),
   ([World.token(1), "", World.token(2) + " en"], ", line 3: only lang=LANGUAGE"),
   ([World.token(1), String(repeating: "g", count: 64)], ", line 2: a device token has only"),
   ([World.token(1), String(repeating: "1", count: 2000)], ", line 2: longer than 1024"),
   ([World.token(1), String(repeating: "1", count: 100_000)], ", line 2: longer than 1024"),
 ])
-func `what is wrong with a recipients file is recorded, and the others get theirs`(
+func `a wrong line of a recipients file is recorded, and the other recipients are served`(
   lines: [String]?, words: String
 ) {
   let world = World(once: true)
@@ -142,7 +142,7 @@ func `what is wrong with a recipients file is recorded, and the others get their
     ])
 }
 
-@Test func `more files than are remembered are no change of any`() {
+@Test func `more recipients files than the courier remembers do not count as changed`() {
   let world = World(once: true)
   var numbers: [Int] = []
   for number in 1...200 {
@@ -160,7 +160,7 @@ func `what is wrong with a recipients file is recorded, and the others get their
   #expect(world.counts(.recipientsChanged) == 0)
 }
 
-@Test func `a large notification that many do not get is shown once`() {
+@Test func `a large notification that several recipients miss is kept once`() {
   let world = World(once: true)
   let many = (100..<900).map { #""\#(World.token($0))""# }.joined(separator: ",")
   world.putList("family", "x", "y", "z")
@@ -177,7 +177,7 @@ func `what is wrong with a recipients file is recorded, and the others get their
 }
 
 @Test(arguments: ["tokn", "Token", "tokens_", "paylod", "token", "to"])
-func `what was meant for one device does not go to all`(key: String) {
+func `a payload with a misspelt recipient key does not go to the default recipients`(key: String) {
   let world = World(once: true)
   world.putList("default", World.token(1))
   world.put("a", text: #"{"\#(key)": "\#(World.token(5))", "aps": {"alert": "Tank low"}}"#)
@@ -187,7 +187,7 @@ func `what was meant for one device does not go to all`(key: String) {
   #expect(world.failures.count == 1)
 }
 
-@Test func `for another spool file the recipients file is read anew`() {
+@Test func `the recipients file is read again for another spool file`() {
   let world = World()
   world.putList("family", World.token(1))
   put(world, "a", toFamily, 1)
@@ -203,7 +203,7 @@ func `what was meant for one device does not go to all`(key: String) {
   #expect(world.accepted == [2])
 }
 
-@Test func `what is wrong is recorded once though the connection is cut`() {
+@Test func `an error in a recipients file is recorded once even if the connection ends`() {
   let world = World()
   world.putList("family", World.token(1), "12", World.token(2))
   put(world, "a", toFamily, 1, 2)
@@ -215,7 +215,7 @@ func `what was meant for one device does not go to all`(key: String) {
 }
 
 @Test
-func `what follows a notification whose lists are passed over is not lost when it goes again`() {
+func `notifications behind one with a skipped recipients file are not lost at a resend`() {
   let world = World()
   world.putList("family", World.token(2))
   world.verdict = { push in
@@ -235,7 +235,7 @@ func `what follows a notification whose lists are passed over is not lost when i
   #expect(Set(world.accepted) == [1, 3, 4])
 }
 
-@Test func `a recipients file that changed before does not have others repeated`() {
+@Test func `an earlier change of a recipients file causes no resend of other files`() {
   let world = World()
   world.putList("family", World.token(1))
   world.putList("other", World.token(2))

@@ -3,7 +3,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-@Test func `a file leaves when its acknowledgement is ten seconds old, and not earlier`() {
+@Test func `a file leaves exactly ten seconds after its acknowledgement`() {
   let world = World()
   world.latency = 40
   world.run(.seconds(1))
@@ -11,13 +11,13 @@ import Testing
   world.run(.seconds(30))
   #expect(world.accepted == [1])
   #expect(world.removed.map(\.name) == ["a"])
-  // Written at 1000 ms, and acknowledged 80 ms later.
+  // Written at 1000 ms and acknowledged 80 ms later.
   #expect(world.removed[0].at == Instant(milliseconds: 1_000_000 + 1000 + 80 + 10_000))
   #expect(world.courier.counters.settledByTime == 1)
   #expect(world.courier.counters.settledByProof == 0)
 }
 
-@Test func `what is never acknowledged is never settled`() {
+@Test func `a notification without an acknowledgement does not settle`() {
   let world = World()
   world.acknowledges = false
   world.put("a", 1)
@@ -31,7 +31,7 @@ import Testing
   #expect(world.waiting == [])
 }
 
-@Test func `files leave in the order in which they were taken`() {
+@Test func `files leave in the order in which the courier took them`() {
   let world = World()
   for number in 1...30 {
     world.after(UInt64(number) * 300) { world.put("f\(100 - number)", number) }
@@ -40,7 +40,7 @@ import Testing
   #expect(world.removed.map(\.name) == (1...30).map { "f\(100 - $0)" })
 }
 
-@Test func `at once, a barrier proves everything, and the spool is empty`() {
+@Test func `with --once one barrier proves everything and empties the spool`() {
   let world = World(once: true)
   for number in 1...20 { world.put("a\(100 + number)", number) }
   world.runToEnd()
@@ -52,14 +52,14 @@ import Testing
   #expect(world.dials == 1)
 }
 
-@Test func `at once, an empty spool is done without a connection`() {
+@Test func `with --once an empty spool needs no connection`() {
   let world = World(once: true)
   world.runToEnd()
   #expect(world.dials == 0)
   #expect(world.elapsed == 0)
 }
 
-@Test func `where a gateway answers no barriers, time settles, and nothing goes again`() {
+@Test func `at a gateway without barrier answers time settles and nothing is resent`() {
   let world = World(once: true) { $0.window = 500 }
   world.barrierVerdict = .ignore
   for number in 1...100 { world.put("a\(1000 + number)", number) }
@@ -75,7 +75,7 @@ import Testing
   }
 }
 
-@Test func `where barriers get no answer, a small window goes on by time`() {
+@Test func `at a gateway without barrier answers a small window moves on by time`() {
   let world = World(once: true) { $0.window = 16 }
   world.barrierVerdict = .ignore
   for number in 1...50 { world.put("a\(100 + number)", number, tells: false) }
@@ -85,7 +85,7 @@ import Testing
   #expect(world.barriers == 2)
 }
 
-@Test func `a stop at a gateway that answers no barriers lets time settle`() {
+@Test func `a stop at a gateway without barrier answers waits for the settle time`() {
   let world = World()
   world.barrierVerdict = .ignore
   world.put("a", 1)
@@ -100,7 +100,7 @@ import Testing
   }
 }
 
-@Test func `a stop at a gateway that answered barriers, and does not any more, settles nothing`() {
+@Test func `a stop at a gateway that no longer answers barriers settles nothing`() {
   let world = World {
     $0.confirm = .barrier
     $0.barrierInterval = .milliseconds(10)
@@ -116,7 +116,7 @@ import Testing
   #expect(world.waiting == ["b"])
 }
 
-@Test func `what a gateway took and never looked at is not settled by time`() {
+@Test func `notifications that a hanging gateway only buffered are not settled by time`() {
   let world = World(once: true)
   world.verdict = { [unowned world] _ in world.connections == 1 ? .stall : .accept }
   for number in 1...5 { world.put("a\(number)", number) }
@@ -125,7 +125,7 @@ import Testing
   #expect(world.courier.counters.settledByProof == 5)
 }
 
-@Test func `where not even the barrier is taken, it is not waited for until the link times out`() {
+@Test func `a barrier that the socket does not take is given up before the link times out`() {
   let world = World(once: true) { $0.window = 500 }
   world.receiveBuffer = 1000
   world.verdict = { [unowned world] push in
@@ -137,8 +137,7 @@ import Testing
   #expect(world.courier.counters.settledByProof == 200)
 }
 
-@Test func `a gateway that closes at barriers without a word is sent four, and then time settles`()
-{
+@Test func `a gateway that closes silently at barriers gets four, and then time settles`() {
   let world = World(once: true)
   world.barrierVerdict = .vanish
   world.put("a", 1)
@@ -150,7 +149,7 @@ import Testing
   #expect(world.courier.counters.settledByTime == 2)
 }
 
-@Test func `where confirm is settle, no barrier is sent`() {
+@Test func `with confirm = settle no barrier is sent`() {
   let world = World(once: true) { $0.confirm = .settle }
   world.put("a", 1)
   world.runToEnd()
@@ -158,7 +157,7 @@ import Testing
   #expect(world.courier.counters.settledByTime == 1)
 }
 
-@Test func `where confirm is barrier, one ends a burst, but not too often`() {
+@Test func `with confirm = barrier a barrier follows a burst, but not too often`() {
   let world = World { $0.confirm = .barrier }
   for number in 1...10 {
     world.after(UInt64(number) * 20_000) { world.put("a\(100 + number)", number) }
@@ -170,7 +169,7 @@ import Testing
 }
 
 @Test(arguments: [FrameFormat.items, .enhanced])
-func `a window that is full stops the intake, and it goes on after settling`(format: FrameFormat) {
+func `a full window stops the intake until notifications settle`(format: FrameFormat) {
   let world = World {
     $0.window = 16
     $0.format = format
@@ -186,7 +185,7 @@ func `a window that is full stops the intake, and it goes on after settling`(for
   #expect(world.waiting == [])
 }
 
-@Test func `at once, a window that is full is emptied by a barrier`() {
+@Test func `with --once a barrier empties a full window`() {
   let world = World(once: true) { $0.window = 16 }
   for number in 1...50 { world.put("a\(100 + number)", number, tells: false) }
   world.runToEnd()
@@ -205,9 +204,9 @@ func `a window that is full stops the intake, and it goes on after settling`(for
   #expect(world.waiting == [])
 }
 
-// MARK: - Stopping
+// MARK: - Stop
 
-@Test func `a stop sees to the end what was sent, and leaves the rest`() {
+@Test func `a stop settles what was sent and leaves the rest in the spool`() {
   let world = World { $0.window = 16 }
   for number in 1...50 { world.put("a\(100 + number)", number, tells: false) }
   world.run(.seconds(1))
@@ -219,7 +218,7 @@ func `a window that is full stops the intake, and it goes on after settling`(for
   #expect(world.barriers == 1)
 }
 
-@Test func `a stop without a connection, or with nothing under way, ends at once`() {
+@Test func `a stop ends at once without a connection or with nothing in flight`() {
   let offline = World()
   offline.canDial = { _ in false }
   offline.put("a", 1)
@@ -233,7 +232,7 @@ func `a window that is full stops the intake, and it goes on after settling`(for
   idle.runToEnd(within: .milliseconds(1))
 }
 
-@Test func `a stop while an answer is under way sends nothing again`() {
+@Test func `a stop before an answer arrives resends nothing`() {
   let world = World()
   world.verdict = { $0.number == 2 ? .refuse(.invalidPayloadSize) : .accept }
   world.put("a", 1, 2, 3)
@@ -256,6 +255,6 @@ func `a window that is full stops the intake, and it goes on after settling`(for
   #expect(world.accepted.count < 1000)
   world.courier.stop()
   world.runToEnd(within: .seconds(15))
-  #expect(world.accepted.count < 2000, "goes on reading the file")
+  #expect(world.accepted.count < 2000, "the courier went on reading the file")
   #expect(world.waiting == ["a"])
 }

@@ -3,10 +3,10 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-// MARK: - What is in a file
+// MARK: - Content
 
 @Test(arguments: refusedNotifications + refusedTexts, [Int.max, 50])
-func `a refusal is recorded with its place in the file, and holds up nothing`(
+func `a refused notification is recorded with its place and delays no other`(
   _ case: Marked, readBytes: Int
 ) {
   let world = World(once: true)
@@ -34,7 +34,7 @@ func `a refusal is recorded with its place in the file, and holds up nothing`(
 }
 
 @Test(arguments: [1, 7, 64, 1000, 70_000])
-func `a file is delivered the same however little one read gives`(readBytes: Int) {
+func `a file is delivered the same for any size of reads`(readBytes: Int) {
   let world = World(once: true)
   world.readBytesMax = readBytes
   world.put(
@@ -48,7 +48,9 @@ func `a file is delivered the same however little one read gives`(readBytes: Int
 }
 
 @Test(arguments: ["{bad\n", "{bad\r\n\n", "bad\n\n\n", "{\"token\" [\n", "}\n"], 1...16)
-func `bad text at the border of a piece is no trap for what follows it`(bad: String, cut: Int) {
+func `bad text at the end of a read does not affect the notification behind it`(
+  bad: String, cut: Int
+) {
   let world = World(once: true)
   world.readBytesMax = 300
   world.verdict = { $0.connection == 1 ? .vanish : .accept }
@@ -80,7 +82,7 @@ func `a connection that ends while bad text is recorded loses nothing`(bad: Stri
   #expect(world.waiting == [])
 }
 
-@Test func `an empty file, or one of white space, is refused after the patience for writers`() {
+@Test func `an empty or blank file is refused after ten seconds`() {
   let world = World(once: true)
   world.put("a", text: "")
   world.put("b", text: " \n")
@@ -101,7 +103,7 @@ func `a connection that ends while bad text is recorded loses nothing`(bad: Stri
   #expect(world.waiting == [])
 }
 
-@Test func `a failure as large as an object may be is recorded whole`() {
+@Test func `the failure of an object of the largest size is recorded`() {
   let world = World(once: true)
   world.verdict = { $0.number == 1 ? .refuse(.invalidPayloadSize) : .accept }
   let tokens = (1...970).map { "\"\(World.token($0))\"" }.joined(separator: ",")
@@ -111,7 +113,7 @@ func `a connection that ends while bad text is recorded loses nothing`(bad: Stri
   #expect(world.accepted == Array(2...970))
 }
 
-@Test func `an object larger than the bound is refused once, and not cut short`() {
+@Test func `an object over the size limit is refused once and as a whole`() {
   let world = World(once: true)
   world.verdict = { $0.number == 1 ? .refuse(.invalidPayloadSize) : .accept }
   for (name, count) in [("a", 1200), ("b", 5000)] {
@@ -126,7 +128,7 @@ func `a connection that ends while bad text is recorded loses nothing`(bad: Stri
   #expect(world.failures.map(\.file) == ["a", "b"])
 }
 
-@Test func `names that writers use for what is not finished are left alone`() {
+@Test func `files with names of unfinished files are left alone`() {
   let world = World(once: true)
   for name in [".a", "a~", "a.tmp", "a.part", ".tmp"] { world.put(name, 1) }
   for (number, name) in ["a.json", "tmp", ".tmp ", "part", "a b", "ä"].enumerated()
@@ -140,7 +142,7 @@ func `a connection that ends while bad text is recorded loses nothing`(bad: Stri
 
 // MARK: - Files that change
 
-@Test func `an unfinished file is put off, and taken when it is complete`() {
+@Test func `an unfinished file is delivered when it is complete`() {
   let world = World()
   world.run(.seconds(1))
   let text = World.notification(1)
@@ -157,7 +159,7 @@ func `a connection that ends while bad text is recorded loses nothing`(bad: Stri
   #expect(world.waiting == [])
 }
 
-@Test func `an unfinished file is refused when it has not changed for long`() {
+@Test func `an unfinished file that does not change is refused`() {
   let world = World()
   world.put("a", text: String(World.notification(1).prefix(50)))
   world.put("b", 2)
@@ -168,7 +170,7 @@ func `a connection that ends while bad text is recorded loses nothing`(bad: Stri
   #expect(world.waiting == [])
 }
 
-/// 121 bytes are the first notification and its line end.
+/// The first notification and its line end have 121 bytes.
 @Test(arguments: [0, 100, 120, 121, 400])
 func `a file of several notifications that is being copied is delivered once`(cut: Int) {
   let world = World()
@@ -196,7 +198,7 @@ func `a file of several notifications that is being copied is delivered once`(cu
   #expect(world.waiting == [])
 }
 
-@Test func `a file that was removed while it was under way is not sent again`() {
+@Test func `a file that was removed while in flight is not sent again`() {
   let world = World(once: true)
   world.verdict = { $0.connection == 1 ? .vanish : .accept }
   world.put("a", 1, 2)
@@ -209,7 +211,7 @@ func `a file of several notifications that is being copied is delivered once`(cu
 }
 
 @Test(arguments: [22, 5000, 9000])
-func `a file that was replaced while it was under way is delivered too`(at: UInt64) {
+func `a file that replaces one in flight is delivered, too`(at: UInt64) {
   let world = World { $0.confirm = .settle }
   world.put("a", 1)
   world.after(at) { world.put("a", 2) }
@@ -219,7 +221,7 @@ func `a file that was replaced while it was under way is delivered too`(at: UInt
   #expect(world.removed.map(\.name) == ["a"])
 }
 
-@Test func `a file that was replaced before it went again is delivered as it is now`() {
+@Test func `a file that was replaced before a resend is delivered with its new content`() {
   let world = World(once: true)
   world.verdict = { $0.connection == 1 ? .vanish : .accept }
   world.put("a", 1)
@@ -231,7 +233,7 @@ func `a file that was replaced while it was under way is delivered too`(at: UInt
 }
 
 @Test(arguments: [false, true])
-func `a file that was written on before it went again is delivered as it is now`(once: Bool) {
+func `a file that grew before a resend is delivered with its new content`(once: Bool) {
   let world = World(once: once)
   world.verdict = { $0.connection == 1 ? .vanish : .accept }
   world.put("0", 9)
@@ -242,7 +244,7 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.waiting == [])
 }
 
-@Test func `a file that is short of something on its way again is not given up`() {
+@Test func `a file that cannot be opened for a resend for lack of resources is tried again`() {
   let world = World(once: true)
   world.verdict = { $0.connection == 1 ? .vanish : .accept }
   world.put("0", 9)
@@ -255,7 +257,7 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.waiting == [])
 }
 
-@Test func `after events were missed, everything is looked at`() {
+@Test func `a scan follows missed events`() {
   let world = World()
   world.run(.seconds(1))
   world.courier.writingBegan("a".bytes.span)
@@ -268,7 +270,7 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.accepted == [1, 2])
 }
 
-@Test func `a file that is created and never closed is taken after a minute`() {
+@Test func `a file that is never closed is taken after a minute`() {
   let world = World()
   world.run(.seconds(1))
   world.courier.writingBegan("a".bytes.span)
@@ -279,7 +281,7 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.accepted == [1])
 }
 
-@Test func `a file that is offered again while it is under way is sent once`() {
+@Test func `a file that is offered again while in flight is sent once`() {
   let world = World()
   world.put("a", 1)
   for time in stride(from: UInt64(1), to: 9000, by: 700) {
@@ -293,7 +295,7 @@ func `a file that was written on before it went again is delivered as it is now`
 
 // MARK: - Files that fail
 
-@Test func `a file that cannot be read is moved away with the reason`() {
+@Test func `a file that cannot be read is moved to failed/ with the reason`() {
   let world = World(once: true)
   world.put("a", 1)
   world.makeUnreadable("a", .unreadable(13))
@@ -305,7 +307,7 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.waiting == [])
 }
 
-@Test func `a file that cannot be read on is moved away with the reason`() {
+@Test func `a file whose second read fails is moved to failed/ with the reason`() {
   let world = World(once: true)
   world.readBytesMax = 200
   world.put("a", 1, 2, 3)
@@ -318,7 +320,7 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.waiting == [])
 }
 
-@Test func `a file that cannot be read on when it goes again stays, and is looked at anew`() {
+@Test func `a file whose read fails at a resend is taken again and then refused`() {
   let world = World(once: true)
   world.readBytesMax = 200
   world.put(
@@ -334,7 +336,7 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.waiting == [])
 }
 
-@Test func `what is no regular file is left alone`() {
+@Test func `a file that is not regular is left alone`() {
   let world = World(once: true)
   world.put("a", 1)
   world.makeUnreadable("a", .notRegular)
@@ -345,7 +347,7 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.failures.isEmpty)
 }
 
-@Test func `when the machine is short of something, the file is tried again`() {
+@Test func `a file is tried again if resources were missing`() {
   let world = World(once: true)
   world.put("a", 1)
   world.makeUnreadable("a", .later)
@@ -367,7 +369,7 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.scans <= 8)
 }
 
-@Test func `files that come while others are under way take their turn`() {
+@Test func `files that arrive while others are in flight are delivered in order`() {
   let world = World { $0.window = 32 }
   for number in 1...500 {
     world.after(UInt64(number) * 97) { world.put("f\(1000 + number)", number) }
@@ -377,7 +379,7 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.waiting == [])
 }
 
-@Test func `an outage longer than the rescan is waited for in peace`() {
+@Test func `the courier survives an outage longer than the rescan interval`() {
   let world = World { $0.rescan = .seconds(60) }
   world.canDial = { _ in world.elapsed > 600_000 }
   world.put("a", 1)
@@ -385,7 +387,7 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.accepted == [1])
 }
 
-@Test func `a full window outlasts the rescan in peace`() {
+@Test func `the courier survives a full window for longer than the rescan interval`() {
   let world = World {
     $0.window = 16
     $0.rescan = .seconds(5)
@@ -395,7 +397,7 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.accepted == Array(1...50))
 }
 
-@Test func `a blocked socket outlasts the rescan in peace`() {
+@Test func `the courier survives a blocked socket for longer than the rescan interval`() {
   let world = World { $0.rescan = .seconds(5) }
   world.blocks = { $0 == 1 ? 20_000 : nil }
   world.put("a", text: (1...500).map { World.notification($0) }.joined())
@@ -403,8 +405,8 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(world.accepted == Array(1...500))
 }
 
-/// Everything that holds something for what is under way is empty again afterwards.
-@Test func `nothing grows`() {
+/// All tables of notifications in flight are empty at the end.
+@Test func `no table grows over 3000 files`() {
   let world = World { $0.settle = .milliseconds(300) }
   world.verdict = { $0.number % 50 == 0 ? .refuse(.processingError) : .accept }
   for number in 1...3000 {
@@ -427,8 +429,7 @@ func `a file that was written on before it went again is delivered as it is now`
   #expect(counters.settled + counters.refused == 3000)
 }
 
-@Test func `of very many wrong notifications in a file the first are shown, and the file is kept`()
-{
+@Test func `the first 1000 wrong notifications of a file are recorded, and the file is kept`() {
   let world = World(once: true)
   world.put(
     "a", text: String(repeating: "{}\n", count: 3000) + World.notification(1) + "\n{}\n",
@@ -441,13 +442,13 @@ func `a file that was written on before it went again is delivered as it is now`
   world.runToEnd()
   #expect(world.accepted == [1])
   #expect(world.failures.count == 1002)
-  #expect(world.failures[1000].reason.hasPrefix("more than 1000 things are wrong in this file"))
+  #expect(world.failures[1000].reason.hasPrefix("more than 1000 problems in this file"))
   #expect(original?.isOriginalKept == true)
   #expect(world.courier.counters.failedCheck == 3002)
 }
 
 @Test(arguments: [100, 2048, 2100, 70_000, 200_000])
-func `text that is not shown whole is kept`(bytes: Int) {
+func `a file is kept if its bad text is too long for the record`(bytes: Int) {
   let world = World(once: true)
   let bad = "{\"a\": [" + String(repeating: "x", count: bytes - 7)
   world.put("a", text: bad + "\n" + World.notification(1), numbers: [1])

@@ -16,7 +16,7 @@ private func deadly(_ number: Int, of count: Int, once: Bool = true, format: Fra
 }
 
 @Test(arguments: [(1, 1), (1, 300), (150, 300), (299, 300), (300, 300)])
-func `the notification at which connections die is put aside, and the others arrive`(
+func `a notification at which connections end is recorded, and all others arrive`(
   number: Int, count: Int
 ) throws {
   let world = deadly(number, of: count)
@@ -25,13 +25,13 @@ func `the notification at which connections die is put aside, and the others arr
   #expect(world.waiting == [])
   #expect(world.failures.map(\.number) == [number])
   let failure = try #require(world.failures.first)
-  #expect(failure.reason.contains("ended each time that this one was sent"))
+  #expect(failure.reason.contains("ended each time this notification was sent"))
   #expect(failure.status == nil)
   #expect(world.courier.counters.refused == 1)
   #expect(world.dials < 40)
 }
 
-@Test func `in the format without identifiers a bad token is found in the same way`() throws {
+@Test func `format 0 finds a bad token by the connections that end`() throws {
   let world = deadly(77, of: 200, format: .simple)
   world.runToEnd(within: .seconds(600))
   #expect(Set(world.accepted) == Set(1...200).subtracting([77]))
@@ -40,7 +40,7 @@ func `the notification at which connections die is put aside, and the others arr
   #expect(world.barriers == 0)
 }
 
-@Test func `several are found, one after the other`() {
+@Test func `several notifications at which connections end are found one after the other`() {
   let world = deadly(0, of: 100, once: false)
   world.verdict = { [10, 11, 60].contains($0.number) ? .vanish : .accept }
   world.run(.seconds(2000))
@@ -49,7 +49,7 @@ func `the notification at which connections die is put aside, and the others arr
   #expect(world.waiting == [])
 }
 
-@Test func `one is found at a gateway that dies at barriers, too`() {
+@Test func `such a notification is also found at a gateway that closes at barriers`() {
   let world = deadly(40, of: 60)
   world.barrierVerdict = .vanish
   world.runToEnd(within: .seconds(3000))
@@ -57,7 +57,7 @@ func `the notification at which connections die is put aside, and the others arr
   #expect(Set(world.accepted) == Set(1...60).subtracting([40]))
 }
 
-@Test func `a gateway that dies at everything, a barrier too, condemns nothing`() {
+@Test func `a gateway that closes at everything makes the agent reject nothing`() {
   let world = World()
   world.verdict = { _ in .vanish }
   world.barrierVerdict = .vanish
@@ -72,7 +72,7 @@ func `the notification at which connections die is put aside, and the others arr
   #expect(world.waiting == [])
 }
 
-@Test func `a network that breaks under the same notification condemns nothing`() {
+@Test func `a network that fails at the same notification makes the agent reject nothing`() {
   let world = World()
   world.verdict = { [unowned world] push in
     world.after(1) { world.cutAtOnce(byPeer: false) }
@@ -84,7 +84,7 @@ func `the notification at which connections die is put aside, and the others arr
   #expect(world.connections > 3)
 }
 
-@Test func `a trial on a connection that is dead condemns nothing`() {
+@Test func `a suspect sent on a dead connection is not rejected`() {
   let world = World()
   world.verdict = { $0.connection < 4 ? .vanish : .accept }
   world.beforeStep = { [unowned world] _ in
@@ -97,7 +97,7 @@ func `the notification at which connections die is put aside, and the others arr
 }
 
 @Test
-func `a gateway that answers barriers and dies at all else does not empty the spool in a hurry`() {
+func `a gateway that closes at all but barriers empties the spool only slowly`() {
   let world = World()
   world.verdict = { _ in .vanish }
   for number in 1...50 { world.put("a\(1000 + number)", number) }
@@ -106,7 +106,7 @@ func `a gateway that answers barriers and dies at all else does not empty the sp
   #expect(world.dials < 100)
 }
 
-@Test func `a gateway that answered barriers once, and dies at them later, gets the rest`() {
+@Test func `a gateway that later closes at barriers still gets the rest`() {
   let world = World {
     $0.confirm = .barrier
     $0.barrierInterval = .milliseconds(10)
@@ -122,7 +122,7 @@ func `a gateway that answers barriers and dies at all else does not empty the sp
   #expect(world.failures.isEmpty)
 }
 
-@Test func `when all suspects have expired the search is over`() {
+@Test func `the search ends when all suspects have expired`() {
   let world = World()
   for number in 1...50 {
     world.put(

@@ -3,7 +3,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-/// The steps of a world, as they come.
+/// The steps of a world, in order.
 private final class Steps {
   private(set) var words: [Word] = []
 
@@ -14,7 +14,7 @@ private final class Steps {
   func first(_ word: Word) -> Int { words.firstIndex(of: word) ?? .max }
 }
 
-@Test func `the record of a refusal is synced before the suppression list is`() {
+@Test func `the record of a refusal is synced before the suppression list`() {
   let world = World(once: true)
   let steps = Steps(of: world)
   world.verdict = { $0.number == 2 ? .refuse(.invalidToken) : .accept }
@@ -27,7 +27,7 @@ private final class Steps {
   #expect(world.recorded == [2])
 }
 
-@Test func `a token whose refusal may be lost is refused once more`() {
+@Test func `a refusal whose record could not be synced does not suppress the token`() {
   let world = World()
   world.verdict = { $0.number == 2 ? .refuse(.invalidToken) : .accept }
   world.disk.canSync = false
@@ -47,7 +47,7 @@ private final class Steps {
 }
 
 @Test(arguments: [false, true])
-func `what waited for its time is synced before it goes to new/`(isRestarted: Bool) {
+func `a notification in later/ is synced before it moves to new/`(isRestarted: Bool) {
   let world = World()
   let steps = Steps(of: world)
   let notBefore = #", "not-before": 1700000100"#

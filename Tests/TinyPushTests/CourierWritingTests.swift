@@ -3,7 +3,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-/// A connected world with an empty spool.
+/// Returns a connected world with an empty spool.
 private func connected(_ change: (inout Courier.Settings) -> Void = { _ in }) -> World {
   let world = World { change(&$0) }
   world.run(.seconds(1))
@@ -20,7 +20,7 @@ private func connected(_ change: (inout Courier.Settings) -> Void = { _ in }) ->
 }
 
 @Test(arguments: [(UInt64(5), UInt64(20), UInt64(10)), (50, 20, 20), (5, 0, 1), (0, 20, 1)])
-func `a second alert waits for the round trip or the linger, whichever is shorter`(
+func `a second alert waits for the shorter of round trip and linger`(
   latency: UInt64, linger: UInt64, wait: UInt64
 ) {
   let world = connected { $0.linger = .milliseconds(linger) }
@@ -35,7 +35,7 @@ func `a second alert waits for the round trip or the linger, whichever is shorte
   #expect(world.pushes[1].at - world.pushes[0].at >= 3 + min(wait, linger))
 }
 
-@Test func `once all is acknowledged, the next alert goes at once`() {
+@Test func `an alert is written at once if all before it is acknowledged`() {
   let world = connected()
   world.put("a", 1)
   world.run(.milliseconds(30))
@@ -44,7 +44,7 @@ func `a second alert waits for the round trip or the linger, whichever is shorte
   #expect(world.pushes.map(\.at) == [1005, 1035])
 }
 
-@Test func `alerts that come while one waits go with it`() {
+@Test func `alerts that arrive while one waits share its TLS record`() {
   let world = connected()
   world.latency = 100
   world.put("a", 1)
@@ -58,7 +58,7 @@ func `a second alert waits for the round trip or the linger, whichever is shorte
   #expect(world.records.map(\.frames) == [1, 5])
 }
 
-@Test func `a backlog of a thousand files goes in name order and in full records`() {
+@Test func `a backlog of a thousand files is sent in name order and in full TLS records`() {
   let world = World(once: true) { $0.window = 2000 }
   let alert = String(repeating: "x", count: 160 - 20)
   for number in 1...1000 {
@@ -74,14 +74,14 @@ func `a second alert waits for the round trip or the linger, whichever is shorte
   #expect(world.accepted == Array(1...1000))
   #expect(world.pushes.allSatisfy { $0.payload.utf8.count == 160 })
   #expect(world.waiting == [])
-  // Without the last one, and the barrier.
+  // Without the last record and the barrier.
   let full = world.records.dropLast(2)
   #expect(full.allSatisfy { $0.frames >= 60 && $0.bytes > 16_383 - 230 })
   #expect(world.barriers == 1)
   #expect(world.connections == 1)
 }
 
-@Test func `what a notification says of itself is on the wire`() {
+@Test func `frames carry expiration, priority and payload of the notification`() {
   let world = World(once: true)
   world.put(
     "a",
@@ -95,7 +95,7 @@ func `a second alert waits for the round trip or the linger, whichever is shorte
   #expect(world.pushes[0].payload == #"{"aps":{"alert":"Tank low"}}"#)
 }
 
-@Test func `while the clock is not set, what has a time to live is kept for as long as can be`() {
+@Test func `a notification with a ttl gets the longest expiration while the clock is not set`() {
   let world = World(once: true)
   world.wallAtStart = nil
   world.put(
@@ -111,14 +111,14 @@ func `each format is delivered`(format: FrameFormat) {
   world.put("a", text: World.notification(1, 2, 3) + World.notification(4), numbers: [1, 2, 3, 4])
   world.runToEnd()
   #expect(world.accepted == [1, 2, 3, 4])
-  // Without identifiers there is nothing that a barrier could prove.
+  // Without identifiers a barrier proves nothing.
   #expect(world.barriers == (format == .simple ? 0 : 1))
   #expect(world.courier.counters.settledByProof == (format == .simple ? 0 : 4))
   #expect(world.courier.counters.settledByTime == (format == .simple ? 4 : 0))
 }
 
 @Test(arguments: [1, 2, 3])
-func `what the socket does not take is written when it does`(write: Int) {
+func `bytes that the socket does not take are written later`(write: Int) {
   let world = World(once: true)
   world.blocks = { $0 == write || $0 == write + 1 ? 700 : nil }
   for number in 1...200 { world.put("\(1000 + number)", number) }
@@ -127,7 +127,7 @@ func `what the socket does not take is written when it does`(write: Int) {
   #expect(world.waiting == [])
 }
 
-@Test func `while the socket is blocked nothing is lost, and what comes waits`() {
+@Test func `a blocked socket loses nothing, and new files wait`() {
   let world = connected()
   world.blocks = { $0 == 1 ? 60_000 : nil }
   world.put("a", 1)
@@ -140,7 +140,7 @@ func `what the socket does not take is written when it does`(write: Int) {
   #expect(world.waiting == [])
 }
 
-@Test func `idle is idle: nothing wakes it but the slow rescan`() {
+@Test func `only the rescan wakes an idle courier`() {
   let world = connected()
   world.put("a", 1)
   world.run(.seconds(60))
@@ -149,7 +149,7 @@ func `what the socket does not take is written when it does`(write: Int) {
     case .wait(let until) = world.courier.next(
       Time(now: world.now, wallSeconds: 1), &world.link)
   else {
-    Issue.record("it does not wait")
+    Issue.record("the courier does not wait")
     return
   }
   #expect(until == world.courier.order.rescanAt)

@@ -7,23 +7,23 @@ private let token = String(repeating: "0123456789abcdef", count: 4)
 private let rules = Rules(.http2, payloadLimit: nil)
 private let uuid = "123e4567-e89b-42d3-a456-426614174000"
 
-/// A notification with these members besides its token, and this value of `aps`.
+/// Returns a notification with a token, these members and this value of `aps`.
 private func with(_ members: String, aps: String = #"{"alert":"x"}"#) -> String {
   #"{"token":"\#(token)",\#(members)"payload":{"aps":\#(aps)}}"#
 }
 private func aps(_ value: String) -> String { with("", aps: value) }
-/// A live activity with these members in `aps` besides what each has.
+/// Returns a live activity with these members in `aps` besides the required ones.
 private func activity(_ members: String, _ event: String = "update") -> String {
   aps(#"{"timestamp":1700000000,"event":"\#(event)","content-state":{}\#(members)}"#)
 }
 
-// MARK: - Words
+// MARK: - Messages
 
 private let topicWords =
   "topic: topic must be the bundle ID of the app: 1 to 255 visible ASCII characters, without spaces and escapes"
 private let idWords = "id: id must be a UUID, such as 123e4567-e89b-42d3-a456-426614174000"
 private let typeWords =
-  "push-type: no such push type: it is alert, background, location, voip, complication, fileprovider, mdm, liveactivity, pushtotalk, widgets or controls"
+  "push-type: unknown push type: use alert, background, location, voip, complication, fileprovider, mdm, liveactivity, pushtotalk, widgets or controls"
 private let collapseWords =
   "collapse-id-characters: collapse-id must have no control characters, and no space at its start or end"
 private let silentWords =
@@ -41,22 +41,22 @@ private let soundWords =
 private let levelWords =
   #"interruption-level: interruption-level must be "passive", "active", "time-sensitive" or "critical""#
 private let scoreWords =
-  "relevance-score: relevance-score must be a number from 0 to 1, without quotes (of a live activity any number)"
+  "relevance-score: relevance-score must be a number from 0 to 1, without quotes (for a live activity, any number)"
 private let apsWords = #"missing-aps: the payload has no aps: add "aps": {"alert": "…"} to it"#
 private let emptyWords =
   "aps-empty: aps is empty: give it an alert, a badge, a sound or content-available"
 
 private func suffixWords(_ type: String) -> String {
-  "topic-suffix: a topic that ends like this is one for push-type \(type): give this push type, or the bundle ID alone"
+  "topic-suffix: a topic with this ending is for push-type \(type): set this push type, or give only the bundle ID"
 }
 private func endingWords(_ type: String) -> String {
-  "topic-ending: most topics that end like this are for push-type \(type): give this push type, unless the bundle ID itself ends so"
+  "topic-ending: a topic with this ending is usually for push-type \(type): set this push type, unless your bundle ID has this ending"
 }
 private func stringWords(_ key: String) -> String {
   "not-string: \(key) must be a string: put it in double quotes"
 }
 
-// MARK: - What is said with HTTP/2
+// MARK: - Findings with HTTP/2
 
 private let ofFields: [Remarked] = [
   Remarked(with(#""priority":1,"#)),
@@ -81,10 +81,10 @@ private let ofFields: [Remarked] = [
   Remarked(with(#""id":▸"\#(uuid.replacing("-", with: "0"))","#), idWords),
   Remarked(with(#""id":▸"\#(uuid.dropLast())g","#), idWords),
   Remarked(with(#""id":▸"123e4567e-89b-42d3-a456-426614174000","#), idWords),
-  Remarked(with(#""push-type":▸"alrt","#), "push-type: no such push type: did you mean alert?"),
+  Remarked(with(#""push-type":▸"alrt","#), "push-type: unknown push type: did you mean alert?"),
   Remarked(
     with(#""push-type":▸"live-activity","#),
-    "push-type: no such push type: did you mean liveactivity?"),
+    "push-type: unknown push type: did you mean liveactivity?"),
   Remarked(with(#""push-type":▸"telephone","#), typeWords),
   Remarked(with(#""push-type":▸"","#), typeWords),
   Remarked(with(#""push-type":▸null,"#), stringWords("push-type")),
@@ -99,7 +99,7 @@ private let ofFields: [Remarked] = [
   Remarked(with(#""collapse-id":"\#(String(repeating: #"\u044f"#, count: 32))","#)),
   Remarked(
     with(#""collapse-id":▸"\#(String(repeating: #"\u044f"#, count: 33))","#),
-    "collapse-id: collapse-id must have 1 to 64 bytes, and this one has 66"),
+    "collapse-id: collapse-id must have 1 to 64 bytes; this one has 66"),
 ]
 
 private let ofContradictions: [Remarked] = [
@@ -163,7 +163,7 @@ private let ofContradictions: [Remarked] = [
       #""push-type":▸"liveactivity","#, aps: #"{"timestamp":1,"event":"start","content-state":{}}"#),
     startWords),
   Remarked(activity(#","attributes-type":"Tank","attributes":{"x":1}"#, "start")),
-  // What is between the app and the sender
+  // Push types whose payload has no fixed form
   Remarked(#"{"token":"\#(token)","push-type":"mdm","payload":{"mdm":"x"}}"#),
   Remarked(
     #"{"token":"\#(token)","payload":{"container-identifier":"x"},"push-type":"fileprovider"}"#),
@@ -223,11 +223,11 @@ private let ofKeys: [Remarked] = {
       "volume: volume must be a number from 0 to 1, without quotes"),
     Remarked(
       aps(#"{"sound":{"critical":1,▸"critical":1}}"#),
-      "duplicate-key: this key stands here twice: remove one"),
+      "duplicate-key: duplicate key: remove one"),
     Remarked(
       aps(#"{"sound":{"critical":1,▸"volum":1}}"#),
       "strange-key: the service does not know this key: did you mean volume?"),
-    // Slips
+    // Misspelt keys
     Remarked(
       aps(#"{"alert":"x",▸"thread_id":"x"}"#),
       "strange-key: the service does not know this key: did you mean thread-id?"),
@@ -236,7 +236,7 @@ private let ofKeys: [Remarked] = {
       "strange-key: the service does not know this key: did you mean mutable-content?"),
     Remarked(
       aps(#"{"alert":"x","thread-id":"a",▸"thread-id":"b"}"#),
-      "duplicate-key: this key stands here twice: remove one"),
+      "duplicate-key: duplicate key: remove one"),
   ]
   func row(_ key: String, right: [String], wrong: [String], _ words: String) {
     for value in right {
@@ -286,13 +286,13 @@ private let ofKeys: [Remarked] = {
 let ofHTTP2 = ofFields + ofContradictions + ofKeys
 
 @Test(arguments: ofHTTP2)
-func `with HTTP/2 what is to be said has its code, words, place and advice`(_ case: Remarked) {
+func `with HTTP/2 each finding has its code, words, place and advice`(_ case: Remarked) {
   #expect(remarks(`case`.text, rules) == `case`.lines)
 }
 
 @Test(arguments: ofHTTP2.filter { !$0.text.contains("priority") && !$0.text.contains("collapse") })
-func `the binary protocol takes the fields and keys of HTTP/2 as they come`(_ case: Remarked) {
-  // What it has refused before, it refuses.
+func `the binary protocol accepts the fields and keys of HTTP/2 unchecked`(_ case: Remarked) {
+  // Findings that the binary protocol has always had.
   let known = [
     "not-string: topic", "not-string: push-type", "not-string: sound", "not-string: title",
     "not-string: body", "missing-aps", "aps-empty", "duplicate-key", "strange-key",
@@ -303,7 +303,7 @@ func `the binary protocol takes the fields and keys of HTTP/2 as they come`(_ ca
   }
 }
 
-// MARK: - What is read
+// MARK: - Fields
 
 private func notification(_ text: String, _ rules: Rules = rules) -> TinyPush.Notification? {
   let bytes = text.bytes
@@ -316,7 +316,7 @@ private func notification(_ text: String, _ rules: Rules = rules) -> TinyPush.No
   return notification
 }
 
-@Test func `the fields stand where they are said to`() throws {
+@Test func `the reader finds topic, id, collapse-id and push-type`() throws {
   let text = with(
     #""topic":"org.example.tank","id":"\#(uuid)","push-type":"voip","collapse-id":"t\u0061nk","#)
   let bytes = text.bytes
@@ -343,7 +343,7 @@ private func notification(_ text: String, _ rules: Rules = rules) -> TinyPush.No
     (with(#""push-type":"widgets","#, aps: #"{"content-available":1}"#), .widgets, 10),
     (with(#""push-type":"controls","priority":5,"#), .controls, 5),
   ] as [(String, PushType, UInt8)])
-func `the push type is the one given, or the one that the payload shows`(
+func `the push type is given or follows from the payload`(
   text: String, type: PushType, priority: UInt8
 ) throws {
   let found = try #require(notification(text))
@@ -351,7 +351,7 @@ func `the push type is the one given, or the one that the payload shows`(
   #expect(found.priority == priority)
 }
 
-@Test func `each push type is known by its name`() {
+@Test func `each push type is found by its name`() {
   for type in PushType.allCases {
     let name = "\(type.name)".bytes
     #expect(PushType(name: name.span) == type)
@@ -364,7 +364,8 @@ func `the push type is the one given, or the one that the payload shows`(
 
 // MARK: - Topics
 
-@Test func `a topic gets the ending that its push type demands, unless it has it`() throws {
+@Test func `a topic gets the ending that its push type requires, unless it has that ending`() throws
+{
   let endings: [(PushType, String)] = [
     (.alert, ""), (.background, ""), (.mdm, ""), (.location, ".location-query"), (.voip, ".voip"),
     (.complication, ".complication"), (.fileprovider, ".pushkit.fileprovider"),
@@ -378,11 +379,11 @@ func `the push type is the one given, or the one that the payload shows`(
       #expect(sent == "org.example.tank" + ending)
     }
   }
-  // It must stand behind something.
+  // The ending alone is not a topic with that ending.
   #expect(text { PushType.voip.appendTopic(".voip".bytes.span, to: &$0) } == ".voip.voip")
 }
 
-@Test func `a notification without a topic has the configuration's`() throws {
+@Test func `a notification without a topic gets the topic of the configuration`() throws {
   let configured = "org.example.app".bytes
   for (members, expected) in [
     ("", "org.example.app"), (#""push-type":"voip","#, "org.example.app.voip"),
@@ -404,7 +405,7 @@ func `the push type is the one given, or the one that the payload shows`(
   (Rules(.http2, payloadLimit: 5000), .voip, 5000),
   (Rules(.http2, payloadLimit: 512), .alert, 512), (Rules(.http2, payloadLimit: 512), .voip, 512),
 ])
-func `a payload has as many bytes as its push type and the configuration let it`(
+func `push type and configuration limit the size of a payload`(
   rules: Rules, type: PushType, limit: Int
 ) throws {
   #expect(rules.payloadLimit(for: type) == limit)

@@ -5,7 +5,7 @@ import Testing
 
 private let digits = "00ff10ABcdef0123456789aAbBcCdDeEfF0000000000000000000000000000e1"
 
-@Test func `a token is read from digits of either case`() {
+@Test func `a device token is read from upper and lower case digits`() {
   let token = DeviceToken(hex: digits.bytes.span)
   #expect(token.map { [UInt8]($0.bytes.span).hex } == digits.lowercased())
   let upper = DeviceToken(hex: digits.uppercased().bytes.span)
@@ -17,19 +17,19 @@ private let digits = "00ff10ABcdef0123456789aAbBcCdDeEfF000000000000000000000000
   "<\(digits.dropFirst(2))>",
   "\(digits.dropLast()) ", "0x\(digits.dropFirst(2))",
 ])
-func `anything but 64 digits is no token`(text: String) {
+func `any text but 64 hex digits is refused as a device token`(text: String) {
   let token = DeviceToken(hex: text.bytes.span)
   #expect(token == nil)
 }
 
-@Test func `each byte has its digit value or none`() {
+@Test func `hexValue returns the value of hex digits and nil for all other bytes`() {
   for byte in UInt8.min...UInt8.max {
     let value = byte < 0x80 ? Character(UnicodeScalar(byte)).hexDigitValue : nil
     #expect(DeviceToken.hexValue(byte).map(Int.init) == value)
   }
 }
 
-@Test func `no place of a token takes anything but a digit`() {
+@Test func `each place of a device token accepts only hex digits`() {
   for place in 0..<64 {
     for byte in UInt8.min...UInt8.max {
       var text = digits.bytes
@@ -43,12 +43,12 @@ func `anything but 64 digits is no token`(text: String) {
 }
 
 @Test(arguments: [0, 31, 32, 33])
-func `a token from bytes has 32 of them`(count: Int) {
+func `a device token from bytes needs 32 bytes`(count: Int) {
   let token = DeviceToken(bytes: [UInt8](repeating: 7, count: count).span)
   #expect((token != nil) == (count == 32))
 }
 
-@Test func `tokens that differ in one bit differ`() throws {
+@Test func `device tokens that differ in one bit are unequal`() throws {
   let zero = [UInt8](repeating: 0, count: 32)
   for bit in 0..<256 {
     var other = zero

@@ -3,7 +3,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-/// What came out of a stream, and the byte that ended it.
+/// Reads a stream, and returns the responses and the unexpected byte that ended it.
 private func read(_ stream: [UInt8]) -> (responses: [ErrorResponse], garbage: UInt8?) {
   var reader = ErrorResponseReader()
   var responses: [ErrorResponse] = []
@@ -26,13 +26,15 @@ private func read(_ stream: [UInt8]) -> (responses: [ErrorResponse], garbage: UI
   ("08 ff 01020304", .unknown, 0x0102_0304),
   ("08 80 00010000", Status(rawValue: 128), 65_536),
 ])
-func `an error response is six bytes, both ways`(hex: String, status: Status, identifier: UInt32) {
+func `an error response is written and read as six bytes`(
+  hex: String, status: Status, identifier: UInt32
+) {
   let response = ErrorResponse(status: status, identifier: identifier)
   #expect([UInt8](response.bytes.span).hex == [UInt8](hex: hex).hex)
   #expect(read([UInt8](hex: hex)).responses == [response])
 }
 
-@Test func `an error response is complete with its sixth byte and not before`() throws {
+@Test func `an error response is complete at its sixth byte`() throws {
   let bytes = [UInt8](hex: "08 05 08080808")
   var reader = ErrorResponseReader()
   for (index, byte) in bytes.enumerated() {
@@ -43,7 +45,7 @@ func `an error response is six bytes, both ways`(hex: String, status: Status, id
   #expect(reader.count == 0)
 }
 
-@Test func `every byte is a status`() {
+@Test func `every byte is read as a status`() {
   for value in UInt8.min...UInt8.max {
     let response = ErrorResponse(status: Status(rawValue: value), identifier: 9)
     #expect(read([UInt8](response.bytes.span)).responses == [response])
@@ -55,7 +57,7 @@ func `an error response is six bytes, both ways`(hex: String, status: Status, id
   }
 }
 
-@Test func `any other first byte is garbage, and what came before it stands`() {
+@Test func `another first byte is garbage, and earlier responses count`() {
   for byte in UInt8.min...UInt8.max where byte != 8 {
     #expect(read([byte]).garbage == byte)
   }

@@ -3,7 +3,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-/// The line of a text in which ▸ stands before the place, and the caret's line.
+/// Returns the excerpt's line and the caret's line for a text with ▸ before the place.
 private func excerpt(_ marked: String, width: Int = 60) -> [String] {
   let place = marked.utf8.count - marked[marked.firstRange(of: "▸")!.lowerBound...].utf8.count
   return excerpt(marked.replacing("▸", with: "").bytes, place: place, width: width)
@@ -30,15 +30,15 @@ private func excerpt(_ bytes: [UInt8], place: Int, width: Int) -> [String] {
   ("ab▸\ncd", "ab", "  ^"), (#"x ▸"open"#, #"x "open"#, "  ^~~~~"),
   ("x ▸\"a\n\"", #"x "a"#, "  ^~"), ("x ▸\"a\\\n\"", #"x "a\"#, "  ^~~"),
   ("\ta\r▸b\r\n", " a b ", "   ^"),
-  // Two columns for what is wide, none for what belongs to the character before it.
+  // Wide characters take two columns, combining ones none.
   (#""日本" ▸"語""#, #""日本" "語""#, "       ^~~~"), ("e\u{301}▸x", "e\u{301}x", " ^"),
   ("👩🏽 ▸x", "👩🏽 x", "   ^"), ("ü€ ▸x", "ü€ x", "   ^"),
-  // What would steer the terminal, or hide.
+  // Characters that would control the terminal or are invisible.
   ("\u{1B}[31m▸x", "\u{FFFD}[31mx", "     ^"), ("\u{7F}\0▸x", "\u{FFFD}\u{FFFD}x", "  ^"),
   ("\u{9B}31m\u{202E}\u{200B}▸x", "\u{FFFD}31m\u{FFFD}\u{FFFD}x", "      ^"),
   ("▸\u{FEFF}{}", "\u{FFFD}{}", "^"),
 ])
-func `a line is shown as it is, with a caret under the place`(
+func `a line is shown unchanged with a caret under the place`(
   marked: String, line: String, caret: String
 ) {
   #expect(excerpt(marked) == [line, caret])
@@ -59,7 +59,7 @@ func `a line is shown as it is, with a caret under the place`(
   }
 }
 
-@Test func `a line of the width is not cut, whatever the place`() {
+@Test func `a line of the full width is not cut for any place`() {
   let line = (0..<18).map { "\($0 % 10)" }.joined()
   for place in 0...18 {
     let shown = excerpt(line.bytes, place: place, width: 20)
@@ -69,7 +69,7 @@ func `a line is shown as it is, with a caret under the place`(
 }
 
 @Test(arguments: 0..<40)
-func `nothing of a hostile line reaches the terminal but what can be shown`(seed: UInt64) {
+func `an excerpt of a hostile line contains only printable characters`(seed: UInt64) {
   var random = Seeded(seed)
   let parts: [[UInt8]] = [
     [0x1B], [0x9B], [0xC2, 0x9B], [0xFF], [0xE2, 0x80], [0xE2, 0x80, 0xAE], [0x00], [0x0D], [0x08],

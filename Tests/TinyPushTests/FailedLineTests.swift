@@ -10,11 +10,11 @@ private let other = String(repeating: "f", count: 64)
 private let uuid = "123e4567-e89b-42d3-a456-426614174000"
 private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
 
-/// A line of `failed/`: what is written, and what is read.
+/// The lines of `failed/`, written and read.
 @Suite struct FailedLineTests {
-  /// What came of it, as a failure's line has it.
+  /// The kinds of failures that a line records.
   enum Kind: Sendable {
-    /// The check refused it.
+    /// The check refused the notification.
     case check
     case sent(LanguageTag?)
     case list, lineOfList
@@ -22,7 +22,7 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
 
   private static let head = #"{"failed":{"reason":"why","code":"some-code","file":"NAME""#
 
-  /// The line for a notification that was checked, or sent.
+  /// Returns the line for the failure of a notification.
   private func line(_ text: String, _ kind: Kind) -> String {
     let bytes = text.bytes
     var reader = NotificationReader()
@@ -59,7 +59,7 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
     FailedLine.begin(reason, code, file: "NAME".bytes.span, to: &output)
   }
 
-  /// What the check says of the one notification in a text; nil: it may be sent.
+  /// Returns why the check refuses the one notification of a text, or nil if it may be sent.
   private func refusal(of text: String) -> Finding.Reason? {
     let bytes = text.bytes
     var reader = NotificationReader()
@@ -75,7 +75,7 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
     return nil
   }
 
-  // MARK: - Written
+  // MARK: - Writing
 
   static let sent: [(text: String, members: String)] = [
     (#"{"token":"\#(token)",\#(alert)}"#, alert),
@@ -83,22 +83,22 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
       "{ \"tokens\" : [\n\"\(token)\", \"\(other)\" ],\r\n \"ttl\" :\t60 ,\n\(alert)\n}",
       #""ttl":60,\#(alert)"#
     ),
-    // Keys in any order, spelled with escapes; keys of these names within the payload are the app's.
+    // Keys in any order and with escapes. Keys of these names in the payload belong to the app.
     (
       #"{"priority":5,"payload":{"token":"a","to":"b","failed":1,"aps":{"badge":1}},"t\u006f":"all"}"#,
       #""priority":5,"payload":{"token":"a","to":"b","failed":1,"aps":{"badge":1}}"#
     ),
-    // A payload alone; what it calls failed is its own.
+    // A payload alone, with its own key failed.
     (
       "{\"aps\":{\"alert\":\"ü😀☀\"},\n\"failed\":{\"x\":1}}",
       #""payload":{"aps":{"alert":"ü😀☀"}, "failed":{"x":1}}"#
     ),
-    // How it is to be delivered.
+    // Members about the delivery.
     (
       #"{"topic":"org.example","token":"\#(token)","push-type":"voip","id":"\#(uuid)",\#(alert),"collapse-id":"x"}"#,
       #""topic":"org.example","push-type":"voip","id":"\#(uuid)",\#(alert),"collapse-id":"x""#
     ),
-    // It failed before.
+    // A notification that failed before.
     (
       #"{"failed":{"reason":"before","failed":{}},"token":"\#(token)",\#(alert)}"#, alert
     ),
@@ -108,13 +108,15 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
   ]
 
   @Test(arguments: sent)
-  func `what was sent goes to the one who did not get it`(text: String, members: String) {
+  func `the line of a sent notification names only the recipient that missed it`(
+    text: String, members: String
+  ) {
     let line = line(text, .sent(nil))
     #expect(line == #"\#(Self.head),"status":8},"token":"\#(other)",\#(members)}"# + "\n")
     #expect(refusal(of: line) == nil)
   }
 
-  @Test func `what was sent stays in the language of the one who did not get it`() {
+  @Test func `the line of a sent notification keeps the alert in the recipient's language`() {
     let text = #"{"to":"all","localized":{"fr":"Cuve vide","en":"Tank low"},"payload":{"aps":{}}}"#
     let french = line(text, .sent(LanguageTag("fr-CA")))
     #expect(french.hasSuffix(#","payload":{"aps":{"alert":"Cuve vide"}}}"# + "\n"))
@@ -126,8 +128,7 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
     }
   }
 
-  @Test func `of a recipients file that is missing all of it is meant, and of a wrong line nobody`()
-  {
+  @Test func `a missing recipients file stays the recipient, and a wrong line of one has none`() {
     let text = #"{"to":["a","family"],"token":"\#(token)",\#(alert),"id":"7"}"#
     let list = line(text, .list)
     #expect(list == Self.head + #","list":"family"},"to":"family",\#(alert),"id":"7"}"# + "\n")
@@ -137,7 +138,7 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
     #expect(refusal(of: one) == .missingRecipient)
   }
 
-  /// Of what the check refuses the line says the same again, whatever it is.
+  /// Notifications that the check refuses, and their members in the line.
   static let checked: [(text: String, members: String)] = [
     (#"{"token":"12",\#(alert)}"#, #","token":"12",\#(alert)"#),
     ("{}", ""),
@@ -151,25 +152,27 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
       #"{"push-type":"voip","topic":"org.example","id":"\#(uuid)","token":"12",\#(alert)}"#,
       #","push-type":"voip","topic":"org.example","id":"\#(uuid)","token":"12",\#(alert)"#
     ),
-    // A payload alone stays one, for those whom it was for.
+    // A payload alone gets its default recipients.
     (#"{"aps":{"badge":"3"},"x":1}"#, #","to":"default","payload":{"aps":{"badge":"3"},"x":1}"#),
-    // What is meant for one device must not go to all.
+    // A notification meant for one device must not go to all.
     (#"{"token":"\#(token)","aps":{"badge":3}}"#, #","token":"\#(token)","aps":{"badge":3}"#),
     (#"{"tokn":"\#(token)","aps":{"badge":"3"}}"#, #","tokn":"\#(token)","aps":{"badge":"3"}"#),
-    // It failed before.
+    // A notification that failed before.
     (#"{"failed":{"reason":"before"},"token":"12",\#(alert)}"#, #","token":"12",\#(alert)"#),
     (#"{"token":"12","failed":{"a":{"b":[]}} , "failed":{}}"#, #","token":"12""#),
   ]
 
   @Test(arguments: checked)
-  func `what was refused stands as it stood`(text: String, members: String) throws {
+  func `the line of a refused notification keeps its members`(text: String, members: String) throws
+  {
     let line = line(text, .check)
     #expect(line == "\(Self.head)}\(members)}\n")
     let before = try #require(refusal(of: text))
     if before != .duplicateKey || !text.contains("failed") { #expect(refusal(of: line) == before) }
   }
 
-  @Test func `text that is no notification is shown, and stays when it is moved back`() throws {
+  @Test func `text that is no notification is recorded, and stays when moved back to new/`() throws
+  {
     let bytes = "{bad \"\\ ü\u{1}\n".bytes
     let line = TinyPushTests.text(capacity: 4096) {
       begin(&$0)
@@ -180,7 +183,7 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
     #expect(self.line(line, .check) == line)
   }
 
-  @Test func `the longest line has its room`() {
+  @Test func `the longest line fits the buffer`() {
     let bound = NotificationReader.objectBytesMax
     let start = #"{"aps":{"alert":"x"},"x":""#
     let text = start + String(repeating: "y", count: bound - start.utf8.count - 2) + "\"}"
@@ -191,7 +194,7 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
       case .notification(let notification) = reader.next(
         in: bytes.span, isWhole: true, Rules(payloadLimit: bound), &findings)
     else {
-      Issue.record("it is refused")
+      Issue.record("the notification is refused")
       return
     }
     let courier = Courier(Courier.Settings())
@@ -214,9 +217,9 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
     #expect(count < FailedCheck.lineBytesMax)
   }
 
-  // MARK: - Read
+  // MARK: - Reading
 
-  /// What is read of a line, in words.
+  /// Returns what is read from a line, in words.
   private func read(_ text: String) -> String {
     let bytes = text.bytes
     guard let line = FailedLine(bytes.span) else { return "none" }
@@ -239,12 +242,12 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
       #"{"failed":{"reason":"a \"b\" \u001b[1m\n\u00fc😀","offset":7},"token":"\#(token)",\#(alert)}"#,
       "refused: a \"b\"  [1m ü😀 (token TOKEN)"
     ),
-    // The sender's token, of what was not sent, is no news.
+    // The token of a notification that was not sent is not shown.
     (
       #"{"failed":{"reason":"a","offset":7,"line":2,"column":3},"token":"\#(token)",\#(alert)}"#,
       "refused: a (line 2)"
     ),
-    // In any order, and with members of the sender's that are called so.
+    // Members in any order, some with names of `failed`.
     (
       #" { "token" : "\#(token)", "reason":"x", "line":9, "list":"y", "payload":{}, "failed" : { "x":[{"reason":1}], "offset" : 7 ,"reason" : "a"} , "offset":1, "reason":"b" } "#,
       "refused: a (token TOKEN)"
@@ -262,13 +265,13 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
       #"{"failed":{"reason":"a","offset":99999999999,"text":"{"}}"#,
       "refused: a, nothing to send"
     ),
-    // What was cut.
+    // Truncated lines.
     (
       #"{"failed":{"reason":"a","line":2},"token":"12","payload":{"#,
       "refused: a (line 2), no place"
     ),
     (#"{"failed":{"reason":"a","li"#, "refused: a, no place, nothing to send"),
-    // Version 0.1.0.
+    // Lines of version 0.1.0.
     (
       #"{"reason":"a","file":"f","status":8,"token":"\#(token)","offset":0,"notification":{"token":"12"}}"#,
       "refused: a (token TOKEN)"
@@ -282,7 +285,7 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
       "refused: a (line 2), nothing to send"
     ),
     (#"{"reason":"a","line":7,"notification":{"#, "refused: a (line 7), no place, nothing to send"),
-    // What is none.
+    // Texts that are no line.
     ("", "none"), ("rubbish", "none"), ("[]", "none"), ("{}", "none"), (#"{"failed":1}"#, "none"),
     (#"{"failed":{"reason":1}}"#, "none"), (#"{"failed":{"reason":"a"#, "none"),
     (#"{"reason":"x","failed":{}}"#, "none"),
@@ -290,7 +293,9 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
   ]
 
   @Test(arguments: lines)
-  func `a line says why, and to whom`(text: String, words: String) { #expect(read(text) == words) }
+  func `a line names the reason and the recipient`(text: String, words: String) {
+    #expect(read(text) == words)
+  }
 
   @Test(arguments: [
     (#"{"failed":{"reason":"a","file":"x\u002ey"}}"#, "x.y", true),
@@ -298,7 +303,7 @@ private let alert = #""payload":{"aps":{"alert":"Tank low"}}"#
     (#"{"failed":{"reason":"a","file":"x.yz"}}"#, "x.y", false),
     (#"{"failed":{"reason":"a"},"file":"x.y"}"#, "x.y", false),
   ])
-  func `a line says of which file`(text: String, name: String, isOf: Bool) throws {
+  func `a line names its file`(text: String, name: String, isOf: Bool) throws {
     let bytes = text.bytes
     let found = FailedLine(bytes.span)
     let line = try #require(found)

@@ -3,7 +3,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-@Test func `a feedback tuple is time, size and token`() {
+@Test func `a feedback tuple consists of time, size and token`() {
   let token = String(repeating: "0a", count: 31) + "ff"
   let tuple = FeedbackTuple(
     timestamp: 1_700_000_000, token: DeviceToken(hex: token.bytes.span)!)

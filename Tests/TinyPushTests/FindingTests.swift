@@ -4,7 +4,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-/// A text in which ▸ stands before each byte that something is to be said of, and what that is: the code, a colon, the words.
+/// A text with ▸ before the place of each finding, and the findings, each as `CODE: WORDS`.
 struct Remarked: Sendable, CustomStringConvertible {
   var marked: String
   var words: [String]
@@ -15,7 +15,7 @@ struct Remarked: Sendable, CustomStringConvertible {
 
   var description: String { "\(words.first ?? "nothing"): \(marked.prefix(120))" }
   var text: String { marked.replacing("▸", with: "") }
-  /// `OFFSET CODE: WORDS`, each.
+  /// The findings, each as `OFFSET CODE: WORDS`.
   var lines: [String] {
     let parts = marked.split(separator: "▸", omittingEmptySubsequences: false)
     var offset = 0
@@ -26,7 +26,7 @@ struct Remarked: Sendable, CustomStringConvertible {
   }
 }
 
-/// All that is to be said of the one notification in a text, in the order in which it is.
+/// Returns all findings about the one notification in a text, in order.
 private func findings(
   _ text: String, _ rules: Rules = Rules(), capacity: Int = 100
 ) -> [Finding] {
@@ -54,14 +54,14 @@ private func said(_ text: String, _ rules: Rules = Rules()) -> [String] {
   findings(text, rules).map { "\($0.offset) \(words($0))" }
 }
 
-/// The same, for tests in other files.
+/// Returns the findings of a text in words, for tests in other files.
 func remarks(_ text: String, _ rules: Rules) -> [String] { said(text, rules) }
 
 private let token = String(repeating: "0123456789abcdef", count: 4)
 private let payload = #""payload":{"aps":{"alert":"x"}}"#
-/// A notification with these members besides its token and payload.
+/// Returns a notification with a token, these members and a payload.
 private func with(_ members: String) -> String { #"{"token":"\#(token)",\#(members),\#(payload)}"# }
-/// A notification with this value of `aps`.
+/// Returns a notification with this value of `aps`.
 private func aps(_ value: String) -> String {
   #"{"token":"\#(token)","payload":{"aps":\#(value)}}"#
 }
@@ -74,19 +74,19 @@ private let ofNotifications: [Remarked] = [
   Remarked(#"▸["a"]"#, "not-an-object: expected '{': a notification is a JSON object"),
   Remarked(
     "▸{\"id\":\"\(String(repeating: "x", count: 65_530))\",\(payload)}",
-    "object-too-large: the notification is larger than 65536 bytes: give its tokens in several notifications, or in a recipients file"
+    "object-too-large: the notification is larger than 65536 bytes: split its tokens over several notifications, or put them into a recipients file"
   ),
-  Remarked(with(#"▸"prority":5"#), "unknown-key: no such key: did you mean priority?"),
-  Remarked(with(#"▸"collapse_id":"a""#), "unknown-key: no such key: did you mean collapse-id?"),
+  Remarked(with(#"▸"prority":5"#), "unknown-key: unknown key: did you mean priority?"),
+  Remarked(with(#"▸"collapse_id":"a""#), "unknown-key: unknown key: did you mean collapse-id?"),
   Remarked(
-    with(#"▸"not_before":1700000000"#), "unknown-key: no such key: did you mean not-before?"),
-  Remarked(with(#"▸"localised":{"fr":"x"}"#), "unknown-key: no such key: did you mean localized?"),
+    with(#"▸"not_before":1700000000"#), "unknown-key: unknown key: did you mean not-before?"),
+  Remarked(with(#"▸"localised":{"fr":"x"}"#), "unknown-key: unknown key: did you mean localized?"),
   Remarked(
     with(#"▸"temperature":5"#),
-    "unknown-key: no such key of a notification: what is meant for the app belongs into payload"),
-  Remarked(with(#""id":"a",▸"id":"a""#), "duplicate-key: this key stands here twice: remove one"),
+    "unknown-key: unknown key: put data for the app into payload"),
+  Remarked(with(#""id":"a",▸"id":"a""#), "duplicate-key: duplicate key: remove one"),
   Remarked(
-    with(#""id":"a",▸"\u0069\u0064":"b""#), "duplicate-key: this key stands here twice: remove one"),
+    with(#""id":"a",▸"\u0069\u0064":"b""#), "duplicate-key: duplicate key: remove one"),
   Remarked(
     #"▸{"token":"\#(token)"}"#,
     #"missing-payload: no payload: add "payload": {"aps": {"alert": "…"}}"#),
@@ -103,11 +103,11 @@ private let ofNotifications: [Remarked] = [
     #"payload-not-object: the payload must be an object: {"aps": {"alert": "…"}}"#),
   Remarked(
     #"{"token":"\#(token)",▸"aps":{"alert":"x"}}"#,
-    #"aps-outside: aps belongs into the payload: {"token": "…", "payload": {"aps": {"alert": "…"}}}"#
+    #"aps-outside: aps belongs inside the payload: {"token": "…", "payload": {"aps": {"alert": "…"}}}"#
   ),
   Remarked(
     #"{▸"aps":{"alert":"x"},"to":"family"}"#,
-    #"aps-outside: aps belongs into the payload: {"token": "…", "payload": {"aps": {"alert": "…"}}}"#
+    #"aps-outside: aps belongs inside the payload: {"token": "…", "payload": {"aps": {"alert": "…"}}}"#
   ),
   Remarked(
     #"{"token":"\#(token)","payload":▸{"alert":"x"}}"#,
@@ -121,14 +121,14 @@ private let ofNotifications: [Remarked] = [
     "token-not-string: a device token must be a string of 64 hex digits"),
   Remarked(
     #"{"token":"▸12",\#(payload)}"#,
-    "token-size: a device token has 64 hex digits, and this one has 2 characters"),
+    "token-size: a device token has 64 hex digits; this one has 2 characters"),
   Remarked(
     #"{"token":"▸1",\#(payload)}"#,
-    "token-size: a device token has 64 hex digits, and this one has 1 character"),
+    "token-size: a device token has 64 hex digits; this one has 1 character"),
   Remarked(
     #"{"tokens":["▸1","\#(token)","▸"],\#(payload)}"#,
-    "token-size: a device token has 64 hex digits, and this one has 1 character",
-    "token-size: a device token has 64 hex digits, and this one has 0 characters"),
+    "token-size: a device token has 64 hex digits; this one has 1 character",
+    "token-size: a device token has 64 hex digits; this one has 0 characters"),
   Remarked(
     #"{"token":"\#(token.dropLast())▸g",\#(payload)}"#,
     "token-not-hex: a device token has only the digits 0-9 and a-f, without spaces or <>"),
@@ -138,29 +138,29 @@ private let ofNotifications: [Remarked] = [
     #"{"tokens":▸"\#(token)",\#(payload)}"#,
     #"tokens-not-array: tokens must be an array: ["64 hex digits", …]"#),
   Remarked(
-    #"{"tokens":▸[],\#(payload)}"#, "tokens-empty: tokens is empty: there is nobody to send it to"),
+    #"{"tokens":▸[],\#(payload)}"#, "tokens-empty: tokens is empty: add a device token"),
   Remarked(
     #"{"to":▸true,\#(payload)}"#,
     "to: to must be the name of a recipients file, or an array of such names"),
   Remarked(
     #"{"to":["family",▸7],\#(payload)}"#,
     "to: to must be the name of a recipients file, or an array of such names"),
-  Remarked(#"{"to":▸[],\#(payload)}"#, "to-empty: to is empty: there is nobody to send it to"),
+  Remarked(#"{"to":▸[],\#(payload)}"#, "to-empty: to is empty: add the name of a recipients file"),
   Remarked(
     #"{"to": [\#(Array(repeating: #""a""#, count: 16).joined(separator: ",")), ▸"b"], \#(payload)}"#,
-    "too-many-lists: more than 16 recipients files: make one of them"),
+    "too-many-lists: more than 16 recipients files: merge some of them"),
   Remarked(
     #"{"to":▸"../shadow",\#(payload)}"#,
-    "list-name: not the name of a recipients file: letters, digits, and . _ - + @ inside, at most 64 in all"
+    "list-name: not the name of a recipients file: use letters, digits and . _ - + @, no dot at the start, at most 64 characters"
   ),
   Remarked(
     #"{"to":["a",▸"","b"],\#(payload)}"#,
-    "list-name: not the name of a recipients file: letters, digits, and . _ - + @ inside, at most 64 in all"
+    "list-name: not the name of a recipients file: use letters, digits and . _ - + @, no dot at the start, at most 64 characters"
   ),
   Remarked(
     #"{"to":▸"\#(token)",\#(payload)}"#,
     "list-is-token: this is a device token: give it as token, or in tokens"),
-  // When, and how
+  // Time and kind of the delivery
   Remarked(
     with(#""priority":▸7"#),
     "priority: priority must be 10 (at once) or 5 (when it saves the device's power)"),
@@ -187,7 +187,7 @@ private let ofNotifications: [Remarked] = [
   ),
   Remarked(
     with(#""expiration":▸3600"#),
-    "expiration-past: expiration is a date in UNIX seconds, and this one is long past: for a time from now use ttl"
+    "expiration-past: expiration must be a date in UNIX seconds, and this one is long past: for seconds from now, use ttl"
   ),
   Remarked(
     with(#""ttl":▸-1"#), "ttl: ttl must be whole seconds, 0 to 4294967295 (0: do not store)"),
@@ -207,7 +207,7 @@ private let ofNotifications: [Remarked] = [
   ),
   Remarked(
     with(#""not-before":▸60"#),
-    "not-before-past: not-before is a date in UNIX seconds, and this one is long past: add the present time"
+    "not-before-past: not-before must be a date in UNIX seconds, and this one is long past: add the present time"
   ),
   Remarked(
     with(#""registered":▸"yesterday""#),
@@ -221,10 +221,10 @@ private let ofNotifications: [Remarked] = [
     "registered: registered must be the UNIX seconds at which the app last registered the token"),
   Remarked(
     with(#""collapse-id":▸"""#),
-    "collapse-id: collapse-id must have 1 to 64 bytes, and this one has 0"),
+    "collapse-id: collapse-id must have 1 to 64 bytes; this one has 0"),
   Remarked(
     with(#""collapse-id":▸"\#(x64)x""#),
-    "collapse-id: collapse-id must have 1 to 64 bytes, and this one has 65"),
+    "collapse-id: collapse-id must have 1 to 64 bytes; this one has 65"),
   Remarked(
     with(#""collapse-id":▸7"#), "not-string: collapse-id must be a string: put it in double quotes"),
   Remarked(with(#""trim":▸"true""#), "trim: trim must be true or false, without quotes"),
@@ -239,7 +239,7 @@ private let ofNotifications: [Remarked] = [
     "again-after: again-after must be a whole number of seconds, such as 1800 for half an hour"),
   Remarked(
     with(#""failed":▸true"#),
-    "failed-not-object: failed must be an object, as the agent writes it: leave it out"),
+    "failed-not-object: failed must be an object that the agent wrote: remove it"),
   Remarked(with(#""failed":{"reason":"…","token":1}"#)),
   Remarked(with(#""topic":▸1"#), "not-string: topic must be a string: put it in double quotes"),
   Remarked(
@@ -257,7 +257,7 @@ private let ofNotifications: [Remarked] = [
     #"localized-language: not a language: write it as "fr" or "fr-CA""#),
   Remarked(
     with(#""localized":{"fr":"x",▸"fr":"y"}"#),
-    "duplicate-key: this key stands here twice: remove one"),
+    "duplicate-key: duplicate key: remove one"),
   Remarked(
     with(#""localized":{"fr":▸1}"#),
     "alert: alert must be a string, or an object with title and body"),
@@ -266,7 +266,7 @@ private let ofNotifications: [Remarked] = [
     "not-string: title must be a string: put it in double quotes"),
   Remarked(
     #"{"token":"\#(token)","localized":▸{"fr":"x"},"payload":{"aps":{"badge":1}}}"#,
-    "localized-no-default: no alert here is in the default language (default-language), and aps has none either: add one of them"
+    "localized-no-default: localized has no alert in the default language (default-language), and aps has no alert: add one of them"
   ),
 ]
 
@@ -281,67 +281,67 @@ private let ofPayloads: [Remarked] = [
     aps("▸{}"), "aps-empty: aps is empty: give it an alert, a badge, a sound or content-available"
   ),
   Remarked(
-    aps(#"{"badge":1,▸"badge":2}"#), "duplicate-key: this key stands here twice: remove one"),
+    aps(#"{"badge":1,▸"badge":2}"#), "duplicate-key: duplicate key: remove one"),
   Remarked(
     aps(#"{"alert":"x",▸"▸\u0061lert":"y"}"#),
-    "duplicate-key: this key stands here twice: remove one",
-    "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 5 bytes"
+    "duplicate-key: duplicate key: remove one",
+    "long-escapes: unnecessary escapes: the characters themselves, in UTF-8, save 5 bytes"
   ),
   Remarked(
     aps(#"{"alert":"x","mine":1,▸"mi▸\u006ee":2}"#),
-    "duplicate-key: this key stands here twice: remove one",
-    "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 5 bytes"
+    "duplicate-key: duplicate key: remove one",
+    "long-escapes: unnecessary escapes: the characters themselves, in UTF-8, save 5 bytes"
   ),
   Remarked(
     aps(#"{"mi▸\u006ee":{"mine":[1]},"alert":"x",▸"mine":2}"#),
-    "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 5 bytes",
-    "duplicate-key: this key stands here twice: remove one"),
+    "long-escapes: unnecessary escapes: the characters themselves, in UTF-8, save 5 bytes",
+    "duplicate-key: duplicate key: remove one"),
   Remarked(
     alert(#"{"title":"x","body":"x",▸"body":"y"}"#),
-    "duplicate-key: this key stands here twice: remove one"),
+    "duplicate-key: duplicate key: remove one"),
   Remarked(
     #"{"token":"\#(token)","payload":{"aps":{"badge":1},▸"▸\u0061ps":{"badge":2}}}"#,
-    "duplicate-key: this key stands here twice: remove one",
-    "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 5 bytes"
+    "duplicate-key: duplicate key: remove one",
+    "long-escapes: unnecessary escapes: the characters themselves, in UTF-8, save 5 bytes"
   ),
   Remarked(
     aps(#"{\#(sixtyFour)▸"a":1,▸"b":2}"#),
-    "aps-too-many: more than 64 keys that the service does not know: put them into an object of your own",
-    "aps-too-many: more than 64 keys that the service does not know: put them into an object of your own"
+    "aps-too-many: more than 64 keys that the service does not know: move them into an object of your own",
+    "aps-too-many: more than 64 keys that the service does not know: move them into an object of your own"
   ),
   Remarked(
     aps(#"{"content-available":▸1.0}"#),
     "content-available: content-available must be 1, or left out"),
   Remarked(
     aps(#"{"alert":"x","badge":▸1.5}"#),
-    "badge-not-whole: a badge is a whole number from 0 on: devices may show another one than this"
+    "badge-not-whole: a badge should be a whole number, 0 or more: devices may show a different number"
   ),
   Remarked(
     aps(#"{"badge":▸-1}"#),
-    "badge-not-whole: a badge is a whole number from 0 on: devices may show another one than this"
+    "badge-not-whole: a badge should be a whole number, 0 or more: devices may show a different number"
   ),
   // Waste
   Remarked(
     alert(#"▸{"body":"x"}"#),
-    "only-body: an alert with only a body is better written as the string alone: it saves 9 bytes"
+    "only-body: an alert with only a body can be a plain string, which saves 9 bytes"
   ),
   Remarked(
     #"{"token":"\#(token)","payload":▸{ "aps":{"alert":"x y"}}}"#,
-    "white-space: 1 byte of white space in the payload, left out when it is sent"),
+    "white-space: 1 byte of white space in the payload, not sent"),
   Remarked(
     "{\"token\":\"\(token)\",\"payload\":▸{\n  \"aps\": {\"badge\": 1}\r\n\t}}",
-    "white-space: 8 bytes of white space in the payload, left out when it is sent"),
+    "white-space: 8 bytes of white space in the payload, not sent"),
   Remarked(
     alert(#""▸\u00fc""#),
-    "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 4 bytes"
+    "long-escapes: unnecessary escapes: the characters themselves, in UTF-8, save 4 bytes"
   ),
   Remarked(
     alert(#""\n▸\/""#),
-    "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 1 byte"
+    "long-escapes: unnecessary escapes: the characters themselves, in UTF-8, save 1 byte"
   ),
   Remarked(
     alert(#""\"\\▸\uD83D\uDE00 \u20AC""#),
-    "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save 11 bytes"
+    "long-escapes: unnecessary escapes: the characters themselves, in UTF-8, save 11 bytes"
   ),
   Remarked(
     aps(#"{▸"Alert":"x","badge":1}"#),
@@ -361,7 +361,7 @@ private let ofPayloads: [Remarked] = [
   Remarked(aps(#"{"badge":0,"temperature":5,"x":{"y":[1,2]}}"#)),
 ]
 
-/// Each row of the tables with what it must be, and with what it must not be.
+/// Each row of the tables with valid and invalid values.
 private let ofTables: [Remarked] = {
   var all: [Remarked] = []
   for key in ["alert", "badge", "sound", "category", "content-available"] {
@@ -427,7 +427,7 @@ private let ofTables: [Remarked] = {
 private let ofJSON: [Remarked] = [
   Remarked(
     "▸\u{FEFF}{}",
-    "byte-order-mark: a byte order mark stands before the text: save the file as UTF-8 without it (\"without BOM\")"
+    "byte-order-mark: the text begins with a byte order mark: save the file as UTF-8 without it (\"without BOM\")"
   ),
   Remarked(
     #"{"token":▸'x'}"#,
@@ -445,11 +445,11 @@ private let ofJSON: [Remarked] = [
     #"{"id":"x",▸}"#, "trailing-comma: nothing follows the comma before this: remove the comma"),
   Remarked(
     #"{"payload":{"aps":{"badge":0▸7}}}"#,
-    "invalid-number: not a number as JSON writes it (no leading zeros or plus, digits on both sides of the point)"
+    "invalid-number: not a JSON number (no leading zeros or plus, digits on both sides of the point)"
   ),
   Remarked(
     #"{"id":"▸\x41"}"#,
-    #"invalid-escape: no such escape: JSON has \" \\ \/ \b \f \n \r \t and \uXXXX"#),
+    #"invalid-escape: unknown escape: JSON has \" \\ \/ \b \f \n \r \t and \uXXXX"#),
   Remarked(
     #"{"id":"▸\uDE00"}"#,
     #"lone-surrogate: half of a surrogate pair: \uD800 to \uDBFF must be followed by \uDC00 to \uDFFF"#
@@ -464,12 +464,11 @@ private let ofJSON: [Remarked] = [
 ]
 
 @Test(arguments: ofNotifications + ofPayloads + ofTables + ofJSON)
-func `what is to be said of a notification has its code, words, place and advice`(_ case: Remarked)
-{
+func `each finding about a notification has its code, words, place and advice`(_ case: Remarked) {
   #expect(said(`case`.text) == `case`.lines)
 }
 
-@Test func `bytes that are not UTF-8, and what is nested too deep, have theirs`() {
+@Test func `bytes that are not UTF-8 and too deep nesting have their findings`() {
   var bytes = with(#""id":"ab""#).bytes
   bytes[bytes.firstRange(of: "ab\"".bytes)!.lowerBound] = 0xFF
   var found = Findings(capacity: 2)
@@ -482,7 +481,7 @@ func `what is to be said of a notification has its code, words, place and advice
   #expect(deep.map(words) == ["too-deep: nested deeper than 32 levels"])
 }
 
-/// Every case once; a new one does not compile until it is here.
+/// Returns a number for each reason; a new reason does not compile until it is here.
 private func number(_ reason: Finding.Reason) -> Int {
   switch reason {
   case .json(let problem): 100 + Int(problem.rawValue)
@@ -561,14 +560,14 @@ private func number(_ reason: Finding.Reason) -> Int {
   case .longEscapes: 47
   case .strangeKey: 48
   case .badgeNotWhole: 49
-  // By size, and of what only the shell can see: below.
+  // Findings about sizes and about files are tested below.
   case .payloadTooLarge, .trimTooLarge, .listMissing, .listMissingDefault, .listEmpty,
     .listUnreadable, .listsElsewhere:
     -1
   }
 }
 
-@Test func `every reason is among those above, and the manual has its code`() throws {
+@Test func `every reason is tested above, and its code is in the manual`() throws {
   let all =
     (ofNotifications + ofPayloads + ofTables + ofJSON).flatMap { findings($0.text) }
     + ofHTTP2.flatMap { findings($0.text, Rules(.http2, payloadLimit: nil)) }
@@ -604,47 +603,47 @@ private func number(_ reason: Finding.Reason) -> Int {
   arguments: [
     (
       .listMissing,
-      "list-missing: there is no recipients file of this name: make it, a device token a line"
+      "list-missing: no recipients file has this name: create it, with one device token a line"
     ),
     (
       .listMissingDefault,
-      "list-missing: a payload alone goes to the recipients file default, and there is none: make it, a device token a line"
+      "list-missing: a payload without recipients goes to the recipients file default, which does not exist: create it, with one device token a line"
     ),
     (
       .listEmpty,
-      "list-empty: no token is in this recipients file, so it goes to nobody: add one, on a line of its own"
+      "list-empty: this recipients file has no device token: add one, on a line of its own"
     ),
     (
       .listUnreadable,
-      "list-unreadable: the recipients file of this name may not be read by this user: whether the agent may was not looked at"
+      "list-unreadable: this user may not read the recipients file of this name: it is unknown whether the agent may"
     ),
     (
       .listsElsewhere,
-      "lists-elsewhere: there is no directory of recipients files here: whom it goes to was not looked at"
+      "lists-elsewhere: there is no directory of recipients files here: the recipients were not checked"
     ),
   ] as [(Finding.Reason, String)])
-func `what is to be said of recipients files has its code and words`(
+func `each finding about recipients files has its code and words`(
   reason: Finding.Reason, expected: String
 ) {
   #expect(words(Finding(reason, at: 0)) == expected)
 }
 
-@Test func `all that is wrong with a notification is said, in the order of its place`() {
+@Test func `all findings about a notification are reported in the order of their places`() {
   let all = Remarked(
     #"▸{▸"tokn":"\#(token)",▸"prio":5,"ttl":▸-1,"payload":▸{ "aps":{"alert":▸{"body":▸1},"badge":▸"3","sound":▸5}}}"#,
     "missing-recipient: no recipient: add \"token\": \"64 hex digits\", \"tokens\": [\"…\", \"…\"], or \"to\": \"NAME\" of a recipients file",
-    "unknown-key: no such key: did you mean token?",
-    "unknown-key: no such key of a notification: what is meant for the app belongs into payload",
+    "unknown-key: unknown key: did you mean token?",
+    "unknown-key: unknown key: put data for the app into payload",
     "ttl: ttl must be whole seconds, 0 to 4294967295 (0: do not store)",
-    "white-space: 1 byte of white space in the payload, left out when it is sent",
-    "only-body: an alert with only a body is better written as the string alone: it saves 9 bytes",
+    "white-space: 1 byte of white space in the payload, not sent",
+    "only-body: an alert with only a body can be a plain string, which saves 9 bytes",
     "not-string: body must be a string: put it in double quotes",
     "badge: badge must be a number without quotes; 0 removes it",
     "not-string: sound must be a string: \"default\", or the name of a file in the app")
   #expect(said(all.text) == all.lines)
 }
 
-@Test func `of very many findings the first are kept, and that for which it is refused`() {
+@Test func `the first of many findings are kept, and the one that causes the refusal`() {
   let wrong = (0..<300).map { _ in #""1""# }.joined(separator: ",")
   let text = #"{"tokens":[\#(wrong)],"payload":{"aps":{"alert":"x",}}}"#
   let bytes = text.bytes
@@ -664,17 +663,17 @@ func `what is to be said of recipients files has its code and words`(
 
 // MARK: - Sizes
 
-/// A payload of so many bytes, as it goes out.
+/// Returns a payload of this many bytes.
 private func payload(of bytes: Int) -> String {
   #"{"aps":{"alert":"\#(String(repeating: "ü", count: (bytes - 20) / 2))\#(bytes % 2 == 0 ? "" : "x")"}}"#
 }
 
 private func tooLarge(_ bytes: Int, _ limit: Int) -> String {
-  "payload-too-large: the payload has \(bytes) bytes without white space, and at most \(limit) may be sent (payload-limit): shorten the alert, add \"trim\": true, or let the app fetch the rest"
+  "payload-too-large: the payload has \(bytes) bytes without white space; the limit is \(limit) (payload-limit): shorten the alert, add \"trim\": true, or let the app fetch the rest"
 }
 
 @Test(arguments: [256, 2048, 4096])
-func `a payload of the limit is sent, and one of a byte more is not`(limit: Int) {
+func `a payload of the limit is accepted, and one byte more is refused`(limit: Int) {
   let rules = Rules(payloadLimit: limit)
   for bytes in [limit - 1, limit, limit + 1] {
     #expect(payload(of: bytes).utf8.count == bytes)
@@ -685,20 +684,20 @@ func `a payload of the limit is sent, and one of a byte more is not`(limit: Int)
     let spaced = Remarked(
       #"{"token":"\#(token)","payload":▸\#(payload(of: bytes).replacing(":", with: " :\n "))}"#,
       tooLarge(bytes, limit))
-    let space = "white-space: 6 bytes of white space in the payload, left out when it is sent"
+    let space = "white-space: 6 bytes of white space in the payload, not sent"
     let saidOfSpace = spaced.lines[0].prefix { $0 != " " } + " " + space
     let expected = bytes > limit ? [String(saidOfSpace), spaced.lines[0]] : [String(saidOfSpace)]
     #expect(said(spaced.text, rules).sorted() == expected.sorted())
-    // A payload alone is the same.
+    // The limit is the same for a payload alone.
     #expect(
       said(payload(of: bytes), rules) == (bytes > limit ? ["0 " + tooLarge(bytes, limit)] : []))
-    // Trimmed, it is always sent.
+    // With trim the payload is always accepted.
     let trimmed = #"{"token":"\#(token)","trim":true,"payload":\#(payload(of: bytes))}"#
     #expect(said(trimmed, rules) == [])
   }
 }
 
-@Test func `an alert in a language is held against the limit in the payload's place`() {
+@Test func `an alert in a language counts against the payload limit`() {
   func text(_ bytes: Int, _ members: String = "") -> Remarked {
     // {"aps":{"badge":1,"alert":"…"}}
     let alert = String(repeating: "x", count: bytes - 30)
@@ -712,9 +711,9 @@ func `a payload of the limit is sent, and one of a byte more is not`(limit: Int)
   #expect(said(text(257, #""trim":true,"#).text, rules) == [])
 }
 
-@Test func `what cannot be trimmed says so`() {
+@Test func `a payload that trim cannot shorten enough is refused`() {
   let words =
-    "trim-too-large: the payload has 276 bytes without white space, at most 256 may be sent (payload-limit), and trim would leave nothing of the alert's text: let the app fetch the rest"
+    "trim-too-large: the payload has 276 bytes without white space; the limit is 256 (payload-limit), and trim would remove the whole text of the alert: let the app fetch the rest"
   let rest = String(repeating: "x", count: 237)
   for alert in [#""alert":"abc""#, #""alert":"abc""#] {
     let example = Remarked(
@@ -726,7 +725,7 @@ func `a payload of the limit is sent, and one of a byte more is not`(limit: Int)
   }
 }
 
-// MARK: - The documents' examples, in shape
+// MARK: - Examples in the form of Apple's documents
 
 private let examples: [Remarked] = [
   Remarked(
@@ -750,6 +749,6 @@ private let examples: [Remarked] = [
 ]
 
 @Test(arguments: examples)
-func `the documents' examples are taken, and their commas are not`(_ case: Remarked) {
+func `the documents' examples are accepted, except for their wrong commas`(_ case: Remarked) {
   #expect(said(`case`.text) == `case`.lines)
 }

@@ -4,7 +4,7 @@ import Testing
 @testable import TinyPush
 @testable import TinyPushSandbox
 
-/// Golden frames, byte for byte: one of each command with the token 00 01 … 1F, identifier 7 and payload `{}`.
+/// A golden frame of each command, with the token 00 01 … 1F, identifier 7 and payload `{}`.
 private enum Golden {
   static let token = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
   static let items =
@@ -14,7 +14,7 @@ private enum Golden {
   static let simple = "00 0020 \(token) 0002 7b7d"
 }
 
-/// The bytes that a text of hexadecimal digits stands for; white space does not count.
+/// Decodes a text of hexadecimal digits; white space is ignored.
 private func bytes(_ hex: String) -> [UInt8] {
   let digits = hex.utf8.filter { $0 > 0x20 }.map { digit in
     digit < 0x3A ? digit - 0x30 : (digit | 0x20) - 0x57
@@ -22,7 +22,7 @@ private func bytes(_ hex: String) -> [UInt8] {
   return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
 }
 
-/// What came out of a stream: each frame's facts in a line, and the problem that ended it.
+/// The frames of a stream, each in words, and the problem that ended it.
 private struct Reading: Equatable {
   var frames: [String] = []
   var problem: FrameProblem?
@@ -75,12 +75,12 @@ private func line(_ frame: ReceivedFrame, of reader: borrowing FrameReader) -> S
   ("00 0000 0000", "0 id none until none priority none token  payload "),
   ("00 0003 616263 0001 78", "0 id none until none priority none token 616263 payload 78"),
 ])
-func `a frame is read as it was written`(hex: String, line: String) {
+func `a frame is read with all its fields`(hex: String, line: String) {
   #expect(read(bytes(hex), inPiecesOf: 1000) == Reading(frames: [line]))
 }
 
 @Test(arguments: [1, 2, 3, 7, 64, 1000])
-func `a stream gives the same frames however it is cut up`(size: Int) {
+func `a stream gives the same frames in pieces of any size`(size: Int) {
   let stream = bytes(Golden.items + Golden.simple + Golden.enhanced + Golden.items)
   let reading = read(stream, inPiecesOf: size)
   #expect(reading == read(stream, inPiecesOf: stream.count))
@@ -89,7 +89,7 @@ func `a stream gives the same frames however it is cut up`(size: Int) {
 }
 
 @Test(arguments: [Golden.items, Golden.enhanced, Golden.simple])
-func `a frame cut in half asks for more`(hex: String) {
+func `an incomplete frame asks for more bytes`(hex: String) {
   let whole = bytes(hex)
   for count in 1..<whole.count {
     let reading = read(Array(whole[..<count]), inPiecesOf: count)
@@ -117,7 +117,7 @@ func `a frame cut in half asks for more`(hex: String) {
     .frameSize(bytes: 131_083, limit: FrameReader.frameBytesMax), 0, 9
   ),
 ])
-func `a malformed stream is told by kind, place and identifier`(
+func `a malformed stream gives a problem with kind, place and identifier`(
   hex: String, kind: FrameProblem.Kind, offset: Int64, identifier: UInt32?
 ) {
   let problem = FrameProblem(kind: kind, offset: offset, identifier: identifier)
@@ -126,14 +126,14 @@ func `a malformed stream is told by kind, place and identifier`(
 }
 
 @Test
-func `what came before a problem comes out, and its place counts from the start of the stream`() {
+func `frames before a problem are read, and its place counts from the stream's start`() {
   let reading = read(bytes(Golden.items + Golden.simple + "07"), inPiecesOf: 1000)
   #expect(reading.frames.count == 2)
   let offset = Int64(bytes(Golden.items + Golden.simple).count)
   #expect(reading.problem == FrameProblem(kind: .command(7), offset: offset, identifier: nil))
 }
 
-@Test func `after a problem there is nothing but the problem`() {
+@Test func `a reader repeats its problem`() {
   var reader = FrameReader()
   let stream = bytes("07" + Golden.items)
   _ = stream.withUnsafeBufferPointer { reader.append(Span(_unsafeElements: $0)) }
@@ -147,7 +147,7 @@ func `what came before a problem comes out, and its place counts from the start 
   }
 }
 
-@Test func `a frame of the largest size is taken, and one byte more is not`() {
+@Test func `a frame of the largest size is accepted, and one byte more is refused`() {
   let limit = 100
   let head: [UInt8] = [2, 0, 0, 0, 95, 2, 0, 92]
   let whole = head + [UInt8](repeating: 0x78, count: 92)
@@ -158,7 +158,7 @@ func `what came before a problem comes out, and its place counts from the start 
   #expect(larger.problem?.kind == .frameSize(bytes: 101, limit: limit))
 }
 
-@Test func `there is always room for a record, whatever is held`() {
+@Test func `the reader always has room for a TLS record`() {
   var reader = FrameReader()
   let head: [UInt8] = [2, 0, 1, 0x07, 0xFB]  // 67,584 bytes in all
   _ = head.withUnsafeBufferPointer { reader.append(Span(_unsafeElements: $0)) }
@@ -190,7 +190,7 @@ func `what came before a problem comes out, and its place counts from the start 
 }
 
 @Test(arguments: 1...20)
-func `noise neither crashes nor outgrows the reader`(seed: UInt64) {
+func `random bytes give the same result in pieces of any size`(seed: UInt64) {
   var state = seed &* 0x9E37_79B9_7F4A_7C15
   func next() -> UInt64 {
     state ^= state << 13

@@ -3,7 +3,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-/// 1700000000 is 6553f100; the payload is `{"aps":{"alert":"Hi"}}`, 22 (16 hex) bytes.
+/// Golden frames: 6553f100 is 1700000000; `{"aps":{"alert":"Hi"}}` has 22 (hex 16) bytes.
 private enum Golden {
   static let token = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
   static let payload = "7b22617073223a7b22616c657274223a224869227d7d"
@@ -18,7 +18,7 @@ private enum Golden {
   ]
 }
 
-/// The bytes of a frame, written `start` bytes into a buffer.
+/// Returns the bytes of a frame that is written at `start` into a buffer.
 private func frame(
   _ format: FrameFormat, identifier: UInt32 = 0x102, expiration: UInt32 = 1_700_000_000,
   priority: UInt8 = 10, payload: String, payloadBytes: Int, start: Int = 0
@@ -31,7 +31,7 @@ private func frame(
 }
 
 @Test(arguments: Golden.frames)
-func `a frame is written byte for byte as the protocol draws it`(
+func `a frame is written byte for byte as the protocol specifies`(
   format: FrameFormat, hex: String
 ) {
   let bytes = frame(format, payload: #"{"aps":{"alert":"Hi"}}"#, payloadBytes: 22)
@@ -40,7 +40,7 @@ func `a frame is written byte for byte as the protocol draws it`(
 }
 
 @Test(arguments: Golden.frames)
-func `white space of the payload is left out, wherever the frame stands`(
+func `white space of the payload is left out, at any position in the buffer`(
   format: FrameFormat, hex: String
 ) {
   let spaced = " { \"aps\" :\t{\r\n  \"alert\" : \"Hi\" }\n}"
@@ -61,7 +61,7 @@ func `white space inside strings is kept`(text: String, compact: String) {
 }
 
 @Test(arguments: [0, 1, 255, 256, 2048, 4096], [FrameFormat.items, .enhanced, .simple])
-func `the byte count agrees with what is written`(payloadBytes: Int, format: FrameFormat) {
+func `byteCount agrees with the bytes written`(payloadBytes: Int, format: FrameFormat) {
   let payload = String(repeating: "x", count: payloadBytes)
   let bytes = frame(format, payload: payload, payloadBytes: payloadBytes)
   #expect(bytes.count == Frame.byteCount(format, payloadBytes: payloadBytes))
@@ -71,7 +71,7 @@ func `the byte count agrees with what is written`(payloadBytes: Int, format: Fra
   (UInt32.max, UInt32.max, UInt8(5), "03 0004 ffffffff", "04 0004 ffffffff 05 0001 05"),
   (1, 0, 10, "03 0004 00000001", "04 0004 00000000 05 0001 0a"),
 ])
-func `identifier, expiration and priority take their whole range`(
+func `identifier, expiration and priority cover their whole range`(
   identifier: UInt32, expiration: UInt32, priority: UInt8, head: String, tail: String
 ) {
   let bytes = frame(
@@ -89,7 +89,7 @@ func `identifier, expiration and priority take their whole range`(
   ),
   (.enhanced, "01 00000009 00000000 0001 00 000a 7b22617073223a7b7d7d"),
 ])
-func `a barrier names itself before the token at which a gateway stops reading`(
+func `a barrier has its identifier before the token at which a gateway stops reading`(
   format: FrameFormat, hex: String
 ) {
   let buffer = FixedBuffer<UInt8>(capacity: 100)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Simulation
 
-/// What the fuzzer begins with, and what it once found.
+/// The fuzzer's seed inputs and its earlier findings.
 private let corpus: [(property: Property, name: String, input: [UInt8])] =
   Property.allCases.flatMap { property in
     let folder = URL(filePath: #filePath).appending(path: "../../Fuzz/corpus/\(property)")
@@ -16,7 +16,7 @@ private let corpus: [(property: Property, name: String, input: [UInt8])] =
     }
   }
 
-@Test func `what the fuzzer found once does not come back`() {
+@Test func `the fuzzer's corpus violates no property`() {
   for property in Property.allCases {
     #expect(corpus.count { $0.property == property } > 5, "\(property)")
   }
@@ -25,9 +25,8 @@ private let corpus: [(property: Property, name: String, input: [UInt8])] =
   }
 }
 
-/// As much of what the fuzzer does as there is time for: each input of the corpus, cut short, lengthened and with bytes
-/// changed, the same in each run.
-@Test func `what is like it does not break anything either`() {
+/// A short fuzzing run: changes each input of the corpus in the same random ways each time.
+@Test func `random changes of the fuzzer's corpus violate no property`() {
   var random = Seeded(1)
   for (property, name, input) in corpus {
     for _ in 0..<50 {

@@ -7,7 +7,7 @@ private func identity(_ number: Int) -> FileIdentity {
   FileIdentity(inode: UInt64(number), changeTimeNs: 1, size: 10)
 }
 
-@Test func `so many files that the disk does not let go are known, and no more`() {
+@Test func `held files are known up to the capacity`() {
   var held = HeldFiles()
   for number in 1...300 {
     held.insert(identity(number), .removal)
@@ -26,7 +26,7 @@ private func identity(_ number: Int) -> FileIdentity {
   #expect(isLastKnown)
 }
 
-@Test func `those that wait for a record are let go together`() {
+@Test func `removeAll forgets all files that wait for a record`() {
   var held = HeldFiles()
   for number in 1...20 { held.insert(identity(number), number % 2 == 0 ? .record : .removal) }
   held.removeAll(.record)
@@ -39,7 +39,7 @@ private func identity(_ number: Int) -> FileIdentity {
   }
 }
 
-@Test func `those that a scan does not find are forgotten`() {
+@Test func `held files that a scan does not find are forgotten`() {
   var held = HeldFiles()
   for number in 1...6 { held.insert(identity(number), .removal) }
   held.unmark()

@@ -3,7 +3,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-@Test func `time runs forwards only`() {
+@Test func `the time until an earlier instant is zero`() {
   let noon = Instant(milliseconds: 1000)
   #expect(noon + .seconds(2) == Instant(milliseconds: 3000))
   #expect(noon.until(noon + .milliseconds(5)) == .milliseconds(5))

@@ -3,11 +3,11 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-/// What the scanner makes of a text that should hold one value.
+/// The scanner's result for a text that should hold one value.
 private enum Verdict: Equatable {
   case value
   case problem(JSONProblem, at: Int)
-  /// Something stands behind the value.
+  /// More text follows the value.
   case trailing(at: Int)
 }
 
@@ -23,7 +23,7 @@ private func judge(_ text: [UInt8]) -> Verdict {
   return scanner.index == text.count ? .value : .trailing(at: scanner.index)
 }
 
-/// JSON text, or text that is not, in which ▸ stands before the byte at fault.
+/// A text, valid JSON or not, with ▸ before the wrong byte.
 struct Document: Sendable, CustomStringConvertible {
   var name: String
   var problem: JSONProblem?
@@ -54,7 +54,7 @@ struct Document: Sendable, CustomStringConvertible {
   fileprivate var verdict: Verdict { problem.map { .problem($0, at: offset) } ?? .value }
 }
 
-/// Text that the grammar takes.
+/// Texts that the grammar allows.
 private let valid = [
   Document("an empty object", "{}"),
   Document("an empty array", "[]"),
@@ -103,7 +103,7 @@ private let valid = [
   Document("numbers that end where their array does", "[0,-0,1.5,2e3]"),
 ]
 
-/// Text that it does not take, by what is wrong.
+/// Texts that the grammar does not allow, by problem.
 private let invalid = [
   Document("nothing", .unexpectedEnd, "▸"),
   Document("nothing but white space", .unexpectedEnd, " \n▸"),
@@ -265,11 +265,11 @@ private let invalid = [
 ]
 
 @Test(arguments: valid + invalid)
-private func `a document has its verdict, and what is wrong its place`(_ document: Document) {
+private func `each document gives its result, and each problem its place`(_ document: Document) {
   #expect(judge(document.bytes) == document.verdict)
 }
 
-@Test func `every problem is among them`() {
+@Test func `every problem has a document`() {
   let problems = (0...).lazy.map(JSONProblem.init(rawValue:)).prefix { $0 != nil }.map { $0! }
   for problem in problems {
     #expect(invalid.contains { $0.problem == problem }, "\(problem)")
@@ -277,10 +277,10 @@ private func `a document has its verdict, and what is wrong its place`(_ documen
 }
 
 @Test(arguments: valid + invalid)
-private func `a document that is cut has the same problem at the same place, or ends too early`(
+private func `a truncated document gives the same problem at the same place or ends too early`(
   _ document: Document
 ) {
-  // In an object, so that a number has an end.
+  // The document is put into an object, so that a number has an end.
   let isMark = document.problem == .byteOrderMark
   let text = isMark ? document.bytes : #"{"a":"#.bytes + document.bytes + "}".bytes
   let whole = judge(text)
@@ -293,7 +293,7 @@ private func `a document that is cut has the same problem at the same place, or 
 }
 
 @Test(arguments: valid + invalid)
-private func `lines are counted up to the place`(_ document: Document) {
+private func `the scanner counts lines up to its place`(_ document: Document) {
   var scanner = JSONScanner()
   do throws(JSONProblem) {
     try scanner.begin(document.bytes.span)
@@ -306,16 +306,16 @@ private func `lines are counted up to the place`(_ document: Document) {
 
 // MARK: - The grammar, byte by byte
 
-/// A place in a text, named by what stands before it: the bytes that may come there, and the problem of all others.
+/// The text before a place, the bytes allowed at the place, and the problem of all other bytes.
 struct Place: Sendable, CustomStringConvertible {
   var before: String
   var allowed: String
-  /// Those with which the text is whole.
+  /// The allowed bytes that complete the text.
   var ends = ""
   var problem: JSONProblem
-  /// How far before the byte the problem is shown.
+  /// How many bytes before the byte the problem is reported.
   var back = 0
-  /// What is wrong with some bytes in particular.
+  /// The problems of particular bytes.
   var except: [(String, JSONProblem)] = []
 
   var description: String { before }
@@ -381,7 +381,7 @@ private let places = [
 ]
 
 @Test(arguments: places)
-private func `each of the 256 bytes is taken where the grammar has it, and nowhere else`(
+private func `each of the 256 bytes is accepted exactly where the grammar allows it`(
   _ place: Place
 ) {
   #expect(judge(place.before.bytes) == .problem(.unexpectedEnd, at: place.before.utf8.count))
@@ -399,7 +399,7 @@ private func `each of the 256 bytes is taken where the grammar has it, and nowhe
   }
 }
 
-@Test func `numbers are taken by the grammar, and by nothing else`() throws {
+@Test func `exactly the numbers of the grammar are accepted`() throws {
   let grammar = /-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/
   var texts = [""]
   for _ in 0..<5 {
@@ -417,7 +417,7 @@ private func `each of the 256 bytes is taken where the grammar has it, and nowhe
     ("10000000000", nil),
     ("00", nil), ("-0", nil), ("1.0", nil), ("1e1", nil), ("-5", nil),
   ] as [(String, UInt64?)])
-func `a whole number is one without sign, fraction and exponent`(text: String, number: UInt64?) {
+func `a whole number has no sign, fraction or exponent`(text: String, number: UInt64?) {
   var scanner = JSONScanner()
   let bytes = (text + ",").bytes
   #expect((try? scanner.wholeNumber(bytes.span)) ?? nil == number)
@@ -427,10 +427,10 @@ func `a whole number is one without sign, fraction and exponent`(text: String, n
 // MARK: - Strings
 
 @Test
-func `every sequence of two bytes, and of more, is taken exactly when the standard library does`() {
+func `byte sequences are accepted as UTF-8 exactly if the standard library accepts them`() {
   func check(_ bytes: [UInt8]) {
     let isValid = String(validating: bytes, as: UTF8.self) != nil
-    // At the end of the text, and with more behind it.
+    // At the end of the text and before more text.
     for behind in ["\"", "\"\n   "] {
       let verdict = judge("\"".bytes + bytes + behind.bytes)
       #expect(verdict == (isValid ? .value : .problem(.invalidUTF8, at: 1)), "\(bytes.hex)")
@@ -439,7 +439,7 @@ func `every sequence of two bytes, and of more, is taken exactly when the standa
   for lead in UInt8(0x80)...0xFF {
     check([lead])
     for next in UInt8.min...UInt8.max where next >= 0x20 && next != 0x22 && next != 0x5C {
-      // As many as the lead byte asks for.
+      // The number of continuation bytes that the lead byte requires.
       let missing = lead < 0xE0 ? 0 : lead < 0xF0 ? 1 : 2
       check([lead, next] + [UInt8](repeating: 0x80, count: missing))
       if missing > 0 { check([lead, next] + [UInt8](repeating: 0xBF, count: missing)) }
@@ -453,7 +453,7 @@ func `every sequence of two bytes, and of more, is taken exactly when the standa
   }
 }
 
-@Test func `halves of pairs are lone in every order but one`() {
+@Test func `surrogates are valid only as a high one followed by a low one`() {
   let parts = [#"\uD83D"#, #"\uDE00"#, #"\u0041"#, "a", #"\n"#, "é"]
   var sequences: [[Int]] = [[]]
   for _ in 0..<4 {
@@ -476,19 +476,19 @@ func `every sequence of two bytes, and of more, is taken exactly when the standa
   }
 }
 
-/// Eight bytes are looked at together: what is special must be seen at each place among them, and before each end.
+/// The scanner reads eight bytes at a time: tests each place in them and each distance to the end.
 @Test(
   arguments: [
     (#"\n"#, nil), ("é", nil), ("€", nil), ("😀", nil), ("\u{7F}", nil),
     ("\u{1F}", .controlCharacter), ("\0", .controlCharacter), (#"\x"#, .invalidEscape),
     (#"\uDC00"#, .loneSurrogate),
   ] as [(String, JSONProblem?)])
-func `a string is read the same wherever in it something special stands`(
+func `special characters are found at each place of a string`(
   special: String, problem: JSONProblem?
 ) {
   for before in 0...25 {
     for behind in 0...17 {
-      // The neighbours of what is special: one more or less, or with the high bit.
+      // Bytes next to the special ones in value, which must not count as special.
       for letter in ["a", " ", "!", "#", "[", "]", "~"] {
         let head = "[\"" + String(repeating: letter, count: before)
         let text = (head + special + String(repeating: letter, count: behind) + "\"]").bytes
@@ -514,7 +514,7 @@ func `a string is read the same wherever in it something special stands`(
   }
 }
 
-@Test func `the range of a string is what stands between its quotes`() throws {
+@Test func `the range of a string is the text between its quotes`() throws {
   for count in 0...40 {
     let text = (" \"" + String(repeating: "x", count: count) + "\" :").bytes
     var scanner = JSONScanner(at: 1)
@@ -530,7 +530,7 @@ func `a string is read the same wherever in it something special stands`(
 
 // MARK: - Depth
 
-@Test func `the depth is that of the whole text, not of one value`() {
+@Test func `the depth limit counts the levels of the whole text`() {
   for (open, close) in [("[", "]"), (#"{"a":"#, "}"), (#"[{"a":"#, "}]"), (#"{"a":["#, "]}")] {
     let levels = open.utf8.count > 5 ? 2 : 1
     let half = String(repeating: open, count: 32 / levels)
@@ -541,10 +541,10 @@ func `a string is read the same wherever in it something special stands`(
     #expect(judge((half + "{" + ends).bytes) == .problem(.tooDeep, at: half.utf8.count))
   }
   let wide = "[" + String(repeating: "[[],{}],", count: 100) + "1]"
-  #expect(judge(wide.bytes) == .value, "what is closed does not count")
+  #expect(judge(wide.bytes) == .value, "closed levels do not count")
 }
 
-@Test func `the scanner knows its depth, whoever opens and closes`() throws {
+@Test func `the scanner tracks its depth for callers and for skipped values`() throws {
   let text = #"{"a":{},"b":[],"c":[[1,{"d":2}],3]}"#.bytes
   var scanner = JSONScanner()
   #expect(try scanner.openObject(text.span) && scanner.depth == 1)
@@ -565,14 +565,13 @@ func `a string is read the same wherever in it something special stands`(
   #expect(scanner.index == text.count)
 }
 
-// MARK: - Through the reader
+// MARK: - With the notification reader
 
 private let payloadHead = #"{"aps":{"badge":1},"x":"#
 private let token = String(repeating: "0123456789abcdef", count: 4)
 private let head = #"{"token":"\#(token)","payload":\#(payloadHead)"#
 
-/// What a reader says of a text that comes in pieces: the first notification's payload, or its refusal; the place is of
-/// the whole text.
+/// The reader's result for a text in pieces: the first payload or refusal, by place in the text.
 private enum ReaderVerdict: Equatable {
   case notification(payload: Range<Int>, payloadBytes: Int)
   case refused(Finding.Reason, at: Int)
@@ -603,12 +602,10 @@ private func read(_ text: [UInt8], upTo ends: [Int]) -> ReaderVerdict {
 }
 
 @Test(arguments: valid + invalid)
-private func
-  `a notification with it in its payload has the verdict whole, cut anywhere and byte by byte`(
-    _ document: Document
-  )
-{
-  // It stands two levels deep, and within something: neither its depth nor its end nor a mark is what it is alone.
+private func `a document inside a payload gives the same result in pieces of any size`(
+  _ document: Document
+) {
+  // Inside a payload, depth and byte order marks give other problems than alone.
   guard document.problem != .tooDeep, document.problem != .byteOrderMark else { return }
   let text = head.bytes + document.bytes + "}}".bytes
   let whole = read(text, upTo: [text.count])

@@ -2,7 +2,7 @@
 @testable import TinyPush
 @testable import TinyPushAgent
 
-/// The log as an agent would write it, with the times of its lines.
+/// A log as the agent would write it, with the times of its lines.
 final class Journal {
   struct Line {
     var at: Instant
@@ -11,7 +11,7 @@ final class Journal {
   }
 
   private(set) var lines: [Line] = []
-  /// What came, said or not.
+  /// The number of messages, logged or folded.
   private(set) var count = 0
   private var folding = LogFolding()
   private var outage = Outage()
@@ -34,10 +34,10 @@ final class Journal {
     lines.append(Line(at: now, priority: priority, words: words))
   }
 
-  /// As the agent says what happens in a world.
+  /// Logs what happens in a world, as the agent does.
   ///
   /// - Parameters:
-  ///   - why: why there is no connection.
+  ///   - why: the reason why the agent is offline.
   func tell(_ news: World.News, why: String, at now: Instant) {
     switch news {
     case .connected:

@@ -3,7 +3,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-/// How many of so many alerts at these instants, in milliseconds, a limit lets through.
+/// Returns those of these instants, in milliseconds, at which a limit lets an alert through.
 private func admitted(_ limit: RateLimit, _ instants: [UInt64]) -> [UInt64] {
   var bucket = TokenBucket()
   return instants.filter { at in
@@ -19,31 +19,31 @@ private func admitted(_ limit: RateLimit, _ instants: [UInt64]) -> [UInt64] {
 
 @Test(
   arguments: [
-    // As many at once as it says, and then one for each of its parts of the time.
+    // The whole count at once, and then one at a time as the bucket refills.
     (3, 30, [0, 0, 0, 0, 9_999, 10_000, 10_000, 19_999, 20_000], [0, 0, 0, 10_000, 20_000]),
-    // After all of the time the bucket is full again.
+    // After the whole period the bucket is full again.
     (2, 10, [0, 0, 0, 10_000, 10_000, 10_000], [0, 0, 10_000, 10_000]),
-    // It is never fuller than full.
+    // The bucket holds no more than the count.
     (
       2, 10, [1_000_000, 1_000_000, 1_000_000, 1_005_000, 1_005_000],
       [1_000_000, 1_000_000, 1_005_000]
     ),
     (1, 1, [5, 5, 1004, 1005, 2004, 2005], [5, 1005, 2005]),
-    // What does not divide evenly is not rounded: 7 in 10 s is one in 1428.57… ms.
+    // Without rounding: 7 in 10 s is one in 1428.57… ms.
     (
       7, 10, Array(repeating: 0, count: 8) + [1428, 1429, 2857, 2858],
       Array(repeating: 0, count: 7) + [1429, 2858]
     ),
     (10_000, 86_400, [1 << 41, 1 << 41], [1 << 41, 1 << 41]),
   ] as [(UInt32, UInt64, [UInt64], [UInt64])])
-func `a token bucket lets through`(
+func `a token bucket lets a burst through and then refills evenly`(
   count: UInt32, seconds: UInt64, instants: [UInt64], expected: [UInt64]
 ) {
   let limit = RateLimit(count: count, period: .seconds(seconds))
   #expect(admitted(limit, instants) == expected)
 }
 
-@Test func `in no stretch of time more than the limit goes out`() {
+@Test func `no period lets more alerts through than the limit and its refill`() {
   for seed in UInt64(1)...200 {
     var random = Seeded(seed)
     let limit = RateLimit(
@@ -65,7 +65,7 @@ func `a token bucket lets through`(
   }
 }
 
-@Test func `of more keys than there is room for the oldest are forgotten`() {
+@Test func `the oldest recent keys are forgotten if there is no room`() {
   var keys = RecentKeys()
   #expect(keys.find(1) == nil)
   for key in UInt64(1)...100_000 {
@@ -105,7 +105,9 @@ private func words(_ template: String, _ alerts: UInt32, _ seconds: UInt64) -> S
     (String(repeating: "x", count: 120), 1, 1, String(repeating: "x", count: 120)),
     (String(repeating: "x", count: 121), 1, 1, nil), ("a\tb", 1, 1, nil),
   ] as [(String, UInt32, UInt64, String?)])
-func `a summary says`(template: String, alerts: UInt32, seconds: UInt64, expected: String?) {
+func `a summary fills in count and time`(
+  template: String, alerts: UInt32, seconds: UInt64, expected: String?
+) {
   #expect(words(template, alerts, seconds) == expected)
 }
 
@@ -127,13 +129,13 @@ private func alerts(_ world: World) -> [String] {
   }
 }
 
-@Test func `a storm has one summary, when nothing has come for a while`() {
+@Test func `a storm gets one summary after a quiet time`() {
   let world = world(RateLimit(count: 2, period: .seconds(60)))
   for number in 0..<40 {
     world.after(UInt64(number * 1000)) { world.put("\(100 + number)", 7) }
   }
   world.run(.seconds(45))
-  // One has come in through the room that there was after 30 s.
+  // One more alert passed after 30 s.
   #expect(alerts(world).count == 3)
   #expect(world.courier.counters.limited == 37)
   #expect(world.courier.counters.summaries == 0)
@@ -145,7 +147,7 @@ private func alerts(_ world: World) -> [String] {
   #expect(alerts(world).count == 4)
 }
 
-@Test func `a storm that goes on has a summary each time that the limit's period is over`() {
+@Test func `a long storm gets a summary after each period of the limit`() {
   let world = world(RateLimit(count: 1, period: .seconds(60)))
   for number in 0..<150 {
     world.after(UInt64(number * 1000)) { world.put("\(100 + number)", 7) }
@@ -184,7 +186,7 @@ private func alerts(_ world: World) -> [String] {
   #expect(world.courier.counters.limited == 1)
 }
 
-@Test func `without a clock one with a collapse-id goes to failed as well`() {
+@Test func `without a clock a limited alert with a collapse ID also goes to failed/`() {
   let world = world(RateLimit(count: 1, period: .seconds(60)))
   world.wallAtStart = nil
   world.put("a", 1)
@@ -195,7 +197,7 @@ private func alerts(_ world: World) -> [String] {
   #expect(alerts(world).suffix(1) == ["1 more alert in 1 second"])
 }
 
-@Test func `what waits for room keeps what is left of its lifetime`() {
+@Test func `an alert that waits for the limit keeps its ttl`() {
   let world = world(RateLimit(count: 1, period: .seconds(60)))
   world.put("a", 1)
   world.run(.seconds(1))
@@ -209,7 +211,7 @@ private func alerts(_ world: World) -> [String] {
   #expect(world.courier.counters.expired == 1)
 }
 
-@Test func `the box has a limit of its own`() {
+@Test func `limit-all limits the alerts to all tokens`() {
   let world = world(nil, all: RateLimit(count: 3, period: .seconds(60)))
   world.put("a", 1, 2, 3, 4, 5)
   world.run(.seconds(10))

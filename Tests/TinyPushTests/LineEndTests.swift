@@ -5,7 +5,7 @@ import Testing
 @testable import TinyPush
 @testable import TinyPushAgent
 
-/// A file that is removed in the end.
+/// Runs `body` on a temporary file, and returns the file's text at the end.
 private func withFile(_ text: String, _ body: (Int32) throws -> Void) throws -> String {
   let url = URL(filePath: NSTemporaryDirectory()).appending(path: "line-end.\(UUID())")
   try Data(text.utf8).write(to: url)
@@ -29,20 +29,20 @@ private func nuls(_ count: Int) -> String { String(repeating: "\0", count: count
     ("", ""),
     ("\(line)\n", "\(line)\n"),
     ("\(line)\n\(long)\n", "\(line)\n\(long)\n"),
-    // Half a line, however long the one before is.
+    // A partial line behind lines of any length.
     ("\(line)\n\(line.dropLast())", "\(line)\n"),
     ("\(line)\n{", "\(line)\n"),
     ("\(line)\n\(line.prefix(70))", "\(line)\n"),
     ("\(long)\n\(long.dropLast())", "\(long)\n"),
     (String(line.dropLast()), ""),
     (String(lineBefore.dropLast()), ""),
-    // A line that only lacks its end.
+    // A line that only lacks its line feed.
     ("\(line)\n\(line)", "\(line)\n\(line)\n"),
     (long, "\(long)\n"),
     (lineBefore, "\(lineBefore)\n"),
-    // What no agent wrote.
+    // Text that no agent wrote.
     ("\(line)\na note", "\(line)\na note\n"),
-    // NULs in the place of a line, in its beginning, in its end, and with one behind it.
+    // NULs instead of a line, of its start or of its end, and before another line.
     ("\(line)\n\(nuls(100))", "\(line)\n"),
     ("\(line)\n\(nuls(40_000))", "\(line)\n"),
     ("\(line)\n\(nuls(40))\(line)\n", "\(line)\n"),
@@ -54,14 +54,14 @@ private func nuls(_ count: Int) -> String { String(repeating: "\0", count: count
   ]
 
   @Test(arguments: rows)
-  func `a torn end goes, and no whole line`(before: String, after: String) throws {
+  func `mend removes a torn end and no complete line`(before: String, after: String) throws {
     let found = try withFile(before) { file in
       #expect(LineEnd.mend(file) == Int64(after.utf8.count))
     }
     #expect(found == after, "\(found.suffix(100))")
   }
 
-  @Test func `nothing is cut off while somebody else writes`() throws {
+  @Test func `mend does nothing while another process holds the lock`() throws {
     let found = try withFile("\(line)\n{") { file in
       let other = open("/proc/self/fd/\(file)", O_RDONLY)
       defer { close(other) }

@@ -19,7 +19,7 @@ private func written(_ tag: LanguageTag?) -> String? {
   ("de-CH-1996", "de-ch-1996"), ("x-mine", "x-mine"), ("es-419", "es-419"),
   ("abcdefgh-abcdefgh-abcdefgh-abcdefgh", "abcdefgh-abcdefgh-abcdefgh-abcdefgh"),
 ])
-func `a language is a tag of subtags, in either case`(text: String, folded: String) {
+func `a language tag is folded to lower case with hyphens`(text: String, folded: String) {
   #expect(written(tag(text)) == folded)
 }
 
@@ -27,11 +27,11 @@ func `a language is a tag of subtags, in either case`(text: String, folded: Stri
   "", "-", "fr-", "-fr", "fr--CA", "french!", "abcdefghi", "fr ", "ü", "fr.CA", #"\u0066r"#,
   "abcdefgh-abcdefgh-abcdefgh-abcdefgh-a",
 ])
-func `what is no language is none`(text: String) {
+func `invalid language tags are refused`(text: String) {
   #expect(written(tag(text)) == nil)
 }
 
-/// The alert of a notification that a device of a language gets, as text.
+/// Returns the alert that a device of a language gets, as text.
 private func alert(
   for language: String?, default: StaticString = "en", own: String? = "own", _ localized: String
 ) -> String {
@@ -55,17 +55,17 @@ private func alert(
     ("fr-CA", #""fr-CA""#), ("fr-ca", #""fr-CA""#), ("fr_CA", #""fr-CA""#), ("fr-CH", #""fr""#),
     ("fr", #""fr""#), ("FR", #""fr""#), ("fr-CA-x-me", #""fr-CA""#), ("fry", #""en""#),
     ("zh-Hant-TW", #""zh-Hant""#), ("zh-Hans-CN", #""en""#), ("zh", #""en""#),
-    // A single letter goes with what is behind it.
+    // A single letter is removed with the subtag behind it.
     ("de-x-me-too", #""de-x-me""#), ("de-x-other", #""de""#), ("de-x", #""de""#),
-    // Any other language, and none: the default one.
+    // Other languages and no language get the default one.
     ("it", #""en""#), ("en-GB", #""en""#), (nil, #""en""#),
   ] as [(String?, String)])
-func `a device gets the alert in its language, as a lookup finds it`(
+func `a device gets the alert that the lookup of RFC 4647 finds`(
   language: String?, expected: String
 ) {
   let localized =
     #"{"fr": "fr", "fr-CA": "fr-CA", "zh-Hant": "zh-Hant", "de": "de", "de-x-me": "de-x-me", "de-x": "never", "en": "en"}"#
-  // As the RFC has it, "de-x" is looked for by nobody but who asks for just that.
+  // By the RFC, only the tag "de-x" itself finds "de-x".
   if language == "de-x" {
     #expect(alert(for: language, localized) == #""never""#)
   } else {
@@ -73,7 +73,7 @@ func `a device gets the alert in its language, as a lookup finds it`(
   }
 }
 
-@Test func `the default language is looked up like any other, and then the payload's own alert`() {
+@Test func `the lookup goes on with the default language and then the payload's own alert`() {
   let localized = #"{"fr": {"title": "t", "body": "fr"}, "pt": "pt"}"#
   #expect(alert(for: "it", default: "pt-BR", localized) == #""pt""#)
   #expect(alert(for: "it", localized) == #""own""#)
@@ -83,7 +83,7 @@ func `a device gets the alert in its language, as a lookup finds it`(
   #expect(alert(for: "it", default: "pt-BR", own: nil, localized) == #""pt""#)
 }
 
-@Test func `the longest of several that fit is taken, wherever it stands`() {
+@Test func `the longest matching tag wins in any order`() {
   for localized in [#"{"fr":"a","fr-CA":"b"}"#, #"{"fr-CA":"b","fr":"a"}"#] {
     #expect(alert(for: "fr-CA", localized) == #""b""#)
     #expect(alert(for: "fr-FR", localized) == #""a""#)

@@ -4,12 +4,12 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-/// `LOG=1` prints the log of those days.
+/// `LOG=1` prints the logs.
 private let environment = ProcessInfo.processInfo.environment
 
-/// A day on which something goes wrong all the time, as the log tells of it.
+/// The log of a day with constant failures.
 @Suite struct LogDayTests {
-  /// Why there is no connection, or why it ended.
+  /// The reasons why the agent is offline.
   private static let reasons = [
     "Name or service not known: is the name right, and is there a network?",
     "10.0.0.1:2195: Connection refused: nothing listens there",
@@ -17,11 +17,11 @@ private let environment = ProcessInfo.processInfo.environment
     "10.0.0.1:2195: Connection timed out",
     "The certificate \"gateway\" of the server expired on 2026-01-01.",
     "The certificate \"gateway\" is valid only from 2026-01-01. (this machine's clock seems not to be set)",
-    "The server refuses our certificate: it has expired (alert certificate_expired)",
+    "The server refuses the client certificate: it has expired (alert certificate_expired)",
   ]
   private static let ends = ["Connection reset by peer", "closed by the other end"]
 
-  /// A day in the life of an agent, or a few thousand mishaps, and then six hours in which all is well.
+  /// A day with failures, or about 4000 of them, and then six hours without.
   private final class Day {
     let world = World()
     let journal = Journal()
@@ -30,14 +30,14 @@ private let environment = ProcessInfo.processInfo.environment
     private let durationMs: Int
     private let isAll: Bool
     private var why = ""
-    /// What has gone wrong with the connection so far.
+    /// The reasons that the log had to mention so far.
     private(set) var told: Set<String> = []
     private var files = 0
     private var isUp = true
 
     /// - Parameters:
-    ///   - gapMs: something goes wrong so often.
-    ///   - isAll: disk and notifications go wrong, too.
+    ///   - gapMs: the mean time between failures.
+    ///   - isAll: whether disk and notifications fail, too.
     init(seed: UInt64, gapMs: Int, isAll: Bool) {
       random = Seeded(seed)
       (self.gapMs, self.isAll) = (gapMs, isAll)
@@ -69,13 +69,13 @@ private let environment = ProcessInfo.processInfo.environment
       world.run(.milliseconds(UInt64(durationMs)))
       mend()
       world.run(.seconds(6 * 3600))
-      // The world does not hold what holds it any more.
+      // Breaks the reference cycles with the world.
       world.onNews = { _ in }
       world.canDial = { _ in true }
       world.timeline.cancelAll()
     }
 
-    /// Again and again, until the day is over.
+    /// Plans an action unless the day is over by then.
     private func plan(after milliseconds: Int, _ act: @escaping (Day) -> Void) {
       world.timeline.plan(after: UInt64(milliseconds)) { [self] in
         if world.timeline.elapsed < durationMs { act(self) }
@@ -94,7 +94,7 @@ private let environment = ProcessInfo.processInfo.environment
       case 0: world.cut()
       case 1: world.connection?.reset(latency: 0, hides: true)
       case 2:
-        // Half-open: nothing passes any more.
+        // Half-open: no byte passes.
         guard let connection = world.connection else { break }
         connection.isDead = true
         plan(after: 60_000) { _ in connection.timeOut() }
@@ -123,7 +123,7 @@ private let environment = ProcessInfo.processInfo.environment
   }
 
   @Test(arguments: [2000, 20_000, 120_000, 1_200_000, 7_200_000], [false, true])
-  func `it takes a few dozen lines, and each reason is among them`(gapMs: Int, isAll: Bool) {
+  func `a day with failures takes a few dozen log lines with each reason`(gapMs: Int, isAll: Bool) {
     let day = Day(seed: UInt64(gapMs), gapMs: gapMs, isAll: isAll)
     day.run()
     let words = day.journal.words
@@ -139,7 +139,7 @@ private let environment = ProcessInfo.processInfo.environment
     for reason in day.told {
       #expect(words.contains { $0.contains(reason) }, "\(reason)")
     }
-    // The last that is said of the connection is that it is up, and nobody had to ask.
+    // The last line about the connection says that it is up, without a final catch-up.
     let last = words.last { $0.contains("gateway:2195") }
     #expect(last?.hasPrefix("connected to") == true)
     let before = words.count

@@ -4,13 +4,13 @@ import Testing
 @testable import TinyPush
 @testable import TinyPushAgent
 
-/// What is said of a sequence of lines, and what is only counted.
+/// Which of a sequence of messages are logged, and which are only counted.
 @Suite struct LogFoldingTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var testDescription: String
-    /// Seconds, and what is to be written then; nil: the agent is awake, and nothing happens.
+    /// Seconds and the message; nil: the agent wakes up without a message.
     var lines: [(Int, String?)]
-    /// Seconds, and what is said.
+    /// The logged lines, with their seconds.
     var said: [String]
     var topic = Log.Topic.connection
   }
@@ -21,15 +21,15 @@ import Testing
     Row(
       testDescription: "one line", lines: [(0, "up"), (100_000, nil)], said: ["0 up"]),
     Row(
-      testDescription: "a repeat is counted, and said after a minute when the agent is awake",
+      testDescription: "a repeat is counted, and logged after a minute when the agent is awake",
       lines: [(0, refused), (1, refused), (59, nil), (63, nil), (9999, nil)],
       said: ["0 \(refused)", "63 \(refused) (1 more time in 63 s)"]),
     Row(
-      testDescription: "a repeat after a minute is said with those before it",
+      testDescription: "a repeat after a minute is logged with the count of those before",
       lines: [(0, refused), (1, refused), (2, refused), (61, refused)],
       said: ["0 \(refused)", "61 \(refused) (3 more times in 61 s)"]),
     Row(
-      testDescription: "an outage and the next one are said as they come",
+      testDescription: "an outage and the next one are logged at once",
       lines: [
         (0, "up"), (100, "ended: reset"), (101, "refused"), (160, "up; after 59 s and 2 tries"),
         (4000, "ended: reset"), (4001, "refused"), (4060, "up; after 59 s and 3 tries"),
@@ -41,11 +41,11 @@ import Testing
         "4060 up; after 59 s and 3 tries (after 1 more change in 60 s)",
       ]),
     Row(
-      testDescription: "that it is over is said at once, however often it was tried",
+      testDescription: "the end of an outage is logged at once after any number of attempts",
       lines: [(0, "up"), (100, "down"), (110, "down"), (120, "down"), (130, "up"), (9999, nil)],
       said: ["0 up", "100 down", "130 up (after 2 more changes in 30 s)"]),
     Row(
-      testDescription: "a change that comes and goes is said by its last state",
+      testDescription: "only the last state of a frequent change is logged",
       lines: [
         (0, "up"), (1, "down"), (2, "up"), (3, "down"), (4, "up"), (5, "down"), (6, "up"),
         (63, nil), (700, nil),
@@ -54,7 +54,7 @@ import Testing
         "0 up", "1 down", "2 up", "3 down", "63 up (57 s ago, after 2 more changes in 60 s)",
       ]),
     Row(
-      testDescription: "a new reason is said at once, with what was left out before it",
+      testDescription: "a new reason is logged at once, with the count of changes before",
       lines: [
         (0, "up"), (1, "down"), (2, "up"), (3, "down"), (4, "up"), (5, "down"), (6, "unreachable"),
       ],
@@ -62,22 +62,22 @@ import Testing
         "0 up", "1 down", "2 up", "3 down", "6 unreachable (after 2 more changes in 3 s)",
       ]),
     Row(
-      testDescription: "numbers, and what stands behind a semicolon, make no other kind",
+      testDescription: "numbers and the text behind a semicolon make no other kind",
       lines: [(0, "refused (status 8); again 12"), (1, "refused (status 5); again 1"), (61, nil)],
       said: [
         "0 refused (status 8); again 12", "61 refused (status 5); again 1 (1 more time in 61 s)",
       ],
       topic: .refusals),
     Row(
-      testDescription: "several sorts of refusals",
+      testDescription: "several kinds of refusals",
       lines: [(0, "a"), (1, "b"), (2, "a"), (3, "b"), (4, "a"), (70, "b")],
       said: ["0 a", "1 b", "2 a", "3 b", "70 b (after 1 more refusal in 67 s)"], topic: .refusals),
     Row(
-      testDescription: "what was not heard of for a day is new",
+      testDescription: "a message counts as new after a day",
       lines: [(0, "a"), (1, "a"), (90_000, "a")],
       said: ["0 a", "90000 a (2 more times in 25 h)"], topic: .mistakes),
   ])
-  func `a line is said at once, or counted and said later`(row: Row) {
+  func `a message is logged at once, or counted and logged later`(row: Row) {
     let journal = Journal()
     for (seconds, words) in row.lines {
       let now = Instant(milliseconds: UInt64(seconds) * 1000)
@@ -87,7 +87,7 @@ import Testing
     #expect(journal.said == row.said)
   }
 
-  @Test func `what goes on is said ever more rarely`() {
+  @Test func `a lasting failure is logged more and more rarely`() {
     let journal = Journal()
     for second in stride(from: UInt64(0), through: 3 * 86_400, by: 10) {
       let now = Instant(milliseconds: second * 1000)
@@ -105,7 +105,7 @@ import Testing
       ])
   }
 
-  @Test func `the last state is said when it has lasted, and all of them at the end`() {
+  @Test func `the last state is logged once it lasts, and every state at the end`() {
     let journal = Journal()
     var second: UInt64 = 0
     func now() -> Instant { Instant(milliseconds: second * 1000) }
@@ -130,7 +130,7 @@ import Testing
     #expect(journal.words.last?.hasPrefix("up (0 s ago") == true)
   }
 
-  @Test func `of ever other words only so many are said in a day`() {
+  @Test func `messages that always differ are limited to a number a day`() {
     let journal = Journal()
     func letters(_ number: Int) -> String {
       String(number, radix: 26).map {
@@ -145,7 +145,7 @@ import Testing
     #expect(journal.lines.count <= LogFolding.kindsMax + 8)
   }
 
-  @Test func `a line that is longer than what is kept is cut`() {
+  @Test func `a message that is longer than the kept bytes is cut`() {
     let journal = Journal()
     let words = String(repeating: "x", count: 2000)
     for second in [0, 1, 100] {
@@ -159,7 +159,7 @@ import Testing
       ])
   }
 
-  @Test func `how long there was no connection is said when there is one again`() {
+  @Test func `the log names the time offline when the agent is connected again`() {
     var outage = Outage()
     func connected(_ seconds: UInt64) -> String? {
       var text = Text()
@@ -169,15 +169,15 @@ import Testing
       return String(text.bytes)
     }
     #expect(connected(0) == "")
-    #expect(connected(10) == nil, "an answer ended the one before, and that is no news")
+    #expect(connected(10) == nil, "the connection before ended by an answer, which is not logged")
     outage.ended()
     #expect(connected(20) == "")
     outage.ended()
     outage.failed(at: Instant(milliseconds: 30_000))
-    #expect(connected(70) == "; after 40 s and 1 try in vain")
+    #expect(connected(70) == "; after 40 s offline, 1 attempt")
     outage.failed(at: Instant(milliseconds: 100_000))
     outage.failed(at: Instant(milliseconds: 200_000))
-    #expect(connected(820) == "; after 12 min and 2 tries in vain")
+    #expect(connected(820) == "; after 12 min offline, 2 attempts")
     #expect(connected(830) == nil)
   }
 }

@@ -8,7 +8,7 @@ import Testing
   ("lingger", "linger", 1), ("lingar", "linger", 1), ("ab", "ba", 1), ("kitten", "sitting", 3),
   ("abc", "xyz", 3),
 ])
-func `the distance is the least number of edits`(left: String, right: String, edits: Int) {
+func `the distance is the smallest number of edits`(left: String, right: String, edits: Int) {
   #expect(Nearest.distance(left.bytes.span, right.bytes.span) == edits)
   #expect(Nearest.distance(right.bytes.span, left.bytes.span) == edits)
 }
@@ -18,13 +18,13 @@ func `the distance is the least number of edits`(left: String, right: String, ed
   ("keey", "key"), ("cs", "ca"), ("enviroment", "environment"), ("window-size", nil),
   ("zzzzzz", nil), ("x", nil), ("qqy", nil), (String(repeating: "a", count: 200), nil), ("", nil),
 ])
-func `the word that was most likely meant is found, or none`(word: String, meant: String?) {
+func `the nearest word is found unless it is too far away`(word: String, meant: String?) {
   let known: WordList = "settle certificate payload-limit key ca environment spool"
   let found = known.nearest(to: word.bytes.span)
   #expect(found.map { String(known[$0]) } == meant)
 }
 
-@Test func `a word of a table is found by its letters, all of them`() {
+@Test func `a word of a table is found only by all its letters`() {
   let known: WordList = "key ca key-id"
   for (number, word) in ["key", "ca", "key-id"].enumerated() {
     #expect(known.index(of: word.bytes.span) == number)

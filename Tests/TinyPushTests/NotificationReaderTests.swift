@@ -3,7 +3,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-/// What became of one object of a text, in a form that can be compared; places are of the whole text.
+/// The result for one object of a text, with places in the whole text.
 enum Outcome: Equatable {
   case accepted(
     tokens: [String], payload: String, payloadBytes: Int, priority: UInt8,
@@ -14,7 +14,7 @@ enum Outcome: Equatable {
 private let limit = 2048
 private let rules = Rules(payloadLimit: limit)
 
-/// Reads a text as a file is read: in pieces that end at `cuts`, continued where the reader asks for more.
+/// Reads a text like a file, in pieces that end at `cuts`.
 private func read(_ text: [UInt8], cuts: [Int] = []) -> [Outcome] {
   var outcomes: [Outcome] = []
   var base = 0
@@ -56,7 +56,7 @@ private func accepted(_ notification: Notification, _ text: [UInt8]) -> Outcome 
     lifetime: notification.lifetime)
 }
 
-/// A text in which ▸ stands before the byte at fault.
+/// A text with ▸ before the wrong byte.
 struct Marked: Sendable, CustomStringConvertible {
   var reason: Finding.Reason
   var marked: String
@@ -80,12 +80,14 @@ struct Marked: Sendable, CustomStringConvertible {
 private let token = String(repeating: "0123456789abcDEF", count: 4)
 private let payload = #""payload": {"aps": {"alert": "Tank low"}}"#
 private let good = #"{"token": "\#(token)", \#(payload)}"#
-/// A payload of `bytes` bytes, without white space.
+/// Returns a payload of `bytes` bytes without white space.
 private func payload(of bytes: Int) -> String {
   #"{"aps":{"alert":"\#(String(repeating: "x", count: bytes - 20))"}}"#
 }
 
-/// Valid JSON that is not a notification. Each is refused at its end, so that reading can go on behind it.
+/// Valid JSON that is not a notification.
+///
+/// The reader refuses each at its end and continues behind it.
 let refusedNotifications = [
   Marked(.unknownKey(nearest: .priority), #"{"token": "\#(token)", ▸"prority": 5, \#(payload)}"#),
   Marked(.unknownKey(nearest: nil), #"{▸"": 1}"#),
@@ -171,7 +173,7 @@ let refusedNotifications = [
   Marked(.againAfter, #"{"again-after": ▸-1, \#(payload)}"#),
 ]
 
-/// Text that is not JSON.
+/// Texts that are not JSON.
 let refusedTexts = [
   Marked(.notAnObject, #"▸[\#(good)]"#),
   Marked(.notAnObject, #"▸"payload""#),
@@ -227,7 +229,7 @@ let refusedTexts = [
   Marked(.json(.byteOrderMark), "▸\u{FEFF}\(good)"),
 ]
 
-/// Bytes that are not UTF-8, where they stand in a string.
+/// Byte sequences in a string that are not UTF-8.
 private let invalidSequences = [
   "80", "bf", "c0 80", "c1 bf", "c2 41", "e0 80 80", "e0 9f bf", "ed a0 80", "ed bf bf", "e2 82 41",
   "f0 80 80 80", "f0 8f bf bf", "f4 90 80 80", "f5 80 80 80", "f0 9f 98 41", "fe", "ff", "c3 c3",
@@ -236,13 +238,13 @@ private let invalidSequences = [
 // MARK: - Refusals
 
 @Test(arguments: refusedNotifications + refusedTexts)
-func `what is no notification is refused with its reason and place`(_ case: Marked) {
+func `a text that is no notification is refused with reason and place`(_ case: Marked) {
   #expect(
     read(`case`.text.bytes).first
       == .refused(`case`.reason, at: `case`.offset, found: `case`.found, limit: `case`.limit))
 }
 
-@Test func `every reason is among those above`() {
+@Test func `every reason is tested above`() {
   let all = (refusedNotifications + refusedTexts).map(\.reason)
   let problems = (0...).lazy.map(JSONProblem.init(rawValue:)).prefix { $0 != nil }.map { $0! }
   for problem in problems where problem != .unexpectedEnd && problem != .invalidUTF8 {
@@ -255,7 +257,9 @@ func `what is no notification is refused with its reason and place`(_ case: Mark
 }
 
 @Test(arguments: refusedNotifications)
-func `a refusal is the same wherever the text is cut, and the next one is read`(_ case: Marked) {
+func `a refusal is the same in pieces of any size, and the next notification is read`(
+  _ case: Marked
+) {
   let text = (`case`.text + "\n" + good).bytes
   let whole = read(text)
   #expect(whole.count == 2)
@@ -265,7 +269,7 @@ func `a refusal is the same wherever the text is cut, and the next one is read`(
 }
 
 @Test(arguments: refusedTexts)
-func `text that is not JSON is refused once, wherever it is cut`(_ case: Marked) {
+func `a text that is not JSON is refused once, in pieces of any size`(_ case: Marked) {
   let text = (good + "\n" + `case`.text + "\n" + good).bytes
   let whole = read(text)
   #expect(whole.count == 3)
@@ -274,7 +278,7 @@ func `text that is not JSON is refused once, wherever it is cut`(_ case: Marked)
 }
 
 @Test(arguments: invalidSequences)
-func `what is not UTF-8 is refused at its first byte`(hex: String) {
+func `a string that is not UTF-8 is refused at the first wrong byte`(hex: String) {
   let head = #"{"payload": {"aps": {"alert": "ü"#.bytes
   let text = head + [UInt8](hex: hex) + #""}}}"#.bytes
   let expected = Outcome.refused(.json(.invalidUTF8), at: head.count, found: 0, limit: 0)
@@ -282,7 +286,7 @@ func `what is not UTF-8 is refused at its first byte`(hex: String) {
   for cut in 0...head.count + 1 { #expect(read(text, cuts: [cut]).first == expected) }
 }
 
-@Test func `a text that ends within an object asks for more, and is refused when there is none`() {
+@Test func `an incomplete object asks for more bytes and is refused at the end of the text`() {
   let text = good.bytes
   for end in 1..<text.count {
     let part = Array(text[..<end])
@@ -298,7 +302,7 @@ func `what is not UTF-8 is refused at its first byte`(hex: String) {
 }
 
 @Test(arguments: ["", " ", "\n\r\n\t "])
-func `nothing but white space is an end, or asks for more`(text: String) {
+func `a text of white space is read to its end`(text: String) {
   #expect(read(text.bytes) == [])
   for cut in 0...text.utf8.count { #expect(read(text.bytes, cuts: [cut]) == []) }
 }
@@ -314,20 +318,20 @@ struct Good: Sendable, CustomStringConvertible {
 
   var description: String { String(text.prefix(120)) }
   var outcome: Outcome {
-    // None of the payloads here has a space inside a string but those of "Tank low" and " ".
+    // Only "Tank low" has a space inside a string of these payloads.
     let spaces = payload.utf8.count { $0 <= 0x20 } - (payload.contains("Tank low") ? 1 : 0)
     return .accepted(
       tokens: tokens, payload: payload, payloadBytes: payload.utf8.count - spaces,
       priority: priority, lifetime: lifetime)
   }
 
-  /// With this payload and the usual token.
+  /// A notification with this payload and the usual token.
   static func payload(_ payload: String, priority: UInt8 = 10) -> Good {
     Good(
       text: #"{"token": "\#(token)", "payload": \#(payload)}"#, payload: payload, priority: priority
     )
   }
-  /// With these members besides the usual ones.
+  /// A notification with these members besides the usual ones.
   static func with(
     _ members: String, priority: UInt8 = 10, lifetime: Notification.Lifetime = .configured
   ) -> Good {
@@ -337,7 +341,7 @@ struct Good: Sendable, CustomStringConvertible {
   }
 }
 
-/// A value so deep that it has 32 levels, if `outside` are around it.
+/// Returns a value that reaches 32 levels inside `outside` levels.
 private func nested(outside: Int, _ open: String = "[", _ close: String = "]") -> String {
   String(repeating: open, count: 32 - outside) + String(repeating: close, count: 32 - outside)
 }
@@ -377,12 +381,12 @@ private let goodOnes = [
 ]
 
 @Test(arguments: goodOnes)
-func `a notification is read as it is meant`(_ good: Good) {
+func `a valid notification is read with all its fields`(_ good: Good) {
   #expect(read(good.text.bytes) == [good.outcome])
 }
 
 @Test(arguments: goodOnes)
-func `a notification is read the same wherever it is cut`(_ good: Good) {
+func `a valid notification is read the same in pieces of any size`(_ good: Good) {
   let text = good.text.bytes
   for cut in stride(from: 0, through: text.count, by: text.count > 1000 ? 61 : 1) {
     #expect(read(text, cuts: [cut]) == [good.outcome], "cut at \(cut)")
@@ -392,7 +396,7 @@ func `a notification is read the same wherever it is cut`(_ good: Good) {
 @Test(arguments: [
   ("", ""), (#""priority": 10, "#, ""), (#""priority": 5, "#, ""), ("", #", "priority": 5"#),
 ])
-func `a silent push may say its priority before or behind, if it is 5`(
+func `a silent push may have priority 5 before or behind the payload`(
   before: String, behind: String
 ) {
   let text =
@@ -407,10 +411,10 @@ func `a silent push may say its priority before or behind, if it is 5`(
   }
 }
 
-@Test func `the payload's limit counts what is sent, not what is written`() {
+@Test func `the payload limit does not count white space`() {
   let spaced = payload(of: 2048).replacing(":", with: " :\n")
   guard case .accepted(_, _, 2048, _, _) = read(Good.payload(spaced).text.bytes).first else {
-    Issue.record("refused, or counted otherwise")
+    Issue.record("the payload is refused or has another size")
     return
   }
 }
@@ -418,7 +422,7 @@ func `a silent push may say its priority before or behind, if it is 5`(
 // MARK: - Several in a text
 
 @Test(arguments: ["\n", "", " ", "\r\n\r\n"])
-func `several objects in a text are read one after the other`(separator: String) {
+func `several notifications in a text are read one after the other`(separator: String) {
   let all = goodOnes.filter { $0.text.utf8.count < 1000 }
   let text = all.map(\.text).joined(separator: separator).bytes
   let outcomes = all.map(\.outcome)
@@ -432,7 +436,7 @@ func `several objects in a text are read one after the other`(separator: String)
 @Test(arguments: [
   "[1, 2", "{\"token\": 'x'}", "}", "{\"a\": {\n  \"b\" }\n}", "x {\"token\"", "{{", "\"",
 ])
-func `after text that is not JSON, reading goes on at the next line that begins with a brace`(
+func `reading continues after bad text at the next line that begins with a brace`(
   bad: String
 ) {
   let pretty = "{\n  \"token\": \"\(token)\",\n  \(payload)\n}"
@@ -443,7 +447,7 @@ func `after text that is not JSON, reading goes on at the next line that begins 
   }
 }
 
-@Test func `an object as large as the bound is read wherever it stands, and one larger nowhere`() {
+@Test func `an object of the largest size is read at any place, and a larger one is refused`() {
   let bound = NotificationReader.objectBytesMax
   func object(of bytes: Int) -> [UInt8] {
     (String(good.dropLast()) + String(repeating: " ", count: bytes - good.utf8.count) + "}").bytes
@@ -459,7 +463,7 @@ func `after text that is not JSON, reading goes on at the next line that begins 
   #expect(read(large, cuts: [bound]) == expected, "cut at the bound")
 }
 
-@Test func `what the agent has added to an object does not count against the bound`() {
+@Test func `the member failed does not count against the size limit of an object`() {
   let bound = NotificationReader.objectBytesMax
   let failed = #""failed":{"reason":"\#(String(repeating: "x", count: 5000))"}"#
   func object(of bytes: Int) -> [UInt8] {
@@ -471,14 +475,14 @@ func `after text that is not JSON, reading goes on at the next line that begins 
   let expected = [Outcome.refused(.objectTooLarge, at: 0, found: 0, limit: bound)]
   #expect(read(object(of: bound + 1)) == expected)
   #expect(read(object(of: bound + 100), cuts: [bound + 50 + failed.utf8.count]) == expected)
-  // Behind what is too large it comes too late.
+  // At the end of an object that is too large the member does not help.
   let space = String(repeating: " ", count: bound - good.utf8.count)
   let last = "\(good.dropLast())\(space),\(failed)}".bytes
   #expect(read(last) == expected)
   #expect(read(last, cuts: [bound]) == expected)
 }
 
-@Test func `lines are counted over white space and over what is not JSON`() {
+@Test func `lines are counted in white space and in bad text, too`() {
   let text = "\n\n\(good)\n{bad\n\nbad}\n\(good)\n".bytes
   var reader = NotificationReader()
   var findings = Findings()
@@ -500,7 +504,7 @@ func `after text that is not JSON, reading goes on at the next line that begins 
     (#""priority":10,"#, true), (#""priority":10,"urgent":false,"#, true),
     (#""priority":5,"#, false), (#""priority":5,"urgent":true,"#, true),
   ])
-func `what is urgent, or says that its priority is 10, passes limits`(
+func `urgent notifications and those with an explicit priority 10 pass limits`(
   members: String, isUrgent: Bool
 ) throws {
   let text =

@@ -6,10 +6,10 @@ import Testing
 @testable import TinyPushAgent
 
 private let minute: Int64 = 60
-/// 2026-11-22, more or less.
+/// About 2026-11-22.
 private let now: Int64 = 1_795_000_000
 
-/// Which provider token is used.
+/// The rule that says which provider token is used.
 @Suite struct ProviderTokenRuleTests {
   @Test(
     arguments: [
@@ -24,13 +24,13 @@ private let now: Int64 = 1_795_000_000
       (now, now - 50 * minute - 1, false, .make),
       (now, now - 60 * minute, false, .make),
       (now, 0, false, .make),
-      // Refused: no other before 20 minutes have passed.
+      // Refused: no other token within 20 minutes.
       (now, now, true, .wait(until: now + 20 * minute)),
       (now, now - 1, true, .wait(until: now + 20 * minute - 1)),
       (now, now - 20 * minute + 1, true, .wait(until: now + 1)),
       (now, now - 20 * minute, true, .make),
       (now, now - 50 * minute, true, .make),
-      // Made in the future: the clock was set back.
+      // From the future: the clock was set back.
       (now, now + 1, false, .wait(until: now + 1)),
       (now, now + 19 * minute, false, .wait(until: now + 19 * minute)),
       (now, now + 20 * minute, false, .make),
@@ -38,13 +38,13 @@ private let now: Int64 = 1_795_000_000
       (now, now + 1, true, .wait(until: now + 20 * minute + 1)),
       (now, now + 20 * minute, true, .make),
     ] as [(Int64?, Int64?, Bool, ProviderTokenRule)])
-  func `a token is used for 50 minutes, and no other is made within 20`(
+  func `a token is used for 50 minutes, and no other is made within 20 minutes`(
     now: Int64?, issuedAt: Int64?, isRefused: Bool, rule: ProviderTokenRule
   ) {
     #expect(ProviderTokenRule(now: now, issuedAt: issuedAt, isRefused: isRefused) == rule)
   }
 
-  @Test func `whatever the service says, the tokens are 20 minutes apart`() {
+  @Test func `tokens are at least 20 minutes apart for any answers of the service`() {
     var issuedAt: Int64?
     for second in stride(from: now, to: now + 5 * 3600, by: 7) {
       let isRefused = second % 3 == 0
@@ -58,7 +58,7 @@ private let now: Int64 = 1_795_000_000
   }
 }
 
-/// A directory with a signing key, and what is made of it.
+/// A directory with a signing key and the state with its provider token.
 private final class Desk {
   let directory: String
   var keyID = "ABC123DEFG"
@@ -113,7 +113,7 @@ private func decode(_ part: Substring) throws -> Data {
   return try #require(Data(base64Encoded: standard + padding))
 }
 
-/// The two numbers of a signature as OpenSSL reads them.
+/// Returns a signature in DER, the form that OpenSSL reads.
 private func der(_ signature: Data) -> Data {
   var numbers = Data()
   for half in [signature.prefix(32), signature.suffix(32)] {
@@ -127,7 +127,7 @@ private func der(_ signature: Data) -> Data {
 }
 
 @Suite struct ProviderTokenTests {
-  @Test func `a token says who we are, and OpenSSL verifies it`() throws {
+  @Test func `a token names key and team, and OpenSSL verifies it`() throws {
     let desk = try Desk()
     var provider = try desk.start()
     #expect(provider.token(time(now)) == .ready(issuedAt: now))
@@ -150,7 +150,7 @@ private func der(_ signature: Data) -> Data {
       desk.directory + "/signature", desk.directory + "/signed")
   }
 
-  @Test func `another run goes on with the token, and nobody else can read it`() throws {
+  @Test func `another run uses the same token, which only the owner may read`() throws {
     let desk = try Desk()
     var first = try desk.start()
     #expect(first.token(time(now)) == .ready(issuedAt: now))
@@ -165,12 +165,12 @@ private func der(_ signature: Data) -> Data {
     #expect(String(second.text.bytes) == token)
     #expect(second.token(time(now + 3001)) == .ready(issuedAt: now + 3001))
     #expect(String(second.text.bytes) != token)
-    // The first run finds what the second has made.
+    // The first run finds the token of the second.
     #expect(first.token(time(now + 3002)) == .ready(issuedAt: now + 3001))
     #expect(String(first.text.bytes) == String(second.text.bytes))
   }
 
-  @Test func `a refused token is replaced after 20 minutes, once`() throws {
+  @Test func `a refused token is replaced once, after 20 minutes`() throws {
     let desk = try Desk()
     var provider = try desk.start()
     #expect(provider.token(time(now)) == .ready(issuedAt: now))
@@ -178,14 +178,14 @@ private func der(_ signature: Data) -> Data {
     #expect(provider.token(time(now + 60), refused: now) == .wait(until: until))
     #expect(provider.token(time(now + 60)) == .wait(until: until))
     #expect(provider.token(time(now + 1200)) == .ready(issuedAt: now + 1200))
-    // Late refusals of the first one say nothing of the second.
+    // Late refusals of the first token do not affect the second.
     #expect(provider.token(time(now + 1201), refused: now) == .ready(issuedAt: now + 1200))
     #expect(
       provider.token(time(now + 1202), refused: now + 1200)
         == .wait(until: Instant(milliseconds: 5000) + .seconds(1198)))
   }
 
-  @Test func `without a clock there is no token`() throws {
+  @Test func `no token is made while the clock is not set`() throws {
     let desk = try Desk()
     var provider = try desk.start()
     #expect(provider.token(time(nil)) == .clockNotSet)
@@ -204,7 +204,7 @@ private func der(_ signature: Data) -> Data {
     desk.teamID = "DEF123GHIK"
     var otherTeam = try desk.start()
     #expect(otherTeam.token(time(now + 2)) == .ready(issuedAt: now + 2))
-    // The right file in the place of a wrong one, by the same name.
+    // A corrected key file of the same name.
     try desk.makeKey()
     var otherKey = try desk.start()
     #expect(otherKey.token(time(now + 3)) == .ready(issuedAt: now + 3))
@@ -213,7 +213,7 @@ private func der(_ signature: Data) -> Data {
   }
 
   @Test(arguments: ["", "x", "1795000000", "cut", "long", "\n\n", "12345678901234567890 "])
-  func `a damaged file is passed over, and replaced`(content: String) throws {
+  func `a damaged token file is ignored and replaced`(content: String) throws {
     let desk = try Desk()
     var provider = try desk.start()
     #expect(provider.token(time(now)) == .ready(issuedAt: now))
@@ -228,7 +228,7 @@ private func der(_ signature: Data) -> Data {
     #expect(desk.kept?.hasPrefix("\(now + 9) ABC123DEFG DEF123GHIJ ") == true)
   }
 
-  @Test func `a link in the place of the file is not followed`() throws {
+  @Test func `a link in the place of the token file is not followed`() throws {
     let desk = try Desk()
     var provider = try desk.start()
     #expect(provider.token(time(now)) == .ready(issuedAt: now))
@@ -243,20 +243,20 @@ private func der(_ signature: Data) -> Data {
         .hasPrefix("\(now) "))
   }
 
-  @Test func `a token that cannot be kept is used, and that is said`() throws {
+  @Test func `a token that cannot be saved is used, and the problem is reported`() throws {
     let desk = try Desk()
     desk.state = desk.key
     var provider = try desk.start()
     #expect(provider.token(time(now)) == .ready(issuedAt: now))
     #expect(
       String(provider.problem.bytes)
-        == "state \(desk.key): Not a directory: make it a directory, or set state (the provider token is not kept, and after a restart another is made)"
+        == "state \(desk.key): Not a directory: make it a directory, or set state (the provider token cannot be stored, so a restart makes another one)"
     )
     #expect(provider.token(time(now + 1)) == .ready(issuedAt: now))
     #expect(provider.problem.count == 0)
   }
 
-  @Test func `a key that cannot be used is said, and tried again`() throws {
+  @Test func `a signing key that cannot be used is reported and tried again`() throws {
     let desk = try Desk()
     let key = try Data(contentsOf: URL(filePath: desk.key))
     try FileManager.default.removeItem(atPath: desk.key)

@@ -4,13 +4,13 @@ import Testing
 @testable import TinyPush
 @testable import TinyPushAgent
 
-/// What is made of an answer, which comes in whatever pieces, and how many of its bytes are taken.
-private func read(_ answer: String) -> (verdict: ProxyAnswer.Verdict?, count: Int) {
+/// Reads an answer byte by byte, and returns the result and the number of bytes read.
+private func read(_ answer: String) -> (outcome: ProxyAnswer.Outcome?, count: Int) {
   var reader = ProxyAnswer()
   var count = 0
   for byte in Array(answer.utf8) {
     count += 1
-    if let verdict = reader.take(byte) { return (verdict, count) }
+    if let outcome = reader.take(byte) { return (outcome, count) }
   }
   return (nil, count)
 }
@@ -25,16 +25,16 @@ private let ok = "HTTP/1.1 200 Connection established\r\n"
   "HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 102 Wait\n\n" + ok + "\r\n",
   "HTTP/1.1 200 \u{FF}\0\r\n\0: \u{FF}\r\n\r\n",
 ])
-func `a proxy has opened the way where its headers end, and what follows belongs to TLS`(
+func `the tunnel is open at the end of a proxy's headers, and the rest belongs to TLS`(
   answer: String
 ) {
   for rest in ["", "\u{16}\u{3}", "HTTP/1.1 403 No\r\n\r\n"] {
     let found = read(answer + rest)
-    #expect(found.verdict == .open)
+    #expect(found.outcome == .open)
     #expect(found.count == answer.utf8.count)
   }
   for end in 0..<answer.utf8.count {
-    #expect(read(String(decoding: Array(answer.utf8)[0..<end], as: UTF8.self)).verdict == nil)
+    #expect(read(String(decoding: Array(answer.utf8)[0..<end], as: UTF8.self)).outcome == nil)
   }
 }
 
@@ -43,9 +43,9 @@ func `a proxy has opened the way where its headers end, and what follows belongs
   ("HTTP/1.1 502\r\n", 502), ("HTTP/1.1 301 Moved\r\n", 301), ("HTTP/1.1 999 x\r\n", 999),
   ("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 x\r\n", 503),
 ])
-func `a proxy that refuses does so by the status`(answer: String, status: Int) {
+func `another status is a refusal by the proxy`(answer: String, status: Int) {
   let found = read(answer + "Content-Type: text/html\r\n\r\n<html>")
-  #expect(found.verdict == .refused(status: status))
+  #expect(found.outcome == .refused(status: status))
   #expect(found.count == answer.utf8.count)
 }
 
@@ -54,9 +54,9 @@ func `a proxy that refuses does so by the status`(answer: String, status: Int) {
   "HTTP/1.1 2x", "HTTP/1.1 20\n", "HTTP/1.1 2000", "HTTP/1.1 099 x\n", "HTTP/1.1\r\n", "\r\n",
   "HTTP/1.1 100 x\r\n\r\nHTTQ",
 ])
-func `what is no HTTP is known by its first wrong byte`(answer: String) {
+func `an answer that is not HTTP is recognized at its first wrong byte`(answer: String) {
   let found = read(answer + "more")
-  #expect(found.verdict == .garbage)
+  #expect(found.outcome == .garbage)
   #expect(found.count == answer.utf8.count)
 }
 
@@ -64,9 +64,9 @@ func `what is no HTTP is known by its first wrong byte`(answer: String) {
   ("HTTP/1.1 200 ", "x"), ("HTTP/1.1 200 OK", "\r"), (ok, "a: b\r\n"), (ok + "A: ", "\0"),
   ("", "HTTP/1.1 100 x\r\n\r\n"),
 ])
-func `an answer without an end is read no further than 8 KB`(start: String, filler: String) {
+func `an endless answer is read up to 8 KB`(start: String, filler: String) {
   let found = read(start + String(repeating: filler, count: 9000))
-  #expect(found.verdict == .tooLong)
+  #expect(found.outcome == .tooLong)
   #expect(found.count == 8193)
 }
 
@@ -94,7 +94,7 @@ func `an answer without an end is read no further than 8 KB`(start: String, fill
 
 // MARK: - The setting
 
-/// The user and the password, and the address, of a value.
+/// Returns login and address of a value as `LOGIN|ADDRESS`.
 private func parts(_ value: String) -> String? {
   let bytes = Array(value.utf8)
   guard let setting = ProxySetting(bytes.span) else { return nil }
@@ -109,7 +109,7 @@ private func parts(_ value: String) -> String? {
   ("http://me@proxy:1", "me|proxy:1"), ("http://@proxy:1", "|proxy:1"),
   ("http://zo%C3%AB:p%20w@10.0.0.1:8080", "zoë:p w|10.0.0.1:8080"),
 ])
-func `a proxy is a host and a port, and perhaps a user and a password`(
+func `a proxy setting has host and port, and may have user and password`(
   value: String, expected: String
 ) {
   #expect(parts(value) == expected)
@@ -121,14 +121,14 @@ func `a proxy is a host and a port, and perhaps a user and a password`(
   "http://me:%0d%0a@proxy:1",
   "http://me:a\u{7F}@proxy:1", "http://" + String(repeating: "x", count: 1100) + "@proxy:1",
 ])
-func `anything else is no proxy`(value: String) {
+func `other proxy settings are refused`(value: String) {
   #expect(parts(value) == nil)
 }
 
 @Test(arguments: [
   ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("\u{FB}?\u{FF}", "w7s/w78="),
 ])
-func `base64 has its padding`(value: String, expected: String) {
+func `base64 is padded`(value: String, expected: String) {
   let bytes = Array(value.utf8)
   #expect(text { $0.append(base64: bytes.span) } == expected)
 }

@@ -4,7 +4,7 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-/// A notification for one alone of those whom it is for.
+/// A notification rewritten for one of its recipients.
 @Suite struct ReaddressingTests {
   private static let token = String(repeating: "0123456789abcdef", count: 4)
 
@@ -38,7 +38,9 @@ import Testing
     ),
     (#"{"aps":{"badge":1},"x":2}"#, #","payload":{"aps":{"badge":1},"x":2}"#),
   ])
-  func `it says what it said, and not to whom`(text: String, expected: String) throws {
+  func `a readdressed notification keeps its members except its recipients`(
+    text: String, expected: String
+  ) throws {
     #expect(try readdressed(text) == expected)
   }
 
@@ -47,7 +49,9 @@ import Testing
     (#"{"badge":1}"#, #"{"alert":"Cuve vide","badge":1}"#),
     ("{}", #"{"alert":"Cuve vide"}"#),
   ])
-  func `in the language of that one it needs no other`(aps: String, expected: String) throws {
+  func `a readdressed notification keeps only the alert in the recipient's language`(
+    aps: String, expected: String
+  ) throws {
     let text =
       #"{"to":"all","localized":{"fr":"Cuve vide","en":"Tank low"},"payload":{"aps":\#(aps)}}"#
     #expect(

@@ -2,11 +2,11 @@ import Testing
 
 @testable import TinyPush
 
-/// What stands for the token that is changed, and for another one.
+/// The tokens for MINE, which is changed, and OTHER.
 private let mine = String(repeating: "0", count: 63) + "a"
 private let other = String(repeating: "0", count: 63) + "b"
 
-/// What becomes of a file with these lines, in which MINE and OTHER are tokens, and what is said of it.
+/// Applies a change to lines in which MINE and OTHER stand for tokens; returns text and outcome.
 private func made(_ change: consuming RecipientChange, of file: [String]) -> String {
   var change = change
   let made = text(capacity: 8192) { text in
@@ -53,18 +53,18 @@ private func added(
     (["MINE # 1", "OTHER", "MINE lang=fr # 2"], nil, nil, "MINE # 1\nOTHER\nupdated"),
     (["# MINE", "MINE langg=fr"], nil, nil, "# MINE\nMINE langg=fr\nMINE\nadded"),
   ] as [([String], String?, String?, String)])
-func `a recipient is added once, or given another language or comment, and all else stays`(
+func `a recipient is added once or gets another language or comment, and the rest stays`(
   file: [String], language: String?, comment: String?, result: String
 ) {
   #expect(added(file, language: language, comment: comment) == result)
 }
 
-@Test func `a line that is too long for the agent is none of the recipient's`() {
+@Test func `a line that is too long does not count as the recipient's`() {
   let long = "MINE #" + String(repeating: "x", count: 1024)
   #expect(added([long]) == long + "\nMINE\nadded")
 }
 
-@Test func `a token is known in either case of its digits`() {
+@Test func `a token matches in upper and lower case`() {
   #expect(added([mine.uppercased() + " # x"]) == mine.uppercased() + " # x\nunchanged")
 }
 
@@ -74,7 +74,7 @@ func `a recipient is added once, or given another language or comment, and all e
     (["# a", "MINE lang=fr", "OTHER", "MINE # again"], "# a\nOTHER\nremoved"),
     (["MINE langg=fr"], "MINE langg=fr\nabsent"),
   ] as [([String], String)])
-func `each line of a recipient is removed, and no other`(file: [String], result: String) {
+func `exactly the lines of a recipient are removed`(file: [String], result: String) {
   let token = DeviceToken(hex: Array(mine.utf8).span)!
   #expect(made(RecipientChange(remove: token), of: file) == result)
 }
@@ -84,13 +84,13 @@ func `each line of a recipient is removed, and no other`(file: [String], result:
   ("\u{1B}[2J", false), ("a\u{7F}", false), (String(repeating: "x", count: 909), true),
   (String(repeating: "x", count: 910), false),
 ])
-func `a comment stays in its line and steers no terminal`(text: String, isComment: Bool) {
+func `a comment has no control characters and fits the line`(text: String, isComment: Bool) {
   let bytes = Array(text.utf8)
   let found = RecipientsFile.isComment(bytes.span)
   #expect(found == isComment)
 }
 
-@Test func `bytes that are not UTF-8 are no comment`() {
+@Test func `bytes that are not UTF-8 are refused as a comment`() {
   for bytes: [UInt8] in [[0xFF], [0xC3], [0x61, 0xE2, 0x82]] {
     let found = RecipientsFile.isComment(bytes.span)
     #expect(!found)

@@ -7,7 +7,7 @@ import Testing
 
 private let token = String(repeating: "0123456789abcdef", count: 4)
 
-/// The payload that goes out to a device of a language, framed and read again; nil: the notification is refused.
+/// Returns the framed and read payload for a device's language, or nil if it is refused.
 private func sent(
   _ payload: String, _ members: String = "", limit: Int, language: StaticString? = nil,
   format: FrameFormat = .items
@@ -45,14 +45,14 @@ private func object(_ text: String) throws -> [String: Any] {
   try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any], "\(text)")
 }
 
-/// What the alert of a payload says.
+/// Returns the text of a payload's alert.
 private func spoken(_ payload: String) throws -> String {
   let aps = try #require(object(payload)["aps"] as? [String: Any])
   let alert = aps["alert"] as? String ?? (aps["alert"] as? [String: Any])?["body"] as? String
   return try #require(alert)
 }
 
-/// Texts as they stand in JSON.
+/// Texts in JSON's form.
 private let texts = [
   "Tank low in the cellar, pump it out",
   "Füllstand über 90 %: größer als nötig",
@@ -69,7 +69,7 @@ private let texts = [
 ]
 
 @Test(arguments: texts)
-func `a trimmed text is the beginning of the whole one, ends between two characters, and fits`(
+func `a trimmed text is a prefix of the whole, ends between characters and fits`(
   text: String
 ) throws {
   let payloads = [
@@ -82,7 +82,7 @@ func `a trimmed text is the beginning of the whole one, ends between two charact
     var last = -1
     for limit in 1...whole.utf8.count + 1 {
       guard let trimmed = try sent(payload, #""trim":true,"#, limit: limit) else {
-        #expect(last == -1, "at \(limit) nothing fits, and at less something did")
+        #expect(last == -1, "nothing fits at \(limit), but something did at less")
         continue
       }
       let words = try spoken(trimmed)
@@ -96,11 +96,11 @@ func `a trimmed text is the beginning of the whole one, ends between two charact
       #expect(words.hasSuffix("…"))
       let kept = words.dropLast()
       #expect(!kept.isEmpty)
-      // By characters as people see them, and by every byte that JSON needs.
+      // A prefix in whole characters, and valid JSON.
       #expect(spokenWhole.hasPrefix(kept), "\(words)")
       #expect(spokenWhole.count > kept.count)
       #expect(!kept.hasSuffix(" "))
-      // All else is as it was.
+      // All other members are unchanged.
       var others = try object(trimmed)
       var wholeOthers = try object(whole)
       others["aps"] = nil
@@ -125,14 +125,14 @@ func `a trimmed text is the beginning of the whole one, ends between two charact
     ("👩‍👧👩‍👧", 41, "👩‍👧…"), ("👩‍👧👩‍👧", 33, nil), ("🇩🇪🇫🇷", 35, "🇩🇪…"), ("🇩🇪🇫🇷", 30, nil),
     ("👍🏽👍🏽", 31, "👍🏽…"), ("👍🏽👍🏽", 29, nil), ("1️⃣2️⃣", 30, "1️⃣…"), ("1️⃣2️⃣", 29, nil),
   ] as [(String, Int, String?)])
-func `a text is cut at this place for this limit`(
+func `trim cuts a text at the right place for each limit`(
   text: String, limit: Int, expected: String?
 ) throws {
   let trimmed = try sent(#"{"aps":{"alert":"\#(text)"}}"#, #""trim":true,"#, limit: limit)
   #expect(trimmed == expected.map { #"{"aps":{"alert":"\#($0)"}}"# })
 }
 
-@Test func `without trim nothing is shortened, and with it nothing that fits`() throws {
+@Test func `trim shortens only an alert text that does not fit`() throws {
   let payload = #"{"aps":{"alert":"abcdef"}}"#
   #expect(try sent(payload, limit: 25) == nil)
   #expect(try sent(payload, #""trim":false,"#, limit: 25) == nil)
@@ -145,7 +145,7 @@ func `a text is cut at this place for this limit`(
 }
 
 @Test(arguments: [FrameFormat.items, .enhanced, .simple])
-func `an alert in a language stands in the place of the payload's own, or where one belongs`(
+func `an alert in a language replaces the payload's own or is inserted`(
   format: FrameFormat
 ) throws {
   let localized =
@@ -173,7 +173,7 @@ func `an alert in a language stands in the place of the payload's own, or where 
   }
 }
 
-@Test func `an alert in a language is shortened too`() throws {
+@Test func `trim also shortens an alert in a language`() throws {
   let members =
     #""trim":true,"localized":{"fr":{"title":"T","body":"Le réservoir est vide"},"en":"x"},"#
   let payload = #"{"aps":{"badge":1}}"#
@@ -191,7 +191,7 @@ func `an alert in a language stands in the place of the payload's own, or where 
       == #"{"aps":{"alert":"x","badge":1}}"#)
 }
 
-// MARK: - Who it is for, and what it replaces
+// MARK: - Recipients and collapse keys
 
 private func notification(_ text: String) -> TinyPush.Notification? {
   let bytes = text.bytes
@@ -215,7 +215,7 @@ private func lists(_ text: String) throws -> [String] {
   }
 }
 
-@Test func `recipients files are named alone, in an array, and beside tokens`() throws {
+@Test func `recipients files are read from a string, from an array and beside tokens`() throws {
   let payload = #""payload":{"aps":{"alert":"x"}}"#
   #expect(try lists(#"{"to":"family",\#(payload)}"#) == ["family"])
   #expect(
@@ -229,7 +229,9 @@ private func lists(_ text: String) throws -> [String] {
   #"{"aps":{"alert":"x"}}"#, #"{"my":{"token":1},"aps":{"alert":"x"},"id2":"to"}"#,
   #"{ "\u0061ps" : {"content-available":1} }"#,
 ])
-func `an object with aps at its top is a payload for the default recipients`(text: String) throws {
+func `an object with aps at the top level is a payload for the default recipients`(text: String)
+  throws
+{
   let found = try #require(notification(text))
   #expect(found.isBare)
   #expect(found.lists == 1)
@@ -240,7 +242,7 @@ func `an object with aps at its top is a payload for the default recipients`(tex
 }
 
 @Test
-func `notifications replace each other that have the same id and recipients, however written`()
+func `collapse keys are equal exactly for equal collapse IDs and recipients`()
   throws
 {
   func key(_ members: String) throws -> UInt64 {
@@ -288,12 +290,12 @@ private func line(_ text: String) -> String {
   (token, "recipient"), ("  \(token)\r", "recipient"),
   ("\(token.uppercased())\t# Ann", "recipient"),
   ("\(token) lang=fr_CA", "recipient fr-ca"), ("\(token) lang=de # Ben", "recipient de"),
-  (" 12", "1 token-size: a device token has 64 hex digits, and this one has another number"),
+  (" 12", "1 token-size: a device token has 64 hex digits; this one has a different number"),
   (
-    "<\(token)>", "0 token-size: a device token has 64 hex digits, and this one has another number"
+    "<\(token)>", "0 token-size: a device token has 64 hex digits; this one has a different number"
   ),
   (
-    "\(token)#", "0 token-size: a device token has 64 hex digits, and this one has another number"
+    "\(token)#", "0 token-size: a device token has 64 hex digits; this one has a different number"
   ),
   (
     "\t\(token.dropLast())z",
@@ -305,15 +307,15 @@ private func line(_ text: String) -> String {
     "\(token) lang=fr lang=de",
     "73 recipient-word: only lang=LANGUAGE or a # comment may follow the token"
   ),
-  ("\(token)  lang=f!", "71 recipient-language: no language: write it as lang=fr or lang=fr-CA"),
+  ("\(token)  lang=f!", "71 recipient-language: not a language: write lang=fr or lang=fr-CA"),
 ])
-func `a line of a recipients file says who, or what is wrong and where`(
+func `a line of a recipients file gives a recipient or an error with its place`(
   text: String, expected: String
 ) {
   #expect(line(text) == expected)
 }
 
-@Test func `a name that leads out of the directory, or hides, is none`() {
+@Test func `names that leave the directory or are hidden are refused`() {
   for name in ["", ".", "..", ".x", "a/b", "/", "a b", "ü", "a\0", token, token + "0"] {
     let bytes = name.bytes
     let isName = RecipientsFile.isName(bytes.span)

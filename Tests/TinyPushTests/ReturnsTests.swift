@@ -9,7 +9,7 @@ private func stretch(_ offset: Int64) -> Stretch {
 
 private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milliseconds) }
 
-@Test func `what must wait goes when its time has come, behind what goes at once`() {
+@Test func `delayed stretches come when they are due, behind those without delay`() {
   var returns = Returns(capacity: 8)
   returns.delay(stretch(1), until: at(300))
   returns.delay(stretch(2), until: at(100))
@@ -30,15 +30,15 @@ private func at(_ milliseconds: UInt64) -> Instant { Instant(milliseconds: milli
   #expect(returns.nextDueAt == nil)
 }
 
-@Test func `each rejection keeps its reason`() {
+@Test func `each decided stretch keeps its reason`() {
   var returns = Returns(capacity: 8)
   returns.decide(stretch(1), .rejected(Rejection(.invalidToken, code: 8)))
   returns.decide(stretch(2), .rejected(Rejection(.endsConnections)))
   let first = returns.takeDecided()
-  #expect(first?.verdict == .rejected(Rejection(.invalidToken, code: 8)))
-  // What could not be read on comes first again, with its reason.
+  #expect(first?.outcome == .rejected(Rejection(.invalidToken, code: 8)))
+  // A stretch that is put back comes first again, with its reason.
   returns.putBack(first!)
   #expect(returns.takeDecided()?.place.offset == 1)
-  #expect(returns.takeDecided()?.verdict == .rejected(Rejection(.endsConnections)))
+  #expect(returns.takeDecided()?.outcome == .rejected(Rejection(.endsConnections)))
   #expect(returns.takeDecided()?.place.offset == nil)
 }

@@ -2,32 +2,35 @@ import Foundation
 import Simulation
 import Testing
 
-/// A few seeds of each way, as `make test` runs thousands in an optimised program. `SEED=7` runs that one alone, and says
-/// what happened in it; `SEEDS=5000` runs so many.
+/// `SEED=7` runs one seed and prints its trace, and `SEEDS=5000` runs this many.
+///
+/// By default a few seeds run here: `make test` runs thousands in an optimised program.
 private let environment = ProcessInfo.processInfo.environment
 
-@Test func `whatever goes wrong, nothing is lost`() async {
+@Test func `no fault loses a notification over the binary protocol`() async {
   await run(way: .binary, seeds: 10)
 }
 
-@Test func `whatever goes wrong and in whatever order answers come, nothing is lost`() async {
+@Test func `no fault loses a notification with answers in any order`() async {
   await run(way: .scattered, seeds: 10)
 }
 
-@Test func `whatever goes wrong at an HTTP/2 service, nothing is lost`() async {
+@Test func `no fault loses a notification over HTTP/2`() async {
   await run(way: .http2, seeds: 10)
 }
 
-/// A request that was never written was heard of again when its connection left; and what waited for a new provider token
-/// kept the spool from being looked through.
+/// Seeds of two former bugs.
+///
+/// A request that was never written returned again when its connection was left. Notifications that
+/// waited for a new provider token kept the spool from being scanned.
 @Test(arguments: [UInt64(1242), 2837])
-func `what went wrong once over HTTP/2 does not go wrong again`(seed: UInt64) {
+func `seeds that once failed over HTTP/2 pass`(seed: UInt64) {
   report(Trial.run(seed, .http2))
 }
 
-/// A file that was delivered as far as it went, and then grew, seemed to hold what replaces others.
+/// A file that was delivered and then grew seemed to hold a notification that replaces others.
 @Test(arguments: [UInt64(5418)])
-func `what went wrong once does not go wrong again`(seed: UInt64) {
+func `a seed that once failed passes`(seed: UInt64) {
   report(Trial.run(seed, .scattered))
 }
 
@@ -48,7 +51,7 @@ private func run(way: Trial.Way, seeds: UInt64) async {
           let outcome = Trial.run(seed, way)
           steps += outcome.steps
           report(outcome)
-          // The tests beside this one want their turn, too.
+          // Lets the other tests run.
           await Task.yield()
         }
         return steps
@@ -65,7 +68,7 @@ private func report(_ outcome: Trial.Outcome) {
   }
 }
 
-@Test func `one seed is one run, and another seed is another`() {
+@Test func `equal seeds give equal runs, and other seeds other runs`() {
   let seeds: ClosedRange<UInt64> = 1...3
   let hashes = seeds.map { Trial.run($0).hash }
   #expect(hashes == seeds.map { Trial.run($0).hash })

@@ -16,7 +16,7 @@ extension Stretch {
 }
 
 @Test(arguments: 1...30)
-func `a queue of stretches behaves as an array`(seed: UInt64) {
+func `a queue of stretches behaves like an array`(seed: UInt64) {
   var random = Seeded(seed)
   let capacity = 1 + random.upTo(9)
   var queue = StretchQueue(capacity: capacity)

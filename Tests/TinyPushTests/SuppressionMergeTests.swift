@@ -5,7 +5,7 @@ import Testing
 @testable import TinyPush
 @testable import TinyPushAgent
 
-/// What is known of a token.
+/// The time and reason of a record.
 private struct Known: Equatable {
   var time: UInt32
   var reason: SuppressionRecord.Reason
@@ -24,13 +24,13 @@ private func record(
 
 private struct Trouble: Error { var text: String }
 
-/// A suppression list in a directory of its own, and beside it what it should hold.
+/// A suppression list in a temporary directory, and a model of its contents.
 private final class Store {
   let path: String
   private let directory: SuppressionDirectory
   var model: [Int: Known] = [:]
   var others: [[UInt8]: UInt32] = [:]
-  /// What went wrong last.
+  /// The last error.
   private(set) var error: Int32 = 0
   private(set) var wasDamaged = false
   private(set) var total: UInt64 = 0
@@ -44,7 +44,7 @@ private final class Store {
     directory = try Self.open(path)
   }
 
-  /// In a directory that is made for it.
+  /// Opens a list in a new directory.
   init(at path: String) throws {
     self.path = path
     directory = try Self.open(path)
@@ -63,14 +63,14 @@ private final class Store {
 
   // MARK: - Changes
 
-  /// One change, as it is told: what became of a token.
+  /// The reported outcome for a token.
   struct Told: Equatable {
     var token: Int
     var time: UInt32
     var outcome: SuppressionMerge.Outcome
   }
 
-  /// Merges changes into the list; nil: that failed. Those are told of which `body` was.
+  /// Merges changes into the list, and returns the reported outcomes, or nil on failure.
   func merge(
     _ changes: [SuppressionRecord], others: [([UInt8], UInt32)] = [], forget: [Int] = [],
     isWhole: Bool = false, areOfNow: Bool = false
@@ -91,7 +91,7 @@ private final class Store {
     return isDone ? told : nil
   }
 
-  /// Does to the model what a merge should do, and says what it should tell.
+  /// Applies changes to the model, and returns the outcomes that a merge should report.
   func change(
     _ changes: [SuppressionRecord], others: [([UInt8], UInt32)] = [], forget: [Int] = []
   ) -> [Told] {
@@ -106,7 +106,7 @@ private final class Store {
       }
       for change in changes[number] ?? [] {
         let held = model[number].map { record(number, $0.time, $0.reason) }
-        if held.map({ change.outweighs($0) }) ?? true { model[number] = Known(change) }
+        if held.map({ change.overrides($0) }) ?? true { model[number] = Known(change) }
       }
       let after = model[number]!
       let wasSuppressed = before.map { $0.reason != .registered } ?? false
@@ -120,9 +120,9 @@ private final class Store {
     return told
   }
 
-  // MARK: - What is there
+  // MARK: - Contents
 
-  /// Whether the files hold what the model does, read from the front and looked up.
+  /// Whether the files agree with the model, both read in order and by lookup.
   func isRight() -> Bool {
     var held: [Int: Known] = [:]
     var others: [[UInt8]: UInt32] = [:]
@@ -177,7 +177,7 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
 
 @Suite struct SuppressionMergeTests {
   @Test(arguments: 1...3)
-  func `a merge is what a dictionary would be`(seed: Int) throws {
+  func `merges give the same result as a dictionary`(seed: Int) throws {
     var random = Seeded(UInt64(seed))
     let store = try Store()
     let tokens = random.pick([5, 300, 5000])
@@ -201,7 +201,8 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
     }
   }
 
-  @Test func `a few changes are written beside the list, and many are merged into it`() throws {
+  @Test func `a few changes are written beside the list, and many are merged into the list`() throws
+  {
     let store = try Store()
     func merge(_ changes: [SuppressionRecord]) {
       #expect(store.merge(changes) == store.change(changes) && store.isRight())
@@ -218,7 +219,7 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
     #expect(store["suppressed"] == list && store["recent"]?.count == 60)
   }
 
-  @Test func `what changes are told is weighed against the list, too`() throws {
+  @Test func `reported outcomes take the main list into account`() throws {
     let store = try Store()
     #expect(
       store.merge([record(1), record(2), record(3, 1000, .registered)], isWhole: true) != nil)
@@ -229,7 +230,7 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
     #expect(told?.map(\.time) == [1001, 1000, 1000, 1000])
   }
 
-  @Test func `a change of now holds against all of the same minute`() throws {
+  @Test func `a change without a time wins over changes of the same minute`() throws {
     let store = try Store()
     #expect(store.merge([record(1, 1030), record(2, 1030), record(3, 1060)]) != nil)
     let changes = [
@@ -242,7 +243,7 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
 
   // MARK: - Damage
 
-  /// A list of twelve pages, with tokens of other sizes, and three that changed lately.
+  /// Returns a list of twelve pages with tokens of other sizes and three recent changes.
   private func filled() throws -> Store {
     let store = try Store()
     let changes = (0..<1200).map { record(2 * $0) }
@@ -256,7 +257,7 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
   }
 
   @Test(arguments: ["suppressed", "recent"])
-  func `what is damaged is set aside, and the rest goes on`(name: String) throws {
+  func `a damaged file is set aside, and the other file stays in use`(name: String) throws {
     let other = try filled()
     var damages: [[UInt8]] = [Array("an older version wrote this".utf8), []]
     for place in [0, 39, 50, 100, 7000, 48_000, 52_000] {
@@ -292,7 +293,7 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
 
   // MARK: - Failures
 
-  @Test func `a disk that is full at any page leaves everything as it was`() throws {
+  @Test func `a disk that is full at any page leaves the list unchanged`() throws {
     let store = try Store()
     let pages = 24
     guard mount("tinypush", store.path, "tmpfs", 0, "size=\(pages * 4096)") == 0 else {
@@ -323,8 +324,8 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
     #expect(inside.names == ["suppressed"])
   }
 
-  /// What a power cut may leave behind at each step of a merge.
-  @Test func `a merge that was broken off is made good by the next one`() throws {
+  /// Starts from the files that a power cut may leave at each step of a merge.
+  @Test func `the next merge completes one that was interrupted`() throws {
     let store = try filled()
     let before = Dictionary(uniqueKeysWithValues: store.names.map { ($0, store[$0]!) })
     let changes = (1000..<1600).map { record(2 * $0 + 1) }
@@ -348,7 +349,7 @@ private func changes(_ count: Int, of tokens: Int, _ random: inout Seeded) -> [S
     }
   }
 
-  @Test func `two do not change the list at once`() throws {
+  @Test func `a lock keeps two merges from changing the list at once`() throws {
     let store = try Store()
     func isFree() -> Bool { Descriptor.lock(store.number, isPatient: false) != nil }
     let lock = Descriptor.lock(store.number, isPatient: false)

@@ -4,7 +4,7 @@ import Testing
 @testable import TinyPush
 
 extension DeviceToken {
-  /// By its number, in the order of these; 256 each begin alike.
+  /// Returns the token of a number, in the order of numbers; 256 tokens each share a prefix.
   static func numbered(_ number: Int) -> DeviceToken {
     var bytes = [UInt8](repeating: 0, count: 32)
     (bytes[0], bytes[1], bytes[31]) = (
@@ -22,7 +22,7 @@ private func record(
   _ number: Int, _ time: UInt32 = 1_700_000_000, _ reason: SuppressionRecord.Reason = .feedback
 ) -> SuppressionRecord { SuppressionRecord(token: token(number), time: time, reason: reason) }
 
-/// A list in memory.
+/// A suppression list in memory.
 private final class Held {
   private var list: SuppressionList
 
@@ -31,12 +31,12 @@ private final class Held {
   var isDamaged: Bool { list.isDamaged }
   var count: Int { list.count }
 
-  /// The time of what is known of a token.
+  /// Returns the time of a token's record.
   func time(of number: Int) -> UInt32? { list.find(token(number))?.time }
 }
 
 @Test(arguments: [0, 1, 2, 101, 102, 103, 204, 205, 1000, 20_000])
-func `each record of a list is found, and nothing else`(count: Int) {
+func `exactly the records of a list are found`(count: Int) {
   let bytes = listBytes((0..<count).map { record(2 * $0 + 1, UInt32($0)) })
   #expect(bytes.count == 40 * count + 20)
   let list = Held(bytes)
@@ -49,7 +49,7 @@ func `each record of a list is found, and nothing else`(count: Int) {
   #expect(!list.isDamaged)
 }
 
-@Test func `a flipped bit of a list is noticed, and so is one that is cut short`() {
+@Test func `a flipped bit or a truncated list is noticed`() {
   var bytes = listBytes((0..<500).map { record($0) })
   let size = bytes.count
   for bit in Array(stride(from: 0, to: 8 * size, by: 997)) + (8 * (size - 20)..<8 * size) {
@@ -65,7 +65,7 @@ func `each record of a list is found, and nothing else`(count: Int) {
   #expect(!Held(bytes).isDamaged)
 }
 
-@Test func `a list that can be read no more is damaged, and what was read is good`() {
+@Test func `a list that cannot be read any more is damaged, and cached pages stay valid`() {
   final class Medium {
     var bytes = listBytes((0..<1020).map { record(256 * $0) })
   }
@@ -84,23 +84,23 @@ func `each record of a list is found, and nothing else`(count: Int) {
   #expect(isDamaged)
 }
 
-@Test func `the later record holds, and of the same second the registration`() {
+@Test func `the later record wins, and a registration wins within the same second`() {
   let gone = record(1, 100)
-  #expect(record(1, 101, .registered).outweighs(gone))
+  #expect(record(1, 101, .registered).overrides(gone))
   #expect(
-    record(1, 100, .registered).outweighs(gone) && !gone.outweighs(record(1, 100, .registered)))
-  #expect(record(1, 100, .byHand).outweighs(gone) && !gone.outweighs(record(1, 100, .byHand)))
-  #expect(!record(1, 99, .registered).outweighs(gone))
+    record(1, 100, .registered).overrides(gone) && !gone.overrides(record(1, 100, .registered)))
+  #expect(record(1, 100, .byHand).overrides(gone) && !gone.overrides(record(1, 100, .byHand)))
+  #expect(!record(1, 99, .registered).overrides(gone))
   #expect(gone.forbids() && gone.forbids(registered: 99) && !gone.forbids(registered: 100))
   #expect(record(1, 0).forbids())
   #expect(!record(1, 100, .registered).forbids())
 }
 
-// MARK: - As delivery sees it
+// MARK: - Delivery
 
 private let now: Int64 = 1_800_000_000
 
-/// What delivery knows.
+/// The suppression as delivery uses it.
 private final class Known {
   var suppression = Suppression()
 
@@ -119,7 +119,7 @@ private final class Known {
 
   var mustBeKept: Bool { suppression.mustBeKept() }
 
-  /// What has been learned, the tokens by number.
+  /// The learned records, each as `NUMBER REASON TIME`.
   var learned: [String] {
     (0..<suppression.learned.count).map {
       let record = suppression.learned[$0]
@@ -128,7 +128,7 @@ private final class Known {
   }
 }
 
-@Test func `what is newer in either list, or learned, holds`() {
+@Test func `the newest record of both lists and the learned ones wins`() {
   #expect(!Known().forbids(1))
   let known = Known(
     [record(1, 100), record(2, 100), record(3, 100, .registered), record(4, 100)],
@@ -143,12 +143,11 @@ private final class Known {
   #expect(known.mustBeKept)
   known.suppression.kept(true)
   #expect(
-    !known.forbids(5), "what is kept is looked up in the list, which this one was not put into")
+    !known.forbids(5), "a saved record is looked up in the list, where this one is missing")
 }
 
 @Test
-func `a token that was registered in the same second or later is good again, and that is learned`()
-{
+func `a registration in the same second or later lifts a suppression and is learned`() {
   let known = Known([record(1, 1000)])
   #expect(known.forbids(1, registered: 999))
   #expect(!known.mustBeKept)
@@ -158,25 +157,25 @@ func `a token that was registered in the same second or later is good again, and
   #expect(known.learned == ["1 registered 1000"])
 }
 
-@Test func `a registration of a time to come is learned as one of now`() {
+@Test func `a registration in the future is learned with the present time`() {
   let known = Known([record(1, 1000)])
   #expect(!known.forbids(1, registered: .max))
   #expect(known.learned == ["1 registered \(now)"])
 }
 
-@Test func `what the gateway calls invalid is so in spite of a registration of a time to come`() {
+@Test func `a registration in the future does not lift an invalid token answer`() {
   let known = Known()
   known.suppression.learnInvalid(token(1), registered: UInt32(now) + 60, now: now)
   #expect(known.forbids(1, registered: UInt32(now) + 60))
   #expect(!known.forbids(1, registered: UInt32(now) + 61))
   known.suppression.learnInvalid(token(2), registered: .max, now: now)
-  #expect(known.mustBeKept, "even that can be kept")
+  #expect(known.mustBeKept, "this record can be saved, too")
   let later = Known([record(3, UInt32(now) + 5, .registered)])
   later.suppression.learnInvalid(token(3), registered: 0, now: now)
   #expect(later.forbids(3), "the clock was set back")
 }
 
-@Test func `what costs nothing to learn again need not be kept at once`() {
+@Test func `learned registrations need not be saved at once, and invalid tokens must be`() {
   let known = Known([record(1, 1000), record(2, 1000)])
   func mustBeKept() -> [Bool] {
     [true, false].map { known.suppression.mustBeKept(isPatient: $0) }
@@ -193,12 +192,12 @@ func `a token that was registered in the same second or later is good again, and
   #expect(mustBeKept() == [false, false])
 }
 
-@Test func `until the gateway has accepted something it may be the wrong one`() {
+@Test func `invalid tokens are not saved before the gateway has accepted a notification`() {
   let known = Known(isGatewayRight: false)
   known.suppression.learnInvalid(token(1), registered: 0, now: now)
   #expect(known.forbids(1) && !known.mustBeKept)
   known.suppression.kept(true)
-  #expect(known.forbids(1), "it was not put on disk")
+  #expect(known.forbids(1), "the record was not saved")
   known.suppression.retry()
   #expect(!known.mustBeKept)
   known.suppression.trustGateway()
@@ -207,10 +206,10 @@ func `a token that was registered in the same second or later is good again, and
   #expect(!known.forbids(1))
 }
 
-@Test func `while the clock is not set an invalid token is one for as long as the agent runs`() {
+@Test func `an invalid token is suppressed until a restart while the clock is not set`() {
   let known = Known()
   known.suppression.learnInvalid(token(1), registered: 0, now: nil)
-  #expect(!known.mustBeKept, "nobody could say since when")
+  #expect(!known.mustBeKept, "the time is unknown")
   known.suppression.learnInvalid(token(2), registered: 0, now: now)
   #expect(known.mustBeKept)
   known.suppression.kept(true)
@@ -220,7 +219,7 @@ func `a token that was registered in the same second or later is good again, and
   #expect(!known.mustBeKept)
 }
 
-@Test func `of what is learned the newest are remembered, each once`() {
+@Test func `the newest learned tokens are remembered, each once`() {
   var learned = Learned()
   func known(_ numbers: Range<Int>) -> Int {
     var count = 0
@@ -236,7 +235,7 @@ func `a token that was registered in the same second or later is good again, and
   #expect(known(10..<5010) == Learned.capacity)
 }
 
-@Test func `tokens of other sizes are kept as they came, each once`() {
+@Test func `tokens of other sizes are kept, each once`() {
   var others = OtherTokens()
   func insert(_ bytes: [UInt8], _ time: UInt32) -> Bool? {
     others.insert(bytes.span, time: time)
@@ -255,16 +254,16 @@ func `a token that was registered in the same second or later is good again, and
   #expect(insert([1], 9) == false && time(of: [1]) == 9)
   #expect(time(of: []) == 6 && time(of: largest(7)) == 7 && time(of: [3]) == nil)
   for number in 0..<15 { _ = insert(largest(100 + number), 1) }
-  #expect(insert(largest(200), 1) == nil, "it is bounded")
+  #expect(insert(largest(200), 1) == nil, "the size is limited")
   #expect(insert([1], 10) == false && time(of: [1]) == 10)
   for number in 0..<2000 { _ = insert([3, UInt8(number >> 8), UInt8(number & 255)], 1) }
   #expect(insert([4], 1) == nil)
 }
 
-// MARK: - What is received
+// MARK: - Received tuples
 
 @Test(arguments: [1, 2, 3, 5, 38, 39, 1000, 1 << 20])
-func `tuples are found however they are cut up`(piece: Int) {
+func `tuples are read from pieces of any size`(piece: Int) {
   let sizes = [32, 0, 1, 31, 33, 65_535, 32]
   var bytes: [UInt8] = []
   for (index, size) in sizes.enumerated() {
@@ -293,11 +292,11 @@ func `tuples are found however they are cut up`(piece: Int) {
   #expect(isCut)
 }
 
-@Test func `a chunk is known by its sum`() {
+@Test func `a received chunk is verified by its checksum`() {
   let buffer = FixedBuffer<UInt8>(capacity: 100)
   for index in 0..<100 { buffer[index] = UInt8(index) }
   ReceivedChunk.seal(buffer, count: 20)
-  /// The bytes that it says there are; nil: they are not whole.
+  /// The number of bytes in the chunk, or nil if it is damaged.
   func count() -> Int? {
     guard let chunk = ReceivedChunk(head: buffer.span(0..<16)), chunk.count <= 84,
       chunk.holds(buffer.span(16..<16 + chunk.count))

@@ -11,7 +11,7 @@ func `numbers are written in decimal`(number: Int, digits: Int, expected: String
   #expect(text { $0.append(number, digits: digits) } == expected)
 }
 
-@Test func `unsigned numbers take their whole range`() {
+@Test func `unsigned numbers cover their whole range`() {
   #expect(text { $0.append(UInt64.max) } == "18446744073709551615")
   #expect(text { $0.append(UInt8.max) } == "255")
 }
@@ -40,7 +40,7 @@ func `bytes that are not UTF-8 become replacement characters in JSON`(hex: Strin
   #expect(text { $0.append(json: [UInt8](hex: hex).span) } == json)
 }
 
-@Test func `commas come by themselves in JSON`() {
+@Test func `commas are written automatically in JSON`() {
   let written = text {
     for number in [-1, 7] {
       $0.beginObject()
@@ -69,16 +69,16 @@ func `bytes that are not UTF-8 become replacement characters in JSON`(hex: Strin
   #expect(written == "{\"number\":-1,\(rest)\n{\"number\":7,\(rest)\n")
 }
 
-@Test func `what is printed cannot steer a terminal`() {
+@Test func `printable text cannot control a terminal`() {
   let hostile = "a\u{1B}[2J\nb\u{7F}é~ ".bytes
   #expect(text { $0.append(printable: hostile.span) } == #"a\x1b[2J\x0ab\x7f\xc3\xa9~ "#)
 }
 
-@Test func `hex has two small digits a byte`() {
+@Test func `hex has two lower-case digits a byte`() {
   #expect(text { $0.append(hex: [0, 9, 10, 255].span) } == "00090aff")
 }
 
-@Test func `what does not fit is cut, and said to be`() {
+@Test func `text that does not fit is cut, and isCut is set`() {
   var text = Text(capacity: 5)
   text.append("abc")
   #expect(text.isCut == false)
@@ -95,7 +95,7 @@ func `bytes that are not UTF-8 become replacement characters in JSON`(hex: Strin
   #expect(text.isCut == false)
 }
 
-@Test func `a UTF-8 sequence is well formed exactly when the standard library takes it`() {
+@Test func `a UTF-8 sequence is valid exactly if the standard library accepts it`() {
   for first in UInt8(0x80)...0xFF {
     for second in stride(from: UInt8(0), through: 0xF0, by: 1)
     where second % 16 == 0 || second % 16 == 15 {

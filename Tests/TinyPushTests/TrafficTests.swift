@@ -10,13 +10,13 @@ import Testing
     return latencies
   }
 
-  @Test func `of nothing there is no percentile`() {
+  @Test func `no latencies have no percentile`() {
     #expect(Latencies().percentile(50) == nil)
     #expect(Latencies().count == 0)
   }
 
   @Test(arguments: [0, 1, 2, 3, 4, 7, 100, 999, 1000, 60_000, 86_400_000, 1 << 31])
-  func `one alone is found again to within a quarter`(latency: UInt64) {
+  func `the percentiles of one latency are within a quarter of it`(latency: UInt64) {
     let latencies = latencies([latency])
     for percent: UInt64 in [1, 50, 99, 100] {
       let found = latencies.percentile(percent)!.milliseconds
@@ -24,13 +24,13 @@ import Testing
     }
   }
 
-  @Test func `however long one took, it counts`() {
+  @Test func `very long latencies count, too`() {
     let latencies = latencies([.max, 1 << 40, 5])
     #expect(latencies.count == 3)
     #expect(latencies.percentile(99)!.milliseconds >= 1 << 31)
   }
 
-  @Test func `percentiles are those of the list in order, to within a third`() {
+  @Test func `percentiles are within a third of the exact ones`() {
     let times = (0..<1000).map { UInt64($0 * $0) / 7 }
     var random = Seeded(1)
     let latencies = latencies(times.shuffled(using: &random))
@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  @Test func `those below a power of two are counted exactly`() {
+  @Test func `latencies below a power of two are counted exactly`() {
     let latencies = latencies([0, 1, 3, 4, 5, 15, 16, 17, 1023, 1024, 5000])
     for (bound, count) in [(1, 1), (2, 2), (4, 3), (16, 6), (1024, 9), (4096, 10), (8192, 11)] {
       #expect(latencies.count(below: .milliseconds(UInt64(bound))) == UInt64(count), "\(bound)")
@@ -53,7 +53,7 @@ import Testing
 @Suite struct TrafficTests {
   private func instant(_ seconds: UInt64) -> Instant { Instant(milliseconds: seconds * 1000) }
 
-  @Test func `a minute, an hour and all the time are told apart`() {
+  @Test func `the minute, the hour and the whole time have separate counts`() {
     var traffic = Traffic()
     let start = instant(1_000_000)
     traffic.add(7, latency: .milliseconds(3), at: start)
@@ -66,12 +66,12 @@ import Testing
     #expect(traffic.sent(in: .start, at: now) == 187)
     #expect(traffic.latencies(in: .start, at: now).count == 187)
     #expect(traffic.latencies(in: .hour, at: now).count == 180)
-    // A minute's latencies go up in sixths.
+    // The latencies of the minute are dropped in steps of ten seconds.
     #expect((102...120).contains(traffic.latencies(in: .minute, at: now).count))
     #expect(traffic.latencySum == 21 + 180 * 5)
   }
 
-  @Test func `what is old is left out though nothing has come since`() {
+  @Test func `old counts are left out even if nothing was sent since`() {
     var traffic = Traffic()
     traffic.add(5, latency: .milliseconds(1), at: instant(100))
     for (later, minute, hour) in [(0, 5, 5), (59, 5, 5), (60, 0, 5), (3540, 0, 5), (3660, 0, 0)] {
@@ -96,7 +96,7 @@ import Testing
     #expect(traffic.latencies(in: .start, at: now).count == 0)
   }
 
-  @Test func `the first second of a machine has none before it`() {
+  @Test func `counting works in the first second of a machine`() {
     var traffic = Traffic()
     let start = Instant(milliseconds: 0)
     traffic.add(3, latency: .milliseconds(0), at: start)

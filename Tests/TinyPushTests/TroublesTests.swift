@@ -2,7 +2,7 @@ import Testing
 
 @testable import TinyPush
 
-/// A moment, and what is told then.
+/// The facts at a moment, and the reports that they cause.
 private struct Moment {
   /// Seconds since the agent started.
   var at: UInt64
@@ -11,7 +11,7 @@ private struct Moment {
   var isConnected = false
   var isSettling = false
   var isRefused = false
-  /// Days that the certificate is good for; nil: nobody knows.
+  /// Days until the certificate ends; nil: unknown.
   var days: Int64?
   var isClockSet = true
   var tells: [String] = []
@@ -21,7 +21,7 @@ private struct Story: Sendable, CustomTestStringConvertible {
   var testDescription: String
   var told: UInt8 = 0
   var moments: [Moment]
-  /// When to look again at the end.
+  /// The deadline at the end.
   var deadline: UInt64?
 
   init(_ description: String, told: UInt8 = 0, deadline: UInt64? = nil, _ moments: [Moment]) {
@@ -46,7 +46,7 @@ extension Moment: Sendable {}
       Moment(at: 700, settled: 1, isConnected: true),
     ]),
   Story(
-    "a long outage is told once, and its end",
+    "a long outage is reported once, and its end",
     [
       Moment(at: 10, waits: true), Moment(at: 609, waits: true),
       Moment(at: 610, waits: true, tells: ["offline began"]), Moment(at: 5000, waits: true),
@@ -55,7 +55,7 @@ extension Moment: Sendable {}
       Moment(at: 5003, settled: 2, isConnected: true),
     ]),
   Story(
-    "it counts from when something waits", deadline: 9600,
+    "an outage counts from the first waiting notification", deadline: 9600,
     [Moment(at: 0), Moment(at: 9000, waits: true), Moment(at: 9599, waits: true)]),
   Story(
     "a connection that delivers nothing is an outage", deadline: nil,
@@ -64,7 +64,7 @@ extension Moment: Sendable {}
       Moment(at: 600, waits: true, isConnected: true, tells: ["offline began"]),
     ]),
   Story(
-    "a burst that takes long is none",
+    "a long burst is no outage",
     [
       Moment(at: 0, waits: true, isConnected: true),
       Moment(at: 500, waits: true, settled: 9, isConnected: true),
@@ -72,25 +72,25 @@ extension Moment: Sendable {}
       Moment(at: 1001, settled: 11, isConnected: true),
     ]),
   Story(
-    "what waits for the end of settle is none",
+    "waiting for the settle time is no outage",
     [
       Moment(at: 0, waits: true, isConnected: true, isSettling: true),
       Moment(at: 3000, waits: true, isConnected: true, isSettling: true),
     ]),
   Story(
-    "what waited was dropped", deadline: nil,
+    "the waiting notifications were dropped", deadline: nil,
     [
       Moment(at: 0, waits: true), Moment(at: 600, waits: true, tells: ["offline began"]),
       Moment(at: 700), Moment(at: 800, isConnected: true, tells: ["offline over"]),
     ]),
   Story(
-    "an agent that begins in an outage does not tell it again", told: 1,
+    "an agent that starts in an outage does not report it again", told: 1,
     [
       Moment(at: 0), Moment(at: 5, waits: true), Moment(at: 700, waits: true),
       Moment(at: 701, waits: true, settled: 1, isConnected: true, tells: ["offline over"]),
     ]),
   Story(
-    "a refusal is told at once, and over when something is accepted",
+    "a refusal is reported at once, and over after an acceptance",
     [
       Moment(at: 0, isRefused: true, tells: ["credentials began"]), Moment(at: 50, isRefused: true),
       Moment(at: 60, isConnected: true), Moment(at: 61, isConnected: true, isRefused: true),
@@ -116,19 +116,19 @@ extension Moment: Sendable {}
       Moment(at: 2), Moment(at: 3, days: -1), Moment(at: 4, days: 364, tells: ["certificate over"]),
     ]),
   Story(
-    "while the clock is not set no certificate ends",
+    "no certificate ends while the clock is not set",
     [Moment(at: 0, days: -3, isClockSet: false)]),
   Story(
-    "two at once are told one after the other",
+    "two troubles at once are reported one after the other",
     [
       Moment(
         at: 0, waits: true, isRefused: true, days: 2,
         tells: ["certificate began", "credentials began"])
     ]),
 ])
-private func `somebody is told of trouble once, and of its end once`(story: Story) {
+private func `each trouble is reported once, and its end once`(story: Story) {
   let day: Int64 = 1_800_000_000
-  var troubles = Troubles(after: .seconds(600), told: story.told)
+  var troubles = Troubles(after: .seconds(600), reported: story.told)
   for moment in story.moments {
     var facts = Troubles.Facts(
       time: Time(

@@ -19,7 +19,7 @@ private func identity(_ inode: UInt64, changed: Int64 = 0) -> FileIdentity {
   #expect(!waits)
 }
 
-@Test func `a file that changes is waited for anew`() {
+@Test func `a change of an unfinished file restarts the wait`() {
   var unfinished = Unfinished()
   for second in stride(from: UInt64(0), to: 60, by: 6) {
     let waits = unfinished.waits(for: identity(1, changed: Int64(second)), at: at(second))
@@ -29,7 +29,7 @@ private func identity(_ inode: UInt64, changed: Int64 = 0) -> FileIdentity {
   #expect(!waits)
 }
 
-@Test func `one that was given up is new when it comes again`() {
+@Test func `a file that was given up counts as new when it is offered again`() {
   var unfinished = Unfinished()
   _ = unfinished.waits(for: identity(1), at: at(0))
   let given = unfinished.waits(for: identity(1), at: at(20))
@@ -39,7 +39,7 @@ private func identity(_ inode: UInt64, changed: Int64 = 0) -> FileIdentity {
 }
 
 @Test(arguments: [1, 2, 16, 17, 40])
-func `however many are unfinished, each is given up in time`(files: UInt64) {
+func `each of many unfinished files is given up in time`(files: UInt64) {
   var unfinished = Unfinished()
   var left = Set(1...files)
   for second in stride(from: UInt64(0), through: 120, by: 2) {
@@ -51,7 +51,7 @@ func `however many are unfinished, each is given up in time`(files: UInt64) {
   #expect(left.isEmpty, "still waited for after two minutes")
 }
 
-@Test func `it is looked at again once`() {
+@Test func `an unfinished file is tried again once`() {
   var unfinished = Unfinished()
   #expect(unfinished.retryAt == nil)
   _ = unfinished.waits(for: identity(1), at: at(1))
@@ -70,7 +70,7 @@ func `however many are unfinished, each is given up in time`(files: UInt64) {
   #expect(!waits, "still waited for after two minutes")
 }
 
-@Test func `of more than fit all are given up, and seldom looked at`() throws {
+@Test func `more unfinished files than the capacity are all given up within few retries`() throws {
   var unfinished = Unfinished()
   var left = Set(1...UInt64(3 * Unfinished.capacity))
   var now = at(0)

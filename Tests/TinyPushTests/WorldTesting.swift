@@ -3,15 +3,15 @@ import Testing
 @testable import Simulation
 @testable import TinyPush
 
-/// What must not happen in a world becomes an issue of the test that runs it.
+/// Runs a world in a test and records its violations as issues.
 extension World {
-  /// Runs for so long.
+  /// Runs for this duration.
   func run(_ duration: Duration, sourceLocation: SourceLocation = #_sourceLocation) {
     run(until: timeline.now + duration)
     report(sourceLocation)
   }
 
-  /// Runs until the courier says that all is done, which must be within `limit`.
+  /// Runs until the courier is done, and records an issue if that takes longer than `limit`.
   func runToEnd(
     within limit: Duration = .seconds(3600), sourceLocation: SourceLocation = #_sourceLocation
   ) {
@@ -20,7 +20,7 @@ extension World {
     report(sourceLocation)
   }
 
-  /// How often something was reported.
+  /// Returns how often a report occurred.
   func counts(_ report: Report) -> Int {
     reports.count { "\($0)" == "\(report)" }
   }

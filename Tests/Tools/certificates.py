@@ -1,26 +1,26 @@
 #!/usr/bin/env python3
-"""Makes the certificates that the tests need, right ones and wrong ones, into a directory.
+"""Makes the certificates that the tests need, valid and invalid ones, in a directory.
 
     certificates.py DIR
 
-    ca, other-ca                the authority that everyone trusts, and one that nobody does
-    server, client              right: localhost and 127.0.0.1; topic com.example.tinypush
+    ca, other-ca                the authority that everybody trusts, and one that nobody trusts
+    server, client              valid: for localhost and 127.0.0.1; with the topic com.example.tinypush
     *-rsa                       the same with RSA keys
-    *-unknown-ca *-expired *-not-yet *-self-signed *-chain (with the intermediate behind it)
-    *-soon                      good for a few days more
+    *-unknown-ca *-expired *-not-yet *-self-signed *-chain (with its intermediate)
+    *-soon                      valid for a few more days
     server-wrong-host           for elsewhere.example
     server-sha1, server-weak    signed with SHA-1; with an RSA key of 1024 bits
-    client-sandbox              bears the development extension, client the production one
-    client-universal            bears both, and that of several topics
-    client-plain                bears none of Apple's extensions
-    client-no-topic             says of no app that it is its own
+    client-sandbox              has the development extension; client has the production one
+    client-universal            has both, and the extension with several topics
+    client-plain                has none of Apple's extensions
+    client-no-topic             names no topic
     client-old-chain            with an intermediate that has expired
-    client-broken-chain.pem     the client's, with a stranger behind it
+    client-broken-chain.pem     the client's, followed by an unrelated certificate
     client-both.pem             certificate and key in one file
     client-encrypted.key        the client's key; the password is "secret"
-    client-mismatch.key         somebody else's
-    signing.p8                  a key that signs provider tokens; signing-public.pem is its public half
-    signing-other.p8            somebody else's
+    client-mismatch.key         the key of another certificate
+    signing.p8                  a key that signs provider tokens; signing-public.pem is its public key
+    signing-other.p8            another such key
 
 The certificates are NAME.pem and NAME.key.
 """
@@ -113,7 +113,7 @@ def openssl(*words):
 
 
 def issue(directory, name, issuer, subject, extensions, dates):
-    home = directory / ".work" / name  # one each, so that several can be issued at a time
+    home = directory / ".work" / name  # one for each, so that several can be issued at a time
     home.mkdir(parents=True)
     (home / "index").touch()
     (home / "config").write_text(CONFIG.format(home=home, extensions=extensions))
@@ -134,7 +134,7 @@ def issue(directory, name, issuer, subject, extensions, dates):
 def make(directory):
     directory = Path(directory).resolve()
     directory.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(directory / ".work", ignore_errors=True)  # of a run that was cut short
+    shutil.rmtree(directory / ".work", ignore_errors=True)  # left by an interrupted run
     issue(directory, "ca", None, "/CN=TinyPush test authority", AUTHORITY, ALWAYS)
     issue(directory, "other-ca", None, "/CN=Somebody else's authority", AUTHORITY, ALWAYS)
     issue(directory, "intermediate", "ca", "/CN=TinyPush test intermediate", AUTHORITY, ALWAYS)

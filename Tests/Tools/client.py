@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""A provider that says exactly what it is told, and prints what it hears until the other side closes, as hex.
+"""A provider that sends exactly the given bytes, and prints what it receives in hex until the other
+side closes.
 
     client.py --port N --certificate PEM --key PEM --ca PEM [HEX|@FILE...]
 
-Each HEX, or what is in each FILE, goes out in a record of its own; nothing is said to a feedback service. Prints
-"connected" first. An end without goodbye, such as a reset, is an error.
+Sends each HEX, or the contents of each FILE, in its own record; a feedback service gets no bytes.
+Prints "connected" first. An end without close_notify, such as a reset, is an error.
 """
 import argparse
 import socket
@@ -18,9 +19,9 @@ def main():
     for name in ("certificate", "key", "ca"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--seconds", type=float, default=60, help="gives up after so long without a word")
-    parser.add_argument("--cut", type=int, metavar="BYTES", help="no more than so many in a record")
-    parser.add_argument("--leave-after", type=int, metavar="BYTES", help="resets once it has heard so many")
+    parser.add_argument("--seconds", type=float, default=60, help="the longest silence (60)")
+    parser.add_argument("--cut", type=int, metavar="BYTES", help="the most bytes in a record")
+    parser.add_argument("--leave-after", type=int, metavar="BYTES", help="resets after so many bytes from the other side")
     parser.add_argument("words", nargs="*", metavar="HEX|@FILE")
     given = parser.parse_args()
     tls = ssl.create_default_context(cafile=given.ca)

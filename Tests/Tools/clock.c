@@ -1,10 +1,10 @@
-/* clock: clocks that say what they are told. Built as a shared object for LD_PRELOAD.
+/* clock: replaces the clocks of a program. Built as a shared object for LD_PRELOAD.
 
-     CLOCK       UNIX seconds, for good
-     CLOCK_FILE  or a file that holds them, which may be written to. Without both the wall clock is as it is
-     CLOCK_SET   a pipe: a byte in it says that the clock has been set. A timer that is cancelled by that is made of it.
-     CLOCK_AWAKE, CLOCK_ASLEEP   files that hold seconds, which may be written to: how far the clocks that never jump are
-                 ahead, as if so much time had passed, and as if the machine had slept for so long */
+     CLOCK         the wall clock's UNIX seconds, which never change
+     CLOCK_FILE    a file with them, which may change; without both, the wall clock is unchanged
+     CLOCK_SET     a pipe: a byte in it means that the clock was set, and cancels a timer for that
+     CLOCK_AWAKE   a file with the seconds that have passed in addition, which may change
+     CLOCK_ASLEEP  a file with the seconds that the machine has slept, which may change */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -18,7 +18,7 @@
 
 static int timer = -1;
 
-/* The seconds in the file that a variable names; 0: there is no such variable. */
+/* Returns the seconds in the file that an environment variable names; 0 without the variable. */
 static time_t seconds(const char *variable) {
   const char *path = getenv(variable);
   if (!path) return 0;
@@ -29,14 +29,14 @@ static time_t seconds(const char *variable) {
   return (time_t)atoll(text);
 }
 
-static time_t told(void) {
+static time_t wall_time(void) {
   const char *clock = getenv("CLOCK");
   return clock ? (time_t)atoll(clock) : seconds("CLOCK_FILE");
 }
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
   if (clock == CLOCK_REALTIME && (getenv("CLOCK") || getenv("CLOCK_FILE"))) {
-    *time = (struct timespec){.tv_sec = told()};
+    *time = (struct timespec){.tv_sec = wall_time()};
     return 0;
   }
   int result = ((__typeof__(&clock_gettime))dlsym(RTLD_NEXT, "clock_gettime"))(clock, time);

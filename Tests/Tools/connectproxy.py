@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""An HTTP proxy that takes CONNECT alone, for tests: whatever host is asked for, the way leads to that port of this machine.
+"""An HTTP proxy for tests that supports only CONNECT, and connects every host to that port of this
+machine.
 
     connectproxy.py --record DIR [--login USER:PASSWORD] [--answer TEXT [--piece BYTES] | --endless | --silent | --close]
 
-Prints "listening PORT" once it is ready, and listens on 127.0.0.1 only; ends at SIGTERM or after --seconds. DIR/events has
-a JSON line for each request. --login wants this user and password, by the scheme Basic. --answer sends other bytes in the
-place of an answer, in which \\r, \\n and the like stand for themselves, in pieces of so many bytes, and opens the way if they
-begin with a status 2xx; --endless sends headers that do not end, --silent nothing, and --close hangs up instead.
+Prints "listening PORT" once it is ready. Listens only on 127.0.0.1; ends at SIGTERM or after
+--seconds. DIR/events has a JSON line for each request. --login requires this user and password, by
+the scheme Basic. --answer sends other bytes as the answer, with escapes such as \\r and \\n, in
+pieces of --piece bytes; it connects if they begin with a status 2xx. --endless sends headers
+without an end, --silent sends nothing, and --close closes the connection.
 """
 import argparse
 import base64
@@ -53,7 +55,7 @@ class Proxy:
         with near:
             try:
                 self.attend(near)
-            except ConnectionError:  # the client has gone
+            except ConnectionError:  # the client is gone
                 pass
 
     def attend(self, near):
@@ -122,7 +124,7 @@ def main():
     parser.add_argument("--endless", action="store_true")
     parser.add_argument("--silent", action="store_true")
     parser.add_argument("--close", action="store_true")
-    parser.add_argument("--seconds", type=float, default=600, help="ends after so long, whatever happens")
+    parser.add_argument("--seconds", type=float, default=600, help="the longest run (600)")
     given = parser.parse_args()
     for number in signal.SIGTERM, signal.SIGALRM:
         signal.signal(number, lambda *_: sys.exit(0))

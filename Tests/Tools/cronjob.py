@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs a job of a file as those in /etc/cron.d are, at once, as Debian's cron runs it.
+"""Runs a job from a file like those in /etc/cron.d at once, as Debian's cron does.
 
     cronjob.py FILE NUMBER        the jobs are counted from 1
 
-It is run as its user by /bin/sh, in that one's home, with a PATH of /usr/bin:/bin, no terminal, and what stands behind an
-unescaped % as its standard input.
+/bin/sh runs the job as its user, in the user's home, with a PATH of /usr/bin:/bin and without a
+terminal. The text after an unescaped % is its standard input.
 """
 import os
 import pwd
@@ -17,7 +17,7 @@ LIMITS = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 7)]
 
 
 def read(text):
-    """The jobs: what they are run with, by whom, and how."""
+    """Returns the jobs: environment, user, command."""
     if not text.endswith("\n"):
         sys.exit("cron: missing newline before EOF")
     environment = {}

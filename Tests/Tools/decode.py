@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Decodes a captured provider stream: prints one JSON line a notification, or what is wrong and at which byte.
+"""Decodes a captured provider stream: prints a JSON line for each notification, or the error and
+its offset.
 
     decode.py [--payload-limit BYTES] [--no-barrier] [FILE]
 
-Written from the protocol alone, with no line in common with the agent, so that a mistake in one shows in the other.
+Written from the protocol, without sharing any code with the agent, so that a mistake in one shows
+in the other.
 
     command 2   | 2:1 | length:4 | items...           item: | id:1 | length:2 | data |
     command 1   | 1:1 | identifier:4 | expiration:4 | tokenLength:2 | token | payloadLength:2 | payload |
@@ -15,7 +17,7 @@ import struct
 import sys
 from dataclasses import dataclass
 
-FRAME_BYTES_MAX = 16384  # far above any legal frame; a length beyond it means that the stream is out of step
+FRAME_BYTES_MAX = 16384  # larger than any legal frame
 ITEMS = {1: "token", 2: "payload", 3: "identifier", 4: "expiration", 5: "priority"}
 FIXED = {3: 4, 4: 4, 5: 1}
 
@@ -39,16 +41,18 @@ class Notification:
 
     @property
     def is_barrier(self):
-        """A frame that the gateway must refuse by its token's size, and that thereby proves all before it."""
+        """Whether this is a frame that the gateway must refuse by its token's size, to prove what
+        came before."""
         return self.token is not None and len(self.token) not in (0, 32)
 
     @property
     def identifier_before_token(self):
-        """The identifier, where it stands before the token: a gateway that stops at a wrong token knows no other."""
+        """The identifier, if it stands before the token: a gateway that stops at a wrong token
+        knows it."""
         return self.identifier if self.command == 1 or self.raw[5:6] == b"\3" else None
 
     def content(self):
-        """What is to be delivered, whichever connection and identifier it went under."""
+        """What must be delivered, on any connection and with any identifier."""
         return self.token, self.payload, self.expiration, self.priority
 
     def line(self):
@@ -62,7 +66,7 @@ class Notification:
 
 
 class Decoder:
-    """Takes bytes as they come, in pieces of any size; gives whole notifications."""
+    """Takes bytes in pieces of any size and yields complete notifications."""
 
     def __init__(self):
         self.held = bytearray()
@@ -77,7 +81,7 @@ class Decoder:
                 at = end
         except Malformed:
             if not found:
-                raise  # what came before goes out first; the next call meets the fault again
+                raise  # earlier notifications first; the next call finds the fault again
         finally:
             del self.held[:at]
             self.offset += at
@@ -89,12 +93,12 @@ class Decoder:
             raise Malformed(self.offset, f"the stream ends inside a frame, {len(self.held)} bytes into it")
 
     def _number(self, at, size):
-        """The big-endian number at `at`, or None while it is not all there."""
+        """Returns the big-endian number at `at`, or None while it is incomplete."""
         piece = self.held[at:at + size]
         return int.from_bytes(piece, "big") if len(piece) == size else None
 
     def _end(self, at):
-        """Where the frame at `at` ends, or None while it is not all there."""
+        """Returns where the frame at `at` ends, or None while it is incomplete."""
         if at >= len(self.held):
             return None
         command = self.held[at]
@@ -158,7 +162,7 @@ class Decoder:
 
 
 def fault(notification, payload_limit=2048):
-    """(status, words) of what a gateway would refuse in a well-formed frame, or None."""
+    """Returns (status, words) if a gateway would refuse a well-formed frame, or None."""
     token, payload = notification.token, notification.payload
     if not token:
         return 2, "missing device token"
@@ -184,11 +188,11 @@ def fault(notification, payload_limit=2048):
 
 
 def _no_constant(name):
-    raise ValueError(f"{name} is not JSON")  # Python takes NaN and Infinity, RFC 8259 does not
+    raise ValueError(f"{name} is not JSON")  # Python accepts NaN and Infinity, which RFC 8259 does not allow
 
 
 def decode(data):
-    """All notifications of a whole stream; raises Malformed."""
+    """Returns all notifications of a complete stream; raises Malformed."""
     decoder = Decoder()
     found = decoder.feed(data)
     decoder.finish()
@@ -199,7 +203,7 @@ def main():
     parser = argparse.ArgumentParser(description="decodes a captured provider stream")
     parser.add_argument("file", nargs="?", default="-", help="the captured bytes; - or none: standard input")
     parser.add_argument("--payload-limit", type=int, default=2048, metavar="BYTES")
-    parser.add_argument("--no-barrier", action="store_true", help="a token of a wrong size is a fault")
+    parser.add_argument("--no-barrier", action="store_true", help="treats a token of a wrong size as a fault")
     given = parser.parse_args()
     stream = sys.stdin.buffer if given.file == "-" else open(given.file, "rb")
     decoder = Decoder()

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""What the scanner says of JSON documents, beside what Python's json says of them.
+"""Compares the scanner's results for JSON documents with those of Python's json.
 
     differential.py [--documents N] [--seed N] JUDGE...
 
-JUDGE is the program Tests/Judge: .build/debug/judge, or that of a board (make build/armhf/judge) and what runs it. The documents are made from the seed: valid ones, written in all ways that JSON has, and
-such ones cut, spliced and changed in bytes. For each both must agree whether it is JSON, and what a notification's
-payload becomes of it without its white space; where they do not, one of these must be why:
+JUDGE is the program of Tests/Judge: .build/debug/judge, or a board's program (make
+build/armhf/judge) after the program that runs it. The documents come from the seed: valid ones,
+written in all the ways that JSON allows, and cut, spliced or changed ones. For each document, both
+must agree whether it is JSON, and on a notification's payload without white space. One of these
+must explain a difference:
 
-    constants    Python takes NaN, Infinity and -Infinity, which RFC 8259 does not have
-    surrogates   Python takes an escaped half of a pair alone, which stands for no character
-    depth        Python takes more than 32 levels
+    constants    Python accepts NaN, Infinity and -Infinity, which RFC 8259 does not allow
+    surrogates   Python accepts a single escaped half of a surrogate pair, which is no character
+    depth        Python accepts more than 32 levels
 
-Keys that stand twice are taken by both, and numbers are compared as they are written. Python decodes the bytes strictly first, and a byte order mark is refused by both.
+Both accept duplicate keys. Numbers are compared as they are written. Python first decodes the bytes
+strictly, and both refuse a byte order mark.
 """
 import argparse
 import collections
@@ -29,7 +32,7 @@ PROBLEMS = ("unexpectedEnd expectedValue expectedKey expectedColon expectedComma
 BATCH = 20_000
 
 
-# --- documents -----------------------------------------------------------------------------------------------------
+# --- documents ---
 
 class Documents:
     """Documents made from a seed, one after the other."""
@@ -38,7 +41,7 @@ class Documents:
     WORDS = ("aps", "alert", "badge", "token", "", "a", "Tank low", "ä", "水位", "😀", "\u07ff\u0800\uffff\U00010000\U0010ffff",
              "\x7f", "x" * 7, "y" * 8, "z" * 9, "\ufeff", "\u2028")
     ESCAPES = ('\\"', "\\\\", "\\/", "\\b", "\\f", "\\n", "\\r", "\\t", "\\u0000", "\\u00e4", "\\uD83D\\uDE00", "\\uFFFF")
-    # What is put into a document to spoil it.
+    # Pieces that damage a document.
     PIECES = [piece.encode() for piece in (
         '{}[]:,"\\ \n\t0123456789-+.eEtfn', "NaN", "Infinity", "-Infinity", "true", "nul", "\\u", "\\uD800", "\\uDC00", "\\x",
         "1e5", "-", "00", "0.", "'", "/*", "//", "\ufeff", "\0", "\x1f", "\x0c", "\u00a0", "\\u12", '"', '"a":', "{", "}", "[", "]", ",", ":")]
@@ -84,7 +87,7 @@ class Documents:
         return ends[0] + ",".join(self.space() + one + self.space() for one in inner or [""]) + ends[1]
 
     def nested(self):
-        """About as deep as is allowed."""
+        """Returns a value of about the deepest level allowed."""
         levels = self.random.randrange(DEPTH - 3, DEPTH + 4)
         opened = [self.random.choice(("[", '{"a":', '[1,{"b":[],"c":')) for _ in range(levels)]
         closed = "".join({"[": "]", '{"a":': "}"}.get(one, "}]") for one in reversed(opened))
@@ -126,14 +129,14 @@ class Documents:
         return document
 
 
-# --- what Python says ----------------------------------------------------------------------------------------------
+# --- Python's JSON ---
 
 class Refused(Exception):
     pass
 
 
 def python(document):
-    """The value, and all in it that would explain that the scanner says otherwise."""
+    """Returns the value, and everything in it that could explain another result."""
     try:
         text = document.decode()
     except UnicodeDecodeError as error:
@@ -173,10 +176,10 @@ def packed(document):
     return "".join(token for token in TOKENS.findall(document.decode()) if token[0] not in " \t\r\n").encode()
 
 
-# --- the comparison ------------------------------------------------------------------------------------------------
+# --- the comparison ---
 
 def judge(program, documents):
-    """For each document the scanner's verdict, its place, and the packed value."""
+    """Returns the scanner's result, place and packed value for each document."""
     sent = b"".join(struct.pack("<I", len(document)) + document for document in documents)
     done = subprocess.run(program, input=sent, capture_output=True)
     if done.returncode:
@@ -193,7 +196,8 @@ EXPLAINED = {"constants": "expectedValue invalidNumber", "surrogates": "loneSurr
 
 
 def compare(document, verdict, index, pack):
-    """What both say, or why they differ, in a word; and what is wrong, if nothing explains it."""
+    """Returns both results, or a word for why they differ, and what is wrong if nothing explains
+    it."""
     try:
         value, reasons = python(document)
     except Refused as error:

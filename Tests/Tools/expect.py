@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compares what a gateway captured with what the notification files say, byte for byte.
+"""Compares what a gateway captured with the notification files, byte for byte.
 
     expect.py FILE|DIR... --captured STREAM... [--format 2|1|0] [--refused TOKENHEX]... [--repeats] [--recipients DIR]
     expect.py FILE|DIR... --print
 
-Files go in the order of their names, the notifications of a file in their order. Every connection (one captured
-stream each, in order) numbers from 1; a barrier may stand at any place and takes a number too. Whatever a file does not
-say has to be told (`--ttl-expiration N`): there is no clock here.
+Files come in the order of their names, and notifications in their order in the file. Each
+connection, with one captured stream, numbers from 1. A barrier may be at any place, and takes a
+number too. If a file gives no expiration, `--ttl-expiration N` must: this program reads no clock.
 """
 import argparse
 import json
@@ -28,7 +28,8 @@ class Refused(Exception):
 
 
 def members(text, at):
-    """(key -> the value's text as it stands, where the object ends). Python's own reader finds where values end."""
+    """(key -> the value's text as it stands, where the object ends). Python's own reader finds
+    where values end."""
     def skip(at):
         return SPACE.match(text, at).end()
 
@@ -79,7 +80,7 @@ def listed(value):
 
 
 def recipients(name, directory):
-    """The tokens of a recipients file; a name that is a token stands for itself."""
+    """Returns the tokens of a recipients file; a name that is a token stands for itself."""
     if re.fullmatch(r"[0-9A-Fa-f]{64}", name):
         return [name]
     if directory is None:
@@ -89,7 +90,7 @@ def recipients(name, directory):
 
 
 def notifications(path, directory=None, ttl_expiration=None):
-    """(token, payload, expiration, priority) of each notification in a file."""
+    """Yields (token, payload, expiration, priority) of each notification in a file."""
     for found, whole in objects(Path(path).read_text("utf-8")):
         if "aps" in found:
             found = {"payload": whole, "to": '"default"'}
@@ -123,7 +124,8 @@ def in_name_order(paths):
 
 
 def compare(expected, streams, layout=2, repeats=False):
-    """What differs first, in words, or None. `streams`: (name, bytes) of each connection."""
+    """Returns the first difference in words, or None. `streams`: (name, bytes) of each
+    connection."""
     position = 0
     for name, data in streams:
         identifier = 0
@@ -153,11 +155,11 @@ def compare(expected, streams, layout=2, repeats=False):
 def main():
     parser = argparse.ArgumentParser(description="compares a capture with the notification files behind it")
     parser.add_argument("files", nargs="+", help="notification files, or directories of them")
-    parser.add_argument("--captured", nargs="+", default=[], metavar="STREAM", help="one a connection, in order")
-    parser.add_argument("--print", action="store_true", help="write the expected stream to standard output")
+    parser.add_argument("--captured", nargs="+", default=[], metavar="STREAM", help="one for each connection, in order")
+    parser.add_argument("--print", action="store_true", help="prints the expected stream")
     parser.add_argument("--format", type=int, default=2, choices=(0, 1, 2))
-    parser.add_argument("--refused", action="append", default=[], metavar="TOKENHEX", help="is not to be accepted")
-    parser.add_argument("--repeats", action="store_true", help="what came before may come again")
+    parser.add_argument("--refused", action="append", default=[], metavar="TOKENHEX", help="a token that must not be accepted")
+    parser.add_argument("--repeats", action="store_true", help="allows notifications to come again")
     parser.add_argument("--recipients", metavar="DIR")
     parser.add_argument("--ttl-expiration", type=int, metavar="N")
     given = parser.parse_args()

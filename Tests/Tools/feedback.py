@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""A feedback service that does as it is told: a peer that misbehaves on purpose, for tests.
+"""A feedback service for tests that misbehaves as it is told.
 
     feedback.py --certificate PEM --key PEM --ca PEM --record DIR [--tuples N --seed S | --file FILE | --endless] [script]
 
-Prints "listening PORT" once it is ready, listens on 127.0.0.1 only, wants a client certificate, ends at SIGTERM or
-after --seconds. What it says on connection N is in DIR/N.sent (of an endless list only the event says how much it was).
-DIR/events has a JSON line for each thing that happened; "taken" is noted once all that was said on a connection has left
-the peer's socket, and so is in the peer's hands. A reset comes after that: what it may take away was taken before.
+Prints "listening PORT" once it is ready. Listens only on 127.0.0.1, requires a client certificate,
+and ends at SIGTERM or after --seconds. DIR/N.sent has the bytes sent on connection N; of an endless
+list, only the event has their number. DIR/events has a JSON line for each event. "taken" is noted
+once the peer's program has read everything from its socket. A reset comes after that, so it
+discards nothing.
 
-Reading clears the list: a tuple that was said to its end is not said again, on no connection; one that was cut is.
+Reading clears the list: a tuple that was sent completely is not sent again on any connection; one
+that was cut is.
 """
 import fcntl
 import random
@@ -32,7 +34,7 @@ class Feedback(peer.Peer):
 
     @staticmethod
     def read(path):
-        """Lines of "TIMESTAMP TOKENHEX", the token of any length, and nothing for none."""
+        """Reads lines of "TIMESTAMP TOKENHEX"; the token has any length, and may be missing."""
         made = b""
         for line in open(path):
             when, _, digits = line.strip().partition(" ")
@@ -50,7 +52,7 @@ class Feedback(peer.Peer):
             words = share if given.stop_after is None or not scripted else share[:given.stop_after]
             with open(self.record / f"{number}.sent", "wb", buffering=0) as record:
                 for piece in self.pieces(words):
-                    record.write(piece)  # before the peer can have it
+                    record.write(piece)  # before the peer can read it
                     stream.sendall(piece)
                     said += len(piece)
                     if given.pause and scripted:
@@ -86,7 +88,7 @@ class Feedback(peer.Peer):
 
     @staticmethod
     def say_goodbye(stream):
-        """And waits until the peer has said its own, or gone."""
+        """Sends close_notify and waits until the peer has sent its own, or is gone."""
         try:
             stream.unwrap()
         except OSError:
@@ -103,7 +105,7 @@ class Feedback(peer.Peer):
             return share
 
     def give_back(self, share, said):
-        """Clears what was said to its end."""
+        """Removes the tuples that were sent completely."""
         if self.given.keep:
             whole = 0
         elif said == len(share):
@@ -114,7 +116,7 @@ class Feedback(peer.Peer):
             self.list = share[whole:] + self.list
 
     def pieces(self, words):
-        """What goes into a record each."""
+        """Yields the contents of each record."""
         cut = self.given.cut
         if cut == "tuple":
             start = 0
@@ -134,10 +136,11 @@ class Feedback(peer.Peer):
             for at in range(0, len(words), size):
                 yield words[at:at + size]
 
-    # --- the peer's side ---
+    # --- the peer's end ---
 
     def await_taken(self, stream):
-        """Until the peer's program has read everything from its socket; or until the peer has gone."""
+        """Waits until the peer's program has read everything from its socket, or the peer is
+        gone."""
         end = time.monotonic() + TAKEN_SECONDS
         while time.monotonic() < end:
             unacknowledged, = struct.unpack("i", fcntl.ioctl(stream, termios.TIOCOUTQ, bytes(4)))
@@ -148,7 +151,7 @@ class Feedback(peer.Peer):
 
     @staticmethod
     def unread(stream):
-        """Bytes that the kernel holds for the peer's program, which is on this machine."""
+        """Returns the bytes that the kernel holds for the peer's program, on this machine."""
         def place(address):
             return f"{struct.unpack('=I', socket.inet_aton(address[0]))[0]:08X}:{address[1]:04X}"
 
@@ -165,17 +168,17 @@ def arguments():
     what = parser.add_argument_group("what it says")
     what.add_argument("--tuples", type=int, default=0, metavar="N")
     what.add_argument("--seed", type=int, default=1)
-    what.add_argument("--file", help='instead: lines of "TIMESTAMP TOKENHEX", the token of any length')
-    what.add_argument("--endless", action="store_true", help="the seed's list, without end")
-    what.add_argument("--share", type=int, metavar="N", help="so many tuples at most on each connection")
+    what.add_argument("--file", help='a file with lines of "TIMESTAMP TOKENHEX", the token of any length')
+    what.add_argument("--endless", action="store_true", help="the seed's list, which never ends")
+    what.add_argument("--share", type=int, metavar="N", help="the most tuples on each connection")
     what.add_argument("--keep", action="store_true", help="reading does not clear the list")
     script = parser.add_argument_group("script")
     script.add_argument("--cut", choices=("none", "byte", "tuple", "random"), default="none",
-                        help="what goes into a TLS record: as much as there is room for, a byte, a tuple, or as it comes")
-    script.add_argument("--pause", type=float, default=0, metavar="SECONDS", help="after each of these")
-    script.add_argument("--stop-after", type=int, metavar="BYTES", help="says no more than so much")
+                        help="the contents of a TLS record: as much as fits, a byte, a tuple, or random sizes")
+    script.add_argument("--pause", type=float, default=0, metavar="SECONDS", help="the pause after each record")
+    script.add_argument("--stop-after", type=int, metavar="BYTES", help="sends no more than this")
     script.add_argument("--end", choices=("close", "fin", "reset", "silence"), default="close",
-                        help="with a goodbye, without one, by a TCP reset, or not at all")
+                        help="with close_notify, without it, by a TCP reset, or not at all")
     return parser.parse_args()
 
 

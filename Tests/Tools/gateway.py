@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""A push gateway that does as it is told: a peer that misbehaves on purpose, for tests.
+"""A push gateway for tests that misbehaves as it is told.
 
     gateway.py --certificate PEM --key PEM --ca PEM --record DIR [script]
 
-Prints "listening PORT" once it is ready, listens on 127.0.0.1 only, wants a client certificate, ends at SIGTERM or
-after --seconds. Of connection N it records in DIR: N.stream, all bytes as they came; N.accepted, the frames that count
-as delivered; N.refused, the frame that an error response named; N.discarded, whatever came after it. DIR/events has a
-JSON line for each thing that happened.
+Prints "listening PORT" once it is ready. Listens only on 127.0.0.1, requires a client certificate,
+and ends at SIGTERM or after --seconds. DIR gets these files for connection N: N.stream, all
+received bytes; N.accepted, the frames that count as delivered; N.refused, the frame that an error
+response named; N.discarded, everything after it. DIR/events has a JSON line for each event.
 
-Without a script every sound notification is accepted. A token of a wrong size, the barrier, is answered with status
-5; a token of 32 zero bytes, or one that --reject names without a status, with 8; other faults by their status. The
-answer names the notification only if its identifier stands before its token: some gateways read no further.
+Without a script, every valid notification is accepted. A token of a wrong size, which is a barrier,
+is answered with status 5. A token of 32 zero bytes, or one that --reject names without a status, is
+answered with 8; other faults with their status. The answer names the notification only if its
+identifier comes before its token: some gateways read no further.
 """
 import struct
 import time
@@ -41,7 +42,7 @@ class Gateway(peer.Peer):
 
 
 class Conversation:
-    """One connection to the gateway, from its first frame to its last."""
+    """One connection to the gateway."""
 
     def __init__(self, gateway, number, stream):
         self.gateway, self.given, self.number, self.stream = gateway, gateway.given, number, stream
@@ -70,7 +71,7 @@ class Conversation:
         self.files[kind].write(data)
 
     def take(self, piece):
-        """Whether the connection is over."""
+        """Handles bytes. Returns whether the connection is over."""
         notifications = self.decoder.feed(piece)
         for at, notification in enumerate(notifications):
             rest = b"".join(later.raw for later in notifications[at + 1:]) + self.decoder.held
@@ -104,7 +105,7 @@ class Conversation:
                 elif not self.given.abrupt:
                     self.gateway.part(self.stream, self.discard)
                 return True
-        self.decoder.feed(b"")  # a fault behind them shows at once
+        self.decoder.feed(b"")  # reports a fault after them at once
         return False
 
     def status(self, notification):
@@ -116,13 +117,15 @@ class Conversation:
         return wrong and wrong[0]
 
     def answer(self, status, notification, rest):
-        """The error response, late if the script says so; the stream is read, and thrown away, all the while."""
+        """Sends the error response, late if the script says so; meanwhile the stream is read and
+        discarded."""
         self.keep("discarded", rest)
         if self.given.delay_answer and self.scripted:
             self.read_for(self.given.delay_answer)
         self.gateway.note(self.number, "answer", status=status, identifier=notification.identifier,
                           accepted=self.accepted)
-        if notification.command != 0 and not (self.given.wordless and self.scripted):  # the simple format has no identifier: the close says it all
+        # The simple format has no identifier, so closing is the answer.
+        if notification.command != 0 and not (self.given.wordless and self.scripted):
             identifier = notification.identifier_before_token or 0
             if self.given.answer_identifier is not None and self.scripted:
                 identifier = self.given.answer_identifier
@@ -158,20 +161,20 @@ def arguments():
     parser.add_argument("--payload-limit", type=int, default=2048, metavar="BYTES")
     script = parser.add_argument_group("script")
     script.add_argument("--reject", action="append", default=[], metavar="TOKENHEX[=STATUS]")
-    script.add_argument("--close-after", type=int, metavar="N", help="closes without a word after N accepted")
-    script.add_argument("--no-error", action="store_true", help="answers what it accepts with status 0, and goes on")
-    script.add_argument("--last-words", metavar="HEX", help="sends these bytes before it closes so")
-    script.add_argument("--last-words-times", type=int, default=1, metavar="N", help="as often")
+    script.add_argument("--close-after", type=int, metavar="N", help="closes without a response after N accepted")
+    script.add_argument("--no-error", action="store_true", help="answers each accepted notification with status 0, and goes on")
+    script.add_argument("--last-words", metavar="HEX", help="sends these bytes before that")
+    script.add_argument("--last-words-times", type=int, default=1, metavar="N", help="repeats those bytes N times")
     script.add_argument("--shutdown-after", type=int, metavar="N", help="status 10, naming the Nth accepted")
-    script.add_argument("--stall-after", type=int, metavar="N", help="after N accepted neither reads, answers nor closes")
+    script.add_argument("--stall-after", type=int, metavar="N", help="stops reading, answering and closing after N accepted")
     script.add_argument("--delay-answer", type=float, default=0, metavar="SECONDS")
-    script.add_argument("--answer-bytes", type=int, default=0, metavar="N", help="answers come N bytes at a time")
-    script.add_argument("--answer-gap", type=float, default=0.05, metavar="SECONDS", help="between them")
-    script.add_argument("--answer-identifier", type=int, metavar="N", help="instead of the right one")
-    script.add_argument("--answer-status", type=int, metavar="N", help="likewise")
-    script.add_argument("--wordless", action="store_true", help="closes without the answer")
-    script.add_argument("--mute", action="store_true", help="passes over what it should refuse")
-    script.add_argument("--abrupt", action="store_true", help="closes without goodbye or reading on")
+    script.add_argument("--answer-bytes", type=int, default=0, metavar="N", help="sends answers N bytes at a time")
+    script.add_argument("--answer-gap", type=float, default=0.05, metavar="SECONDS", help="the pause between those bytes")
+    script.add_argument("--answer-identifier", type=int, metavar="N", help="a wrong identifier in the answer")
+    script.add_argument("--answer-status", type=int, metavar="N", help="a wrong status in the answer")
+    script.add_argument("--wordless", action="store_true", help="closes without an answer")
+    script.add_argument("--mute", action="store_true", help="ignores what it should refuse")
+    script.add_argument("--abrupt", action="store_true", help="closes at once, without close_notify")
     script.add_argument("--reset", action="store_true", help="closes by a TCP reset")
     return parser.parse_args()
 

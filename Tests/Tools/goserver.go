@@ -1,11 +1,13 @@
-// A server of another making than ours: Go's own net/http, which answers every notification with 200.
+// An independent server: Go's net/http, which answers every valid notification with 200.
 //
-//	go run goserver.go -certificate PEM -key PEM -ca PEM -record DIR [-signing-key-public PEM] [-seconds N]
+//	go run goserver.go -certificate PEM -key PEM -ca PEM -record DIR
+//	                   [-signing-key-public PEM] [-seconds N]
 //
-// Prints "listening PORT" once it is ready, listens on 127.0.0.1 only, ends at SIGTERM, when its standard input is a pipe
-// that closes, or after -seconds. It wants a client certificate of the authority; with -signing-key-public a provider
-// token in each request instead, whose signature it verifies. DIR/requests has a JSON line for each request, written
-// before it is answered, as http2gateway.py writes them, and DIR/events one for each connection.
+// Prints "listening PORT" once it is ready. Listens only on 127.0.0.1; ends at SIGTERM, when its
+// standard input is a pipe that closes, or after -seconds. It requires a client certificate of the
+// authority; with -signing-key-public, it verifies a provider token in each request instead.
+// DIR/requests has a JSON line for each request, written before the answer, as http2gateway.py
+// writes them, and DIR/events has one for each connection.
 package main
 
 import (
@@ -52,7 +54,7 @@ func must(err error) {
 	}
 }
 
-// Under the lock.
+// The caller holds the lock.
 func note(to io.Writer, facts map[string]any) {
 	facts["at"] = time.Since(begin).Seconds()
 	line, err := json.Marshal(facts)
@@ -68,7 +70,7 @@ func verify(authorization string) error {
 	}
 	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
 	if err != nil || len(signature) != 64 {
-		return errors.New("the signature is not of 64 bytes")
+		return errors.New("the signature does not have 64 bytes")
 	}
 	sum := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
 	r, s := new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])
@@ -78,7 +80,7 @@ func verify(authorization string) error {
 	return nil
 }
 
-// The status and the reason for which the request is not accepted, or 200.
+// Returns 200, or the status and the reason for which the request is not accepted.
 func judge(request *http.Request, token string, payload []byte) (int, string) {
 	if public != nil {
 		if err := verify(request.Header.Get("authorization")); err != nil {
@@ -129,7 +131,7 @@ func tell(connection net.Conn, state http.ConnState) {
 	defer lock.Unlock()
 	address := connection.RemoteAddr().String()
 	switch state {
-	case http.StateActive: // which it is once hands are shaken
+	case http.StateActive: // after the handshake
 		if _, known := connections[address]; !known {
 			connections[address] = len(connections) + 1
 			note(events, map[string]any{"connection": connections[address], "event": "open"})
@@ -168,7 +170,7 @@ func main() {
 	authority := flag.String("ca", "", "PEM")
 	record := flag.String("record", "", "directory")
 	signer := flag.String("signing-key-public", "", "PEM")
-	seconds := flag.Float64("seconds", 600, "ends after so long, whatever happens")
+	seconds := flag.Float64("seconds", 600, "the longest run (600)")
 	flag.Parse()
 	log.SetFlags(0)
 

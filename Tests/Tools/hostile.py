@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""A server that does what no sane HTTP/2 server does: one attack on whoever connects, in raw frames.
+"""A server that attacks each client that connects, with raw frames that no sane HTTP/2 server
+sends.
 
     hostile.py --certificate PEM --key PEM --ca PEM --record DIR --attack NAME [option...]
     hostile.py --list
 
-Prints "listening PORT" once it is ready, listens on 127.0.0.1 only, ends at SIGTERM, when its standard input is a pipe
-that closes, or after --seconds. Each connection is attacked until it is closed by the client, or --megabytes have gone;
-then it is only listened to. DIR/events has a JSON line for each thing that happened: open; attack; goaway, what the
-client said of it; end: bytes sent and heard, frames heard by type, requests, whether the client closed it, seconds.
+Prints "listening PORT" once it is ready. Listens only on 127.0.0.1; ends at SIGTERM, when its
+standard input is a pipe that closes, or after --seconds. It attacks a connection until the client
+closes it or --megabytes are sent; then it only reads. DIR/events has a JSON line for each event:
+open; attack; goaway, with the client's reason; end, with bytes sent and received, received frames
+by type, requests, whether the client closed, and seconds.
 """
 import collections
 import random
@@ -26,11 +28,11 @@ END_HEADERS, PADDED = 4, 8
 TYPES = ("DATA", "HEADERS", "PRIORITY", "RST_STREAM", "SETTINGS", "PUSH_PROMISE", "PING", "GOAWAY", "WINDOW_UPDATE",
          "CONTINUATION")
 TABLE_SIZE, ENABLE_PUSH, MAX_STREAMS, WINDOW_SIZE, FRAME_SIZE = 1, 2, 3, 4, 5
-OK, NOT_FOUND = b"\x88", b"\x8d"  # :status 200 and 404, of the static table
+OK, NOT_FOUND = b"\x88", b"\x8d"  # :status 200 and 404, by the static table
 REFUSED = 7
 LARGEST = (1 << 31) - 1
 
-REQUEST = object()  # yielded by an attack that wants the next request's stream
+REQUEST = object()  # an attack yields this to get the next request's stream
 
 
 def frame(kind, flags=0, stream=0, payload=b"", length=None):
@@ -54,16 +56,17 @@ def integer(value, prefix, first=0):
 
 
 def header(name, value, first=0):
-    """A literal; `first` 0x40: to be indexed."""
+    """Returns a literal header; `first` 0x40: with indexing."""
     return bytes([first]) + integer(len(name), 7) + name + integer(len(value), 7) + value
 
 
-# A header table that every client allows: whoever allows a smaller one than usual wants that said before the first header.
+# A header table of a size that every client allows. A client that allows less than usual requires
+# this before the first header.
 TABLE = integer(512, 5, 0x20)
 
 
 def headers(stream, block, flags=END_HEADERS):
-    """In as many frames as it takes."""
+    """Returns the frames of a header block."""
     block = TABLE + block
     pieces = [block[at:at + 16384] for at in range(0, len(block), 16384)] or [b""]
     out = b""
@@ -80,7 +83,7 @@ def forever(piece):
 
 
 def begun(then):
-    """Settings, and then these bytes."""
+    """Returns an attack that sends settings and then these bytes."""
     def attack():
         yield settings((MAX_STREAMS, 100))
         yield then
@@ -95,7 +98,8 @@ def flood(piece):
 
 
 def answered(*pieces, endless=None):
-    """Each request is answered so; with `endless`, the first one with these bytes for ever behind."""
+    """Returns an attack that answers each request with `pieces`. `endless` follows the first answer
+    for ever."""
     def attack():
         yield settings((MAX_STREAMS, 100))
         while True:
@@ -108,7 +112,8 @@ def answered(*pieces, endless=None):
 
 
 def hpack_bomb():
-    """A header of 4,000 bytes goes into the table, and is then named 16,000 times a block, a byte each."""
+    """Puts a header of 4,000 bytes into the table, then names it 16,000 times per block, one byte
+    each."""
     yield settings((MAX_STREAMS, 100))
     stream = yield REQUEST
     block = OK + header(b"x", b"a" * 4000, first=0x40)
@@ -154,7 +159,7 @@ def large_table():
 
 
 def closed_window():
-    """Never opens the windows again: DATA has no way, for ever."""
+    """Never opens the windows again, so that DATA cannot be sent."""
     yield settings((WINDOW_SIZE, 0))
     while True:
         yield REQUEST
@@ -168,7 +173,7 @@ def no_streams():
 
 
 def drip():
-    """An answer of a byte a second."""
+    """Sends an answer at one byte per second."""
     yield settings((MAX_STREAMS, 100))
     stream = yield REQUEST
     for byte in headers(stream, OK + header(b"x", b"a" * 1000)):
@@ -177,7 +182,7 @@ def drip():
 
 
 def goaway_growing():
-    """Each GOAWAY names a later stream than the one before."""
+    """Sends GOAWAY frames, each naming a later stream than the one before."""
     yield settings((MAX_STREAMS, 100))
     stream = 1
     while True:
@@ -303,7 +308,7 @@ ATTACKS = {
     "drip": ("an answer of a byte a second", drip),
 }
 
-# What a client may bear, and be answered all the same.
+# Attacks that a client may tolerate, and that may be answered.
 HARMLESS = {"settings-ack-flood", "ping-ack-flood", "large-table", "status-101", "bad-value", "data-after-end"}
 
 
@@ -313,7 +318,7 @@ class Hostile(peer.Peer):
 
 
 class Conversation:
-    """One connection, attacked."""
+    """One attacked connection."""
 
     def __init__(self, hostile, number, stream):
         self.hostile, self.given, self.number, self.stream = hostile, hostile.given, number, stream
@@ -347,15 +352,15 @@ class Conversation:
                     self.unsent += wanted
                     self.pump(until=lambda: not self.unsent)
                     wanted = next(attack, None)
-            self.pump(until=lambda: False)  # to the end
-        except OSError as error:  # ssl.SSLError is one
+            self.pump(until=lambda: False)  # until the connection ends
+        except OSError as error:  # includes ssl.SSLError
             how = f"{type(error).__name__}: {error}"
         self.hostile.note(self.number, "end", sent=self.sent, heard=self.heard, frames=dict(self.frames),
                           requests=self.request_count, closed=self.is_closed or how != "left", how=how,
                           took=round(time.monotonic() - begin, 3))
 
     def pump(self, until):
-        """Writes and reads, whatever is possible, until it is so, the client has closed, or time is up."""
+        """Writes and reads until `until` is true, the client has closed, or time is up."""
         while not self.is_closed and not until() and (left := self.end - time.monotonic()) > 0:
             waits_to_read, waits_to_write = True, False
             if self.unsent:
@@ -392,7 +397,7 @@ class Conversation:
             if len(self.held) < len(PREFACE):
                 return
             if not self.held.startswith(PREFACE):
-                raise OSError("the client speaks no HTTP/2")
+                raise OSError("the client does not send HTTP/2")
             self.has_preface, self.held = True, self.held[len(PREFACE):]
         at = 0
         while len(self.held) - at >= 9:
@@ -422,8 +427,8 @@ def arguments():
     parser = peer.parser(__doc__)
     parser.set_defaults(alpn="h2")
     parser.add_argument("--attack", required=True, choices=ATTACKS, metavar="NAME")
-    parser.add_argument("--megabytes", type=int, default=64, metavar="N", help="sent on a connection at most (64)")
-    parser.add_argument("--deaf", action="store_true", help="reads nothing that is not needed for the attack")
+    parser.add_argument("--megabytes", type=int, default=64, metavar="N", help="the most bytes sent on a connection (64)")
+    parser.add_argument("--deaf", action="store_true", help="reads only what the attack needs")
     given = parser.parse_args()
     given.optional = True
     return given

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Tries the HTTP/2 peers of the tests with a client that shares no code with the agent.
+"""Checks the tests' HTTP/2 peers with a client that shares no code with the agent.
 
     http2check.py gateway|hostile|servers [NAME...]
 
-Starts http2gateway.py with each fault, or hostile.py with each attack, sends notifications to it, and holds what came
-back against what ought to. Prints a line for each; fails if one was wrong. curl and nghttp, where they are installed,
-speak to the gateway, too; and nghttp, which is made of the agent's own library, is let loose on each attack. The servers
-are Debian's nghttpd, and one of Go's net/http.
+Starts http2gateway.py with each fault, or hostile.py with each attack, sends notifications, and
+compares the answers with the expected ones. Prints a line for each check; fails if one is wrong. If
+curl and nghttp are installed, they also talk to the gateway, and nghttp, which uses the agent's own
+library, meets each attack. The servers are Debian's nghttpd, and one with Go's net/http.
 """
 import json
 import os
@@ -24,11 +24,12 @@ import certificates  # noqa: E402
 import hostile  # noqa: E402
 import http2gateway  # noqa: E402
 
-DEVICE = f"{7:064x}"  # of the seventh of those that the client sends
+DEVICE = f"{7:064x}"  # the token of the client's seventh notification
 SIGNER = ["--key-id", "ABCDE12345", "--team-id", "TEAM123456"]
 
-# Options of the gateway, of the client; then the answers' statuses or resets, those accepted, how it ended, its GOAWAY.
-# The client sends ten, one after the other, unless it is told otherwise.
+# Each row: options of the gateway and of the client, the statuses or resets of the answers, the
+# number of accepted notifications, the connection's end, and its GOAWAY. By default, the client
+# sends ten notifications, one after the other.
 EVERY = [200] * 10
 GATEWAY = {
     "plain": ([], ["--ping", "3"], EVERY, 10, "done", None),
@@ -109,7 +110,7 @@ GATEWAY = {
     "no JSON": ([], ["--payload", "{"], [400] * 10, 0, "done", None),
 }
 
-# Ages of the provider tokens that come on a connection each; the key; the statuses.
+# Each row: the ages of the provider tokens, each on its own connection; the key; the statuses.
 TOKENS = {
     "a good token": ([0], "signing", [200]),
     "an old one": ([3700], "signing", [403]),
@@ -151,7 +152,7 @@ class Server:
         return self
 
     def __exit__(self, *error):
-        self.process.stdin.close()  # which ends it
+        self.process.stdin.close()  # this ends it
         self.process.wait(10)
 
 
@@ -181,7 +182,7 @@ def try_gateway(home, name):
 
 def try_tokens(home, name):
     ages, key, expected, *options = TOKENS[name]
-    found, made = [], {None: []}  # a token made again is another one
+    found, made = [], {None: []}  # a new token differs from the one before
     with Server(home, "http2gateway", ["--signing-key-public", home / "certs/signing-public.pem", *SIGNER,
                                        *(options[0] if options else [])]) as server:
         for age in ages:
@@ -193,7 +194,7 @@ def try_tokens(home, name):
     return [] if found == expected else [f"{found}, not {expected}"]
 
 
-# Other clients, which send one notification; %s is the URL.
+# Other clients, which send one notification. %s is the URL.
 STRANGERS = {
     "curl": ["curl", "--silent", "--include", "--http2", "--max-time", "5", "--cacert", "certs/ca.pem",
              "--cert", "certs/client.pem", "--key", "certs/client.key", "--data", '{"aps":{}}', "%s"],
@@ -219,7 +220,8 @@ def try_stranger(home, name):
     return found
 
 
-# Servers of another making: what they need; options; whether with a certificate, and with a token; the answers.
+# Independent servers. Each row: what it needs; its options; whether it wants a certificate, and a
+# token; the answers.
 SERVERS = {
     "goserver": ("go", [], True, False, EVERY),
     "goserver with a token": ("go", ["--signing-key-public", "certs/signing-public.pem"], False, True, EVERY),
@@ -251,7 +253,7 @@ def try_server(home, name):
 
 
 def nghttp_says(home, server):
-    """What becomes of nghttp, and what it said in its GOAWAY."""
+    """Returns the end of nghttp, and the reason in its GOAWAY."""
     if not shutil.which("nghttp"):
         return "not installed"
     (home / "payload").write_text('{"aps":{}}')
@@ -269,7 +271,7 @@ def nghttp_says(home, server):
 
 
 def try_attack(home, name):
-    """An attack is as it should be if the client complains of it, or is not answered well."""
+    """Tries an attack. It passes if the client complains of it, or does not answer it normally."""
     with Server(home, "hostile", ["--attack", name, "--megabytes", "2"]) as server:
         *answers, last = server.ask(["--count", "3", "--streams", "3", "--seconds", "1.5"])
         stranger = nghttp_says(home, server)

@@ -1,4 +1,5 @@
-"""What Apple's HTTP/2 service checks of a request, and the reason that it gives: all but the device token's own fate."""
+"""The checks of Apple's HTTP/2 service on a request, and their reasons, except those on the device
+token."""
 import json
 import re
 
@@ -11,7 +12,7 @@ TOPICS_EXTENSION = x509.ObjectIdentifier("1.2.840.113635.100.6.3.6")
 UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 TOKEN = re.compile(r"[0-9a-f]{64,200}")
 NUMBER = re.compile(r"[0-9]{1,18}")
-SUFFIXES = {  # of the topic, by push type
+SUFFIXES = {  # the topic's suffix, by push type
     "alert": "", "background": "", "mdm": "", "voip": ".voip", "complication": ".complication",
     "fileprovider": ".pushkit.fileprovider", "location": ".location-query",
     "liveactivity": ".push-type.liveactivity", "pushtotalk": ".voip-ptt", "widgets": ".push-type.widgets",
@@ -20,7 +21,8 @@ SUFFIXES = {  # of the topic, by push type
 
 
 def certificate_topics(der):
-    """The topics that a client certificate may use: its UID, and those of Apple's extension."""
+    """Returns the topics that a client certificate allows: its UID, and those in Apple's
+    extension."""
     if not der:
         return []
     certificate = x509.load_der_x509_certificate(der)
@@ -29,20 +31,22 @@ def certificate_topics(der):
         listed = certificate.extensions.get_extension_for_oid(TOPICS_EXTENSION).value.value
     except x509.ExtensionNotFound:
         return topics
-    # UTF8String, tag 12, of less than 128 bytes; topics have a dot, the words for their uses have none.
+    # UTF8String, tag 12, shorter than 128 bytes. Topics have a dot; the words for their uses do
+    # not.
     found = (listed[at + 2:at + 2 + listed[at + 1]] for at in range(len(listed) - 1) if listed[at] == 12)
     topics += [text.decode() for text in found if b"." in text]
     return list(dict.fromkeys(topics))
 
 
 def base_topic(topic, push_type):
-    """The bundle ID of a topic; None where the topic lacks the push type's suffix."""
+    """Returns the bundle ID of a topic; None if the topic lacks the push type's suffix."""
     suffix = SUFFIXES.get(push_type, "")
     return topic[:len(topic) - len(suffix)] if topic.endswith(suffix) else None
 
 
 def fault(headers, payload, topics, has_certificate):
-    """(status, reason) of what is wrong with a request, or None. `topics` are the allowed ones; empty: any."""
+    """Returns (status, reason) if a request is wrong, or None. `topics` are the allowed ones;
+    empty: any."""
     names = [name for name, _ in headers]
     values = dict(headers)
     if values.get(":method") != "POST":
@@ -66,7 +70,7 @@ def fault(headers, payload, topics, has_certificate):
     if topic is not None and topics and topic not in topics and base_topic(topic, push_type) not in topics:
         return 400, "TopicDisallowed"
     priority = values.get("apns-priority", "10")
-    # Of a background push it has to be said to be less than 10, which is what it is if nothing is said.
+    # A background push must have an explicit priority below 10, since 10 is the default.
     if priority not in ("10", "5", "1") or push_type == "background" and values.get("apns-priority") == "10":
         return 400, "BadPriority"
     if not NUMBER.fullmatch(values.get("apns-expiration", "0")):
@@ -88,4 +92,4 @@ def payload_fault(payload, push_type):
             return None
     except ValueError:
         pass
-    return 400, "BadPayload"  # Apple names no reason for this
+    return 400, "BadPayload"  # Apple documents no reason for this

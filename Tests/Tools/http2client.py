@@ -1,12 +1,13 @@
 #!/usr/bin/python3
-"""A provider that speaks HTTP/2 and says what it is told: what the gateways and hosts of tests are tried with.
+"""An HTTP/2 provider that sends what it is told, to check the gateways and hosts of tests.
 
     http2client.py --port N --ca PEM [--certificate PEM --key PEM] [--token JWT] [--count N] [--streams N] [option...]
 
-Sends --count notifications whose device tokens are the numbers from --from on, --streams of them at a time, and no more
-than the server allows. Prints a JSON line for each: number, status, headers, body, informational and trailers; or reset,
-the code. The last line says how it ended: answered, goaway (code, last stream, data), and end: "done", "closed", "time"
-or what was wrong. Needs Debian's python3-h2, hence Debian's Python.
+Sends --count notifications whose device tokens are the numbers from --from on, --streams of them at
+a time, within the server's limit. Prints a JSON line for each one: number, status, headers, body,
+informational and trailers; or reset, with the error code. The last line describes the end:
+answered; goaway (code, last stream, data); end: "done", "closed", "time" or an error. Needs
+Debian's python3-h2, hence Debian's Python.
 """
 import argparse
 import json
@@ -21,7 +22,7 @@ try:
     import h2.connection
     import h2.events
     import h2.exceptions
-except ImportError:  # another Python than Debian's
+except ImportError:  # not Debian's Python
     if sys.executable == "/usr/bin/python3":
         raise
     os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
@@ -41,9 +42,9 @@ class Client:
         self.connection.initiate_connection()
         self.numbers = iter(range(given.first, given.first + given.count))
         self.next = next(self.numbers, None)
-        self.asked = {}  # stream -> what is known of its answer
+        self.asked = {}  # stream -> its answer so far
         self.answered = self.pongs = 0
-        self.allowed = given.streams if given.greedy else 1  # until the server's settings are there
+        self.allowed = given.streams if given.greedy else 1  # until the server's settings come
         self.goaway = None
         self.end = time.monotonic() + given.seconds
 
@@ -103,7 +104,7 @@ class Client:
             self.asked = {one: of for one, of in self.asked.items() if one <= event.last_stream_id}
 
     def run(self):
-        """How it ended."""
+        """Sends everything. Returns how the connection ended."""
         for at in range(self.given.ping):
             self.connection.ping(at.to_bytes(8, "big"))
         while True:
@@ -135,11 +136,11 @@ def main():
     parser.add_argument("--count", type=int, default=1)
     parser.add_argument("--from", dest="first", type=int, default=1, metavar="NUMBER")
     parser.add_argument("--streams", type=int, default=100)
-    parser.add_argument("--greedy", action="store_true", help="sends as many at once as --streams says, before it hears the settings")
-    parser.add_argument("--ping", type=int, default=0, metavar="N", help="sends so many PING, and awaits their acknowledgement")
+    parser.add_argument("--greedy", action="store_true", help="opens all --streams at once, without waiting for the settings")
+    parser.add_argument("--ping", type=int, default=0, metavar="N", help="sends N PING frames and awaits the acknowledgements")
     parser.add_argument("--payload", metavar="JSON")
-    parser.add_argument("--header", action="append", default=[], metavar="NAME=VALUE", help="instead of its own; empty: none")
-    parser.add_argument("--seconds", type=float, default=30, help="gives up after so long")
+    parser.add_argument("--header", action="append", default=[], metavar="NAME=VALUE", help="replaces a header; empty: leaves it out")
+    parser.add_argument("--seconds", type=float, default=30, help="the longest run (30)")
     given = parser.parse_args()
     client = Client(given)
     try:

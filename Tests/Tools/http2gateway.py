@@ -1,21 +1,25 @@
 #!/usr/bin/python3
-"""A gateway like Apple's HTTP/2 service, which does as it is told: a peer that misbehaves on purpose, for tests.
+"""A gateway for tests like Apple's HTTP/2 service, which misbehaves as it is told.
 
     http2gateway.py --certificate PEM --key PEM --ca PEM --record DIR [option...] [--fault FAULT...] [--answer ANSWER...]
 
-Prints "listening PORT" once it is ready, listens on 127.0.0.1 only, ends at SIGTERM, when its standard input is a pipe
-that closes, or after --seconds. It wants a client certificate; with --signing-key-public it wants one or a provider
-token; with --trusting neither. Needs Debian's python3-h2 and python3-cryptography, hence Debian's Python.
+Prints "listening PORT" once it is ready. Listens only on 127.0.0.1; ends at SIGTERM, when its
+standard input is a pipe that closes, or after --seconds. It requires a client certificate; with
+--signing-key-public, a certificate or a provider token; with --trusting, neither. Needs Debian's
+python3-h2 and python3-cryptography, hence Debian's Python.
 
-DIR/requests has a JSON line for each request, written before it is answered: number (over all connections, from 1),
-connection, stream, token, headers, never (the names never to be indexed), payload, accepted (whether it counts as
-delivered), answer (the status, or null), reason, fault (its name, or null), at. DIR/events has one for each other thing
-that happened: open, settings, ping, cancelled, goaway, cut, malformed, closed and so on.
+DIR/requests has a JSON line for each request, written before the answer: number (over all
+connections, from 1), connection, stream, token, headers, never (the names that must not be
+indexed), payload, accepted (whether it counts as delivered), answer (the status, or null), reason,
+fault (its name, or null), at. DIR/events has one for each other event: open, settings, ping,
+cancelled, goaway, cut, malformed, closed and so on.
 
-ANSWER is TOKENHEX=STATUS[:REASON[:NUMBER]][*TIMES]: the answer for this device token, always or the first TIMES times.
-NUMBER is the timestamp of a 410, in ms, else the seconds of a retry-after. @FILE has one in each line.
+ANSWER is TOKENHEX=STATUS[:REASON[:NUMBER]][*TIMES]: the answer for this device token, always or the
+first TIMES times. NUMBER is the timestamp of a 410 in ms; for any other status, the seconds of a
+retry-after. @FILE has one in each line.
+
 FAULT is NAME[=VALUE][WHEN]. WHEN counts requests, or connections, from 1:
-    @5  the 5th only     @5..  from the 5th on     @..5  the first five     @5..9     %7  each 7th     nothing: each
+    @5  only the 5th     @5..  from the 5th on     @..5  the first five     @5..9     %7  every 7th     nothing: all
 """
 import collections
 import heapq
@@ -33,7 +37,7 @@ try:
     import h2.events
     import h2.exceptions
     import h2.settings
-except ImportError:  # another Python than Debian's
+except ImportError:  # not Debian's Python
     if sys.executable == "/usr/bin/python3":
         raise
     os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
@@ -47,61 +51,61 @@ import providertoken
 Code = h2.settings.SettingCodes
 LONG_BODY_BYTES = 10_240
 FORGET_EVERY = 256
-GOAWAY_SECONDS = 1  # from the last answer on a connection that ends to its end
+GOAWAY_SECONDS = 1  # between the last answer and the end of a connection
 LIMIT_BREACH = b"Maximum active streams violated"
 
-#   name                 of what       its VALUE and what it does
+#   name                 kind          its VALUE and effect
 FAULTS = {
-    # instead of the answer: the request is not accepted, unless it says so
+    # instead of the answer; the request is not accepted, unless the text says so
     "answer":           ("answer", "STATUS:REASON"),
     "bad-certificate":  ("answer", "403 BadCertificate"),
     "invalid-token":    ("answer", "403 InvalidProviderToken"),
-    "expired-token":    ("answer", "[token] 403 ExpiredProviderToken; token: this one, until another comes"),
+    "expired-token":    ("answer", "[token] 403 ExpiredProviderToken; token: for this one, until another comes"),
     "bad-topic":        ("answer", "403 TopicDisallowed"),
     "bad-path":         ("answer", "404 BadPath"),
     "too-many-requests": ("answer", "[SECONDS] 429 TooManyRequests, with a retry-after of SECONDS"),
     "too-many-tokens":  ("answer", "429 TooManyProviderTokenUpdates"),
     "internal-error":   ("answer", "500 InternalServerError"),
-    "bad-gateway":      ("answer", "502 with a page of HTML, as a proxy does"),
+    "bad-gateway":      ("answer", "502 with an HTML page, as from a proxy"),
     "unavailable":      ("answer", "[SECONDS] 503 ServiceUnavailable, with a retry-after of SECONDS"),
     "shutdown":         ("answer", "503 Shutdown, then GOAWAY; earlier streams are answered"),
     "unanswered":       ("answer", "[accepted] never answers this stream"),
-    "silent":           ("answer", "[accepted] answers no stream from here on, but reads, and acknowledges PING"),
-    "stall":            ("answer", "[accepted] neither reads nor writes from here on, nor closes"),
+    "silent":           ("answer", "[accepted] answers no stream from now on, but reads and acknowledges PING"),
+    "stall":            ("answer", "[accepted] does not read, write or close from now on"),
     "refuse":           ("answer", "RST_STREAM with REFUSED_STREAM"),
     "reset":            ("answer", "[accepted] RST_STREAM with INTERNAL_ERROR"),
-    "cut-before":       ("answer", "[abrupt|reset] closes before it processes the request; reset: by TCP"),
-    "cut-lost":         ("answer", "[abrupt|reset] accepts it, and closes before it answers"),
+    "cut-before":       ("answer", "[abrupt|reset] closes before processing the request; reset: by TCP"),
+    "cut-lost":         ("answer", "[abrupt|reset] accepts it, and closes without an answer"),
     "cut-after":        ("answer", "[abrupt|reset] accepts it, answers, and closes"),
-    "goaway":           ("answer", "[REASON] GOAWAY without an error, after this one; what came is answered"),
+    "goaway":           ("answer", "[REASON] GOAWAY without an error after this request; earlier requests are answered"),
     "goaway-twice":     ("answer", "the same, with a first GOAWAY that names stream 2147483647"),
-    "goaway-refusing":  ("answer", "[REASON] GOAWAY that names the stream before: this and later ones are not processed"),
+    "goaway-refusing":  ("answer", "[REASON] GOAWAY that names the stream before: this and later requests are not processed"),
     "goaway-below":     ("answer", "[COUNT] GOAWAY that names the stream COUNT (10) before, though all were accepted"),
-    "goaway-error":     ("answer", "[CODE] GOAWAY with an error code (2), and closes; earlier ones are not answered"),
-    "lower":            ("answer", "[STREAMS] accepts it, and allows no more than STREAMS (1) from then on"),
-    # of whatever answer: how it comes
-    "slow":             ("shape", "[MS] so many ms (1000) late"),
-    "no-body":          ("shape", "without a body, also where there was an error"),
+    "goaway-error":     ("answer", "[CODE] GOAWAY with an error code (2), and closes; earlier requests are not answered"),
+    "lower":            ("answer", "[STREAMS] accepts it, and allows only STREAMS (1) from then on"),
+    # any answer, in another form
+    "slow":             ("shape", "[MS] the answer comes MS (1000) late"),
+    "no-body":          ("shape", "without a body, even for an error"),
     "text-body":        ("shape", "with a body that is not JSON"),
     "long-body":        ("shape", "with a body of 10 KB"),
-    "byte-body":        ("shape", "with a body in frames of a byte"),
-    "early-hints":      ("shape", "103 before it"),
-    "trailers":         ("shape", "trailers behind it"),
+    "byte-body":        ("shape", "with a body in frames of one byte"),
+    "early-hints":      ("shape", "with a 103 response before it"),
+    "trailers":         ("shape", "with trailers after it"),
     "no-id":            ("shape", "without apns-id"),
-    # of a connection, from its beginning on
-    "late-settings":    ("connection", "[MS] settings come so many ms (1000) late"),
+    # a whole connection
+    "late-settings":    ("connection", "[MS] settings come MS (1000) late"),
     "closed-window":    ("connection", "[MS] INITIAL_WINDOW_SIZE 0, and 65535 after MS (200)"),
     "stream-window":    ("connection", "[BYTES] INITIAL_WINDOW_SIZE (1000)"),
-    "connection-window": ("connection", "[BYTES] opens it, once used up, by no more than so many at a time (5200)"),
+    "connection-window": ("connection", "[BYTES] opens the used-up window by at most BYTES (5200) at a time"),
     "table-size":       ("connection", "[BYTES] HEADER_TABLE_SIZE (0)"),
     "limit":            ("connection", "[STREAMS] MAX_CONCURRENT_STREAMS (1)"),
-    "one-first":        ("connection", "one stream until something was accepted; so it is with a signing key anyway"),
+    "one-first":        ("connection", "one stream until a request is accepted; always so with a signing key"),
     "one-again":        ("connection", "[strict] one stream after each rejection until something is accepted; "
-                                       "strict: at once, whatever the client has heard"),
+                                       "strict: at once, even before the client can know"),
     "no-pong":          ("connection", "acknowledges no PING"),
-    "idle-goaway":      ("connection", "[MS] GOAWAY without an error once so long (1000) nothing has come"),
-    "idle-cut":         ("connection", "[MS] closes without a word once so long (1000) nothing has come"),
-    "one-token":        ("connection", "answers 429 for ever once a second provider token has come on it"),
+    "idle-goaway":      ("connection", "[MS] GOAWAY without an error after a silence of MS (1000)"),
+    "idle-cut":         ("connection", "[MS] closes after a silence of MS (1000)"),
+    "one-token":        ("connection", "answers only 429 after a second provider token"),
 }
 WHEN = re.compile(r"(?:@(\d*)(\.\.)?(\d*))?(?:%(\d+))?")
 
@@ -110,7 +114,7 @@ class Fault:
     def __init__(self, text):
         found = re.fullmatch(r"([a-z0-9-]+)(?:=([^@%]*))?((?:@[0-9.]+)?(?:%\d+)?)", text)
         if not found or found[1] not in FAULTS:
-            raise ValueError(f"{text}: no such fault; --help lists them")
+            raise ValueError(f"{text}: unknown fault; --help lists all")
         self.name, self.value = found[1], found[2]
         self.kind = FAULTS[self.name][0]
         first, span, last, every = WHEN.fullmatch(found[3]).groups()
@@ -131,7 +135,7 @@ class Fault:
 
 
 class Settings(h2.settings.Settings):
-    """The gateway itself watches over the limit of streams, as Apple does it."""
+    """Settings without a limit of streams: the gateway itself enforces the limit, as Apple does."""
 
     max_concurrent_streams = 1 << 31
 
@@ -146,7 +150,7 @@ class Connection(h2.connection.H2Connection):
 
     @property
     def open_inbound_streams(self):
-        """To count them at each request, which also forgets those that are closed, takes h2 most of its time."""
+        """Skips counting the streams at each request, which takes h2 most of its time."""
         self.calls += 1
         if self.calls % FORGET_EVERY == 0:
             self._open_streams(1)
@@ -181,7 +185,7 @@ class Answer:
 class Gateway(peer.Peer):
     def __init__(self, given):
         super().__init__(given)
-        self.requests = open(self.record / "requests", "ab", buffering=0)  # a line is there whole, or not at all
+        self.requests = open(self.record / "requests", "ab", buffering=0)  # each line is written at once
         self.faults = [Fault(text) for text in given.fault]
         self.answers = {}
         texts = []
@@ -190,17 +194,17 @@ class Gateway(peer.Peer):
         for text in texts:
             found = re.fullmatch(r"([0-9a-f]+)=(\d+)(?::(\w*))?(?::(\d+))?(?:\*(\d+))?", text)
             if not found:
-                raise ValueError(f"{text}: no such answer; --help explains")
+                raise ValueError(f"{text}: invalid answer; see --help")
             token, status, reason, number, times = found.groups()
             self.answers[token] = [int(status), reason or None, number and int(number), int(times or -1)]
         self.judge = None
         if given.signing_key_public:
             if not given.key_id or not given.team_id:
-                raise ValueError("--signing-key-public needs --key-id and --team-id")
+                raise ValueError("--signing-key-public requires --key-id and --team-id")
             with open(given.signing_key_public, "rb") as file:
                 self.judge = providertoken.Judge(file.read(), given.key_id, given.team_id)
         self.expired = set()  # provider tokens
-        self.provider_tokens = []  # those in use, the latest last: (token, when it came)
+        self.provider_tokens = []  # the tokens in use, the latest last: (token, arrival)
         self.number = 0
 
     def attend(self, number, stream):
@@ -226,14 +230,14 @@ class Gateway(peer.Peer):
             self.requests.write(line.encode() + b"\n")
 
     def expire(self, request):
-        """The provider token that it came with, as if it were too old: another one may come at once."""
+        """Treats the request's provider token as too old: another one may come at once."""
         token = request.values.get("authorization", "").partition(" ")[2]
         with self.lock:
             self.expired.add(token)
             self.provider_tokens = [one for one in self.provider_tokens if one[0] != token]
 
     def provider_token_fault(self, request, has_certificate):
-        """(status, reason) of what is wrong with who sends it, or None."""
+        """Returns (status, reason) if the sender is not authorized, or None."""
         if not self.judge:
             return None
         scheme, _, token = request.values.get("authorization", "").partition(" ")
@@ -241,7 +245,7 @@ class Gateway(peer.Peer):
             return None if has_certificate else (403, "MissingProviderToken")
         try:
             if scheme.lower() != "bearer":
-                raise ValueError("not a bearer")
+                raise ValueError("no bearer token")
             issued_at = self.judge.issued_at(token)
         except ValueError:
             return 403, "InvalidProviderToken"
@@ -254,17 +258,17 @@ class Gateway(peer.Peer):
             if token not in known:
                 if known and now - self.provider_tokens[-1][1] < self.given.token_rests:
                     return 429, "TooManyProviderTokenUpdates"
-                # The one before goes on being good, on the connection that drains.
+                # The earlier token stays valid on the connection that drains.
                 self.provider_tokens = self.provider_tokens[-1:] + [(token, now)]
         return None
 
 
 class Over(Exception):
-    """The connection is."""
+    """The connection is over."""
 
 
 class Conversation:
-    """One connection to the gateway, from its first frame to its last."""
+    """One connection to the gateway."""
 
     def __init__(self, gateway, number, stream):
         self.gateway, self.given, self.number, self.stream = gateway, gateway.given, number, stream
@@ -275,18 +279,18 @@ class Conversation:
                        if fault.kind == "connection" and gateway.strikes(fault, number, number)}
         self.connection = Connection(h2.config.H2Configuration(client_side=False, header_encoding="latin-1"))
         self.connection.answers_ping = "no-pong" not in self.faults
-        self.requests = {}  # stream -> what has come of it so far
-        self.open = set()  # streams that came and were not answered yet
-        self.highest = 0  # of the streams that were processed
-        self.recent = collections.deque(maxlen=10_000)  # their numbers, in order
-        self.limits = collections.deque()  # of streams: the one in force, then those not acknowledged yet
+        self.requests = {}  # stream -> the request so far
+        self.open = set()  # unanswered streams
+        self.highest = 0  # the highest processed stream
+        self.recent = collections.deque(maxlen=10_000)  # the numbers of processed streams, in order
+        self.limits = collections.deque()  # of streams: the present one, then unacknowledged ones
         self.strict_limit = None
-        self.bodies = {}  # stream -> [what is left of the body, bytes a frame, trailers]
-        self.timers = []  # (when, serial, what to do)
+        self.bodies = {}  # stream -> [rest of the body, bytes in a frame, trailers]
+        self.timers = []  # (time, serial, action)
         self.serial = 0
-        self.unsent = collections.deque()  # (when, bytes)
+        self.unsent = collections.deque()  # (time, bytes)
         self.is_silent = self.is_leaving = False
-        self.last_stream = None  # that a GOAWAY named
+        self.last_stream = None  # the last stream in a GOAWAY frame
         self.provider_token = None
         self.has_two_tokens = False
         self.accepted = 0
@@ -361,7 +365,7 @@ class Conversation:
         self.send_unsent()
 
     def flush(self):
-        """All that there is to say now goes out as one, --delay later."""
+        """Queues all of h2's bytes as one piece, to be sent after --delay."""
         if data := self.connection.data_to_send():
             self.unsent.append((time.monotonic() + self.given.delay / 1000, data))
         self.send_unsent()
@@ -372,7 +376,7 @@ class Conversation:
             self.stream.sendall(self.unsent.popleft()[1])
 
     def read(self):
-        """What came; b"" at the end, None if something else is due first."""
+        """Returns bytes; b"" at the end; None if something else is due first."""
         due = min((queue[0][0] for queue in (self.timers, self.unsent) if queue), default=None)
         if due is None and (idle := next((one for name, one in self.faults.items() if name.startswith("idle-")), None)):
             return self.read_while_alive(idle)
@@ -402,7 +406,7 @@ class Conversation:
         raise Over
 
     def close(self, how, why):
-        """Closes in the midst of things, in one of three ways."""
+        """Closes at once, in one of three ways."""
         self.flush()
         self.gateway.note(self.number, "cut", accepted=self.accepted, why=why,
                           open=sorted(self.open), unsent=sum(len(data) for _, data in self.unsent))
@@ -413,7 +417,7 @@ class Conversation:
         raise Over
 
     def goaway(self, last_stream, code=0, reason=b""):
-        """GOAWAY in raw bytes: to h2 everything ends with it."""
+        """Sends a GOAWAY in raw bytes, since h2 ends everything with one."""
         frame = GoAwayFrame(0, last_stream_id=last_stream, error_code=code, additional_data=reason)
         self.flush()
         self.unsent.append((time.monotonic() + self.given.delay / 1000, frame.serialize()))
@@ -421,7 +425,7 @@ class Conversation:
         self.gateway.note(self.number, "said-goaway", last=last_stream, code=code, reason=reason.decode())
         self.send_unsent()
 
-    # --- what comes ---
+    # --- receiving ---
 
     def take(self, piece):
         complete = []
@@ -449,7 +453,8 @@ class Conversation:
                 self.gateway.note(self.number, "priority", stream=event.stream_id)
             elif isinstance(event, h2.events.ConnectionTerminated):
                 self.gateway.note(self.number, "goaway", code=int(event.error_code), last=event.last_stream_id)
-        # Whatever came in one piece was sent before any of it was answered: so they count as open at the same time.
+        # Requests in one piece were sent before any of them was answered, so they are open
+        # together.
         for stream in complete:
             if stream in self.requests:
                 self.process(self.requests.pop(stream))
@@ -460,7 +465,7 @@ class Conversation:
     def opened(self, event):
         stream = event.stream_id
         if self.last_stream is not None and stream > self.last_stream:
-            return  # it was told that nobody will process this
+            return  # a GOAWAY has already excluded this stream
         self.open.add(stream)
         limit = max(self.limits) if self.strict_limit is None else self.strict_limit
         if len(self.open) > limit:
@@ -507,7 +512,7 @@ class Conversation:
             self.answer(request, answer, shapes)
 
     def judgement(self, request):
-        """What Apple would answer."""
+        """Returns Apple's answer."""
         authorization = request.values.get("authorization")
         if self.provider_token is None:
             self.provider_token = authorization
@@ -526,7 +531,7 @@ class Conversation:
         wrong = http2checks.fault(request.headers, request.payload, self.topics, self.has_certificate)
         return Answer(*wrong) if wrong else Answer(200, is_accepted=True)
 
-    # --- what goes ---
+    # --- sending ---
 
     def answer(self, request, answer, shapes):
         self.gateway.keep(request, answer)
@@ -549,7 +554,7 @@ class Conversation:
     def say(self, request, answer, shapes):
         stream, connection = request.stream, self.connection
         if stream not in self.open:
-            return  # cancelled meanwhile
+            return  # cancelled
         self.open.discard(stream)
         body = b"<html>Not today</html>" if answer.fault == "bad-gateway" else answer.body
         if "no-body" in shapes:
@@ -575,7 +580,7 @@ class Conversation:
             self.send_body(stream)
 
     def send_body(self, stream):
-        """As much of it as the windows take."""
+        """Sends as much of the body as the windows take."""
         connection, entry = self.connection, self.bodies[stream]
         body, piece, trailers = entry
         while body:
@@ -592,7 +597,7 @@ class Conversation:
     # --- faults ---
 
     def strike(self, fault, request, answer, shapes):
-        """What happens instead of the answer."""
+        """Applies a fault that replaces the answer."""
         name, value = fault.name, fault.value
         described = re.match(r"(?:\[\w+\] )?(\d{3}) (\w+)", FAULTS[name][1])
         if name == "answer":
@@ -609,7 +614,7 @@ class Conversation:
             getattr(self, "_" + name.split("-")[0])(fault, request, answer, shapes)
 
     def without_answer(self, request, answer, is_accepted):
-        """Notes it down, and never answers."""
+        """Records the request, and never answers it."""
         answer.is_accepted &= is_accepted
         self.accepted += answer.is_accepted
         self.highest = max(self.highest, request.stream)
@@ -679,9 +684,9 @@ class Conversation:
 
 
 def listed():
-    kinds = {"answer": "faults instead of an answer, by the number of the request:",
-             "shape": "faults of any answer, by the number of the request:",
-             "connection": "faults of a connection, by its number:"}
+    kinds = {"answer": "faults instead of an answer; WHEN counts requests:",
+             "shape": "other forms of an answer; WHEN counts requests:",
+             "connection": "faults of a connection; WHEN counts connections:"}
     lines = []
     for kind, head in kinds.items():
         lines += ["", head] + [f"    {name:18}{what}" for name, (of, what) in FAULTS.items() if of == kind]
@@ -691,17 +696,17 @@ def listed():
 def arguments():
     parser = peer.parser(__doc__ + listed())
     parser.set_defaults(alpn="h2")
-    parser.add_argument("--signing-key-public", metavar="PEM", help="verifies provider tokens by it")
+    parser.add_argument("--signing-key-public", metavar="PEM", help="verifies provider tokens")
     parser.add_argument("--key-id", metavar="ID")
     parser.add_argument("--team-id", metavar="ID")
-    parser.add_argument("--token-lives", type=float, default=3600, metavar="SECONDS", help="a provider token (3600)")
-    parser.add_argument("--token-rests", type=float, default=1200, metavar="SECONDS", help="before the next one (1200)")
-    parser.add_argument("--clock-ahead", type=float, default=0, metavar="SECONDS", help="of this machine's")
+    parser.add_argument("--token-lives", type=float, default=3600, metavar="SECONDS", help="how long a provider token is valid (3600)")
+    parser.add_argument("--token-rests", type=float, default=1200, metavar="SECONDS", help="the least time between two provider tokens (1200)")
+    parser.add_argument("--clock-ahead", type=float, default=0, metavar="SECONDS", help="how far the gateway's clock is ahead")
     parser.add_argument("--topic", action="append", default=[], metavar="TOPIC",
-                        help="allowed, without the suffix of a push type; else what the certificate says, else any")
+                        help="an allowed topic, without a push type's suffix; default: the certificate's, else any")
     parser.add_argument("--streams", type=int, default=1000, metavar="N", help="MAX_CONCURRENT_STREAMS (1000)")
-    parser.add_argument("--delay", type=float, default=0, metavar="MS", help="everything it says comes so much later")
-    parser.add_argument("--development", action="store_true", help="answers with apns-unique-id, too")
+    parser.add_argument("--delay", type=float, default=0, metavar="MS", help="delays everything that it sends")
+    parser.add_argument("--development", action="store_true", help="adds apns-unique-id to each answer")
     parser.add_argument("--answer", action="append", default=[], metavar="ANSWER")
     parser.add_argument("--fault", action="append", default=[], metavar="FAULT")
     given = parser.parse_args()

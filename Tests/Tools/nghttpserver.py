@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""A server of another making than ours: Debian's nghttpd, which answers every POST with 200 and with what was posted.
+"""An independent server: Debian's nghttpd, which answers every POST with 200 and with the posted
+bytes.
 
     nghttpserver.py --certificate PEM --key PEM --record DIR [--optional] [--streams N] [--seconds N]
 
-Prints "listening PORT" once it is ready, listens on 127.0.0.1 only, ends at SIGTERM, when its standard input is a pipe
-that closes, or after --seconds. It wants a client certificate, whoever issued it; with --optional none. DIR/frames is
-what nghttpd tells of the frames; at the end DIR/requests has a JSON line for each request, as http2gateway.py writes
-them, without the payload, and DIR/events one for each connection.
+Prints "listening PORT" once it is ready. Listens only on 127.0.0.1; ends at SIGTERM, when its
+standard input is a pipe that closes, or after --seconds. It requires a client certificate from any
+issuer; with --optional it requires none. DIR/frames is nghttpd's log of frames. At the end,
+DIR/requests has a JSON line for each request, as http2gateway.py writes them but without the
+payload, and DIR/events has one for each connection.
 """
 import argparse
 import json
@@ -38,11 +40,11 @@ def wait_for(port, process):
             return
         except ConnectionRefusedError:
             time.sleep(0.01)
-    raise OSError("nghttpd does not start")
+    raise OSError("nghttpd did not start")
 
 
 def write_requests(record):
-    """What DIR/frames says, in the manner of the other gateways."""
+    """Writes DIR/requests and DIR/events from DIR/frames, in the form of the other gateways."""
     requests, answered = {}, None
     for line in open(record / "frames", errors="replace"):
         if found := RECEIVED.match(line):
@@ -74,7 +76,7 @@ def main():
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--optional", action="store_true")
     parser.add_argument("--streams", type=int, default=500)
-    parser.add_argument("--seconds", type=float, default=600, help="ends after so long, whatever happens")
+    parser.add_argument("--seconds", type=float, default=600, help="the longest run (600)")
     given = parser.parse_args()
     record, port = Path(given.record), free_port()
     record.mkdir(parents=True, exist_ok=True)

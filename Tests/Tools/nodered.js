@@ -1,7 +1,8 @@
 // nodered.js FLOWS NODE PAYLOAD
 //
-// Hands a message with this payload (JSON) to a node of exported flows, and follows it as Node-RED does, through those kinds
-// of nodes that are needed here. What a debug node gets is printed, a line of JSON for each.
+// Sends a message with this payload (JSON) to a node of exported flows, and passes it on as
+// Node-RED does. Supports only the kinds of nodes below. Prints a line of JSON for each message to
+// a debug node.
 'use strict';
 const { exec } = require('child_process');
 const fs = require('fs');
@@ -13,9 +14,9 @@ const kinds = {
   function(node, msg, send) {
     send([new Function('msg', node.func)(msg)]);
   },
-  // All of it is one line for the shell, and each of what is printed goes its own way.
+  // The command is one line for the shell. Output, errors and status go to separate outputs.
   exec(node, msg, send) {
-    if (node.useSpawn !== 'false') throw new Error('spawn is not known here');
+    if (node.useSpawn !== 'false') throw new Error('spawn is unsupported');
     let command = node.command;
     if (node.addpay === true && msg.payload !== undefined) command += ' ' + msg.payload;
     if (node.append.trim() !== '') command += ' ' + node.append;
@@ -27,7 +28,7 @@ const kinds = {
   },
   file(node, msg, send) {
     const wanted = { filename: 'filename', filenameType: 'msg', overwriteFile: 'true', createDir: false, encoding: 'none' };
-    for (const key in wanted) if (node[key] !== wanted[key]) throw new Error(`${key} is not known here`);
+    for (const key in wanted) if (node[key] !== wanted[key]) throw new Error(`${key} is unsupported`);
     let data = typeof msg.payload === 'object' ? JSON.stringify(msg.payload) : String(msg.payload);
     if (node.appendNewline) data += '\n';
     fs.writeFile(msg.filename, data, (error) => {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs a command on a terminal of its own, and prints what it writes there.
+"""Runs a command on its own terminal, and prints what it writes there.
 
     onterminal.py COLUMNSxROWS [--key TEXT]... COMMAND...
 
-Each key is typed when a frame of `tinypush status --watch` is drawn, one a frame; TEXT has escapes as in Python, such as \\x1b[B.
-Ends with the command's exit status.
+Types one key for each frame that `tinypush status --watch` draws; TEXT has escapes as in Python,
+such as \\x1b[B. Exits with the command's status.
 """
 import fcntl
 import os
@@ -25,7 +25,7 @@ def main():
         arguments = arguments[2:]
     child, terminal = pty.fork()
     if child == 0:
-        # Nothing is drawn before the size is known.
+        # Nothing is drawn before the program knows the size.
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         os.execvp(arguments[0], arguments)
     said = b""

@@ -1,20 +1,25 @@
-/* outage: ends tinypush at a system call of its choice, as a kill or a power cut would. Built as a shared object for
-   LD_PRELOAD; in any other program it does nothing.
+/* outage: ends tinypush at a chosen system call, as a kill or a power cut would. Built as a shared
+   object for LD_PRELOAD; in any other program it does nothing.
 
-     OUTAGE        a file of three numbers of eight bytes each, mapped, so that they outlive the program: the calls so
-                   far, the bytes that mbedtls_ssl_read has given, and those of them that must not be lost any more
-     OUTAGE_AT     the call before which the program ends; 0: none. A write has two: before it, and when half is written.
-                   With the kind unsynced, the fsync of the directory from which on each fails
-     OUTAGE_FROM   how many bytes mbedtls_ssl_read must have given before calls count; if it is not set, none
-     OUTAGE_STATE  the directory that is looked after
-     OUTAGE_SHADOW an empty directory beside it, in which is kept what is known to be on disk
-     OUTAGE_KIND   what is left of the directory: kill: everything;
-                   power: the names as of its last fsync, and in each file what was in it at its own last fsync or fdatasync;
-                   names: the names as they are, and in each file as much as with power: so ext4 does where any file was synced;
+     OUTAGE        a file that is mapped, so that it survives the program. It has three numbers of
+                   eight bytes: the calls so far; the bytes that mbedtls_ssl_read has returned; and
+                   those of them that must not be lost any more
+     OUTAGE_AT     the number of the call before which the program ends; 0: none. A write counts
+                   twice: before it, and after half of it. With the kind unsynced, it is the number
+                   of the first fsync of the directory that fails
+     OUTAGE_FROM   the bytes that mbedtls_ssl_read must have returned before calls count (0)
+     OUTAGE_STATE  the watched directory
+     OUTAGE_SHADOW an empty directory beside it, for a copy of what is known to be on disk
+     OUTAGE_KIND   what is left of the directory:
+                   kill: everything;
+                   power: the names as of its last fsync, with each file's contents as of that file's
+                   last fsync or fdatasync;
+                   names: the present names, with contents as for power; ext4 does this if any file
+                   was synced;
                    unsynced: everything, and the program goes on
 
-   What was read must not be lost once more is asked for, by a kill at least; by a power cut no more than UNSYNCED bytes until
-   the program waits for more, or makes another file. */
+   Once the program asks for more bytes, a kill must not lose the bytes that it has read. A power
+   cut may lose at most UNSYNCED bytes, until the program waits for more or creates another file. */
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -36,7 +41,7 @@
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 #define PATH_BYTES 4096
-#define UNSYNCED 16384 /* that of a TLS record */
+#define UNSYNCED 16384 /* the bytes of a TLS record */
 
 static struct {
   uint64_t calls, received, safe;
@@ -46,14 +51,14 @@ static uint64_t directory_syncs;
 static int is_active, is_kill, is_unsynced;
 static const char *kind, *state, *shadow;
 
-/* --- what is on disk ------------------------------------------------------------------------------------------- */
+/* --- the disk ------------------------------------------------------------------------------- */
 
 static void fail(const char *what) {
   dprintf(2, "outage: %s: %s\n", what, strerror(errno));
   _exit(99);
 }
 
-/* Without what was only reserved. */
+/* Copies a file's data, without space that is only reserved. */
 static void copy(int source, const char *path) {
   int to = NEXT(open)(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
   if (to < 0) fail(path);
@@ -82,7 +87,7 @@ static DIR *listing(const char *path) {
   return directory;
 }
 
-/* The next regular file; NULL at the end. */
+/* Returns the next regular file; NULL at the end. */
 static const char *next(DIR *directory, struct stat *information) {
   struct dirent *entry;
   while (directory != NULL && (entry = readdir(directory)) != NULL)
@@ -92,7 +97,7 @@ static const char *next(DIR *directory, struct stat *information) {
   return NULL;
 }
 
-/* What is in the file is on disk. */
+/* Notes that a file's contents are on disk. */
 static void keep_content(int file) {
   struct stat information;
   char path[PATH_BYTES], source[64];
@@ -105,7 +110,7 @@ static void keep_content(int file) {
   close(readable);
 }
 
-/* The names are on disk. A second link keeps the number of a file from being used again. */
+/* Notes that the names are on disk. A second link keeps a file's number from being used again. */
 static void keep_names(void) {
   struct stat information;
   char list[PATH_BYTES], path[PATH_BYTES], link_path[PATH_BYTES];
@@ -123,7 +128,7 @@ static void keep_names(void) {
   fclose(names);
 }
 
-/* All that is there is on disk. */
+/* Notes that everything in the directory is on disk. */
 static void keep_all(void) {
   struct stat information;
   const char *name;
@@ -137,10 +142,10 @@ static void keep_all(void) {
   keep_names();
 }
 
-static int is_looked_after(int file) {
-  struct stat information, looked_after;
-  return fstat(file, &information) == 0 && stat(state, &looked_after) == 0 &&
-         information.st_ino == looked_after.st_ino && information.st_dev == looked_after.st_dev;
+static int is_watched(int file) {
+  struct stat information, watched;
+  return fstat(file, &information) == 0 && stat(state, &watched) == 0 &&
+         information.st_ino == watched.st_ino && information.st_dev == watched.st_dev;
 }
 
 static void restore_content(const char *name, ino_t number) {
@@ -149,7 +154,7 @@ static void restore_content(const char *name, ino_t number) {
   kept(source, "content-", number);
   int content = NEXT(open)(source, O_RDONLY | O_CLOEXEC);
   NEXT(unlink)(path);
-  copy(content, path); /* of which nothing is on disk is empty */
+  copy(content, path); /* empty if nothing of it is on disk */
   if (content >= 0) close(content);
 }
 
@@ -170,7 +175,7 @@ static void restore(void) {
   while (names != NULL && fscanf(names, "%ju %255s", &number, name) == 2) restore_content(name, (ino_t)number);
 }
 
-/* --- the calls ------------------------------------------------------------------------------------------------- */
+/* --- the calls ------------------------------------------------------------------------------ */
 
 static void end(void) {
   if (!is_kill) restore();
@@ -178,7 +183,7 @@ static void end(void) {
   for (;;) pause();
 }
 
-/* Whether this is the call at which it ends. */
+/* Counts a call. Returns whether the program must end at it. */
 static int is_due(void) { return is_active && !is_unsynced && seen->received >= from && ++seen->calls == fatal; }
 static void point(void) {
   if (is_due()) end();
@@ -227,7 +232,7 @@ int epoll_wait(int file, struct epoll_event *events, int count, int milliseconds
 
 static int opened(int directory, const char *path, int flags, mode_t mode) {
   if (flags & O_CREAT) {
-    seen->safe = seen->received; /* it turns to something else */
+    seen->safe = seen->received; /* the program does something else */
     point();
   }
   return NEXT(openat)(directory, path, flags, mode);
@@ -292,14 +297,14 @@ int fdatasync(int file) {
 
 int fsync(int file) {
   point();
-  if (is_unsynced && is_looked_after(file) && ++directory_syncs >= fatal) {
+  if (is_unsynced && is_watched(file) && ++directory_syncs >= fatal) {
     errno = EIO;
     return -1;
   }
   int result = NEXT(fsync)(file);
   if (result != 0 || !is_active || is_kill) return result;
   keep_content(file);
-  if (is_looked_after(file)) keep_names();
+  if (is_watched(file)) keep_names();
   return result;
 }
 

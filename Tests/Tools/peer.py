@@ -1,7 +1,7 @@
-"""A TLS server on 127.0.0.1 that wants a client certificate: what the gateways, feedback.py and hostile.py have in common.
+"""The base of gateway.py, http2gateway.py, feedback.py and hostile.py: a TLS server on 127.0.0.1.
 
-Each prints "listening PORT" once it is ready, and ends at SIGTERM or after --seconds. DIR/events has a JSON line for each
-thing that happened.
+A server prints "listening PORT" once it is ready, and ends at SIGTERM or after --seconds. It
+requires a client certificate. DIR/events has a JSON line for each event.
 """
 import argparse
 import json
@@ -41,7 +41,7 @@ class Peer:
             self.tls.set_alpn_protocols([given.alpn])
 
     def attend(self, number, stream):
-        """What becomes of a connection, once it is shaken hands on."""
+        """Handles a connection after its handshake."""
         raise NotImplementedError
 
     def is_scripted(self, number):
@@ -82,14 +82,15 @@ class Peer:
                     self.babble(number, stream)
                     return
                 self.attend(number, stream)
-        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        except (OSError, ValueError) as error:  # includes ssl.SSLError
             self.note(number, "broken", error=str(error))
         finally:
             raw.close()
             self.note(number, "closed")
 
     def babble(self, number, stream):
-        """Sends zeros at SIGUSR1, and notes whether the peer left some of them unread, which makes its end a reset."""
+        """Sends zeros at SIGUSR1, and notes whether the peer left some unread, so that its close is
+        a reset."""
         stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 200_000)
         signal.sigwait([signal.SIGUSR1])
         stream.sendall(bytes(self.given.babble))
@@ -97,24 +98,25 @@ class Peer:
         try:
             while stream.recv(65536):
                 pass
-            socket.socket.recv(stream, 1)  # behind its goodbye
+            socket.socket.recv(stream, 1)  # after its close_notify
             self.note(number, "read")
         except ConnectionResetError:
             self.note(number, "unread")
 
     def part(self, stream, keep=None):
-        """Closes in order: says so, then reads what is under way, lest a reset overtake the answer."""
+        """Closes in order: sends close_notify, then reads the rest, so that no reset overtakes the
+        answer."""
         end = time.monotonic() + DRAIN_SECONDS
         stream.setblocking(False)
         try:
             stream.unwrap()
             return
         except ssl.SSLWantReadError:
-            pass  # our goodbye is sent, the peer's is not here yet
+            pass  # close_notify is sent, and the peer's has not come yet
         except OSError:
             return
         try:
-            # Of the plain socket: the TLS one would forget its keys.
+            # On the plain socket, since the TLS socket would drop its keys.
             socket.socket.shutdown(stream, socket.SHUT_WR)
             while (left := end - time.monotonic()) > 0:
                 stream.settimeout(left)
@@ -128,7 +130,7 @@ class Peer:
 
     @staticmethod
     def reset(stream):
-        """The close that follows is a TCP reset."""
+        """Makes the following close a TCP reset."""
         stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
@@ -137,22 +139,22 @@ def parser(description):
     for name in ("certificate", "key", "ca", "record"):
         made.add_argument(f"--{name}", required=True)
     made.add_argument("--port", type=int, default=0)
-    made.add_argument("--seconds", type=float, default=600, help="ends after so long, whatever happens")
-    made.add_argument("--tls", choices=("1.2", "1.3"), help="this version only")
+    made.add_argument("--seconds", type=float, default=600, help="the longest run (600)")
+    made.add_argument("--tls", choices=("1.2", "1.3"), help="only this TLS version")
     made.add_argument("--ciphers", help="OpenSSL's list, for TLS 1.2")
-    made.add_argument("--alpn", metavar="NAME", help="the protocol it speaks")
-    made.add_argument("--first", type=int, default=0, metavar="K", help="the script is for the first K connections only")
-    made.add_argument("--trusting", action="store_true", help="wants no client certificate")
-    made.add_argument("--optional", action="store_true", help="takes a client without a certificate, too")
-    made.add_argument("--hang", action="store_true", help="accepts, and never shakes hands")
-    made.add_argument("--leave", action="store_true", help="shakes hands, and closes at once")
-    made.add_argument("--babble", type=int, metavar="BYTES", help="shakes hands, and sends so many zeros at SIGUSR1")
+    made.add_argument("--alpn", metavar="NAME", help="the application protocol")
+    made.add_argument("--first", type=int, default=0, metavar="K", help="the script applies only to the first K connections")
+    made.add_argument("--trusting", action="store_true", help="requires no client certificate")
+    made.add_argument("--optional", action="store_true", help="also accepts a client without a certificate")
+    made.add_argument("--hang", action="store_true", help="accepts, and never starts the handshake")
+    made.add_argument("--leave", action="store_true", help="completes the handshake, and closes at once")
+    made.add_argument("--babble", type=int, metavar="BYTES", help="completes the handshake, and sends so many zeros at SIGUSR1")
     made.add_argument("--slam", action="store_true", help="accepts, and closes at once")
     return made
 
 
 def end_with_stdin():
-    """Ends this process when its standard input does, if that is a pipe: then whoever started it is gone."""
+    """Ends this process when its standard input is a pipe that closes: then its parent is gone."""
     if stat.S_ISFIFO(os.fstat(0).st_mode):
         while os.read(0, 4096):
             pass
@@ -160,11 +162,12 @@ def end_with_stdin():
 
 
 def run(make, name, heeds_stdin=False):
-    """Serves with the peer that `make()` gives until it is told to end."""
+    """Serves with the peer that `make()` returns, until it is told to end."""
     try:
         peer = make()
         ends = {signal.SIGTERM, signal.SIGINT}
-        signal.pthread_sigmask(signal.SIG_BLOCK, ends | {signal.SIGUSR1})  # in every thread, so that none takes the signal from this one
+        # Blocked in every thread, so that only this one takes the signals.
+        signal.pthread_sigmask(signal.SIG_BLOCK, ends | {signal.SIGUSR1})
         listener = socket.create_server(("127.0.0.1", peer.given.port), backlog=64)
         print(f"listening {listener.getsockname()[1]}", flush=True)
         threading.Thread(target=peer.serve, args=(listener,), daemon=True).start()

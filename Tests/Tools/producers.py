@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """producers.py SPOOL [--only NAME]... [--start N] [--each N] [--pause SECONDS]
 
-Plays programs that put notifications into SPOOL/new, each in the way that programs of its kind do. The notifications'
-tokens count from N. Ends with a line of JSON: how many notifications there are in all.
+Acts like programs that put notifications into SPOOL/new, each in its own way. The notifications'
+tokens count from N. At the end, prints a line of JSON with the number of notifications.
 """
 import argparse
 import contextlib
@@ -41,20 +41,21 @@ class Producers:
         return path
 
     def run(self, *words, may_miss=False):
-        """With `may_miss` the program may end with 23: rsync does so where a file has left before its times are set."""
+        """Runs a program. With `may_miss` it may exit with 23: rsync does so if a file is delivered
+        before its times are set."""
         code = subprocess.run(words, stdout=subprocess.DEVNULL).returncode
         if code and not (may_miss and code == 23):
             raise RuntimeError(f"{words} ended with {code}")
 
     def touch(self, change, path, *values):
-        """Changes a file, unless that has been delivered and has left."""
+        """Changes a file, unless it has been delivered and removed."""
         with contextlib.suppress(FileNotFoundError):
             change(path, *values)
 
     def names(self, kind):
         return (f"{kind}-{index}" for index in range(self.each))
 
-    # --- files that come whole ---
+    # --- files that appear complete ---
 
     def mv_then_chmod(self):
         for name in self.names("mv"):
@@ -117,7 +118,7 @@ class Producers:
                 file.write(self.line())
             self.touch(os.utime, f"{self.new}/{name}", (1e9, 1e9))
 
-    # --- files that get their name later ---
+    # --- files that are renamed into place ---
 
     def renamed_within(self):
         for name in self.names("renamed"):
@@ -134,7 +135,7 @@ class Producers:
             self.touch(os.rename, f"{self.new}/{name}.filepart", f"{self.new}/{name}")
             self.touch(os.utime, f"{self.new}/{name}", (1e9, 1e9))
 
-    # --- files that are written on ---
+    # --- files that are written bit by bit ---
 
     def append_file(self):
         script = """

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Provider tokens, the JWTs that Apple's HTTP/2 service wants of whoever has no certificate: makes one, and judges one.
+"""Makes and verifies provider tokens, the JWTs that Apple's HTTP/2 service requires without a
+certificate.
 
     providertoken.py --signing-key P8 --key-id ID --team-id ID [--age SECONDS]
 
@@ -15,7 +16,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 
-HALF = 32  # bytes of each of the two numbers of a signature
+HALF = 32  # the bytes of each number in a signature
 
 
 def encode(data):
@@ -29,7 +30,7 @@ def decode(text):
 
 
 def make(key, key_id, team_id, issued_at):
-    """`key`: the PEM text of a PKCS#8 key."""
+    """Returns a token. `key`: the PEM text of a PKCS#8 key."""
     private = serialization.load_pem_private_key(key, None)
     head = encode(json.dumps({"alg": "ES256", "kid": key_id}, separators=(",", ":")).encode())
     claims = encode(json.dumps({"iss": team_id, "iat": issued_at}, separators=(",", ":")).encode())
@@ -39,7 +40,7 @@ def make(key, key_id, team_id, issued_at):
 
 
 class Judge:
-    """Says of tokens what Apple would say."""
+    """Verifies tokens as Apple does."""
 
     def __init__(self, public, key_id, team_id):
         self.public = serialization.load_pem_public_key(public)
@@ -47,7 +48,8 @@ class Judge:
         self.verified = {}  # token -> when it was issued
 
     def issued_at(self, token):
-        """When the token was issued, in UNIX seconds; raises ValueError where it is not ours."""
+        """Returns when the token was issued, in UNIX seconds; raises ValueError if it is
+        invalid."""
         if token in self.verified:
             return self.verified[token]
         parts = token.split(".")
@@ -56,16 +58,16 @@ class Judge:
         head, claims, signature = (decode(part) for part in parts)
         head, claims = json.loads(head), json.loads(claims)
         if not isinstance(head, dict) or not isinstance(claims, dict):
-            raise ValueError("head or claims are no object")
+            raise ValueError("header or claims are no object")
         if head.get("alg") != "ES256" or head.get("kid") != self.key_id:
             raise ValueError("another algorithm or key")
         if claims.get("iss") != self.team_id:
             raise ValueError("another team")
         issued_at = claims.get("iat")
         if type(issued_at) is not int:
-            raise ValueError("iat is no whole number")
+            raise ValueError("iat is no integer")
         if len(signature) != 2 * HALF:
-            raise ValueError("the signature is not of 64 bytes")
+            raise ValueError("the signature does not have 64 bytes")
         r, s = (int.from_bytes(half, "big") for half in (signature[:HALF], signature[HALF:]))
         try:
             self.public.verify(utils.encode_dss_signature(r, s), f"{parts[0]}.{parts[1]}".encode(),
@@ -82,7 +84,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("signing-key", "key-id", "team-id"):
         parser.add_argument(f"--{name}", required=True)
-    parser.add_argument("--age", type=int, default=0, metavar="SECONDS", help="as if it had been made so long ago")
+    parser.add_argument("--age", type=int, default=0, metavar="SECONDS", help="the token's age (0)")
     given = parser.parse_args()
     print(make(open(given.signing_key, "rb").read(), given.key_id, given.team_id, int(time.time()) - given.age))
 

@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""A TCP proxy on this machine that makes the way long: whatever comes in goes on half a round trip later.
+"""A TCP proxy on this machine that simulates a long distance: it delays everything by half a round
+trip.
 
     proxy.py --to PORT [--port N] [--round-trip 100ms] [--held BYTES] [--seconds N]
 
-Prints "listening PORT" once it is ready, listens on 127.0.0.1 only and connects to nothing else; ends at SIGTERM or
-after --seconds. Bytes keep their order and their distance in time. An end is passed on as it came, as late as bytes are:
-a FIN behind them as a FIN, so that the other direction stays open, a reset as a reset, which throws away what is under
-way in the other direction. What a way holds is bounded by --held; beyond that the sender has to wait, as it would for a
-receiver whose window is full. The kernel here acknowledges what it takes, however late that arrives: of a delivery, an
-acknowledgement says as little as on the real way.
+Prints "listening PORT" once it is ready. Listens only on 127.0.0.1 and connects to nothing else.
+Ends at SIGTERM or after --seconds.
+
+Bytes keep their order and their distance in time. The end of a direction is delayed like bytes: a
+FIN comes after them as a FIN, so the other direction stays open; a reset comes as a reset, which
+discards the bytes on their way in the other direction. --held limits the bytes on the way; beyond
+it the sender waits, as for a receiver with a full window.
+
+The kernel acknowledges bytes when the proxy takes them, not when they arrive. So an acknowledgement
+proves no delivery, as on a real network.
 """
 import argparse
 import collections
@@ -26,11 +31,11 @@ FIN = "fin"
 
 
 class Way:
-    """One direction: from the socket that it is read of to the one that it is written to."""
+    """One direction: from the socket that is read to the socket that is written."""
 
     def __init__(self, source, target, delay, held_max):
         self.source, self.target, self.delay, self.held_max = source, target, delay, held_max
-        self.queue = collections.deque()  # (due, bytes, or how the source ended)
+        self.queue = collections.deque()  # (due, bytes or the source's end)
         self.held = 0
         self.has_ended = self.is_done = False
 
@@ -43,7 +48,7 @@ class Way:
         return self.queue[0][0] if self.queue else None
 
     def take(self, now):
-        """Reads what there is, as far as there is room; raises ConnectionError when the source was reset."""
+        """Reads what there is room for; raises ConnectionError if the source was reset."""
         while self.wants_read:
             try:
                 piece = self.source.recv(PIECE)
@@ -54,7 +59,8 @@ class Way:
             self.has_ended = not piece
 
     def give(self, now):
-        """Writes what is due, as far as the target takes it: whether it waits for the target."""
+        """Writes what is due, as far as the target takes it. Returns whether it waits for the
+        target."""
         while self.queue and self.due <= now:
             due, piece = self.queue[0]
             try:
@@ -86,14 +92,14 @@ class Connection:
         self.interest = {}
 
     def turn(self, now, selector):
-        """Does what can be done; when it must be called again at the latest, or None."""
+        """Does everything that is possible now. Returns when it must be called again, or None."""
         waits = [False, False]
         for at, way in enumerate(self.ways):
             try:
                 way.take(now)
                 waits[at] = way.give(now)
                 way.take(now)
-            except OSError:  # one side was reset: the other is, when word of it gets there
+            except OSError:  # one side was reset: the other side is reset after the delay
                 if self.reset_due is None:
                     self.reset_due = now + self.delay
                 way.has_ended = True
@@ -138,7 +144,7 @@ class Proxy:
         self.listener = socket.create_server(("127.0.0.1", given.port), backlog=64)
         self.listener.setblocking(False)
         self.selector.register(self.listener, selectors.EVENT_READ)
-        self.connections = {}  # connection -> when to look at it again
+        self.connections = {}  # connection -> when to call it again
         self.end = time.monotonic() + given.seconds
 
     def run(self):
@@ -163,7 +169,7 @@ class Proxy:
             if len(self.connections) == CONNECTIONS_MAX:
                 raise ConnectionError
             far.connect(("127.0.0.1", self.given.to))
-        except ConnectionError:  # nobody is there: so it is said
+        except ConnectionError:  # nobody listens there
             near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             near.close()
             far.close()
@@ -184,11 +190,11 @@ def duration(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--to", type=int, required=True, metavar="PORT", help="of 127.0.0.1")
+    parser.add_argument("--to", type=int, required=True, metavar="PORT", help="on 127.0.0.1")
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--round-trip", type=duration, default=0.1, metavar="TIME", help="100ms")
-    parser.add_argument("--held", type=int, default=1 << 20, metavar="BYTES", help="under way in a direction (1 MB)")
-    parser.add_argument("--seconds", type=float, default=600, help="ends after so long, whatever happens")
+    parser.add_argument("--round-trip", type=duration, default=0.1, metavar="TIME", help="the round trip (100ms)")
+    parser.add_argument("--held", type=int, default=1 << 20, metavar="BYTES", help="the most bytes on the way in one direction (1 MB)")
+    parser.add_argument("--seconds", type=float, default=600, help="the longest run (600)")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     Proxy(given).run()

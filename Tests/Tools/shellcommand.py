@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Runs a command of Home Assistant's shell_command, as it does.
+"""Runs a command of Home Assistant's shell_command, as Home Assistant does.
 
     shellcommand.py FILE NAME KEY=VALUE...        the data that the action is called with
 
-What stands behind the program's name is a template. If that changes nothing, a shell runs the command; else it is split as a
-shell does, and run without one.
+The text after the program's name is a template. If rendering changes nothing, a shell runs the
+command. Otherwise the command is split as a shell does, and runs without one.
 """
 import shlex
 import subprocess

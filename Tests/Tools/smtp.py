@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A mail server that takes one mail, and prints its lines.
+"""A mail server that takes one mail and prints its lines.
 
     smtp.py        prints "listening PORT" first
 """

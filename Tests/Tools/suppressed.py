@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Holds what `tinypush token list --json` says against what a feedback service said.
+"""Compares the list of `tinypush token list --json` with what a feedback service sent.
 
     suppressed.py LIST [--must STREAM[:BYTES]]... [--may STREAM[:BYTES]]...
 
-LIST is a file of JSON Lines. Prints a JSON object: how many tokens are listed; how many tuples of the streams that must be
-there are missing, or are listed with an earlier time; how many are listed that no stream says, or with a time that none says.
-BYTES: only those tuples count that end within so many.
+LIST is a file of JSON Lines. Prints a JSON object with three numbers: listed tokens; tuples of the
+--must streams that are missing or have an earlier time; listed tokens that no stream contains, or
+with a time that none contains. With BYTES, only the tuples that end within so many bytes count.
 """
 import argparse
 import json

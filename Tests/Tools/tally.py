@@ -1,24 +1,25 @@
 #!/usr/bin/env python3
-"""Counts what a gateway saw of notifications whose tokens are the numbers from 1 to COUNT.
+"""Counts what a gateway received of the notifications whose tokens are the numbers from 1 to COUNT.
 
     tally.py COUNT RECORD|JOURNAL
 
-RECORD is a directory of gateway.py's or http2gateway.py's, JOURNAL what `sandbox --json` said. Prints a JSON object:
+RECORD is a directory of gateway.py or http2gateway.py; JOURNAL is the output of `sandbox --json`.
+Prints a JSON object:
 
-    lost          of the numbers, how many were neither accepted nor refused; and the first ten of them
-    refused       the numbers that were; barriers have none
-    accepted      how many of the numbers
-    duplicates    how often something was accepted that had been accepted before; and how often on the same connection
-    seen          notifications that came, whatever became of them
-    connections   that came about, TLS included
-    faults        that a sandbox played
+    lost          how many numbers were neither accepted nor refused, and the first ten of them
+    refused       the refused numbers; barriers have none
+    accepted      how many numbers were accepted
+    duplicates    how often a number was accepted again; and how often on the same connection
+    seen          all notifications that came
+    connections   connections, with a completed handshake
+    faults        faults that a sandbox caused
 
-and of http2gateway.py's, where refused are those answered 400, 410 or 413:
+and for http2gateway.py, where the statuses 400, 410 and 413 count as refused:
 
-    shownTwice    how often something was accepted again without the apns-collapse-id that it had before
-    renamed       how often something came again without the apns-id that it had before
-    providerTokens  how many different ones came
-    outcomes      how many requests were answered so, by status and reason, or not at all, by the fault
+    shownTwice    how often a number was accepted again without its earlier apns-collapse-id
+    renamed       how often a number came again without its earlier apns-id
+    providerTokens  how many different provider tokens came
+    outcomes      how many requests had each answer, by status and reason; or no answer, by fault
 """
 import collections
 import json
@@ -27,8 +28,8 @@ from pathlib import Path
 
 import decode
 
-BARRIER_STATUS = 5  # of a token of a wrong size
-REFUSALS = 400, 410, 413  # by HTTP/2, for good
+BARRIER_STATUS = 5  # invalid token size
+REFUSALS = 400, 410, 413  # permanent refusals of HTTP/2
 
 
 def number(token):
@@ -36,11 +37,12 @@ def number(token):
 
 
 def recorded(record):
-    """(connection, number) of each accepted one, the numbers refused, and the sums, as gateway.py has them."""
+    """Returns (connection, number) of each accepted notification, the refused numbers, and the
+    totals, from gateway.py's record."""
     def frames(kind):
         return [(int(path.name.split(".")[0]), number(frame.token))
                 for path in record.glob(f"*.{kind}")
-                # What was thrown away may end within a frame.
+                # Discarded bytes may end within a frame.
                 for frame in decode.Decoder().feed(path.read_bytes()) if not frame.is_barrier]
 
     refused = [token for _, token in frames("refused")]
@@ -50,7 +52,7 @@ def recorded(record):
 
 
 def journalled(journal):
-    """The same, as a sandbox has it."""
+    """Returns the same from a sandbox's journal."""
     accepted, refused, discarded, kinds = [], [], 0, collections.Counter()
     for line in open(journal):
         event = json.loads(line)
@@ -67,7 +69,7 @@ def journalled(journal):
 
 
 def requested(record):
-    """The same, as http2gateway.py has them; and what is said of HTTP/2 alone."""
+    """Returns the same from http2gateway.py's record, and the figures of HTTP/2."""
     accepted, refused, discarded = [], [], 0
     outcomes, tokens, names, shown = collections.Counter(), set(), {}, {}
     twice = renamed = 0

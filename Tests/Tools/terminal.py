@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Runs a command in a terminal of its own, and closes the terminal once somebody has opened PIPE and closed it again.
+"""Runs a command in its own terminal, which closes once somebody has opened PIPE and closed it
+again.
 
   terminal.py PIPE COMMAND...
 
-What the command writes to the terminal goes to standard output. Ends as the command does, with 128 and its number if a signal
-ended the command.
+Copies the terminal's output to standard output. Exits with the command's status, or with 128 plus
+the number of the signal that ended the command.
 """
 
 import ctypes
@@ -33,7 +34,7 @@ def main():
             try:
                 data = os.read(descriptor, 4096)
             except OSError:
-                data = b""  # nobody has the terminal open any more
+                data = b""  # no process has the terminal open any more
             if descriptor == terminal:
                 os.write(1, data)
             is_open = is_open and data != b""

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs a command to its end, or to that of its Nth system call.
+"""Runs a command to its end, or until its Nth system call.
 
   traced.py [--kill-at N] COMMAND...
 
-With --kill-at it is killed as its Nth system call begins, and this ends with 137; when it has ended before, with its own
-status. The last line on standard error is how many kilobytes it had at most (VmHWM), and how many system calls it made, if
-these were counted.
+With --kill-at, kills the command as its Nth system call begins, and exits with 137. If the command
+ends earlier, exits with its status. The last line on standard error has the peak memory in
+kilobytes (VmHWM), and the number of system calls if they were counted.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def peak(process):
 
 
 def end(process):
-    """Kills it; it may stop once more on its way."""
+    """Kills the process, which may stop once more on its way."""
     os.kill(process, signal.SIGKILL)
     while not os.WIFSIGNALED(os.waitpid(process, 0)[1]):
         try:

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""The feedback service's tuples: makes them from a seed, and says what a stream of them holds.
+"""The feedback service's tuples: makes them from a seed, and decodes streams of them.
 
     tuples.py [--list] STREAM...
 
     | timestamp:4 | tokenLength:2 | token |            big-endian; UNIX seconds, UTC
 
-Prints a line for each tuple of the streams, one after the other, "2023-11-14T22:13:20Z HEX"; --list: what a list must
-hold after them, each token of 32 bytes once, with its latest time, in order of the tokens. What a stream ends with that
-is not whole is left out. Written from the protocol alone, with no line in common with the agent.
+Prints a line for each tuple of the streams in order: "2023-11-14T22:13:20Z HEX". With --list,
+prints what a list must contain after them: each token of 32 bytes once, with its latest time,
+sorted by token. An incomplete tuple at the end of a stream is left out. Written from the protocol,
+without sharing any code with the agent.
 """
 import argparse
 import random
@@ -17,12 +18,12 @@ import time
 TOKEN_BYTES = 32
 TUPLE_BYTES = 6 + TOKEN_BYTES
 BLOCK = 10_000
-# The first byte of a time: from January 2021 to March 2024.
+# The first byte of a timestamp: from January 2021 to March 2024.
 TIME_HEADS = bytes(0x60 + byte % 6 for byte in range(256))
 
 
 def block(seed, index):
-    """Tuples `index` * BLOCK and on, of the endless list that belongs to a seed."""
+    """Returns the tuples from `index` * BLOCK on, in a seed's endless list."""
     chance = random.Random(f"{seed} {index}")
     made = bytearray(BLOCK * TUPLE_BYTES)
     made[0::TUPLE_BYTES] = chance.randbytes(BLOCK).translate(TIME_HEADS)
@@ -33,12 +34,12 @@ def block(seed, index):
 
 
 def tuples(seed, count):
-    """The first `count` of them."""
+    """Returns the first `count` tuples of a seed."""
     return b"".join(block(seed, index) for index in range(-(-count // BLOCK)))[:count * TUPLE_BYTES]
 
 
 def ends(stream):
-    """Where each whole tuple ends."""
+    """Returns where each complete tuple ends."""
     at = 0
     while at + 6 <= len(stream):
         at += 6 + int.from_bytes(stream[at + 4:at + 6], "big")
@@ -47,7 +48,7 @@ def ends(stream):
 
 
 def decode(stream):
-    """(timestamp, token) of each whole tuple."""
+    """Yields (timestamp, token) of each complete tuple."""
     start = 0
     for end in ends(stream):
         yield int.from_bytes(stream[start:start + 4], "big"), stream[start + 6:end]
@@ -55,7 +56,7 @@ def decode(stream):
 
 
 def latest(streams):
-    """(timestamp, token) of what a list holds after them."""
+    """Returns (timestamp, token) of each entry of a list after these streams."""
     found = {}
     for stream in streams:
         for when, token in decode(stream):

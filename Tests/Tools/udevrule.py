@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Runs what a file of udev rules runs for a device, as udev does.
+"""Runs the commands that a file of udev rules has for a device, as udev does.
 
     udevrule.py FILE KEY=VALUE...        the properties of the device and its event
 
-A rule's commands are run without a shell: what $env{KEY} stands for is put in, then they are split at white space outside of
-quotes, and their environment is the properties alone. Of what rules may hold this knows what is needed to match by ==.
+Commands run without a shell: $env{KEY} is replaced, then the text is split at white space outside
+of quotes. The environment contains only the properties. Of the rules' language, this supports only
+what matching by == needs.
 """
 import re
 import shlex
@@ -19,7 +20,7 @@ def tokens(rule):
     while end < len(rule):
         token = TOKEN.match(rule, end)
         if not token:
-            sys.exit(f"no rule: {rule[end:]}")
+            sys.exit(f"invalid rule: {rule[end:]}")
         yield token.groups()
         end = token.end()
 
@@ -42,11 +43,11 @@ def main(path, *words):
             elif (key, operator) == ("RUN", "+="):
                 commands.append(value)
             else:
-                sys.exit(f"not known here: {key}{operator}")
+                sys.exit(f"unsupported: {key}{operator}")
         for command in commands if matches else []:
             command = re.sub(r"\$env\{(\w+)\}", lambda name: properties.get(name[1], ""), command)
             if "$" in command or "%" in command:
-                sys.exit(f"not known here: {command}")
+                sys.exit(f"unsupported: {command}")
             subprocess.run(split(command), env=properties, check=True)
 
 

@@ -1,9 +1,11 @@
 import CLinux
 
-/// With whose rights the agent's files are tried: one's own; but nothing is closed to the superuser, so that he tries it with those
-/// of whom the spool belongs to, who is the agent most likely.
+/// The user whose rights decide whether the agent can use a file.
+///
+/// This is the current user. Root may do everything, so root tests with the rights of the spool's
+/// owner, who is most likely the agent's user.
 struct ActingUser {
-  /// Whom the spool belongs to; nil when it is not there.
+  /// The owner of the spool; nil if the spool does not exist.
   private let owner: (user: uid_t, group: gid_t)?
 
   init(ownerOf spool: UnsafePointer<CChar>) {
@@ -11,22 +13,23 @@ struct ActingUser {
     owner = stat(spool, &file) == 0 ? (file.st_uid, file.st_gid) : nil
   }
 
-  /// Whether this is the superuser, in the place of another.
+  /// Whether root tests with the rights of another user.
   var isAnother: Bool { geteuid() == 0 && owner.map { $0.user != 0 } ?? false }
 
-  /// Whether somebody else seems to be the agent, whose rights cannot be tried.
+  /// Whether the agent's user is probably another one, whose rights this user cannot test.
   var isStranger: Bool { geteuid() != 0 && owner.map { $0.user != geteuid() } ?? false }
 
-  /// Whose rights they are.
+  /// The user whose rights are tested.
   var id: uid_t { isAnother ? owner!.user : geteuid() }
 
-  /// Calls `body` with these rights; whether they could be had, as in a container they may not.
+  /// Calls `body` with these rights, and returns whether they could be taken, which may fail in a
+  /// container.
   @discardableResult
   func act(_ body: () -> Void) -> Bool {
     let isOther = isAnother
     let isActing = begin()
     body()
-    if isOther { clinux_act_as_oneself() }
+    if isOther { clinux_stop_acting_as() }
     return isActing
   }
 

@@ -2,15 +2,16 @@ import CLinux
 import CMbed
 import TinyPush
 
-/// The answer of a gateway of the binary protocol.
+/// The test of the answer of a gateway with the binary protocol.
 extension Checkup {
-  /// A gateway that refuses our certificate in TLS 1.3 does so after the handshake: so long its first words are waited for.
+  /// The wait for a refusal of our certificate, which comes after the handshake in TLS 1.3.
   private static var refusalMs: UInt64 { 300 }
-  /// The gateway's answer is waited for so long.
+  /// Returns the wait for the gateway's answer in seconds.
   static func answerSeconds(_ timeout: Duration) -> UInt64 {
     min(timeout.milliseconds / 1000, 5)
   }
-  /// Has the gateway refuse a frame, which shows that it is one, and delivers nothing.
+  /// Sends a frame that the gateway must refuse: the answer shows a push gateway, and nothing is
+  /// delivered.
   @inline(never)
   mutating func reportAnswer(
     _ config: borrowing Config, _ connection: inout TLSConnection, _ epoll: Int32
@@ -22,10 +23,10 @@ extension Checkup {
     reportClient(connection)
     if case .answered = early { return reportHeard(config, early, 0, asked: 0) }
     if config.courier.confirm == .settle {
-      return report.report("answer", .skipped, "not asked for: confirm = settle")
+      return report.report("answer", .skipped, "not tested: confirm = settle")
     }
     if config.courier.format == .simple {
-      return report.report("answer", .skipped, "not asked for: with format = 0 there is none")
+      return report.report("answer", .skipped, "not tested: format = 0 has no answers")
     }
     report.wait(for: "waiting for an answer", Span())
     let end = Frame.writeRefusable(
@@ -39,14 +40,14 @@ extension Checkup {
     reportHeard(config, heard, since.until(Clock.now()).milliseconds, asked: Self.identifier)
   }
 
-  /// Our certificate was not refused.
+  /// Reports that our certificate was not refused.
   @inline(never)
   mutating func reportClient(_ connection: borrowing TLSConnection) {
     guard !connection.isCertificateShown else {
       return report.report("client", .well, "shown, and not refused")
     }
-    report.advice.append("a push gateway does: are the host and the port right?")
-    report.report("client", .warning, "it did not ask for our certificate")
+    report.advice.append("a push gateway asks for it: are the host and the port right?")
+    report.report("client", .warning, "the gateway did not ask for our certificate")
   }
 
   private static var identifier: UInt32 { 1 }
@@ -58,7 +59,7 @@ extension Checkup {
     case ended
   }
 
-  /// Waits for the connection; false when the time is over.
+  /// Waits for an event of the connection; returns false after the deadline.
   @inline(never)
   static func waits(_ epoll: Int32, until deadline: Instant) -> Bool {
     let now = Clock.now()
@@ -68,7 +69,7 @@ extension Checkup {
     return true
   }
 
-  /// What the gateway says within so long.
+  /// Returns what the gateway sends within this time.
   @inline(never)
   private func hear(
     _ connection: inout TLSConnection, _ epoll: Int32, _ room: borrowing FixedBuffer<UInt8>,
@@ -99,21 +100,21 @@ extension Checkup {
     _ config: borrowing Config, _ heard: Heard, _ milliseconds: UInt64, asked identifier: UInt32
   ) {
     let unproved: StaticString =
-      "it cannot prove what has arrived: if it stays so, set confirm = settle"
+      "without answers nothing proves what arrived: if this persists, set confirm = settle"
     switch heard {
     case .nothing:
-      report.message.append("none to a frame that it must refuse, within ")
+      report.message.append("no answer to a frame that it must refuse, within ")
       report.message.append(Self.answerSeconds(config.connectTimeout))
       report.message.append(" s")
       report.advice.append(unproved)
       report.report("answer", .warning)
     case .ended:
-      report.message.append("none to a frame that it must refuse: it closed")
+      report.message.append("the gateway closed the connection after a frame that it must refuse")
       report.advice.append(unproved)
       report.report("answer", .warning)
     case .garbage(let byte):
-      report.message.append("what it says begins with ", byte)
-      report.message.append(", and is no answer of a push gateway")
+      report.message.append("unexpected bytes (first byte ", byte)
+      report.message.append("): not the answer of a push gateway")
       report.advice.append("are the host and the port right?")
       report.report("answer", .wrong(.config))
     case .answered(let response):
@@ -131,12 +132,12 @@ extension Checkup {
       report.advice.append(response.status.rejection.advice)
       report.report("answer", .wrong(.config))
     case .shutdown:
-      report.report("answer", .well, ": it goes out of service, and another takes its place")
+      report.report("answer", .well, ": this gateway is shutting down, and another takes over")
     default:
       guard response.identifier == identifier else {
-        report.message.append(", but of notification ", response.identifier)
+        report.message.append(", but for notification ", response.identifier)
         report.message.append(" instead of ", identifier)
-        report.advice.append("it cannot say which one it refuses: what it refuses is sent again")
+        report.advice.append("refused notifications cannot be identified, so they are sent again")
         return report.report("answer", .warning)
       }
       report.report("answer", .well, ", to a frame that it must refuse")

@@ -3,11 +3,12 @@ import CMbed
 import TinyPush
 
 extension Checkup {
-  /// Days before its end from which a certificate is warned of.
+  /// The number of days before its end from which a certificate gets a warning.
   static var warningDays: Int64 { 30 }
   static var daySeconds: Int64 { 86_400 }
 
-  /// Our certificate and its key, or the signing key in their place; and the authorities that the gateway's is held against.
+  /// Checks our certificate and its key, or the signing key, and the authorities for the gateway's
+  /// certificate.
   @inline(never)
   mutating func checkCertificate(_ config: borrowing Config) {
     let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
@@ -22,11 +23,12 @@ extension Checkup {
       checkSigningKey(config, reason)
     } else if config.certificate.isEmpty {
       report.advice.append(
-        "set certificate, and key if it is in a file of its own, to your push certificate as PEM")
+        "set certificate to your push certificate as PEM, and key if the key is in a file of its own"
+      )
       if config.courier.rules.service == .http2 {
         report.advice.append("; or signing-key, key-id, team-id and topic")
       }
-      report.report("file", .wrong(.config), "none is set")
+      report.report("file", .wrong(.config), "no certificate is set")
       hasCertificate = false
     } else {
       let result = cmbed_certificate_read(certificate, path, nil, nil, reason)
@@ -49,7 +51,7 @@ extension Checkup {
     reportAuthorities(config, reason)
   }
 
-  /// A file that cannot be used: without it there is no connection.
+  /// Reports a file without which there can be no connection.
   @inline(never)
   mutating func refuse(
     _ item: StaticString, _ result: Int32, _ reason: UnsafePointer<CChar>
@@ -76,7 +78,7 @@ extension Checkup {
     let topic = CString.span(cmbed_certificate_topic(certificate))
     let topics = CString.span(cmbed_certificate_topics(certificate))
     guard topic.count > 0 || !config.topic.isEmpty else {
-      report.message.append("there is none: ")
+      report.message.append("no topic: ")
       report.message.append(
         printable: cmbed_link_name(cmbed_chain_link(cmbed_certificate_chain(certificate), 0)))
       report.message.append(" has no UID in its subject")
@@ -94,21 +96,22 @@ extension Checkup {
     }
     report.message.append(printable: topic)
     if topics.count > 0 {
-      report.message.append(", and good for ", printable: topics)
+      report.message.append("; valid for ", printable: topics)
     }
     report.report("topic")
   }
 
-  /// Held against where we connect to: a token of the one environment is an invalid token in the other.
+  /// Compares the certificate's environment with that of the gateway, in which other tokens are
+  /// valid.
   @inline(never)
   private mutating func reportEnvironment(
     _ config: borrowing Config, _ certificate: UnsafePointer<cmbed_certificate>
   ) {
-    let kind = Int(certificate.pointee.bearer.kind)
+    let kind = Int(certificate.pointee.rights.kind)
     let isProduction = kind & Int(CMBED_PEER_PRODUCTION) != 0
     let isDevelopment = kind & Int(CMBED_PEER_SANDBOX) != 0
     guard isProduction || isDevelopment else {
-      report.message.append("it does not say for which it is, as Apple's do")
+      report.message.append("it names no environment, unlike Apple's certificates")
       if config.environment == .local { return report.report("environment") }
       report.advice.append("is it the push certificate of an app?")
       return report.report("environment", .warning)
@@ -123,16 +126,16 @@ extension Checkup {
     let wanted = apple?.environment ?? config.environment
     guard wanted == .development ? isDevelopment : isProduction else {
       isCertificateWrong = true
-      report.message.append(" alone, but ")
+      report.message.append(" only, but ")
       if apple != nil {
         report.message.append(printable: address)
-        report.message.append(" is of ")
+        report.message.append(" is for ")
       } else {
         report.message.append("environment = ")
       }
       report.message.append(wanted.name)
       report.advice.append(
-        "connect to the other one, or take the app's other certificate: so each token is an invalid token"
+        "use the app's certificate for that environment, or connect to the other environment: otherwise every token is invalid"
       )
       return report.report("environment", .wrong(.config))
     }
@@ -149,11 +152,11 @@ extension Checkup {
     report.message.append(", ")
     if now < certificate.pointee.not_before {
       isCertificateWrong = true
-      report.advice.append("is this machine's clock right? If it is, wait, or take another one")
+      report.advice.append("is this machine's clock right? If so, wait, or use another certificate")
       return report.report("dates", .wrong(.config), "not valid yet")
     }
     let renew: StaticString =
-      "renew it, and put the new one in its place; if it is a credential, restart the service"
+      "renew the certificate and replace the file; if it is a credential, restart the service"
     if now > certificate.pointee.not_after {
       isCertificateWrong = true
       report.message.append("expired ")
@@ -171,7 +174,7 @@ extension Checkup {
     report.report("dates")
   }
 
-  /// What is behind it in its file: those that have issued it and each other, in order.
+  /// Reports the certificates after ours in its file: each must be the issuer of the one before.
   @inline(never)
   private mutating func reportChain(_ certificate: UnsafePointer<cmbed_certificate>) {
     let chain = cmbed_certificate_chain(certificate)!
@@ -181,10 +184,10 @@ extension Checkup {
     if broken > 0, broken < count {
       report.message.append("; but ")
       report.message.append(printable: cmbed_link_name(cmbed_chain_link(chain, Int32(broken))))
-      report.message.append(" has not issued ")
+      report.message.append(" did not issue ")
       report.message.append(printable: cmbed_link_name(cmbed_chain_link(chain, Int32(broken - 1))))
       report.advice.append(
-        "put behind each certificate the one that issued it; others are of no use")
+        "put after each certificate the certificate of its issuer; others have no use")
       return report.report("chain", .warning)
     }
     let now = Clock.wallSeconds()
@@ -201,13 +204,13 @@ extension Checkup {
         report.message.append(" is valid only from ")
         report.message.append(day: link.pointee.not_before)
       }
-      report.advice.append("put its issuer's present certificate in its place")
+      report.advice.append("replace it with the current certificate of the same issuer")
       return report.report("chain", .warning)
     }
     report.report("chain")
   }
 
-  /// The names in a chain, and who has issued the last.
+  /// Appends the names in a chain, and the issuer of the last.
   @inline(never)
   mutating func append(_ chain: UnsafePointer<cmbed_chain>, _ count: Int) {
     for index in 0..<count {
@@ -237,7 +240,7 @@ extension Checkup {
     reportSecret("key", path)
   }
 
-  /// Says of the file of a key whether others can read it.
+  /// Reports whether users other than the agent's can read the file of a key.
   @inline(never)
   mutating func reportSecret(_ item: StaticString, _ path: UnsafePointer<CChar>) {
     guard !isClosedToAgent(path) else { return reportClosed(item, isCredential: true) }
@@ -268,7 +271,7 @@ extension Checkup {
 }
 
 extension Span<UInt8> {
-  /// Whether these are names with `, ` between them, and one of them is `name`.
+  /// Whether this is a list of names separated by `, ` that contains `name`.
   fileprivate func lists(_ name: Span<UInt8>) -> Bool {
     var start = 0
     while start < count {

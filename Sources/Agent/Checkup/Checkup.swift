@@ -1,20 +1,22 @@
 import CLinux
 import TinyPush
 
-/// Looks at everything that the agent needs, step by step: what was found, or what is wrong and what to do. What depends on
-/// something that is wrong is not looked at.
+/// The check of everything that the agent needs.
+///
+/// Each step reports what it found, or what is wrong and what to do. If a step fails, the steps
+/// that depend on it are skipped.
 public struct Checkup: ~Copyable {
   var report: CheckupReport
-  /// Whether what comes later can build on it.
+  /// Whether later steps can rely on it.
   var isClockSet = true
   var hasCertificate = true
-  /// Whether ours has been found to be none that the gateway takes.
+  /// Whether the check has found a reason why the gateway will refuse our certificate.
   var isCertificateWrong = false
-  /// Whether an agent is at work on the spool.
+  /// Whether an agent is running on the spool.
   var isServed = false
-  /// The device of the spool: its room is said once.
+  /// The device of the spool, whose free space is reported only once.
   var spoolDevice: dev_t?
-  /// Whose rights it is about.
+  /// The user whose rights are tested.
   let user: ActingUser
 
   private init(_ config: borrowing Config, isJSON: Bool) {
@@ -24,9 +26,9 @@ public struct Checkup: ~Copyable {
 
   deinit {}
 
-  /// Says how everything is, and returns the status of the worst.
+  /// Checks everything, prints the report, and returns the worst status.
   ///
-  /// - Parameter file: that of the configuration.
+  /// - Parameter file: the path of the configuration file.
   public static func run(
     _ config: borrowing Config, file: UnsafePointer<CChar>, isJSON: Bool
   ) -> ExitStatus {
@@ -42,7 +44,7 @@ public struct Checkup: ~Copyable {
     return checkup.report.worst
   }
 
-  /// Says, as JSON, that the configuration itself cannot be used.
+  /// Reports as JSON that the configuration itself cannot be used.
   public static func refuse(_ message: borrowing Text, _ status: ExitStatus) {
     var report = CheckupReport(isJSON: true)
     report.begin("config")
@@ -50,7 +52,7 @@ public struct Checkup: ~Copyable {
     report.report("file", .wrong(status))
   }
 
-  /// Takes over what C says of something that is wrong: its first sentence, and the others as what is to be done.
+  /// Takes an error text from C: its first sentence is the message, and the rest is the advice.
   @inline(never)
   mutating func take(_ text: Span<UInt8>) {
     var end = 0
@@ -63,7 +65,7 @@ public struct Checkup: ~Copyable {
     }
   }
 
-  /// Advises a command that mends a file, or what is in a directory.
+  /// Appends a command that repairs a file, or a name in a directory, to the advice.
   @inline(never)
   mutating func advise(
     _ command: StaticString, _ path: UnsafePointer<CChar>, _ name: StaticString? = nil
@@ -74,17 +76,19 @@ public struct Checkup: ~Copyable {
     report.advice.append("/", name)
   }
 
-  /// Begins what is said of a path that something is wrong with.
+  /// Begins the message about a path with an error.
   @inline(never)
   mutating func append(_ path: UnsafePointer<CChar>, _ error: Int32) {
     report.message.append(printable: path)
     report.message.append(": ", cString: clinux_error_text(error))
   }
 
-  /// What a user is told to do who cannot see what the agent can: no right is to be given away for a check.
+  /// The advice for a user who lacks the agent's rights.
+  ///
+  /// The check must not be a reason to give a user more rights.
   static let asRoot: StaticString = "run the check as root: sudo tinypush check"
 
-  /// Whether the agent may not read a file that the superuser could; a credential it is given.
+  /// Whether the agent may not read a file; the service manager reads credentials for it.
   @inline(never)
   func isClosedToAgent(_ path: UnsafePointer<CChar>) -> Bool {
     let bytes = CString.span(path)
@@ -98,7 +102,7 @@ public struct Checkup: ~Copyable {
     return isClosed
   }
 
-  /// Whether the service manager has put the file of this path where this process finds its credentials.
+  /// Whether the file is in the directory where the service manager put this process's credentials.
   static func isCredential(_ path: Span<UInt8>) -> Bool {
     guard let directory = getenv(("CREDENTIALS_DIRECTORY" as StaticString).cString) else {
       return false
@@ -108,9 +112,9 @@ public struct Checkup: ~Copyable {
       && path.extracting(0..<from.count).equals(from)
   }
 
-  /// Says of a file that the agent may not read it: without it, it does not start.
+  /// Reports that the agent may not read a file, without which it does not start.
   ///
-  /// - Parameter isCredential: whether it may be one.
+  /// - Parameter isCredential: whether the file may be passed as a credential.
   @inline(never)
   mutating func reportClosed(_ item: StaticString, isCredential: Bool) {
     report.message.append(", which ")
@@ -118,12 +122,12 @@ public struct Checkup: ~Copyable {
     report.message.append(" may not read")
     report.advice.append(
       isCredential
-        ? "keep it beside the configuration in credentials/, which the service manager reads for the agent"
+        ? "put it in credentials/ beside the configuration, where the service manager reads it for the agent"
         : "let that user read it (chgrp, chmod g+r), and pass the directories above it (chmod g+x)")
     report.report(item, .wrong(.noPermission))
   }
 
-  /// What an errno means for how the command ends.
+  /// Returns the exit status for an errno.
   @inline(never)
   static func status(of error: Int32) -> ExitStatus {
     switch error {

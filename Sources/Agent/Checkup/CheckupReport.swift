@@ -1,32 +1,34 @@
 import CLinux
 import TinyPush
 
-/// What a checkup says: under a heading for each step a line for each thing that was looked at, and below it what to do where it
-/// is not well. Or the same as JSON Lines.
+/// The report of a check, as text or as JSON Lines.
+///
+/// As text, each step has a heading, and below it a line for each item, followed by what to do if
+/// there is a problem.
 struct CheckupReport: ~Copyable {
   private let pinned = Pinned()
   enum State {
     case well
     case warning
     case wrong(ExitStatus)
-    /// Nothing is known of it, since something before it is wrong.
+    /// Not known, because an earlier item is wrong.
     case skipped
   }
 
   private static let indent = 17
   private let isJSON: Bool
   private let terminal = Terminal(STDOUT_FILENO)
-  /// Lines are broken at this column; nil: not at all, as for whoever reads them by a program.
+  /// The column at which lines are broken; nil if the reader is a program.
   private let width: Int?
   private var step: StaticString = ""
   private var isHeadingDue = false
   private var warnings = 0
   private var errors = 0
-  /// The status of the worst that was said.
+  /// The worst status so far.
   private(set) var worst = ExitStatus.ok
   private var output = Text(capacity: 16_384)
   private var column = 0
-  /// What is said next: what was found, and what is to be done.
+  /// The message and the advice of the next item.
   var message = Text(capacity: 4096)
   var advice = Text(capacity: 4096)
 
@@ -37,13 +39,13 @@ struct CheckupReport: ~Copyable {
 
   deinit {}
 
-  /// What comes is about this.
+  /// Begins a step, whose name is the heading of the items that follow.
   mutating func begin(_ step: StaticString) {
     self.step = step
     isHeadingDue = true
   }
 
-  /// What is being waited for, on a terminal.
+  /// Shows on a terminal what the check waits for.
   @inline(never)
   mutating func wait(for what: StaticString, _ name: Span<UInt8>) {
     guard !isJSON, terminal.isCapable else { return }
@@ -54,7 +56,8 @@ struct CheckupReport: ~Copyable {
     flush()
   }
 
-  /// How bad a status is beside the others: what has to be mended first is the worst, and what may pass by itself the least.
+  /// Returns how urgent a status is: highest if the user must act first, lowest if the problem may
+  /// go away by itself.
   private static func rank(_ status: ExitStatus) -> Int {
     switch status {
     case .config: 6
@@ -67,13 +70,13 @@ struct CheckupReport: ~Copyable {
     }
   }
 
-  /// Says ``message``, and ``advice``.
+  /// Reports an item with ``message`` and ``advice``.
   @inline(__always)
   mutating func report(_ item: StaticString, _ state: State = .well) {
     report(literal: item.utf8Start, state, ("" as StaticString).utf8Start)
   }
 
-  /// The same with these words behind those of ``message``.
+  /// Reports an item, with these words after ``message``.
   @inline(__always)
   mutating func report(_ item: StaticString, _ state: State, _ words: StaticString) {
     report(literal: item.utf8Start, state, words.utf8Start)
@@ -97,15 +100,15 @@ struct CheckupReport: ~Copyable {
     flush()
   }
 
-  /// What it came to.
+  /// Prints the number of errors and warnings.
   @inline(never)
   mutating func end() {
     guard !isJSON else { return }
     output.append("\n")
-    if errors + warnings == 0 { output.append("all is well") }
+    if errors + warnings == 0 { output.append("no problems found") }
     if errors > 0 {
       output.append(errors)
-      output.append(errors == 1 ? " thing is wrong" : " things are wrong")
+      output.append(errors == 1 ? " error" : " errors")
     }
     if warnings > 0 {
       if errors > 0 { output.append(", ") }
@@ -159,7 +162,7 @@ struct CheckupReport: ~Copyable {
     } while column < Self.indent
   }
 
-  /// Appends words, on a terminal no further than its last column.
+  /// Appends words, and breaks the line before a terminal's last column.
   @inline(never)
   private mutating func wrap(_ text: Span<UInt8>) {
     var start = 0

@@ -1,9 +1,9 @@
 import CLinux
 import TinyPush
 
-/// How a checkup says times, sizes, users and modes.
+/// Formats of times, sizes, users and modes in a check.
 extension Text {
-  /// A string of C's, whatever it holds.
+  /// Appends a C string with unprintable bytes replaced.
   @inline(never)
   mutating func append(printable cString: UnsafePointer<CChar>) {
     append(printable: CString.span(cString))
@@ -21,7 +21,7 @@ extension Text {
     append(days == 1 ? " day" : " days")
   }
 
-  /// Bytes as people say it: `12 KB`, `1.5 GB`.
+  /// Appends a number of bytes for people: `12 KB`, `1.5 GB`.
   @inline(never)
   mutating func append(bytes size: UInt64) {
     var tenths = size / 1000 * 10 + size % 1000 / 100
@@ -39,7 +39,7 @@ extension Text {
     append(units[unit])
   }
 
-  /// A user by his name, or by his number where he has none.
+  /// Appends the name of a user, or else the number.
   @inline(never)
   mutating func append(user: uid_t) {
     if let name = clinux_user_name(user, nil) {
@@ -50,7 +50,7 @@ extension Text {
     }
   }
 
-  /// A group likewise.
+  /// Appends the name of a group, or else the number.
   @inline(never)
   mutating func append(group: gid_t) {
     if let name = clinux_group_name(group) {
@@ -61,7 +61,7 @@ extension Text {
     }
   }
 
-  /// As chmod has it: `2770`.
+  /// Appends a mode as chmod takes it: `2770`.
   @inline(never)
   mutating func append(mode: UInt32) {
     for shift in 0..<4 {

@@ -2,14 +2,15 @@ import CLinux
 import TinyPush
 
 extension Checkup {
-  /// The configuration, as it was read.
+  /// Checks the configuration file and reports the settings in use.
   @inline(never)
   mutating func checkConfig(_ config: borrowing Config, _ path: UnsafePointer<CChar>) {
     report.begin("config")
     reportFile(config, path)
     if config.hasFormerSettings {
-      report.message.append("alpn, linger, barrier-interval, failed-limit change nothing any more")
-      report.advice.append("remove those that are there")
+      report.message.append(
+        "alpn, linger, barrier-interval and failed-limit have no effect any more")
+      report.advice.append("remove these settings from the file")
       report.report("settings", .warning)
     }
     reportSettings(config)
@@ -20,8 +21,8 @@ extension Checkup {
     var file = stat()
     report.message.append(printable: path)
     guard stat(path, &file) == 0 else {
-      report.message.append(" is not there: everything has its default, or is set by -o")
-      report.advice.append("write it (man tinypush.conf), or name another with --config FILE")
+      report.message.append(" does not exist: all settings have their defaults or come from -o")
+      report.advice.append("create it (man tinypush.conf), or name another file by --config FILE")
       return report.report("file", .warning)
     }
     guard !isClosedToAgent(path) else { return reportClosed("file", isCredential: false) }
@@ -55,7 +56,7 @@ extension Checkup {
       report.message.append(", feedback ", printable: address)
     }
     if !config.proxy.isEmpty {
-      report.message.append(", by the proxy ", printable: config.proxy.span)
+      report.message.append(", through the proxy ", printable: config.proxy.span)
     }
     report.report("environment")
   }

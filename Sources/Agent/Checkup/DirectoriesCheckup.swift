@@ -2,7 +2,7 @@ import CLinux
 import TinyPush
 
 extension Checkup {
-  /// What else the agent reads and writes: its state, its page, and the recipients files.
+  /// Checks the state directory, the status page and the recipients files.
   @inline(never)
   mutating func checkDirectories(_ config: borrowing Config) {
     report.begin("state")
@@ -21,7 +21,7 @@ extension Checkup {
     guard let directory = Descriptor(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, error: &error) else {
       guard error == ENOENT, canMake(path) else { return reportStateError(config, error) }
       report.message.append(printable: path)
-      return report.report("directory", .well, " is not there yet: the agent makes it")
+      return report.report("directory", .well, " does not exist yet: the agent creates it")
     }
     user.act {
       if faccessat(AT_FDCWD, path, R_OK | W_OK | X_OK, AT_EACCESS) != 0 { error = clinux_errno() }
@@ -62,7 +62,7 @@ extension Checkup {
       let lists = SuppressionLists(store.directory.number, error: &error)
       if lists.isDamaged {
         report.advice.append(
-          "put a copy of the list in its place; otherwise the agent sets the file aside and sends to the tokens in it again"
+          "restore a copy of the list; otherwise the agent sets the damaged file aside and sends to its tokens again"
         )
         return report.report(
           "list", .wrong(.inputOutput), "it is damaged, or another version wrote it")
@@ -74,14 +74,14 @@ extension Checkup {
       where faccessat(store.directory.number, names[index].cString, F_OK, 0) == 0 {
         report.message.append(names[index])
         report.advice.append(
-          "the tokens in it are sent to until the service refuses them: put a copy of the list in its place, or remove the file"
+          "its tokens are sent to until the service refuses them: restore a copy of the list, or remove this file"
         )
         return report.report("list", .warning, " is a damaged list that was set aside")
       }
       extendLifetime(store)
       if error == 0 {
         return report.report(
-          "list", .well, lists.isEmpty ? "nothing is suppressed yet" : "it is as it was written")
+          "list", .well, lists.isEmpty ? "no token is suppressed yet" : "not damaged")
       }
     } catch {}
     report.message.append("it cannot be read: ", cString: clinux_error_text(error))
@@ -89,7 +89,7 @@ extension Checkup {
     report.report("list", .wrong(Self.status(of: error)))
   }
 
-  /// Why the agent may not read what stands in the directory of the list; 0: it may.
+  /// Returns the error with which the agent reads the list's files; 0 if it can.
   @inline(never)
   private func errorOfReading(_ directory: Int32) -> Int32 {
     let names: InlineArray<2, StaticString> = [
@@ -105,7 +105,7 @@ extension Checkup {
     return error
   }
 
-  /// The agent goes on without it.
+  /// Reports that the agent cannot read the list, and works without it.
   @inline(never)
   private mutating func reportClosedList(_ error: Int32) {
     report.message.append(user: user.id)
@@ -117,7 +117,7 @@ extension Checkup {
     report.advice.append("give it to the agent's user (chown ")
     report.advice.append(user: user.id)
     report.advice.append(
-      "): until then nothing is suppressed, and what is learned of device tokens lasts only as long as the agent"
+      "): until then no token is suppressed, and the agent's changes to the list are lost when it stops"
     )
     report.report("list", .warning)
   }
@@ -129,14 +129,14 @@ extension Checkup {
     let path = config.status.pointer
     guard !config.status.isEmpty else {
       report.advice.append("set status = /run/tinypush/status")
-      return report.report("page", .warning, "none is set: tinypush status has nothing to read")
+      return report.report("page", .warning, "no page is set: tinypush status has nothing to read")
     }
     report.message.append(printable: path)
     var isKept = false
     if let problem = pageProblem(path, &isKept) {
       report.message.append(problem)
       report.advice.append(
-        "remove it, and restart the agent, which makes a page there; or set status to another file")
+        "remove it and restart the agent, which creates the page; or set status to another file")
       return report.report("page", .warning)
     }
     var error: Int32 = 0
@@ -146,16 +146,16 @@ extension Checkup {
       report.message.append(user: user.id)
       report.message.append(" cannot write it: ", cString: clinux_error_text(error))
       report.advice.append(
-        "tinypush status will have nothing to read; in /run it is the service that makes the directory"
+        "tinypush status will have nothing to read; in /run the service creates the directory"
       )
       return report.report("page", .warning)
     }
     guard isServed, !isKept else { return report.report("page") }
     report.advice.append("restart the agent: systemctl restart tinypush")
-    report.report("page", .warning, ": an agent is at work, but does not keep it")
+    report.report("page", .warning, ": an agent is running, but does not write this page")
   }
 
-  /// Why the agent does not take what stands there for its page; nil: it does, or there is nothing.
+  /// Returns why the agent does not use the file as its page; nil if it does or can create it.
   @inline(never)
   private func pageProblem(
     _ path: UnsafePointer<CChar>, _ isKept: inout Bool
@@ -164,22 +164,22 @@ extension Checkup {
     var information = stat()
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
     guard let file = Descriptor(AT_FDCWD, path, flags, error: &error) else {
-      return error == ELOOP || error == ENXIO ? ": it is no regular file" : nil
+      return error == ELOOP || error == ENXIO ? ": not a regular file" : nil
     }
     guard fstat(file.number, &information) == 0, clinux_is_regular(&information) != 0 else {
-      return ": it is no regular file"
+      return ": not a regular file"
     }
     var layout: UInt32 = 0
-    // The last of its bytes tells versions apart.
+    // The last byte of the layout number is the version.
     guard
       information.st_size == 0
         || pread(file.number, &layout, 4, 0) == 4 && layout >> 8 == StatusPage.layout >> 8
-    else { return ": it is no status page, and the agent does not write over it" }
+    else { return ": not a status page, so the agent does not overwrite it" }
     isKept = clinux_is_locked(file.number) == 1
     return nil
   }
 
-  /// Whether something can be made in the directory that the path names.
+  /// Whether the tested user can create a file in the parent directory of the path.
   @inline(never)
   private func canMake(_ path: UnsafePointer<CChar>) -> Bool {
     let bytes = CString.span(path)
@@ -212,7 +212,7 @@ extension Checkup {
     }
     if error != 0 {
       append(path, error)
-      report.advice.append("a notification that names a recipients file is refused")
+      report.advice.append("notifications that name a recipients file are refused")
       return report.report("directory", .warning)
     }
     report.message.append(printable: path)

@@ -3,10 +3,12 @@ import CMbed
 import TinyPush
 
 extension Checkup {
-  /// Servers renew their certificates at the last moment, but not at the very last.
+  /// The number of days before the end of the gateway's certificate from which it gets a warning.
+  ///
+  /// Servers renew their certificates late, but not as late as this.
   private static var peerWarningDays: Int64 { 7 }
 
-  /// The way to the gateway, from its name to its answer.
+  /// Checks the connection to the gateway, from its name to its answer.
   @inline(never)
   mutating func checkGateway(_ config: borrowing Config) {
     var address = Text(capacity: 300)
@@ -38,7 +40,7 @@ extension Checkup {
     guard isUp else {
       reportFailure(connection, "handshake")
       reportPeer(chain)
-      report.report("answer", .skipped, "not asked for: there is no connection")
+      report.report("answer", .skipped, "not tested: there is no connection")
       return
     }
     report.message.append(cString: connection.version)
@@ -54,7 +56,9 @@ extension Checkup {
     connection.hangUp(epoll: epoll, sayGoodbye: true)
   }
 
-  /// The feedback service is dialled, and no more: it forgets what it has told, and a connection is told at once.
+  /// Checks only the TCP connection to the feedback service.
+  ///
+  /// The service sends its list at once on a TLS connection, and then deletes the list.
   @inline(never)
   mutating func checkFeedback(_ config: borrowing Config) {
     var address = Text(capacity: 300)
@@ -80,7 +84,8 @@ extension Checkup {
 
   // MARK: - Before TLS
 
-  /// The way to a server by its name, its address and the proxy, if there is one; whether it is open.
+  /// Reports the name, the address and the proxy of a server, and returns whether it can be
+  /// reached.
   @inline(never)
   private mutating func reportRoute(
     _ connection: inout TLSConnection, _ config: borrowing Config, _ epoll: Int32, isGateway: Bool
@@ -116,7 +121,7 @@ extension Checkup {
     }
     guard connection.isProxied else { return isOpen }
     if isOpen {
-      report.message.append("opens the way to ")
+      report.message.append("opens a tunnel to ")
       append(connection.server)
       appendTime(since: since)
     } else {
@@ -133,7 +138,7 @@ extension Checkup {
     report.message.append(", port ", printable: place.port.span)
   }
 
-  /// Apple's service listens at two ports, so that a firewall which closes one may leave the other.
+  /// Tries the other port of Apple's service, because a firewall may block only one of the two.
   @inline(never)
   private mutating func reportOtherPort(
     _ config: borrowing Config, _ connection: borrowing TLSConnection, _ epoll: Int32
@@ -151,7 +156,7 @@ extension Checkup {
     report.message.append("port ", bytes: ports[1 - number])
     guard isOpen else {
       report.advice.append(
-        "if other hosts can be reached, a firewall keeps both ports closed: have it let one of them out"
+        "if other hosts can be reached, a firewall blocks both ports: let it allow one of them"
       )
       return report.report("port", .warning, " cannot be reached either")
     }
@@ -166,7 +171,7 @@ extension Checkup {
     take(connection.problem.bytes)
     switch connection.failure {
     case Int32(CMBED_REFUSED_CERTIFICATE):
-      // What to do with one that is wrong has been said of the certificate.
+      // The check of the certificate already gave the advice.
       if isCertificateWrong { report.advice.clear() }
     case Int32(CMBED_PEER_EXPIRED), Int32(CMBED_PEER_NOT_YET_VALID): break
     default:
@@ -183,7 +188,7 @@ extension Checkup {
         connection.isClockWrong && !isClockSet ? .tryLater : isOurs ? .config : .unavailable))
   }
 
-  /// The gateway's certificates, as far as they came to be verified.
+  /// Reports the gateway's certificates, if they were received.
   @inline(never)
   private mutating func reportPeer(_ chain: UnsafePointer<cmbed_chain>) {
     let count = min(Int(chain.pointee.count), Int(CMBED_CHAIN_MAX))
@@ -197,14 +202,14 @@ extension Checkup {
     let now = Clock.wallSeconds()
     guard now >= leaf.pointee.not_before, now <= leaf.pointee.not_after else {
       return report.report(
-        "certificate", .skipped, ": not at the time that this machine's clock says")
+        "certificate", .skipped, ": not valid at the time of this machine's clock")
     }
     let left = (leaf.pointee.not_after - now) / Self.daySeconds
     report.message.append(", ")
     report.message.append(days: left)
     report.message.append(" left")
     guard left > Self.peerWarningDays else {
-      report.advice.append("whoever runs the gateway must renew it")
+      report.advice.append("the operator of the gateway must renew it")
       return report.report("certificate", .warning)
     }
     report.report("certificate")
@@ -212,7 +217,7 @@ extension Checkup {
 }
 
 extension TLSConnection {
-  /// The address that it is connected to, and how far that is.
+  /// Appends the address that it is connected to, and the round trip time.
   fileprivate func describePeer(in text: inout Text) {
     var address = sockaddr_storage()
     var count = socklen_t(MemoryLayout<sockaddr_storage>.size)

@@ -4,7 +4,7 @@ import TinyPush
 import TinyPushHTTP2
 
 extension Checkup {
-  /// To a device token that cannot exist: nothing is delivered, and nothing kept.
+  /// A notification to a device token that cannot exist: it is neither delivered nor kept.
   private static var notification: StaticString {
     "{\"token\":\"0000000000000000000000000000000000000000000000000000000000000000\",\"ttl\":0,\"payload\":{\"aps\":{\"alert\":\"check\"}}}"
   }
@@ -14,11 +14,13 @@ extension Checkup {
     case nothing
     /// The connection is over.
     case ended
-    /// The link goes on with it no more.
+    /// The link does not use the connection any more.
     case left
   }
 
-  /// Has the HTTP/2 service refuse a device token. It looks at who we are, and at the topic, before that.
+  /// Sends a request that the HTTP/2 service must refuse for its device token.
+  ///
+  /// The service checks the credentials and the topic before the token.
   @inline(never)
   mutating func reportService(
     _ config: borrowing Config, _ connection: inout TLSConnection, _ epoll: Int32
@@ -43,13 +45,13 @@ extension Checkup {
       reportClient(connection)
     } else {
       report.report(
-        "client", .skipped, "there is no certificate: each request names the signing key")
+        "client", .skipped, "not used: each request has a provider token")
     }
     switch heard {
     case .ended: reportFailure(connection, "answer")
     case .left: reportOutcome(nil, &link)
     case .nothing:
-      report.message.append("none to a request within ", seconds, " s")
+      report.message.append("no answer to a request within ", seconds, " s")
       report.advice.append("are the host and the port those of the push service?")
       report.report("answer", .wrong(.unavailable))
     case .outcome(let outcome):
@@ -58,7 +60,7 @@ extension Checkup {
     }
   }
 
-  /// Gives the link its provider token; says why there is none.
+  /// Gives the link its provider token, or reports why there is none.
   private mutating func authorize(
     _ config: borrowing Config, _ link: inout HTTP2Link
   ) -> Bool {
@@ -67,9 +69,9 @@ extension Checkup {
     case .ready(let issuedAt):
       link.authorized(token.text.bytes, issuedAt: issuedAt)
       return true
-    case .clockNotSet: report.report("answer", .skipped, "not asked for: the clock is not set")
+    case .clockNotSet: report.report("answer", .skipped, "not tested: the clock is not set")
     case .wait:
-      report.report("answer", .skipped, "not asked for: no other provider token may be made")
+      report.report("answer", .skipped, "not tested: it is too early for another provider token")
     case .failed:
       report.message.append(token.problem)
       report.report("answer", .wrong(.config))
@@ -97,7 +99,7 @@ extension Checkup {
       in: text)
   }
 
-  /// Sends what the link has to send, until the request has an outcome.
+  /// Writes and reads until the request has an outcome.
   private func hear(
     _ link: inout HTTP2Link, _ connection: inout TLSConnection, _ epoll: Int32,
     _ room: borrowing FixedBuffer<UInt8>, until deadline: Instant
@@ -128,7 +130,7 @@ extension Checkup {
     case .rejected(_, let rejection) where rejection.reason == .badDeviceToken || rejection.isGone:
       report(rejection)
       report.message.append(", to a device token that cannot exist: ")
-      report.report("answer", .well, "it knows us and the topic")
+      report.report("answer", .well, "it accepts the credentials and the topic")
     case .rejected(_, let rejection):
       report(rejection)
       report.advice.append(rejection.advice)
@@ -149,22 +151,23 @@ extension Checkup {
         return report.report("answer", .wrong(.config))
       }
       var isBroken = false
-      while let told = link.takeReport() {
-        switch told {
+      while let received = link.takeReport() {
+        switch received {
         case .troubled(let rejection):
           report(rejection)
-          return report.report("answer", .warning, ": the service is in trouble, ask again later")
+          return report.report("answer", .warning, ": the service has a problem: check again later")
         case .brokenProtocol: isBroken = true
         default: break
         }
       }
       guard !link.isUp else {
-        return report.report("answer", .warning, "it did not look at the request: ask again later")
+        return report.report(
+          "answer", .warning, "it did not process the request: check again later")
       }
       report.advice.append("are the host and the port those of the push service?")
       report.report(
         "answer", .wrong(.unavailable),
-        isBroken ? "it does not keep to HTTP/2" : "it ends the connection without an answer")
+        isBroken ? "it violates HTTP/2" : "it ended the connection without an answer")
     }
   }
 

@@ -3,7 +3,7 @@ import CMbed
 import TinyPush
 
 extension Checkup {
-  /// The signing key and what belongs to it.
+  /// Checks the signing key and its settings.
   @inline(never)
   mutating func checkSigningKey(
     _ config: borrowing Config, _ reason: UnsafeMutablePointer<CChar>
@@ -27,7 +27,7 @@ extension Checkup {
     report.report("topic")
   }
 
-  /// Apple names the file of a key by the key's ID.
+  /// Compares the key ID with the file name, which Apple makes from the ID.
   @inline(never)
   private mutating func reportKeyID(_ config: borrowing Config) {
     report.message.append(printable: config.keyID.span)

@@ -2,7 +2,7 @@ import CLinux
 import TinyPush
 
 extension Checkup {
-  /// The spool: its directories, who may do what there, and what room there is.
+  /// Checks the spool: its directories, their rights and the free space.
   @inline(never)
   mutating func checkSpool(_ config: borrowing Config) {
     report.begin("spool")
@@ -29,7 +29,7 @@ extension Checkup {
     reportAgent(root.number)
   }
 
-  /// The commands that make a spool.
+  /// Advises the commands that create a spool.
   @inline(never)
   private mutating func adviseSpool(_ path: UnsafePointer<CChar>) {
     advise("install -d -m 2750 -o tinypush -g tinypush ", path)
@@ -45,7 +45,7 @@ extension Checkup {
     appendRights(file)
     guard UInt32(file.st_mode) & 0o022 != 0 else { return report.report("directory") }
     report.message.append(
-      ": others may put another directory in the place of new/, tmp/ or failed/")
+      ": other users may replace new/, tmp/ or failed/")
     advise("chmod go-w ", path)
     report.report("directory", .warning)
   }
@@ -62,7 +62,7 @@ extension Checkup {
 
   // MARK: - Its directories
 
-  /// Whether all of them are there.
+  /// Reports the spool's directories, and returns whether all of them exist.
   @inline(never)
   private mutating func reportParts(
     _ root: Int32, _ path: UnsafePointer<CChar>, _ rootFile: borrowing stat
@@ -74,7 +74,7 @@ extension Checkup {
       var file = stat()
       let name = names[index]
       let result = fstatat(root, name.cString, &file, AT_SYMLINK_NOFOLLOW)
-      // The agent makes later/ when something has to wait.
+      // The agent creates later/ when the first notification has to wait.
       if index == 3, result != 0 { continue }
       guard result == 0, clinux_is_directory(&file) != 0 else {
         isComplete = false
@@ -85,8 +85,8 @@ extension Checkup {
       if index == 0 { device = file.st_dev }
       if index == 1, let device, device != file.st_dev {
         report.message.append(
-          "it is another file system than tmp/ is: nothing can be renamed into it")
-        report.advice.append("mount one file system for all of the spool")
+          "on another file system than tmp/, so no file can be renamed into it")
+        report.advice.append("put the whole spool on one file system")
         report.report(name, .wrong(.config))
         continue
       }
@@ -96,7 +96,7 @@ extension Checkup {
         advise("give it to the spool's owner: chown --reference=", path)
         advise(" ", path, name)
         report.report(
-          name, .wrong(.noPermission), ": it belongs to another user than the spool does")
+          name, .wrong(.noPermission), ": belongs to another user than the spool")
         continue
       }
       reportMode(name, path, file, isDropBox: index < 2)
@@ -110,7 +110,7 @@ extension Checkup {
     _ rootFile: borrowing stat, isDropBox: Bool
   ) {
     report.message.append(cString: clinux_error_text(error))
-    report.advice.append(error == ENOTDIR ? "put a directory in its place: install" : "install")
+    report.advice.append(error == ENOTDIR ? "replace it by a directory: install" : "install")
     report.advice.append(" -d -m ", isDropBox ? "3770" : "2750", " -o ")
     report.advice.append(user: rootFile.st_uid)
     report.advice.append(" -g ")
@@ -131,16 +131,16 @@ extension Checkup {
       change = "o-w"
     } else if isDropBox, mode & 0o2020 == 0o020, file.st_gid != 0 {
       report.message.append(
-        ": what members of the group put there, the agent may not be able to read")
+        ": the agent may be unable to read files from members of the group")
       change = "g+s"
     } else if isDropBox, mode & 0o1000 != 0, file.st_uid != user.id {
-      report.message.append(": the agent cannot remove what others put there")
+      report.message.append(": the agent cannot remove files from other users")
       change = "-t"
     } else if isDropBox, mode & 0o1020 == 0o020 {
       report.message.append(": members of the group may remove each other's files")
       change = "+t"
     } else if !isDropBox, mode & 0o020 != 0 {
-      report.message.append(": members of the group may change what the agent keeps there")
+      report.message.append(": members of the group may change the agent's files")
       change = "g-w"
     }
     guard let change else { return report.report(name) }
@@ -157,18 +157,18 @@ extension Checkup {
     guard let disk = FileSystem(directory) else { return }
     report.message.append(cString: disk.name ?? ("an unknown file system" as StaticString).cString)
     if disk.isReadOnly {
-      report.advice.append("mount it writable (mount -o remount,rw), or keep this elsewhere")
+      report.advice.append("mount it writable (mount -o remount,rw), or use another directory")
       return report.report(item, .wrong(.inputOutput), ", mounted read-only")
     }
     report.message.append(", ")
     disk.describe(in: &report.message)
     if disk.isFull {
-      report.advice.append("make room: until then nothing new can be put there")
+      report.advice.append("free some space: until then no file can be written there")
       return report.report(item, .wrong(.inputOutput), ": it is full")
     }
     if disk.isLow {
-      report.advice.append("make room")
-      return report.report(item, .warning, ": that is little")
+      report.advice.append("free some space")
+      return report.report(item, .warning, ": nearly full")
     }
     guard let remark = disk.remark else { return report.report(item) }
     report.report(item, .warning, remark)
@@ -176,29 +176,31 @@ extension Checkup {
 
   // MARK: - Rights
 
-  /// Whether writers and the agent may put files there and remove them.
+  /// Reports whether senders and the agent may create and remove files.
   @inline(never)
   private mutating func reportRights(_ root: Int32, _ path: UnsafePointer<CChar>) {
     let names: InlineArray<5, StaticString> = [".", "tmp", "new", "failed", SpoolLock.name]
     var error: Int32 = 0
     var failed = 0
     let isActing = user.act {
-      // Root may have opened it by way of a directory that is closed to others.
+      // Root may have opened the directory through a parent that is closed to others.
       if faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS) != 0 { error = clinux_errno() }
       for index in 1..<5 where error == 0 {
         let mode = index == 4 ? W_OK : R_OK | W_OK | X_OK
         guard faccessat(root, names[index].cString, mode, AT_EACCESS) != 0 else { continue }
-        // Nobody has run an agent yet.
+        // The lock file is missing until the first agent runs.
         if index < 4 || clinux_errno() != ENOENT { (error, failed) = (clinux_errno(), index) }
       }
     }
     report.message.append(user: user.id)
-    if user.isAnother { report.message.append(isActing ? ", whose it is," : ", as root,") }
+    if user.isAnother {
+      report.message.append(isActing ? " (the spool's owner)" : " (tested as root)")
+    }
     guard error != 0 else {
       report.message.append(" may write, rename and remove files")
       if user.isStranger {
-        report.message.append("; it belongs to another, who is the agent most likely")
-        report.advice.append("run this as root, or as that user, to see what he may do")
+        report.message.append("; but the spool belongs to another user, most likely the agent's")
+        report.advice.append("run the check as root or as that user")
         return report.report("rights", .warning)
       }
       return report.report("rights")
@@ -210,7 +212,7 @@ extension Checkup {
       error == EROFS
         ? "mount it writable"
         : user.isStranger
-          ? "run this as root, or as whom it belongs to; who is to send must be a member of its group"
+          ? "run the check as root or as the spool's owner; a user who sends must be a member of its group"
           : "give that user the right to write to the spool and all its directories")
     report.report("rights", .wrong(Self.status(of: error)))
   }
@@ -222,13 +224,13 @@ extension Checkup {
     switch SpoolLock.isServed(root) {
     case true?:
       isServed = true
-      report.message.append("one is at work here")
+      report.message.append("an agent is running")
     case false?:
       report.advice.append("systemctl start tinypush, or tinypush run")
-      return report.report("agent", .warning, "none is at work here: nothing is delivered")
+      return report.report("agent", .warning, "no agent is running: nothing is delivered")
     case nil:
-      report.advice.append("run this as root to know")
-      return report.report("agent", .skipped, "whether one is at work this user may not know")
+      report.advice.append("run the check as root")
+      return report.report("agent", .skipped, "this user cannot see whether an agent is running")
     }
     report.report("agent")
   }

@@ -1,11 +1,13 @@
 import CLinux
 import TinyPush
 
-/// The configuration: what stands in the file, what `-o` says over it, and what holds otherwise.
+/// The configuration: the settings of the file, overridden by `-o`, with defaults for the rest.
 public struct Config: ~Copyable {
+  /// The environment of the push service: Apple's two, or a sandbox on this machine.
   public enum Environment: UInt8 {
     case production, development, local
 
+    /// The value of the setting `environment`.
     public var name: StaticString {
       switch self {
       case .production: "production"
@@ -15,61 +17,83 @@ public struct Config: ~Copyable {
     }
   }
 
-  /// The protocol where none is set.
+  /// The default protocol.
   static let defaultProtocol = PushProtocol.http2
 
+  /// The settings of the courier and the links.
   public var courier = Courier.Settings()
+  /// The environment of the push service.
   public var environment = Environment.production
-  /// Empty strings: not given.
+  /// The gateway's host and port; empty for the default of the environment.
   public var gateway = CString("")
+  /// The feedback service's host and port; empty for the default of the environment.
   public var feedback = CString("")
+  /// The path of the push certificate; empty if not set.
   public var certificate = CString("")
+  /// The path of the certificate's key; empty if it is in the certificate's file.
   public var key = CString("")
   var keyPassword = Secret("key-password")
-  /// Apple's signing key, which stands in for a certificate; the ID of the key and that of the team that has it.
+  /// The path of Apple's signing key, which replaces a certificate; empty if not set.
   public var signingKey = CString("")
+  /// The ID of the signing key.
   public var keyID = CString("")
+  /// The ID of the team that owns the signing key.
   public var teamID = CString("")
-  /// What notifications are for that do not say so themselves: the bundle ID of an app. Empty: the certificate says it.
+  /// The topic of notifications that name none: the bundle ID of an app.
+  ///
+  /// Empty if the certificate decides it.
   public var topic = CString("")
-  /// The host and port of the proxy by which the services are reached; empty: none.
+  /// The host and port of the proxy; empty for none.
   var proxy = CString("")
-  /// The whole setting, where it names a user and a password.
+  /// The whole setting `proxy` if it contains a user and a password.
   var proxyLogin = Secret("proxy")
+  /// The path of the authorities that the gateway's certificate is verified with.
   public var ca = CString("/etc/ssl/certs/ca-certificates.crt")
+  /// The path of the spool.
   public var spool = CString("/var/spool/tinypush")
+  /// The path of the directory with the suppression list.
   public var state = CString("/var/lib/tinypush")
+  /// The path of the status page; empty for none.
   public var status = CString("")
+  /// The path of the directory with the recipients files.
   public var recipients = CString("/etc/tinypush/recipients")
+  /// The longest wait for a connection to one address, and for its handshake.
   public var connectTimeout = Duration.seconds(10)
-  /// How long the feedback service may be silent.
+  /// The longest silence of the feedback service.
   public var feedbackTimeout = Duration.seconds(60)
+  /// The limits of the files in `failed/`.
   public var failedLimits = FailedLimits()
-  /// What the shell runs when there is trouble; empty: nothing. And how long nothing is delivered before that is trouble.
+  /// The shell command that is run when there is trouble; empty for none.
   public var onTrouble = CString("")
+  /// How long nothing is delivered before that is trouble.
   public var troubleAfter = Duration.seconds(600)
 
-  /// Where the file that is being read lies: what its relative paths begin from. Empty: the working directory.
+  /// The directory of the file that is being read, which relative paths start from.
+  ///
+  /// Empty for the working directory.
   var directory = CString("")
-  /// The file that is being read; empty: none, or one that cannot be read again.
+  /// The path of the file that is being read; empty if it cannot be read again.
   var file = CString("")
-  /// Where each setting was given last, by ``Key``.
+  /// Where each setting was last given, by ``Key``.
   var origins = InlineArray<39, Origin>(repeating: .none)
-  /// Whether a setting of an earlier version was given.
+  /// Whether a setting of an earlier version was given, which has no effect now.
   var hasFormerSettings = false
   private let pinned = Pinned()
 
+  /// The path of the configuration file if none is named.
   public static let defaultFile: StaticString = "/etc/tinypush/tinypush.conf"
-  /// The page of the agent that a package has installed.
+  /// The status page of the agent that a package installs.
   public static let packagedStatus: StaticString = "/run/tinypush/status"
 
+  /// Creates a configuration with all defaults.
   @inline(never)
   public init() { courier.rules.service = Self.defaultProtocol }
 
-  // Commands that fail for many reasons destroy it in many places.
+  // Inlined, this code would be repeated at each way out of a command.
   @inline(never)
   deinit {}
 
+  /// The settings, numbered in the order of ``Config/names``.
   public enum Key: Int {
     case environment, `protocol`, gateway, feedback, certificate, key, keyPassword, signingKey
     case keyID, teamID, topic, proxy, ca, spool, state, status, recipients, defaultLanguage
@@ -79,6 +103,7 @@ public struct Config: ~Copyable {
     case limit, limitAll, limitSummary
   }
 
+  /// The names of the settings in the configuration file.
   public static var names: WordList {
     """
     environment protocol gateway feedback certificate key key-password signing-key key-id team-id topic proxy ca spool state \
@@ -88,27 +113,27 @@ public struct Config: ~Copyable {
     """
   }
 
-  /// Settings of earlier versions: they change nothing any more.
+  /// The names of settings of earlier versions, which are ignored.
   static var formerNames: WordList { "alpn linger barrier-interval failed-limit" }
 
   /// Where a setting was given.
   enum Origin: BitwiseCopyable {
     case none
-    /// In this line of the file.
+    /// In this line of the configuration file.
     case line(Int32)
-    /// By `-o`.
+    /// With the option `-o`.
     case option
   }
 
-  /// What is wrong with a setting.
+  /// A mistake in a setting.
   public enum Problem: Error {
-    /// No such key, and perhaps the number of the one that was meant.
+    /// The key is unknown; `nearest` is the number of a similar key.
     case unknownKey(nearest: Int?)
-    /// What the value must be.
+    /// The value is wrong; the text says what it must be.
     case value(StaticString)
   }
 
-  /// Whether a setting was given, and has not just its default.
+  /// Whether a setting was given, and does not have its default.
   public borrowing func isSet(_ key: Key) -> Bool {
     if case .none = origins[key.rawValue] { return false }
     return true

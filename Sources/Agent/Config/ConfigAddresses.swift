@@ -1,12 +1,12 @@
 import TinyPush
 
-/// Where the services are.
+/// The addresses of the services.
 extension Config {
-  /// The port of the gateway where none is said.
+  /// The gateway's port if its address has none.
   public var gatewayPort: StaticString { courier.rules.service == .http2 ? "443" : "2195" }
   static let feedbackPort: StaticString = "2196"
 
-  /// The host and port of the gateway.
+  /// Appends the host and port of the gateway.
   @inline(never)
   public borrowing func gatewayAddress(in text: inout Text) {
     guard gateway.isEmpty else { return text.append(bytes: gateway.span) }
@@ -15,12 +15,12 @@ extension Config {
     case (.http2, .development): text.append("api.sandbox.push.apple.com:443")
     case (.binary, .production): text.append("gateway.push.apple.com:2195")
     case (.binary, .development): text.append("gateway.sandbox.push.apple.com:2195")
-    // The sandbox speaks both at one port.
+    // The sandbox accepts both protocols on one port.
     case (_, .local): text.append("localhost:2195")
     }
   }
 
-  /// The host and port of the feedback service, which only the binary protocol has.
+  /// Appends the host and port of the feedback service, which only the binary protocol has.
   @inline(never)
   public borrowing func feedbackAddress(in text: inout Text) {
     guard feedback.isEmpty else { return text.append(bytes: feedback.span) }
@@ -31,7 +31,7 @@ extension Config {
     }
   }
 
-  /// Which of Apple's services an address is of; nil: none of them.
+  /// Returns which of Apple's services the address belongs to; nil if to none.
   @inline(never)
   static func appleService(
     at address: Span<UInt8>

@@ -1,11 +1,11 @@
 import TinyPush
 
-/// What is looked at and filled in once all settings are read, since some depend on others.
+/// The checks and defaults that need all settings, because some depend on others.
 extension Config {
-  /// Refuses settings that contradict each other, and fills in what follows from the protocol.
+  /// Refuses settings that contradict each other, and sets what follows from the protocol.
   ///
   /// - Parameters:
-  ///   - file: the path that the settings came from.
+  ///   - file: the path of the configuration file.
   ///   - message: on failure, what is wrong, where, and what to do.
   public mutating func complete(
     _ file: UnsafePointer<CChar>, message: inout Text
@@ -15,19 +15,19 @@ extension Config {
       guard let key = Key(rawValue: number), isSet(key), let only = key.service, only != service
       else { continue }
       throw refuse(key, file, &message) { text in
-        text.append(" holds for protocol = ", only == .http2 ? "http2" : "binary")
-        text.append(" alone; with ", service == .http2 ? "http2 " : "binary ")
+        text.append(" applies only to protocol = ", only == .http2 ? "http2" : "binary")
+        text.append("; with ", service == .http2 ? "http2 " : "binary ")
         text.append(key.reason)
         text.append(": remove it, or set protocol = ", only == .http2 ? "http2" : "binary")
       }
     }
     try checkGateway(file, &message)
-    // It is the proxy that acknowledges bytes, and time alone proves less.
+    // Behind a proxy only the proxy acknowledges bytes, so a wait alone proves less.
     if !proxy.isEmpty, !isSet(.confirm) { courier.confirm = .barrier }
     if service == .http2 { try checkIdentity(file, &message) }
   }
 
-  /// Each of Apple's hosts speaks one protocol.
+  /// Refuses a host of Apple's that speaks the other protocol.
   private func checkGateway(
     _ file: UnsafePointer<CChar>, _ message: inout Text
   ) throws(ExitStatus) {
@@ -41,7 +41,8 @@ extension Config {
     }
   }
 
-  /// Either a certificate says who we are, or a signing key with what belongs to it.
+  /// Refuses both a certificate and a signing key, or an incomplete set of settings for a signing
+  /// key.
   private func checkIdentity(
     _ file: UnsafePointer<CChar>, _ message: inout Text
   ) throws(ExitStatus) {
@@ -74,7 +75,7 @@ extension Config {
     }
   }
 
-  /// Says where a setting is, and what is wrong with it.
+  /// Appends where a setting is and what is wrong with it.
   @inline(never)
   private func refuse(
     _ key: Key, _ file: UnsafePointer<CChar>, _ message: inout Text, _ words: (inout Text) -> Void
@@ -94,7 +95,7 @@ extension Config {
 }
 
 extension Config.Key {
-  /// The one protocol that the setting is for; nil: it is for both.
+  /// The only protocol that the setting applies to; nil if to both.
   fileprivate var service: PushProtocol? {
     switch self {
     case .feedback, .format, .settle, .confirm, .feedbackTimeout: .binary
@@ -103,7 +104,7 @@ extension Config.Key {
     }
   }
 
-  /// Why it is of no use with the other protocol.
+  /// The reason why the setting has no use with the other protocol.
   fileprivate var reason: StaticString {
     switch self {
     case .settle, .confirm: "the service answers each notification"

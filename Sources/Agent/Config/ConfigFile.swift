@@ -1,16 +1,20 @@
 import CLinux
 import TinyPush
 
-/// Reads the configuration from its file, by inih.
+/// Reads the configuration file with the library inih.
 public enum ConfigFile {
-  /// What the reading came to so far; inih hands it back with each line.
+  /// The state of reading, which inih passes to each callback.
   private struct State: ~Copyable {
     let config: UnsafeMutablePointer<Config>
     var message = Text(capacity: 512)
     var isBad = false
   }
 
-  /// - Parameter isRequired: whether a file that is missing is an error.
+  /// Reads the configuration file.
+  ///
+  /// - Parameters:
+  ///   - isRequired: whether a missing file is an error.
+  ///   - message: on failure, what is wrong, where, and what to do.
   public static func read(
     _ path: UnsafePointer<CChar>, into config: inout Config, isRequired: Bool, message: inout Text
   ) throws(ExitStatus) {
@@ -22,12 +26,12 @@ public enum ConfigFile {
       message.append(
         error == EACCES
           ? ": run the command as root (sudo) or as the agent's user, or give another file with --config FILE"
-          : ": write it, or name another with --config FILE")
+          : ": create it, or name another file with --config FILE")
       throw error == EACCES ? .noPermission : error == ENOENT ? .noInput : .config
     }
     let name = CString.span(path)
     var status = stat()
-    // What comes by a pipe comes once.
+    // A pipe cannot be read again.
     if fstat(fileno(file), &status) == 0, clinux_is_regular(&status) != 0 {
       config.file = CString(name)
     }
@@ -65,7 +69,7 @@ public enum ConfigFile {
     }
   }
 
-  /// Takes one setting; 0 tells inih that it is wrong.
+  /// Takes one setting; returns 0 to inih if it is wrong.
   private static func take(
     _ state: UnsafeMutablePointer<State>, section: UnsafePointer<CChar>, name: UnsafePointer<CChar>,
     value: UnsafePointer<CChar>?
@@ -93,7 +97,7 @@ public enum ConfigFile {
     }
   }
 
-  /// Whether a value goes on with a comment, which the value of a setting would take in. inih knows only those with `;`.
+  /// Whether a value ends with a comment after `#`; inih removes only those after `;`.
   private static func hasComment(_ value: Span<UInt8>) -> Bool {
     for index in value.indices where value[index] == .hash {
       if index > 0, value[index - 1] == .space || value[index - 1] == .tab { return true }
@@ -109,7 +113,7 @@ public enum ConfigFile {
     text.append("\": put the comment on a line of its own, beginning with #")
   }
 
-  /// In words: which key, what is wrong, what would be right.
+  /// Appends what is wrong with a setting and what it must be.
   @inline(never)
   public static func describe(_ problem: Config.Problem, name: Span<UInt8>, in text: inout Text) {
     switch problem {

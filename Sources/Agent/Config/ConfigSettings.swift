@@ -1,16 +1,16 @@
 import CLinux
 import TinyPush
 
-/// What each setting takes.
+/// The values of each setting.
 extension Config {
-  /// Gives a key its value.
+  /// Sets a key to a value.
   ///
-  /// - Parameter line: the line of the file where it stands; nil: it was given by `-o`.
+  /// - Parameter line: the line of the configuration file; nil for `-o`.
   public mutating func set(
     _ name: Span<UInt8>, to value: Span<UInt8>, line: Int32? = nil
   ) throws(Problem) {
     guard let number = Self.names.index(of: name), let key = Key(rawValue: number) else {
-      // Else an update of the program would stop the agent.
+      // An error would stop the agent after an update of the program.
       if Self.formerNames.index(of: name) != nil {
         hasFormerSettings = true
         return
@@ -24,7 +24,7 @@ extension Config {
   private mutating func set(_ setting: Key, to value: Span<UInt8>) throws(Problem) {
     switch setting {
     case .environment:
-      // The last one is how Apple's host names have it.
+      // The last word is from Apple's host names.
       let number = try Self.choice(
         value, "production development local sandbox", "production, development or local")
       environment = Environment(rawValue: UInt8(number)) ?? .development
@@ -88,7 +88,7 @@ extension Config {
       failedLimits.bytes = Int64(
         try Self.count(Self.size(value), 65_536...1 << 40, "a size of 64K or more, such as 16M"))
     case .log:
-      courier.tellsAll =
+      courier.reportsSettlements =
         try Self.choice(value, "changes deliveries", "changes or deliveries") == 1
     case .onTrouble: onTrouble = CString(value)
     case .troubleAfter: troubleAfter = try Self.duration(value, min: 1000, max: 604_800_000)
@@ -97,7 +97,7 @@ extension Config {
     case .limitSummary:
       guard let words = SummaryWords(Self.unquoted(value)) else {
         throw .value(
-          "at most 120 bytes of text, in which {count} and {time} stand for how many alerts there were in how long"
+          "at most 120 bytes of text, in which {count} stands for the number of alerts and {time} for the period"
         )
       }
       courier.summaryWords = words

@@ -1,7 +1,7 @@
 import CLinux
 import TinyPush
 
-/// What the values of settings are.
+/// The kinds of values.
 extension Config {
   @inline(never)
   static func path(_ value: Span<UInt8>) throws(Problem) -> CString {
@@ -9,8 +9,11 @@ extension Config {
     return CString(value)
   }
 
-  /// A path; a relative one is that of a credential of the service, or else begins where the file lies. systemd names a
-  /// credential that is a file of a directory `ID_FILE`, where the path has a slash.
+  /// Reads the path of a credential or another file.
+  ///
+  /// A relative path names a credential of the service if there is one, and else starts from the
+  /// directory of the configuration file. systemd names a credential from a directory `ID_FILE`,
+  /// with an underscore for the slash of the path.
   @inline(never)
   func credential(_ value: Span<UInt8>) throws(Problem) -> CString {
     let given = try Self.path(value)
@@ -30,7 +33,7 @@ extension Config {
     return path.cString()
   }
 
-  /// `HOST` or `HOST:PORT`, an address with colons in brackets.
+  /// Reads `HOST` or `HOST:PORT`, with brackets around an address that contains colons.
   @inline(never)
   static func address(_ value: Span<UInt8>) throws(Problem) -> CString {
     var host = value.count
@@ -52,7 +55,7 @@ extension Config {
     return CString(value)
   }
 
-  /// The proxy, of which only the host and the port are kept, or nothing for none.
+  /// Sets the proxy, and keeps only the host and the port; an empty value means no proxy.
   mutating func setProxy(_ value: Span<UInt8>) throws(Problem) {
     let none = ("" as StaticString).span
     guard value.count > 0 else {
@@ -68,16 +71,16 @@ extension Config {
     proxyLogin.set(setting.login.isEmpty ? none : value, file: file)
   }
 
-  /// The ID of a signing key or of a team.
+  /// Reads the ID of a signing key or a team.
   @inline(never)
   static func appleID(_ value: Span<UInt8>) throws(Problem) -> CString {
     var isPlain = value.count == 10
     for index in value.indices where !value[index].isLetterOrDigit { isPlain = false }
-    guard isPlain else { throw .value("10 characters, letters and digits, as Apple has given it") }
+    guard isPlain else { throw .value("the 10 letters and digits that Apple assigned") }
     return CString(value)
   }
 
-  /// The bundle ID of an app. It goes into a header as it stands.
+  /// Reads the bundle ID of an app, which becomes the value of a header.
   static func topic(_ value: Span<UInt8>) throws(Problem) -> CString {
     var isPlain = value.count > 0 && value.count < 128
     for index in value.indices {
@@ -92,7 +95,7 @@ extension Config {
     return CString(value)
   }
 
-  /// A whole number in decimal digits; nil for anything else.
+  /// Reads a whole number in decimal digits; nil for anything else.
   @inline(never)
   public static func number(_ value: Span<UInt8>) -> UInt64? {
     guard value.count > 0, value.count <= 15 else { return nil }
@@ -104,7 +107,7 @@ extension Config {
     return number
   }
 
-  /// Bytes: `64`, `16K`, `4M`; nil for anything else, and for more than can be counted.
+  /// Reads a number of bytes: `64`, `16K`, `4M`; nil for anything else or if it is too large.
   @inline(never)
   public static func size(_ value: Span<UInt8>) -> UInt64? {
     guard value.count > 1 else { return number(value) }
@@ -119,7 +122,7 @@ extension Config {
     return bytes.overflow ? nil : bytes.partialValue
   }
 
-  /// The number of one of a few words.
+  /// Returns the position of a value in a list of words.
   @inline(never)
   static func choice(
     _ value: Span<UInt8>, _ words: WordList, _ expected: StaticString
@@ -128,7 +131,7 @@ extension Config {
     return number
   }
 
-  /// A number that must lie in a range.
+  /// Returns a number if it is in a range.
   @inline(never)
   static func count(
     _ number: UInt64?, _ range: ClosedRange<UInt64>, _ expected: StaticString
@@ -137,9 +140,9 @@ extension Config {
     return number
   }
 
-  /// `20ms`, `10s`, `5m`, `2h`, `1d`.
+  /// Reads a duration: `20ms`, `10s`, `5m`, `2h`, `1d`.
   ///
-  /// - Parameter least: 0, 100 or 1000 ms.
+  /// - Parameter least: the smallest duration: 0, 100 or 1000 ms.
   @inline(never)
   static func duration(
     _ value: Span<UInt8>, min least: UInt64 = 0, max: UInt64
@@ -160,14 +163,14 @@ extension Config {
     return .milliseconds(number * scale)
   }
 
-  /// Words, less the quotes around them.
+  /// Returns a value without the quotes around it.
   @_lifetime(copy value)
   static func unquoted(_ value: Span<UInt8>) -> Span<UInt8> {
     let isQuoted = value.count > 1 && value[0] == .quote && value[value.count - 1] == .quote
     return isQuoted ? value.extracting(1..<value.count - 1) : value
   }
 
-  /// `20/10m`: so many alerts in so long; nil for `off`.
+  /// Reads a limit such as `20/10m`, a number of alerts per period; nil for `off`.
   @inline(never)
   static func rateLimit(_ value: Span<UInt8>) throws(Problem) -> RateLimit? {
     if value.equals("off") { return nil }
@@ -185,7 +188,7 @@ extension Config {
       "a number of alerts from 1 to 10000 and a time from 1s to 1d, such as 20/10m, or off")
   }
 
-  /// A time to live as people write it: `30s`, `10m`, `1d`.
+  /// Reads a time to live: `30s`, `10m`, `1d`.
   public static func lifetime(_ value: Span<UInt8>) throws(Problem) -> Duration {
     try duration(value, max: 4_000_000_000_000)
   }

@@ -1,10 +1,12 @@
 import TinyPush
 
-/// The setting `proxy`: `http://[USER:PASSWORD@]HOST:PORT`, with `%XX` for any byte of the user and the password.
+/// The setting `proxy`: `http://[USER:PASSWORD@]HOST:PORT`.
+///
+/// Any byte of the user and the password may be written as `%XX`.
 struct ProxySetting {
-  /// What stands before the `@`; empty: nothing.
+  /// The part before the `@`; empty if absent.
   let login: Range<Int>
-  /// `HOST:PORT`.
+  /// The part `HOST:PORT`.
   let address: Range<Int>
 
   private static let scheme: StaticString = "http://"
@@ -13,7 +15,7 @@ struct ProxySetting {
     let start = Self.scheme.utf8CodeUnitCount
     var end = value.count
     guard end < Secret.bytesMax, value.begins(with: Self.scheme.span) else { return nil }
-    // People copy it with the slash from elsewhere.
+    // A copied URL often ends with a slash.
     if value[end - 1] == .slash { end -= 1 }
     var at: Int?
     for index in start..<max(end, start) where value[index] == .at { at = index }
@@ -27,7 +29,7 @@ struct ProxySetting {
     guard colons == 1, Self.decode(value.extracting(login), { _ in }) else { return nil }
   }
 
-  /// Hands over each byte of the user and the password; whether they can be sent.
+  /// Passes each byte of the user and the password to `body`, and returns whether all can be sent.
   static func decode(_ login: Span<UInt8>, _ body: (UInt8) -> Void) -> Bool {
     var index = 0
     while index < login.count {

@@ -1,11 +1,14 @@
 import CLinux
 
-/// A setting that is secret. One that stands in a file is looked up there whenever it is needed, and does not stay in memory.
+/// A secret setting.
+///
+/// A secret from the configuration file is read from the file whenever it is needed, and does not
+/// stay in memory.
 struct Secret: ~Copyable {
   static let bytesMax = 1024
 
   private let key: StaticString
-  /// Where it is not in a file that can be read again.
+  /// The value, if it is not from a file that can be read again.
   private var value = CString("")
   private var file = CString("")
 
@@ -13,13 +16,15 @@ struct Secret: ~Copyable {
     self.key = key
   }
 
-  // Commands that fail for many reasons destroy it in many places.
+  // Inlined, this code would be repeated at each way out of a command.
   @inline(never)
   deinit { value.wipe() }
 
   var isEmpty: Bool { value.isEmpty && file.isEmpty }
 
-  /// - Parameter file: where the value stands; empty: it must be kept.
+  /// Sets the value.
+  ///
+  /// - Parameter file: the file with the value; empty if the value must be kept.
   @inline(never)
   mutating func set(_ value: Span<UInt8>, file: borrowing CString) {
     self.value.wipe()
@@ -27,7 +32,7 @@ struct Secret: ~Copyable {
     self.file = value.isEmpty ? CString("") : CString(file.span)
   }
 
-  /// Calls `body` with the secret or nil, and leaves none in memory.
+  /// Calls `body` with the secret or nil, and erases the secret from memory.
   @inline(never)
   borrowing func with<Result>(_ body: (UnsafePointer<CChar>?) -> Result) -> Result {
     guard !file.isEmpty else { return body(value.isEmpty ? nil : value.pointer) }

@@ -2,7 +2,7 @@ import TinyPush
 import TinyPushHTTP2
 
 extension HTTP2Link.Service {
-  /// The service that a configuration is for.
+  /// Creates the service from the configuration.
   init(_ config: borrowing Config, at address: Span<UInt8>) {
     let topic = config.defaultTopic()
     self.init(
@@ -10,7 +10,7 @@ extension HTTP2Link.Service {
       usesProviderToken: !config.signingKey.isEmpty)
   }
 
-  /// The address without the port that goes without saying.
+  /// Returns the address without the default port.
   @_lifetime(copy address)
   private static func authority(_ address: Span<UInt8>) -> Span<UInt8> {
     let port: StaticString = ":443"

@@ -1,13 +1,15 @@
 import TinyPush
 
-/// A host and its port, as getaddrinfo takes them.
+/// A host and a port in the form of getaddrinfo.
 struct HostPort: ~Copyable {
   let host: CString
   let port: CString
 
+  /// Splits an address.
+  ///
   /// - Parameters:
-  ///   - address: `HOST` or `HOST:PORT`, the latter with brackets where the host has colons.
-  ///   - port: the port where none is given.
+  ///   - address: `HOST` or `HOST:PORT`, the latter with brackets if the host has colons.
+  ///   - port: the default port.
   init(_ address: Span<UInt8>, port standard: StaticString) {
     var end = address.count
     var colon = -1
@@ -24,7 +26,7 @@ struct HostPort: ~Copyable {
 
   var isEmpty: Bool { host.isEmpty }
 
-  /// As people write it, an IPv6 address in brackets.
+  /// Appends the address as people write it, with brackets around an IPv6 address.
   @inline(never)
   func append(to text: inout Text) {
     let bytes = host.span

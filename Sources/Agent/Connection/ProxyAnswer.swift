@@ -1,19 +1,22 @@
 import TinyPush
 
-/// Reads a proxy's answer to CONNECT, byte by byte, up to the end of its headers: what follows belongs to TLS.
+/// Reads a proxy's answer to CONNECT byte by byte.
 ///
-/// Source: RFC 9110 section 9.3.6, RFC 9112. A line may end with a bare line feed; answers of HTTP/1.0 are taken as well.
+/// The bytes after the headers belong to TLS. A line may end with a bare line feed, and answers of
+/// HTTP/1.0 are accepted.
+///
+/// Source: RFC 9110 section 9.3.6, RFC 9112.
 struct ProxyAnswer {
-  enum Verdict: Equatable {
-    /// The way is open.
+  enum Outcome: Equatable {
+    /// The tunnel is open.
     case open
     case refused(status: Int)
-    /// It is not HTTP.
+    /// The answer is not HTTP.
     case garbage
     case tooLong
   }
 
-  /// Nothing in the headers matters. Proxies send some hundred bytes of them.
+  /// The longest answer that is read; proxies send some hundred bytes, which are ignored.
   static let bytesMax = 8192
 
   private static let start: StaticString = "HTTP/1."
@@ -21,13 +24,13 @@ struct ProxyAnswer {
   private static let statusEnd = 12
 
   private var count = 0
-  /// Bytes of the present line, without carriage returns.
+  /// The number of bytes of the current line, without carriage returns.
   private var lineCount = 0
   private var isStatusLine = true
   private var status = 0
 
-  /// Takes the next byte. A verdict is the last word: no byte behind it is to be taken.
-  mutating func take(_ byte: UInt8) -> Verdict? {
+  /// Takes the next byte; no byte may be taken after an outcome.
+  mutating func take(_ byte: UInt8) -> Outcome? {
     count += 1
     guard count <= Self.bytesMax else { return .tooLong }
     guard byte != .lineFeed else { return endLine() }
@@ -37,7 +40,7 @@ struct ProxyAnswer {
     return nil
   }
 
-  /// Whether the byte may stand there: `HTTP/1.x NNN`, and a space if anything follows.
+  /// Whether the byte is allowed at this place of `HTTP/1.x NNN`, which a space may follow.
   private mutating func takeStatusLine(_ byte: UInt8) -> Bool {
     let start = Self.start.span
     switch lineCount {
@@ -52,14 +55,14 @@ struct ProxyAnswer {
     }
   }
 
-  private mutating func endLine() -> Verdict? {
+  private mutating func endLine() -> Outcome? {
     let isEmpty = lineCount == 0
     let length = lineCount
     lineCount = 0
     guard isStatusLine else {
       guard isEmpty else { return nil }
       guard status < 200 else { return .open }
-      // An answer for the time being: the real one follows.
+      // After an interim answer (1xx) the final one follows.
       (isStatusLine, status) = (true, 0)
       return nil
     }

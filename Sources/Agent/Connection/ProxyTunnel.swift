@@ -1,39 +1,39 @@
 import CLinux
 import TinyPush
 
-/// The way through a proxy to a server: what is asked of the proxy, and what its answer means.
+/// A tunnel through a proxy to a server: the request and the meaning of the answer.
 struct ProxyTunnel: ~Copyable {
   enum Progress {
     case waiting
     case open
-    /// The proxy ended the connection without an answer: another address may belong to another machine.
+    /// The proxy ended the connection without an answer; another address may be another machine.
     case ended
-    /// The proxy does not open the way.
+    /// The proxy does not open the tunnel.
     case refused
   }
 
-  /// The longest host there can be, and the longest user and password in base64.
+  /// The size of a request with the longest host, and the longest user and password in base64.
   private static let requestBytesMax = 4096
 
   private var answer = ProxyAnswer()
   private var hasLogin = false
-  /// The status of a proxy that refuses; 0: none.
+  /// The status of a proxy that refuses; 0 for none.
   private(set) var status = 0
 
-  /// Whether the setting must be mended.
+  /// Whether the setting `proxy` must be corrected.
   var isOurFault: Bool { Self.isLoginRefused(status) }
-  /// Whether the same proxy at another address may do better.
+  /// Whether the proxy may work at another address.
   var isProxyBroken: Bool { status >= 500 }
 
   deinit {}
 
-  /// Forgets what was answered.
+  /// Resets the state for another connection.
   mutating func reset() {
     answer = ProxyAnswer()
     status = 0
   }
 
-  /// Asks the proxy behind a connected socket for the way to a server. Returns 0 or an errno.
+  /// Asks the proxy on a connected socket for a tunnel to the server; returns 0 or an errno.
   mutating func ask(
     _ socket: Int32, server: borrowing HostPort, _ config: borrowing Config
   ) -> Int32 {
@@ -57,7 +57,7 @@ struct ProxyTunnel: ~Copyable {
       request.append(base64: login.bytes)
     }
     request.append("\r\n\r\n")
-    // The buffer of a new socket has room for all of it.
+    // The buffer of a new socket has room for the whole request.
     let error = request.bytes.withUnsafeBytes { bytes in
       let sent = send(socket, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
       return sent == bytes.count ? 0 : sent < 0 ? clinux_errno() : ENOBUFS
@@ -68,42 +68,42 @@ struct ProxyTunnel: ~Copyable {
     return error
   }
 
-  /// Reads what the proxy has answered so far, and nothing behind its headers.
-  mutating func hear(_ socket: Int32) -> (progress: Progress, verdict: ProxyAnswer.Verdict?) {
+  /// Reads the proxy's answer so far, and nothing after its headers.
+  mutating func hear(_ socket: Int32) -> (progress: Progress, outcome: ProxyAnswer.Outcome?) {
     let room = FixedBuffer<UInt8>(capacity: 512)
     while true {
       let peeked = recv(socket, room.room().baseAddress, room.capacity, Int32(MSG_PEEK))
       if peeked < 0, clinux_errno() == EINTR { continue }
       if peeked < 0, clinux_errno() == EAGAIN { return (.waiting, nil) }
       guard peeked > 0 else { return (.ended, nil) }
-      var verdict: ProxyAnswer.Verdict?
+      var outcome: ProxyAnswer.Outcome?
       var count = 0
-      while verdict == nil, count < peeked {
-        verdict = answer.take(room[count])
+      while outcome == nil, count < peeked {
+        outcome = answer.take(room[count])
         count += 1
       }
       guard recv(socket, room.room().baseAddress, count, 0) == count else { return (.ended, nil) }
-      guard let verdict else { continue }
-      if case .refused(let status) = verdict { self.status = status }
-      return (verdict == .open ? .open : .refused, verdict)
+      guard let outcome else { continue }
+      if case .refused(let status) = outcome { self.status = status }
+      return (outcome == .open ? .open : .refused, outcome)
     }
   }
 
-  /// Why the way is not open: a sentence that names the proxy and the server, and one that says what to do.
+  /// Appends why the tunnel is not open, and what to do.
   func explain(
-    _ verdict: ProxyAnswer.Verdict?, proxy: borrowing HostPort, server: borrowing HostPort,
+    _ outcome: ProxyAnswer.Outcome?, proxy: borrowing HostPort, server: borrowing HostPort,
     in text: inout Text
   ) {
     text.append("the proxy ")
     proxy.append(to: &text)
-    switch verdict {
+    switch outcome {
     case nil, .open:
       text.append(
         " closed the connection without an answer. Its log says why; are its host and port right?")
     case .garbage:
-      text.append(" answers with something that is not HTTP. Are its host and port right?")
+      text.append(" sent an answer that is not HTTP. Are its host and port right?")
     case .tooLong:
-      text.append(" answers with more than 8 KB of headers. Are its host and port right?")
+      text.append(" sent more than 8 KB of headers. Are its host and port right?")
     case .refused(let status):
       text.append(Self.refusal(status, hasLogin: hasLogin))
       if !Self.isLoginRefused(status) { server.append(to: &text) }
@@ -112,15 +112,15 @@ struct ProxyTunnel: ~Copyable {
     }
   }
 
-  /// Some proxies answer a wrong password as a server would.
+  /// Whether the status refuses the login; some proxies use 401, like a server.
   private static func isLoginRefused(_ status: Int) -> Bool { status == 407 || status == 401 }
 
   private static func refusal(_ status: Int, hasLogin: Bool) -> StaticString {
     switch status {
     case _ where isLoginRefused(status):
-      hasLogin ? " refuses the user and the password" : " wants a user and a password"
+      hasLogin ? " refuses the user and the password" : " requires a user and a password"
     case 500...: " cannot reach "
-    default: " does not open a way to "
+    default: " refuses a tunnel to "
     }
   }
 
@@ -128,10 +128,10 @@ struct ProxyTunnel: ~Copyable {
     switch status {
     case _ where isLoginRefused(status):
       hasLogin
-        ? "Correct them in proxy; the proxy must take the scheme Basic."
+        ? "Correct them in proxy; the proxy must accept Basic authentication."
         : "Set proxy = http://USER:PASSWORD@HOST:PORT."
     case 403: "Its administrator must allow CONNECT to this host and port."
-    case 400, 404, 405, 501: "Is it a proxy that takes CONNECT, and is the port right?"
+    case 400, 404, 405, 501: "Is it a proxy that accepts CONNECT, and is the port right?"
     case 500...: "Can it look up that name, and does a firewall let it through?"
     default: "Its log says why."
     }
@@ -139,7 +139,7 @@ struct ProxyTunnel: ~Copyable {
 }
 
 extension Text {
-  /// RFC 4648, section 4.
+  /// Appends bytes in base64 (RFC 4648, section 4).
   mutating func append(base64 bytes: Span<UInt8>) {
     append(
       bytes: bytes,

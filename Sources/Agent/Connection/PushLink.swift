@@ -1,14 +1,16 @@
 import TinyPush
 import TinyPushHTTP2
 
-/// The link that the configuration asks for: one of the two there are.
+/// The link for the configured protocol.
+///
+/// One type for both links lets the program contain the courier's generic code only once.
 struct PushLink: ~Copyable, Link {
   let service: PushProtocol
   private(set) var binary: BinaryLink
   private(set) var http2: HTTP2Link
   private let pinned = Pinned()
 
-  /// Both are made; the one that is not used has no memory.
+  /// Creates both links; the unused one allocates no memory.
   init(_ settings: Courier.Settings, _ http2: consuming HTTP2Link.Service, seed: UInt64) {
     service = settings.rules.service
     binary = BinaryLink(settings, seed: seed, isUsed: settings.rules.service == .binary)
@@ -45,8 +47,8 @@ struct PushLink: ~Copyable, Link {
     if isBinary { return binary.takeProved() }
     return http2.takeProved()
   }
-  mutating func forgetSuspicion() {
-    if isBinary { binary.forgetSuspicion() } else { http2.forgetSuspicion() }
+  mutating func resetPoisonSearch() {
+    if isBinary { binary.resetPoisonSearch() } else { http2.resetPoisonSearch() }
   }
   mutating func advance(to time: Time, isStopping: Bool) -> Courier.Step? {
     if isBinary { return binary.advance(to: time, isStopping: isStopping) }
@@ -111,32 +113,34 @@ struct PushLink: ~Copyable, Link {
     }
   }
 
-  /// The bytes to write, as one record.
+  /// Returns the bytes to write as one record.
   @_lifetime(borrow self)
   func batchContents() -> Span<UInt8> {
     if isBinary { return binary.batchContents() }
     return http2.batchContents()
   }
 
-  /// The notifications that count now: those in the binary link's batch that go for the first time, and those that the
+  /// Calls `body` with the notifications to count now.
+  ///
+  /// These are those in the binary link's batch that are sent for the first time, or those that the
   /// HTTP/2 service has just accepted.
   func forEachCounted(_ body: (Stretch) -> Void) {
     if isBinary { binary.forEachFirst(body) } else { http2.forEachAccepted(body) }
   }
 
-  // MARK: - What only HTTP/2 has
+  // MARK: - Only for HTTP/2
 
-  /// Whether requests have an outcome of which the courier has not heard.
+  /// Whether there are answers that the courier has not yet received as outcomes.
   var hasAnswers: Bool { isBinary ? false : http2.hasAnswers }
 
   mutating func authorized(_ token: Span<UInt8>, issuedAt: Int64) {
     http2.authorized(token, issuedAt: issuedAt)
   }
   mutating func notAuthorized(until instant: Instant) { http2.notAuthorized(until: instant) }
-  /// When the token was made that the service has refused.
+  /// When the token that the service refused was made.
   var refusedTokenIssuedAt: Int64? { isBinary ? nil : http2.refusedTokenIssuedAt }
   mutating func receivedAside(_ bytes: Span<UInt8>) { http2.receivedAside(bytes) }
   mutating func asideEnded() { http2.asideEnded() }
-  /// What the service has against our configuration.
+  /// The service's reason for refusing the configuration; nil if it does not.
   var refusedConfiguration: Rejection? { isBinary ? nil : http2.refusedConfiguration }
 }

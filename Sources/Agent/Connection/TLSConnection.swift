@@ -2,21 +2,23 @@ import CLinux
 import CMbed
 import TinyPush
 
-/// One TLS connection to the gateway or the feedback service, from the name to the goodbye. Never blocks but for the look-up of the name.
+/// A TLS connection to the gateway or the feedback service, from the name to the close.
+///
+/// Only the look-up of the name blocks.
 struct TLSConnection: ~Copyable {
   private let pinned = Pinned()
   enum Phase {
     case none
     case connecting
-    /// The proxy has been asked for the way to the server.
+    /// The proxy was asked for a tunnel to the server.
     case tunnelling
-    /// The way to the server is open.
+    /// The TCP connection or tunnel to the server is open.
     case open
     case handshaking
     case up
   }
 
-  /// What a turn of the handshake, or a call on the connection, came to.
+  /// The result of a step of the handshake, or of a call on the connection.
   enum Outcome {
     case done
     case wants(read: Bool)
@@ -24,22 +26,25 @@ struct TLSConnection: ~Copyable {
   }
 
   private(set) var phase = Phase.none
-  /// How far the last dialling came: before ``Phase/connecting`` the name is not known.
+  /// The furthest phase since the last dial; ``Phase/none`` if the name was not found.
   private(set) var reached = Phase.none
   private(set) var descriptor: Int32 = -1
   private(set) var deadline: Instant?
-  /// Why the last connection failed or ended, for a person.
+  /// Why the last connection failed or ended, for the user.
   private(set) var problem = Text(capacity: Int(CMBED_TEXT_MAX))
-  /// The same as one of CMbed's codes; CMBED_OK while there is none, or one of the network's.
+  /// The reason as a code of CMbed; CMBED_OK if there is none, or a network error.
   private(set) var failure = Int32(CMBED_OK)
-  /// Somebody has to mend the configuration: a file is missing or wrong, or our certificate is refused.
+  /// Whether the user must fix the configuration: a file is missing or wrong, or our certificate is
+  /// refused.
   var isOurFault: Bool {
     failure <= CMBED_FILE_MISSING && failure >= CMBED_KEY_MISMATCH
       || failure == CMBED_REFUSED_CERTIFICATE || tunnel.isOurFault
   }
-  /// The gateway's certificate is not valid yet: most likely this machine's clock is not set.
+  /// Whether the gateway's certificate is not valid yet, because the clock is probably not set.
   var isClockWrong: Bool { failure == CMBED_PEER_NOT_YET_VALID }
-  /// Where the gateway's certificates are to be noted, if anybody wants to know them; it must outlive the handshake.
+  /// Where to store the gateway's certificates; nil if they are not needed.
+  ///
+  /// It must outlive the handshake.
   var peer: UnsafeMutablePointer<cmbed_chain>?
 
   private var session: OpaquePointer?
@@ -49,13 +54,15 @@ struct TLSConnection: ~Copyable {
   private let timeout: Duration
   private var tunnel = ProxyTunnel()
   let server: HostPort
-  /// The proxy by which the server is reached; its host is empty: none.
+  /// The proxy in front of the server; its host is empty if absent.
   let proxy: HostPort
   var isProxied: Bool { !proxy.isEmpty }
 
+  /// Prepares a connection.
+  ///
   /// - Parameters:
-  ///   - address: `HOST` or `HOST:PORT`, the latter with brackets where the host has colons.
-  ///   - port: the port where none is given.
+  ///   - address: `HOST` or `HOST:PORT`, the latter with brackets if the host has colons.
+  ///   - port: the default port.
   init(address: Span<UInt8>, port: StaticString, _ config: borrowing Config) {
     server = HostPort(address, port: port)
     proxy = HostPort(config.proxy.span, port: "")
@@ -71,13 +78,13 @@ struct TLSConnection: ~Copyable {
 
   var version: UnsafePointer<CChar>? { session.map { cmbed_version($0) } }
   var suite: UnsafePointer<CChar>? { session.map { cmbed_suite($0) } }
-  var isCertificateShown: Bool { session.map { cmbed_shown($0) != 0 } ?? false }
+  var isCertificateShown: Bool { session.map { cmbed_sent_certificate($0) != 0 } ?? false }
   var isResumed: Bool { session.map { cmbed_resumed($0) != 0 } ?? false }
   var wireEnd: UInt64 { session.map { cmbed_wire_written($0) } ?? 0 }
 
   // MARK: - Connecting
 
-  /// Connects, or goes on with that, however long it takes; whether it did.
+  /// Connects up to a phase and blocks meanwhile; returns whether that phase was reached.
   ///
   /// - Parameter goal: ``Phase/open`` or ``Phase/up``.
   @inline(never)
@@ -95,7 +102,7 @@ struct TLSConnection: ~Copyable {
     return phase == goal
   }
 
-  /// Looks the name up afresh, and begins with the first of its addresses.
+  /// Looks up the name and starts to connect to its first address.
   @inline(never)
   mutating func dial(epoll: Int32, at now: Instant) -> Outcome {
     hangUp(epoll: epoll, sayGoodbye: false)
@@ -106,8 +113,8 @@ struct TLSConnection: ~Copyable {
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     hints.ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV
     var found: UnsafeMutablePointer<addrinfo>?
-    // This blocks, for many seconds where there is no network. There is no connection, so nothing is under way, and a
-    // signal may simply end the process.
+    // This blocks for many seconds without a network. Nothing is under way then, so signals may end
+    // the process directly.
     clinux_let_signals_end(1)
     let result =
       isProxied
@@ -156,7 +163,7 @@ struct TLSConnection: ~Copyable {
     return .failed
   }
 
-  /// The socket is ready, or its time is over: goes on with what is under way.
+  /// Continues after an event of the socket or after the deadline.
   @inline(never)
   mutating func proceed(
     epoll: Int32, at now: Instant, config: borrowing Config
@@ -199,7 +206,7 @@ struct TLSConnection: ~Copyable {
       return .wants(read: false)
     default:
       record(result)
-      // Another address may belong to another machine; but a certificate that is refused is refused everywhere.
+      // Another address may be another machine, but all machines refuse the same certificate.
       if result == CMBED_RESET || result == CMBED_CLOSED {
         return connectNext(epoll: epoll, at: now)
       }
@@ -210,7 +217,7 @@ struct TLSConnection: ~Copyable {
   private mutating func open(epoll: Int32) -> Outcome {
     phase = .open
     reached = .open
-    // The next turn comes at once.
+    // The socket is writable, so epoll wakes the agent at once.
     watch(epoll: epoll, writable: true)
     return .wants(read: false)
   }
@@ -234,19 +241,19 @@ struct TLSConnection: ~Copyable {
   }
 
   private mutating func hearProxy(epoll: Int32, at now: Instant) -> Outcome {
-    let (progress, verdict) = tunnel.hear(descriptor)
+    let (progress, outcome) = tunnel.hear(descriptor)
     switch progress {
     case .waiting: return .wants(read: true)
     case .open: return open(epoll: epoll)
     case .ended, .refused:
       problem.clear()
-      tunnel.explain(verdict, proxy: proxy, server: server, in: &problem)
+      tunnel.explain(outcome, proxy: proxy, server: server, in: &problem)
       guard progress == .ended || tunnel.isProxyBroken else { return .failed }
       return connectNext(epoll: epoll, at: now)
     }
   }
 
-  /// Whether the service has agreed to HTTP/2, where that is what is to be spoken.
+  /// Whether the service agreed to HTTP/2, if that is the configured protocol.
   private mutating func isExpectedProtocol(_ config: borrowing Config) -> Bool {
     guard config.courier.rules.service == .http2, let session,
       !CString.span(cmbed_alpn(session)).equals("h2")
@@ -262,7 +269,7 @@ struct TLSConnection: ~Copyable {
 
   private func setOptions() {
     _ = clinux_set_option(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
-    // A dead link shows within minutes, and with something under way within one.
+    // Detects a dead connection within minutes, or within one minute if something is under way.
     _ = clinux_set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1)
     _ = clinux_set_option(descriptor, Int32(IPPROTO_TCP), TCP_KEEPIDLE, 600)
     _ = clinux_set_option(descriptor, Int32(IPPROTO_TCP), TCP_KEEPINTVL, 30)
@@ -296,14 +303,14 @@ struct TLSConnection: ~Copyable {
 
   // MARK: - Using it
 
-  /// Whether it was the other end that closed or reset the connection, and not the way there that broke.
+  /// Whether the peer closed or reset the connection; false if the network failed.
   var isEndedByPeer: Bool {
     guard let session else { return false }
     let error = cmbed_error(session)
     return error == 0 || error == ECONNRESET || error == EPIPE
   }
 
-  /// Bytes received, or one of CMbed's codes.
+  /// Reads bytes; returns their number or a code of CMbed.
   mutating func read(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int32 {
     guard let session else { return Int32(CMBED_CLOSED) }
     let result = cmbed_read(session, room.baseAddress, room.count)
@@ -311,10 +318,10 @@ struct TLSConnection: ~Copyable {
     return result
   }
 
-  /// Whether more can be read than epoll tells of, or than was read at once.
+  /// Whether the session contains received bytes that epoll does not report.
   var hasMore: Bool { session.map { cmbed_pending($0) != 0 } ?? false }
 
-  /// Bytes written, or one of CMbed's codes.
+  /// Writes bytes; returns their number or a code of CMbed.
   mutating func write(_ bytes: Span<UInt8>) -> Int32 {
     guard let session else { return Int32(CMBED_CLOSED) }
     let result = bytes.withUnsafeBytes { cmbed_write(session, $0.baseAddress, $0.count) }
@@ -322,16 +329,19 @@ struct TLSConnection: ~Copyable {
     return result
   }
 
-  /// Whether to be told when the socket takes bytes again, besides when it has some.
+  /// Sets whether epoll reports that the socket is writable, in addition to readable.
   func watch(epoll: Int32, writable: Bool) {
     let events = EPOLLIN.rawValue | EPOLLRDHUP.rawValue | (writable ? EPOLLOUT.rawValue : 0)
     _ = clinux_epoll_set(epoll, EPOLL_CTL_MOD, descriptor, events)
   }
 
+  /// Closes the connection.
+  ///
+  /// - Parameter sayGoodbye: whether to send a close_notify alert.
   @inline(never)
   mutating func hangUp(epoll: Int32, sayGoodbye: Bool) {
     if let session {
-      if sayGoodbye && phase == .up { cmbed_goodbye(session) }
+      if sayGoodbye && phase == .up { cmbed_close_notify(session) }
       cmbed_session_free(session)
     }
     session = nil
@@ -341,7 +351,7 @@ struct TLSConnection: ~Copyable {
     deadline = nil
   }
 
-  /// What has not arrived is not to arrive any more: it goes again elsewhere.
+  /// Makes the close discard unacknowledged bytes, because their notifications are sent again.
   func dropUnsent() {
     if clinux_unacknowledged(descriptor) > 0 { clinux_drop_unsent(descriptor) }
   }

@@ -3,7 +3,7 @@ import CMbed
 import TinyPush
 
 extension Agent {
-  /// That the signing key, or certificate and key, and the CA can be read and fit together is found out before anything else.
+  /// Checks at the start that the credentials and the CA file can be read and belong together.
   static func checkFiles(_ config: borrowing Config, message: inout Text) throws(ExitStatus) {
     let isHTTP2 = config.courier.rules.service == .http2
     guard !config.certificate.isEmpty || !config.signingKey.isEmpty else {
@@ -44,7 +44,7 @@ extension Agent {
     message.append("the certificate ")
     message.append(printable: config.certificate.span)
     message.append(
-      " says no topic: set topic to the bundle ID of your app, or take the push certificate of the app"
+      " has no topic: set topic to the bundle ID of your app, or use the app's push certificate"
     )
     throw .config
   }
@@ -61,7 +61,8 @@ extension Agent {
 }
 
 extension Config {
-  /// What notifications are for that name no topic: the setting, or else the topic of the certificate. Empty: neither says one.
+  /// Returns the topic of notifications that name none: the setting, or else that of the
+  /// certificate; empty if absent.
   @inline(never)
   public borrowing func defaultTopic() -> CString {
     guard topic.isEmpty, !certificate.isEmpty else { return CString(topic.span) }

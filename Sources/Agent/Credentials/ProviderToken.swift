@@ -2,34 +2,37 @@ import CLinux
 import CMbed
 import TinyPush
 
-/// The provider token, a JSON Web Token that the signing key signs, and that goes with each request in the place of a
-/// certificate. The present one is kept in the directory of the setting `state`, since not every run may make its own.
+/// The provider token: a JSON Web Token, signed by the signing key, in each request.
+///
+/// It replaces a certificate. The token is stored in the directory `state`, because not every run
+/// may make a new one.
 ///
 /// Source: Establishing a token-based connection to APNs.
 public struct ProviderToken: ~Copyable {
+  /// Whether there is a token.
   public enum Answer: Equatable {
-    /// ``text`` is the token. It was made at this time, in UNIX seconds, and is replaced ``useSeconds`` later.
+    /// ``text`` is the token, made at this time in UNIX seconds, and replaced ``useSeconds`` later.
     case ready(issuedAt: Int64)
-    /// None may be made before this time.
+    /// No new token may be made before this time.
     case wait(until: Instant)
-    /// None can be made before the clock is set.
+    /// No token can be made before the clock is set.
     case clockNotSet
-    /// The key cannot be used: ``problem`` says why.
+    /// The key cannot be used; ``problem`` says why.
     case failed
   }
 
-  /// Seconds for which a token is used.
+  /// The seconds for which a token is used.
   public static var useSeconds: Int64 { ProviderTokenRule.useSeconds }
 
-  /// The token, as it stands in the header `authorization` behind `bearer `.
+  /// The token, as it follows `bearer ` in the header `authorization`.
   public private(set) var text = Text(capacity: textMax)
-  /// Why there is no token, or why it could not be kept; empty: all is well.
+  /// Why there is no token, or why it could not be stored; empty if all is well.
   public private(set) var problem = Text(capacity: Int(CMBED_TEXT_MAX) + 4200)
 
-  /// When a token was asked for last, the clock was not set.
+  /// Whether the clock was not set when a token was last requested.
   private(set) var lacksClock = false
 
-  /// The longest token that there can be is 190 bytes long.
+  /// The size for the longest token, which has 190 bytes.
   static let textMax = 256
 
   private let key: CString
@@ -42,7 +45,9 @@ public struct ProviderToken: ~Copyable {
   private let digest = FixedBuffer<UInt8>(capacity: 32)
   private var isKeyRead = false
 
-  /// - Parameter config: has a signing key, with what belongs to it.
+  /// Prepares tokens.
+  ///
+  /// - Parameter config: must have a signing key and its settings.
   public init(_ config: borrowing Config) {
     key = CString(config.signingKey.span)
     keyID = CString(config.keyID.span)
@@ -52,9 +57,10 @@ public struct ProviderToken: ~Copyable {
 
   deinit {}
 
-  /// A token to be used from now on: the present one, or a new one where that is too old.
+  /// Returns the current token, or a new one if the current one is too old.
   ///
-  /// - Parameter refused: when the token was made that the service has refused, as ``Answer/ready(issuedAt:)`` said; nil: none.
+  /// - Parameter refused: when the token that the service refused was made, as in
+  ///   ``Answer/ready(issuedAt:)``; nil if none was refused.
   @inline(never)
   public mutating func token(_ time: Time, refused: Int64? = nil) -> Answer {
     problem.clear()
@@ -80,7 +86,7 @@ public struct ProviderToken: ~Copyable {
 
   // MARK: - Parts
 
-  /// Finds out which key the present token must have been signed with.
+  /// Reads the key to find out which stored token belongs to it.
   private mutating func readKey() -> Bool {
     guard !isKeyRead else { return true }
     let reason = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
@@ -92,7 +98,7 @@ public struct ProviderToken: ~Copyable {
     return isKeyRead
   }
 
-  /// Takes up what another run has kept of the same key.
+  /// Loads a token of the same key that another run stored.
   private mutating func readKept(except refused: Int64?) {
     var token = Text(capacity: Self.textMax)
     guard
@@ -131,12 +137,12 @@ public struct ProviderToken: ~Copyable {
     let error = file.write(now, keyID.span, teamID.span, digest.span(0..<32), text)
     if error != 0 {
       SuppressionDirectory.explain(error, file.state.pointer, in: &problem)
-      problem.append(" (the provider token is not kept, and after a restart another is made)")
+      problem.append(" (the provider token cannot be stored, so a restart makes another one)")
     }
     return true
   }
 
-  /// What is signed: the header and the claims.
+  /// Appends the part of a token that is signed: the header and the claims.
   static func writeClaims(
     _ keyID: Span<UInt8>, _ teamID: Span<UInt8>, _ now: Int64, in text: inout Text
   ) {
@@ -157,14 +163,14 @@ public struct ProviderToken: ~Copyable {
 }
 
 extension Text {
-  /// In base64 without padding, in the alphabet for URLs: RFC 4648, section 5.
+  /// Appends bytes in base64 without padding, in the URL alphabet (RFC 4648, section 5).
   mutating func append(base64URL bytes: Span<UInt8>) {
     append(
       bytes: bytes,
       inSixesOf: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
   }
 
-  /// A character of the alphabet for each six bits.
+  /// Appends a character of the alphabet for each six bits.
   @inline(never)
   mutating func append(bytes: Span<UInt8>, inSixesOf alphabet: StaticString) {
     var bits: UInt32 = 0

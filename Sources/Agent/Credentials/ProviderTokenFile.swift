@@ -1,8 +1,9 @@
 import CLinux
 import TinyPush
 
-/// Where the present provider token is kept: a line in the file `provider-token` of the directory `state`, which only the
-/// agent's user may read.
+/// The stored provider token: a line in the file `provider-token` of the directory `state`.
+///
+/// Only the agent's user may read it.
 ///
 /// ```
 /// UNIX-SECONDS KEY-ID TEAM-ID SHA-256-OF-THE-PUBLIC-KEY TOKEN
@@ -19,9 +20,10 @@ struct ProviderTokenFile: ~Copyable {
 
   deinit {}
 
-  /// When the token was made that is kept; nil where there is none of this key and team.
+  /// Reads the stored token and returns when it was made; nil if absent of this key and
+  /// team.
   ///
-  /// - Parameter text: becomes the token.
+  /// - Parameter text: is set to the token.
   @inline(never)
   func read(
     _ keyID: Span<UInt8>, _ teamID: Span<UInt8>, _ digest: Span<UInt8>, into text: inout Text
@@ -39,7 +41,7 @@ struct ProviderTokenFile: ~Copyable {
       rest.begins(with: wanted.bytes)
     else { return nil }
     let token = rest.extracting(wanted.count..<rest.count)
-    // A whole token has two dots, and its line an end.
+    // A complete token has two dots, and its line a line feed.
     var dots = 0
     for index in token.indices where token[index] == .dot { dots += 1 }
     guard dots == 2, token.count < ProviderToken.textMax, token[token.count - 1] == .lineFeed else {
@@ -50,7 +52,7 @@ struct ProviderTokenFile: ~Copyable {
     return Int64(issuedAt)
   }
 
-  /// Keeps a token instead of the one before. Returns 0 or an errno.
+  /// Replaces the stored token; returns 0 or an errno.
   @inline(never)
   func write(
     _ issuedAt: Int64, _ keyID: Span<UInt8>, _ teamID: Span<UInt8>, _ digest: Span<UInt8>,
@@ -93,7 +95,9 @@ struct ProviderTokenFile: ~Copyable {
     Descriptor(AT_FDCWD, state.pointer, O_RDONLY | O_DIRECTORY, error: &error)
   }
 
-  /// Reads the file, as far as there is room; not one that another user has put there. Returns the bytes read.
+  /// Reads the file up to the size of the buffer, and returns the number of bytes.
+  ///
+  /// A file of another user is ignored.
   private func load(into room: UnsafeMutableBufferPointer<UInt8>) -> Int {
     var error: Int32 = 0
     guard let directory = open(error: &error) else { return 0 }
@@ -108,7 +112,7 @@ struct ProviderTokenFile: ~Copyable {
     return max(Descriptor.read(file.number, room, at: 0), 0)
   }
 
-  /// What tells the tokens of one key from those of another.
+  /// Appends the part of the line that identifies the key and the team.
   private static func writeKey(
     _ keyID: Span<UInt8>, _ teamID: Span<UInt8>, _ digest: Span<UInt8>, in text: inout Text
   ) {

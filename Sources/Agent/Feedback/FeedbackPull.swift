@@ -4,54 +4,61 @@ import TinyPush
 
 /// Asks the feedback service which devices are gone, and merges them into the suppression list.
 ///
-/// Reading clears the list at the service. So whatever is read is on disk before more is read; and there it stays until it is
-/// merged, by this or by one that comes later. Needs no agent, and gets along with one, and with others like it.
+/// Reading deletes the list at the service. So received entries are on disk before more are read,
+/// and stay there until this or a later pull merges them. This works with and without an agent, and
+/// beside other pulls.
 public struct FeedbackPull: ~Copyable {
   private let pinned = Pinned()
-  /// What is learned of one device: its token, when the app was found gone, and what that came to.
+  /// Takes a device's token, when the app was found gone, and the result of the merge.
   public typealias Learn = (Span<UInt8>, UInt32, SuppressionMerge.Outcome) -> Void
 
-  /// What came of it.
+  /// The numbers of a pull.
   public struct Sums {
-    /// Bytes that the service sent, and tuples in them.
+    /// The number of bytes from the service.
     public var bytes: UInt64 = 0
+    /// The number of tuples from the service.
     public var received: UInt64 = 0
-    /// Devices of which it was merged that they are gone, whoever received it; how many of them were not known before, and how
-    /// many have registered since.
+    /// The number of devices that were merged, including those that an earlier pull received.
     public var devices: UInt64 = 0
+    /// The number of devices that were not suppressed before.
     public var new: UInt64 = 0
+    /// The number of devices that were registered later.
     public var registered: UInt64 = 0
-    /// Tuples of which the token has no bytes, and those of a time to come, which were taken for now.
+    /// The number of tuples with an empty token.
     public var empty: UInt64 = 0
+    /// The number of tuples with a future time, for which the current time was used.
     public var future: UInt64 = 0
-    /// Tokens that are suppressed by now.
+    /// The number of suppressed tokens after the merge.
     public var suppressed: UInt64 = 0
-    /// Whether anything was merged: otherwise ``suppressed`` is not known.
+    /// Whether anything was merged; otherwise ``suppressed`` is unknown.
     public var isMerged = false
   }
 
-  /// More than the list of any service: a million devices and more.
+  /// The most bytes that are read; the list of a million devices is smaller.
   private static let bytesMax: UInt64 = 64 << 20
-  /// It may take so many times as long as the service may be silent.
+  /// The most time for a pull, as a multiple of the longest silence.
   private static let patience: UInt64 = 60
-  /// So much is received before it is seen to it that it outlives a power cut.
+  /// The most bytes that are received before they are synced.
   private static let unsyncedMax = ReceivedChunk.bytesMax
 
-  /// The directory of the list, as messages name it.
+  /// The path of the list's directory for messages.
   private let path: CString
   private let store: SuppressionDirectory
+  /// The numbers of this pull.
   public private(set) var sums = Sums()
-  /// What went wrong, and what to do.
+  /// What is wrong and what to do.
   public private(set) var problem = Text(capacity: 1024)
-  /// What else should be known.
+  /// A warning about something else.
   public private(set) var warning = Text(capacity: 1024)
   private var progress = ProgressBar(isWanted: true)
-  /// There is no room for more tokens of other sizes.
+  /// Whether there is no room for more tokens of other sizes.
   private var areOthersFilled = false
-  /// Something of what was received before cannot be read any more.
+  /// Whether some earlier entries are damaged.
   private var hasUnreadable = false
 
-  /// - Parameter message: on failure, what is wrong.
+  /// Opens the directory of the suppression list.
+  ///
+  /// - Parameter message: on failure, what is wrong, where, and what to do.
   public init(_ config: borrowing Config, message: inout Text) throws(ExitStatus) {
     store = try SuppressionDirectory(config.state.pointer, message: &message)
     path = CString(config.state.span)
@@ -62,11 +69,13 @@ public struct FeedbackPull: ~Copyable {
 
   private var directory: Int32 { store.directory.number }
 
-  /// Pulls once. `body` is told of each device, in the order of the tokens for the first quarter of a million.
+  /// Pulls once, and calls `body` with each device.
+  ///
+  /// The devices are in the order of their tokens within each 262,144.
   public mutating func run(
     _ config: borrowing Config, _ body: Learn
   ) -> ExitStatus {
-    // What others have left comes first: there may be so much of it that there is room for no more.
+    // Entries of earlier pulls come first, because they may leave no room for more.
     var merged = merge(nil, body)
     guard merged == .ok, config.courier.rules.service == .binary else { return merged }
     var error: Int32 = 0
@@ -122,7 +131,7 @@ public struct FeedbackPull: ~Copyable {
           status = giveUp(address, "has sent 64 MB and does not end")
         }
       case Int32(CMBED_WANT_READ):
-        // On disk, before more is asked for.
+        // Synced before more is read.
         error = received.sync()
         unsynced = 0
         if error == 0,
@@ -143,7 +152,7 @@ public struct FeedbackPull: ~Copyable {
     connection.hangUp(epoll: epoll, sayGoodbye: true)
     received.trim()
     if error == 0 { error = received.sync() }
-    guard error == 0 else { return failToKeep(error, "; what was read before that is kept") }
+    guard error == 0 else { return failToKeep(error, "; the entries read before that are kept") }
     return status
   }
 
@@ -157,7 +166,7 @@ public struct FeedbackPull: ~Copyable {
     progress.show(received: sums.received)
   }
 
-  /// Whether something came in time.
+  /// Waits for the connection; returns false if the service was silent for too long.
   private func wait(_ epoll: Int32, until end: Instant, silence: Duration) -> Bool {
     let silenceEnd = Clock.now() + silence
     while true {
@@ -171,10 +180,10 @@ public struct FeedbackPull: ~Copyable {
 
   // MARK: - Merging
 
-  /// Merges what was received, and what somebody before this one received and did not come to merge.
+  /// Merges the received entries, and those that earlier pulls did not merge.
   private mutating func merge(_ received: ReceivedFile?, _ body: Learn) -> ExitStatus {
     var merge = SuppressionMerge(directory)
-    // They stay locked until they are merged.
+    // The files stay locked until they are merged.
     var files: [ReceivedFile] = []
     if let received { files.append(received) }
     for number in 0..<ReceivedFile.filesMax {
@@ -192,7 +201,7 @@ public struct FeedbackPull: ~Copyable {
     areOthersFilled = areOthersFilled || merge.areOthersFilled
     guard merge.error == 0 else {
       return failToKeep(
-        merge.error, "; what was received is kept there, and merged by the next one")
+        merge.error, "; the received entries are kept there, and the next pull merges them")
     }
     sums.suppressed = merge.total
     sums.isMerged = true
@@ -202,7 +211,7 @@ public struct FeedbackPull: ~Copyable {
     return .ok
   }
 
-  /// Nothing more is merged after a failure.
+  /// Merges the collected changes, unless a merge failed.
   private mutating func finish(_ merge: inout SuppressionMerge, _ body: Learn) {
     guard merge.error == 0 else { return }
     _ = merge.finish(isWhole: true) { token, time, outcome in
@@ -221,7 +230,7 @@ public struct FeedbackPull: ~Copyable {
       while merge.error == 0, reader.next(in: bytes, at: &place) {
         var time = reader.timestamp
         if let now, time > now {
-          // It would hold against every registration until then.
+          // A future time would override every registration until then.
           time = now
           sums.future += 1
         }
@@ -274,7 +283,7 @@ public struct FeedbackPull: ~Copyable {
     _ connection: inout TLSConnection, _ address: borrowing Text
   ) -> ExitStatus {
     _ = fail(&connection, address)
-    problem.append("; what was received before that is kept")
+    problem.append("; the entries received before that are kept")
     return .tryLater
   }
 
@@ -285,7 +294,7 @@ public struct FeedbackPull: ~Copyable {
     problem.append(printable: address.bytes)
     problem.append(" ")
     problem.append(why)
-    problem.append(": what was received is kept, and the rest is asked for the next time")
+    problem.append(": the received entries are kept, and the next pull asks for the rest")
     return .tryLater
   }
 
@@ -293,12 +302,12 @@ public struct FeedbackPull: ~Copyable {
     if areOthersFilled {
       beginWarning()
       warning.append(
-        "the suppression list has no room for more tokens of other sizes than 32 bytes, and leaves out new ones from now on: nothing can be sent to such tokens"
+        "the suppression list has no room for more tokens of sizes other than 32 bytes, so new ones are left out: nothing can be sent to such tokens"
       )
     }
     if hasUnreadable {
       beginWarning()
-      warning.append("part of what was received cannot be read any more: see unmerged.TIME in ")
+      warning.append("some received entries are damaged: see unmerged.TIME in ")
       warning.append(printable: CString.span(path.pointer))
     }
   }

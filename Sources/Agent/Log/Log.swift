@@ -1,9 +1,12 @@
 import CLinux
 import TinyPush
 
-/// The log: a line for a change of state, on standard error. What stands before the line depends on the reader: for the
-/// journal the priority (`<N>`, sd-daemon(3)), for a file or a pipe the time in UTC and the level in a word.
+/// The agent's log on standard error.
+///
+/// Each line has a prefix that depends on the reader: the priority (`<N>`, sd-daemon(3)) for the
+/// journal, or the UTC time and the level in a word for a file or a pipe.
 public struct Log: ~Copyable {
+  /// The priority of a line, with the numbers of syslog(3).
   public enum Priority: UInt8 {
     case error = 3
     case warning = 4
@@ -21,7 +24,7 @@ public struct Log: ~Copyable {
   }
 
   private enum Reader {
-    /// - isCapable: takes back what a progress bar may have shown in the line.
+    /// - isCapable: whether the terminal can erase a line, such as one with a progress bar.
     case terminal(isCapable: Bool)
     case journal
     case other
@@ -31,6 +34,7 @@ public struct Log: ~Copyable {
   private var folding = LogFolding()
   private var line = Text(capacity: 1340)
 
+  /// Opens the log on standard error.
   public init() {
     if isatty(STDERR_FILENO) == 1 {
       reader = .terminal(isCapable: Terminal(STDERR_FILENO).isCapable)
@@ -39,8 +43,10 @@ public struct Log: ~Copyable {
     }
   }
 
-  /// Whether standard error leads to the journal: then `JOURNAL_STREAM` is its device and inode (systemd.exec(5)). Where it was
-  /// sent elsewhere since, they are others.
+  /// Whether standard error leads to the journal.
+  ///
+  /// Then `JOURNAL_STREAM` contains its device and inode (systemd.exec(5)). If standard error was
+  /// redirected since, they differ.
   private static var isJournal: Bool {
     var file = stat()
     guard let value = getenv(("JOURNAL_STREAM" as StaticString).cString),
@@ -55,18 +61,19 @@ public struct Log: ~Copyable {
 
   deinit {}
 
-  /// Says a line.
+  /// Logs a line.
   public mutating func write(_ priority: Priority, _ message: borrowing Text) {
     emit(priority, message.bytes)
   }
 
+  /// Logs a line.
   public mutating func write(_ priority: Priority, _ message: StaticString) {
     emit(priority, message.span)
   }
 
-  /// Says a line about something that may come and go, or counts it: see ``LogFolding``.
+  /// Logs a line about a recurring event, or only counts it: see ``LogFolding``.
   ///
-  /// - Parameter start: where the words begin that lines of this kind have in common.
+  /// - Parameter start: where the words begin that decide the kind of the line.
   public mutating func write(
     _ priority: Priority, _ message: borrowing Text, about topic: Topic, kindFrom start: Int = 0
   ) {
@@ -76,7 +83,7 @@ public struct Log: ~Copyable {
     emit(priority, folding.line.looseBytes)
   }
 
-  /// Says what was only counted and is due, when the agent is awake anyway.
+  /// Logs the counted lines that are due; called when the agent is awake anyway.
   public mutating func catchUp() {
     guard folding.hasKept else { return }
     while let priority = folding.takeKept(at: Clock.now()) {
@@ -84,7 +91,7 @@ public struct Log: ~Copyable {
     }
   }
 
-  /// Says everything that was only counted.
+  /// Logs all counted lines.
   public mutating func flush() {
     while let priority = folding.takeKept(at: Clock.now(), isLast: true) {
       emit(priority, folding.line.looseBytes)

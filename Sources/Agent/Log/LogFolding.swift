@@ -1,22 +1,26 @@
 import TinyPush
 
-/// Which lines of the log are said, and which are only counted: so that trouble that comes and goes for days writes some
-/// dozen lines and hides nothing.
+/// Decides which lines are logged and which are only counted.
 ///
-/// A line belongs to a topic, and lines of it are of one kind that are the same up to their first semicolon, whatever
-/// numbers are in them, and whatever file and recipient they name at their beginning.
-/// - A kind that has not been heard of for a day is said at once.
-/// - Otherwise each line of a topic that is said makes the next one wait longer (``waits``). What comes meanwhile is
-///   counted, and the last of it kept, since it says how things are now.
-/// - What is kept is said when its time has come, or when nothing has changed for two hours; but only when the agent is
-///   awake anyway: nothing here needs a timer.
-/// - Each two hours in which nothing is heard of a topic take a step back.
+/// So trouble that comes and goes for days writes some dozen lines and hides nothing.
 ///
-/// Whatever comes, a day has ``kindsMax`` kinds, and a topic some dozen lines besides; the memory is what it is at the start.
+/// Each line belongs to a topic. Lines of a topic are of the same kind if they are equal up to the
+/// first semicolon, apart from digits and apart from the file and recipient at their beginning.
+/// - A kind that did not occur within a day is logged at once.
+/// - Otherwise each logged line makes the next line of its topic wait longer (``waits``). Lines
+///   that come meanwhile are counted, and the last of them is kept because it shows the current
+///   state.
+/// - The kept line is logged when the wait is over, or when the topic had no line for two hours,
+///   but only when the agent is awake anyway: this needs no timer.
+/// - Each two hours without a line of a topic shorten its wait by one step.
+///
+/// So a day has at most ``kindsMax`` lines of new kinds and some dozen lines more for each topic.
+/// The memory use is constant.
 struct LogFolding: ~Copyable {
   private let pinned = Pinned()
-  /// How long a topic waits after its last line. The first two only serve what changes; what stays the same waits for a
-  /// minute at least.
+  /// The waits of a topic after a logged line.
+  ///
+  /// The first two apply only if the kind has changed; the same kind waits for a minute at least.
   static let waits: InlineArray<7, Duration> = [
     .seconds(0), .seconds(0), .seconds(60), .seconds(600), .seconds(3600), .seconds(21_600),
     .seconds(86_400),
@@ -25,31 +29,32 @@ struct LogFolding: ~Copyable {
   static let calm = Duration.seconds(7200)
   static let kindRemembered = Duration.seconds(86_400)
   static let kindsMax = 32
-  /// Bytes of a line that are kept.
+  /// The most bytes of a kept line.
   static let keptBytesMax = 900
 
-  /// What was heard of a topic.
+  /// The state of a topic.
   struct State {
     var wait: UInt8 = 0
     /// The kind of the last line.
     var kind: UInt32 = 0
-    /// It was another than that of the line before.
+    /// Whether the last line was of another kind than the line before.
     var isChange = true
-    /// When the last line came, and up to when its quiet has taken steps back.
+    /// When the last line came.
     var heardAt = Instant(milliseconds: 0)
+    /// Up to when silence has shortened the wait.
     var restedAt = Instant(milliseconds: 0)
-    /// When a line of it was said last.
-    var saidAt = Instant(milliseconds: 0)
-    /// Lines since then.
+    /// When a line was last logged.
+    var loggedAt = Instant(milliseconds: 0)
+    /// The number of lines since then.
     var folded: UInt64 = 0
-    /// All of those are of one kind.
+    /// Whether all those lines are of one kind.
     var isUniform = true
-    /// Of the line that is kept.
+    /// The priority and the length of the kept line.
     var priority = Log.Priority.info
     var keptBytes = 0
   }
 
-  /// A kind, and when it was heard of last.
+  /// A kind of line, and when it last occurred.
   struct Kind {
     var hash: UInt32 = 0
     var heardAt: Instant?
@@ -58,9 +63,9 @@ struct LogFolding: ~Copyable {
   private var states: InlineArray<11, State> = .init(repeating: State())
   private var kinds: InlineArray<32, Kind> = .init(repeating: Kind())
   private let kept = FixedBuffer<UInt8>(capacity: 11 * keptBytesMax)
-  /// Topics of which something is kept.
+  /// The number of topics with a kept line.
   private var keptCount = 0
-  /// What is to be said, when there is something.
+  /// The line to log.
   private(set) var line = Text(capacity: 1200)
 
   init() {}
@@ -71,7 +76,7 @@ struct LogFolding: ~Copyable {
 
   // MARK: - Inputs
 
-  /// A line came: whether it is to be said. Then ``line`` is what to say.
+  /// Takes a line and returns whether to log ``line`` now.
   mutating func take(
     _ priority: Log.Priority, _ message: Span<UInt8>, about topic: Log.Topic,
     kindFrom start: Int = 0, at now: Instant
@@ -91,13 +96,14 @@ struct LogFolding: ~Copyable {
     line.clear()
     line.append(bytes: message)
     appendFolded(index, topic, at: now)
-    said(index, at: now, isNew: isNew)
+    logged(index, at: now, isNew: isNew)
     return true
   }
 
-  /// The priority of a line that was kept and is to be said now, with ``line``; nil: there is none.
+  /// Returns the priority of a kept line that is due, and puts it into ``line``; nil if there is
+  /// none.
   ///
-  /// - Parameter isLast: everything is to be said.
+  /// - Parameter isLast: whether all kept lines are due.
   mutating func takeKept(at now: Instant, isLast: Bool = false) -> Log.Priority? {
     guard hasKept else { return nil }
     for index in states.indices where states[index].folded > 0 {
@@ -108,7 +114,7 @@ struct LogFolding: ~Copyable {
       line.clear()
       line.append(bytes: kept.looseSpan(start..<start + states[index].keptBytes))
       appendKept(index, at: now)
-      said(index, at: now, isNew: false)
+      logged(index, at: now, isNew: false)
       return states[index].priority
     }
     return nil
@@ -121,7 +127,7 @@ struct LogFolding: ~Copyable {
   }
 
   private func dueAt(_ index: Int) -> Instant {
-    states[index].saidAt + Self.waits[Int(wait(index))]
+    states[index].loggedAt + Self.waits[Int(wait(index))]
   }
 
   private mutating func rest(_ index: Int, at now: Instant) {
@@ -141,16 +147,18 @@ struct LogFolding: ~Copyable {
     states[index].keptBytes = count
   }
 
-  private mutating func said(_ index: Int, at now: Instant, isNew: Bool) {
+  private mutating func logged(_ index: Int, at now: Instant, isNew: Bool) {
     if states[index].folded > 0 { keptCount -= 1 }
     states[index].folded = 0
     states[index].isUniform = true
-    states[index].saidAt = now
+    states[index].loggedAt = now
     guard !isNew else { return }
     states[index].wait = min(wait(index) + 1, UInt8(Self.waits.count - 1))
   }
 
-  /// Whether it has not been heard of for a day. Where there is no room for one more it counts as known.
+  /// Records that a kind occurred, and returns whether it had not occurred within a day.
+  ///
+  /// If there is no room for another kind, it counts as known.
   private mutating func remember(_ hash: UInt32, at now: Instant) -> Bool {
     var free: Int?
     for index in kinds.indices {
@@ -166,7 +174,7 @@ struct LogFolding: ~Copyable {
     return true
   }
 
-  /// A hash of what makes a kind.
+  /// Returns a hash of the parts of a line that decide its kind.
   private static func kind(of message: Span<UInt8>, _ topic: Log.Topic) -> UInt32 {
     var hash = Hash()
     hash.add(UInt64(topic.rawValue))
@@ -180,24 +188,24 @@ struct LogFolding: ~Copyable {
 
   // MARK: - Words
 
-  /// What was left out before a line that comes now.
+  /// Appends how many lines were only counted before a line that is logged at once.
   private mutating func appendFolded(_ index: Int, _ topic: Log.Topic, at now: Instant) {
     let state = states[index]
     guard state.folded > 0 else { return }
     line.append(" (")
     if state.isUniform && !state.isChange {
-      // This one counts, too.
+      // The line itself counts, too.
       appendTimes(state.folded + 1)
     } else {
       line.append("after ")
       appendOthers(state.folded, topic)
     }
     line.append(" in ")
-    line.append(rounded: state.saidAt.until(now))
+    line.append(rounded: state.loggedAt.until(now))
     line.append(")")
   }
 
-  /// When the line came that was kept, and what was left out before it.
+  /// Appends the age of the kept line, and how many lines were only counted before it.
   private mutating func appendKept(_ index: Int, at now: Instant) {
     let state = states[index]
     let topic = Log.Topic(rawValue: UInt8(index)) ?? .connection
@@ -213,7 +221,7 @@ struct LogFolding: ~Copyable {
       appendOthers(state.folded - 1, topic)
       line.append(" in ")
     }
-    line.append(rounded: state.saidAt.until(now))
+    line.append(rounded: state.loggedAt.until(now))
     line.append(")")
   }
 
@@ -231,23 +239,23 @@ struct LogFolding: ~Copyable {
 }
 
 extension Log {
-  /// What a line is about: something that has one state at a time, or one sort of event.
+  /// What a line is about: something with one state at a time, or one sort of event.
   public enum Topic: UInt8, Sendable {
     case connection
     case refusals
     case mistakes
-    /// Notifications that were not sent, and not since they were wrong.
+    /// Notifications that were not sent for a reason other than a mistake in them.
     case unsent
     case files
     /// Whether failures can be recorded.
     case failures
-    /// Whether what is delivered can be removed.
+    /// Whether delivered files can be removed.
     case removals
     case spool
     case suppression
-    /// Whether the status page can be kept.
+    /// Whether the status page can be written.
     case page
-    /// Alerts over a limit, and what says the same again.
+    /// Alerts over a limit, and duplicates.
     case limits
 
     var noun: StaticString {

@@ -1,11 +1,11 @@
 import TinyPush
 
 extension Report {
-  /// A line for the log, and how urgent it is.
+  /// Appends the report as a log line, and returns the priority of the line.
   func describe(in text: inout Text) -> Log.Priority {
     switch self {
     case .shutdown(let resent):
-      text.append("the gateway goes out of service; connecting anew")
+      text.append("the gateway is shutting down; reconnecting")
       Self.appendResent(resent, to: &text)
       return .notice
     case .strangeAnswer(let rejection, let identifier, let uncertain):
@@ -13,11 +13,11 @@ extension Report {
       rejection.describe(in: &text)
       text.append(" for notification ")
       text.append(identifier)
-      text.append(", which says nothing of what was sent")
+      text.append(", which tells nothing about what was sent")
       Self.appendUncertain(uncertain, to: &text)
       return .warning
     case .garbage(let firstByte, let uncertain):
-      text.append("the gateway sent what is no answer (first byte ")
+      text.append("unexpected bytes from the gateway (first byte ")
       text.append(firstByte)
       text.append("); connection closed")
       Self.appendUncertain(uncertain, to: &text)
@@ -28,17 +28,18 @@ extension Report {
       return .warning
     case .forgotten(let uncertain):
       text.append(
-        "nothing gets through the connection any more: a router on the way may have forgotten it; connecting anew"
+        "data no longer gets through: a router may have dropped the connection; reconnecting"
       )
       Self.appendUncertain(uncertain, to: &text)
       return .notice
     case .unanswered(let uncertain):
-      text.append("the gateway is silent, even to what it must refuse; connecting anew")
+      text.append(
+        "the gateway sends no answer, not even to a frame that it must refuse; reconnecting")
       Self.appendUncertain(uncertain, to: &text)
       return .warning
     case .askedAgain(let count):
       text.append(
-        "the gateway has not answered a frame that it must refuse; asking on a new connection whether "
+        "the gateway did not answer a frame that it must refuse; asking on a new connection whether "
       )
       text.append(count)
       text.append(count == 1 ? " notification arrived" : " notifications arrived")
@@ -50,27 +51,27 @@ extension Report {
         count == 1
           ? " notification arrived; it counts as delivered"
           : " notifications arrived; they count as delivered")
-      text.append(": the connection was well and no refusal came for as long as settle says")
+      text.append(", because the connection stayed up and no refusal came within settle")
       return .warning
     case .narrowed:
       text.append(
-        "connections keep ending without an answer: sending few at a time, to find out whether one of them is the cause"
+        "connections keep ending without an answer: sending fewer notifications at a time to find one that causes this"
       )
       return .warning
     case .troubled(let rejection):
-      text.append("the service is in trouble (")
+      text.append("the service has a problem (")
       rejection.describe(in: &text)
-      text.append("); what it did not take goes again, one at a time at first")
+      text.append("); sending again what it did not accept, one notification at a time at first")
       return .warning
     case .configurationRefused(let rejection):
       text.append("the service refuses the configuration: ")
       rejection.describe(in: &text)
-      text.append("; nothing leaves the spool until this is mended")
+      text.append("; nothing is delivered until this is fixed")
       return .error
     case .closed(let error):
-      text.append("the service closed a request with error ")
+      text.append("the service closed a request with HTTP/2 error ")
       text.append(error)
-      text.append(" of HTTP/2 and without an answer; it goes again")
+      text.append(" and no answer; sending it again")
       return .warning
     case .timedOut(let count):
       text.append(count)
@@ -78,18 +79,18 @@ extension Report {
       text.append(" no answer; sending again")
       return .warning
     case .leaves(let error):
-      text.append("the service ends the connection with error ")
+      text.append("the service ends the connection with HTTP/2 error ")
       text.append(error)
-      text.append(" of HTTP/2; connecting anew")
+      text.append("; reconnecting")
       return .warning
     case .brokenProtocol(let uncertain):
-      text.append("the other end does not keep to HTTP/2; connection closed")
+      text.append("the service violates HTTP/2; connection closed")
       Self.appendUncertain(uncertain, to: &text)
       return .warning
     case .tokenInvalid(let digits):
-      text.append("the gateway calls token ")
+      text.append("the gateway rejects token ")
       Self.append(digits, to: &text)
-      text.append(" invalid: nothing more is sent to it; failed/ says what to do")
+      text.append(" as invalid: nothing more is sent to it; failed/ says what to do")
       return .warning
     case .tokenGone(let digits):
       text.append("the app is gone from the device of token ")
@@ -97,9 +98,9 @@ extension Report {
       text.append(": nothing more is sent to it until it is registered")
       return .notice
     case .tokenSpared(let digits):
-      text.append("the gateway calls token ")
+      text.append("the gateway rejects token ")
       Self.append(digits, to: &text)
-      text.append(" invalid, which it accepted before: it is suppressed if that is said again")
+      text.append(" as invalid, but accepted it before: another such answer suppresses it")
       return .warning
     case .lateAnswer(let rejection, let identifier):
       text.append("the gateway refused notification ")
@@ -107,20 +108,20 @@ extension Report {
       text.append(" (")
       rejection.describe(in: &text)
       text.append(
-        ") after it had counted as delivered: what followed it may be lost; set settle to more")
+        ") after it had counted as delivered: notifications after it may be lost; increase settle")
       return .error
     case .stormBegan(let limit, let isOverall, let token):
-      text.append("there are more than ")
+      text.append("more than ")
       limit.append(to: &text)
       text.append(
         isOverall
-          ? " for this box (limit-all): those over the limit wait or go to failed/, and a summary tells of them; the first is to token "
-          : " for one device token (limit): those over the limit wait or go to failed/, and a summary tells of them; the token is "
+          ? " for this box (limit-all): the rest wait or go to failed/, and a summary reports their number; the first is to token "
+          : " for one device token (limit): the rest wait or go to failed/, and a summary reports their number; the token is "
       )
       Self.append(token, to: &text)
       return .warning
     case .summarized(let alerts, let token):
-      text.append("a summary tells of ")
+      text.append("one summary stands for ")
       text.append(alerts)
       text.append(alerts == 1 ? " alert" : " alerts")
       text.append(" over the limit; the token is ")
@@ -131,24 +132,25 @@ extension Report {
       return .notice
     case .recipientsChanged:
       text.append(
-        "a recipients file was changed while what goes to it was under way: its notifications are sent again, to all of them"
+        "a recipients file was changed while its notifications were being sent: they are sent again, to all of its tokens"
       )
       return .notice
     case .notScanned:
       text.append(
-        "new/ cannot be read: is it a directory of the agent's user, and is the disk sound?")
+        "new/ cannot be read: is it a directory that the agent's user can read, and is the disk healthy?"
+      )
       return .error
     case .scannable:
       text.append("new/ can be read again")
       return .notice
     case .notReleased:
       text.append(
-        "a notification whose time has come cannot be moved from later/ to new/: is something else there of its name, or the disk full or read-only?"
+        "a notification that is due cannot be moved from later/ to new/: does a file of that name exist there, or is the disk full or read-only?"
       )
       return .error
     case .notRemoved:
       text.append(
-        "delivered files cannot be removed from new/, and after a restart they would be delivered again: may the agent write there, and is the disk sound?"
+        "delivered files cannot be removed from new/, so a restart would deliver them again: may the agent write there, and is the disk healthy?"
       )
       return .error
     case .removable:
@@ -156,7 +158,7 @@ extension Report {
       return .notice
     case .notRecorded:
       text.append(
-        "failed/ cannot be written to: is the disk full? Files with something to record stay in new/ until it can"
+        "failed/ cannot be written to: is the disk full? Files with something to record stay in new/ until then"
       )
       return .error
     case .recordable:
@@ -165,7 +167,7 @@ extension Report {
     }
   }
 
-  /// What it is about.
+  /// The topic of a log line about the report.
   var topic: Log.Topic {
     switch self {
     case .shutdown, .strangeAnswer, .garbage, .cut, .forgotten, .unanswered, .askedAgain,
@@ -181,7 +183,7 @@ extension Report {
     }
   }
 
-  /// The first digits of a token.
+  /// Appends the first digits of a token.
   @inline(never)
   private static func append(_ digits: UInt32, to text: inout Text) {
     var bytes: InlineArray<4, UInt8> = .init(repeating: 0)
@@ -192,9 +194,9 @@ extension Report {
 
   private static func appendResent(_ count: Int, to text: inout Text) {
     guard count > 0 else { return }
-    text.append("; sending again the ")
+    text.append("; sending again ")
     text.append(count)
-    text.append(" after it")
+    text.append(" that it did not accept")
   }
 
   @inline(never)

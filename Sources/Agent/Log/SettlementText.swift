@@ -1,11 +1,12 @@
 import TinyPush
 
 extension Settlement {
-  /// Which notification this is, for the log: `NAME:LINE to TOKEN`, as far as that is known.
+  /// Appends the place of the notification for the log: `NAME:LINE to TOKEN`, as far as it is
+  /// known.
   ///
   /// - Parameters:
-  ///   - name: of the file.
-  ///   - line: of the file, from 1 on; the first line goes without saying.
+  ///   - name: the name of the file.
+  ///   - line: the line of the file, from 1 on; line 1 is not shown.
   func describePlace(in name: Span<UInt8>, line: Int64, to text: inout Text) {
     text.append(printable: name)
     if line > 1 {
@@ -17,12 +18,12 @@ extension Settlement {
     text.append(hex: token.bytes.span.extracting(0..<4))
   }
 
-  /// How the notification was settled.
+  /// Appends how the notification was settled.
   ///
-  /// - Parameter failure: what ``Courier/failure()`` says of that; empty: nothing.
+  /// - Parameter failure: the line of ``Courier/failure()``; empty if absent.
   @inline(never)
   func describe(failure: Span<UInt8>, to text: inout Text) {
-    switch verdict {
+    switch outcome {
     case .accepted(let isProved):
       text.append(isProved ? "delivered" : "delivered: no refusal came in time")
     case .rejected(let rejection):
@@ -37,25 +38,26 @@ extension Settlement {
     case .refused, .limited:
       text.append("not sent: ")
       FailedLine(failure)?.appendReason(of: failure, to: &text)
-    case .duplicate: text.append("not sent: the same went to this token within its again-after")
+    case .duplicate:
+      text.append("not sent: the same alert went to this token within its again-after")
     case .superseded:
       text.append("not sent: a newer notification with the same collapse-id takes its place")
-    case .expired: text.append("not sent: its time was over before it could be sent")
+    case .expired: text.append("not sent: it expired before it could be sent")
     case .suppressed(let reason, let since):
       text.append("not sent: the token is suppressed since ")
       text.append(utc: since)
       text.append(" (")
       text.append(reason.text)
-      text.append("); if it is good again, say tinypush token register TOKEN")
+      text.append("); if it is valid again, run tinypush token register TOKEN")
     case .dropped:
-      text.append("nobody knows whether it arrived; it is not sent again, since uncertain = drop")
-    case .postponed: text.append("waits in later/ for its time")
+      text.append("not known whether it arrived; not sent again because uncertain = drop")
+    case .postponed: text.append("waits in later/ until it is due")
     }
   }
 
-  /// How urgent a line about it is.
+  /// The priority of a log line about it.
   var priority: Log.Priority {
-    switch verdict {
+    switch outcome {
     case .accepted, .superseded, .postponed, .limited: .info
     case .suppressed, .expired, .duplicate: .notice
     case .rejected(let rejection) where rejection.isGone: .notice
@@ -63,9 +65,9 @@ extension Settlement {
     }
   }
 
-  /// What a line about it is about.
+  /// The topic of a log line about it.
   var topic: Log.Topic {
-    switch verdict {
+    switch outcome {
     case .rejected: .refusals
     case .refused: .mistakes
     case .duplicate: .limits

@@ -3,8 +3,10 @@ import CMbed
 import TinyPush
 import TinyPushHTTP2
 
-/// The shell around ``Courier``: does what it asks for, on a spool, a socket and a clock, and tells it what happens. One
-/// thread, which sleeps in epoll when there is nothing to do.
+/// Runs a ``Courier`` on a spool, a socket and a clock: does each step that the courier asks for
+/// and reports the result to it.
+///
+/// The agent has one thread, which sleeps in epoll while there is nothing to do.
 public struct Agent: ~Copyable {
   var config: Config
   var courier: Courier
@@ -13,23 +15,25 @@ public struct Agent: ~Copyable {
   let recipients: RecipientsDirectory
   var suppression = SuppressionFiles()
   var connection: TLSConnection
-  /// One that goes on only until its answers are there.
+  /// A connection that was set aside: the agent only reads the remaining answers from it.
   var aside: TLSConnection
   var providerToken: ProviderToken
   var connectionState = ConnectionState()
   var output: AgentOutput
   var events: EventPoll
   var watch = SpoolWatch()
-  /// Files in `new/`, as the last scan found them and by what happened since.
+  /// The number of files in `new/`: the result of the last scan, adjusted by later events.
   var filesFound = 0
-  /// Files that came into the spool before, in UNIX nanoseconds, came by another clock.
+  /// When the wall clock was last set, in UNIX nanoseconds.
+  ///
+  /// An earlier modification time of a file comes from the clock before that.
   var clockSetAt = Clock.plausibleSinceNs
   let gateway: CString
   let scratch = FixedBuffer<UInt8>(capacity: 4096)
   var ending = AgentEnding()
   var troubles: Troubles
   var troubleCommand = ShellCommand()
-  /// UNIX seconds: when our certificate ends; 0: nobody knows.
+  /// When our certificate expires, in UNIX seconds; 0 if unknown.
   var knownCertificateEnd: Int64 = 0
   var watchdog = Watchdog(at: Clock.now())
   var isMemoryReturned = true
@@ -37,11 +41,13 @@ public struct Agent: ~Copyable {
   var asleep = Clock.asleep()
 
   static let stepsBetweenPolls: UInt32 = 128
-  /// After so many connections in a row that could not be made, or that settled nothing, `--once` leaves what is left for
-  /// later.
+  // `--once` gives up after this many failed dials in a row, or connections in a row that settled
+  // nothing.
   static let dialFailuresMax = 3
   static let failuresMax = 10
 
+  /// Opens the spool and the files that the configuration names.
+  ///
   /// - Parameter message: on failure, what is wrong, where, and what to do.
   @inline(never)
   init(_ config: consuming Config, message: inout Text) throws(ExitStatus) {
@@ -63,14 +69,14 @@ public struct Agent: ~Copyable {
     gateway = address.cString()
     troubles = Troubles(
       after: config.troubleAfter,
-      told: config.onTrouble.isEmpty ? 0 : TroubleFile.read(in: config.state))
+      reported: config.onTrouble.isEmpty ? 0 : TroubleFile.read(in: config.state))
     self.config = config
     if self.config.courier.isOnce { noticeSuppression() } else { watchSpool() }
   }
 
   deinit {}
 
-  /// The link that the configuration asks for.
+  /// Creates the link for the configured protocol.
   private static func link(
     _ config: borrowing Config, _ address: Span<UInt8>, seed: UInt64
   ) -> PushLink {
@@ -79,13 +85,13 @@ public struct Agent: ~Copyable {
 
   // MARK: - The loop
 
-  /// Works until it is told to stop, or to take up another configuration, or with `--once` until the spool is empty.
+  /// Delivers until a stop, until a reload, or with `--once` until the spool is empty.
   mutating func run(_ readConfig: ReadConfig) -> ExitStatus {
     logStart()
     var steps: UInt32 = 0
     while true {
       if ending.isReloadWanted { reload(readConfig) }
-      // However much there is to do, signals and answers are heard.
+      // Signals and answers must be handled even while there is always a next step.
       steps &+= 1
       if steps % Self.stepsBetweenPolls == 0 {
         poll(.zero)
@@ -127,7 +133,7 @@ public struct Agent: ~Copyable {
       case .authorize: authorize()
       case .setAside:
         swap(&connection, &aside)
-        // What TLS holds already is not told by epoll.
+        // epoll does not report bytes that the TLS layer has already read.
         receiveAside()
         output.publishDown(gateway.span)
       case .closeAside: aside.hangUp(epoll: events.epoll, sayGoodbye: true)
@@ -148,14 +154,15 @@ public struct Agent: ~Copyable {
     }
   }
 
-  /// `--once` does not wait for a gateway for ever, nor a stop for an answer.
+  /// Returns the exit status if the agent stops now: `--once` does not wait for a gateway for ever,
+  /// and a stop has a time limit.
   private mutating func shouldGiveUp() -> ExitStatus? {
     if ending.isOver(at: Clock.now()) { return .ok }
     guard config.courier.isOnce else { return nil }
     if connectionState.isConfigBroken || link.refusedConfiguration != nil { return .config }
     if courier.isScanBroken { return .inputOutput }
     let isHopeless =
-      output.outage.tries >= Self.dialFailuresMax || link.failures >= Self.failuresMax
+      output.outage.attempts >= Self.dialFailuresMax || link.failures >= Self.failuresMax
     return isHopeless ? .tryLater : nil
   }
 
@@ -166,7 +173,7 @@ public struct Agent: ~Copyable {
     output.page.update(courier, link, filesFound: filesFound)
     output.page.change(.down, words: ("stopped" as StaticString).span)
     output.progress.finish(courier.counters)
-    if config.courier.isOnce || ending.isForGood { logTotals(status) }
+    if config.courier.isOnce || ending.isFinal { logTotals(status) }
     guard status == .ok, config.courier.isOnce else { return status }
     if courier.isHolding { return .inputOutput }
     return courier.counters.hasFailures ? .dataRefused : .ok
@@ -174,6 +181,6 @@ public struct Agent: ~Copyable {
 }
 
 extension Counters {
-  /// Whether anything went to `failed/`.
+  /// Whether anything was written to `failed/`.
   var hasFailures: Bool { refused + failedCheck > 0 }
 }

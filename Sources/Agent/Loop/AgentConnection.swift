@@ -2,7 +2,7 @@ import CLinux
 import CMbed
 import TinyPush
 
-/// The agent's side of the connection.
+/// Dialing, reading from and writing to the connection.
 extension Agent {
   mutating func dial() {
     output.publish(.connecting, gateway.span)
@@ -16,7 +16,7 @@ extension Agent {
     case .done:
       guard connection.phase == .up else { return }
       if connectionState.wasCutOff {
-        connectionState.beginProbation(at: Clock.now(), roundTrip: roundTrip())
+        connectionState.beginQuietPeriod(at: Clock.now(), roundTrip: roundTrip())
       } else {
         connected()
       }
@@ -29,9 +29,11 @@ extension Agent {
     logConnection()
   }
 
-  /// The connection has lasted.
-  mutating func endProbation() {
-    guard connection.phase == .up, connectionState.hasLasted(at: Clock.now()) else { return }
+  /// Starts to use the connection if its quiet period is over.
+  mutating func endQuietPeriod() {
+    guard connection.phase == .up, connectionState.isQuietPeriodOver(at: Clock.now()) else {
+      return
+    }
     connected()
   }
 
@@ -40,7 +42,7 @@ extension Agent {
     connectionState.failed(isOurFault: connection.isOurFault, wasUp: connection.phase == .up)
     var text = Text()
     text.append("cannot connect to ")
-    // Where it is about an address, it begins with that.
+    // A problem with an address begins with that address.
     if !connection.problem.bytes.begins(with: gateway.span) {
       text.append(cString: gateway.pointer)
       text.append(": ")
@@ -50,7 +52,7 @@ extension Agent {
       text.append(" (this machine's clock seems not to be set)")
     }
     if connectionState.wasCutOff, !connection.isOurFault {
-      text.append(" It did so right after the handshake: \"tinypush check\" tests it further.")
+      text.append(" It did so right after the handshake: run \"tinypush check\" to find out why.")
     }
     countFiles()
     output.publish(.down, text.bytes)
@@ -59,9 +61,12 @@ extension Agent {
     link.disconnected(at: Clock.now(), byPeer: false)
   }
 
-  /// While there is no connection nothing is scanned; but whoever looks wants to know what waits. A great many are counted once.
+  /// Counts the waiting files for the status page, because nothing is scanned without a connection.
+  ///
+  /// A very large spool is counted only once.
   private mutating func countFiles() {
-    guard !courier.areFilesKnown, output.outage.tries == 1 || filesFound < Self.recountedMax else {
+    guard !courier.areFilesKnown, output.outage.attempts == 1 || filesFound < Self.recountedMax
+    else {
       return
     }
     filesFound = spool.count(scratch.room())
@@ -69,8 +74,9 @@ extension Agent {
 
   private static let recountedMax = 100_000
 
-  /// Reads what there is before anything else is written: an answer may lie behind a reset. But no more at a time than is
-  /// soon read: what is left ``ConnectionState/isUnread``.
+  /// Reads the received bytes before anything is written: an answer may be followed by a reset.
+  ///
+  /// The amount is limited; ``ConnectionState/isUnread`` tells whether more is left.
   mutating func receive() {
     let room = scratch.room()
     for _ in 0..<Self.readsMax {
@@ -81,11 +87,11 @@ extension Agent {
       }
       guard result > 0 else {
         connectionState.isUnread = false
-        if connectionState.isOnProbation { dialFailed() } else { connectionEnded() }
+        if connectionState.isInQuietPeriod { dialFailed() } else { connectionEnded() }
         return
       }
-      if connectionState.isOnProbation { connected() }
-      connectionState.heard()
+      if connectionState.isInQuietPeriod { connected() }
+      connectionState.received()
       link.received(scratch.looseSpan(0..<Int(result)))
     }
     connectionState.isUnread = true
@@ -93,7 +99,7 @@ extension Agent {
 
   private static let readsMax = 16
 
-  /// The same on the connection that was set aside, to which nothing is written any more.
+  /// Reads from the connection that was set aside, to which nothing more is written.
   mutating func receiveAside() {
     let room = scratch.room()
     for _ in 0..<Self.asideReadsMax {
@@ -106,7 +112,7 @@ extension Agent {
     link.asideEnded()
   }
 
-  /// More than this is no answer to what was asked.
+  // More reads than the answers to all open requests can take.
   private static let asideReadsMax = 4096
 
   mutating func connectionEnded() {
@@ -127,7 +133,7 @@ extension Agent {
     output.outage.ended()
   }
 
-  /// Makes ready the token by which the service knows us, or says why there is none.
+  /// Gives the link the provider token, or logs why there is none.
   mutating func authorize() {
     let now = Clock.time()
     var text = Text(capacity: Int(CMBED_TEXT_MAX) + 4300)
@@ -139,10 +145,11 @@ extension Agent {
       text.append(bytes: providerToken.problem.bytes)
       return output.log(.warning, text, about: .connection)
     case .wait(let until):
-      text.append("the service refuses the provider token, and takes no other one yet: waiting")
+      text.append(
+        "the service refuses the provider token, and it is too early to make a new one: waiting")
       link.notAuthorized(until: until)
     case .clockNotSet:
-      text.append("this machine's clock is not set: without the time no provider token can be made")
+      text.append("this machine's clock is not set, so no provider token can be made")
       link.notAuthorized(until: now.now + Self.clockPatience)
     case .failed:
       text.append(bytes: providerToken.problem.bytes)
@@ -153,7 +160,8 @@ extension Agent {
     output.log(.error, text, about: .connection)
   }
 
-  /// How long to wait for a clock that is set, which is told, and for a key that can be used.
+  // A wait for the clock ends early when the clock is set. No event tells that a key file was
+  // changed.
   private static let clockPatience = Duration.seconds(30)
   private static let keyPatience = Duration.seconds(60)
 
@@ -171,7 +179,7 @@ extension Agent {
     }
   }
 
-  /// After a failed write: what the gateway said before it closed may still be there.
+  /// After a failed write, reads what the gateway sent before it closed the connection.
   mutating func readRest() {
     receive()
     if connection.phase == .up { connectionEnded() }

@@ -1,30 +1,35 @@
 import CLinux
 import TinyPush
 
-/// Whether, and until when, the agent is about to stop, and for what: for good, or for another configuration.
+/// Whether and until when the agent is stopping, and whether it stops to reload the configuration.
 struct AgentEnding: ~Copyable {
-  /// How long a stop may take besides the wait for what was sent.
+  /// The time that a stop may take in addition to the wait for answers.
   static let patience = Duration.seconds(5)
 
-  /// When it stops, whatever is not confirmed by then; nil: it goes on.
-  private(set) var by: Instant?
+  /// When the agent stops even if answers are missing; nil while it is not stopping.
+  private(set) var deadline: Instant?
   var isReloadWanted = false
-  /// SIGHUP says that the terminal is gone, and not, as to a service, that the configuration is to be read.
+  /// Whether SIGHUP means that the terminal has closed.
+  ///
+  /// For a service it asks to reload the configuration.
   let endsWithTerminal =
     getenv(("NOTIFY_SOCKET" as StaticString).cString) == nil
     && (isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
-  /// With what another agent goes on when this one has stopped.
+  /// The configuration of the next agent, if this one stops to reload.
   var next: Config?
 
   init() {}
 
   deinit {}
 
-  /// It stops, and no other goes on.
-  var isForGood: Bool { by != nil && next == nil }
+  /// Whether the agent stops and no other follows.
+  var isFinal: Bool { deadline != nil && next == nil }
 
-  func isOver(at now: Instant) -> Bool { by.map { now >= $0 } ?? false }
+  /// Returns whether the time limit of the stop is over.
+  func isOver(at now: Instant) -> Bool { deadline.map { now >= $0 } ?? false }
 
-  /// - Parameter wait: for what was sent.
-  mutating func begin(at now: Instant, wait: Duration) { by = now + wait + Self.patience }
+  /// Starts the time limit of a stop.
+  ///
+  /// - Parameter wait: the longest wait for answers to what was sent.
+  mutating func begin(at now: Instant, wait: Duration) { deadline = now + wait + Self.patience }
 }

@@ -1,15 +1,16 @@
 import CLinux
 import TinyPush
 
-/// Where the agent says how it is: in the log, to the service manager, on its page and, with `--once`, as a bar on a terminal.
+/// The agent's outputs: the log, the service manager, the status page and, with `--once`, the
+/// progress bar.
 struct AgentOutput: ~Copyable {
   var log = Log()
   var page = MappedStatusPage()
   var progress: ProgressBar
   var outage = Outage()
-  /// What was last said of the connection that is there; empty: nothing.
+  /// The last report about the current connection; empty if there was none.
   private var whyDown = Text(capacity: 256)
-  /// Why the page is not kept; 0: it is.
+  /// The reason why the status page cannot be written; 0 if it can.
   private var pageProblem: Int32 = 0
 
   init(isOnce: Bool) {
@@ -18,14 +19,14 @@ struct AgentOutput: ~Copyable {
 
   deinit {}
 
-  /// Says in the log something that may come and go, see ``LogFolding``; and on the page if it is wrong.
+  /// Logs a line through ``LogFolding``, and records an error or warning on the status page.
   @inline(never)
   mutating func log(_ priority: Log.Priority, _ text: borrowing Text, about topic: Log.Topic) {
     page.record(priority, text.bytes)
     log.write(priority, text, about: topic)
   }
 
-  /// Says of the connection on the page and to the service manager.
+  /// Publishes the state of the connection on the status page and to the service manager.
   @inline(never)
   func publish(_ connectivity: StatusPage.Connectivity, _ words: Span<UInt8>) {
     page.change(connectivity, words: words)
@@ -36,20 +37,20 @@ struct AgentOutput: ~Copyable {
     text.withCString { clinux_notify($0) }
   }
 
-  /// The same of a connection that the courier has ended: by what it said of that, or else by these words.
+  /// Publishes that the courier ended the connection, with its last report or else these words.
   func publishDown(_ words: Span<UInt8>) {
     if whyDown.count > 0 { publish(.down, whyDown.bytes) } else { publish(.down, words) }
   }
 
-  /// The same of one that is up; whatever was said of the one before is over.
+  /// Publishes that the connection is up.
   mutating func publishUp(_ words: Span<UInt8>) {
     whyDown.clear()
     publish(.up, words)
   }
 
-  /// Says what the courier has to report.
+  /// Logs a report of the courier or the link.
   ///
-  /// - Parameter name: the file that a report on a token is about.
+  /// - Parameter name: the file that a report about a token belongs to.
   @inline(never)
   mutating func log(_ report: Report, of name: Span<UInt8>) {
     var text = Text()
@@ -60,7 +61,7 @@ struct AgentOutput: ~Copyable {
       text.append(printable: name)
       text.append(")")
       if report.suppressesToken {
-        // The log has a line about the notification, which says so.
+        // The log already has a line about the notification.
         return page.know(suppressed: text.bytes)
       }
     default: break
@@ -72,7 +73,7 @@ struct AgentOutput: ~Copyable {
     whyDown.append(text)
   }
 
-  /// Keeps the page at `path`, and says once that it cannot be.
+  /// Opens the status page at `path`, and logs when that begins or ceases to fail.
   @inline(never)
   mutating func keepPage(at path: borrowing CString) {
     let problem = page.keep(at: path.pointer)
@@ -82,13 +83,13 @@ struct AgentOutput: ~Copyable {
     text.append("the status page ")
     text.append(printable: path.span)
     switch problem {
-    case 0: text.append(" can be kept again")
-    case MappedStatusPage.isAnotherAgents:
-      text.append(" is another agent's: set status to another file for each agent")
-    case MappedStatusPage.isSomethingElse:
-      text.append(" cannot be kept: something else is there, which stays as it is")
+    case 0: text.append(" can be written again")
+    case MappedStatusPage.hasOtherAgent:
+      text.append(" belongs to another agent: set status to a different file for each agent")
+    case MappedStatusPage.isNoPage:
+      text.append(" cannot be written: the file is not a status page, and stays unchanged")
     default:
-      text.append(" cannot be kept: ")
+      text.append(" cannot be written: ")
       text.append(cString: clinux_error_text(problem))
     }
     log(problem == 0 ? .notice : .warning, text, about: .page)

@@ -1,12 +1,12 @@
 import CLinux
 import TinyPush
 
-/// To take up another configuration, an agent stops as it does for good, and another goes on in its place.
+/// To reload the configuration, an agent stops as usual and another one follows.
 extension Agent {
-  /// Reads the configuration; on failure it says what is wrong.
+  /// Reads the configuration; on failure fills in the message.
   public typealias ReadConfig = (inout Config, inout Text) throws(ExitStatus) -> Void
 
-  /// Delivers, by one agent after the other, until one ends for good.
+  /// Delivers with one agent after the other until one stops without a successor.
   ///
   /// - Parameter message: on failure, what is wrong, where, and what to do.
   public static func deliver(
@@ -20,7 +20,7 @@ extension Agent {
     var gateway = Text(capacity: 300)
     var command = ShellCommand()
     var page: MappedStatusPage?
-    // An agent is large: on the stack, more of it would stay in memory than is used.
+    // An agent is large. On the stack, pages that are used only once would stay in memory.
     let agent = UnsafeMutablePointer<Agent>.allocate(capacity: 1)
     defer { agent.deallocate() }
     while true {
@@ -37,7 +37,7 @@ extension Agent {
       defer { agent.deinitialize(count: 1) }
       agent.pointee.courier.counters = counters
       agent.pointee.knowStart(arrivals)
-      // Another gateway may know other tokens.
+      // Tokens that another gateway accepted prove nothing for this one.
       if agent.pointee.gateway.span.equals(gateway.bytes) {
         swap(&agent.pointee.courier.accepted, &accepted)
       }
@@ -73,7 +73,7 @@ extension Agent {
     return taken
   }
 
-  /// Reads the configuration, and if nothing is wrong with it, stops; otherwise nothing changes.
+  /// Reads the configuration and stops if it is valid; otherwise logs the error and goes on.
   mutating func reload(_ readConfig: ReadConfig) {
     ending.isReloadWanted = false
     var fresh = Config()
@@ -86,14 +86,14 @@ extension Agent {
       courier.rescan()
       return
     }
-    clinux_notify("RELOADING=1\nSTATUS=taking up the configuration")
+    clinux_notify("RELOADING=1\nSTATUS=reloading the configuration")
     ending.next = consume fresh
     stop()
   }
 
   private mutating func logReloadFailure(_ message: borrowing Text) {
     var text = Text(capacity: 2048)
-    text.append("the configuration stays as it was: ")
+    text.append("the old configuration stays in use: ")
     text.append(message)
     output.page.record(.error, text.bytes)
     output.log.write(.error, text)

@@ -1,8 +1,8 @@
 import TinyPush
 
-/// How notifications were settled, as the agent tells: in the log, and to a sender who waits.
+/// How the agent reports settled notifications: in the log, and to a waiting sender.
 extension Agent {
-  /// Records and tells of the notification that the courier has settled.
+  /// Records the notification that the courier has settled, and reports it.
   mutating func record() {
     let isRecorded = !courier.hasFailure || spool.record(&courier, config.failedLimits)
     if isRecorded, !courier.isSummarizing {
@@ -12,13 +12,14 @@ extension Agent {
     courier.recorded(isRecorded)
   }
 
-  /// What is wrong is logged always, and the rest with `log = deliveries`.
+  /// Logs how the notification was settled: always if there is a problem, else with `log =
+  /// deliveries`.
   @inline(never)
   private mutating func logSettlement() {
     let settlement = courier.settlement
-    let tellsAll = config.courier.tellsAll
+    let reportsSettlements = config.courier.reportsSettlements
     let priority = settlement.priority
-    guard tellsAll || priority != .info else { return }
+    guard reportsSettlements || priority != .info else { return }
     let line = settlementLine()
     var text = Text(capacity: 2048)
     settlement.describePlace(in: courier.failureName(), line: line, to: &text)
@@ -30,7 +31,7 @@ extension Agent {
       text.append(printable: courier.failureName())
       text.append(")")
     }
-    if tellsAll {
+    if reportsSettlements {
       output.log.write(priority, text)
     } else {
       output.log.write(priority, text, about: settlement.topic, kindFrom: start)
@@ -38,7 +39,7 @@ extension Agent {
     if priority != .info { output.page.record(priority, text.bytes) }
   }
 
-  /// The line of the file where the notification stands.
+  /// Returns the line of the file that the notification begins on.
   private mutating func settlementLine() -> Int64 {
     let settlement = courier.settlement
     guard settlement.line == 0, settlement.offset > 0 else { return settlement.line }
@@ -49,7 +50,7 @@ extension Agent {
   private mutating func writeReceipt() {
     let settlement = courier.settlement
     var text = Text(capacity: 2048)
-    switch settlement.verdict {
+    switch settlement.outcome {
     case .postponed:
       text.append("~ ")
       courier.appendPostponedName(to: &text)
@@ -57,7 +58,7 @@ extension Agent {
     case .rejected, .refused: text.append("! ")
     default: text.append("- ")
     }
-    if settlement.verdict != .postponed {
+    if settlement.outcome != .postponed {
       text.append(settlementLine())
       text.append(" ")
       if let token = settlement.token {
@@ -72,7 +73,7 @@ extension Agent {
     Receipt.append(text, for: courier.failureName(), in: spool.root.number)
   }
 
-  /// Takes the settled file out of the spool, after a sender who waits was told that nothing more comes.
+  /// Removes the settled file from `new/`, after its receipt is complete.
   mutating func remove() {
     if courier.isSettledAwaited {
       Receipt.end(courier.settledName(), in: spool.root.number)

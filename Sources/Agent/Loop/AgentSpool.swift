@@ -1,9 +1,10 @@
 import CLinux
 import TinyPush
 
-/// What comes into the spool, as the agent is told.
+/// The events of the spool's directories.
 extension Agent {
-  /// Watches the spool, and looks through it, since something may have come before; says once that it cannot be watched.
+  /// Starts to watch the spool, scans it for earlier files, and logs when watching begins or ceases
+  /// to fail.
   mutating func watchSpool() {
     let wasBroken = watch.error != 0
     watch.start(config.spool.pointer, epoll: events.epoll)
@@ -17,7 +18,7 @@ extension Agent {
     } else {
       text.append("cannot be watched (")
       text.append(cString: clinux_error_text(watch.error))
-      text.append("), and is looked through every 30 seconds")
+      text.append("), so it is scanned every 30 seconds")
       if watch.error == ENOSPC || watch.error == EMFILE {
         text.append(": raise fs.inotify.max_user_watches or max_user_instances")
       }
@@ -25,7 +26,7 @@ extension Agent {
     output.log(wasBroken ? .notice : .warning, text, about: .spool)
   }
 
-  /// Takes over what an agent before this one knows of the wall clock, or finds out what that said when the machine started.
+  /// Takes the wall clock's history from the previous agent, or estimates when the machine started.
   mutating func knowStart(_ arrivals: ArrivalClock?) {
     if let arrivals {
       courier.arrivals = arrivals
@@ -47,7 +48,7 @@ extension Agent {
         case .created(let name):
           switch spool.writer(of: name) {
           case .nobody: courier.writingEnded(CString.span(name))
-          // When it is closed, that is told.
+          // An event follows when the writer closes the file.
           case .somebody: break
           case .unknown: courier.writingBegan(CString.span(name))
           }

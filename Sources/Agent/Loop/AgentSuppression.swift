@@ -1,9 +1,9 @@
 import CLinux
 import TinyPush
 
-/// The suppression list as others change it and as the agent learns.
+/// The suppression list: changes by other programs, and changes by the agent.
 extension Agent {
-  /// Takes up a suppression list that somebody else has changed.
+  /// Loads the suppression list again if another program has changed it.
   mutating func noticeSuppression() {
     let before = suppression.error
     suppression.refresh(config.state.pointer, &courier)
@@ -28,10 +28,10 @@ extension Agent {
     guard suppression.error != before else { return }
     var text = Text()
     if suppression.error == 0 {
-      text.append("the suppression list can be kept again")
+      text.append("the suppression list can be written again")
     } else {
       SuppressionDirectory.explain(suppression.error, config.state.pointer, in: &text)
-      text.append("; until then what is learned of device tokens lasts only as long as this agent")
+      text.append("; until then this agent's changes to the list are lost when it stops")
     }
     output.log(suppression.error == 0 ? .notice : .warning, text, about: .suppression)
   }

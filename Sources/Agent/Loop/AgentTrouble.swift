@@ -1,15 +1,15 @@
 import CLinux
 import TinyPush
 
-/// Tells somebody of trouble by the command of the setting `on-trouble`.
+/// Runs the command of the setting `on-trouble`.
 extension Agent {
-  /// Looks whether there is trouble, or an end of it, and tells that. Before each rest.
+  /// Runs the command if trouble began or ended; called before each wait.
   mutating func watchTrouble() {
     guard !config.onTrouble.isEmpty, !config.courier.isOnce else { return }
     let time = Clock.time()
     if let status = troubleCommand.look(at: time.now), status != 0 {
       var text = Text()
-      text.append("the command of on-trouble ended with ")
+      text.append("the on-trouble command exited with status ")
       text.append(status)
       output.log.write(.warning, text)
     }
@@ -18,7 +18,7 @@ extension Agent {
     var reason = Text(capacity: 1024)
     if began { explain(kind, time, in: &reason) } else { Self.explainEnd(of: kind, in: &reason) }
     runCommand(kind, began, reason)
-    TroubleFile.write(troubles.told, in: config.state)
+    TroubleFile.write(troubles.reported, in: config.state)
   }
 
   private func facts(_ time: Time) -> Troubles.Facts {
@@ -40,7 +40,7 @@ extension Agent {
       text.append(rounded: config.troubleAfter)
       text.append(": ")
       if link.isUp || connection.problem.count == 0 {
-        text.append("the service does not take them")
+        text.append("the service does not accept them")
       } else {
         text.append(bytes: connection.problem.bytes)
       }
@@ -67,14 +67,14 @@ extension Agent {
   private static func explainEnd(of kind: Troubles.Kind, in text: inout Text) {
     switch kind {
     case .offline: text.append("alerts are delivered again")
-    case .certificate: text.append("the push certificate is good for longer again")
-    case .credentials: text.append("the service takes our credentials again")
+    case .certificate: text.append("a push certificate that is valid for longer is in use")
+    case .credentials: text.append("the service accepts our credentials again")
     }
   }
 
   private mutating func runCommand(_ kind: Troubles.Kind, _ began: Bool, _ reason: borrowing Text) {
     var text = Text(capacity: 1200)
-    text.append("on-trouble is told: ")
+    text.append("running the on-trouble command: ")
     text.append(reason)
     output.log.write(.notice, text)
     text.clear()
@@ -89,14 +89,15 @@ extension Agent {
       config.onTrouble, text, epoll: events.epoll, at: Clock.now())
     guard error != 0 else { return }
     text.clear()
-    text.append("the command of on-trouble cannot be started: ")
+    text.append("the on-trouble command cannot be started: ")
     text.append(cString: clinux_error_text(error))
     output.log.write(.error, text)
   }
 }
 
-/// What was told that began, in the directory of the setting `state`: so that an agent which comes after this one says nothing
-/// twice, and what is over.
+/// The troubles that `on-trouble` was told of, in a file of the directory `state`.
+///
+/// So a later agent does not report a trouble twice, and can report its end.
 enum TroubleFile {
   private static let name: StaticString = "/trouble"
 
@@ -112,14 +113,14 @@ enum TroubleFile {
 
   static func read(in state: borrowing CString) -> UInt8 {
     guard let file = open(state, O_RDONLY) else { return 0 }
-    var told: UInt8 = 0
-    return CLinux.read(file.number, &told, 1) == 1 && told >= .zeroDigit && told <= .zeroDigit + 7
-      ? told - .zeroDigit : 0
+    var bits: UInt8 = 0
+    return CLinux.read(file.number, &bits, 1) == 1 && bits >= .zeroDigit && bits <= .zeroDigit + 7
+      ? bits - .zeroDigit : 0
   }
 
-  static func write(_ told: UInt8, in state: borrowing CString) {
+  static func write(_ bits: UInt8, in state: borrowing CString) {
     guard let file = open(state, O_WRONLY | O_CREAT | O_TRUNC) else { return }
-    var text: InlineArray<2, UInt8> = [told + .zeroDigit, .lineFeed]
+    var text: InlineArray<2, UInt8> = [bits + .zeroDigit, .lineFeed]
     var span = text.mutableSpan
     _ = span.withUnsafeMutableBytes { CLinux.write(file.number, $0.baseAddress, 2) }
   }

@@ -1,24 +1,24 @@
 import CLinux
 import TinyPush
 
-/// The agent asleep, and what wakes it.
+/// Waiting for events, and handling them.
 extension Agent {
   enum Wait {
     case zero
     case until(Instant?)
   }
 
-  /// Takes in what has happened, waiting for it if there is nothing.
+  /// Handles the events that have happened, and waits for one if asked to.
   mutating func poll(_ wait: Wait) {
-    // Nothing of a connection that is closed can be read any more.
+    // Nothing can be read from a closed connection.
     if connection.phase != .up { connectionState.isUnread = false }
     var timeout: Int32 = 0
     var restsSince: Instant?
     if case .until(let instant) = wait {
       var earliest = instant
       Self.bring(&earliest, forwardTo: connection.deadline)
-      Self.bring(&earliest, forwardTo: connectionState.provenAt)
-      Self.bring(&earliest, forwardTo: ending.by)
+      Self.bring(&earliest, forwardTo: connectionState.quietUntil)
+      Self.bring(&earliest, forwardTo: ending.deadline)
       Self.bring(&earliest, forwardTo: watch.retryAt)
       if !config.onTrouble.isEmpty {
         Self.bring(&earliest, forwardTo: troubles.deadline)
@@ -51,7 +51,7 @@ extension Agent {
     }
     if connection.phase == .up {
       if isConnectionReady || connectionState.isUnread { receive() }
-      endProbation()
+      endQuietPeriod()
       if isWritable, connection.phase == .up {
         connection.watch(epoll: events.epoll, writable: false)
         link.writable()
@@ -67,7 +67,7 @@ extension Agent {
     if earliest.map({ other < $0 }) ?? true { earliest = other }
   }
 
-  /// Whether the machine was suspended while the agent waited.
+  /// Tells the link if the machine was suspended during the wait.
   private mutating func noticeSleep() {
     let now = Clock.asleep()
     if now > asleep + .seconds(1) { link.suspended(until: Clock.now()) }
@@ -94,16 +94,16 @@ extension Agent {
         if config.courier.isOnce { courier.rescan() } else { ending.isReloadWanted = true }
         continue
       }
-      guard !ending.isForGood else { continue }
+      guard !ending.isFinal else { continue }
       ending.next = nil
       logStop()
       stop()
     }
   }
 
-  /// What was sent is confirmed, and the rest stays where it is.
+  /// Starts to stop: waits for answers to what was sent, and leaves the rest in the spool.
   mutating func stop() {
-    guard ending.by == nil else { return }
+    guard ending.deadline == nil else { return }
     courier.stop()
     ending.begin(at: Clock.now(), wait: config.courier.stopPatience)
   }
@@ -119,7 +119,7 @@ extension Agent {
     if watchdog.isDue(at: now, progress: progress) { clinux_notify("WATCHDOG=1") }
   }
 
-  /// After a burst, what it needed goes back to the system.
+  /// Gives unused memory back to the system after a burst.
   mutating func returnMemory() {
     if !courier.isIdle || link.isBusy {
       isMemoryReturned = false
@@ -128,7 +128,7 @@ extension Agent {
       courier.giveBackMemory(Self.giveBack)
       link.forEachBuffer(Self.giveBack)
       malloc_trim(0)
-      clinux_give_back_stack()
+      clinux_release_stack()
     }
   }
 

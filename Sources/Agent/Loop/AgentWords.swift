@@ -2,7 +2,7 @@ import CLinux
 import CMbed
 import TinyPush
 
-/// What the agent says: in the log, to the service manager, and on its output.page.
+/// What the agent writes to the log, the service manager and the status page.
 extension Agent {
   mutating func logStart() {
     output.keepPage(at: config.status)
@@ -17,20 +17,21 @@ extension Agent {
       text.append("spool ")
       text.append(printable: config.spool.span)
       text.append(
-        ": other users could replace its directories, or files of each other; they cannot any more (modes 2750, 3770 for new/ and tmp/)"
+        ": other users could replace its directories or each other's files; fixed the modes (2750, and 3770 for new/ and tmp/)"
       )
       output.log.write(.notice, text)
     }
     knowCertificateEnd()
-    clinux_notify("READY=1\nSTATUS=looking through the spool")
+    clinux_notify("READY=1\nSTATUS=scanning the spool")
   }
 
   mutating func logStop() {
-    output.log.write(.info, "stopping: what was sent is confirmed, the rest stays in the spool")
-    // However long the agent waits for answers, systemd is to wait as long.
+    output.log.write(
+      .info, "stopping: waiting for answers to what was sent; the rest stays in the spool")
+    // systemd must wait at least as long as the agent waits for answers.
     let patience = config.courier.stopPatience + AgentEnding.patience + .seconds(5)
     var text = Text()
-    text.append("STOPPING=1\nSTATUS=stopping: what was sent is confirmed\nEXTEND_TIMEOUT_USEC=")
+    text.append("STOPPING=1\nSTATUS=stopping: waiting for answers\nEXTEND_TIMEOUT_USEC=")
     text.append(patience.milliseconds * 1000)
     text.withCString { clinux_notify($0) }
   }
@@ -58,7 +59,7 @@ extension Agent {
     output.page.know(certificateEnd: knownCertificateEnd)
   }
 
-  /// UNIX seconds: when our certificate expires; 0: nobody knows.
+  /// Returns when our certificate expires, in UNIX seconds; 0 if unknown.
   private func certificateEnd() -> Int64 {
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))
     defer { text.deallocate() }
@@ -100,10 +101,9 @@ extension Agent {
       text.append(" to devices that are gone")
     }
     if counters.settledByTime > 0 {
-      text.append("; nothing proves that ")
+      text.append("; no answer proves ")
       text.append(counters.settledByTime)
-      text.append(
-        " of those delivered arrived, but the gateway acknowledged and did not refuse them")
+      text.append(" of the deliveries, but the gateway acknowledged and did not refuse them")
     }
     if status == .tryLater || status == .config {
       text.append("; the rest stays in the spool")

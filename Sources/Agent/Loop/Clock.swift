@@ -5,9 +5,10 @@ import TinyPush
 public enum Clock {
   static let plausibleSinceNs = Time.plausibleSince * 1_000_000_000
 
+  /// Returns the time since the machine started, including the time it was suspended.
   public static func now() -> Instant { read(CLOCK_BOOTTIME) }
 
-  /// How long this machine has been suspended since it started.
+  /// Returns how long this machine has been suspended since it started.
   static func asleep() -> Duration { read(CLOCK_MONOTONIC).until(now()) }
 
   private static func read(_ clock: clockid_t) -> Instant {
@@ -16,7 +17,7 @@ public enum Clock {
     return Instant(milliseconds: UInt64(time.tv_sec) * 1000 + UInt64(time.tv_nsec) / 1_000_000)
   }
 
-  /// UNIX seconds, UTC, as the machine believes.
+  /// Returns the wall clock's time in UNIX seconds, which is wrong if the clock was never set.
   @inline(never)
   public static func wallSeconds() -> Int64 {
     var time = timespec()
@@ -24,13 +25,14 @@ public enum Clock {
     return Int64(time.tv_sec)
   }
 
-  /// The same in nanoseconds; the last moment that can be told for any later one.
+  /// Returns the wall clock's time in UNIX nanoseconds, limited to the range of the type.
   static func wallNs() -> Int64 {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
     return clinux_nanoseconds(&time)
   }
 
+  /// Returns both clocks' times, without the wall clock's seconds if that is not set.
   @inline(never)
   public static func time() -> Time {
     var time = timespec()
@@ -41,8 +43,10 @@ public enum Clock {
       clockMilliseconds: wall * 1000 + Int64(time.tv_nsec) / 1_000_000)
   }
 
-  /// The earliest time that is left of this machine's start, in UNIX seconds: that of the oldest entry of /run, which is made
-  /// anew at each start. Nil: nobody knows, or the clock was not set.
+  /// Returns the earliest known time after this machine's start, in UNIX seconds; nil if unknown.
+  ///
+  /// That is the time of the oldest entry of /run, which is empty at each start. An entry from
+  /// before the clock was set does not count.
   static func earliestSeconds(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int64? {
     var error: Int32 = 0
     var trait: Int32 = 0
@@ -63,7 +67,7 @@ public enum Clock {
 }
 
 extension Text {
-  /// A day as RFC 3339 has it, in UTC: `2026-11-21`.
+  /// Appends a day in UTC as in RFC 3339: `2026-11-21`.
   ///
   /// - Parameter seconds: UNIX seconds.
   @inline(never)
@@ -78,7 +82,7 @@ extension Text {
     append(time.tm_mday, digits: 2)
   }
 
-  /// A time as RFC 3339 has it, in UTC: `2026-11-21T18:00:00Z`.
+  /// Appends a time in UTC as in RFC 3339: `2026-11-21T18:00:00Z`.
   ///
   /// - Parameter seconds: UNIX seconds.
   @inline(never)

@@ -1,55 +1,63 @@
 import TinyPush
 
-/// What the agent knows of its connection, besides what TLS does: whether it lasts, and whether more can be read.
+/// What the agent knows about its connection besides the TLS state.
 struct ConnectionState {
-  /// More has come than was read at once.
+  /// Whether unread bytes may be left after the last read.
   var isUnread = false
-  /// The last connection could not be made, or ended, because of our certificate or key.
+  /// Whether the last connection failed because of our certificate or key.
   private(set) var isConfigBroken = false
-  /// Bytes of the gateway's have come on this connection.
-  private(set) var isHeard = false
-  /// The last connection was ended by the gateway, which had neither said nor taken anything.
+  /// Whether the gateway has sent bytes on this connection.
+  private(set) var hasReceived = false
+  /// Whether the gateway ended the last connection without sending or accepting anything.
   private(set) var wasCutOff = false
-  /// When the connection, which follows on such a one, has lasted long enough to be written to.
-  private(set) var provenAt: Instant?
+  /// When the quiet period of the connection ends; nil if absent.
+  private(set) var quietUntil: Instant?
 
-  /// In TLS 1.3 a gateway that refuses our certificate does so after the handshake, and others close then without a word. After a
-  /// connection that ended so nothing is written to the next one before it has lasted for so long, besides two round trips:
-  /// otherwise nobody could tell whether it is the gateway or a notification at which connections end.
-  private static let probation = Duration.milliseconds(300)
+  /// The length of the quiet period, in addition to two round trips.
+  ///
+  /// In TLS 1.3 a gateway refuses our certificate after the handshake, and some then close without
+  /// an alert. After such an end nothing is written to the next connection during a quiet period.
+  /// Otherwise the agent could not tell a gateway that ends each connection from a notification
+  /// that makes it do so.
+  private static let quietPeriod = Duration.milliseconds(300)
 
-  /// It is up, and has to last before anything is written to it.
-  mutating func beginProbation(at now: Instant, roundTrip: Duration) {
-    provenAt = now + Self.probation + roundTrip + roundTrip
+  /// Starts the quiet period of a new connection.
+  mutating func beginQuietPeriod(at now: Instant, roundTrip: Duration) {
+    quietUntil = now + Self.quietPeriod + roundTrip + roundTrip
   }
 
-  var isOnProbation: Bool { provenAt != nil }
+  var isInQuietPeriod: Bool { quietUntil != nil }
 
-  /// Whether it has lasted.
-  func hasLasted(at now: Instant) -> Bool { provenAt.map { now >= $0 } ?? false }
+  /// Whether the quiet period is over.
+  func isQuietPeriodOver(at now: Instant) -> Bool { quietUntil.map { now >= $0 } ?? false }
 
   mutating func connected() {
-    provenAt = nil
+    quietUntil = nil
     wasCutOff = false
-    isHeard = false
+    hasReceived = false
   }
 
-  /// It could not be made.
+  /// Records that a dial failed.
   ///
-  /// - Parameter wasUp: it could, and ended on probation.
+  /// - Parameters:
+  ///   - isOurFault: whether our certificate or key was refused.
+  ///   - wasUp: whether the connection was up, and ended in its quiet period.
   mutating func failed(isOurFault: Bool, wasUp: Bool) {
     isConfigBroken = isOurFault
     wasCutOff = wasUp
-    provenAt = nil
+    quietUntil = nil
   }
 
-  mutating func heard() { isHeard = true }
+  mutating func received() { hasReceived = true }
 
-  /// It has ended.
+  /// Records that the connection ended.
   ///
-  /// - Parameter isProgress: whether anything that was sent on it has been settled.
+  /// - Parameters:
+  ///   - isOurFault: whether our certificate or key was refused.
+  ///   - wasUp: whether the connection was up.
+  ///   - isProgress: whether anything sent on it was settled.
   mutating func ended(isOurFault: Bool, wasUp: Bool, isProgress: Bool) {
-    wasCutOff = wasUp && !isHeard && !isProgress
+    wasCutOff = wasUp && !hasReceived && !isProgress
     isConfigBroken = isOurFault
   }
 }

@@ -1,16 +1,17 @@
 import CLinux
 
-/// What the agent sleeps in: an epoll, and in it the signals and the clock. Others add their descriptors to it.
+/// The epoll that the agent sleeps in, with the signals and the clock; others add their
+/// descriptors.
 struct EventPoll: ~Copyable {
   let epoll: Int32
   private let signals: Int32
-  /// Wakes the agent when the wall clock is set, so that what waits for its time is looked at anew.
+  /// Wakes the agent when the wall clock is set, so that due times are computed again.
   private let clock: Int32
   private var events: InlineArray<8, epoll_event>
 
   enum Source {
     case signals
-    /// The wall clock was set, or the kernel says so.
+    /// The wall clock may have been set.
     case clock
     case descriptor(Int32, isWritable: Bool)
   }
@@ -30,7 +31,9 @@ struct EventPoll: ~Copyable {
     close(clock)
   }
 
-  /// Waits until something happens, at most for so many milliseconds; -1: for ever. Returns how many events there are.
+  /// Waits for an event, and returns the number of events.
+  ///
+  /// - Parameter timeoutMs: the longest wait in milliseconds; -1 waits for ever.
   mutating func wait(_ timeoutMs: Int32) -> Int {
     var span = events.mutableSpan
     let epoll = epoll
@@ -40,7 +43,7 @@ struct EventPoll: ~Copyable {
     return Int(max(count, 0))
   }
 
-  /// What an event is about.
+  /// Returns what an event is about.
   func source(_ index: Int) -> Source {
     var event = events[index]
     let descriptor = clinux_epoll_descriptor(&event)
@@ -49,10 +52,10 @@ struct EventPoll: ~Copyable {
     return .descriptor(descriptor, isWritable: event.events & EPOLLOUT.rawValue != 0)
   }
 
-  /// Whether the clock was set since this was last asked.
+  /// Returns whether the clock was set since the last call.
   func takeClockChange() -> Bool { clinux_clock_was_set(clock) != 0 }
 
-  /// The number of a signal that has come; nil: there is none any more.
+  /// Returns the number of the next pending signal; nil if absent.
   func takeSignal() -> UInt32? {
     var information = signalfd_siginfo()
     let size = MemoryLayout<signalfd_siginfo>.size

@@ -1,36 +1,38 @@
 import TinyPush
 
-/// What the log has said of the connection: whether it is up, and since when and how often it is tried in vain.
+/// How long the connection has been offline, and whether the log says that it is up.
 struct Outage {
-  /// Tries in a row that failed.
-  private(set) var tries = 0
+  /// The number of failed attempts in a row.
+  private(set) var attempts = 0
   private var since = Instant(milliseconds: 0)
   private var isUpLogged = false
 
-  /// No connection could be made, and that is said.
+  /// Records a failed attempt, which is logged.
   mutating func failed(at now: Instant) {
-    if tries == 0 { since = now }
-    tries += 1
+    if attempts == 0 { since = now }
+    attempts += 1
     isUpLogged = false
   }
 
-  /// Something was said of it: that it ended, or will.
+  /// Records that the log says that the connection ended or will end.
   mutating func ended() { isUpLogged = false }
 
-  /// It is up: whether that is news. If so, how long it took is appended to what is said.
+  /// Records that the connection is up, and returns whether to log that.
+  ///
+  /// Then the length of the outage is appended to the text.
   mutating func connected(at now: Instant, in text: inout Text) -> Bool {
     defer {
-      tries = 0
+      attempts = 0
       isUpLogged = true
     }
-    // A reconnect that only an answer brought about is none.
+    // A reconnect is not news if only an error response ended the connection.
     guard !isUpLogged else { return false }
-    if tries > 0 {
+    if attempts > 0 {
       text.append("; after ")
       text.append(rounded: since.until(now))
-      text.append(" and ")
-      text.append(tries)
-      text.append(tries == 1 ? " try in vain" : " tries in vain")
+      text.append(" offline, ")
+      text.append(attempts)
+      text.append(attempts == 1 ? " attempt" : " attempts")
     }
     return true
   }

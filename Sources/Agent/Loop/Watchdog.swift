@@ -1,10 +1,12 @@
 import CLinux
 import TinyPush
 
-/// When to tell the service manager that the work goes on (`WatchdogSec=` of systemd): twice in the time after which it ends
-/// what has fallen silent, if since the last time something was done, or there was a rest, since nothing was to be done.
+/// When to tell the service manager that the agent works (`WatchdogSec=` of systemd).
+///
+/// The agent does so twice per `WatchdogSec=`, but only if it made progress or slept since the last
+/// time: a loop that does neither is stuck.
 struct Watchdog {
-  /// A loop that neither rests nor does anything is given so long to rest.
+  /// The longest sleep when a message is overdue, so that an idle loop can show that it sleeps.
   private static let rest = Duration.seconds(1)
 
   private let interval: Duration?
@@ -12,13 +14,15 @@ struct Watchdog {
   private var progress: UInt64 = 0
   private var hasRested = false
 
-  /// - Parameter interval: nil: nobody watches.
+  /// Creates a watchdog.
+  ///
+  /// - Parameter interval: the time between two messages; nil if no service manager watches.
   init(interval: Duration?, at now: Instant) {
     self.interval = interval
     dueAt = interval.map { now + $0 }
   }
 
-  /// As the service manager asks for in the environment.
+  /// Creates a watchdog with the interval that the service manager sets in the environment.
   init(at now: Instant) {
     var interval: Duration?
     if let time = getenv("WATCHDOG_USEC"), let timeUs = Config.number(CString.span(time)) {
@@ -32,19 +36,19 @@ struct Watchdog {
 
   var isOn: Bool { interval != nil }
 
-  /// Until when there may be a rest; nil: for ever.
+  /// Returns until when the agent may sleep; nil for ever.
   func restUntil(at now: Instant) -> Instant? {
     dueAt.map { $0 > now ? $0 : now + Self.rest }
   }
 
-  /// There was a rest from then until now.
+  /// Records that the agent slept from `start` to `end`.
   mutating func rested(since start: Instant, until end: Instant) {
     if end > start { hasRested = true }
   }
 
-  /// Whether to tell now.
+  /// Returns whether to tell the service manager now.
   ///
-  /// - Parameter progress: a number that changes with all that is done.
+  /// - Parameter progress: a number that changes with all progress.
   mutating func isDue(at now: Instant, progress: UInt64) -> Bool {
     guard let interval, let due = dueAt, now >= due, hasRested || progress != self.progress else {
       return false

@@ -1,20 +1,20 @@
 import CLinux
 import TinyPush
 
-/// Checks lines of files in `failed/`, with what the agent goes by.
+/// Checks whether the lines of files in `failed/` can be sent now.
 struct FailedCheck: ~Copyable {
-  /// The longest line of the agent's: a notification, and what is said of it.
+  /// The longest line that the agent writes: a notification, and its reason.
   static let lineBytesMax = NotificationReader.objectBytesMax + 16_384
 
   private let rules: Rules
   private let lists: RecipientsLookup
   private var suppressed: SuppressionLists
   private var findings = Findings()
-  /// A line of version 0.1.0, as it is written now.
+  /// The notification of a line of version 0.1.0, in the current form.
   private var draft = Text(capacity: lineBytesMax)
   /// Why the line stays.
   private var why = Text(capacity: 2048)
-  /// The whole file can be read by now that the agent could not read.
+  /// Whether the file that the agent could not read can be read now.
   var hasUnread = false
 
   init(_ config: borrowing Config) {
@@ -25,63 +25,63 @@ struct FailedCheck: ~Copyable {
 
   deinit {}
 
-  /// What becomes of a line.
-  enum Verdict {
-    case goes
-    /// As it is in the ``draft``.
-    case goesAnew
-    case stays
-    /// More of a line that stays, and is longer than any of the agent's.
-    case goesOn
-    /// It says nothing more once the whole file goes.
-    case isDone
+  /// What happens to a line.
+  enum Decision {
+    case send
+    /// The line is sent as it is in ``draft``.
+    case sendDraft
+    case stay
+    /// The next piece of a line that stays, and is longer than any line of the agent's.
+    case stayMore
+    /// The line is dropped, because the whole file that it is about is sent.
+    case drop
   }
 
-  /// Goes over the lines of a file.
+  /// Calls `body` with each line of a file.
   ///
   /// - Parameters:
-  ///   - isJudged: else all of them go.
-  ///   - body: is given what becomes of a line, the line as it goes or stays, and why it stays.
+  ///   - isChecked: whether to check the lines; otherwise all are sent.
+  ///   - body: takes the decision, the text to send or keep, and why it stays.
   /// - Returns: the bytes of the file.
   @inline(never)
   mutating func forEach(
-    in file: Int32, isJudged: Bool = true,
-    _ body: (Verdict, Span<UInt8>, borrowing Text) throws(Retry.Problem) -> Void
+    in file: Int32, isChecked: Bool = true,
+    _ body: (Decision, Span<UInt8>, borrowing Text) throws(Retry.Problem) -> Void
   ) throws(Retry.Problem) -> Int64 {
     var lines = FileLines(file, capacity: Self.lineBytesMax)
     while true {
       let count = lines.next()
       guard count >= 0 else { throw Retry.Problem(Int32(-count)) }
       if count == 0 { return lines.place }
-      let verdict = isJudged ? judge(lines) : .goes
-      try body(verdict, verdict == .goesAnew ? draft.looseBytes : lines.line, why)
+      let decision = isChecked ? decide(lines) : .send
+      try body(decision, decision == .sendDraft ? draft.looseBytes : lines.line, why)
     }
   }
 
-  private mutating func judge(_ lines: borrowing FileLines) -> Verdict {
+  private mutating func decide(_ lines: borrowing FileLines) -> Decision {
     why.clear()
-    guard lines.isBeginning else { return .goesOn }
+    guard lines.isBeginning else { return .stayMore }
     guard lines.isEnd else {
-      why.append("is no line of the agent's")
-      return .stays
+      why.append("the agent did not write this line")
+      return .stay
     }
     let text = lines.line
     let line = FailedLine(text)
     if let line, !line.hasNotification {
-      if !line.hasPlace, hasUnread { return .isDone }
+      if !line.hasPlace, hasUnread { return .drop }
       why.append(
         line.hasPlace
-          ? "it is not here as JSON: mend it, from NAME.original where there is one, and send it anew"
-          : "see the reason: what is in NAME.original or NAME.unread, mend and move to new/ yourself"
+          ? "the line has no notification: correct it, from NAME.original if that exists, and send it again"
+          : "see the reason: correct NAME.original or NAME.unread, and move it to new/ yourself"
       )
-      return .stays
+      return .stay
     }
-    guard let line, !line.wrapped.isEmpty else { return mayGo(text, line, text) ? .goes : .stays }
+    guard let line, !line.wrapped.isEmpty else { return canSend(text, line, text) ? .send : .stay }
     unwrap(line, text)
-    return mayGo(draft.looseBytes, line, text) ? .goesAnew : .stays
+    return canSend(draft.looseBytes, line, text) ? .sendDraft : .stay
   }
 
-  /// Puts a line of version 0.1.0 into the draft as one is written now.
+  /// Puts the notification of a line of version 0.1.0 into ``draft`` in the current form.
   @inline(never)
   private mutating func unwrap(_ line: FailedLine, _ text: Span<UInt8>) {
     var reason = Text(capacity: 2048)
@@ -101,17 +101,21 @@ struct FailedCheck: ~Copyable {
     }
   }
 
-  /// Whether a notification may be sent; else ``why`` says why not.
+  /// Whether a notification can be sent; otherwise ``why`` contains the reason.
   ///
-  /// - Parameter line: what is said of it, in `said`.
+  /// - Parameters:
+  ///   - text: the notification.
+  ///   - line: the line of `failed/` with the notification, if it is one.
+  ///   - said: the text of that line.
   @inline(never)
-  private mutating func mayGo(_ text: Span<UInt8>, _ line: FailedLine?, _ said: Span<UInt8>) -> Bool
+  private mutating func canSend(_ text: Span<UInt8>, _ line: FailedLine?, _ said: Span<UInt8>)
+    -> Bool
   {
     var reader = NotificationReader()
     switch reader.next(in: text, isWhole: true, rules, &findings) {
     case .notification(let notification):
       guard case .end = reader.next(in: text, isWhole: true, rules, &findings) else { break }
-      guard mayGo(notification, text) else { return false }
+      guard canSend(notification, text) else { return false }
       guard let line, line.list(in: said).count > 0, notification.lists > 0 else { return true }
       return isGood(line.list(in: said))
     case .refused(let refusal, _):
@@ -121,23 +125,25 @@ struct FailedCheck: ~Copyable {
         why.append(", line ")
         why.append(line.listLine)
         why.append(
-          " was wrong, and did not say who it is for: give it that token, or send it yourself")
+          " was wrong, so the token is unknown: add the token to the notification, or send it yourself"
+        )
       } else {
         refusal.describe(in: &why)
       }
       return false
     case .more, .end: break
     }
-    why.append("is no line of the agent's")
+    why.append("the agent did not write this line")
     return false
   }
 
-  /// Whether a notification that the check lets pass would come to somebody.
-  private mutating func mayGo(_ notification: Notification, _ text: Span<UInt8>) -> Bool {
+  /// Whether a correct notification would reach a device: it has not expired, and its token is not
+  /// suppressed.
+  private mutating func canSend(_ notification: Notification, _ text: Span<UInt8>) -> Bool {
     if case .until(let date) = notification.lifetime, date > 0, let now = Clock.time().wallSeconds,
       Int64(date) <= now
     {
-      why.append("it has expired: its expiration was ")
+      why.append("it expired at ")
       why.append(utc: date)
       return false
     }
@@ -146,12 +152,12 @@ struct FailedCheck: ~Copyable {
       let token = DeviceToken(hex: text.extracting(notification.firstToken..<end)),
       suppressed.find(token)?.forbids(registered: notification.registered) == true
     else { return true }
-    why.append("nothing is sent to its token: when it is a good one, say tinypush token register ")
+    why.append("its token is suppressed: if it is valid, run tinypush token register ")
     why.append(hex: token.bytes.span)
     return false
   }
 
-  /// Whether the recipients file, for the sake of which a notification was refused, is right by now.
+  /// Whether the recipients file for which a notification was refused is correct now.
   private mutating func isGood(_ list: Span<UInt8>) -> Bool {
     let found = lists.look(into: list)
     if found.error == 0, found.hasRecipients { return true }
@@ -159,7 +165,7 @@ struct FailedCheck: ~Copyable {
     why.append(printable: list)
     why.append(": ")
     if found.error == 0 {
-      why.append("no token is in it")
+      why.append("contains no token")
     } else {
       why.append(cString: clinux_error_text(found.error))
     }

@@ -1,19 +1,23 @@
 import CLinux
 import TinyPush
 
-/// Reads a file line by line, in a buffer of fixed size.
+/// Reads a file line by line with a buffer of fixed size.
 struct FileLines: ~Copyable {
   private let buffer: FixedBuffer<UInt8>
   private let file: Int32
   private var offset: Int64 = 0
-  /// What of the buffer is read, and what of that is at hand.
+  /// The number of bytes in the buffer, and the range of the current line.
   private var bytes = 0
   private var range = 0..<0
-  /// What is at hand is the beginning of a line, and its end; of a line that is longer than the buffer come the pieces.
+  /// Whether the current text is the beginning of a line.
   private(set) var isBeginning = true
   private(set) var isEnd = true
 
-  /// - Parameter file: is read from its start, wherever it stands.
+  /// Starts at the beginning of a file.
+  ///
+  /// - Parameters:
+  ///   - file: a descriptor, whose position is ignored.
+  ///   - capacity: the size of the buffer; a longer line is read in pieces.
   init(_ file: Int32, capacity: Int) {
     self.file = file
     buffer = FixedBuffer(capacity: capacity)
@@ -21,15 +25,15 @@ struct FileLines: ~Copyable {
 
   deinit {}
 
-  /// Where in the file the line begins.
+  /// The offset of the line in the file.
   var place: Int64 { offset - Int64(bytes - range.lowerBound) }
 
-  /// The line, its end included.
+  /// The line with its line feed.
   var line: Span<UInt8> {
     @_lifetime(immortal) get { buffer.looseSpan(range) }
   }
 
-  /// Goes on to the next one. Returns 1, 0 at the end, or -errno.
+  /// Reads the next line; returns 1, 0 at the end, or -errno.
   @inline(never)
   mutating func next() -> Int {
     isBeginning = isEnd
@@ -49,7 +53,7 @@ struct FileLines: ~Copyable {
       offset += Int64(max(count, 0))
       guard count <= 0 else { continue }
       guard count == 0, bytes > 0 else { return count }
-      // The last line gets the end that it lacks.
+      // Adds the missing line feed to the last line.
       buffer[bytes] = .lineFeed
       bytes += 1
       offset += 1
@@ -64,23 +68,23 @@ struct FileLines: ~Copyable {
 }
 
 extension FailedLine {
-  /// Room for what a line says before its notification.
+  /// The size of the part of a line before its notification.
   private static let headBytesMax = 16_384
 
-  /// Reads the lines in a file of `failed/`. What is no such line is passed over.
+  /// Calls `body` with each line of a file in `failed/` that the agent wrote.
   ///
   /// - Parameters:
-  ///   - name: of the file.
-  ///   - bytesMax: so far is read.
-  ///   - body: is given the line, and the beginning of its text.
-  /// - Returns: whether these are all.
+  ///   - name: the name of the file.
+  ///   - bytesMax: the most bytes to read.
+  ///   - body: takes the line, and the beginning of its text.
+  /// - Returns: whether all lines were read.
   @discardableResult
   static func forEach(
     in file: Int32, _ name: Span<UInt8>, bytesMax: Int64 = .max,
     _ body: (FailedLine, Span<UInt8>) -> Void
   ) -> Bool {
     var lines = FileLines(file, capacity: headBytesMax)
-    // Of one that failed as a whole the text is the sender's, though it may have been in failed/ before.
+    // A whole file is the sender's text, which may look like lines of failed/.
     let isWhole = FailedName.reasonsBase(of: name) != nil
     while true {
       let count = lines.next()

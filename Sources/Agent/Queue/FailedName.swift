@@ -1,21 +1,24 @@
 import CLinux
 import TinyPush
 
-/// The names of files in `failed/`: a file with reasons bears the name of the file that it came from, and whole files lie
-/// beside it.
+/// The names of files in `failed/`.
+///
+/// The file with the reasons has the name of the notification file. Whole files have the same name
+/// with a suffix.
 enum FailedName {
-  /// Behind the name of a file that is being sent again.
+  /// The suffix of a file that is being sent again.
   static let claimedSuffix: StaticString = ".retry"
-  /// Behind the names of whole files: one that the agent could not read, and one that it could read in part.
+  /// The suffix of a whole file that the agent could not read.
   static let unreadSuffix: StaticString = ".unread"
+  /// The suffix of a whole file that the agent could read only in part.
   static let originalSuffix: StaticString = ".original"
 
-  /// How much of the name is that of the file with the reasons; nil: it is no whole file.
+  /// Returns the length of the name of the file with the reasons; nil if this is not a whole file.
   static func reasonsBase(of name: Span<UInt8>) -> Int? {
     base(of: unnumbered(name), unreadSuffix) ?? base(of: unnumbered(name), originalSuffix)
   }
 
-  /// A name without the number that may stand behind it: that of `NAME.unread.2`.
+  /// Returns a name without the number at its end, as in `NAME.unread.2`.
   @_lifetime(copy name)
   static func unnumbered(_ name: Span<UInt8>) -> Span<UInt8> {
     var end = name.count
@@ -24,13 +27,13 @@ enum FailedName {
     return name.extracting(0..<(isNumbered ? end - 1 : name.count))
   }
 
-  /// How much of a name stands before the suffix; nil: it ends otherwise.
+  /// Returns the length of a name before its suffix; nil if it has another end.
   static func base(of name: Span<UInt8>, _ suffix: StaticString) -> Int? {
     let base = name.count - suffix.utf8CodeUnitCount
     return base > 0 && name.extracting(base..<name.count).equals(suffix) ? base : nil
   }
 
-  /// The name of the file beside another one; what is too long is cut, as the agent does.
+  /// Returns a name with a suffix, cut to the longest file name as the agent does.
   @inline(never)
   static func beside(_ base: Span<UInt8>, _ suffix: StaticString) -> CString {
     var text = Text(capacity: 300)

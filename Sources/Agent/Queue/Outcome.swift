@@ -1,21 +1,25 @@
 import CLinux
 import TinyPush
 
-/// What has become of a file that was put into the spool.
+/// The outcome of a file that was put into the spool.
 public enum Outcome {
-  /// The file has left the spool; ``OutcomeWatch/forEachSettlement(_:)`` tells how its notifications were settled.
+  /// The file left the spool; ``OutcomeWatch/forEachSettlement(_:)`` tells how its notifications
+  /// were settled.
   ///
-  /// - `isComplete`: the agent has said all. Otherwise somebody has removed the file.
+  /// - `isComplete`: whether the agent reported everything. Otherwise the file was removed by
+  ///   someone else.
   case left(isComplete: Bool)
-  /// It waits in `later/` for its time, a UNIX second; the last part of it, where it has several.
+  /// The file waits in `later/` until a UNIX time; that of the last part if it has several.
   case later(Int64)
-  /// It has been waited for long enough.
+  /// The time to wait is over.
   case pending
 }
 
-/// Awaits what becomes of a file in the spool. It looks at the file alone, so that it sleeps however much goes on around it.
+/// Waits for the outcome of a file in the spool.
+///
+/// It watches only the file, so that other files do not wake it.
 public struct OutcomeWatch: ~Copyable {
-  /// How often what inotify does not tell of is looked at.
+  /// How often states are checked that inotify does not report.
   private static let pause = Duration.milliseconds(500)
 
   private let root: Descriptor
@@ -24,7 +28,9 @@ public struct OutcomeWatch: ~Copyable {
   private let path: CString
   private let receipt: SenderReceipt
 
-  /// - Parameter name: of the file in `new/`, which ``DropBox`` put there as one that is awaited.
+  /// Starts to watch a file.
+  ///
+  /// - Parameter name: the name of the file in `new/`, which ``DropBox`` put there as awaited.
   public init(_ spool: UnsafePointer<CChar>, name: Span<UInt8>) throws(DropBox.Problem) {
     var error: Int32 = 0
     guard let root = Descriptor.spool(spool, error: &error) else { throw .noSpool(error) }
@@ -45,10 +51,10 @@ public struct OutcomeWatch: ~Copyable {
   @inline(never)
   deinit { if inotify >= 0 { close(inotify) } }
 
-  /// Waits until the file's outcome is known, or the time is over.
+  /// Waits until the outcome is known, or the time is over.
   public func outcome(within time: Duration) -> Outcome {
     let deadline = Clock.now() + time
-    // What it has come to is looked at after each of these, so that nothing is missed.
+    // The state is checked after each event, so that nothing is missed.
     let mask = UInt32(IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF)
     let isWatched = inotify >= 0 && inotify_add_watch(inotify, path.pointer, mask) >= 0
     while true {
@@ -64,9 +70,10 @@ public struct OutcomeWatch: ~Copyable {
     }
   }
 
-  /// Of a file that is not in `new/`. Nil: something of it is there again, or is soon to be.
+  /// Returns the outcome of a file that is not in `new/`; nil if a part of it is in `new/` again,
+  /// or soon will be.
   private func outcomeOutside(_ left: Duration) -> Outcome? {
-    // In this order: what is due goes from later/ to new/.
+    // In this order, because a due file moves from later/ to new/.
     let later = parts(in: "later", behind: LaterName.headBytes)
     let new = parts(in: "new")
     let isDueLater = later.due - Clock.wallSeconds() > Int64(left.milliseconds / 1000)
@@ -74,22 +81,23 @@ public struct OutcomeWatch: ~Copyable {
     return isDueLater ? .later(later.due) : .left(isComplete: receipt.isComplete(name.span))
   }
 
-  /// Goes over what the agent has said of the file's notifications.
+  /// Calls `body` with each line of the agent about the file's notifications.
   public func forEachSettlement(_ body: (ReceiptLine) -> Void) {
     receipt.forEachLine { line in
       if let line = ReceiptLine(line) { body(line) }
     }
   }
 
-  /// Whether an agent works in the spool; nil when this user may not know.
+  /// Returns whether an agent works in the spool; nil if this user cannot see it.
   public func isServed() -> Bool? { SpoolLock.isServed(root.number) }
 
-  // MARK: - Its parts
+  // MARK: - Parts of the file
 
-  /// Goes over the files of a directory whose names are that of the file, or begin with it and a point: what has waited in
-  /// `later/` comes back so.
+  /// Calls `body` with each file of a directory that is the file or a part of it.
   ///
-  /// - Parameter head: how many bytes stand before all that.
+  /// A part comes back from `later/` under the file's name with a dot and more.
+  ///
+  /// - Parameter head: the number of bytes before the file's name.
   private func forEachPart(
     in directory: StaticString, behind head: Int, _ body: (UnsafePointer<CChar>) -> Void
   ) {
@@ -108,7 +116,7 @@ public struct OutcomeWatch: ~Copyable {
 
   private struct Parts {
     var count = 0
-    /// Of those in `later/`, the date of the last.
+    /// The due time of the last part in `later/`.
     var due: Int64 = 0
   }
 

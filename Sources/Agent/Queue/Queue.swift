@@ -1,15 +1,16 @@
 import CLinux
 import TinyPush
 
-/// The directories of the spool in which notifications lie.
+/// The spool's directories with notifications.
 public enum QueuePlace: Int {
-  /// They wait to be delivered.
+  /// Notifications that wait to be delivered.
   case new
-  /// They wait for their time.
+  /// Notifications that wait until they are due.
   case later
-  /// They were refused.
+  /// Notifications that were refused or rejected.
   case failed
 
+  /// The name of the directory.
   public var name: StaticString {
     switch self {
     case .new: "new"
@@ -19,16 +20,19 @@ public enum QueuePlace: Int {
   }
 }
 
-/// The spool as its operator sees it: what lies in it, in the order of names. It works beside an agent, and its memory is
-/// the same however much there is.
+/// The spool as its operator sees it, with its files in the order of their names.
+///
+/// It works beside an agent, and needs the same memory for any number of files.
 public struct Queue: ~Copyable {
   private let pinned = Pinned()
-  /// What is kept of a directory's names at a time: a million names take some twenty scans, and no more than this.
+  /// The most names of a directory in memory; a million names take some twenty scans.
   private static let namesMax = 65_536
   private static let nameBytesMax = 32 * namesMax
 
   let root: Descriptor
 
+  /// Opens the spool.
+  ///
   /// - Parameter message: on failure, what is wrong, where, and what to do.
   public init(_ spool: UnsafePointer<CChar>, message: inout Text) throws(ExitStatus) {
     var error: Int32 = 0
@@ -50,21 +54,23 @@ public struct Queue: ~Copyable {
 
   deinit {}
 
-  /// Whether an agent works here; nil when this user may not know.
+  /// Returns whether an agent works here; nil if this user cannot see it.
   public func isServed() -> Bool? { SpoolLock.isServed(root.number) }
 
   // MARK: - Files
 
-  /// Calls `body` with each file, the smallest name first. What comes meanwhile may or may not be among them.
+  /// Calls `body` with each file in the order of the names.
   ///
-  /// - Returns: 0, or the errno for which it did not come to the end.
+  /// A file that comes meanwhile may be missing.
+  ///
+  /// - Returns: 0, or the errno that ended it early.
   @inline(never)
   public func forEach(
     in place: QueuePlace, _ body: (borrowing QueueFile) -> Void
   ) -> Int32 {
     var error: Int32 = 0
     guard let directory = Descriptor(root.number, part: place.name, error: &error) else {
-      // It is made when something comes that waits.
+      // The agent creates later/ when the first notification has to wait.
       return place == .later && error == ENOENT ? 0 : error
     }
     var names = Backlog(namesMax: Self.namesMax, nameBytesMax: Self.nameBytesMax)
@@ -82,7 +88,7 @@ public struct Queue: ~Copyable {
     return 0
   }
 
-  /// Looks for the next names. Whether it came to the end of the directory.
+  /// Reads the next names, and returns whether the directory was read to its end.
   @inline(never)
   private static func scan(
     _ directory: Int32, _ place: QueuePlace, isFromStart: Bool, _ names: inout Backlog
@@ -97,14 +103,14 @@ public struct Queue: ~Copyable {
     return isWhole
   }
 
-  /// Why this user may not look into a directory (errno); 0: nothing hinders it, or the directory is not there.
+  /// Returns the errno with which a directory cannot be opened; 0 if it can be, or does not exist.
   public func errorOfOpening(_ place: QueuePlace) -> Int32 {
     var error: Int32 = 0
     guard Descriptor(root.number, part: place.name, error: &error) == nil else { return 0 }
     return error == ENOENT ? 0 : error
   }
 
-  /// The file of this name; nil: there is none.
+  /// Returns the file of this name; nil if absent.
   @inline(never)
   public func file(named name: Span<UInt8>, in place: QueuePlace) -> QueueFile? {
     var error: Int32 = 0
@@ -114,14 +120,14 @@ public struct Queue: ~Copyable {
     return QueueFile(directory.number, name, in: place)
   }
 
-  /// Whether a file may have this name: nothing that leads elsewhere, and nothing that the agent keeps for itself.
+  /// Whether a file may have this name: no path, and no name that the agent uses itself.
   public static func isName(_ name: Span<UInt8>) -> Bool {
     guard name.count > 0, name.count <= Int(NAME_MAX), name[0] != .dot else { return false }
     for index in name.indices where name[index] == .slash || name[index] == 0 { return false }
     return true
   }
 
-  /// Removes a file. Returns 0 or the errno.
+  /// Removes a file; returns 0 or an errno.
   @inline(never)
   public func remove(_ file: borrowing QueueFile) -> Int32 {
     var error: Int32 = 0
@@ -131,7 +137,7 @@ public struct Queue: ~Copyable {
     return unlinkat(directory.number, file.pointer, 0) == 0 ? 0 : clinux_errno()
   }
 
-  /// Has what was removed gone from the disk. Returns 0 or the errno.
+  /// Syncs the removals in a directory; returns 0 or an errno.
   public func sync(_ place: QueuePlace) -> Int32 {
     var error: Int32 = 0
     guard let directory = Descriptor(root.number, part: place.name, error: &error) else {

@@ -4,25 +4,28 @@ import TinyPush
 /// A file in one of the spool's directories.
 public struct QueueFile: ~Copyable {
   private let pinned = Pinned()
+  /// The directory of the file.
   public let place: QueuePlace
   private let nameCopy: CString
-  /// Bytes.
+  /// The size in bytes.
   public let size: Int64
-  /// UNIX seconds, by the file system's clock, at which it came there or was last changed.
+  /// When the file came here or was last changed, in UNIX seconds of the file system's clock.
   public let changedAt: Int64
+  /// The inode number.
   public let inode: UInt64
   private let isRegular: Bool
-  /// Open for reading, or less than 0.
+  /// A descriptor for reading; less than 0 if absent.
   let descriptor: Int32
-  /// Why it may not be read (errno); 0: it may.
+  /// The errno with which the file cannot be read; 0 if it can.
   private let error: Int32
 
-  /// So long a file that somebody has open is left alone; then it counts as it is.
+  /// How long a file that is open for writing is left alone, in seconds; then it counts as
+  /// complete.
   private static var writingSeconds: Int64 { Int64(BeingWritten.patience.milliseconds / 1000) }
 
-  /// Nil: it is not there.
+  /// Opens a file; nil if it does not exist.
   ///
-  /// - Parameter directory: may be closed afterwards.
+  /// - Parameter directory: a descriptor, which may be closed afterwards.
   @inline(never)
   init?(_ directory: Int32, _ name: Span<UInt8>, in place: QueuePlace) {
     nameCopy = CString(name)
@@ -43,37 +46,41 @@ public struct QueueFile: ~Copyable {
   @inline(never)
   deinit { if descriptor >= 0 { close(descriptor) } }
 
+  /// The name of the file.
   public var name: Span<UInt8> {
     @_lifetime(borrow self) get { _overrideLifetime(nameCopy.span, borrowing: self) }
   }
 
   var pointer: UnsafePointer<CChar> { nameCopy.pointer }
 
-  /// The UNIX second at which it is due, if it waits for its time.
+  /// When the file is due, in UNIX seconds, if it is in `later/`.
   public var due: Int64? { place == .later ? LaterName(name)?.due : nil }
 
-  /// Whether it is there for the agent, or from it.
+  /// Whether the file is for the agent, or from it.
   public var isSpooled: Bool { isRegular && (place != .new || SpoolName.isTaken(name)) }
 
-  /// Whether it lies in `failed/` as a whole, and another one says why.
+  /// Whether it is a whole file in `failed/`, with its reasons in another file.
   public var isWhole: Bool { place == .failed && FailedName.reasonsBase(of: name) != nil }
 
-  /// What can be told of it by itself.
+  /// What is known about a file without its notifications' check.
   public enum State {
-    /// Nothing speaks against it.
+    /// No problem was found.
     case good
-    /// No file, or one whose name says that it is not finished: the agent leaves it alone.
+    /// Not a regular file, which the agent ignores.
     case noFile
+    /// The name says that the file is not complete, so the agent ignores it.
     case unfinishedName
     case beingWritten
     case unreadable(Int32)
     case empty
-    /// It ends within a notification.
+    /// The file ends within a notification.
     case unfinished
   }
 
+  /// Returns the state of the file.
+  ///
   /// - Parameters:
-  ///   - count: what was found in it.
+  ///   - count: the number of its notifications.
   ///   - now: UNIX seconds.
   public func state(_ count: NotificationCount.Result, now: Int64) -> State {
     guard isRegular else { return .noFile }
@@ -92,32 +99,36 @@ public struct QueueFile: ~Copyable {
   }
 }
 
-/// Counts the notifications in files, each as far as it is quick to.
+/// Counts the notifications in files, up to a limit for each file.
 public struct NotificationCount: ~Copyable {
+  /// The number of notifications in a file.
   public struct Result {
-    /// As they would be read, right or wrong.
+    /// The notifications that the agent would read, correct or not.
     public var notifications = 0
-    /// There are more than that.
+    /// Whether there are more.
     public var isMore = false
-    /// It ends within the last.
+    /// Whether the file ends within the last one.
     public var isUnfinished = false
-    /// Why it cannot be read (errno).
+    /// The errno with which the file cannot be read; 0 if it can.
     public var error: Int32 = 0
 
+    /// Creates an empty result.
     public init() {}
   }
 
-  /// So much of a file is looked at.
+  /// The most bytes of a file that are read.
   static let bytesMax: Int64 = 4 << 20
 
   private let input = FixedBuffer<UInt8>(capacity: 2 * NotificationReader.objectBytesMax)
   private var findings = Findings()
 
+  /// Creates a counter with its buffer.
   public init() {}
 
   @inline(never)
   deinit {}
 
+  /// Counts the notifications in a file.
   @inline(never)
   public mutating func count(_ file: borrowing QueueFile, _ rules: Rules) -> Result {
     var result = Result()
@@ -155,14 +166,16 @@ public struct NotificationCount: ~Copyable {
 }
 
 extension QueueFile {
-  /// Goes over the reasons in a file of `failed/`, as far as it is quick to. Returns whether these are all.
+  /// Calls `body` with the reasons in a file of `failed/`, and returns whether all were read.
   @inline(never)
   public func forEachFailedLine(_ body: (FailedLine, Span<UInt8>) -> Void) -> Bool {
     guard descriptor >= 0 else { return true }
     return FailedLine.forEach(in: descriptor, name, bytesMax: NotificationCount.bytesMax, body)
   }
 
-  /// Whether some of its text, as far as that is quick to look through, is `word`, in small letters or large.
+  /// Whether the first 4 MB of the file contain `word`, in upper or lower case.
+  ///
+  /// - Parameter word: in lower case.
   @inline(never)
   public func contains(_ word: Span<UInt8>) -> Bool {
     contains(word, FixedBuffer<UInt8>(capacity: 65_536))
@@ -189,7 +202,7 @@ extension QueueFile {
     return false
   }
 
-  /// Reads on in it. Returns the bytes read, 0 at the end, or -errno.
+  /// Reads from the file; returns the number of bytes, 0 at the end, or -errno.
   public func read(_ room: UnsafeMutableBufferPointer<UInt8>, at offset: Int64) -> Int {
     descriptor < 0 ? Int(descriptor) : Descriptor.read(descriptor, room, at: offset)
   }

@@ -1,25 +1,28 @@
 import CLinux
 import TinyPush
 
-/// How one notification was settled, as the receipt for its file says.
+/// The line of a receipt that tells how a notification was settled.
 public struct ReceiptLine: ~Escapable {
+  /// How a notification was settled.
   public enum Kind {
     /// The service has the notification.
     case accepted
     /// The notification is wrong, or the service refused it.
     case refused
-    /// The notification was not sent, or nobody knows whether it arrived.
+    /// The notification was not sent, or may not have arrived.
     case unsent
   }
 
+  /// How the notification was settled.
   public let kind: Kind
-  /// The line of the file; 0: it was not counted.
+  /// The line of the file; 0 if it was not counted.
   public let line: UInt64
-  /// In hex digits; empty: the line holds for all recipients.
+  /// The device token in hex digits; empty if the line applies to all recipients.
   public let token: Span<UInt8>
+  /// The reason, or how it was delivered.
   public let words: Span<UInt8>
 
-  /// Nil: the line says nothing of a notification.
+  /// Reads a line; nil if it is not about a notification.
   @_lifetime(copy text)
   init?(_ text: Span<UInt8>) {
     guard text.count > 2 else { return nil }
@@ -46,15 +49,15 @@ public struct ReceiptLine: ~Escapable {
   }
 }
 
-/// The receipt for a file, as its sender reads it; removed with this.
+/// A receipt as its sender reads it, which is removed at the end.
 struct SenderReceipt: ~Copyable {
   private let tmp: Descriptor
   private let path: CString
   private let file: Descriptor
-  /// No line is so long.
+  /// The longest line.
   private static let lineBytesMax = 8192
 
-  /// Takes up the receipt that the sender has made.
+  /// Opens the receipt that the sender created.
   ///
   /// - Parameter error: on failure, the errno.
   init?(for name: Span<UInt8>, in root: Int32, error: inout Int32) {
@@ -74,9 +77,7 @@ struct SenderReceipt: ~Copyable {
     clinux_remove_when_ended(-1, nil)
   }
 
-  /// Makes an empty receipt, into which the agent may write.
-  ///
-  /// - Returns: 0, or the errno.
+  /// Creates an empty receipt that the agent can write to; returns 0 or an errno.
   static func make(for name: Span<UInt8>, in tmp: Int32, group: gid_t) -> Int32 {
     let path = Receipt.name(for: name)
     defer { extendLifetime(path) }
@@ -94,7 +95,7 @@ struct SenderReceipt: ~Copyable {
     while lines.next() > 0 { body(lines.line.extracting(0..<lines.line.count - 1)) }
   }
 
-  /// Whether all is said of the file, and of what waited in `later/`.
+  /// Whether the receipt is complete, for the file and for its parts in `later/`.
   func isComplete(_ name: Span<UInt8>) -> Bool {
     var isComplete = hasLeft(name)
     forEachLine { line in
@@ -104,7 +105,7 @@ struct SenderReceipt: ~Copyable {
     return isComplete
   }
 
-  /// Whether the file of this name left with the agent's knowledge.
+  /// Whether the agent recorded that the file of this name left.
   private func hasLeft(_ name: Span<UInt8>) -> Bool {
     var hasLeft = false
     forEachLine { line in

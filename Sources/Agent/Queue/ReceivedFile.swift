@@ -1,11 +1,13 @@
 import CLinux
 import TinyPush
 
-/// What the feedback service has told and is not merged yet, in a file of the directory of the suppression list. What is in it
-/// outlives whatever happens, and is merged by whoever merges next.
+/// A file with entries of the feedback service that are not merged yet.
+///
+/// It is in the directory of the suppression list, and survives a crash. The next merge by any
+/// program takes it.
 final class ReceivedFile {
   static let filesMax = 64
-  /// The disk is asked for so much room at a time, before anything is read that needs it.
+  /// The number of bytes that are reserved on disk at a time, before entries are read.
   private static let reserveBytes: Int64 = 262_144
 
   private let file: Descriptor
@@ -16,7 +18,7 @@ final class ReceivedFile {
   private let buffer = FixedBuffer<UInt8>(
     capacity: ReceivedChunk.headByteCount + ReceivedChunk.bytesMax)
 
-  /// A new one. Nobody else has it as long as this lives.
+  /// Creates a file, which is locked as long as the object lives.
   ///
   /// - Parameter error: on failure, the errno.
   @inline(never)
@@ -28,9 +30,9 @@ final class ReceivedFile {
         if error == EEXIST { continue }
         return nil
       }
-      // Somebody who merges may have come between, and removed it.
+      // A merge by another program may have removed the file meanwhile.
       if flock(file.number, LOCK_EX | LOCK_NB) == 0, isLinked(file.number) {
-        // What is received would be lost with the name.
+        // The entries would be lost with the name.
         error = Descriptor.syncDirectory(directory)
         if error == 0 { return ReceivedFile(file: file, in: directory, name) }
         unlinkat(directory, name.pointer, 0)
@@ -41,7 +43,8 @@ final class ReceivedFile {
     return nil
   }
 
-  /// What others have left behind: the one of this number, if there is one and nobody has it.
+  /// Opens the file of this number that another program left behind; nil if absent, or it is
+  /// locked.
   @inline(never)
   static func left(_ number: Int, in directory: Int32) -> ReceivedFile? {
     let name = fileName(number)
@@ -74,7 +77,7 @@ final class ReceivedFile {
       && information.st_nlink > 0
   }
 
-  /// Whether nothing has come into it.
+  /// Whether the file contains nothing.
   var isEmpty: Bool {
     var information = stat()
     return fstat(file.number, &information) == 0 && information.st_size == 0
@@ -82,10 +85,10 @@ final class ReceivedFile {
 
   // MARK: - Receiving
 
-  /// Room for what is received next.
+  /// The buffer for the next entries.
   var room: UnsafeMutableBufferPointer<UInt8> { buffer.room(from: ReceivedChunk.headByteCount) }
 
-  /// Sees to it that the disk has room for as much. Returns 0 or an errno.
+  /// Reserves space on disk for the buffer; returns 0 or an errno.
   func reserve() -> Int32 {
     guard end + Int64(buffer.capacity) > reserved else { return 0 }
     guard hasRoomToMerge() else { return ENOSPC }
@@ -94,26 +97,27 @@ final class ReceivedFile {
     return error
   }
 
-  /// Whether the disk has room for what a merge writes: the list with all in it that was received. Without
-  /// that, what was received would fill the disk for ever.
+  /// Whether the disk has space for a merge, which writes the list with all entries.
+  ///
+  /// Without this check the entries could fill the disk, and never be merged.
   private func hasRoomToMerge() -> Bool {
     var disk = statvfs()
     guard fstatvfs(file.number, &disk) == 0 else { return true }
     var list = stat()
     let name = SuppressionDirectory.listName.cString
     let listBytes = fstatat(directory, name, &list, 0) == 0 ? UInt64(list.st_size) : 0
-    // A record is a little larger than a tuple. The list is written anew for each part that fits into memory, while the one
-    // before is still there.
+    // A record is a little larger than an entry of the service. A merge writes a new list for each
+    // part that fits into memory, while the old list still exists.
     let received = UInt64(end + Self.reserveBytes)
     let wanted = Self.reserveBytes.magnitude + listBytes + 2 * (received + received / 16)
     let free = UInt64(disk.f_bavail).multipliedReportingOverflow(by: UInt64(disk.f_frsize))
     return free.overflow || free.partialValue > wanted
   }
 
-  /// Gives room back that was not needed. If that fails, zeros stay behind what was received, and are passed over.
+  /// Gives unused space back; if that fails, zeros stay at the end, and are ignored.
   func trim() { _ = ftruncate(file.number, off_t(end)) }
 
-  /// Adds the first `count` bytes of the room. Returns 0 or an errno.
+  /// Appends the first `count` bytes of the buffer; returns 0 or an errno.
   @inline(never)
   func append(_ count: Int) -> Int32 {
     ReceivedChunk.seal(buffer, count: count)
@@ -131,18 +135,19 @@ final class ReceivedFile {
     return 0
   }
 
-  /// Has all of it on disk. Returns 0 or an errno.
+  /// Syncs the file; returns 0 or an errno.
   func sync() -> Int32 { fdatasync(file.number) == 0 ? 0 : clinux_errno() }
 
   // MARK: - Merging
 
-  /// Something stands in it behind what is not as it was written.
+  /// Whether the file contains data after a damaged chunk.
   private(set) var isDamaged = false
 
-  /// Gives what was received, piece by piece, up to what is not whole. That may be the last one, of which the writing was cut
-  /// short: then nothing but zeros is behind it, for which the disk was asked.
+  /// Calls `body` with each chunk, up to the first incomplete one.
+  ///
+  /// If only the writing of the last chunk was cut short, only reserved zeros follow it.
   func readChunks(_ body: (Span<UInt8>) -> Void) {
-    // Where the next one would stand.
+    // Where data after the damaged chunk would begin.
     var behind = buffer.capacity
     var place: Int64 = 0
     while Self.read(file.number, buffer, from: 0, ReceivedChunk.headByteCount, at: place),
@@ -177,14 +182,14 @@ final class ReceivedFile {
     return Descriptor.read(file, room, at: place) == count
   }
 
-  /// It is merged, or holds nothing.
+  /// Removes the file, which is empty or merged.
   func remove() { unlinkat(directory, name.pointer, 0) }
 
   private static let asideName: StaticString = "unmerged."
-  /// So many are kept, the newest.
+  /// The most damaged files that are kept; the oldest are removed.
   private static let asideMax = 16
 
-  /// Not all of it could be read: it stays under another name, and is not merged again.
+  /// Renames a damaged file, so that it is kept and not merged again.
   func keepAside() {
     for number in 0..<Self.filesMax {
       var text = Text(capacity: 64)
@@ -202,7 +207,7 @@ final class ReceivedFile {
     }
   }
 
-  /// The oldest of those that stay under another name, if they are too many.
+  /// Returns the oldest renamed file, if there are too many.
   private func oldestAside() -> CString? {
     let room = FixedBuffer<UInt8>(capacity: 4096)
     var oldest = Text(capacity: 256)

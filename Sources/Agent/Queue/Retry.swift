@@ -1,32 +1,38 @@
 import CLinux
 import TinyPush
 
-/// Moves what is in `failed/` back to `new/`, as far as the check lets it pass by now: a line there is a notification for
-/// those alone who did not get it. What would be refused once more stays.
+/// Moves notifications from `failed/` back to `new/`, if the check accepts them now.
 ///
-/// Wherever it ends nothing is lost, and the agent may go on beside it:
-/// 1. The file is renamed, so that what the agent has to say comes into a new one.
-/// 2. Where all lines pass, the file is renamed once more, into `new/`, and that is all.
-/// 3. Else what goes is written to a file in `tmp/`, and what stays to the end of the new one.
-/// 4. What goes is moved to `new/`, under a name that what goes says: to do so twice makes no second one.
-/// 5. The renamed file is removed. If it is still there, somebody may do it all again.
+/// A line there is a notification to those recipients who did not get it. A notification that would
+/// be refused again stays.
+///
+/// Nothing is lost at whatever step this ends, and the agent may run meanwhile:
+/// 1. The file is renamed, so that the agent writes new reasons to another file.
+/// 2. If all lines are accepted, the file is renamed into `new/`. This ends the work.
+/// 3. Otherwise accepted lines are written to a file in `tmp/`, and the others to the end of the
+///   new file.
+/// 4. The accepted lines are moved to `new/` under a name made from their content, so that
+///   repeating this step adds nothing.
+/// 5. The renamed file is removed. If it is still there, all steps may be repeated.
 public struct Retry: ~Copyable {
   private let pinned = Pinned()
+  /// The result of a retry.
   public struct Result {
-    /// Notifications that were sent again.
+    /// The number of notifications that were sent again.
     public var sent: UInt64 = 0
-    /// And the whole file, which the agent could not read before.
+    /// Whether a whole file was sent, which the agent could not read before.
     public var isFileSent = false
-    /// What stays.
+    /// The number of notifications that stay.
     public var left: UInt64 = 0
   }
 
+  /// Why a file could not be retried.
   public enum Problem: Error {
-    /// It is not there any more.
+    /// The file does not exist any more.
     case gone
-    /// Another one is at it.
+    /// Another program is retrying the file.
     case busy
-    /// One before was cut short, and its file has to be done first.
+    /// An earlier retry was interrupted, and its file must be retried first.
     case interrupted
     /// A file cannot be read, written or moved.
     case failed(DropBox.Problem)
@@ -34,18 +40,22 @@ public struct Retry: ~Copyable {
     init(_ error: Int32) { self = .failed(.cannotWrite(error)) }
   }
 
-  /// So much of a file shows whether it has reasons.
+  /// The number of bytes that are searched for reasons.
   private static let headBytes: Int64 = 65_536
-  /// How often, every 10 ms, somebody who still writes to the renamed file is waited for: the agent writes a line at once.
-  private static let writerTries = 100
+  /// The checks, 10 ms apart, for a program that still writes to the renamed file.
+  ///
+  /// The agent writes a line at once.
+  private static let writerAttempts = 100
 
   private let root: Descriptor
   private let failed: Descriptor
   private let new: Descriptor
   private var check: FailedCheck
-  /// The name in `new/` of what was sent last.
+  /// The name in `new/` of the last file that was sent.
   public private(set) var sentName = Text(capacity: 300)
 
+  /// Opens the spool.
+  ///
   /// - Parameter error: on failure, the errno.
   @inline(never)
   public init?(_ config: borrowing Config, error: inout Int32) {
@@ -64,7 +74,10 @@ public struct Retry: ~Copyable {
 
   // MARK: - A file
 
-  /// - Parameter body: is given why something stays, and its line in the file that was delivered; 0: it has none.
+  /// Retries a file.
+  ///
+  /// - Parameter body: takes why a notification stays, and its line in the delivered file; 0 if
+  ///   unknown.
   @inline(never)
   public mutating func retry(
     _ file: borrowing QueueFile, _ body: (borrowing Text, UInt64) -> Void
@@ -83,19 +96,20 @@ public struct Retry: ~Copyable {
     var why = Text()
     why.append(
       base == nil
-        ? "it is no file of the agent's: move it to new/ yourself if it is to be delivered"
-        : "nobody knows any more what of it was refused: mend it, and move it to new/")
+        ? "the agent did not write this file: move it to new/ yourself to deliver it"
+        : "the reasons for this file are gone: correct it, and move it to new/")
     body(why, 0)
     return Result(left: 1)
   }
 
-  /// Whether it is a whole file beside which there is the one with its reasons, and done with that one.
+  /// Whether it is a whole file whose file with reasons exists, and is retried together with that
+  /// one.
   @inline(never)
   public func isCompanion(_ file: borrowing QueueFile) -> Bool {
     !Self.hasReasons(file) && reasons(of: file) != nil
   }
 
-  /// The file with the reasons for which a whole file is here.
+  /// Returns the file with the reasons for a whole file.
   private func reasons(of file: borrowing QueueFile) -> QueueFile? {
     guard let base = FailedName.reasonsBase(of: file.name),
       let reasons = QueueFile(failed.number, file.name.extracting(0..<base), in: .failed),
@@ -114,8 +128,9 @@ public struct Retry: ~Copyable {
 
   // MARK: - Names
 
-  /// A whole file of this suffix that belongs to a file; nil: there is none. One whose name was cut is found by its
-  /// beginning.
+  /// Returns the whole file with this suffix that belongs to a file; nil if absent.
+  ///
+  /// A file whose name was cut is found by the beginning of its name.
   private func whole(of base: Span<UInt8>, _ suffix: StaticString) -> QueueFile? {
     let room = FixedBuffer<UInt8>(capacity: 4096)
     var found = Text(capacity: 256)
@@ -131,7 +146,9 @@ public struct Retry: ~Copyable {
     return found.count > 0 ? QueueFile(failed.number, found.bytes, in: .failed) : nil
   }
 
-  /// Has ``sentName`` tell the file from others, also when it is renamed: the same refusal, met once more, is another one.
+  /// Sets ``sentName`` to a name that is unique for the file's content and age.
+  ///
+  /// A later refusal of the same notification gets another name.
   private mutating func setName(_ base: Span<UInt8>, _ information: stat, _ content: Hash) {
     var (hash, information) = (content, information)
     hash.add(UInt64(information.st_ino))
@@ -144,7 +161,9 @@ public struct Retry: ~Copyable {
 
   // MARK: - The steps
 
-  /// - Parameter file: the one with the reasons.
+  /// Retries the lines of a file.
+  ///
+  /// - Parameter file: the file with the reasons.
   @inline(never)
   private mutating func retryLines(
     _ file: borrowing QueueFile, _ body: (borrowing Text, UInt64) -> Void
@@ -160,21 +179,21 @@ public struct Retry: ~Copyable {
     }
 
     var result = Result()
-    var (doesAnyGo, doAllGo) = (false, true)
-    let size = try check.forEach(in: file.descriptor) { (verdict, line, why) throws(Problem) in
-      result.count(verdict)
-      doAllGo = doAllGo && verdict == .goes
-      doesAnyGo = doesAnyGo || verdict != .stays && verdict != .goesOn
-      if verdict == .stays { body(why, FailedLine(line)?.line ?? 0) }
+    var (isAnySent, areAllSent) = (false, true)
+    let size = try check.forEach(in: file.descriptor) { (decision, line, why) throws(Problem) in
+      result.count(decision)
+      areAllSent = areAllSent && decision == .send
+      isAnySent = isAnySent || decision != .stay && decision != .stayMore
+      if decision == .stay { body(why, FailedLine(line)?.line ?? 0) }
     }
-    guard doesAnyGo || check.hasUnread else { return result }
+    guard isAnySent || check.hasUnread else { return result }
 
     let claimed =
       claimedBase == nil ? FailedName.beside(base, FailedName.claimedSuffix) : CString(file.name)
     if claimedBase == nil { try claim(file, as: claimed, before) }
     awaitWriter(file.descriptor)
     let information = try Self.information(file)
-    if doAllGo, information.st_size == size {
+    if areAllSent, information.st_size == size {
       setName(base, information, Hash())
       guard fdatasync(file.descriptor) == 0 else { throw Problem(clinux_errno()) }
       let target = sentName.cString()
@@ -183,20 +202,20 @@ public struct Retry: ~Copyable {
       let syncError = Descriptor.syncDirectory(new.number)
       guard syncError == 0 else { throw .failed(.cannotSync(syncError)) }
     } else {
-      result = try divide(file, base, information, isJudged: true)
+      result = try divide(file, base, information, isChecked: true)
       try remove(claimed.pointer)
     }
     while let unread = whole(of: base, FailedName.unreadSuffix), unread.descriptor >= 0 {
       try sendWhole(unread, base: base.count)
       result.isFileSent = true
     }
-    // What has failed since may need it.
+    // A reason that was added meanwhile may need the original.
     if result.left == 0, QueueFile(failed.number, base, in: .failed) == nil {
       while let original = whole(of: base, FailedName.originalSuffix) {
         try remove(original.pointer)
       }
     }
-    // If this fails and the power does, too, the renamed file is back, and is sent once more.
+    // If this fails and the power fails, too, the renamed file is back, and is sent again.
     _ = Descriptor.syncDirectory(failed.number)
     return result
   }
@@ -204,7 +223,7 @@ public struct Retry: ~Copyable {
   /// Sends a whole file that the agent could not read.
   private mutating func sendWhole(_ file: borrowing QueueFile, base: Int) throws(Problem) {
     let information = try Self.information(file)
-    _ = try divide(file, file.name.extracting(0..<base), information, isJudged: false)
+    _ = try divide(file, file.name.extracting(0..<base), information, isChecked: false)
     try remove(file.pointer)
     _ = Descriptor.syncDirectory(failed.number)
   }
@@ -219,7 +238,7 @@ public struct Retry: ~Copyable {
     guard unlinkat(failed.number, name, 0) == 0 else { throw Problem(clinux_errno()) }
   }
 
-  /// Renames the file, so that nobody begins to write to it any more.
+  /// Renames the file, so that no program begins to write to it.
   @inline(never)
   private func claim(
     _ file: borrowing QueueFile, as claimed: borrowing CString, _ information: stat
@@ -234,31 +253,32 @@ public struct Retry: ~Copyable {
     guard fstatat(failed.number, claimed.pointer, &present, AT_SYMLINK_NOFOLLOW) == 0,
       present.st_ino == information.st_ino
     else {
-      // Another one took its name in the meantime.
+      // Another file took the name meanwhile.
       _ = clinux_rename_new(failed.number, claimed.pointer, failed.number, file.pointer)
       throw .gone
     }
   }
 
-  /// Waits until nobody writes to the renamed file any more.
+  /// Waits until no program writes to the renamed file.
   private func awaitWriter(_ file: Int32) {
     var writer = clinux_is_being_written(file)
-    var tries = 0
-    while writer == 1, tries < Self.writerTries {
-      tries += 1
+    var attempts = 0
+    while writer == 1, attempts < Self.writerAttempts {
+      attempts += 1
       poll(nil, 0, 10)
       writer = clinux_is_being_written(file)
     }
-    // Of somebody else's file that may not be asked.
+    // Writers of another user's file are unknown.
     if writer < 0 { poll(nil, 0, 10) }
   }
 
-  /// Puts what goes into a file in `new/`, and what stays at the end of the file of its name in `failed/`.
+  /// Writes accepted lines to a file in `new/`, and the others to the file of its name in
+  /// `failed/`.
   ///
-  /// - Parameter isJudged: else all of it goes, whatever it is.
+  /// - Parameter isChecked: whether to check the lines; otherwise all are sent.
   @inline(never)
   private mutating func divide(
-    _ file: borrowing QueueFile, _ base: Span<UInt8>, _ information: stat, isJudged: Bool
+    _ file: borrowing QueueFile, _ base: Span<UInt8>, _ information: stat, isChecked: Bool
   ) throws(Problem) -> Result {
     var result = Result()
     var hash = Hash()
@@ -266,15 +286,15 @@ public struct Retry: ~Copyable {
     defer { if rest >= 0 { close(rest) } }
     let (root, failed) = (root.number, failed.number)
     var box = try Self.attempt { () throws(DropBox.Problem) in try DropBox(in: root) }
-    _ = try check.forEach(in: file.descriptor, isJudged: isJudged) {
-      (verdict, line, _) throws(Problem) in
-      result.count(verdict)
-      switch verdict {
-      case .isDone: break
-      case .goes, .goesAnew:
+    _ = try check.forEach(in: file.descriptor, isChecked: isChecked) {
+      (decision, line, _) throws(Problem) in
+      result.count(decision)
+      switch decision {
+      case .drop: break
+      case .send, .sendDraft:
         hash.add(line)
         try Self.attempt { () throws(DropBox.Problem) in try box.write(line) }
-      case .stays, .goesOn:
+      case .stay, .stayMore:
         if rest < 0 { rest = try Self.openRest(failed, CString(base), information) }
         let error = line.withUnsafeBytes { Descriptor.writeAll(rest, $0.baseAddress!, $0.count) }
         guard error == 0 else { throw Problem(error) }
@@ -294,7 +314,7 @@ public struct Retry: ~Copyable {
     do throws(DropBox.Problem) { return try body() } catch { throw .failed(error) }
   }
 
-  /// Opens the file to whose end goes what stays: the agent may have begun it.
+  /// Opens the file for the lines that stay; the agent may have created it again.
   @inline(never)
   private static func openRest(
     _ failed: Int32, _ name: borrowing CString, _ information: stat
@@ -302,7 +322,7 @@ public struct Retry: ~Copyable {
     let flags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK
     let file = clinux_open(failed, name.pointer, flags, information.st_mode & 0o777)
     guard file >= 0 else { throw Problem(-file) }
-    // The agent does not take what is half written for torn.
+    // The lock keeps the agent from cutting off an incomplete line here.
     guard let size = LineEnd.mend(file), flock(file, LOCK_EX) == 0 else {
       close(file)
       throw .busy
@@ -316,11 +336,11 @@ public struct Retry: ~Copyable {
 }
 
 extension Retry.Result {
-  fileprivate mutating func count(_ verdict: FailedCheck.Verdict) {
-    switch verdict {
-    case .goes, .goesAnew: sent += 1
-    case .stays: left += 1
-    case .isDone, .goesOn: break
+  fileprivate mutating func count(_ decision: FailedCheck.Decision) {
+    switch decision {
+    case .send, .sendDraft: sent += 1
+    case .stay: left += 1
+    case .drop, .stayMore: break
     }
   }
 }

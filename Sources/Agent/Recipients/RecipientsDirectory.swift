@@ -1,7 +1,9 @@
 import CLinux
 import TinyPush
 
-/// The directory of the recipients files. A file is opened anew each time: there are few of them, and people edit them.
+/// The directory of the recipients files.
+///
+/// A file is opened for each read, because the files are few, and people edit them.
 struct RecipientsDirectory: ~Copyable {
   /// The path, a slash, and room for a name.
   private let path: FixedBuffer<UInt8>
@@ -20,7 +22,7 @@ struct RecipientsDirectory: ~Copyable {
     path[pathBytes + name.count] = 0
   }
 
-  /// Reads on in the courier's recipients file.
+  /// Reads the next part of the courier's recipients file.
   func read(_ courier: inout Courier) {
     guard RecipientsFile.isName(courier.recipientsName()) else {
       courier.couldNotReadRecipients(.notRegular)

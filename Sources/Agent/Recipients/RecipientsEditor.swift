@@ -1,16 +1,17 @@
 import CLinux
 import TinyPush
 
-/// Changes a recipients file: makes a new file and renames it into the place of the old one, so that a reader has either the
-/// one or the other, also after a power cut.
+/// Changes a recipients file by replacing it with a new one.
+///
+/// So readers see the old or the new file, even after a power cut.
 public struct RecipientsEditor: ~Copyable {
-  /// No line of which anything could be changed is so long.
+  /// The longest line that can be changed.
   private static let lineBytesMax = 4096
   private static let writtenBytesMax = 16_384
-  /// Hidden, so that nobody takes it for a recipients file.
+  /// Hidden, because otherwise it would be a recipients file.
   private static let draftName: StaticString = ".new"
-  /// Another change takes moments: so often it is waited for, for so many milliseconds.
-  private static let lockTries = 100
+  /// The attempts to lock the directory, because another change takes only a moment.
+  private static let lockAttempts = 100
   private static let lockWaitMs: Int32 = 100
 
   private let path: CString
@@ -18,9 +19,11 @@ public struct RecipientsEditor: ~Copyable {
   private let directory: Descriptor
   private let pinned = Pinned()
 
+  /// Opens the directory.
+  ///
   /// - Parameters:
-  ///   - path: of the directory of the recipients files.
-  ///   - name: of the file, which ``RecipientsFile/isName(_:)`` takes.
+  ///   - path: the directory of the recipients files.
+  ///   - name: the name of the file, which must satisfy ``RecipientsFile/isName(_:)``.
   ///   - message: on failure, what is wrong, where, and what to do.
   @inline(never)
   public init(_ path: Span<UInt8>, _ name: Span<UInt8>, message: inout Text) throws(ExitStatus) {
@@ -37,7 +40,7 @@ public struct RecipientsEditor: ~Copyable {
   @inline(never)
   deinit {}
 
-  /// Makes the change. What came of it is in the change.
+  /// Makes the change, and stores its result in `change`.
   @inline(never)
   public borrowing func make(
     _ change: inout RecipientChange, message: inout Text
@@ -56,7 +59,7 @@ public struct RecipientsEditor: ~Copyable {
   }
 
   private borrowing func lock() -> Descriptor? {
-    for _ in 0..<Self.lockTries {
+    for _ in 0..<Self.lockAttempts {
       if let lock = Descriptor.lock(directory.number, isPatient: false) { return lock }
       guard clinux_errno() == EWOULDBLOCK else { return nil }
       poll(nil, 0, Self.lockWaitMs)
@@ -64,7 +67,7 @@ public struct RecipientsEditor: ~Copyable {
     return nil
   }
 
-  /// Returns 0 or an errno.
+  /// Replaces the file; returns 0 or an errno.
   private borrowing func edit(_ change: inout RecipientChange) -> Int32 {
     var error: Int32 = 0
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
@@ -74,7 +77,8 @@ public struct RecipientsEditor: ~Copyable {
     if let number = Self.number(file) {
       guard fstat(number, &information) == 0 else { return clinux_errno() }
       guard clinux_is_regular(&information) != 0 else { return EINVAL }
-      // Who may not write to the file may not replace it either, though the directory would allow that.
+      // A user who may not write to the file may not replace it either, even if the directory
+      // allows it.
       guard faccessat(directory.number, name.pointer, W_OK, AT_EACCESS) == 0 else {
         return clinux_errno()
       }
@@ -94,7 +98,7 @@ public struct RecipientsEditor: ~Copyable {
     error = Self.give(draft.number, information)
     guard error == 0 else { return error }
     guard fsync(draft.number) == 0 else { return clinux_errno() }
-    // An editor knows nothing of the lock.
+    // Text editors do not use the lock.
     guard isCurrent(file, information) else { return ESTALE }
     let draftPath = Self.draftName.cString
     guard renameat(directory.number, draftPath, directory.number, name.pointer) == 0 else {
@@ -110,7 +114,7 @@ public struct RecipientsEditor: ~Copyable {
     }
   }
 
-  /// Writes what becomes of the file. Returns 0 or an errno.
+  /// Writes the changed file to the draft; returns 0 or an errno.
   private static func copy(
     _ file: borrowing Descriptor?, to draft: Int32, _ change: inout RecipientChange
   ) -> Int32 {
@@ -142,8 +146,10 @@ public struct RecipientsEditor: ~Copyable {
     return error
   }
 
-  /// Gives the draft owner, group and mode of the file, or of the directory where the file is new. Only root can give a file
-  /// away: otherwise it belongs to this user from now on. Returns 0 or an errno.
+  /// Gives the draft the owner, group and mode of the file, or of the directory if the file is new.
+  ///
+  /// Only root can change the owner; otherwise the file belongs to this user now. Returns 0 or an
+  /// errno.
   private static func give(_ draft: Int32, _ model: stat) -> Int32 {
     if fchown(draft, model.st_uid, model.st_gid) != 0 {
       let keep = uid_t.max
@@ -161,7 +167,7 @@ public struct RecipientsEditor: ~Copyable {
     return result == 0 && FileIdentity(&present) == FileIdentity(&known)
   }
 
-  /// Says why a file or the directory cannot be read or changed, by its errno.
+  /// Appends why a file or the directory cannot be read or changed, and returns the exit status.
   @inline(never)
   public static func explain(
     _ error: Int32, _ directory: Span<UInt8>, _ name: Span<UInt8>?, in message: inout Text
@@ -181,27 +187,27 @@ public struct RecipientsEditor: ~Copyable {
       message.append("is not a regular file: remove it")
       return .cannotCreate
     case ESTALE:
-      message.append("somebody has changed it meanwhile, and so nothing was done: try again")
+      message.append("was changed meanwhile, so nothing was done: try again")
       return .tryLater
     default: message.append(cString: clinux_error_text(error))
     }
     switch error {
     case ENOENT where name == nil, ENOTDIR:
-      message.append(": make the directory, or set recipients")
+      message.append(": create the directory, or set recipients")
       return .noInput
     case ENOENT:
       message.append(": tinypush recipient list names the files that there are")
       return .noInput
     case EACCES, EPERM:
       message.append(
-        ": do it as root, or let the group write to the directory and the file (man tinypush-recipient)"
+        ": run the command as root, or let the group write to the directory and the file (man tinypush-recipient)"
       )
       return .noPermission
     case EROFS:
       message.append(": mount it writable, or set recipients")
       return .cannotCreate
     case ENOSPC, EDQUOT:
-      message.append(": make room there; nothing has changed")
+      message.append(": free some space there; nothing has changed")
       return .inputOutput
     default: return .inputOutput
     }

@@ -1,16 +1,18 @@
 import CLinux
 import TinyPush
 
-/// What stands in recipients files, for a person or a program.
+/// The contents of recipients files, for a person or a program.
 public struct RecipientsListing: ~Copyable {
-  /// As long as the agent takes a line to be, its end included, and one byte to see that it is longer.
+  /// The longest line that the agent accepts, its end, and one byte to detect a longer line.
   private static let lineBytesMax = RecipientsFile.lineBytesMax + 2
 
   private let directory: Descriptor
   private let path: CString
 
+  /// Opens the directory.
+  ///
   /// - Parameters:
-  ///   - path: of the directory.
+  ///   - path: the directory of the recipients files.
   ///   - error: on failure, the errno.
   public init?(_ path: Span<UInt8>, error: inout Int32) {
     self.path = CString(path)
@@ -23,7 +25,7 @@ public struct RecipientsListing: ~Copyable {
 
   deinit {}
 
-  /// The names of all files, in their order.
+  /// Calls `body` with the names of all files in alphabetical order; returns 0 or an errno.
   @inline(never)
   public func forEachName(_ body: (Span<UInt8>) -> Void) -> Int32 {
     var list: UnsafeMutablePointer<UnsafeMutablePointer<dirent>?>?
@@ -43,7 +45,8 @@ public struct RecipientsListing: ~Copyable {
     return 0
   }
 
-  /// Each line of a file, with its number from 1, what it says, and the line itself. Returns 0 or an errno.
+  /// Calls `body` with each line of a file, its number from 1, and its meaning; returns 0 or an
+  /// errno.
   @inline(never)
   public func forEachLine(
     in name: Span<UInt8>, _ body: (UInt64, RecipientsFile.Line, Span<UInt8>) -> Void

@@ -1,27 +1,30 @@
 import CLinux
 import TinyPush
 
-/// Looks into recipients files, for whoever only wants to know what they are good for.
+/// Reads recipients files without a courier.
 struct RecipientsLookup: ~Copyable {
-  /// What was found in one.
+  /// Whether a file can be read and names a recipient.
   struct Found {
-    /// Why it cannot be read (errno); 0: it was.
+    /// The errno with which it cannot be read; 0 if it can.
     var error: Int32 = 0
-    /// It names somebody.
+    /// Whether it names a recipient.
     var hasRecipients = false
   }
 
   private let directory: CString
-  /// No line is so long.
+  /// The longest line.
   private static let lineBytesMax = 32_768
 
-  /// - Parameter directory: of the recipients files.
+  /// Remembers the directory.
+  ///
+  /// - Parameter directory: the path of the recipients files.
   init(_ directory: Span<UInt8>) {
     self.directory = CString(directory)
   }
 
   deinit {}
 
+  /// Reads a file up to its first recipient.
   @inline(never)
   func look(into name: Span<UInt8>) -> Found {
     var found = Found()
@@ -32,7 +35,7 @@ struct RecipientsLookup: ~Copyable {
     return found
   }
 
-  /// Goes over the recipients in a file, as long as `body` returns true. Returns 0, or an errno.
+  /// Calls `body` with the recipients in a file, until it returns false; returns 0 or an errno.
   @inline(never)
   func forEachRecipient(in name: Span<UInt8>, _ body: (DeviceToken) -> Bool) -> Int32 {
     guard RecipientsFile.isName(name) else { return EINVAL }

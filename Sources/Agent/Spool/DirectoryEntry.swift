@@ -1,20 +1,21 @@
 import CLinux
 import TinyPush
 
-/// What a directory says of one of its entries, without a look at the entry itself.
+/// An entry of a directory, as the directory describes it.
 struct DirectoryEntry {
-  /// NUL-terminated; good while the entry is looked at.
+  /// The NUL-terminated name, which is valid until the next entry is read.
   var name: UnsafePointer<CChar>
   var inode: UInt64
-  /// DT_*.
+  /// The type, one of DT_*.
   var kind: UInt32
 
-  /// Not every file system says what its entries are.
+  /// Whether it may be a regular file; some file systems do not tell.
   var mayBeFile: Bool { kind == UInt32(DT_REG) || kind == UInt32(DT_UNKNOWN) }
   var isHidden: Bool { name.pointee == CChar(UInt8.dot) }
 
-  /// Goes over a directory's entries. What is removed meanwhile may or may not be among them. Returns whether it came to the
-  /// end of them.
+  /// Calls `body` with each entry of a directory, and returns whether all were read.
+  ///
+  /// An entry that is added or removed meanwhile may be missing or not.
   @discardableResult
   static func forEach(
     in directory: Int32, _ room: UnsafeMutableBufferPointer<UInt8>, _ body: (DirectoryEntry) -> Void

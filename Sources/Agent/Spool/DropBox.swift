@@ -1,25 +1,28 @@
 import CLinux
 import TinyPush
 
-/// The writers' side of the spool: a file is written in `tmp/` and renamed into `new/`, so that the agent never sees half
-/// of one. Until then it has no name where the file system can do that, and nothing is left of it however the program ends.
+/// The senders' side of the spool: a file is written in `tmp/` and renamed into `new/`.
+///
+/// So the agent never sees half of a file. If the file system supports it, the file has no name
+/// until it is complete, and disappears if the program ends before.
 public struct DropBox: ~Copyable {
   private let tmp: Descriptor
   private let new: Descriptor
   private let file: Descriptor
-  /// Its name in `tmp/`, now or later.
+  /// The file's name in `tmp/`, which it may not have yet.
   private let temporary: CString
   private var hasName: Bool
 
-  /// What could not be done, and why (errno).
+  /// What failed, with the errno.
   public enum Problem: Error {
     case noSpool(Int32)
     case cannotWrite(Int32)
-    /// It is in `new/`.
+    /// The file is in `new/`.
     case cannotSync(Int32)
-    /// It is in `new/`, and what becomes of it cannot be learned.
+    /// The file is in `new/`, but its receipt cannot be read.
     case noReceipt(Int32)
 
+    /// The exit status for the problem.
     public var status: ExitStatus {
       switch self {
       case .noSpool(EACCES), .cannotWrite(EACCES), .cannotWrite(EPERM): .noPermission
@@ -39,6 +42,7 @@ public struct DropBox: ~Copyable {
       }
     }
 
+    /// Returns the message for the user.
     @inline(never)
     public func text(_ spool: UnsafePointer<CChar>) -> Text {
       var text = Text()
@@ -50,40 +54,44 @@ public struct DropBox: ~Copyable {
         text.append("no permission to write to tmp/ and new/: ")
         var information = stat()
         if stat(spool, &information) == 0 {
-          text.append("this takes a member of the group ")
+          text.append("you must be a member of the group ")
           if let name = clinux_group_name(information.st_gid) {
             text.append(cString: name)
           } else {
             text.append(information.st_gid)
           }
-          text.append(", which must have the right to write there")
+          text.append(", and the group must have write permission")
         } else {
           text.append("are you a member of the spool's group?")
         }
       case .noSpool(let error):
         text.append(cString: clinux_error_text(error))
-        text.append(": name the right one with --config FILE or -o spool=DIR")
+        text.append(": name the right spool with --config FILE or -o spool=DIR")
       case .cannotWrite(let error):
         text.append("cannot write to tmp/ and new/, and nothing was queued: ")
         text.append(cString: clinux_error_text(error))
       case .cannotSync(let error):
-        text.append("it is in new/, but may not outlive a power cut: ")
+        text.append("the file is in new/, but may not survive a power cut: ")
         text.append(cString: clinux_error_text(error))
       case .noReceipt(let error):
-        text.append("it is in new/, but what becomes of it cannot be learned from tmp/: ")
+        text.append("the file is in new/, but its receipt in tmp/ cannot be read: ")
         text.append(cString: clinux_error_text(error))
       }
       return text
     }
   }
 
-  /// Begins a file. The spool's group may read the file whatever the umask says: the agent belongs to the group.
+  /// Creates a file in `tmp/`.
+  ///
+  /// The spool's group may read it whatever the umask is, because the agent belongs to the group.
   public init(_ spool: UnsafePointer<CChar>) throws(Problem) {
     var error: Int32 = 0
     guard let root = Descriptor.spool(spool, error: &error) else { throw .noSpool(error) }
     try self.init(in: root.number)
   }
 
+  /// Creates a file in `tmp/` of an open spool.
+  ///
   /// - Parameter root: the spool.
   init(in root: Int32) throws(Problem) {
     var error: Int32 = 0
@@ -120,7 +128,7 @@ public struct DropBox: ~Copyable {
     clinux_remove_when_ended(-1, nil)
   }
 
-  /// Goes on with the file.
+  /// Appends bytes to the file.
   public func write(_ bytes: Span<UInt8>) throws(Problem) {
     var place = 0
     while place < bytes.count {
@@ -133,21 +141,24 @@ public struct DropBox: ~Copyable {
     }
   }
 
-  /// Reads in what was written. Returns the bytes read, 0 at the end, or -errno.
+  /// Reads from what was written; returns the number of bytes, 0 at the end, or -errno.
   func read(_ room: UnsafeMutableBufferPointer<UInt8>, at offset: Int64) -> Int {
     Descriptor.read(file.number, room, at: offset)
   }
 
-  /// Gives it the owner and the rights of another file, as far as this user can.
+  /// Gives the file the owner and the mode of another file, as far as this user can.
   func belong(to other: stat) {
     fchown(file.number, other.st_uid, other.st_gid)
     fchmod(file.number, other.st_mode & 0o777)
   }
 
-  /// Puts the file into `new/`, and returns its name there. Names sort by time, to the nanosecond; with the process's number
-  /// they are unique.
+  /// Moves the file into `new/`, and returns its name there.
   ///
-  /// - Parameter isAwaited: whether the sender waits to know what becomes of it, see ``OutcomeWatch``.
+  /// Names sort by time, to the nanosecond. The process ID makes them unique.
+  ///
+  /// - Parameters:
+  ///   - isSynced: whether the file is on disk afterwards.
+  ///   - isAwaited: whether the sender waits for the outcome, see ``OutcomeWatch``.
   public mutating func drop(isSynced: Bool, isAwaited: Bool = false) throws(Problem) -> CString {
     try name(isSynced: isSynced)
     let final = Self.newName(isAwaited: isAwaited)
@@ -167,14 +178,14 @@ public struct DropBox: ~Copyable {
     guard error == 0 else { throw .cannotWrite(error) }
   }
 
-  /// Puts the file, on disk, into `new/` under a name of its own.
+  /// Moves the file into `new/` under a given name, and syncs it.
   ///
-  /// - Returns: whether the file is there; else another one has the name, and this one is gone.
+  /// - Returns: false if another file has the name; then this file is removed.
   mutating func drop(as name: Span<UInt8>) throws(Problem) -> Bool {
     try drop(in: new.number, as: name)
   }
 
-  /// The same, into another directory of the spool.
+  /// Moves the file into another directory of the spool under a given name, and syncs it.
   mutating func drop(in directory: Int32, as name: Span<UInt8>) throws(Problem) -> Bool {
     try self.name(isSynced: true)
     let target = CString(name)
@@ -186,7 +197,7 @@ public struct DropBox: ~Copyable {
     return true
   }
 
-  /// Has it in `tmp/`, whole.
+  /// Gives the complete file its name in `tmp/`.
   private mutating func name(isSynced: Bool) throws(Problem) {
     if isSynced, fdatasync(file.number) != 0 { throw .cannotWrite(clinux_errno()) }
     guard !hasName else { return }
@@ -199,7 +210,7 @@ public struct DropBox: ~Copyable {
     hasName = true
   }
 
-  /// What is in a directory is on disk once the directory is, or the whole file system where a directory cannot be synced.
+  /// Syncs a directory, or the whole file system if it cannot sync a directory.
   private static func sync(_ directory: Int32) throws(Problem) {
     let error = Descriptor.syncDirectory(directory)
     guard error == 0 else { throw .cannotSync(error) }

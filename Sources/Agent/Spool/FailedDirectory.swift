@@ -1,34 +1,41 @@
 import CLinux
 import TinyPush
 
-/// How much of what failed is kept.
+/// The limits of the directory `failed/`.
 public struct FailedLimits {
+  /// The most files.
   public var files = 1000
+  /// The most bytes of all files.
   public var bytes: Int64 = 16 << 20
 
+  /// Creates the default limits.
   public init() {}
 
-  /// When they are too many bytes, so many go at once: their sizes are not asked for each time.
+  /// The number of bytes to free at once, so that not every record needs a survey of the sizes.
   fileprivate var slack: Int64 { bytes / 16 }
-  /// A file of so many bytes makes room for another one, so that it can go as a whole.
+  /// The size of a file at which a new one begins, so that the old one can be removed as a whole.
   fileprivate var bytesOfFile: Int64 { bytes / 4 }
 }
 
-/// `failed/` on disk: for each file of which something was refused one of the same name; bounded, the oldest go first, and what
-/// was put there last never.
+/// The directory `failed/`: a file for each file of which a notification was refused or rejected.
+///
+/// Its size is limited. The oldest files are removed first, and the last written file never.
 struct FailedDirectory: ~Copyable {
   private static let name: StaticString = "failed"
   private let root: Int32
   private var descriptor: Descriptor
-  /// The oldest files at the last survey, as far as they have not been removed.
+  /// The oldest files at the last survey that are not removed yet.
   private var oldest = OldestFiles(isUsed: false)
-  /// Bytes in it, or more: others may have removed some since the last survey. Nobody has looked yet.
+  /// The bytes of all files, or more if others removed some since the last survey; `.max` before a
+  /// survey.
   private var bytes = Int64.max
-  /// Of the file that was moved here last, until it is counted.
+  /// The inode of the file that was moved here last, until the limits were applied.
   private var movedInode: UInt64 = 0
 
+  /// Opens the directory.
+  ///
   /// - Parameters:
-  ///   - root: the spool, which stays open as long as this is used.
+  ///   - root: the spool, which must stay open as long as this is used.
   ///   - error: on failure, the errno.
   init?(in root: Int32, error: inout Int32) {
     guard let descriptor = Descriptor(root, part: Self.name, error: &error) else { return nil }
@@ -38,15 +45,15 @@ struct FailedDirectory: ~Copyable {
 
   private var directory: Int32 { descriptor.number }
 
-  /// Leaves the right to write here to the owner alone; whether others had it.
+  /// Removes the write permission of users other than the owner, and returns whether they had it.
   func closeToOthers() -> Bool { descriptor.withhold(0o022, 0) }
 
-  /// Whether everything in it is on disk.
+  /// Syncs the file system with the directory, and returns whether that succeeded.
   func sync() -> Bool { clinux_sync(directory) == 0 }
 
   private static let probeName: StaticString = ".probe"
 
-  /// Whether so many bytes could be written here.
+  /// Whether a number of bytes can be written here.
   mutating func hasRoom(_ bytes: Int) -> Bool {
     unlinkat(directory, Self.probeName.cString, 0)
     var error: Int32 = 0
@@ -57,8 +64,10 @@ struct FailedDirectory: ~Copyable {
     return unlinkat(directory, Self.probeName.cString, 0) == 0 && isRoom
   }
 
-  /// Appends `bytes` to the file `name`, and moves the file of that name here from the directory `source`, if that is given;
-  /// or does neither.
+  /// Appends `bytes` to the file `name`, and moves the file of that name from `source` here if that
+  /// is given.
+  ///
+  /// On failure neither is done.
   mutating func append(
     _ bytes: Span<UInt8>, to name: UnsafePointer<CChar>, moving source: Int32?,
     _ limits: FailedLimits
@@ -76,11 +85,11 @@ struct FailedDirectory: ~Copyable {
     let written = bytes.withUnsafeBytes { CLinux.write(file, $0.baseAddress, $0.count) }
     var isDone = Int(written) == bytes.count
     if isDone, let source {
-      // The name that is moved would come to the disk before what is said of it.
+      // Synced first, because otherwise the rename could reach the disk before the record.
       isDone = fdatasync(file) == 0 && move(name, from: source, suffix: ".unread", limits)
     }
     guard isDone else {
-      // Half a line is cut off by the next one, if not now; and an empty file says nothing.
+      // The next append would cut off half a record, too. An empty file would mean nothing.
       if end > 0 { _ = ftruncate(file, off_t(end)) } else { unlinkat(directory, name, 0) }
       return false
     }
@@ -89,7 +98,7 @@ struct FailedDirectory: ~Copyable {
     return true
   }
 
-  /// Moves a file here that is not shown whole in the file of its name.
+  /// Moves a file here whose records do not show all of it.
   mutating func moveOriginal(
     _ name: UnsafePointer<CChar>, from source: Int32, _ limits: FailedLimits
   ) -> Bool {
@@ -98,17 +107,17 @@ struct FailedDirectory: ~Copyable {
     return true
   }
 
-  // MARK: - What is in the way
+  // MARK: - Other files in the way
 
   /// Returns a descriptor, or -errno.
   private mutating func openForAppending(_ name: UnsafePointer<CChar>) -> Int32 {
     let file = tryToOpen(name)
     switch -file {
     case ENOENT:
-      // Somebody has emptied the spool, directories and all.
+      // Someone may have removed the spool's directories.
       guard reopen() else { return file }
     case EISDIR, ELOOP, ENXIO, EACCES, EPERM:
-      // No file of ours has this name: what has it makes room.
+      // Another file has the name: it is renamed.
       guard move(name, from: directory, suffix: ".other", FailedLimits()) else { return file }
     default: return file
     }
@@ -135,7 +144,7 @@ struct FailedDirectory: ~Copyable {
     return true
   }
 
-  /// Moves a file here, under its name with a suffix; and with a number, where another one is called so.
+  /// Moves a file here under its name with a suffix, and a number if that name exists.
   private mutating func move(
     _ name: UnsafePointer<CChar>, from source: Int32, suffix: StaticString, _ limits: FailedLimits
   ) -> Bool {
@@ -155,7 +164,7 @@ struct FailedDirectory: ~Copyable {
       guard error == 0 else { return false }
       if source != directory {
         movedInode = target.withCString { inode($0) }
-        // How large it is, the next survey finds.
+        // The next survey counts its bytes.
         self.bytes = .max
       }
       return true
@@ -175,9 +184,9 @@ struct FailedDirectory: ~Copyable {
     if bytes < .max { bytes += more }
   }
 
-  /// Removes the oldest files until no more are left than `limits` says. What was put there last stays, however large it is.
+  /// Removes the oldest files until the limits are met, but never the last written one.
   ///
-  /// - Parameter isNew: whether there is a file more.
+  /// - Parameter isNew: whether a file was added.
   private mutating func bound(
     to limits: FailedLimits, isNew: Bool, besides name: UnsafePointer<CChar>
   ) {
@@ -208,7 +217,7 @@ struct FailedDirectory: ~Copyable {
     }
   }
 
-  /// Removes a file that the last survey found, unless something was put there since.
+  /// Removes a file of the last survey, unless it was changed since.
   private mutating func remove(_ file: OldestFiles.File, besides spared: (UInt64, UInt64)) -> Bool {
     var information = stat()
     guard fstatat(directory, oldest.name(file), &information, AT_SYMLINK_NOFOLLOW) == 0,
@@ -219,7 +228,7 @@ struct FailedDirectory: ~Copyable {
     return true
   }
 
-  /// Finds out how many bytes there are, and which files are the oldest. Returns how many files there are.
+  /// Counts the bytes, finds the oldest files, and returns the number of files.
   private mutating func survey(
     _ buffer: borrowing FixedBuffer<UInt8>, besides spared: (UInt64, UInt64)
   ) -> Int {
@@ -241,14 +250,16 @@ struct FailedDirectory: ~Copyable {
     return files
   }
 
-  /// The room that a file takes: of one with holes in it no more than what is on disk.
+  /// Returns the space of a file, which is less than its size if it has holes.
   private static func bytes(_ information: inout stat) -> Int64 {
     min(Int64(information.st_size), 512 * Int64(information.st_blocks))
   }
 
-  /// What tells older from newer. What was written before the clock was set may be the newest of all, and counts so.
+  /// Returns the time by which files are ordered.
+  ///
+  /// A file from before the clock was set may be the newest of all, so it counts as new.
   private static func age(_ information: inout stat) -> Int64 {
-    // A file that is moved here is new here, whenever it was written.
+    // The change time, because a file that is moved here is new here, whenever it was written.
     let time = clinux_change_time_ns(&information)
     return time < Clock.plausibleSinceNs ? time + Int64.max / 2 : time
   }

@@ -1,16 +1,20 @@
 import CLinux
 import TinyPush
 
-/// `later/` on disk, where notifications wait for their time. It is made when the first comes.
+/// The directory `later/`, where notifications wait until they are due.
+///
+/// It is created for the first of them.
 struct LaterDirectory: ~Copyable {
   private static let name: StaticString = "later"
-  /// What is being written, until it is whole.
+  /// The name of a file that is not complete yet.
   private static let partName: StaticString = ".part"
 
   /// The spool.
   private let root: Int32
 
-  /// - Parameter root: stays open as long as this is used.
+  /// Creates the directory's object.
+  ///
+  /// - Parameter root: the spool, which must stay open as long as this is used.
   init(in root: Int32) {
     self.root = root
   }
@@ -28,7 +32,9 @@ struct LaterDirectory: ~Copyable {
     return made
   }
 
-  /// Puts a file there, whole or not at all. Its bytes and its name outlive a power cut once the file system is synced.
+  /// Writes a complete file, or none.
+  ///
+  /// It survives a power cut once the file system is synced.
   func write(_ bytes: Span<UInt8>, as name: borrowing CString) -> Bool {
     guard let directory = open(isMade: true) else { return false }
     var error: Int32 = 0
@@ -47,7 +53,7 @@ struct LaterDirectory: ~Copyable {
     return renameat(directory.number, Self.partName.cString, directory.number, name.pointer) == 0
   }
 
-  /// Whether one can be put there.
+  /// Whether a file can be written here.
   func isWritable() -> Bool {
     guard let directory = open(isMade: true) else { return false }
     var error: Int32 = 0
@@ -57,7 +63,7 @@ struct LaterDirectory: ~Copyable {
     return part != nil && unlinkat(directory.number, Self.partName.cString, 0) == 0
   }
 
-  /// Offers every name.
+  /// Offers all names to the courier.
   func scan(_ courier: inout Courier) {
     var error: Int32 = 0
     guard let directory = open(isMade: false, error: &error) else {
@@ -71,15 +77,15 @@ struct LaterDirectory: ~Copyable {
     if !isComplete { courier.couldNotScanLater() }
   }
 
-  /// Moves the file that is due to `new/`.
+  /// Moves the due file into `new/`.
   func release(_ courier: inout Courier, to new: Int32) {
     guard let directory = open(isMade: false) else { return courier.couldNotRelease(isGone: true) }
     let name = CString(courier.dueName())
     if Self.isTorn(name, in: directory.number),
       LaterName.isOfSummary(name.span) || isSource(of: name, in: new)
     {
-      // The power failed before it was on disk. What it was taken from has not left since, and is read again; and of a
-      // summary the alerts themselves are in `failed/`.
+      // A power cut left an incomplete file. Its source is still in `new/` and is read again, and
+      // the alerts of a summary are in `failed/`.
       let isRemoved = unlinkat(directory.number, name.pointer, 0) == 0
       return courier.couldNotRelease(isGone: isRemoved)
     }
@@ -93,7 +99,7 @@ struct LaterDirectory: ~Copyable {
     }
   }
 
-  /// Whether a power cut has left nothing but its name, or half of it, or NULs.
+  /// Whether a power cut left the file empty, truncated or with NUL bytes.
   private static func isTorn(_ name: borrowing CString, in directory: Int32) -> Bool {
     var error: Int32 = 0
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
@@ -110,14 +116,14 @@ struct LaterDirectory: ~Copyable {
     }
   }
 
-  /// Whether there is a file in `new/` of the name of that from which it was taken.
+  /// Whether `new/` contains the file that the notification was taken from.
   private func isSource(of name: borrowing CString, in new: Int32) -> Bool {
     guard let range = LaterName.sourceRange(in: name.span) else { return false }
     let source = CString(name.span.extracting(range))
     return faccessat(new, source.pointer, F_OK, AT_SYMLINK_NOFOLLOW) == 0
   }
 
-  /// Removes what is replaced. Returns how many files that were.
+  /// Removes the files that are replaced, and returns their number.
   func cancel(_ courier: borrowing Courier) -> Int {
     guard let directory = open(isMade: false) else { return 0 }
     let buffer = FixedBuffer<UInt8>(capacity: 32_768)

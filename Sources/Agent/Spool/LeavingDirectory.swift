@@ -1,20 +1,23 @@
 import CLinux
 import TinyPush
 
-/// `leaving/` on disk: the way out of the spool for files that were not renamed into `new/`. There nobody else finds a file,
-/// so that nobody begins to write to it while it is looked at for the last time; and there a file stays of which this user
-/// may not ask whether somebody has it open, until it has been left alone for long enough.
+/// The directory `leaving/`, through which files leave the spool that were not renamed into `new/`.
 ///
-/// A file's name says what was delivered of it: `BYTES.HASH.INODE.NAME`, the first three in 16 hex digits each; the highest
-/// bit of BYTES is set where that ended with text that is no object. So a file
-/// that a crash leaves here is known for what it is, and only what was written later is sent.
+/// Other programs do not find a file here, so none begins to write to it during the last check. If
+/// this user may not ask whether a program has the file open, the file stays here until it was
+/// unchanged for long enough.
+///
+/// The file name tells what was delivered: `BYTES.HASH.INODE.NAME`, the first three as 16 hex
+/// digits each. The highest bit of BYTES is set if the delivered part ended with text that is no
+/// object. So after a crash the file is still known, and only what was written later is sent.
 struct LeavingDirectory: ~Copyable {
   private static let name: StaticString = "leaving"
   private static let headBytes = 51
-  /// A file whose writers are not known stays for so many seconds; for fewer, where there are more than ``filesMax``.
+  /// The seconds that a file with unknown writers stays; shorter times apply if there are more than
+  /// ``filesMax`` files.
   private static let keptSeconds: InlineArray<4, Int64> = [86_400, 3600, 600, 60]
   private static let filesMax = 1000
-  /// Names that files got back, as hashes: their renaming is not the writers'.
+  /// The number of remembered names that files got back, so that the agent knows its own renames.
   private static let putBackMax = 16
 
   /// The spool.
@@ -23,7 +26,9 @@ struct LeavingDirectory: ~Copyable {
   private var putBackNames: InlineArray<16, UInt64> = .init(repeating: 0)
   private var nextPutBack = 0
 
-  /// - Parameter root: stays open as long as this is used.
+  /// Opens the directory, and creates it if it is missing.
+  ///
+  /// - Parameter root: the spool, which must stay open as long as this is used.
   init(in root: Int32) {
     self.root = root
     var error: Int32 = 0
@@ -42,17 +47,19 @@ struct LeavingDirectory: ~Copyable {
     return made
   }
 
-  /// What has a file open for writing.
+  /// Whether a program has a file open for writing.
   enum Writer {
     case nobody
     case somebody
-    /// This user may not ask: the file is another one's.
+    /// This user may not ask, because the file belongs to another user.
     case unknown
 
+    /// Asks for writers of an open file.
     init(of descriptor: Int32) { self.init(clinux_is_being_written(descriptor)) }
 
-    /// The same; and until the descriptor is closed, whoever opens the file for writing has to wait.
-    init(holding descriptor: Int32) { self.init(clinux_hold_writers(descriptor)) }
+    /// Asks for writers, and makes programs that open the file for writing wait until the
+    /// descriptor is closed.
+    init(holding descriptor: Int32) { self.init(clinux_block_writers(descriptor)) }
 
     private init(_ answer: Int32) {
       switch answer {
@@ -63,17 +70,17 @@ struct LeavingDirectory: ~Copyable {
     }
   }
 
-  /// How a file compares with what is known of it.
+  /// How a file compares with what was delivered from it.
   enum Comparison {
     case same
-    /// It begins so, and more was written.
+    /// It begins with the delivered part, and more was written.
     case grown
     case other
   }
 
-  /// Compares an open file with what was read of it before.
+  /// Compares an open file with what was read from it before.
   ///
-  /// - Parameter room: for what is read of it.
+  /// - Parameter room: a buffer for reading.
   static func compare(
     _ descriptor: Int32, _ information: inout stat, _ identity: FileIdentity,
     _ content: FileContent, _ room: UnsafeMutableBufferPointer<UInt8>
@@ -82,9 +89,9 @@ struct LeavingDirectory: ~Copyable {
     guard present.inode == identity.inode, present.size >= content.bytes else { return .other }
     let isWhole = present.size == content.bytes
     if present == identity { return isWhole ? .same : .grown }
-    // The same text that was written once more is another notification.
+    // The same text written once more is another notification.
     if isWhole, clinux_modify_time_ns(&information) > identity.changeTimeNs { return .other }
-    // What may not be read any more is the same where nothing was written.
+    // A file that cannot be read any more is unchanged if nothing was written.
     if descriptor < 0 { return isWhole ? .same : .other }
     guard hash(descriptor, bytes: content.bytes, room) == content.hash else { return .other }
     return isWhole ? .same : .grown
@@ -106,9 +113,9 @@ struct LeavingDirectory: ~Copyable {
 
   // MARK: - Leaving
 
-  /// Takes a delivered file out of `new/`, if it is still the one that was delivered and nobody writes to it.
+  /// Removes a delivered file from `new/`, unless it was replaced or is being written.
   ///
-  /// - Parameter room: for what is read of it.
+  /// - Parameter room: a buffer for reading.
   mutating func remove(
     _ path: UnsafePointer<CChar>, from new: Int32, _ identity: FileIdentity,
     _ content: FileContent, endsWithinText: Bool, _ room: UnsafeMutableBufferPointer<UInt8>
@@ -130,7 +137,7 @@ struct LeavingDirectory: ~Copyable {
     guard renameat(new, path, leaving, hidden.pointer) == 0 else {
       switch clinux_errno() {
       case ENOENT: return .moved
-      // On a file system of its own new/ has no way out.
+      // If new/ is a file system of its own, the file cannot be moved out.
       case EXDEV: return end(file, path, new, isHere: false, &before, identity, content, room)
       default: return .failed
       }
@@ -144,25 +151,25 @@ struct LeavingDirectory: ~Copyable {
     return removal
   }
 
-  /// Removes a file that has just been renamed to this directory, if nobody has it open for writing and nobody has written
-  /// on.
+  /// Removes a file that was just renamed here, if no program has it open for writing or has
+  /// written more.
   ///
   /// - Parameters:
-  ///   - isHere: whether the directory is this one.
-  ///   - before: the file behind the descriptor, before it was renamed.
+  ///   - isHere: whether `directory` is this one.
+  ///   - before: the file's state before it was renamed.
   private func end(
     _ file: Int32, _ name: UnsafePointer<CChar>, _ directory: Int32, isHere: Bool,
     _ before: inout stat,
     _ identity: FileIdentity, _ content: FileContent, _ room: UnsafeMutableBufferPointer<UInt8>
   ) -> Removal {
-    // Nobody finds the file any more: who has it open now is all that matters.
+    // No other program can find the file now, so only those that have it open matter.
     let writer = file >= 0 ? Writer(holding: file) : .unknown
     if case .somebody = writer { return .beingWritten }
     var after = stat()
     guard fstatat(directory, name, &after, AT_SYMLINK_NOFOLLOW) == 0 else { return .failed }
     // Another file may have taken the name before it was renamed.
     guard UInt64(after.st_ino) == identity.inode else { return .replaced }
-    // The renaming changes the file's change time, and nothing else.
+    // The rename changes only the file's change time.
     let isUntouched =
       FileIdentity(&before) == identity && content.bytes == identity.size
       && Int64(after.st_size) == identity.size
@@ -173,7 +180,7 @@ struct LeavingDirectory: ~Copyable {
     case .other: return .replaced
     case .same: break
     }
-    // Where this user may not ask for writers, the file stays in leaving/ for some time.
+    // If this user may not ask for writers, the file stays in leaving/ for some time.
     if case .unknown = writer, isHere { return .removed }
     guard unlinkat(directory, name, 0) == 0 else { return .failed }
     return after.st_nlink > 1 ? .moved : .removed
@@ -193,14 +200,14 @@ struct LeavingDirectory: ~Copyable {
     return text.cString()
   }
 
-  /// What the head of a name here says.
+  /// The parts of a file name before NAME.
   private struct Head {
     var content: FileContent
     var endsWithinText: Bool
     var inode: UInt64
   }
 
-  /// Nil: the name is none of ours.
+  /// Parses a file name; nil if it is not one of the agent's.
   private static func read(_ name: Span<UInt8>) -> Head? {
     guard name.count > headBytes, name[16] == .dot, name[33] == .dot, name[50] == .dot,
       let bytes = number(name.extracting(0..<16)), let hash = number(name.extracting(17..<33)),
@@ -219,9 +226,9 @@ struct LeavingDirectory: ~Copyable {
     return number
   }
 
-  // MARK: - The way back
+  // MARK: - Moving back
 
-  /// Whether it was the agent who renamed the file of this name into `new/`.
+  /// Whether the agent itself renamed the file of this name into `new/`.
   func hasPutBack(_ name: Span<UInt8>) -> Bool {
     let hash = Self.nameHash(name)
     for index in putBackNames.indices where putBackNames[index] == hash { return true }
@@ -234,28 +241,29 @@ struct LeavingDirectory: ~Copyable {
     return hash.value
   }
 
-  /// Moves a file back to `new/`, under its own name, or behind it where that has been taken.
+  /// Moves a file back into `new/` under its own name, or with a number if another file has it.
   private mutating func putBack(_ hidden: borrowing CString, to new: Int32) {
     guard let leaving = directory?.number else { return }
     let name = hidden.span.extracting(Self.headBytes..<hidden.span.count)
-    var tries = 0
-    while tries < 100 {
+    var attempts = 0
+    while attempts < 100 {
       var text = Text(capacity: 300)
       text.append(bytes: name.extracting(0..<min(name.count, Int(NAME_MAX) - 4)))
-      if tries > 0 {
+      if attempts > 0 {
         text.append(".")
-        text.append(tries)
+        text.append(attempts)
       }
-      // Noted before, since it is told at once.
+      // Remembered before the rename, because the event comes at once.
       putBackNames[nextPutBack] = Self.nameHash(text.bytes)
       nextPutBack = (nextPutBack + 1) % Self.putBackMax
       let target = text.cString()
       if clinux_rename_new(leaving, hidden.pointer, new, target.pointer) != -EEXIST { return }
-      tries += 1
+      attempts += 1
     }
   }
 
-  /// Looks through what is here: what was delivered and is left alone goes, and what was written on goes back to `new/`.
+  /// Removes delivered files that were not changed, and moves files that were written to back into
+  /// `new/`.
   mutating func sweep(
     to new: Int32, _ courier: inout Courier, _ room: UnsafeMutableBufferPointer<UInt8>
   ) {
@@ -264,19 +272,20 @@ struct LeavingDirectory: ~Copyable {
     var kept = 0
     for round in Self.keptSeconds.indices {
       kept = 0
-      // What is renamed meanwhile may be met twice, or not: then by the next sweep.
+      // A file that is renamed meanwhile may be seen twice or not at all; then the next sweep sees
+      // it.
       DirectoryEntry.forEach(in: leaving, buffer.room()) { entry in
         guard entry.mayBeFile, !entry.isHidden else { return }
         let name = CString(CString.span(entry.name))
-        if look(at: name, leaving, new, &courier, room, Self.keptSeconds[round]) { kept += 1 }
+        if inspect(name, leaving, new, &courier, room, Self.keptSeconds[round]) { kept += 1 }
       }
       if kept <= Self.filesMax { return }
     }
   }
 
-  /// Whether the file stays here.
-  private mutating func look(
-    at name: borrowing CString, _ leaving: Int32, _ new: Int32, _ courier: inout Courier,
+  /// Handles a file of a sweep, and returns whether it stays here.
+  private mutating func inspect(
+    _ name: borrowing CString, _ leaving: Int32, _ new: Int32, _ courier: inout Courier,
     _ room: UnsafeMutableBufferPointer<UInt8>, _ seconds: Int64
   ) -> Bool {
     var error: Int32 = 0
@@ -287,7 +296,8 @@ struct LeavingDirectory: ~Copyable {
     var information = stat()
     guard fstat(file.number, &information) == 0 else { return true }
     let writer = Writer(of: file.number)
-    // Only the content tells, whatever was done to the file before it came here; unless that was the last that was done.
+    // Times before the file came here prove nothing, so the content is compared, unless nothing was
+    // written since the rename.
     let identity = FileIdentity(inode: head.inode, changeTimeNs: .max, size: -1)
     let isUntouched =
       Int64(information.st_size) == head.content.bytes

@@ -1,22 +1,28 @@
 import CLinux
 import TinyPush
 
-/// The end of a file to which lines of JSON are appended. A power cut may leave half a line there, or NULs: the file's size
-/// comes to the disk before its bytes do.
+/// The end of a file of JSON lines, which a power cut may leave incomplete.
+///
+/// There may be half a line or NUL bytes, because the file's size reaches the disk before its
+/// bytes.
 enum LineEnd {
   private static let chunkBytes = 16_384
 
-  /// Has the file end where a line ends, such that the next one stands by itself. Of a whole line only its end is written;
-  /// what was torn goes: it never was on disk, and so its source is in `new/` still.
+  /// Makes the file end with a complete line, so that the next one can be appended.
   ///
-  /// - Parameter file: may be read and written.
-  /// - Returns: the file's size by now; nil: it cannot be mended, or somebody else is writing to it.
+  /// If only the line feed is missing, it is added. An incomplete line is removed: it was never on
+  /// disk, so its source is still in `new/`.
+  ///
+  /// - Parameter file: a descriptor for reading and writing.
+  /// - Returns: the file's size; nil if it cannot be repaired, or another program is writing to it.
   static func mend(_ file: Int32) -> Int64? {
     let buffer = FixedBuffer<UInt8>(capacity: chunkBytes)
-    guard let found = look(file, buffer) else { return nil }
+    guard let found = findEnd(of: file, buffer) else { return nil }
     guard found.isTorn else { return found.size }
-    // What somebody else has written in the meantime is not cut off.
-    guard flock(file, LOCK_EX | LOCK_NB) == 0, let torn = look(file, buffer) else { return nil }
+    // Must not cut off what another program has written meanwhile.
+    guard flock(file, LOCK_EX | LOCK_NB) == 0, let torn = findEnd(of: file, buffer) else {
+      return nil
+    }
     guard torn.isTorn else { return torn.size }
     if !torn.hasNUL, isWhole(file, from: torn.lineStart, buffer) {
       return Descriptor.writeAll(file, ("\n" as StaticString).utf8Start, 1) == 0
@@ -27,20 +33,21 @@ enum LineEnd {
 
   private struct Found {
     var size: Int64
-    /// Where the last line begins, or the first one that holds a NUL.
+    /// The beginning of the last line, or of the first line with a NUL byte.
     var lineStart: Int64
     var hasNUL: Bool
     var isTorn: Bool { lineStart < size }
   }
 
-  /// Looks from the end back as far as NULs go. What stands behind a NUL was not synced either.
-  private static func look(_ file: Int32, _ buffer: borrowing FixedBuffer<UInt8>) -> Found? {
+  /// Searches backwards from the end as far as there are NUL bytes; text after a NUL was not synced
+  /// either.
+  private static func findEnd(of file: Int32, _ buffer: borrowing FixedBuffer<UInt8>) -> Found? {
     var information = stat()
     guard fstat(file, &information) == 0 else { return nil }
     let size = Int64(information.st_size)
     var found = Found(size: size, lineStart: 0, hasNUL: false)
     var end = size
-    // Whether the line's beginning was found, and the NULs may go on before it.
+    // Whether the line's beginning was found; NUL bytes may still come before it.
     var hasStart = false
     while end > 0 {
       let count = Int(min(end, Int64(chunkBytes)))
@@ -66,7 +73,9 @@ enum LineEnd {
     return found
   }
 
-  /// Whether the text from `start` on only lacks its line end: a whole object, or what somebody else has written.
+  /// Whether the text from `start` on only lacks its line feed.
+  ///
+  /// That is so for a whole object, or for text from another program.
   private static func isWhole(
     _ file: Int32, from start: Int64, _ buffer: borrowing FixedBuffer<UInt8>
   ) -> Bool {
@@ -104,7 +113,7 @@ enum LineEnd {
 }
 
 extension Span<UInt8> {
-  /// Whether this begins with `text`, or is the beginning of it.
+  /// Whether this begins with `text`, or is a prefix of it.
   fileprivate func isBeginning(_ text: StaticString) -> Bool {
     let bytes = Swift.min(count, text.utf8CodeUnitCount)
     return extracting(0..<bytes).equals(text.span.extracting(0..<bytes))

@@ -1,7 +1,8 @@
 import TinyPush
 
-/// The oldest of the files that a survey of a directory offers, oldest first: so many that the next ones to go need no
-/// survey of their own.
+/// The oldest files of a directory, sorted by age.
+///
+/// There are enough that the next removals need no survey.
 struct OldestFiles: ~Copyable {
   static let capacity = 64
   private static let slotBytes = 256
@@ -17,7 +18,9 @@ struct OldestFiles: ~Copyable {
   private var first = 0
   private var end = 0
 
-  /// - Parameter isUsed: without, there is no room for any.
+  /// Creates an empty list.
+  ///
+  /// - Parameter isUsed: whether to allocate memory.
   init(isUsed: Bool = true) {
     names = FixedBuffer(capacity: isUsed ? Self.capacity * Self.slotBytes : 0)
     files = FixedBuffer(capacity: isUsed ? Self.capacity : 0)
@@ -43,14 +46,14 @@ struct OldestFiles: ~Copyable {
     end += 1
   }
 
-  /// Takes the oldest away.
+  /// Removes and returns the oldest file.
   mutating func takeFirst() -> File? {
     guard first < end else { return nil }
     first += 1
     return files[first - 1]
   }
 
-  /// Its name, NUL-terminated; good until the next one is inserted.
+  /// Returns the NUL-terminated name of a file, which is valid until the next insertion.
   func name(_ file: File) -> UnsafePointer<CChar> {
     let slot = names.room(from: file.slot * Self.slotBytes)
     return UnsafeRawPointer(slot.baseAddress!).assumingMemoryBound(to: CChar.self)

@@ -1,12 +1,14 @@
 import CLinux
 import TinyPush
 
-/// Where the progress in a large file is kept: a record beside `new/`, replaced by a rename.
+/// The record of the progress in a large file, stored beside `new/`.
 extension SpoolDirectory {
   private static let progressName: StaticString = ".progress"
   private static let draftName: StaticString = ".progress.new"
 
-  /// What an agent before this one kept; nothing that somebody else wrote, who could pass over notifications by it.
+  /// Returns the progress that an earlier agent stored.
+  ///
+  /// A file of another user is ignored, because it could make the agent skip notifications.
   func progress() -> Progress? {
     var error: Int32 = 0
     let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
@@ -23,7 +25,7 @@ extension SpoolDirectory {
     return Progress(bytes.span.extracting(0..<max(Int(count), 0)))
   }
 
-  /// Keeps the progress instead of what was kept before; whether it did.
+  /// Replaces the stored progress, and returns whether that succeeded.
   func keep(_ progress: Progress?) -> Bool {
     guard let progress else {
       return unlinkat(root.number, Self.progressName.cString, 0) == 0 || clinux_errno() == ENOENT

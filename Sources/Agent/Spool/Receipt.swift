@@ -1,20 +1,22 @@
 import CLinux
 import TinyPush
 
-/// What a sender who waits is told of its file: `tmp/NAME.receipt`. The sender makes the receipt before the file comes into
-/// `new/` and removes the receipt in the end; the agent appends a line for each settlement:
+/// The receipt for a sender who waits: the file `tmp/NAME.receipt`.
+///
+/// The sender creates it before the file comes into `new/`, and removes it at the end. The agent
+/// appends a line for each settled notification:
 ///
 ///     + LINE TOKEN WORDS    the service has the notification
 ///     ! LINE TOKEN WORDS    the notification is wrong, or the service refused it
-///     - LINE TOKEN WORDS    the notification was not sent, or nobody knows whether it arrived
+///     - LINE TOKEN WORDS    the notification was not sent, or may not have arrived
 ///     ~ NAME                the notification waits in `later/`, and comes back under this name
 ///     = NAME                the file of this name leaves, and all lines about it stand above
 ///
-/// LINE is 0 where it was not counted, and TOKEN is `*` where the line holds for all recipients.
+/// LINE is 0 if the line was not counted, and TOKEN is `*` if the line applies to all recipients.
 enum Receipt {
   private static let suffix: StaticString = ".receipt"
 
-  /// The name of the receipt for a file in `new/`.
+  /// Returns the name of the receipt for a file in `new/`.
   static func name(for file: Span<UInt8>) -> CString {
     var text = Text(capacity: 300)
     text.append(bytes: LaterName.source(of: file))
@@ -22,10 +24,10 @@ enum Receipt {
     return text.cString()
   }
 
-  /// Appends a line. Where that fails the receipt goes, so that it says nothing that is not whole.
+  /// Appends a line, or removes the receipt if that fails, so that it contains only complete lines.
   ///
   /// - Parameters:
-  ///   - name: of the file.
+  ///   - name: the name of the file in `new/`.
   ///   - root: the spool.
   @inline(never)
   static func append(_ line: borrowing Text, for name: Span<UInt8>, in root: Int32) {
@@ -36,7 +38,7 @@ enum Receipt {
     let flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
     guard let file = Descriptor(tmp.number, path.pointer, flags, error: &error) else { return }
     var information = stat()
-    // A second name would be another file's.
+    // A second link could be another file's.
     guard fstat(file.number, &information) == 0, clinux_is_regular(&information) != 0,
       information.st_nlink == 1
     else { return }
@@ -46,7 +48,7 @@ enum Receipt {
     if failure != 0 { unlinkat(tmp.number, path.pointer, 0) }
   }
 
-  /// Says that the file leaves.
+  /// Records that the file leaves.
   static func end(_ name: Span<UInt8>, in root: Int32) {
     var text = Text(capacity: 300)
     text.append("= ")
@@ -55,7 +57,7 @@ enum Receipt {
     append(text, for: name, in: root)
   }
 
-  /// Says that a file which waited in `later/` was replaced.
+  /// Records that a file in `later/` was replaced.
   static func endReplaced(_ later: Span<UInt8>, in root: Int32) {
     guard let name = LaterName(later) else { return }
     var released = Text(capacity: 300)
@@ -63,7 +65,7 @@ enum Receipt {
     guard SpoolName.isAwaited(released.bytes) else { return }
     var text = Text(capacity: 300)
     text.append("- 0 * ")
-    Settlement(verdict: .superseded).describe(failure: Span(), to: &text)
+    Settlement(outcome: .superseded).describe(failure: Span(), to: &text)
     text.append("\n")
     append(text, for: released.bytes, in: root)
     end(released.bytes, in: root)

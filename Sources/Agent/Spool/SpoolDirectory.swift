@@ -1,8 +1,7 @@
 import CLinux
 import TinyPush
 
-/// The spool on disk: `new/`, `failed/` and `tmp/`, the lock that makes this the only agent there, and the progress in a
-/// large file.
+/// The agent's side of the spool: its directories, its lock, and the progress in a large file.
 public struct SpoolDirectory: ~Copyable {
   private let pinned = Pinned()
   private static let newName: StaticString = "new"
@@ -13,19 +12,21 @@ public struct SpoolDirectory: ~Copyable {
   private var failed: FailedDirectory
   let later: LaterDirectory
   var leaving: LeavingDirectory
-  /// For what is read of a file to compare it.
+  /// A buffer for reading a file to compare it.
   private let room = FixedBuffer<UInt8>(capacity: 16_384)
-  /// Others could replace the spool's directories or each other's files until now.
+  /// Whether other users could replace the spool's directories or each other's files until now.
   let wasOpen: Bool
-  /// The file that is being read, while it does not fit the buffer.
+  /// The file that is being read, if it does not fit the buffer; else -1.
   var file: Int32 = -1
 
+  /// Opens and locks the spool.
+  ///
   /// - Parameter message: on failure, what is wrong, where, and what to do.
   public init(_ path: UnsafePointer<CChar>, message: inout Text) throws(ExitStatus) {
     var error: Int32 = 0
     guard let root = Descriptor(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, error: &error) else {
       throw Self.explain(
-        error, path, "", "make it with new/, failed/ and tmp/ in it, or set spool", &message)
+        error, path, "", "create it with new/, failed/ and tmp/ in it, or set spool", &message)
     }
     var wasOpen = root.withhold(0o022, 0)
     guard let file = SpoolLock.open(in: root.number, error: &error) else {
@@ -34,7 +35,7 @@ public struct SpoolDirectory: ~Copyable {
     }
     guard var lock = SpoolLock(file) else {
       message.append(cString: path)
-      message.append(": another agent works here already: stop it, or use another spool")
+      message.append(": in use by another agent: stop that agent, or use another spool")
       throw .tryLater
     }
     let advice: StaticString = "make it a directory that the agent's user may write to"
@@ -78,17 +79,17 @@ public struct SpoolDirectory: ~Copyable {
     message.append(cString: clinux_error_text(error))
     message.append(": ")
     if error == EPERM {
-      message.append("it belongs to another user than the spool: give it to the spool's owner")
+      message.append("belongs to another user than the spool: give it to the spool's owner")
     } else {
       message.append(advice)
     }
-    // 66 and 77 are the configuration's files, at which the service manager gives up: a spool may be there a moment later.
+    // Not 66 or 77, after which the service manager gives up: the spool may exist a moment later.
     return .inputOutput
   }
 
   // MARK: - Steps
 
-  /// Offers every name in `new/`. Returns how many there were.
+  /// Offers all names in `new/` to the courier, and returns their number.
   mutating func scan(_ courier: inout Courier) -> Int {
     reopenNew()
     let room = courier.inputRoom
@@ -102,7 +103,7 @@ public struct SpoolDirectory: ~Copyable {
     return names
   }
 
-  /// How many files there are in `new/`.
+  /// Returns the number of files in `new/`.
   func count(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int {
     var names = 0
     DirectoryEntry.forEach(in: new.number, room) { entry in
@@ -111,7 +112,7 @@ public struct SpoolDirectory: ~Copyable {
     return names
   }
 
-  /// Somebody may have put another directory in the place of `new/`.
+  /// Opens `new/` again if another directory has taken its name.
   private mutating func reopenNew() {
     var known = stat()
     var present = stat()
@@ -124,8 +125,10 @@ public struct SpoolDirectory: ~Copyable {
     new = other
   }
 
-  /// Who writes to a file that has just appeared in `new/`. Where this user may not ask, a file with more than one name was
-  /// linked there whole.
+  /// Returns whether a program writes to a file that has just appeared in `new/`.
+  ///
+  /// If this user may not ask, a file with more than one name is taken as complete, because it was
+  /// linked here.
   func writer(of name: UnsafePointer<CChar>) -> LeavingDirectory.Writer {
     let descriptor = clinux_open(new.number, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
     guard descriptor >= 0 else { return .unknown }
@@ -136,16 +139,17 @@ public struct SpoolDirectory: ~Copyable {
     return fstat(descriptor, &information) == 0 && information.st_nlink > 1 ? .nobody : .unknown
   }
 
-  /// Whether it was the agent who renamed the file of this name into `new/`.
+  /// Whether the agent itself renamed the file of this name into `new/`.
   func hasPutBack(_ name: Span<UInt8>) -> Bool { leaving.hasPutBack(name) }
 
-  /// Looks through `leaving/`.
+  /// Sweeps the directory `leaving/`.
   mutating func sweep(_ courier: inout Courier) {
     leaving.sweep(to: new.number, &courier, room.room())
   }
 
-  /// Takes the settled file out of the spool, unless it is another one by now or somebody writes to it. Where it may wait
-  /// under another name, too, that is said, so that it is looked for.
+  /// Removes the settled file from `new/`, unless it was replaced or is being written.
+  ///
+  /// The result tells whether the file may still wait under another name.
   mutating func remove(_ courier: inout Courier, _ limits: FailedLimits) -> Removal {
     let identity = courier.settledIdentity
     let content = courier.settledContent
@@ -157,7 +161,8 @@ public struct SpoolDirectory: ~Copyable {
         return leaving.remove(
           path, from: new.number, identity, content, endsWithinText: endsWithinText, room.room())
       }
-      // The name that `tinypush send` gives is given to one file, whole: no other file can be in its place.
+      // `tinypush send` gives each name to only one, complete file, so no other file can have taken
+      // it.
       if !isSetAside, content.bytes == identity.size, SpoolName.isFromSend(CString.span(path)) {
         if unlinkat(new.number, path, 0) == 0 { return .removed }
         return clinux_errno() == ENOENT ? .moved : .failed
@@ -167,7 +172,7 @@ public struct SpoolDirectory: ~Copyable {
         return clinux_errno() == ENOENT ? .moved : .failed
       }
       if isSetAside {
-        // The file stays whole, and whoever has it open writes on.
+        // The file is kept whole, and a program that has it open may go on writing.
         guard UInt64(information.st_ino) == identity.inode,
           Int64(information.st_size) == identity.size,
           clinux_modify_time_ns(&information) <= identity.changeTimeNs
@@ -185,7 +190,9 @@ public struct SpoolDirectory: ~Copyable {
     }
   }
 
-  /// Appends the failure to the file of its name in `failed/`. When that is more than `limits` says, the oldest go.
+  /// Writes the failure to `failed/` or `later/`, and returns whether that succeeded.
+  ///
+  /// If `failed/` then exceeds `limits`, its oldest files are removed.
   mutating func record(_ courier: inout Courier, _ limits: FailedLimits) -> Bool {
     if courier.isPostponing {
       return later.write(courier.failure(), as: CString(courier.laterFileName()))
@@ -196,7 +203,7 @@ public struct SpoolDirectory: ~Copyable {
     }
   }
 
-  /// Whether the file that is to replace a notification is there still.
+  /// Whether the file that replaces a notification still exists.
   func isThere(_ courier: borrowing Courier) -> Bool {
     var information = stat()
     let found = courier.verifiedName().withCPath {
@@ -205,8 +212,9 @@ public struct SpoolDirectory: ~Copyable {
     return found == 0 && FileIdentity(&information) == courier.verifiedIdentity
   }
 
-  /// The line of a file in `new/` that holds the byte at `offset`, from 1 on; 0: that is too far in to be counted. Counting
-  /// goes on from the place of the same file that was asked for last.
+  /// Returns the line of a file in `new/` at a byte offset, from 1 on; 0 if it is too far to count.
+  ///
+  /// Counting continues from the last offset of the same file.
   @inline(never)
   mutating func line(of name: Span<UInt8>, at offset: Int64) -> Int64 {
     var error: Int32 = 0
@@ -231,7 +239,7 @@ public struct SpoolDirectory: ~Copyable {
     return counted.line
   }
 
-  /// How many lines of a file begin up to a place in it.
+  /// The number of lines of a file up to an offset.
   private struct CountedLines {
     var inode: UInt64 = 0
     var offset: Int64 = 0
@@ -239,7 +247,7 @@ public struct SpoolDirectory: ~Copyable {
   }
 
   private var counted = CountedLines()
-  /// Lines are counted in so many bytes at a time.
+  /// The most bytes that one call counts lines in.
   private static let countedMax: Int64 = 1 << 20
 
   mutating func release(_ courier: inout Courier) {
@@ -247,10 +255,10 @@ public struct SpoolDirectory: ~Copyable {
     later.release(&courier, to: new.number)
   }
 
-  /// Whether a failure of so many bytes could be recorded.
+  /// Whether a failure of this size could be recorded.
   mutating func hasRoom(_ bytes: Int) -> Bool { failed.hasRoom(bytes) && later.isWritable() }
 
-  /// Whether everything in `failed/` is on disk.
+  /// Syncs `failed/`, and returns whether that succeeded.
   func sync() -> Bool { failed.sync() }
 }
 
@@ -263,7 +271,7 @@ extension FileIdentity {
 }
 
 extension Span<UInt8> {
-  /// Calls `body` with a name of which a NUL follows.
+  /// Calls `body` with a name that a NUL byte follows in memory.
   func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
     withUnsafeBufferPointer {
       body(UnsafeRawPointer($0.baseAddress!).assumingMemoryBound(to: CChar.self))

@@ -1,11 +1,11 @@
 import CLinux
 import TinyPush
 
-/// How the courier's files in `new/` are read.
+/// Reading of the courier's files in `new/`.
 extension SpoolDirectory {
-  /// Opens the courier's file and reads the first of it.
+  /// Opens the courier's file and reads its first part.
   mutating func open(_ courier: inout Courier) {
-    // Neither a link nor a pipe holds us up.
+    // These flags keep a link or a pipe from blocking the agent.
     let descriptor = courier.fileName().withCPath {
       clinux_open(new.number, $0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
     }
@@ -21,7 +21,7 @@ extension SpoolDirectory {
       return
     }
     let mayBeUnfinished = courier.mayBeUnfinished
-    if mayBeUnfinished, clinux_hold_writers(descriptor) == 1 {
+    if mayBeUnfinished, clinux_block_writers(descriptor) == 1 {
       CLinux.close(descriptor)
       courier.couldNotOpen(.beingWritten)
       return
@@ -48,7 +48,7 @@ extension SpoolDirectory {
     if isWhole {
       CLinux.close(descriptor)
     } else {
-      if mayBeUnfinished { clinux_let_writers(descriptor) }
+      if mayBeUnfinished { clinux_unblock_writers(descriptor) }
       file = descriptor
     }
     let lastByte = isWhole || offset > 0 ? .closeBrace : Self.lastByte(descriptor, size)
@@ -71,7 +71,7 @@ extension SpoolDirectory {
     }
   }
 
-  /// The last byte that is not white space, of the last few.
+  /// Returns the last of the final 16 bytes that is not white space; 0 if absent.
   private static func lastByte(_ descriptor: Int32, _ size: Int64) -> UInt8 {
     var bytes: InlineArray<16, UInt8> = .init(repeating: .space)
     var span = bytes.mutableSpan
@@ -81,7 +81,7 @@ extension SpoolDirectory {
     return 0
   }
 
-  /// Reads on in the open file.
+  /// Reads the next part of the open file.
   mutating func read(_ courier: inout Courier) {
     let count = Descriptor.read(file, courier.inputRoom, at: courier.readOffset)
     if count <= 0 { closeFile() }
@@ -98,7 +98,7 @@ extension SpoolDirectory {
     file = -1
   }
 
-  /// Reads on in the file in which the courier looks for what waits.
+  /// Reads the next part of the file that the courier surveys.
   func survey(_ courier: inout Courier) {
     let descriptor = courier.surveyName().withCPath {
       clinux_open(new.number, $0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)

@@ -1,11 +1,13 @@
 import CLinux
 import TinyPush
 
-/// What inotify tells of the spool: what comes into `new/`, what is removed from `later/`, and whether either is another
-/// directory by now; and of the directory of the suppression list. It is a hint: it overflows, it may not be had at all, and network file systems tell
+/// The inotify watches of the spool and of the suppression list's directory.
+///
+/// They report new files in `new/`, removed files in `later/`, and replaced directories. Events are
+/// only hints: the queue overflows, inotify may be unavailable, and network file systems report
 /// nothing.
 struct SpoolWatch: ~Copyable {
-  /// How often what cannot be watched is looked through, and tried again.
+  /// The time after which a failed watch is retried.
   static let pause = Duration.seconds(30)
 
   private(set) var descriptor: Int32 = -1
@@ -14,24 +16,25 @@ struct SpoolWatch: ~Copyable {
   private var leaving: Int32 = -1
   private var later: Int32 = -1
   private var state: Int32 = -1
-  /// The system's error number while the spool cannot be watched.
+  /// The errno while the spool cannot be watched; else 0.
   private(set) var error: Int32 = 0
-  /// When to try that again.
+  /// When to retry a failed watch.
   private(set) var retryAt: Instant?
 
   deinit {
     if descriptor >= 0 { close(descriptor) }
   }
 
-  /// Watches the suppression list in the directory at `path`, or what stands there by now. Whoever cannot watch that finds out
-  /// when the spool is looked through.
+  /// Watches the directory of the suppression list at `path`.
+  ///
+  /// If that fails, the agent notices changes at the next scan of the spool.
   mutating func watchState(_ path: UnsafePointer<CChar>) {
     guard descriptor >= 0 else { return }
     let mask = UInt32(IN_MOVED_TO | IN_DELETE | IN_ONLYDIR | IN_MASK_ADD)
     state = inotify_add_watch(descriptor, path, mask)
   }
 
-  /// Watches the spool at `path`, or what stands there by now.
+  /// Watches the spool at `path`, again if it was watched before.
   mutating func start(_ path: UnsafePointer<CChar>, epoll: Int32) {
     error = 0
     if descriptor < 0 {
@@ -44,15 +47,16 @@ struct SpoolWatch: ~Copyable {
     root = add(path, "", IN_CREATE | IN_MOVED_TO | IN_ONLYDIR)
     new = add(path, "/new", IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR)
     retryAt = error == 0 ? nil : Clock.now() + Self.pause
-    // It is there once a file had to be kept; then what happens there may be told later, too, by a scan.
+    // leaving/ exists once a file was kept there. A scan finds later what is not reported here.
     let wasWrong = error
     leaving = add(path, "/leaving", IN_CLOSE_WRITE | IN_ONLYDIR)
     error = wasWrong
     watchLater(path)
   }
 
-  /// Watches `later/`, which is made when the first file has to wait there. The agent itself moves files from there, and
-  /// seldom removes one.
+  /// Watches `later/`, which is created when the first file has to wait there.
+  ///
+  /// The agent itself moves files out of it, and rarely removes one.
   mutating func watchLater(_ path: UnsafePointer<CChar>) {
     let wasWrong = error
     later = add(path, "/later", IN_DELETE | IN_ONLYDIR)
@@ -71,32 +75,33 @@ struct SpoolWatch: ~Copyable {
   }
 
   enum Event {
-    /// Some were lost: everything must be looked at.
+    /// Events were lost, so everything must be scanned.
     case missed
-    /// Something bears the name `new` in the spool that did not before.
+    /// Another directory has the name `new`.
     case replaced
-    /// A file of this name was made in `new/`.
+    /// A file was created in `new/` under this name.
     case created(UnsafePointer<CChar>)
-    /// A file of this name in `new/` was closed by its writer; or a file was moved there under this name.
+    /// A file of this name in `new/` was closed after writing.
     case closed(UnsafePointer<CChar>)
+    /// A file was renamed into `new/` under this name.
     case renamed(UnsafePointer<CChar>)
-    /// A file that is about to leave was closed by its writer.
+    /// A file in `leaving/` was closed after writing.
     case leavingClosed
-    /// `later/` was made.
+    /// The directory `later/` was created.
     case laterMade
     /// A file was removed from `later/`.
     case laterRemoved
-    /// The suppression list is another by now.
+    /// The suppression list was replaced.
     case suppressed
     case other
   }
 
-  /// Reads what there is into `room`; how many bytes.
+  /// Reads the pending events into `room`, and returns the number of bytes.
   func read(into room: UnsafeMutableBufferPointer<UInt8>) -> Int {
     CLinux.read(descriptor, room.baseAddress, room.count)
   }
 
-  /// The event at `place` in what was read; moves `place` behind it.
+  /// Returns the event at `place`, and moves `place` behind it.
   func event(in room: UnsafeMutableBufferPointer<UInt8>, at place: inout Int) -> Event {
     let event = UnsafeRawPointer(room.baseAddress! + place)
     let watch = event.load(as: Int32.self)

@@ -1,20 +1,20 @@
 import TinyPush
 
-/// The files in `new/` that have notifications in flight, for `tinypush queue`: by their inodes, and as many as there is room for.
+/// The inodes of the files in `new/` with notifications in flight, for `tinypush queue`.
 public struct FilesInFlight: BitwiseCopyable {
   private static let filesMax = 128
-  /// In more stretches than this the agent does not look for files.
+  /// The most stretches in flight for which the agent collects files.
   static let stretchesMax = 1024
 
   private var count: UInt32 = 0
   private var cut: UInt32 = 1
-  /// Each inode, and the progress of the file in the two lowest bits.
+  /// Each inode, shifted by two bits for the file's progress.
   private var files: InlineArray<128, UInt64> = .init(repeating: 0)
 
-  /// Whether there are more files, so that nothing is known of a file that is not here.
+  /// Whether files are missing here.
   public var isCut: Bool { cut != 0 }
 
-  /// How far a file is; nil: it is not among these.
+  /// Returns the progress of a file; nil if it is not here.
   @inline(never)
   public func progress(ofInode inode: UInt64) -> Courier.FileProgress? {
     let kept = inode << 2
@@ -32,7 +32,7 @@ public struct FilesInFlight: BitwiseCopyable {
   @inline(never)
   mutating func add(inode: UInt64, _ progress: Courier.FileProgress) {
     let file = inode << 2 | UInt64(progress.rawValue)
-    // The notifications of a file mostly follow each other.
+    // Notifications of a file mostly follow each other.
     if count > 0, files[Int(count) - 1] == file { return }
     guard count < UInt32(Self.filesMax) else {
       cut = 1

@@ -1,15 +1,16 @@
 import CLinux
 import TinyPush
 
-/// The page, in memory of its own or, once it is kept, in that of a file, for others to read. Where it cannot be kept, delivery
-/// goes on all the same.
+/// The status page, in memory that is mapped to a file once one is set.
+///
+/// Delivery goes on if the file cannot be written.
 struct MappedStatusPage: ~Copyable {
-  /// Why it is not kept, besides the system's error numbers.
-  static let isAnotherAgents: Int32 = -1
-  static let isSomethingElse: Int32 = -2
+  /// Reasons not to write a file, in addition to the errnos.
+  static let hasOtherAgent: Int32 = -1
+  static let isNoPage: Int32 = -2
 
   private var page: UnsafeMutablePointer<StatusPage>
-  /// Open as long as the page is kept: its lock shows that it is. -1: it is not.
+  /// The descriptor of the file, whose lock shows that an agent writes it; -1 if there is no file.
   private var descriptor: Int32 = -1
 
   @inline(never)
@@ -34,8 +35,7 @@ struct MappedStatusPage: ~Copyable {
     close(descriptor)
   }
 
-  /// Keeps it in the file at `path`, with all that is on it by now; where it is kept there already, nothing is done. Returns 0, or
-  /// why it cannot be.
+  /// Maps the page to the file at `path`, if it is not; returns 0 or the reason why it cannot be.
   @inline(never)
   mutating func keep(at path: UnsafePointer<CChar>) -> Int32 {
     if isKept(at: path) { return 0 }
@@ -47,7 +47,7 @@ struct MappedStatusPage: ~Copyable {
         : Self.map(path, &fresh, &error)
     else { return error }
     clinux_begin_change(&page.pointee.sequence)
-    // What went wrong before a restart may be why there was one.
+    // The problems before a restart may be the reason for the restart.
     if fresh >= 0, place.pointee.magic == StatusPage.layout, page.pointee.problems[0].count == 0 {
       page.pointee.problems = place.pointee.problems
     }
@@ -67,7 +67,7 @@ struct MappedStatusPage: ~Copyable {
       && own.st_ino == there.st_ino && own.st_dev == there.st_dev
   }
 
-  /// The file at `path`, locked and in memory. One that is neither empty nor a page is left as it is.
+  /// Locks and maps the file at `path`; nil if it is neither empty nor a status page.
   private static func map(
     _ path: UnsafePointer<CChar>, _ descriptor: inout Int32, _ error: inout Int32
   ) -> UnsafeMutablePointer<StatusPage>? {
@@ -83,18 +83,19 @@ struct MappedStatusPage: ~Copyable {
       let isFile = fstat(file, &information) == 0 && clinux_is_regular(&information) != 0
       let isEmpty = isFile && information.st_size == 0
       if !isFile || !isEmpty && !isPage(file) {
-        error = isSomethingElse
+        error = isNoPage
       } else if clinux_lock_file(file) != 0 {
-        error = isAnotherAgents
-        // Who may only read it can lock it against a writer, but is no agent: it keeps what it has, and here comes another.
+        error = hasOtherAgent
+        // A program that may only read the file can lock it, too. That is no agent, so the file is
+        // replaced.
         if attempt == 0, !isEmpty, clinux_is_locked(file) == 0, unlink(path) == 0 {
           close(file)
           continue
         }
       } else {
-        // It is for everybody, whatever else this process makes.
+        // Every user may read the page, whatever the umask is.
         _ = fchmod(file, 0o644)
-        // Room is taken now: a page without it is death by SIGBUS when it is written to.
+        // Reserves space on disk, because a write to a page without space ends the agent by SIGBUS.
         error = posix_fallocate(file, 0, off_t(size))
         if error == 0 {
           let address = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
@@ -112,13 +113,13 @@ struct MappedStatusPage: ~Copyable {
     return nil
   }
 
-  /// Whether a file is a status page, of whatever version.
+  /// Whether a file is a status page of any version.
   private static func isPage(_ file: Int32) -> Bool {
     var magic: UInt32 = 0
     return pread(file, &magic, 4, 0) == 4 && magic >> 8 == StatusPage.layout >> 8
   }
 
-  /// By which it is told when something was: after the clock was set, by the new time.
+  /// Computes the UNIX times again after the clock was set.
   @inline(never)
   func clockWasSet() {
     let (wall, now) = (Clock.wallSeconds(), Clock.now())
@@ -131,7 +132,9 @@ struct MappedStatusPage: ~Copyable {
     clinux_end_change(&page.pointee.sequence)
   }
 
-  /// - Parameter filesFound: in `new/`, where the courier does not know all of them.
+  /// Publishes the state of the courier and the link.
+  ///
+  /// - Parameter filesFound: the files in `new/`, if the courier does not know all of them.
   @inline(never)
   func update(_ courier: borrowing Courier, _ link: borrowing PushLink, filesFound: Int) {
     let isExact = courier.areFilesKnown
@@ -154,12 +157,13 @@ struct MappedStatusPage: ~Copyable {
     clinux_end_change(&page.pointee.sequence)
   }
 
+  /// Publishes the state of the connection.
   @inline(never)
   func change(_ connectivity: StatusPage.Connectivity, words: Span<UInt8>) {
     let wasUp = page.pointee.connectivityValue == StatusPage.Connectivity.up.rawValue
     clinux_begin_change(&page.pointee.sequence)
     page.pointee.connectivityValue = connectivity.rawValue
-    // However often it is tried, the time without a connection goes on.
+    // Attempts to connect do not restart the time of an outage.
     if (connectivity == .up) != wasUp {
       page.pointee.changedAt = Clock.wallSeconds()
       page.pointee.changedInstant = Clock.now().milliseconds
@@ -168,6 +172,7 @@ struct MappedStatusPage: ~Copyable {
     clinux_end_change(&page.pointee.sequence)
   }
 
+  /// Publishes the version and the cipher suite of TLS.
   @inline(never)
   func know(_ version: UnsafePointer<CChar>, _ suite: UnsafePointer<CChar>) {
     clinux_begin_change(&page.pointee.sequence)
@@ -176,7 +181,9 @@ struct MappedStatusPage: ~Copyable {
     clinux_end_change(&page.pointee.sequence)
   }
 
-  /// - Parameter certificateEnd: UNIX seconds, when our certificate expires.
+  /// Publishes when our certificate expires.
+  ///
+  /// - Parameter certificateEnd: UNIX seconds.
   @inline(never)
   func know(certificateEnd: Int64) {
     clinux_begin_change(&page.pointee.sequence)
@@ -184,7 +191,9 @@ struct MappedStatusPage: ~Copyable {
     clinux_end_change(&page.pointee.sequence)
   }
 
-  /// - Parameter suppressed: what was said of a token that is suppressed from now on.
+  /// Publishes that a token was suppressed.
+  ///
+  /// - Parameter words: the report about the token.
   @inline(never)
   func know(suppressed words: Span<UInt8>) {
     clinux_begin_change(&page.pointee.sequence)
@@ -193,16 +202,18 @@ struct MappedStatusPage: ~Copyable {
     clinux_end_change(&page.pointee.sequence)
   }
 
-  /// That clock is a tick of the kernel's late at most, in nanoseconds; and newer kernels know some times exactly.
+  /// The clock of file systems is at most one tick of the kernel behind, in nanoseconds; newer
+  /// kernels are exact for some times.
   private static let tick: Int64 = 10_000_000
 
-  /// Notifications are on their way, or accepted, for the first time: as the link counts them.
+  /// Counts notifications that are sent or accepted for the first time, as the link counts them.
   ///
-  /// - Parameter since: files that came before, in UNIX nanoseconds, came by another clock.
+  /// - Parameter since: when the clock was set, in UNIX nanoseconds; older files have times of
+  ///   another clock.
   @inline(never)
   func count(_ courier: borrowing Courier, _ link: borrowing PushLink, since: Int64) {
     var now = timespec()
-    // The clock that file systems use.
+    // The clock of the file systems.
     clock_gettime(CLOCK_REALTIME_COARSE, &now)
     let wall = clinux_nanoseconds(&now)
     let instant = Clock.now()
@@ -217,7 +228,7 @@ struct MappedStatusPage: ~Copyable {
     clinux_end_change(&page.pointee.sequence)
   }
 
-  /// Notes what the log says is wrong.
+  /// Publishes a logged error or warning.
   @inline(never)
   func record(_ priority: Log.Priority, _ text: Span<UInt8>) {
     guard priority.rawValue <= Log.Priority.warning.rawValue else { return }

@@ -1,7 +1,7 @@
 import CLinux
 import TinyPush
 
-/// How far something long has come: a bar on a terminal, nothing elsewhere.
+/// A progress bar on a terminal; nothing elsewhere.
 public struct ProgressBar: ~Copyable {
   private let isShown: Bool
   private var isDrawn = false
@@ -10,6 +10,7 @@ public struct ProgressBar: ~Copyable {
   private var shownAt: Instant
   private var line = Text(capacity: 512)
 
+  /// Creates a bar on standard error.
   public init(isWanted: Bool) {
     isShown = isWanted && Terminal(STDERR_FILENO).isCapable
     shownAt = Clock.now()
@@ -17,16 +18,17 @@ public struct ProgressBar: ~Copyable {
 
   deinit {}
 
-  /// A scan found so many files that wait.
+  /// Records the number of waiting files of a scan.
   mutating func found(_ count: Int) {
     total = max(total, done + UInt64(count))
   }
 
+  /// Records that a file is settled.
   mutating func settled() {
     done += 1
   }
 
-  /// At most ten times a second.
+  /// Shows the bar, at most ten times a second.
   mutating func show(_ counters: Counters, inFlight: Int) {
     if isDue() { draw(counters, inFlight: inFlight) }
   }
@@ -39,7 +41,7 @@ public struct ProgressBar: ~Copyable {
     line.write(to: STDERR_FILENO)
   }
 
-  /// The same for so many bytes of a file.
+  /// Shows the number of bytes of a file that are done.
   public mutating func show(bytes: UInt64, of total: UInt64) {
     guard isDue() else { return }
     (done, self.total) = (bytes, total)
@@ -49,7 +51,7 @@ public struct ProgressBar: ~Copyable {
     line.write(to: STDERR_FILENO)
   }
 
-  /// So much has come of something of which nobody knows how much it is.
+  /// Shows the number of received entries, if the total is unknown.
   public mutating func show(received count: UInt64) {
     guard isDue() else { return }
     isDrawn = true
@@ -60,7 +62,7 @@ public struct ProgressBar: ~Copyable {
     line.write(to: STDERR_FILENO)
   }
 
-  /// Makes room for other lines.
+  /// Erases the bar before other lines.
   @inline(never)
   public mutating func clear() {
     guard isDrawn else { return }
@@ -84,7 +86,7 @@ public struct ProgressBar: ~Copyable {
     line.append(counters.settled)
     line.append(" delivered, ")
     line.append(inFlight)
-    line.append(" on their way")
+    line.append(" in flight")
     line.write(to: STDERR_FILENO)
   }
 

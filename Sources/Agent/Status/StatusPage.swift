@@ -1,98 +1,120 @@
 import TinyPush
 
-/// What the agent lets others see of it: a page that it keeps mapped, and that `tinypush status` reads without waking it. It is
-/// never made, nor copied, but by way of its bytes, and begins with all of them 0.
+/// The agent's state for other programs: a mapped page that `tinypush status` reads without waking
+/// the agent.
+///
+/// It is only created and copied by its bytes, which are 0 at first.
 public struct StatusPage {
+  /// The state of the connection.
   public enum Connectivity: UInt32 {
     case down
     case connecting
     case up
   }
 
-  /// Something that the log said was wrong.
+  /// A logged error or warning.
   public struct Problem: BitwiseCopyable {
-    /// UNIX seconds: when it was last said.
+    /// When it was last logged, in UNIX seconds.
     public var time: Int64 = 0
-    /// How often in a row; 0: there is none.
+    /// How often it was logged in a row; 0 if absent.
     public var count: UInt32 = 0
+    /// 1 if it was an error, 0 if it was a warning.
     public internal(set) var isError: UInt32 = 0
     var text = Words<240>()
 
+    /// Appends the logged text.
     public func append(to text: inout Text) { self.text.append(to: &text) }
   }
 
-  /// "TPS6": changes with the layout.
+  /// The text "TPS6", which changes with the layout.
   static let layout: UInt32 = 0x5450_5336
 
   var magic: UInt32 = 0
-  /// Odd while the agent is changing the page. Stands behind the first number, wherever the rest does.
+  /// A number that is odd while the agent changes the page; it is at the same place in all layouts.
   var sequence: UInt32 = 0
+  /// The agent's process ID.
   public var processID: Int32 = 0
-  /// Whether an agent still keeps it: found out by whoever reads it.
+  /// Whether an agent still writes the page, as the reader found out.
   var aliveness: UInt32 = 0
   var connectivityValue: UInt32 = 0
-  /// What keeps files in `new/`: 1: what was delivered cannot be removed; 2: `failed/` cannot be written to.
+  /// What keeps files in `new/`: 1 if delivered files cannot be removed, plus 2 if `failed/` cannot
+  /// be written to.
   public var held: UInt32 = 0
-  /// The protocol that the agent speaks; and why the service refuses the configuration, by the raw value of the reason plus 1,
-  /// 0: it does not.
+  /// The protocol in use.
   var protocolValue: UInt32 = 0
+  /// Why the service refuses the configuration: the raw value of the reason plus 1; 0 if it does
+  /// not.
   var refusedConfigurationValue: UInt32 = 0
-  /// UNIX seconds: when the agent started, and when the connection was last made or lost; as long as there was none, the start.
+  /// When the agent started, in UNIX seconds.
   public var startedAt: Int64 = 0
+  /// When the connection was last made or lost, in UNIX seconds; the start if there was none.
   public var changedAt: Int64 = 0
-  /// The same, and when it will try to connect again, in milliseconds since this machine started; 0: not at all.
+  /// When the agent started, in milliseconds since this machine started.
   public var startedInstant: UInt64 = 0
+  /// ``changedAt`` in milliseconds since this machine started.
   var changedInstant: UInt64 = 0
+  /// When the agent will dial again, in milliseconds since this machine started; 0 if it will not.
   public var dialInstant: UInt64 = 0
-  /// UNIX seconds: when our certificate expires; 0: not known.
+  /// When our certificate expires, in UNIX seconds; 0 if unknown.
   public var certificateEnd: Int64 = 0
-  /// Files in `new/`, and in `later/`. Not exact where there are more than the agent keeps in mind.
+  /// The number of files in `new/`.
   public var files: UInt64 = 0
+  /// 1 if ``files`` is exact, 0 if there are more than the agent keeps in memory.
   public var isFilesExact: UInt32 = 0
+  /// The number of files in `later/`.
   public var later: UInt64 = 0
-  /// Notifications sent and not settled.
+  /// The number of notifications sent and not settled.
   public var inFlight: UInt64 = 0
-  /// The files that have notifications in flight; not these, but that there are more, where ``FilesInFlight/isCut``.
+  /// The files with notifications in flight, or some of them if ``FilesInFlight/isCut``.
   public var filesInFlight = FilesInFlight()
+  /// The courier's counters.
   public var counters = Counters()
+  /// The recent rate and latency of notifications.
   public var traffic = Traffic()
-  /// The newest one first.
+  /// The last problems, the newest first.
   public var problems: InlineArray<5, Problem> = .init(repeating: Problem())
-  /// UNIX seconds: when the service's answer last put a token on the suppression list; and what was said of that.
+  /// When an answer of the service last put a token on the suppression list, in UNIX seconds.
   public var suppressedAt: Int64 = 0
+  /// The report about that token.
   var suppressedWords = Words<200>()
-  /// To whom it is connected, or why it is not; then the version and the cipher suite of TLS.
+  /// The gateway if there is a connection, or else why there is none.
   var words = Words<256>()
+  /// The version and the cipher suite of TLS.
   var version = Words<16>()
   var suite = Words<80>()
 
   private init() {}
 
-  /// How the connection is; nil when no agent keeps the page any more.
+  /// The state of the connection; nil if no agent writes the page any more.
   public var connectivity: Connectivity? {
     isAlive ? Connectivity(rawValue: connectivityValue) ?? .down : nil
   }
 
+  /// The protocol in use.
   public var service: PushProtocol {
     PushProtocol(rawValue: UInt8(truncatingIfNeeded: protocolValue)) ?? .binary
   }
 
-  /// Why nothing leaves the spool until somebody mends the configuration.
+  /// Why the service refuses the configuration, so that nothing is delivered; nil if it does not.
   public var refusedConfiguration: Rejection.Reason? {
     refusedConfigurationValue == 0
       ? nil : Rejection.Reason(rawValue: UInt8(clamping: refusedConfigurationValue - 1))
   }
 
-  /// Whether an agent still keeps it.
+  /// Whether an agent still writes the page.
   public var isAlive: Bool { aliveness != 0 }
 
+  /// Appends the gateway, or why there is no connection.
   public func appendWords(to text: inout Text) { words.append(to: &text) }
+  /// Appends the report about the last suppressed token.
   public func appendSuppressed(to text: inout Text) { suppressedWords.append(to: &text) }
+  /// Appends the version of TLS.
   public func appendVersion(to text: inout Text) { version.append(to: &text) }
+  /// Appends the cipher suite of TLS.
   public func appendSuite(to text: inout Text) { suite.append(to: &text) }
 }
 
-/// A short text in place; what does not fit is cut.
+/// A short text without a pointer; longer text is cut.
 struct Words<let capacity: Int>: BitwiseCopyable {
   private var count: UInt32 = 0
   private var bytes: InlineArray<capacity, UInt8> = .init(repeating: 0)
@@ -102,7 +124,7 @@ struct Words<let capacity: Int>: BitwiseCopyable {
     for index in 0..<Int(count) { bytes[index] = text[index] }
   }
 
-  /// Whether both say the same, but for numbers, up to the first semicolon, behind which the particulars come.
+  /// Whether both texts are equal up to the first semicolon, apart from numbers.
   func begins(as text: Span<UInt8>) -> Bool {
     var (own, other) = (0, 0)
     while true {
@@ -118,10 +140,11 @@ struct Words<let capacity: Int>: BitwiseCopyable {
     }
   }
 
-  /// Another program may have written any count into the page, and an `Int` of 32 bits does not hold each.
+  /// Limited, because another program may have written any count to the page.
   private var used: Int { Int(min(count, UInt32(capacity))) }
 
-  /// Whoever may write to the page may have put anything there.
+  /// Appends the text with unprintable bytes replaced, because another program may have written
+  /// anything.
   func append(to text: inout Text) {
     text.append(printable: bytes.span.extracting(0..<used))
   }

@@ -1,17 +1,19 @@
 import CLinux
 
-/// A copy of the page that an agent keeps.
+/// A copy of an agent's status page.
 public final class StatusReading {
-  /// Why there is no page to read.
+  /// Why the page cannot be read.
   public enum Problem: Error {
     case cannotOpen(Int32)
     case notAPage
   }
 
-  private static let tries = 20
+  private static let attempts = 20
   private let memory: UnsafeMutablePointer<StatusPage>
 
-  /// - Parameter path: where the page is kept.
+  /// Reads the page from a file.
+  ///
+  /// - Parameter path: the path of the status page.
   @inline(never)
   public init(_ path: UnsafePointer<CChar>) throws(Problem) {
     let descriptor = clinux_open(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
@@ -20,13 +22,14 @@ public final class StatusReading {
     let size = MemoryLayout<StatusPage>.size
     let copy = UnsafeMutablePointer<StatusPage>.allocate(capacity: 1)
     var isWhole = false
-    for attempt in 1...Self.tries {
+    for attempt in 1...Self.attempts {
       let before = Self.sequence(descriptor)
       isWhole =
         pread(descriptor, copy, size, 0) == size && copy.pointee.magic == StatusPage.layout
-      // It was not changed meanwhile; or the agent was killed in the middle of a change. An agent that starts takes a moment.
+      // Reads again if the page was changed meanwhile. The last attempt counts, because an agent
+      // may have been killed during a change.
       let isSteady = before & 1 == 0 && Self.sequence(descriptor) == before
-      if isWhole && isSteady || attempt == Self.tries { break }
+      if isWhole && isSteady || attempt == Self.attempts { break }
       poll(nil, 0, 1)
     }
     guard isWhole else {
@@ -39,11 +42,12 @@ public final class StatusReading {
 
   deinit { memory.deallocate() }
 
+  /// The copy.
   public var page: StatusPage {
     unsafeAddress { UnsafePointer(memory) }
   }
 
-  /// The number behind the page's first.
+  /// Returns the page's ``StatusPage/sequence``.
   private static func sequence(_ descriptor: Int32) -> UInt32 {
     var value: UInt32 = 0
     let size = MemoryLayout<UInt32>.size

@@ -1,11 +1,11 @@
 import TinyPush
 
-/// Finds the recipients of a notification to whom the agent would not send it.
+/// Finds the recipients of a notification that are suppressed.
 public struct SuppressedRecipients: ~Copyable {
   private var suppressed: SuppressionLists
   private let lists: RecipientsLookup
 
-  /// Where the suppression list cannot be read, nothing is known of any token.
+  /// Opens the suppression list; if it cannot be read, no token counts as suppressed.
   public init(_ config: borrowing Config) {
     suppressed = SuppressionLists(state: config.state.pointer)
     lists = RecipientsLookup(config.recipients.span)
@@ -13,13 +13,13 @@ public struct SuppressedRecipients: ~Copyable {
 
   deinit {}
 
-  /// - Parameters:
-  ///   - text: where the notification stands.
-  ///   - body: is given what is known of each.
+  /// Calls `body` with the record of each suppressed recipient of a notification.
+  ///
+  /// - Parameter text: the text with the notification.
   public mutating func forEach(
     of notification: Notification, in text: Span<UInt8>, _ body: (SuppressionRecord) -> Void
   ) {
-    // Most senders need not read their recipients files.
+    // Without a suppression list the recipients files need not be read.
     guard !suppressed.isEmpty else { return }
     Self.forEach(of: notification, in: text, &suppressed, lists, body)
   }
@@ -34,7 +34,7 @@ public struct SuppressedRecipients: ~Copyable {
     for number in 0..<notification.tokens {
       if number > 0 { digits = notification.nextString(after: digits.upperBound, in: text) }
       if let token = DeviceToken(hex: text.extracting(digits)) {
-        look(at: token, registered, &suppressed, body)
+        find(token, registered, &suppressed, body)
       }
     }
     var name = notification.firstList
@@ -42,14 +42,14 @@ public struct SuppressedRecipients: ~Copyable {
       if number > 0 { name = notification.nextString(after: name.upperBound, in: text) }
       let list = notification.isBare ? Notification.defaultList.span : text.extracting(name)
       _ = lists.forEachRecipient(in: list) { token in
-        look(at: token, registered, &suppressed, body)
+        find(token, registered, &suppressed, body)
         return true
       }
     }
   }
 
-  private static func look(
-    at token: DeviceToken, _ registered: UInt32, _ suppressed: inout SuppressionLists,
+  private static func find(
+    _ token: DeviceToken, _ registered: UInt32, _ suppressed: inout SuppressionLists,
     _ body: (SuppressionRecord) -> Void
   ) {
     guard let record = suppressed.find(token), record.forbids(registered: registered) else {

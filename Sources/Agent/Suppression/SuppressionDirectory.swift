@@ -1,24 +1,26 @@
 import CLinux
 import TinyPush
 
-/// The suppression list on disk, in the directory of the setting `state`: the list, and beside it what has changed lately, so
-/// that a change of one token does not write all of them anew. Whoever changes them holds the lock of the directory, and puts a
-/// new file in the place of the old one.
+/// The suppression list on disk, in the directory `state`.
+///
+/// Recent changes are in a second file, so that a change of one token does not rewrite the whole
+/// list. A program that changes them holds the lock of the directory, and replaces a file as a
+/// whole.
 public struct SuppressionDirectory: ~Copyable {
   static let listName: StaticString = "suppressed"
   static let recentName: StaticString = "recent"
   static let draftName: StaticString = ".new"
-  /// Files that were not as they were written.
+  /// The names of damaged files.
   static let damagedListName: StaticString = "suppressed.damaged"
   static let damagedRecentName: StaticString = "recent.damaged"
 
-  /// Said of a list that is not as it was written.
+  /// The end of a message about a damaged list.
   public static let setAside: StaticString =
-    " was damaged, or written by another version: the file has .damaged behind its name now, and the tokens in it are sent to again until the service refuses them: put a copy of the list in its place, or remove the file"
+    " was damaged, or written by another version: the file now ends in .damaged, and its tokens are sent to until the service refuses them: restore a copy of the list, or remove the file"
 
   let directory: Descriptor
 
-  /// Opens the directory, which is made if it is not there.
+  /// Opens the directory, and creates it if it is missing.
   ///
   /// - Parameter message: on failure, what is wrong, where, and what to do.
   @inline(never)
@@ -34,7 +36,7 @@ public struct SuppressionDirectory: ~Copyable {
 
   deinit {}
 
-  /// Says why nothing can be kept there.
+  /// Appends why the directory cannot be written, and what to do; returns the exit status.
   @inline(never)
   @discardableResult
   public static func explain(
@@ -48,15 +50,16 @@ public struct SuppressionDirectory: ~Copyable {
     case EACCES, EPERM, EROFS:
       text.append(": make it a directory that the agent's user may write to, or set state")
     case ENOENT, ENOTDIR: text.append(": make it a directory, or set state")
-    case ENOSPC, EDQUOT: text.append(": make room there")
+    case ENOSPC, EDQUOT: text.append(": free some space there")
     default: break
     }
     return error == EACCES || error == EPERM ? .noPermission : .inputOutput
   }
 
-  /// Everything that is known: tokens of the usual size in their order, and then the others.
+  /// Calls `body` with each suppressed token: those of 32 bytes in their order, and then the
+  /// others.
   ///
-  /// - Returns: 0, or an errno; and whether the list is not as it was written.
+  /// - Returns: 0 or an errno, and whether the list is damaged.
   public func list(
     _ body: (Span<UInt8>, SuppressionRecord.Reason, UInt32) -> Void
   ) -> (error: Int32, isDamaged: Bool) {
@@ -71,18 +74,19 @@ public struct SuppressionDirectory: ~Copyable {
 }
 
 extension SuppressionLists {
-  /// Both as they are on disk; empty where there are none.
+  /// Opens both files; a missing one counts as empty.
   ///
   /// - Parameter error: on failure, the errno.
   init(_ directory: Int32, error: inout Int32) {
     self.init()
-    // What changed lately comes first: a merge that comes between takes nothing away.
+    // Recent changes are read first, so that a merge by another program in between loses nothing.
     recent = .open(directory, SuppressionDirectory.recentName, error: &error)
     list = .open(directory, SuppressionDirectory.listName, error: &error)
   }
 
-  /// Those in the directory `state`, for somebody who changes nothing there. Where they cannot be read, nothing is known of
-  /// any token.
+  /// Opens the list in the directory `state` for reading only.
+  ///
+  /// If it cannot be read, no token counts as suppressed.
   @inline(never)
   init(state: UnsafePointer<CChar>) {
     var error: Int32 = 0
@@ -102,7 +106,7 @@ extension SuppressionList {
     deinit {}
   }
 
-  /// The file of this name; empty where there is none.
+  /// Opens the file of this name; a missing one counts as empty.
   ///
   /// - Parameter error: on failure, the errno.
   @inline(never)

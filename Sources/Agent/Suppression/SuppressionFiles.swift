@@ -1,22 +1,23 @@
 import CLinux
 import TinyPush
 
-/// The suppression list as the agent uses it: looked up where it lies, and changed by what the agent learns. Without it
-/// delivery goes on, and what is learned lasts as long as the agent.
+/// The suppression list as the agent uses it: read from disk, and changed by the service's answers.
+///
+/// If it cannot be written, delivery goes on, and the changes last as long as the agent.
 struct SuppressionFiles: ~Copyable {
-  /// The files that the courier has.
+  /// The files that the courier has loaded.
   private var list: FileIdentity?
   private var recent: FileIdentity?
-  /// What was said last of what is wrong; 0: nothing is.
+  /// The last error; 0 if absent.
   private(set) var error: Int32 = 0
 
   init() {}
 
-  /// Takes up what somebody has put on disk in the place of what was.
+  /// Loads the files that another program has replaced.
   @inline(never)
   mutating func refresh(_ path: UnsafePointer<CChar>, _ courier: inout Courier) {
     guard let store = open(path) else { return }
-    // What changed lately comes first: a merge that comes between takes nothing away.
+    // Recent changes are read first, so that a merge by another program in between loses nothing.
     if let changed = Self.changed(store, SuppressionDirectory.recentName, &recent, &error) {
       courier.suppress(recent: changed)
     }
@@ -36,7 +37,7 @@ struct SuppressionFiles: ~Copyable {
     }
   }
 
-  /// The file of this name, if it is another one than was known.
+  /// Opens the file of this name if it was replaced.
   @inline(never)
   private static func changed(
     _ store: borrowing SuppressionDirectory, _ name: StaticString, _ known: inout FileIdentity?,
@@ -57,8 +58,9 @@ struct SuppressionFiles: ~Copyable {
     return list
   }
 
-  /// Puts what the courier has learned on disk, and sets aside what is damaged there. Whether it did, and whether something
-  /// was damaged.
+  /// Writes the courier's changes to disk, and sets damaged files aside.
+  ///
+  /// - Returns: whether that succeeded, and whether a file was damaged.
   @inline(never)
   mutating func keep(
     _ path: UnsafePointer<CChar>, _ courier: inout Courier

@@ -1,27 +1,29 @@
 import CLinux
 import TinyPush
 
-/// Changes of the suppression list: gathered, sorted, and merged into it or into what has changed lately. A new file takes the
-/// place of the old one by a rename, so that a power cut leaves the one or the other.
+/// Collects changes of the suppression list, sorts them, and merges them into the list or the
+/// recent changes.
+///
+/// A new file replaces the old one by a rename, so that a power cut leaves one of them.
 public struct SuppressionMerge: ~Copyable {
   private let pinned = Pinned()
-  /// What a change came to.
+  /// The result of a change.
   public enum Outcome {
-    /// The token was not suppressed, and is by now.
+    /// The token was not suppressed, and is now.
     case new
-    /// It was suppressed before.
+    /// The token was suppressed before.
     case known
-    /// It has been registered since, and so it is not suppressed; nor was it before.
+    /// The token was registered later, so it is not suppressed, and was not before.
     case registered
-    /// It was suppressed, and is not any more, since it has been registered.
+    /// The token was suppressed, and is not any more, because it was registered.
     case returned
-    /// What was known of it is forgotten.
+    /// The record of the token was removed.
     case forgotten
   }
 
-  /// So many changes are merged at a time: a million in four times.
+  /// The most changes in one merge; a million takes four merges.
   public static let changesMax = 262_144
-  /// More than so many are merged into the list itself.
+  /// The most recent changes; more are merged into the list itself.
   static let recentMax = 1024
 
   private let directory: Int32
@@ -29,21 +31,27 @@ public struct SuppressionMerge: ~Copyable {
   private var count = 0
   private var others = OtherTokens()
   private var isForgetting = false
-  /// Whether changes are made now: they hold against all that is known of less than a minute to come, which others of this
-  /// second may have been given.
+  /// Whether the changes are made now.
+  ///
+  /// They then also override a record that is up to a minute in the future, such as one of the same
+  /// second.
   public var areOfNow = false
-  /// By these changes the room for tokens of other sizes is used up.
+  /// Whether these changes used up the room for tokens of other sizes.
   public private(set) var areOthersFilled = false
-  /// Something on disk was damaged, and has been set aside.
+  /// Whether a file on disk was damaged and set aside.
   public private(set) var wasDamaged = false
-  /// The errno of what went wrong; 0: nothing.
+  /// The errno of the last failure; 0 if there was none.
   public private(set) var error: Int32 = 0
-  /// Tokens that are suppressed by now, if all were looked at.
+  /// The number of suppressed tokens, if the whole list was merged.
   public private(set) var total: UInt64 = 0
 
-  /// - Parameter directory: stays open as long as this is used.
+  /// Prepares a merge.
+  ///
+  /// - Parameter directory: must stay open as long as this is used.
   init(_ directory: Int32) { self.directory = directory }
 
+  /// Prepares a merge.
+  ///
   /// - Parameter store: must outlive this.
   public init(_ store: borrowing SuppressionDirectory) { self.init(store.directory.number) }
 
@@ -52,21 +60,22 @@ public struct SuppressionMerge: ~Copyable {
 
   // MARK: - Changes
 
-  /// What there is must be merged before more is added.
+  /// Whether the changes must be merged before another can be added.
   public var isFull: Bool { count == changes.capacity }
 
+  /// Adds a change.
   @inline(never)
   public mutating func add(_ record: SuppressionRecord) {
     changes[count] = record
     count += 1
   }
 
-  /// The feedback service tells a token of another size.
+  /// Adds a token of another size from the feedback service.
   mutating func add(other token: Span<UInt8>, at time: UInt32) {
     _ = others.insert(token, time: time)
   }
 
-  /// Nothing is known of this token any more.
+  /// Adds the removal of a token's record.
   public mutating func forget(_ token: DeviceToken) {
     isForgetting = true
     add(.forgotten(token))
@@ -74,13 +83,14 @@ public struct SuppressionMerge: ~Copyable {
 
   // MARK: - The merge
 
-  /// Merges all of it. `body` is told what came of each change: the token, its time by now, and the outcome; in the order of
-  /// the tokens.
+  /// Merges all changes, and calls `body` with each token, its time now, and the result, in the
+  /// order of the tokens.
   ///
   /// - Parameters:
-  ///   - isWhole: whether the list itself is written anew, and not only what has changed lately where that will do.
-  ///   - isPatient: whether to wait while somebody else changes it.
-  /// - Returns: whether it is on disk; if not, what was known before may hold or the changes may: they are to be merged again.
+  ///   - isWhole: whether to rewrite the list itself, even if writing the recent changes is enough.
+  ///   - isPatient: whether to wait for another program that has the lock.
+  /// - Returns: whether the changes are on disk; if not, they may or may not be, and must be merged
+  ///   again.
   @inline(never)
   public mutating func finish(
     isWhole: Bool = false, isPatient: Bool = true, _ body: (Span<UInt8>, UInt32, Outcome) -> Void
@@ -104,7 +114,7 @@ public struct SuppressionMerge: ~Copyable {
     return true
   }
 
-  /// What is damaged stays under another name, for whoever wants to look at it.
+  /// Renames a damaged file, so that its tokens can still be recovered.
   private mutating func setAside(
     _ list: inout SuppressionList, _ name: StaticString, _ other: StaticString
   ) {
@@ -143,7 +153,7 @@ public struct SuppressionMerge: ~Copyable {
     }
     error = Descriptor.syncDirectory(directory)
     guard isWhole, error == 0 else { return }
-    // All of it is in the list by now. What is forgotten must not come back with it.
+    // The list now contains all recent changes. A removed record must not come back with them.
     if unlinkat(directory, SuppressionDirectory.recentName.cString, 0) == 0 {
       error = Descriptor.syncDirectory(directory)
     } else if clinux_errno() != ENOENT {
@@ -168,7 +178,7 @@ public struct SuppressionMerge: ~Copyable {
     _ lists: inout SuppressionLists, isWhole: Bool, into writer: inout ListWriter,
     _ body: (Span<UInt8>, UInt32, Outcome) -> Void
   ) {
-    // A record begins with its token.
+    // The comparison works because a record begins with its token.
     qsort(
       UnsafeMutableRawPointer(changes.room().baseAddress!), count,
       MemoryLayout<SuppressionRecord>.stride
@@ -186,10 +196,10 @@ public struct SuppressionMerge: ~Copyable {
       }
       var change: SuppressionRecord?
       while next < count, changes[next].token == token {
-        change = .heavier(change, changes[next])
+        change = .overriding(change, changes[next])
         next += 1
       }
-      if !isWhole, change != nil { known = .heavier(known, lists.list.find(token)) }
+      if !isWhole, change != nil { known = .overriding(known, lists.list.find(token)) }
       guard let result = change?.merged(with: known, isOfNow: areOfNow) ?? known else { continue }
       let wasSuppressed = known?.forbids() ?? false
       let isSuppressed = result.forbids()
@@ -210,13 +220,13 @@ public struct SuppressionMerge: ~Copyable {
 }
 
 extension SuppressionRecord {
-  /// What holds of a token after this change.
+  /// Returns the record of a token after this change.
   fileprivate func merged(with known: Self?, isOfNow: Bool) -> Self {
     guard let known else { return self }
     var change = self
     if isOfNow, known.time >= time, known.time - time < 60 {
       change.time = known.time + (reason == .registered ? 0 : 1)
     }
-    return change.outweighs(known) ? change : known
+    return change.overrides(known) ? change : known
   }
 }

@@ -1,10 +1,12 @@
 import CLinux
 import TinyPush
 
-/// A NUL-terminated string that it owns, for calls of C's.
+/// A NUL-terminated copy of a string, for C functions.
 public struct CString: ~Copyable {
+  /// The address of the copy, which is valid as long as this value.
   public let pointer: UnsafePointer<CChar>
 
+  /// Copies the bytes and adds a NUL.
   public init(_ bytes: Span<UInt8>) {
     let copy = UnsafeMutablePointer<CChar>.allocate(capacity: bytes.count + 1)
     for index in bytes.indices { copy[index] = CChar(bitPattern: bytes[index]) }
@@ -12,28 +14,32 @@ public struct CString: ~Copyable {
     pointer = UnsafePointer(copy)
   }
 
+  /// Copies a literal.
   public init(_ text: StaticString) {
     self.init(text.span)
   }
 
+  /// Copies a C string.
   public init(cString: UnsafePointer<CChar>) {
     self.init(Self.span(cString))
   }
 
   deinit { UnsafeMutablePointer(mutating: pointer).deallocate() }
 
+  /// The bytes without the NUL.
   public var span: Span<UInt8> {
     @_lifetime(borrow self) get {
       _overrideLifetime(Self.span(pointer), borrowing: self)
     }
   }
 
-  /// Overwrites a secret; it is empty from now on.
+  /// Overwrites a secret, which leaves an empty string.
   func wipe() { clinux_wipe(UnsafeMutablePointer(mutating: pointer), Int(strlen(pointer))) }
 
+  /// Whether the string has no bytes.
   public var isEmpty: Bool { pointer.pointee == 0 }
 
-  /// The bytes of a C string that outlives their use.
+  /// Returns the bytes of a C string, which must stay valid as long as they are used.
   @inline(never)
   @_lifetime(immortal)
   public static func span(_ pointer: UnsafePointer<CChar>) -> Span<UInt8> {
@@ -44,7 +50,9 @@ public struct CString: ~Copyable {
 }
 
 extension Text {
-  /// Writes it to a descriptor, whole if the descriptor takes it. A terminal that shows nothing but ASCII gets no more.
+  /// Writes the text to a descriptor, in ASCII if that is a terminal that shows nothing else.
+  ///
+  /// An error ends the writing.
   @inline(never)
   public borrowing func write(to descriptor: Int32) {
     for index in bytes.indices where bytes[index] >= 0x80 {
@@ -68,10 +76,10 @@ extension Text {
     }
   }
 
-  /// The same bytes with a NUL behind them, for calls of C's.
+  /// Returns a NUL-terminated copy for C functions.
   public borrowing func cString() -> CString { CString(bytes) }
 
-  /// Calls `body` with the same bytes and a NUL behind them.
+  /// Calls `body` with a NUL-terminated copy.
   public borrowing func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
     let copy = CString(bytes)
     let result = body(copy.pointer)
@@ -81,7 +89,7 @@ extension Text {
 }
 
 extension StaticString {
-  /// Literals end with a NUL.
+  /// The address of the literal, which ends with a NUL.
   public var cString: UnsafePointer<CChar> {
     UnsafeRawPointer(utf8Start).assumingMemoryBound(to: CChar.self)
   }

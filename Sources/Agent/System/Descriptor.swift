@@ -1,16 +1,18 @@
 import CLinux
 
-/// An open file, closed when nobody has it any more.
+/// An open file descriptor, which is closed with its owner.
 struct Descriptor: ~Copyable {
   let number: Int32
 
   deinit { close(number) }
 
-  /// One that is open already.
+  /// Takes ownership of an open descriptor.
   init(number: Int32) {
     self.number = number
   }
 
+  /// Opens a file.
+  ///
   /// - Parameter error: on failure, the errno.
   init?(
     _ directory: Int32, _ path: UnsafePointer<CChar>, _ flags: Int32, _ mode: UInt32 = 0,
@@ -24,14 +26,15 @@ struct Descriptor: ~Copyable {
     self.number = number
   }
 
-  /// A directory, not by way of a link.
+  /// Opens a directory, but not through a link.
   init?(_ directory: Int32, directory name: StaticString, error: inout Int32) {
     self.init(
       directory, name.cString, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, error: &error)
   }
 
-  /// The spool's directory. Root acts as its owner from then on: a member of the spool's group could otherwise have root
-  /// read or write what the member may not.
+  /// Opens the spool; root then acts as the spool's owner.
+  ///
+  /// Otherwise a member of the spool's group could make root read or write what the member may not.
   ///
   /// - Parameter error: on failure, the errno.
   static func spool(_ path: UnsafePointer<CChar>, error: inout Int32) -> Descriptor? {
@@ -49,8 +52,11 @@ struct Descriptor: ~Copyable {
     return root
   }
 
-  /// A directory of the spool `root`: no link, and owned by the spool's owner, by root or by this user. EPERM where another
-  /// user owns the directory, who could change what is in it at any time.
+  /// Opens a directory of the spool `root`: no link, and owned by the spool's owner, by root or by
+  /// this user.
+  ///
+  /// Fails with EPERM if another user owns the directory, because that user could change it at any
+  /// time.
   init?(_ root: Int32, part name: StaticString, error: inout Int32) {
     guard let part = Descriptor(root, directory: name, error: &error) else { return nil }
     var owner = stat()
@@ -67,7 +73,7 @@ struct Descriptor: ~Copyable {
     self = part
   }
 
-  /// A new file. It belongs to whom the directory belongs to, also when root makes it.
+  /// Creates a file that belongs to the directory's owner, even if root creates it.
   ///
   /// - Parameter error: on failure, the errno.
   static func make(_ directory: Int32, _ name: UnsafePointer<CChar>, error: inout Int32)
@@ -79,14 +85,17 @@ struct Descriptor: ~Copyable {
     return file
   }
 
-  /// Makes it, which is new, the directory's owner's, as far as this user can.
+  /// Gives a new file to the directory's owner, as far as this user can.
   func belong(to directory: Int32) {
     var owner = stat()
     if fstat(directory, &owner) == 0 { _ = fchown(number, owner.st_uid, owner.st_gid) }
   }
 
-  /// Takes rights from all but the owner of a directory which others may write to, and adds `restriction` to its mode, as far
-  /// as this user can; whether that changed anything.
+  /// Restricts a directory that others may write to, and returns whether that changed its mode.
+  ///
+  /// - Parameters:
+  ///   - rights: the mode bits to remove.
+  ///   - restriction: the mode bits to add.
   @inline(never)
   func withhold(_ rights: UInt32, _ restriction: UInt32) -> Bool {
     var information = stat()
@@ -98,8 +107,10 @@ struct Descriptor: ~Copyable {
     return wanted != mode && fchmod(number, wanted) == 0
   }
 
-  /// Keeps other programs that take this lock from changing anything in a directory, as long as the descriptor is open; nil when
-  /// another one has the lock.
+  /// Locks a directory against changes by other programs that use this lock; nil if one of them has
+  /// it.
+  ///
+  /// The lock lasts as long as the descriptor. It does not keep out programs that ignore it.
   @inline(never)
   static func lock(_ directory: Int32, isPatient: Bool) -> Descriptor? {
     var error: Int32 = 0
@@ -110,16 +121,16 @@ struct Descriptor: ~Copyable {
     return lock
   }
 
-  /// Has the names in a directory on disk. Returns 0 or an errno.
+  /// Syncs the names in a directory; returns 0 or an errno.
   @inline(never)
   static func syncDirectory(_ directory: Int32) -> Int32 {
     if fsync(directory) == 0 { return 0 }
     let error = clinux_errno()
-    // Some file systems cannot have a directory alone on disk.
+    // Some file systems cannot sync a directory, only the whole file system.
     return error == EINVAL ? -clinux_sync(directory) : error
   }
 
-  /// Reads from `offset` on as much as there is room for. Returns the bytes read, or -errno.
+  /// Reads at `offset` into a buffer; returns the number of bytes, 0 at the end, or -errno.
   static func read(
     _ descriptor: Int32, _ room: UnsafeMutableBufferPointer<UInt8>, at offset: Int64
   ) -> Int {
@@ -130,7 +141,7 @@ struct Descriptor: ~Copyable {
     }
   }
 
-  /// Writes all of it. Returns 0 or an errno.
+  /// Writes all bytes; returns 0 or an errno.
   static func writeAll(_ descriptor: Int32, _ bytes: UnsafeRawPointer, _ count: Int) -> Int32 {
     var done = 0
     while done < count {

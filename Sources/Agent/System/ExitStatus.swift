@@ -1,7 +1,7 @@
-/// How a command ends, as sysexits.h has it.
+/// The exit status of a command, as in sysexits.h.
 public enum ExitStatus: Int32, Error {
   case ok = 0
-  /// A notification was not delivered to every recipient. This one is not from sysexits.h.
+  /// A notification was not delivered to every recipient; not from sysexits.h.
   case undelivered = 1
   case usage = 64
   case dataRefused = 65

@@ -1,12 +1,14 @@
 import CLinux
 import TinyPush
 
-/// A file that a person names, or `-` for standard input.
+/// A file that the user names, or `-` for standard input.
 public enum InputFile {
+  /// Why a file cannot be read.
   public enum Problem: Error {
     case cannotRead(Int32)
     case tooLarge(Int)
 
+    /// The exit status for the problem.
     public var status: ExitStatus {
       switch self {
       case .cannotRead(EACCES): .noPermission
@@ -15,6 +17,7 @@ public enum InputFile {
       }
     }
 
+    /// Returns the message for the user.
     @inline(never)
     public func text(_ path: UnsafePointer<CChar>) -> Text {
       var text = Text()
@@ -31,7 +34,7 @@ public enum InputFile {
     }
   }
 
-  /// A descriptor for it.
+  /// Opens the file and returns a descriptor.
   @inline(never)
   public static func open(_ path: UnsafePointer<CChar>) throws(Problem) -> Int32 {
     if path[0] == CChar(UInt8.hyphen), path[1] == 0 { return dup(STDIN_FILENO) }
@@ -40,7 +43,9 @@ public enum InputFile {
     return descriptor
   }
 
-  /// The first byte of a regular file that is no white space, among those at its start; what is read next stays the same.
+  /// Returns the first byte of a regular file that is not white space, within its first 4096 bytes.
+  ///
+  /// The position for the next read stays the same.
   public static func firstByte(of descriptor: Int32) -> UInt8? {
     var file = stat()
     guard fstat(descriptor, &file) == 0, clinux_is_regular(&file) != 0 else { return nil }
@@ -54,7 +59,7 @@ public enum InputFile {
     return nil
   }
 
-  /// Appends its contents.
+  /// Appends the file's contents, at most `bytesMax` bytes.
   @inline(never)
   public static func read(
     _ path: UnsafePointer<CChar>, to text: inout Text, bytesMax: Int

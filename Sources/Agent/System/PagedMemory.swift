@@ -1,12 +1,14 @@
 import CLinux
 import TinyPush
 
-/// Has large buffers come from the system, as pages of their own, so that only those count that were touched.
+/// Allocates large buffers as pages of their own, so that only touched pages use memory.
 public enum PagedMemory {
-  /// To be called before anything else.
+  /// Sets this up; must be called before any other allocation.
   public static func use() {
-    // The same for those of the libraries: TLS has two of 16 KB.
+    // Applies to libraries as well: TLS has two buffers of 16 KB. The allocator asks the system for
+    // pages only if its own free memory is too small, so that its reserve must stay below 16 KB.
     mallopt(M_MMAP_THRESHOLD, 16_384)
+    mallopt(M_TOP_PAD, 8192)
     BufferMemory.pages = BufferMemory.Pages(
       take: { bytes in
         let address = mmap(nil, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)

@@ -1,15 +1,17 @@
 import CLinux
 import TinyPush
 
-/// A command that the shell runs beside the agent, one at a time. It has none of the agent's descriptors but its log, and is
-/// killed with all that it has started when it takes too long.
+/// A shell command that runs beside the agent, one at a time.
+///
+/// It inherits only the agent's log. If it takes too long, it is killed together with its child
+/// processes.
 struct ShellCommand: ~Copyable {
   static let patience = Duration.seconds(60)
 
   private var process: Int32 = 0
-  /// Readable when it has ended; -1 where the system does not tell.
+  /// A descriptor that becomes readable when the command ends; -1 if the system has none.
   private var descriptor: Int32 = -1
-  /// When to look after it.
+  /// When to check the command again.
   private(set) var deadline: Instant?
 
   init() {}
@@ -18,11 +20,11 @@ struct ShellCommand: ~Copyable {
 
   var isRunning: Bool { process > 0 }
 
-  /// Starts it. Returns 0, or the errno.
+  /// Starts the command; returns 0 or an errno.
   ///
   /// - Parameters:
-  ///   - variables: of its environment, each as NAME=VALUE with a NUL behind it, one behind the other.
-  ///   - epoll: woken when it ends.
+  ///   - variables: environment variables NAME=VALUE, with NUL bytes between them.
+  ///   - epoll: the epoll that reports the command's end.
   mutating func start(
     _ command: borrowing CString, _ variables: borrowing Text, epoll: Int32, at now: Instant
   ) -> Int32 {
@@ -36,7 +38,9 @@ struct ShellCommand: ~Copyable {
     return 0
   }
 
-  /// Looks after it. Returns its exit status once it has ended, 128 and more where a signal ended it.
+  /// Checks the command, and kills it after its time; returns its exit status once it has ended.
+  ///
+  /// The status is 128 plus the signal's number if a signal ended it.
   mutating func look(at now: Instant) -> Int32? {
     guard isRunning else { return nil }
     var status: Int32 = 0

@@ -1,9 +1,9 @@
 import CLinux
 import TinyPush
 
-/// What can be shown where a descriptor leads.
+/// The abilities of the terminal behind a descriptor.
 public struct Terminal {
-  /// ECMA-48 section 8.3.117 (SGR).
+  /// Colours and styles of text (ECMA-48 section 8.3.117, SGR).
   public enum Colour: UInt8 {
     case strong = 1
     case dim = 2
@@ -14,12 +14,14 @@ public struct Terminal {
 
   private let descriptor: Int32
   private let isTerminal: Bool
-  /// Whether it can take back what it shows.
+  /// Whether the terminal can erase what it shows.
   public let isCapable: Bool
+  /// Whether the terminal shows colours, and the user wants them.
   public let isColoured: Bool
-  /// Whether it shows nothing but ASCII: the locale has no UTF-8, or the terminal is of a kind that knows none.
+  /// Whether the terminal shows only ASCII, because of the locale or its kind.
   public let isPlain: Bool
 
+  /// Finds out the abilities from the descriptor and the environment.
   @inline(never)
   public init(_ descriptor: Int32) {
     self.descriptor = descriptor
@@ -31,15 +33,16 @@ public struct Terminal {
     isPlain = isTerminal && (isOld || !Self.isUTF8)
   }
 
-  /// The value of an environment variable; empty where it is not set.
+  /// Returns the value of an environment variable; empty if it is not set.
   @_lifetime(immortal)
   private static func value(_ name: StaticString) -> Span<UInt8> {
     CString.span(
       getenv(name.cString) ?? UnsafeMutablePointer(mutating: ("" as StaticString).cString))
   }
 
-  /// Whether the locale's characters are UTF-8. POSIX finds the locale by the first of these that is set, and takes "C"
-  /// where none is.
+  /// Whether the locale uses UTF-8.
+  ///
+  /// POSIX takes the locale from the first of these variables that is set, and "C" if none is.
   private static var isUTF8: Bool {
     let names: InlineArray<3, StaticString> = ["LC_ALL", "LC_CTYPE", "LANG"]
     for index in names.indices {
@@ -56,7 +59,7 @@ public struct Terminal {
     return false
   }
 
-  /// Whether a text begins with these small letters, digits and hyphens, in either case.
+  /// Whether a text begins with a word of small letters, digits and hyphens, in either case.
   private static func holds(_ word: StaticString, _ text: Span<UInt8>) -> Bool {
     guard text.count >= word.utf8CodeUnitCount else { return false }
     for index in 0..<word.utf8CodeUnitCount where text[index] | 0x20 != word.utf8Start[index] {
@@ -65,11 +68,11 @@ public struct Terminal {
     return true
   }
 
-  /// What stands for words that are cut, and its columns.
+  /// The mark for words that were cut.
   public var ellipsis: StaticString { isPlain ? "..." : "…" }
   private var ellipsisColumns: Int { isPlain ? 3 : 1 }
 
-  /// Appends text of one line, cut at the end if it takes more columns.
+  /// Appends a line of text, cut at its end to a number of columns.
   @inline(never)
   public func append(_ words: Span<UInt8>, cutTo columns: Int, in text: inout Text) {
     var place = 0
@@ -87,7 +90,7 @@ public struct Terminal {
     text.append(ellipsis)
   }
 
-  /// Appends a name in ASCII, of which the middle is left out if it takes more columns.
+  /// Appends an ASCII name, shortened in its middle to a number of columns.
   @inline(never)
   public func append(_ name: Span<UInt8>, shortenedTo columns: Int, in text: inout Text) {
     guard name.count > columns else { return text.append(bytes: name) }
@@ -98,12 +101,13 @@ public struct Terminal {
     text.append(bytes: name.extracting(name.count - (kept - head)..<name.count))
   }
 
-  /// How wide a line may be; nil: as wide as it is.
+  /// The width of the terminal; nil if lines may be of any width.
   public var columns: Int? {
     let columns = isTerminal ? Int(clinux_terminal_columns(descriptor)) : 0
     return columns > 0 ? columns : nil
   }
 
+  /// Begins a colour or style, if the terminal shows colours.
   @inline(never)
   public func begin(_ colour: Colour, in text: inout Text) {
     guard isColoured else { return }
@@ -112,6 +116,7 @@ public struct Terminal {
     text.append("m")
   }
 
+  /// Ends the colour or style.
   @inline(never)
   public func end(in text: inout Text) {
     if isColoured { text.append("\u{1B}[0m") }

@@ -1,9 +1,12 @@
-/* CMbed: TLS over a connected, non-blocking socket, by mbedTLS 2.28 or 3.6.
+/* CMbed: TLS over a connected, non-blocking socket, with mbedTLS 2.28 or 3.6.
 
-   An opaque session for each connection, on either side of it. Everything that is given to a function stays the
-   caller's; what a function returns is the caller's to free with the function named beside it. Nothing here blocks but
-   the reading of files, nothing is global, and nothing is ever verified less than wholly, by mbedTLS itself: the chain,
-   the host name and the dates of a server, the chain and the dates of a client. */
+   Each connection has one opaque session, for a client as for a server. The caller keeps everything
+   that it passes in. Whatever a function creates, the caller frees with the function named here.
+   Only reading files blocks, and there is no global state. mbedTLS always verifies the peer in
+   full: a server's chain, host name and dates, and a client's chain and dates.
+
+   Functions with `text` write what is wrong, in words for the user, when they return a negative
+   code: what is wrong, where, and what to do. */
 
 #ifndef CMBED_H
 #define CMBED_H
@@ -11,50 +14,50 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a call came to. Zero or more is success (bytes, where bytes are counted). */
+/* The result of a call. Zero or more is success: a number of bytes, where bytes are counted. */
 enum {
   CMBED_OK = 0,
-  CMBED_WANT_READ = -1,  /* nothing wrong: call again when the socket can be read */
-  CMBED_WANT_WRITE = -2, /* nothing wrong: call again, with the same bytes, when it can be written */
-  CMBED_CLOSED = -3,     /* the peer closed in order: close_notify, or the end of the stream */
-  CMBED_RESET = -4,      /* the connection broke: reset, timed out, unreachable */
+  CMBED_WANT_READ = -1,  /* no error: call again when the socket is readable */
+  CMBED_WANT_WRITE = -2, /* no error: call again with the same bytes when it is writable */
+  CMBED_CLOSED = -3,     /* the peer closed in order: close_notify, or end of stream */
+  CMBED_RESET = -4,      /* the connection failed: reset, timed out, unreachable */
 
-  /* Our side: somebody has to mend a file or a setting. */
+  /* This side: somebody must correct a file or a setting. */
   CMBED_FILE_MISSING = -10,
-  CMBED_FILE_UNREADABLE = -11, /* permission */
-  CMBED_FILE_INVALID = -12,    /* not PEM, or not what it should be */
+  CMBED_FILE_UNREADABLE = -11, /* no permission, or an I/O error */
+  CMBED_FILE_INVALID = -12,    /* not PEM, or with the wrong contents */
   CMBED_KEY_PASSWORD = -13,    /* the key is encrypted, and the password is missing or wrong */
   CMBED_KEY_MISMATCH = -14,    /* the key does not belong to the certificate */
 
   /* The peer's certificate is refused. */
-  CMBED_PEER_HOST = -20,          /* made out to another host name */
+  CMBED_PEER_HOST = -20,          /* valid for other host names */
   CMBED_PEER_UNKNOWN_CA = -21,    /* no chain to a certificate in the CA file */
   CMBED_PEER_SELF_SIGNED = -22,
   CMBED_PEER_EXPIRED = -23,
-  CMBED_PEER_NOT_YET_VALID = -24, /* more often than not: this machine's clock is not set */
-  CMBED_PEER_MISSING = -25,       /* the peer showed none */
+  CMBED_PEER_NOT_YET_VALID = -24, /* usually, this machine's clock is not set */
+  CMBED_PEER_MISSING = -25,       /* the peer sent none */
   CMBED_PEER_UNSUITABLE = -26,    /* wrong purpose, weak key or signature, revoked */
 
-  /* The peer refuses us, by an alert. */
-  CMBED_REFUSED_CERTIFICATE = -30, /* it wants one, or will not have ours */
-  CMBED_REFUSED = -31,             /* anything else: version, cipher suite, access */
+  /* The peer refuses this side with an alert. */
+  CMBED_REFUSED_CERTIFICATE = -30, /* a client certificate is missing or not accepted */
+  CMBED_REFUSED = -31,             /* any other reason: version, cipher suite, access */
 
-  CMBED_PROTOCOL = -40, /* not TLS, or broken TLS */
+  CMBED_PROTOCOL = -40, /* not TLS, or invalid TLS */
   CMBED_MEMORY = -41,
   CMBED_INTERNAL = -42,
 };
 
-/* Room for the longest text of an error, its NUL included. */
+/* The size of the buffer for an error's text, its NUL included. */
 #define CMBED_TEXT_MAX 512
 
 /* One connection. Free with cmbed_session_free. */
 typedef struct cmbed_session cmbed_session;
 
-/* What the next connection needs to resume this one's TLS session. Free with cmbed_resumption_free.
-   It holds secrets, and is wiped when it is freed. */
+/* The state that lets the next connection resume a TLS session. Free with cmbed_resumption_free,
+   which wipes the secrets in it. */
 typedef struct cmbed_resumption cmbed_resumption;
 
-/* The files, keys and tickets of a server. Free with cmbed_server_free, after its sessions. */
+/* A server's files, keys and tickets. Free with cmbed_server_free, after its sessions. */
 typedef struct cmbed_server cmbed_server;
 
 /* One certificate of a chain. */
@@ -68,196 +71,231 @@ typedef struct {
 
 /* A chain of certificates, the leaf first. */
 typedef struct {
-  int count; /* of all of them; those from CMBED_CHAIN_MAX on are left out */
+  int count; /* of the whole chain; only the first CMBED_CHAIN_MAX have a link */
   cmbed_link links[CMBED_CHAIN_MAX];
 } cmbed_chain;
 
+/* Return the fields of a chain and its links. */
 static inline const cmbed_link *cmbed_chain_link(const cmbed_chain *chain, int index) { return &chain->links[index]; }
 static inline const char *cmbed_link_name(const cmbed_link *link) { return link->name; }
 static inline const char *cmbed_link_issuer(const cmbed_link *link) { return link->issuer; }
 
+/* A client's settings. The texts need to live only during cmbed_client_new. */
 typedef struct {
   const char *ca;           /* PEM file of one or more trusted certificates; required */
-  const char *certificate;  /* PEM file: ours, then its chain; NULL: none is shown */
+  const char *certificate;  /* PEM file: the client's own, then its chain; NULL: none */
   const char *key;          /* PEM file; NULL: the key is in the certificate's file */
   const char *key_password; /* NULL: none */
-  const char *host;         /* the name that the server's certificate must bear; required */
-  const char *alpn;         /* the one protocol to offer; NULL: no ALPN */
-  cmbed_chain *peer;        /* filled with the server's certificates, as they are verified; outlives the handshake; NULL: not */
+  const char *host;         /* the name that the server's certificate must have; required */
+  const char *alpn;         /* the only protocol to offer; NULL: no ALPN */
+  cmbed_chain *peer;        /* receives the server's certificates as they are verified, until the
+                               handshake ends; NULL: not wanted */
 } cmbed_client_options;
 
+/* A server's settings. The texts need to live only during cmbed_server_new. */
 typedef struct {
   const char *ca;          /* PEM file of the certificates that clients must chain to; required */
-  const char *certificate; /* PEM file: ours, then its chain */
-  const char *key;         /* PEM file; NULL: in the certificate's file */
-  const char *alpn;        /* the one protocol that is spoken with clients that offer any; NULL: no ALPN */
-  int alpn_anonymous;      /* clients that offer it need no certificate */
+  const char *certificate; /* PEM file: the server's own, then its chain */
+  const char *key;         /* PEM file; NULL: the key is in the certificate's file */
+  const char *alpn;        /* the only protocol for clients that offer any; NULL: no ALPN */
+  int alpn_anonymous;      /* whether clients that offer it need no certificate */
 } cmbed_server_options;
 
-/* --- a client ------------------------------------------------------------------------------------------------ */
+/* --- clients -------------------------------------------------------------------------------- */
 
-/* A session over `descriptor`, which stays the caller's. Reads the files afresh, so that a renewed certificate is taken
-   up by the next connection. `resumption` may be NULL; it is read here and updated while the session lives, so it must
-   outlive the session. On failure `*session` is NULL and `text` says in words what is wrong and with which file. */
+/* Creates a client's session over `descriptor`, which stays the caller's. Reads the files each
+   time, so the next connection uses a renewed certificate. `resumption` may be NULL. The session
+   reads and updates it, so it must outlive the session. Returns CMBED_OK, or a negative code with
+   `text`; then `*session` is NULL. Free the session with cmbed_session_free. */
 int cmbed_client_new(cmbed_session **session, int descriptor, const cmbed_client_options *options,
                      cmbed_resumption *resumption, char text[CMBED_TEXT_MAX]);
 
+/* Creates an empty state for resumption; NULL if there is no memory. */
 cmbed_resumption *cmbed_resumption_new(void);
+
+/* Wipes and frees the state; NULL is allowed. */
 void cmbed_resumption_free(cmbed_resumption *resumption);
 
-/* --- a server ------------------------------------------------------------------------------------------------ */
+/* --- servers -------------------------------------------------------------------------------- */
 
+/* Creates a server and reads its files. Returns CMBED_OK, or a negative code with `text`; then
+   `*server` is NULL. */
 int cmbed_server_new(cmbed_server **server, const cmbed_server_options *options, char text[CMBED_TEXT_MAX]);
+
+/* Frees a server; NULL is allowed. */
 void cmbed_server_free(cmbed_server *server);
 
-/* A session over an accepted socket. A client certificate is required, unless the options excuse the client; where one is
-   shown, it is verified. */
+/* Creates a session over an accepted socket, which stays the caller's. The client must send a
+   certificate, unless `alpn_anonymous` applies. A certificate that it sends is always verified.
+   Returns CMBED_OK, or a negative code with `text`; then `*session` is NULL. */
 int cmbed_server_accept(cmbed_session **session, cmbed_server *server, int descriptor, char text[CMBED_TEXT_MAX]);
 
-/* --- a session ----------------------------------------------------------------------------------------------- */
+/* --- sessions ------------------------------------------------------------------------------- */
 
-/* Goes on with the handshake. CMBED_OK: done, the peer is verified, and the authorities are freed. */
+/* Continues the handshake. Returns CMBED_OK once the peer is verified; a client's CA certificates
+   are freed then. Otherwise returns CMBED_WANT_READ, CMBED_WANT_WRITE or an error. */
 int cmbed_handshake(cmbed_session *session);
 
-/* Up to `count` bytes into `bytes`. A readable socket need not hold application data: CMBED_WANT_READ. One call takes only
-   so much from the socket: more may be left there, of which a poll tells. */
+/* Reads up to `count` bytes. Returns their number, CMBED_WANT_READ (even on a readable socket,
+   which may hold no application data) or an error. One call reads a limited number of bytes from
+   the socket; poll tells whether there are more. */
 int cmbed_read(cmbed_session *session, void *bytes, size_t count);
 
-/* Whether to read on at once: bytes are waiting inside the session, of which epoll knows nothing. */
+/* Returns whether the session holds unread bytes, which epoll does not show. */
 int cmbed_pending(const cmbed_session *session);
 
-/* Writes `count` bytes, 16384 at most, as one record; in TLS 1.3 the last byte of 16384 makes another. Returns `count`,
-   or CMBED_WANT_WRITE, after which the call must be made again with the same bytes. After CMBED_RESET, what the peer
-   had sent before can still be read. */
+/* Writes `count` bytes, at most 16384, as one record; in TLS 1.3, the last byte of 16384 needs a
+   second record. Returns `count`, or CMBED_WANT_WRITE: then call again with the same bytes. After
+   CMBED_RESET, bytes that the peer sent before can still be read. */
 int cmbed_write(cmbed_session *session, const void *bytes, size_t count);
 
-/* Says goodbye (close_notify) without waiting. The socket stays open. */
-void cmbed_goodbye(cmbed_session *session);
+/* Sends close_notify without waiting. The socket stays open. */
+void cmbed_close_notify(cmbed_session *session);
 
-/* Frees the session, and wipes its keys. The descriptor stays the caller's. NULL is fine. */
+/* Frees the session and wipes its keys; NULL is allowed. The descriptor stays the caller's. */
 void cmbed_session_free(cmbed_session *session);
 
-/* In words that a user understands, what the last negative result meant: what, where, what to do. */
+/* Returns the text of the last negative result: what is wrong, where, and what to do. The text
+   lives as long as the session. */
 const char *cmbed_session_text(const cmbed_session *session);
 
-/* The system's error number with which the connection broke; 0 while it has not, and where the peer closed in order. */
+/* Returns the errno value with which the connection failed; 0: it did not fail. */
 int cmbed_error(const cmbed_session *session);
 
-/* Bytes handed to the socket so far: records, not what they hold. */
+/* Returns the bytes handed to the socket so far: whole TLS records, not only their contents. */
 uint64_t cmbed_wire_written(const cmbed_session *session);
 
-/* Facts of a completed handshake. The strings live as long as the session; "" where there is nothing to say. */
+/* Facts about a completed handshake. The strings live as long as the session; "" if unknown. */
 const char *cmbed_version(const cmbed_session *session); /* "TLS 1.2", "TLS 1.3" */
+
+/* Returns the cipher suite. */
 const char *cmbed_suite(const cmbed_session *session);
+
+/* Returns the application protocol that both sides agreed on. */
 const char *cmbed_alpn(const cmbed_session *session);
+
+/* Returns whether an earlier session was resumed. */
 int cmbed_resumed(const cmbed_session *session);
 
-/* Whether the server asked for our certificate and was shown it, judged by how much was sent: 1, or 0; a session that is
-   resumed shows none. */
-int cmbed_shown(const cmbed_session *session);
+/* Returns whether the client sent its certificate because the server asked for one. The number of
+   bytes sent tells, since mbedTLS does not. A resumed session sends none. */
+int cmbed_sent_certificate(const cmbed_session *session);
 
-/* What a client's certificate says of the client; all empty without one, and on a client's side. */
-enum { CMBED_PEER_SHOWN = 1, CMBED_PEER_PRODUCTION = 2, CMBED_PEER_SANDBOX = 4 };
+/* The kind of a client certificate, as flags. */
+enum { CMBED_PEER_PRESENT = 1, CMBED_PEER_PRODUCTION = 2, CMBED_PEER_SANDBOX = 4 };
 
+/* The topics and environments that a certificate allows; all empty without one. */
 typedef struct {
-  char topic[128];  /* the subject's UID, else what follows "Services: " in its common name; "" for none */
-  char topics[256]; /* those in Apple's extension 1.2.840.113635.100.6.3.6, with ", " between; "" without it */
-  int kind;         /* shown at all, and Apple's extensions 1.2.840.113635.100.6.3.2 and .1 */
-} cmbed_bearer;
+  char topic[128];  /* the subject's UID, else the common name after "Services: "; "": none */
+  char topics[256]; /* in Apple's extension 1.2.840.113635.100.6.3.6, joined with ", "; "": none */
+  int kind;         /* CMBED_PEER_PRESENT; by Apple's extensions 1.2.840.113635.100.6.3.2 and .1,
+                       CMBED_PEER_PRODUCTION and CMBED_PEER_SANDBOX */
+} cmbed_rights;
 
-static inline const char *cmbed_bearer_topic(const cmbed_bearer *bearer) { return bearer->topic; }
-static inline const char *cmbed_bearer_topics(const cmbed_bearer *bearer) { return bearer->topics; }
+/* Return the fields of a certificate's rights. */
+static inline const char *cmbed_rights_topic(const cmbed_rights *rights) { return rights->topic; }
+static inline const char *cmbed_rights_topics(const cmbed_rights *rights) { return rights->topics; }
 
-const cmbed_bearer *cmbed_peer_bearer(const cmbed_session *session);
+/* Returns the rights in a client's certificate, on the server's side. They live as long as the
+   session. */
+const cmbed_rights *cmbed_peer_rights(const cmbed_session *session);
 
-/* --- certificates -------------------------------------------------------------------------------------------- */
+/* --- certificates --------------------------------------------------------------------------- */
 
+/* The contents of a certificate file. */
 typedef struct {
   int64_t not_before, not_after; /* of the first certificate: UNIX seconds, UTC */
-  cmbed_chain chain;       /* what the file holds, in its order */
-  int broken;              /* the first in the chain that the one behind it has not issued, from 1; 0: there is none */
-  cmbed_bearer bearer;
+  cmbed_chain chain;       /* the file's certificates, in its order */
+  int broken;              /* the first one that no later one issued, counted from 1; 0: none */
+  cmbed_rights rights;
   char key[32];            /* the public key's kind and bits: "EC, 256 bits" */
 } cmbed_certificate;
 
+/* Return the fields of a certificate file. */
 static inline const cmbed_chain *cmbed_certificate_chain(const cmbed_certificate *it) { return &it->chain; }
-static inline const char *cmbed_certificate_topic(const cmbed_certificate *it) { return it->bearer.topic; }
-static inline const char *cmbed_certificate_topics(const cmbed_certificate *it) { return it->bearer.topics; }
+static inline const char *cmbed_certificate_topic(const cmbed_certificate *it) { return it->rights.topic; }
+static inline const char *cmbed_certificate_topics(const cmbed_certificate *it) { return it->rights.topics; }
 static inline const char *cmbed_certificate_key(const cmbed_certificate *it) { return it->key; }
 
-/* How many certificates a CA file holds that can be read, or a negative code. */
+/* Returns how many readable certificates a CA file holds, or a negative code with `text`. */
 int cmbed_authorities_count(const char *path, char text[CMBED_TEXT_MAX]);
 
-/* Reads what a PEM file says of its first certificate and of those behind it; with `key` not NULL (the certificate's own
-   file for a key inside it) also that the key can be read and belongs to it. */
+/* Reads the certificates of a PEM file. If `key` is not NULL, also checks that the key in that file
+   can be read and belongs to the first certificate; both files may be the same.
+   Returns CMBED_OK, or a negative code with `text`. */
 int cmbed_certificate_read(cmbed_certificate *certificate, const char *path, const char *key, const char *key_password,
                            char text[CMBED_TEXT_MAX]);
 
-/* Room for a certificate or a key in PEM. */
+/* The size of the buffer for a certificate or a key in PEM. */
 #define CMBED_PEM_MAX 4096
 
+/* The purpose of a certificate. */
 typedef enum {
-  CMBED_AUTHORITY, /* may issue others */
-  CMBED_SERVER,    /* made out to localhost, 127.0.0.1 and ::1 */
+  CMBED_AUTHORITY, /* may issue other certificates */
+  CMBED_SERVER,    /* valid for localhost, 127.0.0.1 and ::1 */
   CMBED_CLIENT,    /* with Apple's development extension */
 } cmbed_issue_kind;
 
+/* The contents of a certificate to issue. */
 typedef struct {
   cmbed_issue_kind kind;
-  const char *name;   /* common name, which holds nothing that X.500 gives a meaning */
-  const char *issuer; /* PEM file of the issuing certificate; NULL: signed by itself */
+  const char *name;   /* the common name, without characters that are special in X.500 names */
+  const char *issuer; /* PEM file of the issuing certificate; NULL: self-signed */
   const char *issuer_key;
-  int rsa;            /* an RSA key of 2048 bits, which takes seconds on a small board; else an EC key: P-256 */
+  int rsa;            /* 1: an RSA key of 2048 bits (seconds on a small board); 0: EC P-256 */
   int64_t not_before, not_after; /* UNIX seconds */
 } cmbed_issue_options;
 
-/* Makes a key and a certificate for it. */
+/* Makes a key and its certificate, both in PEM. Returns CMBED_OK, or a negative code with
+   `text`. */
 int cmbed_issue(char certificate[CMBED_PEM_MAX], char key[CMBED_PEM_MAX], const cmbed_issue_options *options,
                 char text[CMBED_TEXT_MAX]);
 
-/* --- signing keys -------------------------------------------------------------------------------------------- */
+/* --- signing keys --------------------------------------------------------------------------- */
 
-/* Bytes of a signature: r and s, each a number of 32 bytes, the highest first. */
+/* The bytes of a signature: the numbers r and s, 32 bytes each, big-endian. */
 #define CMBED_SIGNATURE 64
 
-/* Reads a signing key of Apple's (PEM, PKCS#8, an EC key of the curve P-256, no password), and leaves nothing of it in
-   memory. `digest` becomes the SHA-256 of its public key. CMBED_OK, or a negative code with `text`. */
+/* Reads one of Apple's signing keys (PEM, PKCS#8, EC P-256, no password), and wipes it from memory.
+   `digest` receives the SHA-256 of the public key. Returns CMBED_OK, or a negative code with
+   `text`. */
 int cmbed_signing_key_read(const char *path, unsigned char digest[32], char text[CMBED_TEXT_MAX]);
 
-/* The same, and signs `bytes` with the key: ES256 (RFC 7518, section 3.4). */
+/* Does the same, and signs `bytes` with ES256 (RFC 7518, section 3.4). */
 int cmbed_sign(unsigned char signature[CMBED_SIGNATURE], const char *path, const void *bytes, size_t count,
                unsigned char digest[32], char text[CMBED_TEXT_MAX]);
 
-/* Bytes of a public key: a point of the curve P-256, uncompressed. */
+/* The bytes of a public key: an uncompressed point of the curve P-256. */
 #define CMBED_POINT 65
 
-/* Makes a signing key of that form. */
+/* Makes a signing key of that form, in PEM. Returns CMBED_OK, or a negative code with `text`. */
 int cmbed_signing_key_make(char pem[CMBED_PEM_MAX], char text[CMBED_TEXT_MAX]);
 
-/* The public key of a signing key. */
+/* Reads a signing key's public key. Returns CMBED_OK, or a negative code with `text`. */
 int cmbed_signing_key_public(const char *path, unsigned char point[CMBED_POINT], char text[CMBED_TEXT_MAX]);
 
-/* Whether the signature of these bytes was made with the key to which the public key belongs. */
+/* Returns whether the signature is valid for these bytes and this public key. */
 int cmbed_signature_is_good(const unsigned char signature[CMBED_SIGNATURE], const unsigned char point[CMBED_POINT],
                             const void *bytes, size_t count);
 
-/* --- device tokens ------------------------------------------------------------------------------------------- */
+/* --- device tokens -------------------------------------------------------------------------- */
 
-/* Bytes of what a token stands for, of the token, and of the key under which it is sealed. */
+/* The bytes of a token's content, of the token, and of the key that seals it. */
 #define CMBED_TOKEN_CONTENT 16
 #define CMBED_TOKEN 32
 #define CMBED_TOKEN_KEY 64
 
-/* Seals 16 bytes under a key, in the manner of SIV (RFC 5297): `token` is the first 16 bytes of HMAC-SHA256 over the
-   content under the key's first 32 bytes, and then the content in AES-256-CTR under its last 32, where those 16 bytes are
-   the first counter block. The same content has always the same token. CMBED_OK, or a negative code. */
+/* Seals 16 bytes under a key, like SIV (RFC 5297). The token's first 16 bytes are the start of
+   HMAC-SHA256 over the content, under the key's first 32 bytes. The rest is the content in
+   AES-256-CTR under the key's last 32 bytes, with those 16 bytes as the first counter block. So the
+   same content always has the same token. Returns CMBED_OK or a negative code. */
 int cmbed_token_seal(unsigned char *token, const unsigned char *key, const unsigned char *content);
 
-/* What a token stands for: 1; 0 when it was not sealed under this key, and then the content means nothing; or a negative
-   code. */
+/* Opens a token. Returns 1; or 0 if it was not sealed under this key, and then the content is
+   meaningless; or a negative code. */
 int cmbed_token_open(unsigned char *content, const unsigned char *key, const unsigned char *token);
 
-/* SHA-256. CMBED_OK, or a negative code. */
+/* Computes a SHA-256. Returns CMBED_OK or a negative code. */
 int cmbed_digest(unsigned char digest[32], const void *bytes, size_t count);
 
 #endif

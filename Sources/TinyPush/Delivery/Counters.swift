@@ -1,52 +1,64 @@
-/// What became of the notifications, since the agent started. Each is honest: nothing counts as settled by proof that no
-/// error response proved.
+/// Counts of what became of the notifications since the agent started.
+///
+/// A notification counts as settled by proof only if an answer proved its delivery.
 public struct Counters: BitwiseCopyable {
-  /// Frames written, repetitions included.
+  /// Notifications written, repetitions included.
   public var sent: UInt64 = 0
+  /// Notifications whose delivery an answer proved.
   public var settledByProof: UInt64 = 0
+  /// Notifications that count as delivered since no refusal came in time.
   public var settledByTime: UInt64 = 0
-  /// Refused by the gateway, and by the check before sending.
+  /// Notifications that the gateway refused.
   public var refused: UInt64 = 0
+  /// Notifications that the check before sending refused.
   public var failedCheck: UInt64 = 0
-  /// Of those refused by the service: by the raw value of the reason.
+  /// The notifications that the service refused, by the raw value of the reason.
   private var rejections: InlineArray<37, UInt64> = .init(repeating: 0)
-  /// Left out, since the service says that the device is gone.
+  /// Notifications refused since the app is gone from the device.
   public var gone: UInt64 = 0
-  /// Frames written again after they, or what came before them, got no answer or were discarded.
+  /// Notifications written again after a connection ended or a request failed.
   public var repeated: UInt64 = 0
-  /// Notifications that were sent and go again: by the raw value of the cause.
+  /// Notifications that are sent again, by the raw value of the cause.
   private var retries: InlineArray<9, UInt64> = .init(repeating: 0)
-  /// Notifications of which a cut connection left unknown whether they arrived.
+  /// Notifications that may or may not have arrived before their connection ended.
   public var uncertain: UInt64 = 0
+  /// Notifications that expired before they could be sent.
   public var expired: UInt64 = 0
+  /// Notifications not sent since their token is suppressed.
   public var suppressed: UInt64 = 0
   /// Device tokens that the service's answers have put on the suppression list.
   public var tokensSuppressed: UInt64 = 0
+  /// Notifications replaced by a newer one with the same collapse ID.
   public var superseded: UInt64 = 0
-  /// Put aside until their `not-before`.
+  /// Notifications put into `later/`, to be sent at their `not-before` or when a limit has room.
   public var postponed: UInt64 = 0
-  /// Alerts over a limit that went to `failed/`, and summaries of these.
+  /// Alerts over a limit that went to `failed/`.
   public var limited: UInt64 = 0
+  /// Summaries of alerts over a limit.
   public var summaries: UInt64 = 0
-  /// Left out, since the same went to the same token within `again-after`.
+  /// Notifications not sent since the same one went to the token within `again-after`.
   public var duplicates: UInt64 = 0
+  /// Connections made.
   public var connections: UInt64 = 0
+  /// TLS records written.
   public var records: UInt64 = 0
 
+  /// Creates counters that are all 0.
   public init() {}
 
-  /// How many were rejected for a reason.
+  /// Returns how many notifications were rejected for a reason.
   public func rejected(for reason: Rejection.Reason) -> UInt64 {
     rejections[Int(reason.rawValue)]
   }
 
-  /// How many go again for each cause.
+  /// Calls `body` with each cause of sending again and its count.
   public func forEachRetry(_ body: (RetryCause, UInt64) -> Void) {
     for value in retries.indices {
       if let cause = RetryCause(rawValue: UInt8(value)) { body(cause, retries[value]) }
     }
   }
 
+  /// Notifications that count as delivered, by proof or by time.
   public var settled: UInt64 { settledByProof + settledByTime }
 
   mutating func recordRejection(_ rejection: Rejection) {

@@ -1,19 +1,36 @@
-/// Takes notifications from the spool to a link, and forgets none. Pure: it never touches a file, a socket or a clock.
+/// Takes notifications from the spool to a link, and loses none.
 ///
-/// The shell asks ``next(_:_:)`` what to do, does it, and reports what came of it; and it reports what happens by itself (a
-/// file that appeared, time that passed). The courier decides which file is read, offers each notification to the link, and
-/// hears from the link what became of it, in any order. A file leaves the spool when everything in it is settled.
+/// The courier is pure: it touches no file, socket or clock. The agent calls ``next(_:_:)``, does
+/// the step that it returns, and reports the result. The agent also reports events, such as a new
+/// file in `new/`. Time is a parameter.
 ///
-/// Each part owns its state: ``order`` (the names that wait), ``reader`` (the file that is being read), ``claims`` (the files
-/// under way), ``returns`` (what is to be read again), ``recorder`` (what goes to `failed/`), ``later``, ``stuck``,
-/// ``delivered``, ``replacing``, ``progress``, ``suppression`` and ``limits``. The files named Courier… hold what joins them.
+/// A notification goes through four stages:
+///
+/// - The courier picks the file with the smallest name (``order``), claims it (``claims``), and
+///   reads it (``reader``).
+/// - It offers each notification to the link, once for each recipient.
+/// - The link reports one outcome for each, in any order. An accepted notification lowers the
+///   number of open notifications of its file. A notification to send again or to record is read
+///   again from its file (``returns``), since the courier keeps places and no text.
+/// - A rejected notification gets a line in `failed/` (``recorder``). When all notifications of a
+///   file are settled and the records are on disk, the file leaves the spool.
+///
+/// Each part owns its state: also ``later`` (notifications for a later time), ``stuck`` (files that
+/// the disk refuses to change), ``delivered`` (delivered files still in `new/`), ``replacing``
+/// (search by collapse ID), ``progress`` (how far large files are settled), ``suppression`` and
+/// ``limits``. The files named Courier… hold the steps that need several parts.
 public struct Courier: ~Copyable {
   let settings: Settings
   var time = Time(now: Instant(milliseconds: 0), wallSeconds: nil)
+  /// The counts since the agent started.
   public var counters = Counters()
-  /// By what files are told that came long ago; for the next courier in this process.
+  /// How the wall clock was set, by which the arrival of files is dated.
+  ///
+  /// The next courier in this process takes them over.
   public var arrivals: ArrivalClock
-  /// Likewise, if it has the same gateway.
+  /// The tokens that the gateway accepted lately.
+  ///
+  /// The next courier in this process takes them over if it has the same gateway.
   public var accepted = AcceptedTokens()
   var reports = Reports()
   var isStopping = false
@@ -27,33 +44,37 @@ public struct Courier: ~Copyable {
   var replacing = Replacing()
   var progress = KeptProgress()
 
-  // What is read, and what becomes of it.
+  // Reading, and its results.
   var reader = Reader()
   var returns: Returns
   var recorder = Recorder()
   var suppression = Suppression()
-  /// The name of the file about which something was reported of a token.
+  /// The name of the file of the last report about a token.
   var reportedName = Text(capacity: 256)
   var limits: Limits
-  /// What was sent of late that has an `again-after`.
+  /// The notifications with an `again-after` that were sent lately.
   var recentlySent = RecentKeys()
-  /// Where the notification would stand that directly follows the one that was offered last.
+  /// The place of the notification that would directly follow the last one offered.
   var offeredEnd: FilePlace?
-  /// What kept it from offering more.
+  /// What kept the courier from offering more notifications.
   var obstacle: Obstacle?
-  /// Connections of the link that have ended, as far as that was noticed.
+  /// The ends of connections that the courier has handled.
   private var endings: UInt32 = 0
   private let pinned = Pinned()
 
-  /// A TLS record's bound (RFC 8446 section 5.1), less the byte in which TLS 1.3 hides the record's type: one more, and
-  /// mbedTLS makes two records of it.
+  /// The most bytes of a batch: one less than a TLS record can hold (RFC 8446 section 5.1).
+  ///
+  /// TLS 1.3 hides the record's type in one byte. With one byte more, mbedTLS would write two
+  /// records.
   public static let batchBytesMax = 16_383
   /// Room beyond the setting `window`, for stretches that an answer splits.
   static let slack = 64
-  /// Settled files that have something on record gather to so many, if more is to be done meanwhile: to have the records
-  /// safe on disk takes its time.
+  /// The most settled files that wait for one sync of their records.
+  ///
+  /// A sync is slow, so the courier waits for more files while there is other work.
   private static let unsyncedMax = 64
 
+  /// Creates a courier with an empty spool.
   public init(_ settings: Settings) {
     self.settings = settings
     arrivals = ArrivalClock(plausibleSince: settings.plausibleSince)
@@ -62,9 +83,9 @@ public struct Courier: ~Copyable {
     limits = Limits(perToken: settings.limit, overall: settings.limitAll)
   }
 
-  // MARK: - What to do
+  // MARK: - Steps
 
-  /// What the shell must do next.
+  /// Returns the agent's next step.
   public mutating func next<L: Link & ~Copyable>(_ time: Time, _ link: inout L) -> Step {
     self.time = time
     arrivals.observe(time)
@@ -77,12 +98,12 @@ public struct Courier: ~Copyable {
     if reader.mustClose { return .close }
     if limits.areSet, let step = summaryStep() { return step }
     if let step = intake(&link) { return step }
-    // Reading may have shown that nothing is left of a file to send.
+    // Reading may have shown that a file holds nothing more to send.
     let wasScanWanted = order.isScanWanted
     if let step = settlement(isPatient: false) { return step }
-    // A file that was given up is looked for again.
+    // A file may have been given up just now, and must be found again by a scan.
     if order.isScanWanted, !wasScanWanted, let step = intake(&link) { return step }
-    if claims.isEmpty { link.forgetSuspicion() }
+    if claims.isEmpty { link.resetPoisonSearch() }
     if let step = keepProgress(link) { return step }
     if isDone(link) { return .finish }
     let step = link.nextStep(
@@ -92,7 +113,7 @@ public struct Courier: ~Copyable {
     return step ?? .wait(until: deadline(link))
   }
 
-  /// Takes in what the link has sent, and what became of it.
+  /// Takes the link's traffic counts and outcomes.
   public mutating func hear<L: Link & ~Copyable>(_ link: inout L) {
     counters.add(link.takeTraffic())
     takeOutcomes(&link)
@@ -131,23 +152,27 @@ public struct Courier: ~Copyable {
     }
   }
 
-  private mutating func settled(_ stretch: Stretch, _ verdict: Settlement.Verdict) {
-    guard !isTold(stretch.place.claim) else { return returns.decide(stretch, verdict) }
+  private mutating func settled(_ stretch: Stretch, _ outcome: Settlement.Outcome) {
+    guard !reportsSettlements(of: stretch.place.claim) else {
+      return returns.decide(stretch, outcome)
+    }
     claims.settled(stretch.place.claim, stretch.count)
     progress.settled(at: time.now)
   }
 
-  /// What is owed to the spool before anything else.
+  /// Returns the step, if any, that the spool needs before anything else.
+  ///
+  /// A patient call leaves out the sync if only a few files wait for it.
   @inline(never)
   private mutating func settlement(isPatient: Bool) -> Step? {
     if recorder.pending != nil { return .record }
     if counters.settled > 0 { suppression.trustGateway() }
     if suppression.mustBeKept(isPatient: isPatient) {
-      // Once a token is on the list, its notification counts as suppressed: the record of its refusal is on disk before. To
-      // sync the list would put the record's name there, and not what it says.
+      // A notification to a token on the list counts as suppressed, and gets no record. So the
+      // record of the refusal must be on disk first. The sync of the list does not write it.
       return recorder.isUnsynced ? .sync : .keepLearned
     }
-    // What replaces others outlives a power cut before they go.
+    // The newer notification must survive a power cut before the older ones are removed.
     if later.cancelKey != nil { return recorder.isUnsynced ? .sync : .cancel }
     while let settled = claims.nextSettled, claims[settled].isKept { removed(.kept) }
     guard claims.settledCount > 0, !stuck.isRemovalPaused(at: time.now) else { return nil }
@@ -155,9 +180,9 @@ public struct Courier: ~Copyable {
     return isPatient && claims.settledCount < Self.unsyncedMax ? nil : .sync
   }
 
-  // MARK: - What is left
+  // MARK: - Completion
 
-  /// Everything has been offered to the link that there is to send.
+  /// Whether everything in the spool was offered to the link.
   var isAllSent: Bool {
     reader.isIdle && returns.isEmpty
       && (isStopping || order.isExhausted && !later.isDue(time.wallSeconds))
@@ -179,7 +204,7 @@ public struct Courier: ~Copyable {
   @inline(never)
   private func deadline<L: Link & ~Copyable>(_ link: borrowing L) -> Instant? {
     var earliest = link.deadline
-    // What is overdue could not be done just now, and is done when something changes: no timer helps.
+    // An overdue instant needs no timer: the work waits for some other event.
     func consider(_ instant: Instant?) {
       guard let instant, instant > time.now else { return }
       if earliest == nil || instant < earliest! { earliest = instant }
@@ -197,23 +222,27 @@ public struct Courier: ~Copyable {
     return earliest
   }
 
-  // MARK: - How far large files are
+  // MARK: - Progress in large files
 
-  /// What an agent before this one kept. To be called before anything else.
+  /// Takes the progress that an earlier agent kept.
+  ///
+  /// Must be called before anything else.
   public mutating func resume(_ progress: Progress) { self.progress.resume(progress) }
 
-  /// What the wall clock said soon after the machine started, in UNIX seconds. Likewise.
+  /// Records what the wall clock showed soon after the machine started, in UNIX seconds.
+  ///
+  /// Must be called before anything else.
   public mutating func machineStarted(at earliest: Int64, _ time: Time) {
     arrivals.machineStarted(at: earliest, time)
   }
 
-  /// What is to be kept of the progress in a large file; nil: nothing need be kept.
+  /// The progress in a large file to keep; nil if absent.
   public var progressToKeep: Progress? { progress.next }
 
-  /// Whether the progress has been kept.
+  /// Handles the result of keeping the progress.
   public mutating func keptProgress(_ isKept: Bool) { progress.kept(isKept, at: time.now) }
 
-  /// Keeps the progress every few seconds while there is some, and at the end.
+  /// Returns the step that keeps the progress, every few seconds and at a stop.
   @inline(never)
   private mutating func keepProgress<L: Link & ~Copyable>(_ link: borrowing L) -> Step? {
     guard progress.isDue(at: time.now, isEnding: isStopping && !link.isBusy) else { return nil }
@@ -223,7 +252,7 @@ public struct Courier: ~Copyable {
     return recorder.isUnsynced ? .sync : .keepProgress
   }
 
-  /// The first place in a file that is not settled; nil where that is not known, or is the start.
+  /// Returns the first unsettled place of a file; nil: not known, or the start of the file.
   @inline(never)
   private func firstUnsettled<L: Link & ~Copyable>(
     of claim: ClaimNumber, _ link: borrowing L
@@ -248,7 +277,7 @@ public struct Courier: ~Copyable {
 }
 
 extension FilePlace {
-  /// Whether this place stands before another one in the same file.
+  /// Whether this place is before another one in the same file.
   fileprivate func sorts(before other: FilePlace) -> Bool {
     offset < other.offset || offset == other.offset && recipient < other.recipient
   }

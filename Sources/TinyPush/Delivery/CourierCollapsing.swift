@@ -1,6 +1,9 @@
-/// Notifications with a `collapse-id`: one of the same id and the same recipients that waits behind it in the spool replaces
-/// it. Before the first is sent, what waits is looked through, as far as ``Survey/budget`` goes; and before one is passed over, the one that replaces it
-/// is seen to be there still. So the last of them is always sent.
+/// Replacing notifications with a `collapse-id` by newer ones that wait behind them.
+///
+/// A newer notification replaces an older one if both have the same ID and the same recipients.
+/// Before the older one is sent, the courier searches the rest of its file and the waiting files,
+/// as far as ``Survey/budget`` goes. Before it drops the older one, it verifies that the newer one
+/// is still there. So the newest notification is always sent.
 extension Courier {
   enum Collapse {
     case send
@@ -8,7 +11,7 @@ extension Courier {
     case wants(Step)
   }
 
-  /// What becomes of a notification with a `collapse-id`, or what must be done to find out.
+  /// Decides about a notification with a `collapse-id`, or returns the step that this needs.
   @inline(never)
   mutating func collapse(_ notification: Notification, of now: inout Reading) -> Collapse {
     let key = notification.collapseKey
@@ -26,14 +29,14 @@ extension Courier {
             return .wants(.verify)
           }
         }
-        state.stage = state.hasLooked ? .cancelling : .own
+        state.stage = state.hasSearched ? .cancelling : .own
       case .own:
         if replacing.survey.isReading { return .wants(.survey) }
         if replacing.survey.target == .own {
           now.surveyedTo = replacing.survey.isCut ? replacing.survey.offset : .max
         }
         state.stage = .waiting
-        // Is anything behind it?
+        // Does anything follow in the same file?
         guard replacing.survey.target == nil, now.surveyedTo < .max, !isLast(notification, now)
         else {
           continue
@@ -49,17 +52,17 @@ extension Courier {
           if replacing.survey.beginNext(of: order.backlog) { return .wants(.survey) }
           replacing.survey.passEnded()
         }
-        state.hasLooked = true
+        state.hasSearched = true
         state.stage = .found
       case .verified(true): return .replaced
       case .verified(false):
         replacing.survey.remove(key)
-        state.stage = state.hasLooked ? .cancelling : .own
+        state.stage = state.hasSearched ? .cancelling : .own
       case .cancelling:
         state.stage = .settled
         guard later.mayContain(key) else { continue }
         later.beginCancelling(key, of: now.claim, claims)
-        // It outlives a power cut before the others go.
+        // The notification must survive a power cut before the ones that it replaces are removed.
         recorder.isUnsynced = true
         return .wants(.sync)
       case .settled: return .send
@@ -67,24 +70,24 @@ extension Courier {
     }
   }
 
-  /// Whether what the survey found in another file comes behind the present one, and is still to be sent.
+  /// Whether a notification that the survey found in another file is later, and still to be sent.
   private func isToCome(_ entry: Survey.Entry, behind now: Reading) -> Bool {
     let (own, other) = (claims.name(now.claim), replacing.survey.name(of: entry.key))
     guard own.sorts(before: other), !LaterName.source(of: other).equals(LaterName.source(of: own)),
       !claims.contains(inode: entry.file.inode), stuck.held.want(of: entry.file) != .removal
     else { return false }
-    // What was delivered of a file that is still there does not come again.
+    // The delivered part of a file that is still there is not sent again.
     if let known = delivered.find(inode: entry.file.inode), !known.endsWithinText,
       entry.offset < known.content.bytes
     {
       return false
     }
-    // Before a restart it may have been sent.
+    // A notification before the kept progress was settled before a restart.
     return progress.known(of: entry.file).map { $0.offset <= entry.offset && $0.recipient == 0 }
       ?? true
   }
 
-  /// Whether nothing but white space follows it in its file.
+  /// Whether only white space follows the notification in its file.
   private func isLast(_ notification: Notification, _ now: Reading) -> Bool {
     guard now.isWhole else { return false }
     for index in notification.object.upperBound..<now.inputBytes
@@ -96,29 +99,31 @@ extension Courier {
 
   // MARK: - Results of steps
 
-  /// The name of the file in `new/` to look through or to look at, followed by a NUL.
+  /// The name of the file in `new/` to search, followed by a NUL.
   @_lifetime(borrow self)
   public func surveyName() -> Span<UInt8> { replacing.survey.fileName() }
 
-  /// Where to read it from, and to where.
+  /// Where in the file to read from.
   public var surveyOffset: Int64 { replacing.survey.readOffset }
+  /// Where to put the bytes read.
   public var surveyRoom: UnsafeMutableBufferPointer<UInt8> { replacing.survey.room }
 
-  /// More of it is there; with `isWhole` it was all.
+  /// Takes more bytes of the searched file; with `isWhole` they end the file.
   public mutating func surveyed(_ identity: FileIdentity, bytes: Int, isWhole: Bool) {
     replacing.survey.filled(
       identity, bytes: bytes, isWhole: isWhole, settings.rules, &reader.findings)
   }
 
-  /// It is gone, or cannot be read.
+  /// Ends the search of a file that is gone or cannot be read.
   public mutating func couldNotSurvey() { replacing.survey.abandon() }
 
-  /// The file that is to replace a notification: its name, followed by a NUL, and which file it must be.
+  /// The name of the file of the newer notification, followed by a NUL.
   @_lifetime(borrow self)
   public func verifiedName() -> Span<UInt8> { replacing.survey.name(of: replacing.key) }
+  /// The identity that the file of the newer notification must have.
   public var verifiedIdentity: FileIdentity? { replacing.survey.entry(replacing.key)?.file }
 
-  /// Whether it is there still.
+  /// Records whether the file of the newer notification is still there.
   public mutating func verified(_ isThere: Bool) {
     replacing.verified(isThere)
   }

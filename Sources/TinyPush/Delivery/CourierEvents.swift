@@ -1,8 +1,10 @@
-/// What happens by itself, and the shell tells.
+/// Events that the agent reports.
 extension Courier {
-  /// A file named `name` is in `new/`. Its inode, where it is known, tells whether it is already under way.
+  /// Adds a file in `new/` to those that wait.
   ///
-  /// - Parameter cameWhole: whether it was seen to be renamed there.
+  /// - Parameters:
+  ///   - inode: shows whether the file is already under way; 0: not known.
+  ///   - cameWhole: whether the file was renamed into `new/`.
   public mutating func offer(_ name: Span<UInt8>, inode: UInt64 = 0, cameWhole: Bool = false) {
     stuck.held.mark(inode)
     delivered.mark(inode)
@@ -15,40 +17,43 @@ extension Courier {
     if inode == 0 { replacing.survey.appeared(name) }
   }
 
-  /// Somebody created a file named `name` in `new/`, and has it open.
+  /// Leaves a file alone that a program created in `new/` and still has open.
   public mutating func writingBegan(_ name: Span<UInt8>) {
     order.beingWritten.begin(name, at: time.now)
   }
 
-  /// The file named `name` is closed by one of its writers, and is about to be so for the kernel, too; or it has others.
+  /// Leaves a file alone for another moment, after one of its writers closed it.
+  ///
+  /// The kernel reports a close shortly before it counts the file as closed. There may also be
+  /// other writers.
   public mutating func writingEnds(_ name: Span<UInt8>, at now: Instant) {
     order.beingWritten.begin(name, at: now, for: BeingWritten.closing)
   }
 
-  /// The file named `name` is closed, or another one was moved to its place.
+  /// Adds a file that was closed, or that was renamed into place.
   public mutating func writingEnded(_ name: Span<UInt8>, cameWhole: Bool = false) {
     order.beingWritten.end(name)
     offer(name, cameWhole: cameWhole)
   }
 
-  /// Some of what happened in `new/` was missed.
+  /// Plans a scan, since events of `new/` were lost.
   public mutating func missedEvents() {
     order.beingWritten.clear()
     order.isScanWanted = true
     later.isScanWanted = true
   }
 
-  /// Another program removed files from `later/`.
+  /// Plans a scan of `later/`, since another program removed files there.
   public mutating func laterChanged() { later.isScanWanted = true }
 
-  /// Something may be in `new/` of which nobody was told, or have been mended.
+  /// Plans a scan for files without an event, and retries what the disk refused.
   public mutating func rescan() {
     order.isScanWanted = true
     later.isScanWanted = true
     if !stuck.isEmpty { stuck.retryAt = time.now }
   }
 
-  /// From now on nothing new is taken; what is under way is seen to its end.
+  /// Stops taking new notifications; those under way are still settled.
   public mutating func stop() {
     isStopping = true
     interruptSending()

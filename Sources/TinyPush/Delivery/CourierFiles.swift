@@ -1,4 +1,4 @@
-/// Files that are opened, read, and let go.
+/// Opening, reading and removing files.
 extension Courier {
   // MARK: - The file to read
 
@@ -11,22 +11,26 @@ extension Courier {
     reader.reading!.inputOffset + Int64(reader.reading!.inputBytes)
   }
 
-  /// Where to put what is read.
+  /// Where to put the bytes read.
   public var inputRoom: UnsafeMutableBufferPointer<UInt8> {
     reader.input.room(from: reader.reading?.inputBytes ?? 0)
   }
 
-  /// Whether nothing of the file to open is under way.
+  /// Whether no notification of the file to open was taken yet.
   public var isNewFile: Bool { reader.reading.map { $0.isFirst && $0.isAtStart } ?? false }
 
-  /// Whether it is to be known when the file to open was made.
+  /// Whether the agent must find out when the file to open was created.
   public var wantsBirth: Bool { isNewFile && settings.rules.service == .http2 }
 
-  /// Whether the file to open may be one that its writer has not finished: it was not seen to come whole.
+  /// Whether the writer of the file to open may not have finished it.
+  ///
+  /// A file that was renamed into `new/` is finished.
   public var mayBeUnfinished: Bool { isNewFile && !claims[reader.reading!.claim].cameWhole }
 
-  /// What the file that is to be opened must begin with to be the one of which something was delivered or read before, if it
-  /// has this inode; and as what file it is known. Nil: nothing is known of it.
+  /// Returns the content by which a file that was read or delivered before is recognized.
+  ///
+  /// Nil: nothing is known of a file with this inode. The identity is the one that the file had
+  /// then.
   public func known(inode: UInt64) -> (identity: FileIdentity, content: FileContent)? {
     guard let now = reader.reading else { return nil }
     if now.isFirst && now.isAtStart {
@@ -42,13 +46,16 @@ extension Courier {
     return nil
   }
 
-  /// The file is open, and its first bytes are there; with `isWhole` they are all, and it is closed again.
+  /// Takes the first bytes of the file that was opened.
   ///
   /// - Parameters:
-  ///   - identity: where the file begins with what is ``known(inode:)``, that one's where something of it is under way.
-  ///   - lastByte: of a file that is not whole, the last byte that is not white space.
-  ///   - delivered: so many bytes at its start are known as delivered.
-  ///   - birth: when the file was made, in UNIX nanoseconds; it tells the file from others that had its inode.
+  ///   - identity: the file's identity. If notifications of the file are under way and its text
+  ///     begins with the content of ``known(inode:)``, the known identity instead.
+  ///   - isWhole: whether the bytes end the file, which is closed then.
+  ///   - lastByte: the last byte of the file that is not white space, if the file is not whole.
+  ///   - deliveredBytes: the bytes at the start of the file that are known as delivered.
+  ///   - birth: when the file was created, in UNIX nanoseconds. It distinguishes files that reuse
+  ///     an inode.
   public mutating func opened(
     _ identity: FileIdentity, bytes: Int, isWhole: Bool, lastByte: UInt8 = UInt8(ascii: "}"),
     delivered deliveredBytes: Int64 = 0, birth: Int64 = 0
@@ -63,21 +70,21 @@ extension Courier {
       return endReading(.changed)
     }
     reader.take(bytes)
-    // Whoever is still writing it has most likely not come to the end of an object. Were its first ones sent now, they
-    // would be sent again with the rest.
+    // A file that does not end with an object is probably unfinished. If its first notifications
+    // were sent now, they would be sent again with the rest.
     let last = isWhole ? reader.lastInputByte() : lastByte
     guard last != .closeBrace, var now = reader.reading else { return }
     if isUnfinished(&now) { return endReading(.putOff) }
     reader.reading = now
   }
 
-  /// Whether a file that was opened for the first time is to be read.
+  /// Decides whether to read a file that was opened for the first time.
   @inline(never)
   private mutating func takeOn(_ identity: FileIdentity, _ deliveredBytes: Int64) -> Bool {
     let claim = reader.reading!.claim
     var deliveredBytes = deliveredBytes
     if claims.contains(inode: identity.inode) {
-      // Already under way, under this name or another.
+      // The file is already under way, under this name or another.
       endReading(.putOff)
       return false
     }
@@ -89,13 +96,13 @@ extension Courier {
         endReading(.done)
         return false
       }
-      // The rest of what was cut off has come: that is read from its start.
+      // The file ended within an object, and its rest has arrived: read it from its start.
       if file.endsWithinText { deliveredBytes = 0 }
     }
     if deliveredBytes == 0 { delivered.remove(inode: identity.inode) }
     switch stuck.held.want(of: identity) {
     case .removal:
-      // It was delivered, and could not be removed: that is all there is to do.
+      // The file was delivered and only has to be removed.
       claims.identify(claim, as: identity)
       endReading(.done)
       return false
@@ -119,6 +126,7 @@ extension Courier {
     return true
   }
 
+  /// Handles a failure to open the file.
   public mutating func couldNotOpen(_ failure: OpenFailure) {
     guard reader.reading != nil else { return }
     if case .later = failure {
@@ -133,7 +141,9 @@ extension Courier {
     }
   }
 
-  /// The same of a file that may not be read, which is known all the same: its writer may be about to let others read it.
+  /// Handles a file that cannot be read, but whose identity is known.
+  ///
+  /// Its writer may be about to change its permissions, so a new file is left alone for a while.
   public mutating func couldNotRead(_ identity: FileIdentity, _ error: Int32) {
     guard isNewFile, order.unfinished.waits(for: identity, at: time.now) else {
       return couldNotOpen(.unreadable(error))
@@ -141,7 +151,7 @@ extension Courier {
     endReading(.putOff)
   }
 
-  /// More of the open file is there; with `isWhole` it was all, and the file is closed.
+  /// Takes more bytes of the open file; with `isWhole` they end the file, which is closed.
   public mutating func filled(bytes: Int, isWhole: Bool) {
     guard reader.reading != nil else { return }
     reader.take(bytes)
@@ -149,17 +159,17 @@ extension Courier {
     reader.reading!.needsInput = false
   }
 
-  /// The open file cannot be read on: errno. It is closed.
+  /// Handles a read error (errno) in the middle of the file, which is closed.
   public mutating func couldNotRead(_ error: Int32) {
     guard let isFirst = reader.reading?.isFirst else { return }
     reader.reading!.access = .closed
     endReading(isFirst ? .unreadable(error) : .changed)
   }
 
-  /// The file that was open is closed.
+  /// Records that the open file was closed.
   public mutating func closed() { reader.mustClose = false }
 
-  // MARK: - The file that is settled
+  // MARK: - The settled file
 
   /// The name of the file whose notifications are all settled, followed by a NUL.
   @_lifetime(borrow self)
@@ -167,20 +177,22 @@ extension Courier {
 
   private var settledClaim: Claim { @inline(__always) get { claims[claims.nextSettled!] } }
 
+  /// The identity of the settled file.
   public var settledIdentity: FileIdentity { settledClaim.identity }
 
-  /// What was delivered of the settled file.
+  /// The delivered content of the settled file.
   public var settledContent: FileContent { settledClaim.content }
 
   /// Whether the settled file ended with text that is no object.
   public var settledEndsWithinText: Bool { settledClaim.endsWithinText }
 
-  /// Whether the settled file was renamed into `new/`, so that nobody writes to it there.
+  /// Whether the settled file was renamed into `new/`, so that no program writes to it.
   public var settledCameWhole: Bool { settledClaim.cameWhole }
 
-  /// Whether the settled file is to be moved to `failed/`, and not removed.
+  /// Whether the settled file is moved to `failed/` instead of removed.
   public var isSettledSetAside: Bool { settledClaim.fate == .movesToFailed }
 
+  /// Handles the result of removing the settled file.
   @inline(never)
   public mutating func removed(_ removal: Removal) {
     let claim = settledClaim
@@ -205,7 +217,7 @@ extension Courier {
       delivered.insert(claim.identity, claim.content, endsWithinText: claim.endsWithinText)
       letGo(claim.identity)
       progress.left(claim.identity)
-      // What is being written is offered when it is closed.
+      // A file that is being written is offered again when it is closed.
       if removal != .beingWritten { order.isScanWanted = true }
     case .failed:
       delivered.insert(claim.identity, claim.content, endsWithinText: claim.endsWithinText)
@@ -213,7 +225,7 @@ extension Courier {
     }
   }
 
-  /// So much of a file that is in `new/` again was delivered before.
+  /// Records what was delivered before of a file that is in `new/` again.
   public mutating func wasDelivered(
     _ identity: FileIdentity, _ content: FileContent, endsWithinText: Bool
   ) {

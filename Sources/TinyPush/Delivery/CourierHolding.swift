@@ -1,12 +1,12 @@
-/// Scans, and files that the disk does not let go.
+/// Scans, and files that the disk refuses to change.
 extension Courier {
-  /// `new/` cannot be read.
+  /// Handles a failure to read `new/`.
   public mutating func couldNotScan() {
     if order.failScan() { reports.add(.notScanned) }
     reader.pausedUntil = time.now + StuckFiles.pauseMin
   }
 
-  /// A scan is over: what was held and has not been found is gone.
+  /// Ends a scan, and forgets held files that it did not find.
   @inline(never)
   mutating func scanned() {
     if order.endScan() { reports.add(.scannable) }
@@ -17,16 +17,16 @@ extension Courier {
     progress.endScan { claims.contains(inode: $0) }
   }
 
-  /// The disk refused what was to be done with a file.
+  /// Holds a file whose removal or record the disk refused.
   @inline(never)
   mutating func hold(_ identity: FileIdentity, _ want: HeldFiles.Want) {
     let wasFull = stuck.held.isFull
     stuck.hold(identity, want, at: time.now, &reports)
-    // What is not taken any more must be found again later.
+    // Files that are no longer accepted must be found again by a later scan.
     if stuck.held.isFull, !wasFull { order.backlog.forget() }
   }
 
-  /// A file is not held any more, if it was.
+  /// Releases a file if it is held.
   @inline(never)
   mutating func letGo(_ identity: FileIdentity) {
     let wasFull = stuck.held.isFull
@@ -39,7 +39,7 @@ extension Courier {
     stuck.recordRemovals(at: time.now, &reports)
   }
 
-  /// Tries what is held once more, when it is time.
+  /// Retries the held files when the pause is over.
   @inline(never)
   mutating func retryStuck() -> Step? {
     guard stuck.isRetryDue(at: time.now) else { return nil }
@@ -47,7 +47,9 @@ extension Courier {
     return stuck.isRecordBroken ? .probe : nil
   }
 
-  /// Whether failures can be recorded. If so, what could not be is read again, and recorded then.
+  /// Records whether failures can be written again.
+  ///
+  /// If they can, a scan finds the held files, which are read again to record their failures.
   public mutating func probed(_ isRecordable: Bool) {
     let wasFull = stuck.held.isFull
     stuck.probed(isRecordable, at: time.now, &reports)

@@ -1,13 +1,17 @@
-/// Notifications whose `not-before` is to come.
+/// Notifications that wait in `later/`.
 extension Courier {
-  /// Whether its time has not come, as far as this machine knows the time.
+  /// Whether the `not-before` of a notification is in the future.
+  ///
+  /// While the clock is not set, it counts as in the future.
   func isEarly(_ notification: Notification) -> Bool {
     guard notification.notBefore > 0 else { return false }
     guard let wall = time.wallSeconds else { return true }
     return Int64(notification.notBefore) > wall
   }
 
-  /// Puts a notification into `later/`: the shell records it as it would a failure, and the file it stands in goes its way.
+  /// Prepares the record that puts a notification into `later/`.
+  ///
+  /// The file that it came from does not wait for it.
   @inline(never)
   mutating func postpone(_ notification: Notification, of now: inout Reading) {
     now.beginning = .passed
@@ -17,22 +21,24 @@ extension Courier {
     recorder.postpone(notification, of: now, in: reader.input)
   }
 
-  /// Whether what is to be recorded is a notification that waits, or a ``isSummarizing``, in the file ``laterFileName()`` of
-  /// `later/`.
+  /// Whether the record goes into the file ``laterFileName()`` of `later/`.
+  ///
+  /// The record is a notification that waits, or a summary.
   public var isPostponing: Bool { recorder.pending?.kind == .postponed || isSummarizing }
 
-  /// Whether it is a summary, which was taken from no file.
+  /// Whether the record is a summary, which comes from no file.
   public var isSummarizing: Bool { recorder.pending?.kind == .summary }
 
+  /// The name of the file in `later/` for the record.
   @_lifetime(borrow self)
   public func laterFileName() -> Span<UInt8> { later.fileName.bytes }
 
   // MARK: - Cancelling
 
-  /// Whether a file of `later/` is replaced by the notification that was just read.
+  /// Whether the notification that was just read replaces a file of `later/`.
   public func isReplaced(_ name: Span<UInt8>) -> Bool { later.isReplaced(name) }
 
-  /// So many files of `later/` were replaced, and are gone.
+  /// Records how many replaced files of `later/` were removed.
   public mutating func cancelled(_ count: Int) {
     later.endCancelling()
     counters.superseded += UInt64(count)
@@ -40,36 +46,37 @@ extension Courier {
 
   // MARK: - Releasing
 
-  /// A file of this name is in `later/`.
+  /// Adds a file in `later/` to those that wait.
   public mutating func offerLater(_ name: Span<UInt8>) { later.offer(name) }
 
-  /// `later/` cannot be read: it is tried again.
+  /// Plans another scan of `later/`, which could not be read.
   public mutating func couldNotScanLater() {
     later.couldNotScan(retryAt: time.now + StuckFiles.pauseMin)
   }
 
-  /// What is to be done for those that are due.
+  /// Returns the step, if any, for the notifications that are due.
   @inline(never)
   mutating func releaseStep() -> Step? {
     if later.needsScan(at: time.now) { return .scanLater }
     later.update()
     guard later.isDue(time.wallSeconds) else { return nil }
-    // A power cut must not leave it torn in `new/`, where it would be refused.
+    // A power cut must not leave an incomplete file in `new/`, which would be refused.
     guard !recorder.isUnsynced, !later.isUnsynced else { return .sync }
     later.putInOrder()
     return .release
   }
 
-  /// The name in `later/` of the file that is due, and what it is to be called in `new/`.
+  /// The name in `later/` of the file that is due.
   @_lifetime(borrow self)
   public func dueName() -> Span<UInt8> { later.names.smallest() }
 
+  /// Appends the name that the due file gets in `new/`.
   public func appendReleasedName(to text: inout Text) {
     let name = later.names.smallest()
     LaterName(name)?.appendReleased(name, to: &text)
   }
 
-  /// The file was moved to `new/`.
+  /// Records that the due file was moved to `new/`.
   public mutating func released() {
     var name = Text(capacity: 300)
     appendReleasedName(to: &name)
@@ -77,7 +84,9 @@ extension Courier {
     offer(name.bytes, cameWhole: true)
   }
 
-  /// It could not be moved: it is gone; or something is in its way, and it is tried again later, behind all others.
+  /// Handles a due file that could not be moved.
+  ///
+  /// If it is still there, it is tried again later, after all others.
   public mutating func couldNotRelease(isGone: Bool) {
     later.removeDue()
     guard !isGone else { return }

@@ -1,11 +1,13 @@
-/// Alert storms: what goes out of more alerts than the limits allow, and what of notifications that say the same again.
+/// Limits on alerts, and notifications that repeat within their `again-after`.
 ///
-/// An alert over a limit goes to `failed/`, and its token gets a summary after the storm; one with a `collapse-id` waits in
-/// `later/` until there is room, where the next of its kind replaces it. All of it stays within memory of a fixed size:
-/// what is forgotten there lets an alert through, or leaves one out of a summary.
+/// An alert over a limit goes to `failed/`, and its token gets a summary after the storm. An alert
+/// with a `collapse-id` waits in `later/` until the limit has room, and a newer one can replace it
+/// there. The memory for this has a fixed size. If an entry is forgotten, one alert too many is
+/// sent, or a summary counts one too few.
 extension Courier {
-  /// Whether a notification that is about to be sent to a token for the first time is sent now; otherwise something is to be
-  /// recorded, or told.
+  /// Whether a notification may be sent to a token for the first time.
+  ///
+  /// If not, there is a failure to record or a settlement to report.
   @inline(never)
   mutating func admit(
     _ sending: Sending, _ token: DeviceToken, _ language: LanguageTag?,
@@ -38,11 +40,11 @@ extension Courier {
     of now: Reading
   ) {
     let notification = sending.notification
-    if limits.storms.strike(token, at: time.now) {
+    if limits.storms.recordLimited(token, at: time.now) {
       reports.add(
         .stormBegan(refusal.limit, isOverall: refusal.isOverall, token.firstDigits))
     }
-    // Without a clock nobody could tell when it is due.
+    // A due time needs a clock that is set.
     if notification.collapseKey != 0, let wall = time.wallSeconds {
       let wait = time.now.until(refusal.roomAt).milliseconds
       later.setFileName(
@@ -58,7 +60,9 @@ extension Courier {
       refusal, notification, token, language, topic: topic, of: now, in: reader.input, claims)
   }
 
-  /// The end of a lifetime that counts from when the file came, for the file that it comes in next; nil: it has none.
+  /// Returns the expiration to write into `later/`, instead of a `ttl`; nil: none is needed.
+  ///
+  /// A `ttl` would begin again when the file comes back to `new/`.
   private func fixedExpiration(_ sending: Sending) -> UInt32? {
     switch sending.notification.lifetime {
     case .until, .ttl(0): nil
@@ -69,7 +73,9 @@ extension Courier {
 
   // MARK: - Summaries
 
-  /// Makes ready the summary of a storm that is over, or that nobody would tell of any more.
+  /// Returns the step that writes the next summary, if a storm is over.
+  ///
+  /// At a stop, and at the end of `--once`, all storms are over.
   @inline(never)
   mutating func summaryStep() -> Step? {
     let isEnding = isStopping || settings.isOnce && isAllSent
@@ -80,25 +86,26 @@ extension Courier {
     return .record
   }
 
-  /// Whether the summary is in `later/`, from where it goes at once.
+  /// Handles the result of writing a summary to `later/`, from where it is sent at once.
   mutating func summarized(_ isRecorded: Bool) {
     if isRecorded {
-      limits.storms.wasTold()
+      limits.storms.removeSummarized()
       counters.summaries += 1
       recorder.isUnsynced = true
       later.written()
     } else if isStopping || settings.isOnce {
-      // The alerts themselves are in `failed/`.
+      // The alerts themselves are recorded in `failed/`.
       limits.storms.forget()
     } else {
-      limits.storms.wasNotTold(retryAt: time.now + StuckFiles.pauseMin)
+      limits.storms.retrySummaries(at: time.now + StuckFiles.pauseMin)
     }
   }
 
-  // MARK: - The same again
+  // MARK: - Duplicates
 
-  /// Whether the same went to the same token within its `again-after`. Of what is delivered again since its file is, the
-  /// first time does not count.
+  /// Whether the same content was sent to the token within the `again-after`.
+  ///
+  /// A notification that is delivered again together with its file is no duplicate of itself.
   private mutating func isDuplicate(
     _ notification: Notification, _ token: DeviceToken, of now: Reading
   ) -> Bool {
@@ -112,7 +119,9 @@ extension Courier {
     return true
   }
 
-  /// A notification that was sent did not arrive, and does not go again: the next one of its kind goes.
+  /// Forgets a notification that was sent, did not arrive, and is not sent again.
+  ///
+  /// So it does not hold back the next one with the same content.
   mutating func forgetSending(_ notification: Notification, _ token: DeviceToken, of now: Reading) {
     guard notification.againAfter > 0 else { return }
     let key = contentKey(notification, token, of: now)
@@ -121,7 +130,7 @@ extension Courier {
     }
   }
 
-  /// What two notifications share that say the same to a token: the `collapse-id`, or else what they show.
+  /// Returns the key of the content: the `collapse-id` if there is one, else the payload.
   @inline(never)
   private func contentKey(
     _ notification: Notification, _ token: DeviceToken, of now: Reading
@@ -138,7 +147,7 @@ extension Courier {
     return max(hash.value, 1)
   }
 
-  /// Which notification it is, however often its file is read.
+  /// Returns a key for the notification that is the same at each reading of its file.
   @inline(never)
   private func sourceKey(_ notification: Notification, of now: Reading) -> UInt64 {
     let identity = claims[now.claim].identity

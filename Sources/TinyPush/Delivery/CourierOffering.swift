@@ -1,31 +1,33 @@
-/// Offers notifications to the link, one a recipient.
+/// Offering notifications to the link, once for each recipient.
 extension Courier {
-  /// What came of offering a notification to its recipients.
+  /// The result of offering a notification to its recipients.
   enum Offered {
-    /// Nothing is left of it to offer.
+    /// The notification was offered to all recipients.
     case all
-    /// Recipients are left to look at; something is to be recorded first.
+    /// Recipients are left, but there is something to record first.
     case some
+    /// The link takes no more.
     case stopped(Obstacle)
-    /// Something must be done first.
+    /// The agent must do a step first.
     case wants(Step)
-    /// Its recipients are others by now than those that were counted.
-    case othersByNow
+    /// The recipients files have changed since their recipients were counted.
+    case recipientsChanged
   }
 
-  /// What came of offering it to one recipient.
+  /// The result of offering a notification to one recipient.
   enum OfferedToOne {
-    /// The link has it, or it need not be sent.
+    /// The link has the notification, or it need not be sent.
     case done
-    /// It is settled, and that is to be recorded or told.
+    /// The notification is settled, and there is something to record or report.
     case recorded
+    /// The link takes no more.
     case stopped(Obstacle)
   }
 
-  /// What holds for all recipients of a notification.
+  /// What all recipients of a notification share.
   struct Sending {
     let notification: Notification
-    /// Where in the file reading it began, directly behind the one before it.
+    /// The place from which the notification is read: directly behind the previous one.
     let place: FilePlace
     let expiration: UInt32
     let isExpired: Bool
@@ -33,7 +35,8 @@ extension Courier {
 
   /// Offers a notification to the link, for one recipient after the other.
   ///
-  /// - Parameter start: where in the input reading it began, directly behind the one before it.
+  /// - Parameter start: where in the input the reading of the notification began, directly behind
+  ///   the previous one.
   mutating func offer<L: Link & ~Copyable>(
     _ notification: Notification, from start: Int, of now: inout Reading, _ link: inout L
   ) -> Offered {
@@ -69,7 +72,9 @@ extension Courier {
     return .all
   }
 
-  /// What is offered next may follow directly, if all of this one's recipients were offered.
+  /// Records that all recipients of a notification were offered.
+  ///
+  /// So the next notification may extend the same stretch.
   mutating func endOffering(_ sending: Sending, _ recipients: UInt32, of now: Reading) {
     var end = sending.place
     end.recipient = recipients
@@ -90,10 +95,10 @@ extension Courier {
       now.recipient = recipient + 1
       return .done
     }
-    if case .decided(let verdict) = now.purpose {
+    if case .decided(let outcome) = now.purpose {
       now.remaining -= 1
       now.recipient = recipient + 1
-      decide(verdict, notification, token, language, of: &now)
+      decide(outcome, notification, token, language, of: &now)
       return .recorded
     }
     let rendition = Rendition(
@@ -105,12 +110,12 @@ extension Courier {
     now.recipient = recipient + 1
     now.beginning = .passed
     if !now.isFirst { now.remaining -= 1 }
-    if let verdict = reasonNotToSend(sending, token) {
+    if let outcome = reasonNotToSend(sending, token) {
       if !now.isFirst {
         claims.settled(now.claim, 1)
         forgetSending(notification, token, of: now)
       }
-      settle(verdict, notification, token, of: &now)
+      settle(outcome, notification, token, of: &now)
       return .recorded
     }
     if now.isFirst, limits.areSet || notification.againAfter > 0 {
@@ -148,16 +153,16 @@ extension Courier {
     UInt64(claims[now.claim].age) << 32 | UInt64(UInt32(clamping: sending.place.offset))
   }
 
-  /// What the link said of a notification is recorded, or told.
+  /// Settles a notification whose outcome the link reported, and records or reports it.
   @inline(never)
   private mutating func decide(
-    _ verdict: Settlement.Verdict, _ notification: Notification, _ token: DeviceToken,
+    _ outcome: Settlement.Outcome, _ notification: Notification, _ token: DeviceToken,
     _ language: LanguageTag?, of now: inout Reading
   ) {
     claims.settled(now.claim, 1)
     progress.settled(at: time.now)
-    guard case .rejected(let rejection) = verdict else {
-      return settle(verdict, notification, token, of: &now)
+    guard case .rejected(let rejection) = outcome else {
+      return settle(outcome, notification, token, of: &now)
     }
     forgetSending(notification, token, of: now)
     guard rejection.isGone else {
@@ -169,14 +174,14 @@ extension Courier {
     if !wasKnown, suppression.isForbidden(token) {
       report(.tokenGone(token.firstDigits), now.claim)
     }
-    settle(verdict, notification, token, of: &now)
+    settle(outcome, notification, token, of: &now)
   }
 
-  /// Why a notification is not sent to a token; nil: it is.
+  /// Returns why a notification is not sent to a token; nil: it is sent.
   @inline(never)
   private mutating func reasonNotToSend(
     _ sending: Sending, _ token: DeviceToken
-  ) -> Settlement.Verdict? {
+  ) -> Settlement.Outcome? {
     if sending.isExpired {
       counters.expired += 1
       return .expired
@@ -192,12 +197,15 @@ extension Courier {
 
   // MARK: - Lifetimes
 
-  /// From when on a notification lives, in UNIX seconds by the present clock; nil while that is not set.
+  /// Returns when the lifetime of a notification begins, in UNIX seconds.
+  ///
+  /// Nil while the clock is not set.
   @inline(never)
   private func lifeStart(of notification: Notification, in claim: ClaimNumber) -> Int64? {
     guard let wall = time.wallSeconds else { return nil }
     let came = wall - (Int64(time.now.milliseconds) - claims[claim].cameAt) / 1000
-    // What waited in later/ may have come from there long after its time, when there was no connection, or no agent.
+    // Without a connection or an agent, a notification leaves later/ long after its not-before. Its
+    // lifetime begins at the not-before all the same.
     guard notification.notBefore > 0, Int64(notification.notBefore) < came, !notification.isRetried,
       LaterName.isReleased(claims.name(claim))
     else { return came }

@@ -1,14 +1,16 @@
-/// Which file is read next, and how far.
+/// Choosing the next file or stretch, and reading it.
 extension Courier {
-  /// How reading goes.
+  /// What to do after a step of reading.
   enum Progression {
     case goOn
-    /// Something must be done first.
+    /// The agent must do a step first.
     case wants(Step)
     case stop(Obstacle)
   }
 
-  /// Offers what there is until the link takes no more or nothing is left; the step that it needs for that.
+  /// Offers notifications until the link is full or nothing is left.
+  ///
+  /// Returns a step that must be done first.
   mutating func intake<L: Link & ~Copyable>(_ link: inout L) -> Step? {
     obstacle = nil
     while true {
@@ -40,17 +42,19 @@ extension Courier {
     }
   }
 
-  /// Whether what is read now needs no connection.
+  /// Whether the present reading sends nothing, and so needs no connection.
   private var needsNoLink: Bool {
     reader.reading.map { $0.isDecided || $0.remaining == 0 } ?? true
   }
 
-  /// Whether what came back is read before the file goes on that is read for the first time: it has no room otherwise.
+  /// Whether returned notifications must be read before the present file goes on.
+  ///
+  /// There is room for only one reading at a time.
   private var mustGiveWay: Bool {
     returns.isUrgent(at: time.now) && (reader.reading?.isFirst ?? false)
   }
 
-  /// Decides what is read next.
+  /// Picks the next file or stretch to read, or returns a step that must be done first.
   @inline(never)
   private mutating func beginReading<L: Link & ~Copyable>(_ link: borrowing L) -> Step? {
     if reader.isPaused(at: time.now) { return nil }
@@ -59,11 +63,11 @@ extension Courier {
       return nil
     }
     guard link.isOpen else {
-      // Nothing can be sent; but `--once` should know whether there is anything.
+      // Nothing can be sent, but `--once` must know whether the spool is empty.
       return settings.isOnce && order.backlog.isEmpty && !isStopping ? scanIfWanted() : nil
     }
     if isStopping { return nil }
-    // One stretch always finds room: the queues have some to spare.
+    // A single stretch always has room: the queues are larger than the window.
     guard link.stretchCount == 0 || returns.hasRoom(for: link.stretchCount) else {
       obstacle = .windowFull
       return nil
@@ -95,7 +99,7 @@ extension Courier {
     if let step = releaseStep() { return step }
     if order.isRescanDue(at: time.now) { later.isScanWanted = true }
     guard order.needsScan(at: time.now) else { return nil }
-    if order.beginScan(at: time.now, rescan: settings.rescan) { replacing.survey.begunAnew() }
+    if order.beginScan(at: time.now, rescan: settings.rescan) { replacing.survey.requestPass() }
     suppression.retry()
     progress.beginScan()
     stuck.held.unmark()
@@ -103,7 +107,7 @@ extension Courier {
     return .scan
   }
 
-  /// Reads on in the present file, and offers what it holds.
+  /// Reads on in the present file, and offers its notifications.
   private mutating func readOn<L: Link & ~Copyable>(_ link: inout L) -> Progression {
     guard var now = reader.reading else { return .goOn }
     if now.inputOffset < now.passUntil {
@@ -124,7 +128,7 @@ extension Courier {
       case .refused(let finding, let object):
         return handle(finding, object, of: &now)
       case .more(let from):
-        letGoOfLines(upTo: from, of: &now)
+        discardLines(upTo: from, of: &now)
         now.reader.resume(at: 0)
         now.needsInput = true
         if isGarbage(now) { endReading(now, .noNotification) } else { reader.reading = now }
@@ -138,7 +142,7 @@ extension Courier {
     return .goOn
   }
 
-  /// A notification was read. Nil: the next one may follow at once.
+  /// Handles a notification that was read; nil: the next one may follow at once.
   private mutating func handle<L: Link & ~Copyable>(
     _ notification: Notification, readFrom before: NotificationReader, of now: inout Reading,
     _ link: inout L
@@ -151,11 +155,11 @@ extension Courier {
         case .send: break
         case .replaced:
           counters.superseded += UInt64(max(notification.tokens, 1))
-          // Its file stays until the one that replaces it outlives a power cut.
+          // The file stays until the newer notification survives a power cut.
           recorder.isUnsynced = true
           claims.recordUnsyncedRecord(now.claim)
           now.beginning = .passed
-          guard isTold(now.claim) else { return nil }
+          guard reportsSettlements(of: now.claim) else { return nil }
           settle(.superseded, notification, nil, of: &now)
           reader.reading = now
           return .goOn
@@ -171,7 +175,8 @@ extension Courier {
         return .goOn
       }
     }
-    // Behind text that is not JSON it begins at its brace: read from further up, it would not be found again.
+    // After text that is not JSON, the notification starts at its brace: a reading that starts
+    // earlier would not find it.
     let start = before.isSkipping ? notification.object.lowerBound : before.index
     switch offer(notification, from: start, of: &now, &link) {
     case .all:
@@ -186,7 +191,7 @@ extension Courier {
       now.reader = before
       reader.reading = now
       return .wants(step)
-    case .othersByNow:
+    case .recipientsChanged:
       endReading(now, .recipientsChanged)
       return .goOn
     }
@@ -195,7 +200,7 @@ extension Courier {
     return .goOn
   }
 
-  /// Something was read that is no notification, or one that may not be sent.
+  /// Handles text that is no notification, or a notification that may not be sent.
   private mutating func handle(
     _ finding: Finding, _ object: Range<Int>, of now: inout Reading
   ) -> Progression {
@@ -207,7 +212,7 @@ extension Courier {
     now.isWithinText = !finding.isOfObject
     if finding.isOfObject { now.objectEnd = now.inputOffset + Int64(object.upperBound) }
     guard now.isFirst else {
-      // A stretch holds only what was sent: the file was written over.
+      // A stretch holds only notifications that were sent, so the file was overwritten.
       endReading(now, .changed)
       return .goOn
     }
@@ -216,7 +221,7 @@ extension Courier {
     return .goOn
   }
 
-  /// The file was read to its end.
+  /// Handles the end of the file.
   @inline(never)
   private mutating func handleEnd(_ now: inout Reading) {
     if isUnfinished(&now) { return endReading(now, .putOff) }
@@ -227,7 +232,7 @@ extension Courier {
     endReading(now, .done)
   }
 
-  /// So many bytes without an object, and a file is taken for something else.
+  /// The most bytes without an object that a notification file may have.
   private static let garbageBytesMax: Int64 = 1 << 20
 
   private func isGarbage(_ now: Reading) -> Bool {
@@ -235,12 +240,12 @@ extension Courier {
       && now.inputOffset - max(now.objectEnd, now.passUntil) >= Self.garbageBytesMax
   }
 
-  private func letGoOfLines(upTo end: Int, of now: inout Reading) {
+  private func discardLines(upTo end: Int, of now: inout Reading) {
     now.lines.pass(end, in: now.text(in: reader.input), now.reader)
     reader.discard(end, of: &now)
   }
 
-  /// Whether a file that looks unfinished, and of which nothing is sent, is to be waited for.
+  /// Whether to wait for a file that looks unfinished and of which nothing was sent.
   @inline(never)
   mutating func isUnfinished(_ now: inout Reading) -> Bool {
     guard now.isFirst, now.beginning == .untouched else { return false }
@@ -251,14 +256,16 @@ extension Courier {
 
   // MARK: - Ends
 
-  /// The present file, or stretch of it, is not read on.
+  /// Ends the present reading.
   @inline(never)
   mutating func endReading(_ why: ReadingEnd) {
     guard let now = reader.reading else { return }
     endReading(now, why)
   }
 
-  /// - Parameter now: as far as it was read, by whoever reads it.
+  /// Ends a reading.
+  ///
+  /// - Parameter now: the reading, as far as it went.
   @inline(never)
   mutating func endReading(_ now: Reading, _ why: ReadingEnd) {
     reader.release(now)
@@ -292,12 +299,14 @@ extension Courier {
     claims.recordContent(now.claim, FileContent(now.content), endsWithinText: now.isWithinText)
   }
 
-  /// The link's connection is over: what goes again is read again from the start of it.
+  /// Interrupts the reading when the link's connection ends.
+  ///
+  /// Returned notifications are read first, from their own places.
   mutating func interruptSending() {
     if let reading = reader.reading, !reading.isDecided { interruptReading() }
   }
 
-  /// What is being read goes on later, behind what must go again.
+  /// Puts the present reading aside, behind the returned notifications.
   @inline(never)
   mutating func interruptReading() {
     guard let now = reader.interrupt() else { return }
@@ -308,7 +317,7 @@ extension Courier {
       return
     }
     if now.isAtStart {
-      // Nothing of it is sent: it is found again.
+      // Nothing of the file was sent: a scan finds it again.
       claims.remove(now.claim)
       reader.roster.forget()
       order.isScanWanted = true

@@ -1,13 +1,13 @@
-/// Offers notifications to the recipients that recipients files name.
+/// Offering notifications to the tokens of recipients files.
 extension Courier {
-  /// Offers a notification to those in its recipients files, from the one that is next.
+  /// Offers a notification to the recipients in its recipients files, from the next one on.
   @inline(never)
   mutating func offerToLists<L: Link & ~Copyable>(
     _ sending: Sending, of now: inout Reading, _ link: inout L
   ) -> Offered {
     let notification = sending.notification
     let tokens = UInt32(notification.tokens)
-    // How far it was settled before a restart is known, but not whether the file is the same.
+    // After a restart, the progress counts recipients of files that may have changed since.
     if now.isFirst, now.rosterEpoch == 0 { now.recipient = min(now.recipient, tokens) }
     var owner = Roster.Owner(claim: now.claim, offset: sending.place.offset, list: 0)
     if let known = reader.roster.owner, known.claim == owner.claim, known.offset == owner.offset,
@@ -22,7 +22,7 @@ extension Courier {
     while now.remaining > 0 {
       let entry = reader.roster.next()
       if case .more = entry { return .wants(.readRecipients) }
-      guard isSameRoster(of: &now) else { return .othersByNow }
+      guard isSameRoster(of: &now) else { return .recipientsChanged }
       switch entry {
       case .more: break
       case .recipient(let token, let language):
@@ -60,7 +60,7 @@ extension Courier {
     return .all
   }
 
-  /// Whether the recipients are those that were counted when the notification was sent, as far as it was.
+  /// Whether the recipients files are unchanged since their recipients were counted.
   private mutating func isSameRoster(of now: inout Reading) -> Bool {
     if reader.roster.isTorn { return false }
     let epoch = reader.roster.epoch
@@ -77,18 +77,18 @@ extension Courier {
   @_lifetime(borrow self)
   public func recipientsName() -> Span<UInt8> { reader.roster.name() }
 
-  /// Where in it to read from.
+  /// Where in the recipients file to read from.
   public var recipientsOffset: Int64 { reader.roster.readOffset }
 
-  /// Where to put what is read.
+  /// Where to put the bytes read.
   public var recipientsRoom: UnsafeMutableBufferPointer<UInt8> { reader.roster.room }
 
-  /// More of the recipients file is there; with `isWhole` it was all.
+  /// Takes more bytes of the recipients file; with `isWhole` they end the file.
   public mutating func readRecipients(_ identity: FileIdentity, bytes: Int, isWhole: Bool) {
     reader.roster.filled(since: recordRoster(identity), bytes: bytes, isWhole: isWhole)
   }
 
-  /// The recipients file cannot be read.
+  /// Handles a recipients file that cannot be read.
   public mutating func couldNotReadRecipients(_ failure: OpenFailure) {
     if case .later = failure {
       interruptReading()

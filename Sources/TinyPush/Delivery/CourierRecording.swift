@@ -1,8 +1,8 @@
-/// What goes to `failed/`, and what follows from it.
+/// Writing records to `failed/`, and their consequences.
 extension Courier {
-  // MARK: - What is to be recorded
+  // MARK: - Records
 
-  /// A notification was refused before it was sent.
+  /// Records a notification that was refused before it was sent.
   @inline(never)
   mutating func record(_ finding: Finding, object: Range<Int>, of now: inout Reading) {
     guard isShown(now.claim) else { return }
@@ -11,7 +11,7 @@ extension Courier {
     if !isWhole { claims.decide(now.claim, .movesToFailed) }
   }
 
-  /// Something is wrong with the recipients file that is next, so that somebody does not get a notification.
+  /// Records a problem with a recipients file that keeps a notification from a recipient.
   @inline(never)
   mutating func record(
     _ problem: Roster.Problem, _ notification: Notification, of now: inout Reading
@@ -24,7 +24,7 @@ extension Courier {
     if !isWhole { claims.decide(now.claim, .movesToFailed) }
   }
 
-  /// A notification was rejected.
+  /// Records a notification that was rejected.
   @inline(never)
   mutating func record(
     _ rejection: Rejection, _ notification: Notification, _ token: DeviceToken,
@@ -36,7 +36,7 @@ extension Courier {
       isSpared: rejection.suppressesToken && accepted.spares(token.hash, at: time.now))
   }
 
-  /// A long stretch of a file holds no notification.
+  /// Records that a long part of a file holds no notification.
   @inline(never)
   mutating func recordGarbage(_ now: Reading) {
     recorder.refuseGarbage(
@@ -44,14 +44,16 @@ extension Courier {
     claims.decide(now.claim, .movesToFailed)
   }
 
-  /// A file cannot be read at all.
+  /// Records that a file cannot be read.
   @inline(never)
   mutating func record(unreadable claim: ClaimNumber, _ error: Int32) {
     recorder.refuseUnreadable(claim, error, claims)
     claims.decide(claim, .stays)
   }
 
-  /// Whether one more wrong notification of a file is shown. Of those that are not the first is said.
+  /// Whether to record one more refused notification of a file.
+  ///
+  /// The first one over the limit is replaced by a record that says so.
   @inline(never)
   private mutating func isShown(_ claim: ClaimNumber) -> Bool {
     let refusals = claims.recordRefusal(claim)
@@ -75,10 +77,13 @@ extension Courier {
   @_lifetime(borrow self)
   public func failureName() -> Span<UInt8> { claims.name(recorder.pending!.claim) }
 
-  /// Whether the file itself is to be moved to `failed/` as well.
+  /// Whether the agent must also move the file itself to `failed/`.
   public var failureMovesFile: Bool { recorder.pending?.kind == .unreadable }
 
-  /// Whether the failure is on disk. If it is not, its file stays in `new/`, and is tried again at the next scan.
+  /// Handles the result of writing the record.
+  ///
+  /// If the record could not be written, its file stays in `new/`, and is tried again at a later
+  /// scan.
   @inline(never)
   public mutating func recorded(_ isRecorded: Bool) {
     guard let pending = recorder.takePending(), pending.kind != .settled else { return }
@@ -108,7 +113,7 @@ extension Courier {
     if !wasKnown { report(.tokenInvalid(token.firstDigits), pending.claim) }
   }
 
-  /// Reports what a file has shown of a token.
+  /// Reports an event about a token, with the name of the file.
   @inline(never)
   mutating func report(_ report: Report, _ claim: ClaimNumber) {
     if report.suppressesToken { counters.tokensSuppressed += 1 }
@@ -117,8 +122,11 @@ extension Courier {
     reports.add(report)
   }
 
-  /// Whether what was recorded is safe. If it is not, the system may have forgotten some of it, and tells only once: each
-  /// file under way that had a failure stays, and is delivered again; and what the service rejects in it is recorded again.
+  /// Handles the result of syncing the records.
+  ///
+  /// After a failure the system may have lost some records, and it reports this only once. So each
+  /// file under way with a failure stays and is delivered again, and its rejections are recorded
+  /// again.
   @inline(never)
   public mutating func synced(_ isSynced: Bool) {
     recorder.isUnsynced = false
@@ -126,6 +134,6 @@ extension Courier {
     claims.synced(isSynced)
     guard !isSynced else { return }
     later.endCancelling()
-    suppression.forgetVerdicts()
+    suppression.forgetInvalidTokens()
   }
 }

@@ -1,39 +1,44 @@
-/// What the shell looks at.
+/// The courier's state, for the agent to show.
 extension Courier {
-  /// Notifications that were offered to the link and are not settled.
+  /// Returns how many notifications the link has, or are to be read again.
   public func inFlight<L: Link & ~Copyable>(_ link: borrowing L) -> Int {
     link.notificationCount + returns.notifications
   }
 
-  /// Files in `new/` that are known and not done with; more may be there unless ``areFilesKnown``.
+  /// The number of known files in `new/` that are not finished.
+  ///
+  /// There may be more unless ``areFilesKnown``.
   public var files: Int { claims.count + order.backlog.count }
 
-  /// Files in `later/`, as far as they are known.
+  /// The number of known files in `later/`.
   public var laterFiles: Int { later.names.count }
 
-  /// Whether all of `new/` is known.
+  /// Whether a scan has found all files of `new/`.
   public var areFilesKnown: Bool { order.isKnown }
 
-  /// `new/` could not be read at the last scan.
+  /// Whether `new/` could not be read at the last scan.
   public var isScanBroken: Bool { order.isBroken }
 
-  /// Whether everything has been settled and nothing waits.
+  /// Whether everything is settled and no file waits.
   public var isIdle: Bool { claims.isEmpty && order.backlog.isEmpty }
 
-  /// Bytes of files in `new/` that were read, in all.
+  /// The number of bytes that were read of files in `new/`.
   public var bytesRead: UInt64 { reader.bytesRead }
 
-  /// Whether there are files that the disk does not let go.
+  /// Whether there are files that the disk refuses to change.
   public var isHolding: Bool { !stuck.isEmpty }
 
-  /// What keeps files in `new/`, for the status page: 1: they cannot be removed; 2: their failures cannot be recorded.
+  /// Why files are held in `new/`, for the status page.
+  ///
+  /// 1: they cannot be removed; 2: their failures cannot be recorded.
   package var heldFlags: UInt32 { stuck.flags }
 
-  /// The file in which a stretch stands, as it is when nobody has touched the file since.
+  /// Returns the identity that the file of a stretch had when it was opened.
   public func file(of stretch: Stretch) -> FileIdentity { claims[stretch.place.claim].identity }
 
-  /// Calls `body` with the inode of each file of which notifications were offered to the link and are not settled, and with
-  /// how far the file is. A file may come several times.
+  /// Calls `body` for each stretch in flight, with its file's inode and progress.
+  ///
+  /// A file may come several times.
   public func forEachFileInFlight<L: Link & ~Copyable>(
     _ link: borrowing L, _ body: (UInt64, FileProgress) -> Void
   ) {
@@ -45,16 +50,17 @@ extension Courier {
     returns.forEach(goesAgain)
   }
 
-  /// Stretches of all these files.
+  /// Returns how many stretches are in flight.
   public func stretchesInFlight<L: Link & ~Copyable>(_ link: borrowing L) -> Int {
     link.stretchCount + returns.count
   }
 
-  /// The size of the largest ``failure``.
+  /// The size of the largest ``failure()``.
   public var failureBytesMax: Int { recorder.text.memory.count }
 
-  /// Hands over the large memories in which nothing is needed any more, so that their pages may be given back to the system.
-  /// Only while ``isIdle``.
+  /// Passes the large buffers to `body`, which may return their pages to the system.
+  ///
+  /// Must be called only while ``isIdle``: the buffers hold nothing then.
   public mutating func giveBackMemory(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     precondition(isIdle)
     reader.roster.forget()
@@ -62,7 +68,7 @@ extension Courier {
     forEachBuffer { body($0) }
   }
 
-  /// The large memories, apart from the names of what waits in `later/`.
+  /// Calls `body` with each large buffer, except for the names in `later/`.
   package func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     body(reader.input.bytes)
     body(recorder.text.memory)
@@ -73,28 +79,32 @@ extension Courier {
     replacing.survey.forEachBuffer(body)
   }
 
-  /// The next thing worth a line in the log.
+  /// Returns the next event for the log.
   public mutating func takeReport() -> Report? { reports.take() }
 
-  /// The name of the file about which something was reported of a token.
+  /// The name of the file of the last report about a token.
   @_lifetime(borrow self)
   public func nameReported() -> Span<UInt8> { reportedName.bytes }
 
   // MARK: - Suppression
 
-  /// The suppression list as it is on disk by now.
+  /// Takes the suppression list that is on disk.
   public mutating func suppress(list: consuming SuppressionList) { suppression.lists.list = list }
 
-  /// What has changed since the list was last written.
+  /// Takes the recent changes of the suppression list that are on disk.
   public mutating func suppress(recent: consuming SuppressionList) {
     suppression.lists.recent = recent
   }
 
-  /// Whether what it learned is in the suppression list by now, and that is whole. If not, that is tried again when there is more
-  /// of it, and whenever the spool is looked through.
+  /// Handles the result of merging the learned tokens.
+  ///
+  /// It is true if all of them are in the list, and the list is whole. If not, the courier tries
+  /// again when it learns more tokens, and at each scan.
   public mutating func keptLearned(_ isKept: Bool) { suppression.kept(isKept) }
 
-  /// What it has learned of tokens and is not on disk; with `isKeepable` what may be put there by now.
+  /// Calls `body` with the learned tokens that are not in the list on disk.
+  ///
+  /// With `isKeepable`, only with those that may be written now.
   public func forEachLearned(isKeepable: Bool = true, _ body: (SuppressionRecord) -> Void) {
     for index in 0..<suppression.learned.count {
       let record = suppression.learned[index]
@@ -104,6 +114,6 @@ extension Courier {
     }
   }
 
-  /// Whether something in the suppression list is damaged.
+  /// Whether the suppression list is damaged.
   public var isSuppressionDamaged: Bool { suppression.lists.isDamaged }
 }

@@ -1,38 +1,53 @@
 extension Courier {
+  /// The settings of the courier and the links.
   public struct Settings {
+    /// The format of a binary frame.
     public var format = FrameFormat.items
+    /// The rules for notifications.
     public var rules = Rules()
-    /// Requests that may wait for their answer at a time.
+    /// The most requests that wait for an answer at the same time.
     public var streams = 200
-    /// After so much silence the connection is tried.
+    /// How long a connection is silent before it is tested.
     public var ping = Duration.seconds(3600)
     /// How long a request waits for its answer.
     public var answerTimeout = Duration.seconds(30)
+    /// What a device does with a notification that arrives twice.
     public var repeats = Repeats.replace
-    /// UNIX seconds: a file of an earlier time came by a clock that was not set.
+    /// The earliest time that a correct clock can show, in UNIX seconds.
     public var plausibleSince = Time.plausibleSince
-    /// Seconds that a notification is good for which does not say itself.
+    /// The lifetime, in seconds, of a notification that gives none.
     public var ttl: UInt32 = 86_400
+    /// The longest that a batch waits for the acknowledgement of the bytes before it.
     public var linger = Duration.milliseconds(20)
+    /// How long no refusal must come before a notification counts as delivered.
     public var settle = Duration.seconds(10)
+    /// When a barrier is sent.
     public var confirm = Confirm.drain
+    /// The shortest time between two barriers in normal operation.
     public var barrierInterval = Duration.seconds(60)
+    /// What happens to notifications that may or may not have arrived.
     public var uncertain = Uncertain.resend
+    /// The time between two scans of `new/`.
     public var rescan = Duration.seconds(900)
-    /// Files, or stretches of large files, that may be under way.
+    /// The most files, or stretches of large files, that are under way.
     public var window = 8192
-    /// Ends when the spool is empty.
+    /// Whether the agent ends when the spool is empty.
     public var isOnce = false
-    /// Tells of each notification how it was settled.
-    public var tellsAll = false
-    /// How many alerts may go to each device token, and from this box; nil: any number.
+    /// Whether the settlement of each notification is reported.
+    public var reportsSettlements = false
+    /// The limit on alerts to each device token; nil: none.
     public var limit: RateLimit?
+    /// The limit on alerts from this machine; nil: none.
     public var limitAll: RateLimit?
+    /// The text of summaries.
     public var summaryWords = SummaryWords()
 
+    /// Creates the default settings.
     public init() {}
 
-    /// How long a stop waits to learn what became of notifications that were sent. Service managers give half a minute.
+    /// How long a stop waits for the outcomes of sent notifications.
+    ///
+    /// Service managers allow half a minute.
     public var stopPatience: Duration {
       let longest = Duration.seconds(20)
       if rules.service == .binary { return settle }
@@ -40,102 +55,145 @@ extension Courier {
     }
   }
 
-  /// When a barrier is sent: a frame that the gateway must refuse, so that its answer proves all before it.
+  /// When a barrier is sent.
+  ///
+  /// A barrier is a frame that the gateway must refuse. Its answer proves that everything before it
+  /// arrived.
   public enum Confirm: UInt8 {
-    /// At a drain: the end of `--once`, and at a stop.
+    /// At the end of `--once`, and at a stop.
     case drain
     /// Also when the window fills or a burst ends.
     case barrier
-    /// Never.
+    /// Never: only time settles.
     case settle
   }
 
-  /// What a device does with a notification that it gets a second time.
+  /// What a device does with a notification that arrives twice.
   public enum Repeats: UInt8 {
-    /// It replaces the first one.
+    /// The second one replaces the first.
     case replace
-    /// It is shown like the first one.
+    /// Both are shown.
     case show
   }
 
-  /// What happens to notifications of which nobody knows whether they arrived.
+  /// What happens to notifications that may or may not have arrived.
   public enum Uncertain: UInt8 {
     case resend
     case drop
   }
 
-  /// How far a file is of which notifications are in flight.
+  /// How far the sending of a file is.
   public enum FileProgress: UInt8, Sendable {
-    /// Some of its notifications are still to be sent.
+    /// Some notifications are still to be sent.
     case beingSent
-    /// All of its notifications were sent or settled.
+    /// All notifications were sent or settled.
     case sent
-    /// A notification of the file is to be sent again.
+    /// A notification is to be sent again.
     case goesAgain
   }
 
-  /// What the shell must do next.
+  /// A step that the courier asks of the agent.
+  ///
+  /// The agent does the step, and then calls the named function with the result.
   public enum Step {
-    /// Offer each name in `new/`, with its inode, by ``offer(_:inode:)``; and if that fails, ``couldNotScan()``.
+    /// Scan `new/`.
+    ///
+    /// Call ``offer(_:inode:cameWhole:)`` for each name; after an error, ``couldNotScan()``.
     case scan
-    /// Open ``fileName`` and read from ``readOffset`` into ``inputRoom``; then ``opened(_:bytes:isWhole:)`` or
-    /// ``couldNotOpen(_:)``.
+    /// Open the file ``fileName()``, and read from ``readOffset`` into ``inputRoom``.
+    ///
+    /// Then call ``opened(_:bytes:isWhole:lastByte:delivered:birth:)`` or ``couldNotOpen(_:)``.
     case open
-    /// Read on from ``readOffset`` into ``inputRoom``; then ``filled(bytes:isWhole:)``.
+    /// Read on in the open file, from ``readOffset`` into ``inputRoom``.
+    ///
+    /// Then call ``filled(bytes:isWhole:)``.
     case read
-    /// Open the recipients file ``recipientsName()`` and read from ``recipientsOffset`` into ``recipientsRoom``; then
+    /// Open the recipients file ``recipientsName()`` and read a part of it.
+    ///
+    /// Read from ``recipientsOffset`` into ``recipientsRoom``. Then call
     /// ``readRecipients(_:bytes:isWhole:)`` or ``couldNotReadRecipients(_:)``.
     case readRecipients
-    /// Open ``surveyName()`` and read from ``surveyOffset`` into ``surveyRoom``; then ``surveyed(_:bytes:isWhole:)`` or
+    /// Open the file ``surveyName()`` to search it for collapse IDs, and read a part of it.
+    ///
+    /// Read from ``surveyOffset`` into ``surveyRoom``. Then call ``surveyed(_:bytes:isWhole:)`` or
     /// ``couldNotSurvey()``.
     case survey
-    /// Find out whether ``verifiedName()`` is still ``verifiedIdentity``; then ``verified(_:)``.
+    /// Find out whether ``verifiedName()`` is still the file ``verifiedIdentity``.
+    ///
+    /// Then call ``verified(_:)``.
     case verify
-    /// Close the file that was opened.
+    /// Close the open file, and call ``closed()``.
     case close
-    /// Append ``failure`` to the file of the same name in `failed/`, or where it ``isPostponing`` put it into the file
-    /// ``laterFileName()`` of `later/`, whole or not at all, unless there is none (``hasFailure``); tell of the
-    /// ``settlement``; then ``recorded(_:)``.
+    /// Write a record, or report a ``settlement``.
+    ///
+    /// If there is one (``hasFailure``), append the line ``failure()`` to the file of the same name
+    /// in `failed/`. If the record ``isPostponing``, create the file ``laterFileName()`` in
+    /// `later/` instead, whole or not at all. Then call ``recorded(_:)``.
     case record
-    /// Put ``forEachLearned(_:)`` into the suppression list, or set it aside where it is damaged; then ``keptLearned(_:)``.
+    /// Merge ``forEachLearned(isKeepable:_:)`` into the suppression list.
+    ///
+    /// A damaged list is set aside. Then call ``keptLearned(_:)``.
     case keepLearned
-    /// See to it that all that was recorded outlives a power cut; then ``synced(_:)``.
+    /// Sync all records, so that they survive a power cut.
+    ///
+    /// Then call ``synced(_:)``.
     case sync
-    /// Offer each name in `later/` by ``offerLater(_:)``; and if that fails, ``couldNotScanLater()``.
+    /// Scan `later/`.
+    ///
+    /// Call ``offerLater(_:)`` for each name; after an error, ``couldNotScanLater()``.
     case scanLater
-    /// Move ``dueName()`` from `later/` to `new/`, under the name of ``appendReleasedName(to:)``; then ``released()`` or
+    /// Move ``dueName()`` from `later/` to `new/`.
+    ///
+    /// The new name is that of ``appendReleasedName(to:)``. Then call ``released()`` or
     /// ``couldNotRelease(isGone:)``.
     case release
-    /// Remove each file of `later/` that ``isReplaced(_:)``; then ``cancelled(_:)``.
+    /// Remove each file of `later/` that ``isReplaced(_:)``.
+    ///
+    /// Then call ``cancelled(_:)``.
     case cancel
-    /// Find out whether failures can be recorded by now; then ``probed(_:)``.
+    /// Find out whether failures can be recorded again.
+    ///
+    /// Then call ``probed(_:)``.
     case probe
-    /// Unlink ``settledName()`` if it is still ``settledIdentity``, or move it to `failed/` if it ``isSettledSetAside``;
-    /// then ``removed(_:)``.
+    /// Remove the settled file ``settledName()``, if it is still ``settledIdentity``.
+    ///
+    /// If it ``isSettledSetAside``, move it to `failed/` instead. Then call ``removed(_:)``.
     case remove
-    /// Put ``progressToKeep`` in the place of what was kept last, so that it outlives a power cut; nil: nothing need be
-    /// kept. Then ``keptProgress(_:)``.
+    /// Replace the kept progress by ``progressToKeep``, and sync it; nil: remove it.
+    ///
+    /// Then call ``keptProgress(_:)``.
     case keepProgress
-    /// Connect; then the link's `connected()` or `disconnected(at:byPeer:)`.
+    /// Connect.
+    ///
+    /// Then call the link's `connected()` or `disconnected(at:byPeer:)`.
     case dial
-    /// Write the link's `batchContents()`; then its `wrote(wireEnd:)` or `blocked()`.
+    /// Write the link's `batchContents()`.
+    ///
+    /// Then call the link's `wrote(wireEnd:)` or `blocked()`.
     case write
-    /// Read what there is to read, and then call the link's `heard(until:)`.
+    /// Read everything that has arrived on the connection.
+    ///
+    /// Then call the link's `heard(until:)`.
     case listen
-    /// Make ready the token by which the service knows us; then the link's `authorized(_:issuedAt:)` or
-    /// `notAuthorized(until:)`.
+    /// Make the provider token, which authenticates the requests.
+    ///
+    /// Then call the link's `authorized(_:issuedAt:)` or `notAuthorized(until:)`.
     case authorize
-    /// Keep the connection for what comes on it, and connect no other in its place until the link asks for that.
+    /// Set the connection aside, for the answers that are still to come.
+    ///
+    /// Make no other connection until the link asks for it.
     case setAside
     /// Close the connection that was set aside.
     case closeAside
-    /// Find out what the peer has acknowledged; then the link's `sampled(unacknowledged:since:roundTrip:)`.
+    /// Find out how much the peer has acknowledged.
+    ///
+    /// Then call the link's `sampled(unacknowledged:since:roundTrip:)`.
     case sample
     /// Close the connection.
     case disconnect
-    /// Nothing, until something happens or the time has come.
+    /// Wait for an event, or until the instant.
     case wait(until: Instant?)
-    /// All is done.
+    /// End: everything is done.
     case finish
   }
 }

@@ -1,20 +1,26 @@
-/// A point in time by the clock that never jumps and counts suspended time (CLOCK_BOOTTIME), in milliseconds.
+/// A point in time on CLOCK_BOOTTIME, in milliseconds.
+///
+/// That clock never jumps, and counts the time in which the machine is suspended.
 public struct Instant: Comparable, BitwiseCopyable {
+  /// The milliseconds since the machine started.
   public var milliseconds: UInt64
 
+  /// Creates an instant from the milliseconds since the machine started.
   public init(milliseconds: UInt64) {
     self.milliseconds = milliseconds
   }
 
+  /// Returns whether the left instant is earlier.
   public static func < (left: Instant, right: Instant) -> Bool {
     left.milliseconds < right.milliseconds
   }
 
+  /// Returns the instant that is later by a duration.
   public static func + (instant: Instant, duration: Duration) -> Instant {
     Instant(milliseconds: instant.milliseconds &+ duration.milliseconds)
   }
 
-  /// How much later `later` is; nothing when it is not.
+  /// Returns how much later `later` is; zero if it is not later.
   public func until(_ later: Instant) -> Duration {
     Duration(milliseconds: later > self ? later.milliseconds - milliseconds : 0)
   }
@@ -22,36 +28,47 @@ public struct Instant: Comparable, BitwiseCopyable {
 
 /// A length of time, in milliseconds.
 public struct Duration: Comparable, Sendable, BitwiseCopyable {
+  /// The length in milliseconds.
   public var milliseconds: UInt64
 
+  /// Creates a duration from milliseconds.
   public init(milliseconds: UInt64) {
     self.milliseconds = milliseconds
   }
 
+  /// Returns whether the left duration is shorter.
   public static func < (left: Duration, right: Duration) -> Bool {
     left.milliseconds < right.milliseconds
   }
 
+  /// Returns the sum of two durations.
   public static func + (left: Duration, right: Duration) -> Duration {
     Duration(milliseconds: left.milliseconds + right.milliseconds)
   }
 
+  /// Returns a duration of so many milliseconds.
   public static func milliseconds(_ count: UInt64) -> Duration { Duration(milliseconds: count) }
+  /// Returns a duration of so many seconds.
   public static func seconds(_ count: UInt64) -> Duration { Duration(milliseconds: count * 1000) }
 }
 
-/// The two clocks, read together: one for ages, one for what the service is told.
+/// The two clocks, read together: one for intervals, one for dates.
 public struct Time {
+  /// The clock for intervals.
   public var now: Instant
-  /// UNIX seconds, UTC, as this machine believes; nil while it cannot be right (before the program was built).
+  /// The date in UNIX seconds, UTC; nil while the clock shows an impossible date.
+  ///
+  /// Impossible is a date before the program was built.
   public var wallSeconds: Int64?
-  /// What the machine's clock says, right or wrong, in UNIX milliseconds.
+  /// The machine's clock, right or wrong, in UNIX milliseconds.
   public var clockMilliseconds: Int64
 
-  /// No clock that says less is right: 2026-01-01, which is before the program was built. Boards without a battery wake up in
-  /// 1970.
+  /// The earliest UNIX second that a correct clock can show: 2026-01-01.
+  ///
+  /// The program was built later. Boards without a battery start in 1970.
   public static let plausibleSince: Int64 = 1_767_225_600
 
+  /// Creates a time; without `clockMilliseconds`, the clock shows `wallSeconds`.
   public init(now: Instant, wallSeconds: Int64?, clockMilliseconds: Int64? = nil) {
     self.now = now
     self.wallSeconds = wallSeconds

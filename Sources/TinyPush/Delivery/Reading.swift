@@ -1,28 +1,28 @@
-/// A file that is being read: for the first time, or again for notifications that the link gave back.
+/// A reading of a file: the first one, or another one for returned notifications.
 struct Reading {
   enum Purpose: Equatable {
-    /// For the first time, to its end.
+    /// The first reading of a file, to its end.
     case first
-    /// For notifications that go again.
+    /// A reading of notifications to send again.
     case again(wasSent: Bool)
-    /// For notifications that are settled, of which that is to be recorded or told.
-    case decided(Settlement.Verdict)
+    /// A reading of settled notifications, to record or report their outcome.
+    case decided(Settlement.Outcome)
   }
 
   enum Access {
-    /// The file is to be opened.
+    /// The file must be opened.
     case closed
-    /// The shell has the file open, and some of it is in the input.
+    /// The agent has the file open, and a part of it is in the input.
     case open
-    /// The input holds the end of the file, and the shell has closed it.
+    /// The input holds the end of the file, and the agent has closed it.
     case atEnd
   }
 
-  /// How much of a file is passed that is read for the first time.
+  /// What the first reading has passed of a file.
   enum Beginning {
-    /// Nothing of the file has been passed.
+    /// Nothing was passed.
     case untouched
-    /// The same; and the file looked unfinished, and has been waited for.
+    /// Nothing was passed; the file looked unfinished, and the courier has waited for it.
     case waitedFor
     case passed
   }
@@ -32,41 +32,41 @@ struct Reading {
   var access = Access.closed
   var needsInput = false
   var beginning = Beginning.untouched
-  /// Where in the file the input begins, and how much of the file is there.
+  /// The offset in the file at which the input begins, and the bytes in the input.
   var inputOffset: Int64
   var inputBytes = 0
   var reader = NotificationReader()
-  /// Of the text that was read for the first time.
+  /// The hash of the text that the first reading has read.
   var content = ContentHash()
-  /// Where in the file the last object ended; and whether text that is no object was met behind it.
+  /// The offset at which the last object ended, and whether garbage follows it.
   var objectEnd: Int64 = 0
   var isWithinText = false
-  /// Recipients of the next notification that have been passed.
+  /// How many recipients of the next notification are done.
   var recipient: UInt32 = 0
-  /// Problems with its recipients files that are on record.
+  /// How many problems with its recipients files are recorded.
   var problems: UInt32 = 0
-  /// Notifications that come before those that were given back, and how many these are.
+  /// How many notifications precede the returned ones, and how many were returned.
   var skipped: UInt32 = 0
   var remaining: UInt32 = .max
-  /// Up to here the file was settled before the agent started.
+  /// The offset up to which the file was settled before the agent started.
   var passUntil: Int64 = 0
-  /// The file has been looked through for `collapse-id`s up to here; `.max`: to its end.
+  /// The offset up to which the file was searched for collapse IDs; `.max`: all of it.
   var surveyedTo: Int64 = 0
-  /// In which state the recipients files are for the present notification; 0: none has been looked at.
+  /// The epoch of the recipients files of this notification; 0: none was read.
   var rosterEpoch: UInt32 = 0
   var lines = LineCount()
 
-  /// A file that is read for the first time.
+  /// Creates the first reading of a file.
   init(first claim: ClaimNumber) {
     self.claim = claim
     purpose = .first
     inputOffset = 0
   }
 
-  /// A file of which some notifications are read again.
+  /// Creates another reading of a file, for the notifications of a stretch.
   init(again stretch: Stretch) {
     claim = stretch.place.claim
-    purpose = stretch.verdict.map { .decided($0) } ?? .again(wasSent: stretch.wasSent)
+    purpose = stretch.outcome.map { .decided($0) } ?? .again(wasSent: stretch.wasSent)
     beginning = .passed
     inputOffset = stretch.place.offset
     recipient = stretch.place.recipient
@@ -80,29 +80,31 @@ struct Reading {
   var isWhole: Bool { access == .atEnd }
   var wasSent: Bool { purpose == .again(wasSent: true) }
 
-  /// What the input holds of the file.
+  /// Returns the part of the file that is in the input.
   @_lifetime(borrow input)
   func text(in input: borrowing FixedBuffer<UInt8>) -> Span<UInt8> { input.span(0..<inputBytes) }
 
-  /// What is left to be read again.
+  /// The notifications that are left of the stretch.
   var rest: Stretch {
     var rest = Stretch(
       place: FilePlace(offset: inputOffset, claim: claim, recipient: recipient), count: remaining,
       wasSent: wasSent)
     rest.skipped = skipped
-    if case .decided(let verdict) = purpose { rest.verdict = verdict }
+    if case .decided(let outcome) = purpose { rest.outcome = outcome }
     return rest
   }
 }
 
-/// A place in a file as people count: so many lines end, and so many characters of the next one stand, before `counted` in
-/// the input. Counted only while a file is read from its start.
+/// The line and column of a place in a file that is read from its start.
+///
+/// `lines` lines end before the place `counted` in the input, and `characters` characters of the
+/// next line precede it.
 struct LineCount {
   var lines: Int64 = 0
   var characters: Int64 = 0
   var counted = 0
 
-  /// Counts on the lines that end in the input, and the characters of the line that goes on behind.
+  /// Counts the lines and characters before `end`.
   mutating func count(upTo end: Int, in input: Span<UInt8>) {
     while counted < end {
       if input[counted] == .lineFeed {
@@ -115,7 +117,9 @@ struct LineCount {
     }
   }
 
-  /// Counts the lines of what is let go of the input, which the reader has counted unless it was looking for an object.
+  /// Counts the lines of bytes that are discarded.
+  ///
+  /// The reader has counted them itself, unless it was searching for an object.
   mutating func pass(_ end: Int, in input: Span<UInt8>, _ reader: NotificationReader) {
     if counted == 0, reader.lineEnds > 0, !reader.isSkipping {
       lines += Int64(reader.lineEnds)
@@ -127,19 +131,20 @@ struct LineCount {
   }
 }
 
-/// Why a file, or a stretch of it, is not read on.
+/// Why a reading ends.
 enum ReadingEnd {
-  /// Everything of it was offered to the link, or needs no sending.
+  /// All notifications were offered to the link, or need no sending.
   case done
-  /// The file is not taken now, and is left alone until it changes or a scan finds it again.
+  /// The file is left alone until it changes or a scan finds it again.
   case putOff
-  /// The file cannot be read, and is moved to `failed/`.
+  /// The file cannot be read, and is moved to `failed/`: errno.
   case unreadable(Int32)
   /// The rest of the file holds no notification.
   case noNotification
-  /// The file was removed, or another one is in its place.
+  /// The file was removed or replaced.
   case changed
-  /// The recipients are others by now than those that were counted: the whole file is delivered again, since a place in it
-  /// does not say any more to whom.
+  /// The recipients files changed after their recipients were counted.
+  ///
+  /// The whole file is delivered again, since a place in it no longer identifies a recipient.
   case recipientsChanged
 }

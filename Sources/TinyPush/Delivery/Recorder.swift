@@ -1,51 +1,56 @@
-/// What goes to `failed/`: a ``FailedLine`` for each failure, in a file that bears the name of the one it came from. What waits for its `not-before` is recorded the same way, in `later/`.
+/// The record that the agent must write next.
+///
+/// A failure is a ``FailedLine`` in the file of `failed/` that has the name of the notification's
+/// file. A notification for a later time is written to `later/` in the same way.
 struct Recorder: ~Copyable {
   enum Kind {
-    /// The service rejected a notification, or connections die at it.
+    /// The service rejected a notification, or connections die when it is sent.
     case rejected
     /// A notification was refused before it was sent.
     case refused
-    /// A file cannot be read, and is moved to `failed/` itself.
+    /// A file cannot be read, and is itself moved to `failed/`.
     case unreadable
-    /// No failure, but a notification that waits for its time.
+    /// A notification waits for its time; this is no failure.
     case postponed
-    /// Nothing is recorded: how a notification was settled is only told.
+    /// A notification was settled, which is only reported.
     case settled
     /// An alert is over a limit.
     case limited
-    /// No failure either, but a summary of such alerts, which belongs to no file.
+    /// A summary of alerts over a limit, which belongs to no file; this is no failure.
     case summary
   }
 
-  /// What the shell is to record, besides ``text``.
+  /// The properties of the record besides its ``text``.
   struct Pending {
     var claim: ClaimNumber
     var kind: Kind
     var settlement: Settlement
-    /// A token that is not sent to any more, once that is on record.
+    /// A token to suppress once the record is written.
     var invalidToken: DeviceToken?
-    /// It was accepted before, and is sent to all the same.
+    /// Whether the token was accepted before, so that it is not suppressed yet.
     var isSpared = false
-    /// When somebody says that it was registered.
+    /// When the token was registered, in UNIX seconds, as the notification says.
     var registered: UInt32 = 0
-    /// To whom an alert would have gone that is over a limit, and the number of its topic; nil: no summary counts it.
+    /// The token and the topic's number of a limited alert; nil: no summary counts it.
     var limited: (token: DeviceToken, topic: UInt8)?
   }
 
   var text = Text(capacity: NotificationReader.objectBytesMax + 8192)
   var pending: Pending?
-  /// Records were written that a power cut might take.
+  /// Whether a power cut might lose records.
   var isUnsynced = false
 
-  /// Bytes of a text that a failure shows where it does not show it whole.
+  /// The longest excerpt in a record, in bytes.
   private static let excerptBytesMax = 2048
 
-  /// So many wrong notifications of one file are shown; a list of more would be much larger than the file.
+  /// The most refused notifications of one file that are recorded.
+  ///
+  /// More records would be much larger than the file.
   static let refusalsMax: UInt32 = 1000
 
   init() {}
 
-  /// The shell has recorded it, or could not.
+  /// Returns the pending record, which was written or could not be.
   mutating func takePending() -> Pending? {
     defer { pending = nil }
     return pending
@@ -53,7 +58,7 @@ struct Recorder: ~Copyable {
 
   // MARK: - Records
 
-  /// A notification waits for its time.
+  /// Prepares the record of a notification that waits for its time.
   mutating func postpone(
     _ notification: Notification, of now: Reading, in input: borrowing FixedBuffer<UInt8>
   ) {
@@ -64,18 +69,18 @@ struct Recorder: ~Copyable {
     let offset = now.inputOffset + Int64(notification.object.lowerBound)
     pending = Pending(
       claim: now.claim, kind: .postponed,
-      settlement: Settlement(verdict: .postponed, offset: offset))
+      settlement: Settlement(outcome: .postponed, offset: offset))
   }
 
-  /// A notification is settled, and nothing of it is to be recorded.
+  /// Prepares the report of a settled notification that needs no record.
   mutating func settle(
-    _ verdict: Settlement.Verdict, _ notification: Notification, _ token: DeviceToken?,
+    _ outcome: Settlement.Outcome, _ notification: Notification, _ token: DeviceToken?,
     of now: inout Reading, in input: borrowing FixedBuffer<UInt8>
   ) {
     text.clear()
     let start = notification.object.lowerBound
     var settlement = Settlement(
-      verdict: verdict, token: token, offset: now.inputOffset + Int64(start))
+      outcome: outcome, token: token, offset: now.inputOffset + Int64(start))
     if now.isFirst {
       now.lines.count(upTo: start, in: now.text(in: input))
       settlement.line = now.lines.lines + 1
@@ -83,7 +88,9 @@ struct Recorder: ~Copyable {
     pending = Pending(claim: now.claim, kind: .settled, settlement: settlement)
   }
 
-  /// A notification was refused before it was sent. Returns whether the record shows all of it.
+  /// Prepares the record of a notification that was refused before it was sent.
+  ///
+  /// Returns whether the record shows all of it.
   mutating func refuse(
     _ finding: Finding, _ object: Range<Int>, of now: inout Reading,
     in input: borrowing FixedBuffer<UInt8>, _ claims: borrowing Claims
@@ -106,37 +113,39 @@ struct Recorder: ~Copyable {
     }
     pending = Pending(
       claim: now.claim, kind: .refused,
-      settlement: Settlement(verdict: .refused, line: now.lines.lines + 1))
+      settlement: Settlement(outcome: .refused, line: now.lines.lines + 1))
     return isWhole
   }
 
-  /// Of one file there are more wrong notifications than are shown.
+  /// Prepares the record that replaces all further ones of a file.
   mutating func refuseMore(of claim: ClaimNumber, _ claims: borrowing Claims) {
     var reason = Text(capacity: 256)
     reason.append("more than ")
     reason.append(Self.refusalsMax)
     reason.append(
-      " things are wrong in this file: it is here itself, as NAME.original; tinypush check shows them all"
+      " problems in this file: the whole file is kept here as NAME.original; tinypush check lists them all"
     )
     begin(reason, "too-many", claim, claims)
     FailedLine.end(&text)
-    pending = Pending(claim: claim, kind: .refused, settlement: Settlement(verdict: .refused))
+    pending = Pending(claim: claim, kind: .refused, settlement: Settlement(outcome: .refused))
   }
 
-  /// A long stretch of a file, from `offset` on, holds no notification.
+  /// Prepares the record of a long part of a file, from `offset` on, without a notification.
   mutating func refuseGarbage(of claim: ClaimNumber, from offset: Int64, _ claims: borrowing Claims)
   {
     var reason = Text(capacity: 256)
     reason.append(
-      "no notification was found in 1 MB of the file, so the rest of it was not read: the file is here itself, as NAME.original"
+      "no notification was found in 1 MB of the file, so the rest was not read: the whole file is kept here as NAME.original"
     )
     begin(reason, "no-notification", claim, claims)
     FailedLine.append("offset", offset, to: &text)
     FailedLine.end(&text)
-    pending = Pending(claim: claim, kind: .refused, settlement: Settlement(verdict: .refused))
+    pending = Pending(claim: claim, kind: .refused, settlement: Settlement(outcome: .refused))
   }
 
-  /// A file cannot be read at all; the shell moves it beside the failure, so that its place is free.
+  /// Prepares the record of a file that cannot be read.
+  ///
+  /// The agent moves the file to `failed/`, next to the record.
   mutating func refuseUnreadable(_ claim: ClaimNumber, _ error: Int32, _ claims: borrowing Claims) {
     var reason = Text(capacity: 128)
     reason.append("the file cannot be read (errno ")
@@ -144,15 +153,17 @@ struct Recorder: ~Copyable {
     reason.append("): make it readable for the agent's user, and move it back to new/")
     begin(reason, "unreadable", claim, claims)
     FailedLine.end(&text)
-    pending = Pending(claim: claim, kind: .unreadable, settlement: Settlement(verdict: .refused))
+    pending = Pending(claim: claim, kind: .unreadable, settlement: Settlement(outcome: .refused))
   }
 
-  /// A notification was sent and is not sent again: the service rejected it, or connections die at it.
+  /// Prepares the record of a notification that was sent and is not sent again.
+  ///
+  /// The service rejected it, or connections die when it is sent.
   ///
   /// - Parameters:
-  ///   - language: of the recipient, in which the notification is kept.
-  ///   - isSilent: whether the service names nothing that it rejects.
-  ///   - isSpared: whether the token is sent to all the same.
+  ///   - language: the language of the recipient, in which the record shows the notification.
+  ///   - isSilent: whether the service never names what it rejects.
+  ///   - isSpared: whether the token is not suppressed yet.
   mutating func reject(
     _ rejection: Rejection, _ notification: Notification, _ token: DeviceToken,
     _ language: LanguageTag?, of now: Reading, in input: borrowing FixedBuffer<UInt8>,
@@ -161,11 +172,11 @@ struct Recorder: ~Copyable {
     var reason = Text(capacity: 512)
     if rejection.reason == .endsConnections {
       reason.append(
-        "the connection ended each time that this one was sent, with no answer that names it, and lived without it: "
+        "the connection ended each time this notification was sent, without a valid answer, and stayed up without it: "
       )
       reason.append(
         isSilent
-          ? "most likely its token is invalid (format 0 has no answers that say so)"
+          ? "most likely its token is invalid (format 0 has no error responses)"
           : rejection.advice)
     } else {
       reason.append("the gateway refused it: ")
@@ -182,7 +193,7 @@ struct Recorder: ~Copyable {
     pending = Pending(
       claim: now.claim, kind: .rejected,
       settlement: Settlement(
-        verdict: .rejected(rejection), token: token,
+        outcome: .rejected(rejection), token: token,
         offset: now.inputOffset + Int64(notification.object.lowerBound)))
     if rejection.suppressesToken {
       pending?.invalidToken = token
@@ -191,21 +202,23 @@ struct Recorder: ~Copyable {
     }
   }
 
-  /// Says what becomes of the token, and how it comes back.
+  /// Appends what happens to the token, and how to register it again.
   private static func appendSuppression(
     of token: DeviceToken, _ rejection: Rejection, isSpared: Bool, _ reason: inout Text
   ) {
     guard rejection.suppressesToken else { return }
     if isSpared {
       return reason.append(
-        "; it was accepted before, and is not suppressed until the gateway refuses it again")
+        "; the token was accepted before, and is not suppressed until the gateway refuses it again")
     }
     reason.append(". Nothing more is sent to it: when that is mended, tinypush token register ")
     reason.append(hex: token.bytes.span)
   }
 
-  /// Something is wrong with the recipients file that is next, so that somebody does not get a notification. Returns whether
-  /// the record shows all of the notification.
+  /// Prepares the record of a problem with a recipients file.
+  ///
+  /// The problem keeps the notification from a recipient. Returns whether the record shows all of
+  /// the notification.
   mutating func refuse(
     _ problem: Roster.Problem, in roster: borrowing Roster, _ notification: Notification,
     of now: inout Reading, in input: borrowing FixedBuffer<UInt8>, _ claims: borrowing Claims
@@ -218,11 +231,12 @@ struct Recorder: ~Copyable {
     var list: Span<UInt8>? = roster.name()
     if case .line = problem {
       FailedLine.append("list_line", roster.line, to: &text)
-      // Who the line is for nobody knows, and the others in the list get it.
+      // The line's recipient is unknown, and the other recipients of the file get the notification.
+      // So the record names no recipient.
       list = nil
     }
     appendPlace(notification.object.lowerBound, of: &now, in: input)
-    // One that many recipients do not get would take its length for each.
+    // A long notification would be repeated in the record of each wrong line.
     let isWhole = notification.object.count <= Self.excerptBytesMax
     if isWhole {
       FailedLine.end(notification, of: input, forList: list, &text)
@@ -231,11 +245,11 @@ struct Recorder: ~Copyable {
     }
     pending = Pending(
       claim: now.claim, kind: .refused,
-      settlement: Settlement(verdict: .refused, line: now.lines.lines + 1))
+      settlement: Settlement(outcome: .refused, line: now.lines.lines + 1))
     return isWhole
   }
 
-  /// Says what is wrong with a recipients file. Returns the code of it.
+  /// Describes a problem with a recipients file, and returns its code.
   private static func describe(
     _ problem: Roster.Problem, in roster: borrowing Roster, _ reason: inout Text
   ) -> StaticString {
@@ -249,16 +263,17 @@ struct Recorder: ~Copyable {
       reason.append(problem.text)
       return problem.code
     case .empty:
-      reason.append(": no token is in it, so it goes to nobody: add one, on a line of its own")
+      reason.append(
+        " has no token, so nobody gets the notification: add a token on a line of its own")
       return "list-empty"
     case .unreadable(.vanished):
-      reason.append(": there is none of this name: make it, a device token a line")
+      reason.append(" does not exist: create it, with one device token per line")
       return "list-missing"
     case .unreadable(.unreadable(let error)):
       reason.append(" cannot be read (errno ")
       reason.append(error)
       reason.append("): make it readable for the agent's user")
-    case .unreadable: reason.append(": must be a regular file")
+    case .unreadable: reason.append(" is not a regular file: replace it by one")
     }
     return "list-unreadable"
   }

@@ -1,8 +1,8 @@
-/// What is recorded of alerts that are over a limit.
+/// Records of alerts over a limit.
 extension Recorder {
-  /// A notification to one token waits until a limit has room.
+  /// Prepares the record of a notification to one token that waits until a limit has room.
   ///
-  /// - Parameter expiration: in place of its `ttl`; nil: that stays as it is.
+  /// - Parameter expiration: replaces its `ttl`; nil: the `ttl` stays.
   mutating func postpone(
     _ notification: Notification, for token: DeviceToken, _ language: LanguageTag?,
     expiration: UInt32?, of now: Reading, in input: borrowing FixedBuffer<UInt8>
@@ -14,11 +14,11 @@ extension Recorder {
     pending = Pending(
       claim: now.claim, kind: .postponed,
       settlement: Settlement(
-        verdict: .postponed, token: token,
+        outcome: .postponed, token: token,
         offset: now.inputOffset + Int64(notification.object.lowerBound)))
   }
 
-  /// An alert to one token is over a limit, and a summary goes instead.
+  /// Prepares the record of an alert to one token that is over a limit.
   ///
   /// - Parameter topic: the number of its topic; nil: no summary counts it.
   mutating func limit(
@@ -28,12 +28,13 @@ extension Recorder {
     _ claims: borrowing Claims
   ) {
     var reason = Text(capacity: 512)
-    reason.append(refusal.isOverall ? "limit-all lets " : "limit lets ")
+    reason.append(refusal.isOverall ? "limit-all allows " : "limit allows ")
     refusal.limit.append(to: &reason)
-    reason.append(refusal.isOverall ? " leave this box" : " go to this token")
-    reason.append(", and there were more; a summary goes instead. tinypush queue retry ")
+    reason.append(refusal.isOverall ? " from this machine" : " to one token")
+    reason.append(
+      ", and there were more: a summary is sent instead. To send this alert, run: tinypush queue retry "
+    )
     reason.append(bytes: claims.name(now.claim))
-    reason.append(" sends this one")
     begin(reason, "limited", now.claim, claims)
     FailedLine.append(
       "offset", now.inputOffset + Int64(notification.object.lowerBound), to: &text)
@@ -41,12 +42,12 @@ extension Recorder {
     pending = Pending(
       claim: now.claim, kind: .limited,
       settlement: Settlement(
-        verdict: .limited, token: token,
+        outcome: .limited, token: token,
         offset: now.inputOffset + Int64(notification.object.lowerBound)))
     if let topic { pending?.limited = (token, topic) }
   }
 
-  /// The notification that tells a token of the alerts that a limit has kept back.
+  /// Prepares a summary of the alerts to a token that a limit kept back.
   mutating func summarize(
     _ storm: Storms.Storm, in storms: borrowing Storms, _ words: SummaryWords
   ) {
@@ -57,7 +58,7 @@ extension Recorder {
     text.clear()
     text.beginObject()
     text.member("token", hex: storm.token.bytes.span)
-    // No limit holds for it.
+    // No limit applies to an urgent notification.
     text.member("urgent", bool: true)
     if storms.topic(storm.topic).count > 0 {
       text.member("topic", string: storms.topic(storm.topic))
@@ -72,6 +73,6 @@ extension Recorder {
     text.endLine()
     pending = Pending(
       claim: ClaimNumber(0), kind: .summary,
-      settlement: Settlement(verdict: .postponed, token: storm.token))
+      settlement: Settlement(outcome: .postponed, token: storm.token))
   }
 }

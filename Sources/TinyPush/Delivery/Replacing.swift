@@ -1,36 +1,36 @@
-/// Whether the notification with a `collapse-id` that is being read is replaced by a later one.
+/// The search for a newer notification that replaces the one being read.
 struct Replacing: ~Copyable {
-  /// How far that is known.
+  /// The state of the search for one notification.
   struct Search {
     enum Stage {
-      /// A notification that was found before may replace it.
+      /// An earlier search may have found a newer notification.
       case known
-      /// The rest of its own file, and then the files that wait, are looked through, as far as the budget goes.
+      /// The rest of its file is searched, and then the waiting files.
       case own, waiting
-      /// A notification that was found may replace it.
+      /// This search may have found a newer notification.
       case found
-      /// The file of the one that replaces it was looked at once more: whether it was there.
+      /// The file of the newer notification was checked once more: whether it is there.
       case verified(Bool)
-      /// Nothing that waits replaces it: what it replaces itself is removed from `later/`.
+      /// There is no newer notification, and the older ones in `later/` are removed.
       case cancelling
       case settled
     }
 
     var place: FilePlace
     var stage = Stage.known
-    /// All was looked through that is to be.
-    var hasLooked = false
+    /// Whether everything was searched, as far as the budget goes.
+    var hasSearched = false
   }
 
-  /// What waits with a `collapse-id`.
+  /// The waiting notifications with a `collapse-id`.
   var survey = Survey(isUsed: false)
   var search: Search?
-  /// The key whose file is to be looked at once more.
+  /// The key of the newer notification whose file is to be checked.
   var key: UInt64 = 0
 
   init() {}
 
-  /// The search for the notification at `place`.
+  /// Returns the search for the notification at `place`.
   mutating func search(for place: FilePlace) -> Search {
     if let search, search.place == place { return search }
     if !survey.isUsed { survey = Survey() }
@@ -38,11 +38,11 @@ struct Replacing: ~Copyable {
     return Search(place: place)
   }
 
-  /// Begins to look through the file that holds the notification, from `offset` on.
+  /// Begins to search the notification's own file, from `offset` on.
   mutating func beginOwn(_ claim: ClaimNumber, at offset: Int64, _ claims: borrowing Claims) {
     survey.begin(claims.name(claim), at: offset, .own)
   }
 
-  /// Whether the file of the one that replaces it is there still.
+  /// Records whether the file of the newer notification is still there.
   mutating func verified(_ isThere: Bool) { search?.stage = .verified(isThere) }
 }

@@ -1,64 +1,69 @@
-/// Something that happened in delivery and is worth a line in the log.
+/// An event of delivery for the log.
 public enum Report {
-  /// The gateway goes out of service; what it had not accepted goes again.
+  /// The gateway shuts down; notifications that it had not accepted are sent again.
   case shutdown(resent: Int)
-  /// An answer that names nothing that is under way, or says nothing known.
+  /// An answer names no notification that was sent, or has an undocumented status.
   case strangeAnswer(Rejection, identifier: UInt32, uncertain: Int)
-  /// Bytes that are no answer.
+  /// The gateway sent unexpected bytes.
   case garbage(firstByte: UInt8, uncertain: Int)
-  /// The connection ended without an answer while notifications were under way.
+  /// The connection ended without an answer while notifications were in flight.
   case cut(uncertain: Int)
-  /// Nothing of what was sent is acknowledged.
+  /// The peer acknowledges nothing any more.
   case forgotten(uncertain: Int)
-  /// A barrier did not get through.
+  /// A barrier did not arrive.
   case unanswered(uncertain: Int)
-  /// The gateway took a barrier and did not answer it; so many notifications came before.
+  /// The gateway did not answer a barrier that followed so many notifications.
   case askedAgain(Int)
-  /// The gateway answers no barriers: so many notifications count as delivered, and nothing proves it.
+  /// The gateway answers no barriers: so many notifications count as delivered without proof.
   case unproved(Int)
-  /// Connections keep dying: fewer notifications are sent at a time, to find the one at which they do.
+  /// Connections keep dying, so fewer notifications are sent at a time to find the cause.
   case narrowed
-  /// Nothing goes any more to the token of these first digits: the gateway calls it invalid, or says that the app is gone.
+  /// The gateway calls a token invalid, which is now suppressed; the value is its first digits.
   case tokenInvalid(UInt32)
+  /// The app is gone from a token's device; the token is now suppressed.
   case tokenGone(UInt32)
-  /// The gateway calls one invalid that it accepted before: it is sent to all the same.
+  /// The gateway calls a token invalid that it accepted before; it is not suppressed yet.
   case tokenSpared(UInt32)
-  /// The gateway refused a notification that already counted as settled: its answer came later than `settle`.
+  /// The gateway refused a notification that had counted as settled: `settle` is too short.
   case lateAnswer(Rejection, identifier: UInt32)
-  /// The service is in trouble, or has too much to do: what it did not take goes again.
+  /// The service is in trouble or overloaded; notifications that it did not take are sent again.
   case troubled(Rejection)
-  /// The service refuses our configuration: nothing is sent until somebody mends it.
+  /// The service refuses the configuration; nothing is sent until that is fixed.
   case configurationRefused(Rejection)
-  /// The service closed a request with an error of HTTP/2, and without an answer.
+  /// The service closed a request with an HTTP/2 error and without an answer.
   case closed(error: UInt32)
   /// So many requests had no answer in time.
   case timedOut(Int)
-  /// The service ends the connection, with an error of HTTP/2.
+  /// The service ends the connection with an HTTP/2 error.
   case leaves(error: UInt32)
-  /// The other end does not keep to HTTP/2.
+  /// The service violates HTTP/2.
   case brokenProtocol(uncertain: Int)
-  /// More alerts come for the token of these first digits than a limit allows; and the summary of those that it does not get is in the spool.
+  /// More alerts come for a token than a limit allows; the value is its first digits.
   case stormBegan(RateLimit, isOverall: Bool, UInt32)
+  /// The summary of a storm is in the spool, with so many alerts for a token.
   case summarized(alerts: UInt32, UInt32)
-  /// A file under way was removed or replaced by somebody else.
+  /// Another program removed or replaced a file under way.
   case fileChanged
-  /// A recipients file was changed while what goes to it was under way: that goes again, to all.
+  /// A recipients file changed while it was in use; its notifications go to everybody again.
   case recipientsChanged
-  /// `new/` cannot be read; and it can again.
+  /// `new/` cannot be read.
   case notScanned
+  /// `new/` can be read again.
   case scannable
-  /// A notification whose time has come cannot be moved from `later/` to `new/`.
+  /// A notification that is due cannot be moved from `later/` to `new/`.
   case notReleased
-  /// Delivered files cannot be removed; and they can again.
+  /// Delivered files cannot be removed.
   case notRemoved
+  /// Delivered files can be removed again.
   case removable
-  /// Failures cannot be written, and their files stay where they are; and they can again.
+  /// Failures cannot be written, so their files stay in `new/`.
   case notRecorded
+  /// Failures can be written again.
   case recordable
 }
 
 extension Report {
-  /// Whether it says that nothing goes to a token any more.
+  /// Whether the event puts a token on the suppression list.
   public var suppressesToken: Bool {
     switch self {
     case .tokenInvalid, .tokenGone: true
@@ -67,7 +72,9 @@ extension Report {
   }
 }
 
-/// The reports that the shell has not taken yet. When it is slow the newest are dropped: they only inform.
+/// The events that the agent has not logged yet.
+///
+/// If there are too many, the newest are dropped: they only inform.
 package struct Reports {
   private var queue: InlineArray<16, Report> = .init(repeating: .narrowed)
   private var count = 0

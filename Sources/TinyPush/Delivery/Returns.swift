@@ -1,5 +1,7 @@
-/// Notifications that the link gave back, to be read again from their files: those that go again, those that go again later,
-/// and those that are settled and of which that is to be recorded or told.
+/// The stretches that the link gave back, and that are read again from their files.
+///
+/// Some are sent again at once, some not before an instant, and some are settled and only recorded
+/// or reported.
 struct Returns: ~Copyable {
   struct Delayed: BitwiseCopyable {
     var stretch: Stretch
@@ -10,7 +12,7 @@ struct Returns: ~Copyable {
   private var decided: StretchQueue
   private let delayed: FixedBuffer<Delayed>
   private var delayedCount = 0
-  /// When the first of the delayed ones goes again.
+  /// When the first delayed stretch may be sent.
   private(set) var nextDueAt: Instant?
 
   init(capacity: Int) {
@@ -19,7 +21,7 @@ struct Returns: ~Copyable {
     delayed = FixedBuffer(capacity: capacity)
   }
 
-  /// Whether nothing is left to do.
+  /// Whether there are no stretches.
   var isEmpty: Bool { count == 0 }
   var count: Int { again.count + decided.count + delayedCount }
 
@@ -29,32 +31,32 @@ struct Returns: ~Copyable {
     return sum
   }
 
-  /// Whether so many stretches find room here, when all that the link has comes back, and some in two pieces.
+  /// Returns whether so many stretches of the link have room, even if some come back in two parts.
   func hasRoom(for stretches: Int) -> Bool { count + stretches + 4 < again.capacity }
 
-  /// Whether there is something to do before a file is read on.
+  /// Returns whether a stretch must be read before the present file goes on.
   func isUrgent(at now: Instant) -> Bool {
     !decided.isEmpty || !again.isEmpty || nextDueAt.map { $0 <= now } ?? false
   }
 
-  // MARK: - Coming back
+  // MARK: - Returning
 
-  /// These go again before anything else.
+  /// Sends a stretch again before anything else.
   mutating func putFirst(_ stretch: Stretch) { again.prepend(stretch) }
 
-  /// These go again, but not before an instant.
+  /// Sends a stretch again, but not before an instant.
   mutating func delay(_ stretch: Stretch, until instant: Instant) {
     delayed[delayedCount] = Delayed(stretch: stretch, until: instant)
     delayedCount += 1
     if nextDueAt.map({ instant < $0 }) ?? true { nextDueAt = instant }
   }
 
-  /// These are settled.
-  mutating func decide(_ stretch: Stretch, _ verdict: Settlement.Verdict) {
+  /// Records or reports the outcome of a stretch.
+  mutating func decide(_ stretch: Stretch, _ outcome: Settlement.Outcome) {
     var stretch = stretch
-    stretch.verdict = verdict
-    // Parts of a stretch, as they are settled one after the other, take no more room than the stretch.
-    if let last = decided.last, last.verdict == verdict, last.place == stretch.place,
+    stretch.outcome = outcome
+    // Parts of a stretch that are settled one after the other are joined again.
+    if let last = decided.last, last.outcome == outcome, last.place == stretch.place,
       last.skipped + last.count == stretch.skipped
     {
       decided.lengthenLast(by: stretch.count)
@@ -63,16 +65,16 @@ struct Returns: ~Copyable {
     }
   }
 
-  /// What was taken from here, and could not be read on.
+  /// Puts a stretch back that was taken and could not be read to its end.
   mutating func putBack(_ stretch: Stretch) {
-    if stretch.verdict == nil { again.prepend(stretch) } else { decided.prepend(stretch) }
+    if stretch.outcome == nil { again.prepend(stretch) } else { decided.prepend(stretch) }
   }
 
-  // MARK: - Going again
+  // MARK: - Taking
 
   mutating func takeDecided() -> Stretch? { decided.removeFirst() }
 
-  /// The next stretch that goes again, if there is one.
+  /// Takes the next stretch to send again.
   mutating func takeNext(at now: Instant) -> Stretch? {
     if let nextDueAt, nextDueAt <= now { releaseDelayed(at: now) }
     return again.removeFirst()
@@ -94,7 +96,7 @@ struct Returns: ~Copyable {
     delayedCount = kept
   }
 
-  // MARK: - Looking
+  // MARK: - State
 
   func forEach(_ body: (Stretch) -> Void) {
     for index in 0..<again.count { body(again[index]) }

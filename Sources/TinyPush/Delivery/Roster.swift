@@ -1,22 +1,22 @@
-/// The recipients file that is being gone over: a piece of its text, and how far in it everything is done.
+/// The recipients file that is being read: a part of its text, and the next line.
 struct Roster: ~Copyable {
-  /// For which notification, by its file and its place there, and which of the lists that it names.
+  /// The notification, by its file and place, and the index of its recipients file.
   struct Owner: Equatable {
     var claim: ClaimNumber
     var offset: Int64
     var list: Int
   }
 
-  /// What stands next.
+  /// The next entry of the file.
   enum Entry {
     case recipient(DeviceToken, LanguageTag?)
     case wrong(Problem)
-    /// More of the file must be read.
+    /// The entry is not complete: read more of the file.
     case more
     case end
   }
 
-  /// What keeps a notification from somebody.
+  /// A problem that keeps the notification from a recipient.
   enum Problem {
     case line(RecipientsFile.Problem)
     case empty
@@ -28,26 +28,27 @@ struct Roster: ~Copyable {
   private let nameBuffer = FixedBuffer<UInt8>(capacity: Envelope.listNameBytesMax + 1)
   private var nameBytes = 0
   private(set) var owner: Owner?
-  /// Where in the file the buffer begins, what it holds, and whether the file ends with it.
+  /// Where the buffer begins in the file, how much it holds, and whether it ends the file.
   private var offset: Int64 = 0
   private var bytes = 0
   private var isWhole = false
-  /// The next line, and where the one behind it begins.
+  /// The start of the next line, and of the line after it.
   private var place = 0
   private var nextPlace = 0
-  /// Its number, as people count.
+  /// The number of the next line, from 1 on.
   private(set) var line: Int64 = 1
-  /// The rest of a line is passed over that was too long.
+  /// Whether the rest of a line that was too long is being skipped.
   private var isSkipping = false
-  /// Recipients of the notification that come before the next one, and what was wrong; and whether any, right or wrong, are
-  /// in this file.
+  /// The number of the notification's recipients, and of problems, before the next entry.
   private(set) var recipient: UInt32 = 0
   private(set) var problems: UInt32 = 0
+  /// Whether this file had no entry so far.
   private var isEmpty = true
+  /// Whether recipients of this file were offered before.
   private(set) var isRepeated = false
-  /// It was changed while it was being read.
+  /// Whether the file changed while it was being read.
   private(set) var isTorn = false
-  /// Since when the file is what was read of it.
+  /// The epoch (see ``RosterVersions``) since which the file has this text.
   private(set) var epoch: UInt32 = 0
   private var failure: OpenFailure?
 
@@ -55,26 +56,29 @@ struct Roster: ~Copyable {
 
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) { body(buffer.bytes) }
 
-  /// Its name, of which a NUL follows.
+  /// Returns the name of the file, which a NUL follows in the buffer.
   @_lifetime(borrow self)
   func name() -> Span<UInt8> { nameBuffer.span(0..<nameBytes) }
 
-  /// Tells it from most others.
+  /// One of 32 bits, chosen by the name, which most other files do not share.
   var bit: UInt32 {
     var hash = Hash()
     hash.add(name())
     return 1 << UInt32(truncatingIfNeeded: hash.value >> 32 & 31)
   }
 
-  /// Where to read on, and to where.
+  /// Where in the file to read on, and into what.
   var readOffset: Int64 { offset + Int64(bytes) }
   var room: UnsafeMutableBufferPointer<UInt8> { buffer.room(from: bytes) }
 
-  /// Begins with a file. What is known of it is used once more for another notification of the same spool file.
+  /// Begins with a recipients file.
+  ///
+  /// A file that is in the buffer from its start is not read again for a notification of the same
+  /// spool file.
   ///
   /// - Parameters:
-  ///   - isRepeated: whether some of its recipients have been passed before.
-  ///   - problems: what was wrong with the files before it.
+  ///   - isRepeated: whether some of its recipients were offered before.
+  ///   - problems: the problems of the recipients files before it.
   mutating func begin(
     _ notification: Notification, of now: Reading, in input: borrowing FixedBuffer<UInt8>,
     for owner: Owner, recipient: UInt32, isRepeated: Bool, problems: UInt32 = 0
@@ -112,13 +116,13 @@ struct Roster: ~Copyable {
     return text.extracting(name)
   }
 
-  /// Nothing is known any more.
+  /// Forgets the file.
   mutating func forget() { owner = nil }
 
-  /// With the notification all is done.
+  /// Ends the notification.
   mutating func end() { owner?.offset = -1 }
 
-  /// More of the file is there, which is what it is since that epoch.
+  /// Takes more bytes of the file, which has this text since `epoch`.
   mutating func filled(since epoch: UInt32, bytes count: Int, isWhole: Bool) {
     if readOffset > 0, self.epoch != epoch { isTorn = true }
     self.epoch = epoch
@@ -126,17 +130,17 @@ struct Roster: ~Copyable {
     self.isWhole = isWhole
   }
 
-  /// It cannot be read, or not on.
+  /// Takes a failure to read the file, or to read on.
   mutating func failed(since epoch: UInt32, _ failure: OpenFailure) {
     self.epoch = epoch
     self.failure = failure
     bytes = place
     isWhole = true
-    // It is not used once more.
+    // So the buffer is not used for another notification.
     offset = max(offset, 1)
   }
 
-  /// What stands next; ``pass()`` goes on behind it.
+  /// Returns the next entry; ``pass(isRecipient:)`` goes on after it.
   mutating func next() -> Entry {
     if let failure { return .wrong(.unreadable(failure)) }
     while true {
@@ -145,7 +149,7 @@ struct Roster: ~Copyable {
       while end < bytes, buffer[end] != .lineFeed { end += 1 }
       if end == bytes, !isWhole {
         if place == 0, bytes == buffer.capacity {
-          // A line that fills the buffer is none of ours.
+          // A line that fills the buffer is too long.
           nextPlace = bytes
           if isSkipping { passLine() } else { return .wrong(.line(.tooLong)) }
         }
@@ -168,7 +172,7 @@ struct Roster: ~Copyable {
     }
   }
 
-  /// What ``next()`` told of is done with.
+  /// Goes on after the entry that ``next()`` returned.
   mutating func pass(isRecipient: Bool = false) {
     let isOfAll = isEmpty && place == bytes && isWhole || failure != nil
     isEmpty = false
@@ -195,15 +199,17 @@ struct Roster: ~Copyable {
   }
 }
 
-/// Which recipients files were seen, so that it is noticed when one is another by now: the places that are kept of
-/// notifications under way count its recipients.
+/// The versions of the recipients files that were read.
+///
+/// A place in a file under way counts recipients. So the courier must notice if a recipients file
+/// has changed since they were counted.
 struct RosterVersions: ~Copyable {
   private struct Version: BitwiseCopyable {
     var name: UInt64
     var identity: FileIdentity
-    /// The epoch in which it became what it is.
+    /// The epoch since which the file has this identity.
     var since: UInt32
-    /// The age of the newest claim for which it was read.
+    /// The age of the newest claim for which the file was read.
     var age: UInt32
   }
 
@@ -213,13 +219,14 @@ struct RosterVersions: ~Copyable {
       name: 0, identity: FileIdentity(inode: 0, changeTimeNs: 0), since: 0, age: 0))
   private var count = 0
   private var oldest = 0
-  /// Counts the changes that were noticed; never 0.
+  /// The number of noticed changes; never 0.
   private(set) var epoch: UInt32 = 1
 
   init() {}
 
-  /// A file was read for a claim, or is gone. Returns the epoch since which it is what it is, as far as a claim under way
-  /// knows it.
+  /// Records that a recipients file was read for a claim, or is gone.
+  ///
+  /// Returns the epoch since which the file is unchanged, for the claims under way.
   mutating func record(
     _ roster: borrowing Roster, _ identity: FileIdentity?, for age: UInt32,
     in claims: borrowing Claims
@@ -229,8 +236,8 @@ struct RosterVersions: ~Copyable {
     hash.add(roster.name())
     var place = oldest
     for index in 0..<count where versions[index].name == hash.value {
-      // Where no claim under way has used what it was, it is as if it always had been what it is.
-      // The one that used it last may have been taken back, and others before it have not.
+      // If no claim under way used the old version, the change does not matter. The newest claim
+      // that used it may have been given up, while older ones are still under way.
       let isUsed = claims.isUnderWay(since: versions[index].age)
       let isSame = versions[index].identity == identity
       if !isUsed || Int32(bitPattern: age &- versions[index].age) > 0 {
@@ -247,7 +254,8 @@ struct RosterVersions: ~Copyable {
       place = count
       count += 1
     } else {
-      // It has changed; or another one is forgotten, of which nothing can be told any more, nor of this one before.
+      // The file changed. Or the oldest entry is overwritten: then the history of both files is
+      // unknown.
       epoch &+= 1
       version.since = epoch
       if versions[place].name != hash.value { oldest = (oldest + 1) % Self.capacity }

@@ -1,78 +1,82 @@
-/// How a notification to one recipient was settled: for the log, and for a sender that waits to know.
+/// How a notification to one recipient was settled.
+///
+/// It goes to the log, and to a sender that waits for it.
 public struct Settlement {
-  public enum Verdict: Equatable, BitwiseCopyable, Sendable {
-    /// The service has the notification: an answer proved that, or no refusal came in time.
+  /// What became of a notification.
+  public enum Outcome: Equatable, BitwiseCopyable, Sendable {
+    /// The service has the notification: proved by an answer, or no refusal came in time.
     case accepted(isProved: Bool)
-    /// The service does not take the notification.
+    /// The service refused the notification.
     case rejected(Rejection)
-    /// The notification was refused before it was sent; the failure says why.
+    /// The check refused the notification before it was sent; the failure says why.
     case refused
-    /// A newer notification with the same `collapse-id` has taken the place of this one.
+    /// A newer notification with the same collapse ID replaced this one.
     case superseded
-    /// The notification's time was over before it could be sent.
+    /// The notification expired before it could be sent.
     case expired
-    /// The token is not sent to since a UNIX second.
+    /// The token is suppressed since a UNIX second.
     case suppressed(SuppressionRecord.Reason, since: UInt32)
-    /// More notifications came than a limit allows; the failure says which.
+    /// The alert was over a limit; the failure says which.
     case limited
-    /// The same went to the token within the notification's `again-after`.
+    /// The same content went to the token within the notification's `again-after`.
     case duplicate
-    /// Nobody knows whether the notification arrived, and the configuration says not to send it again.
+    /// The notification may or may not have arrived, and is configured not to be sent again.
     case dropped
-    /// The notification waits in `later/` for its time.
+    /// The notification waits in `later/`.
     case postponed
   }
 
-  public var verdict: Verdict
-  /// The recipient; nil: the verdict holds for all recipients.
+  /// What became of the notification.
+  public var outcome: Outcome
+  /// The recipient; nil: the outcome applies to all recipients.
   public var token: DeviceToken?
-  /// Bytes of the file before the notification.
+  /// The offset of the notification in its file, in bytes.
   public var offset: Int64 = 0
-  /// The line of the file, from 1 on; 0: the line was not counted.
+  /// The line of the notification in its file, from 1 on; 0: not counted.
   public var line: Int64 = 0
 
   package init(
-    verdict: Verdict, token: DeviceToken? = nil, offset: Int64 = 0, line: Int64 = 0
+    outcome: Outcome, token: DeviceToken? = nil, offset: Int64 = 0, line: Int64 = 0
   ) {
-    self.verdict = verdict
+    self.outcome = outcome
     self.token = token
     self.offset = offset
     self.line = line
   }
 }
 
-/// How notifications are settled one by one, where somebody wants to know.
+/// Reporting settlements to the log and to senders that wait.
 extension Courier {
-  /// Whether somebody wants to know of each notification of a file how it was settled.
-  func isTold(_ claim: ClaimNumber) -> Bool {
-    settings.tellsAll || claims.isAwaited(claim)
+  /// Returns whether each settlement of a file is reported.
+  func reportsSettlements(of claim: ClaimNumber) -> Bool {
+    settings.reportsSettlements || claims.isAwaited(claim)
   }
 
-  /// A notification is settled, and nothing of it is to be recorded.
+  /// Reports a settled notification that needs no record.
   @inline(never)
   mutating func settle(
-    _ verdict: Settlement.Verdict, _ notification: Notification, _ token: DeviceToken?,
+    _ outcome: Settlement.Outcome, _ notification: Notification, _ token: DeviceToken?,
     of now: inout Reading
   ) {
-    recorder.settle(verdict, notification, token, of: &now, in: reader.input)
+    recorder.settle(outcome, notification, token, of: &now, in: reader.input)
   }
 
-  /// How the notification was settled with which ``Step/record`` deals, unless that is a summary (``isSummarizing``).
+  /// The settlement for ``Step/record``, unless that is a summary (``isSummarizing``).
   public var settlement: Settlement { recorder.pending!.settlement }
 
-  /// The name under which the notification that ``isPostponing`` comes back to `new/`.
+  /// Appends the name that the notification of ``isPostponing`` will get in `new/`.
   public func appendPostponedName(to text: inout Text) {
     LaterName(laterFileName())?.appendReleased(laterFileName(), to: &text)
   }
 
-  /// Whether ``failure()`` is to be recorded: otherwise the settlement is only to be told.
+  /// Whether ``failure()`` must be recorded, and not only the settlement reported.
   public var hasFailure: Bool { recorder.pending?.kind != .settled }
 
-  /// Whether the sender of the notification waits to know how it was settled.
+  /// Whether the notification's sender waits for its settlement.
   public var isSettlementAwaited: Bool {
     recorder.pending.map { claims.isAwaited($0.claim) } ?? false
   }
 
-  /// Whether the sender of the settled file waits to know what became of it.
+  /// Whether the sender of the settled file waits for its end.
   public var isSettledAwaited: Bool { claims.isAwaited(claims.nextSettled!) }
 }

@@ -1,7 +1,9 @@
-/// What was sent lately, and how long it took from the spool to the wire: over the last minute, the last hour, and all the
-/// time. No timer moves it on: whoever looks leaves out what is too old.
+/// The rates and latencies of sending, over the last minute, the last hour and since the start.
+///
+/// Latency is the time from the spool to the wire. There is no timer: each query leaves out the
+/// entries that are too old.
 public struct Traffic: BitwiseCopyable {
-  /// What it is asked of.
+  /// The period of a query.
   public enum Period {
     case minute
     case hour
@@ -9,7 +11,7 @@ public struct Traffic: BitwiseCopyable {
   }
 
   private struct Slot: BitwiseCopyable {
-    /// Which second, or minute, since the machine started; 0: none yet.
+    /// The number of the second or minute since the machine started; 0: unused.
     var number: UInt32 = 0
     var count: UInt32 = 0
   }
@@ -19,10 +21,11 @@ public struct Traffic: BitwiseCopyable {
     var latencies = Latencies()
   }
 
+  /// The number of seconds, and of minutes, that are counted one by one.
   public static let slotCount = 60
   private static let segmentCount = 6
 
-  /// Notifications sent for the first time.
+  /// The notifications that were sent for the first time.
   public private(set) var sent: UInt64 = 0
   private var latencies = Latencies()
   /// The sum of all latencies, in milliseconds.
@@ -32,16 +35,17 @@ public struct Traffic: BitwiseCopyable {
   private var tenSeconds: InlineArray<6, Segment> = .init(repeating: Segment())
   private var tenMinutes: InlineArray<6, Segment> = .init(repeating: Segment())
 
+  /// Creates empty counts.
   public init() {}
 
-  /// The number of the stretch of so many seconds in which an instant lies, from 1 on.
+  /// Returns the number, from 1 on, of the interval of `seconds` seconds at an instant.
   private static func number(_ now: Instant, _ seconds: UInt64) -> UInt32 {
     UInt32(truncatingIfNeeded: now.milliseconds / (seconds * 1000)) &+ 1
   }
 
-  /// So many notifications have been sent for the first time.
+  /// Counts notifications that were sent for the first time.
   ///
-  /// - Parameter latency: how long after they came into the spool; nil where that is not known.
+  /// - Parameter latency: since they came into the spool; nil: not known.
   package mutating func add(_ count: UInt64, latency: Duration?, at now: Instant) {
     sent &+= count
     Self.add(count, to: &seconds, Self.number(now, 1))
@@ -70,9 +74,9 @@ public struct Traffic: BitwiseCopyable {
     segments[index].latencies.add(latency, count: count)
   }
 
-  // MARK: - Looking
+  // MARK: - Queries
 
-  /// Notifications sent for the first time in a period.
+  /// Returns how many notifications were sent for the first time in a period.
   public func sent(in period: Period, at now: Instant) -> UInt64 {
     var sum: UInt64 = 0
     switch period {
@@ -83,11 +87,12 @@ public struct Traffic: BitwiseCopyable {
     return sum
   }
 
-  /// The same in one second, or minute, of the last sixty; 0 is the present one.
+  /// Returns how many were sent in one of the last sixty seconds; 0 is the present one.
   public func sent(secondsAgo ago: Int, at now: Instant) -> UInt32 {
     Self.count(in: seconds, Self.number(now, 1), ago)
   }
 
+  /// Returns how many were sent in one of the last sixty minutes; 0 is the present one.
   public func sent(minutesAgo ago: Int, at now: Instant) -> UInt32 {
     Self.count(in: minutes, Self.number(now, 60), ago)
   }
@@ -100,7 +105,7 @@ public struct Traffic: BitwiseCopyable {
     return slot.number == present - UInt32(ago) ? slot.count : 0
   }
 
-  /// How long they took, in a period or as much of it as goes up in sixths.
+  /// Returns the latencies in a period: its last five full sixths, and the present one.
   public func latencies(in period: Period, at now: Instant) -> Latencies {
     switch period {
     case .minute: Self.sum(of: tenSeconds, Self.number(now, 10))

@@ -1,14 +1,17 @@
-/// What keeps alerts from their devices, or soon will, and of which somebody is to be told: once when it begins, and once when
-/// it is over. Pure: what is known comes in, and what is to be told goes out.
+/// The lasting problems of delivery, each reported when it begins and when it ends.
+///
+/// The type is pure: facts come in, and reports go out.
 public struct Troubles: BitwiseCopyable {
+  /// A kind of problem.
   public enum Kind: UInt8 {
     /// Notifications wait, and none could be delivered for a long time.
     case offline
-    /// Our certificate ends soon, or has ended.
+    /// The client certificate expires soon, or has expired.
     case certificate
-    /// The service refuses our certificate, key or configuration.
+    /// The service refuses the client certificate, the signing key or the configuration.
     case credentials
 
+    /// The name in reports.
     public var name: StaticString {
       switch self {
       case .offline: "offline"
@@ -20,45 +23,53 @@ public struct Troubles: BitwiseCopyable {
     fileprivate var bit: UInt8 { 1 << rawValue }
   }
 
-  /// How things are.
+  /// The present state of delivery.
   public struct Facts {
+    /// The present time.
     public var time: Time
-    /// Something in the spool is to be delivered now.
+    /// Whether a notification in the spool can be delivered now.
     public var isWaiting = false
-    /// Notifications that were settled, since the agent started.
+    /// The notifications settled since the agent started.
     public var settled: UInt64 = 0
+    /// Whether there is a connection.
     public var isConnected = false
-    /// What was sent only waits for the end of `settle`.
+    /// Whether all sent notifications only wait for `settle` to pass.
     public var isSettling = false
+    /// Whether the service refuses the credentials.
     public var isRefused = false
-    /// UNIX seconds; 0: nobody knows.
+    /// The end of the certificate in UNIX seconds; 0: not known.
     public var certificateEnd: Int64 = 0
 
+    /// Creates facts that show no problem.
     public init(time: Time) { self.time = time }
   }
 
+  /// How long before its end a certificate is a problem, in seconds.
   public static let certificateSeconds: Int64 = 14 * 86_400
-  /// A connection that lasts so long is not refused.
+  /// How long a connection must last until the credentials count as accepted.
   static let calm = Duration.seconds(60)
 
   private let after: Duration
-  /// A bit for each kind: what there is, and what was told.
+  /// A bit for each kind of problem that is present.
   private var present: UInt8
-  public private(set) var told: UInt8
+  /// A bit for each kind of problem whose beginning was reported.
+  public private(set) var reported: UInt8
   private var settled: UInt64 = 0
   private var stuckSince: Instant?
   private var goodSince: Instant?
 
+  /// Creates the problems.
+  ///
   /// - Parameters:
-  ///   - after: how long nothing is delivered before that is trouble.
-  ///   - told: what an agent before this one has told that began.
-  public init(after: Duration, told: UInt8 = 0) {
+  ///   - after: how long nothing must be delivered until ``Kind/offline`` begins.
+  ///   - reported: the problems whose beginning an earlier agent reported.
+  public init(after: Duration, reported: UInt8 = 0) {
     self.after = after
-    self.told = told
-    present = told
+    self.reported = reported
+    present = reported
   }
 
-  /// Takes in how things are. To be called before each rest.
+  /// Takes the present facts; the agent calls it before each wait.
   public mutating func update(_ facts: Facts) {
     let now = facts.time.now
     let isProgress = facts.settled != settled
@@ -97,7 +108,7 @@ public struct Troubles: BitwiseCopyable {
     if isPresent { present |= kind.bit } else { present &= ~kind.bit }
   }
 
-  /// When to look again, where nothing else happens; nil: not at all.
+  /// When to update again if nothing happens; nil: not at all.
   public var deadline: Instant? {
     let stuckUntil = has(.offline) ? nil : stuckSince.map { $0 + after }
     let goodUntil = has(.credentials) ? goodSince.map { $0 + Self.calm } : nil
@@ -105,12 +116,12 @@ public struct Troubles: BitwiseCopyable {
     return min(stuckUntil, goodUntil)
   }
 
-  /// What is to be told next: what began, or is over.
+  /// Returns the next beginning or end to report.
   public mutating func take() -> (kind: Kind, began: Bool)? {
     let kinds: InlineArray<3, Kind> = [.offline, .certificate, .credentials]
-    for index in kinds.indices where (present ^ told) & kinds[index].bit != 0 {
-      told ^= kinds[index].bit
-      return (kinds[index], told & kinds[index].bit != 0)
+    for index in kinds.indices where (present ^ reported) & kinds[index].bit != 0 {
+      reported ^= kinds[index].bit
+      return (kinds[index], reported & kinds[index].bit != 0)
     }
     return nil
   }

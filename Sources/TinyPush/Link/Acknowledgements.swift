@@ -1,8 +1,11 @@
-/// When the peer's kernel acknowledged what was sent. It proves nothing about the gateway, but the wait for an error
-/// response begins there: a notification counts as settled when that wait is over, unless it has to begin anew.
+/// When the peer's kernel acknowledged the bytes of the notifications.
+///
+/// An acknowledgement proves nothing about the gateway, but the wait for an error response begins
+/// with it. When the wait of `settle` is over, the notifications count as settled. The wait can be
+/// restarted.
 struct Acknowledgements: ~Copyable {
   struct Mark: BitwiseCopyable {
-    /// Everything up to this identifier lies before `wireEnd` in the stream.
+    /// The frames up to this identifier end before `wireEnd` in the stream.
     var lastID: UInt32
     var wireEnd: UInt64
     var startedAt: Instant
@@ -14,11 +17,11 @@ struct Acknowledgements: ~Copyable {
   private let marks = FixedBuffer<Mark>(capacity: marksMax)
   private var count = 0
   private let settle: Duration
-  /// No wait began earlier.
+  /// The instant before which no wait begins.
   private var restartedAt = Instant(milliseconds: 0)
-  /// Whether an answer to the newest mark is waited for, which will speak of all.
+  /// Whether the marks wait for the newest one, since the answer to a barrier covers all.
   var waitsForAll = false
-  /// When it is time to ask whether the oldest mark has been acknowledged.
+  /// When to ask whether the oldest mark was acknowledged.
   private var askAt = Instant(milliseconds: 0)
 
   init(settle: Duration) {
@@ -27,13 +30,16 @@ struct Acknowledgements: ~Copyable {
 
   var isEmpty: Bool { count == 0 }
 
-  /// Forgets the connection.
+  /// Forgets the marks when the connection ends.
   mutating func clear() {
     count = 0
     waitsForAll = false
   }
 
-  /// What was sent at about the same time settles together; when there are many marks, the newest one grows.
+  /// Records a write.
+  ///
+  /// Notifications that are written at about the same time share a mark. When there are many marks,
+  /// the newest one is extended.
   mutating func sent(upTo lastID: UInt32, wireEnd: UInt64, at now: Instant) {
     if count > 0 {
       let newest = marks[count - 1]
@@ -53,7 +59,7 @@ struct Acknowledgements: ~Copyable {
     count += 1
   }
 
-  /// Whatever waits for an answer waits for it from now on.
+  /// Restarts all waits.
   mutating func restart(at now: Instant) {
     restartedAt = now
     for index in 0..<count where marks[index].acknowledgedAt != nil {
@@ -61,9 +67,11 @@ struct Acknowledgements: ~Copyable {
     }
   }
 
+  /// Records an acknowledgement.
+  ///
   /// - Parameters:
-  ///   - wireEnd: the place in the stream up to which the peer has everything.
-  ///   - instant: when that became so, at the latest.
+  ///   - wireEnd: the end of the acknowledged part of the stream.
+  ///   - instant: the latest time at which it was acknowledged.
   mutating func acknowledged(upTo wireEnd: UInt64, at instant: Instant, now: Instant) {
     for index in 0..<count {
       let mark = marks[index]
@@ -74,7 +82,7 @@ struct Acknowledgements: ~Copyable {
     askAt = now + Duration(milliseconds: settle.milliseconds / 4 + 1)
   }
 
-  /// When the wait for the oldest mark, or for all of them, is over; nil before it has begun.
+  /// When the wait of the oldest mark, or of all, is over; nil: it has not begun.
   var settledAt: Instant? {
     guard count > 0, let since = marks[waitsForAll ? count - 1 : 0].acknowledgedAt else {
       return nil
@@ -82,9 +90,9 @@ struct Acknowledgements: ~Copyable {
     return since + settle
   }
 
-  /// The last identifier whose wait is over; its mark is done with.
+  /// Removes the oldest mark if its wait is over, and returns its last identifier.
   ///
-  /// - Parameter heard: until when everything that the gateway said has been read.
+  /// - Parameter heard: the instant up to which everything from the gateway was read.
   mutating func takeSettled(at heard: Instant) -> UInt32? {
     guard let settledAt, heard >= settledAt else { return nil }
     let lastID = marks[0].lastID
@@ -93,12 +101,12 @@ struct Acknowledgements: ~Copyable {
     return lastID
   }
 
-  /// Whether it must now be known how much the peer has.
+  /// Returns whether to ask for the acknowledgements now.
   func mustAsk(at now: Instant) -> Bool {
     isUnacknowledged && now >= askAt
   }
 
-  /// When something here is due.
+  /// When the next wait or question is due.
   var deadline: Instant? {
     guard count > 0 else { return nil }
     guard isUnacknowledged else { return settledAt }

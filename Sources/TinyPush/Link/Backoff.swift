@@ -1,24 +1,30 @@
-/// How long to wait before connecting again: full jitter, from a second, doubling to five minutes.
+/// The wait before the next connection: random, up to a bound that doubles from 1 s to 5 minutes.
 ///
-/// Only progress resets it (a notification settled, or a connection that lasted), so that a gateway which accepts
-/// connections and closes them is not hammered.
+/// Only progress resets it: a settled notification, or a connection that lasted. So a gateway that
+/// accepts connections and closes them is not flooded with them.
 public struct Backoff {
+  /// The first bound.
   public static let first = Duration.seconds(1)
+  /// The longest bound.
   public static let longest = Duration.seconds(300)
 
+  /// The failures since the last progress.
   public private(set) var failures = 0
   private var random: UInt64
 
-  /// - Parameter seed: any number, of which two agents should not have the same.
+  /// Creates a backoff without failures.
+  ///
+  /// - Parameter seed: any number that differs between agents.
   public init(seed: UInt64) {
     random = seed | 1
   }
 
+  /// Resets the bound after progress.
   public mutating func reset() {
     failures = 0
   }
 
-  /// The wait after one more failure: anything up to the present bound.
+  /// Returns the wait after one more failure: a random one up to the bound.
   public mutating func fail() -> Duration {
     let doubled = Self.first.milliseconds << UInt64(failures < 16 ? failures : 16)
     let bound = doubled < Self.longest.milliseconds ? doubled : Self.longest.milliseconds
@@ -26,7 +32,7 @@ public struct Backoff {
     return Duration(milliseconds: nextRandom() % (bound + 1))
   }
 
-  /// xorshift64*; it need not be good, only different from box to box.
+  /// Returns the next number of xorshift64*, which only has to differ between machines.
   private mutating func nextRandom() -> UInt64 {
     random ^= random >> 12
     random ^= random << 25

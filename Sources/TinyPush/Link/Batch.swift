@@ -1,21 +1,30 @@
-/// The frames that are to be written as one TLS record.
+/// The frames that are written as one TLS record.
 package struct Batch: ~Copyable {
+  /// The bytes of the frames.
   package let buffer: FixedBuffer<UInt8>
+  /// The number of bytes in ``buffer``.
   package var bytes = 0
-  /// Notifications in it that were on the wire before.
+  /// The notifications in the batch that are sent again.
   package var repeated: UInt64 = 0
+  /// When the first frame was put into the batch.
   package var since = Instant(milliseconds: 0)
-  /// When it is written, where that is not at once.
+  /// When to write the batch; nil: not decided.
   package var flushAt: Instant?
-  /// The socket takes no more; and it does again.
+  /// Whether the socket took no more bytes.
   package var isBlocked = false
+  /// Whether a blocked socket takes bytes again.
   package var isUnblocked = false
 
-  /// - Parameter capacity: room for a record, and for what is framed beyond that and goes with the next.
+  /// Creates an empty batch.
+  ///
+  /// - Parameter capacity: the room for a record, and for frames beyond it that go with the next
+  ///   one.
   package init(capacity: Int) { buffer = FixedBuffer(capacity: capacity) }
 
+  /// Whether the batch holds no bytes.
   package var isEmpty: Bool { bytes == 0 }
 
+  /// Empties the batch when the connection ends.
   package mutating func clear() {
     bytes = 0
     repeated = 0
@@ -24,7 +33,9 @@ package struct Batch: ~Copyable {
     isUnblocked = false
   }
 
-  /// Some of what was sent is not acknowledged: the batch waits until it most likely is, and no longer than `linger`.
+  /// Delays the write until the bytes before it are probably acknowledged.
+  ///
+  /// The delay is one round trip, but not longer than `linger`.
   package mutating func await(_ roundTrip: Duration, linger: Duration, at now: Instant) {
     guard !isEmpty, flushAt == nil else { return }
     let wait = roundTrip < linger ? roundTrip : linger
@@ -34,40 +45,48 @@ package struct Batch: ~Copyable {
   }
 }
 
-/// The bytes of the connection, and what is known of their way.
+/// The progress of the connection's bytes.
 package struct ByteStream {
-  /// Bytes written, and of those, bytes that the peer's kernel acknowledged.
+  /// The bytes written.
   package var written: UInt64 = 0
+  /// The bytes that the peer's kernel acknowledged.
   package var acknowledged: UInt64 = 0
+  /// When bytes were last written.
   package var writtenAt = Instant(milliseconds: 0)
-  /// When the acknowledgements were last asked for, and last moved on.
+  /// When the acknowledgements were last asked for.
   package var sampledAt = Instant(milliseconds: 0)
+  /// When the acknowledgements last increased.
   package var movedAt = Instant(milliseconds: 0)
-  /// Until when everything that the gateway said has been read.
+  /// The instant up to which everything from the gateway was read.
   package var heardAt = Instant(milliseconds: 0)
-  /// Everything has been read since the last step; and it had been when the present one began.
+  /// Whether everything was read since the last step began.
   package var wasRead = false
+  /// Whether everything had been read when the present step began.
   package var isJustRead = false
 
+  /// Creates the state of a connection without bytes.
   package init() {}
 
-  /// A step begins.
+  /// Begins a step.
   package mutating func begin() {
     isJustRead = wasRead
     wasRead = false
   }
 
+  /// Records that everything from the gateway was read until an instant.
   package mutating func heard(until instant: Instant) {
     heardAt = instant
     wasRead = true
   }
 
+  /// Records a write that ended at a place of the stream.
   package mutating func wrote(upTo end: UInt64, at now: Instant) {
     writtenAt = now
     if acknowledged == written { movedAt = now }
     written = end
   }
 
+  /// Records how many bytes the peer's kernel has not acknowledged.
   package mutating func sampled(unacknowledged: Int, at now: Instant) {
     let end = written - UInt64(min(unacknowledged, Int(clamping: written)))
     if end > acknowledged || end == written { movedAt = now }
@@ -75,9 +94,12 @@ package struct ByteStream {
     sampledAt = now
   }
 
+  /// Whether all bytes are acknowledged.
   package var isAcknowledged: Bool { acknowledged == written }
 
-  /// Whether the peer has stopped taking what it is sent, so that it may not have looked at what it took before.
+  /// Returns whether the peer has acknowledged nothing for as long as `patience`.
+  ///
+  /// Such a peer may not have processed earlier bytes either.
   package func isStalled(for patience: Duration, at now: Instant) -> Bool {
     acknowledged < written && movedAt + patience < now
   }

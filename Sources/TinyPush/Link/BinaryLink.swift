@@ -1,16 +1,23 @@
-/// The binary provider protocol as a ``Link``: one connection, frames in batches, and a gateway that speaks only of what it
-/// refuses.
+/// The link for the binary provider protocol.
 ///
-/// Notifications are numbered in the order in which they are written, so that an answer settles all before the one that it
-/// names, and what follows goes again. What no answer speaks of is settled by a barrier (a frame that the gateway must
-/// refuse, whose answer proves all before it) or by time. Three parts are in files of their own: what is written
-/// (BinaryLinkWriting), what answers and silence mean (BinaryLinkSettling), and how a connection ends (BinaryLinkEnding).
+/// There is one connection, and notifications are written as frames with increasing identifiers.
+/// The gateway answers only errors. An error response names one notification: everything before it
+/// is delivered, and everything after it was discarded and is sent again. Then the gateway closes
+/// the connection.
+///
+/// Without an answer there are two ways to settle notifications. A barrier, a frame that the
+/// gateway must refuse, proves by its answer that everything before it was delivered. And a
+/// notification counts as delivered when the peer acknowledged its bytes and no answer came during
+/// `settle`.
+///
+/// Extensions are in files of their own: writing (BinaryLinkWriting), answers and waits
+/// (BinaryLinkSettling), and the end of a connection (BinaryLinkEnding).
 public struct BinaryLink: ~Copyable, Link {
   enum State: Equatable {
     case down(dialAt: Instant)
     case dialing
     case up
-    /// The shell is to close the connection.
+    /// The agent must close the connection.
     case closing
   }
 
@@ -23,39 +30,45 @@ public struct BinaryLink: ~Copyable, Link {
   // The connection.
   var state = State.down(dialAt: Instant(milliseconds: 0))
   var upSince: Instant?
-  /// Whether the present connection, or the last one, settled anything.
+  /// Whether the present or last connection settled anything.
   public internal(set) var hasProgressed = false
   var backoff: Backoff
+  /// The number of connections that have ended.
   public internal(set) var endings: UInt32 = 0
 
-  // What was taken.
-  /// In the order of sending.
+  // Notifications.
+  /// The notifications without an outcome, in the order of sending.
   var window: StretchQueue
-  var news = News()
+  /// The known outcomes of notifications in the window.
+  var pending = PendingOutcomes()
   var kept = Kept.nothing
-  /// The identifier of the first notification in the window, of the next one to take, and of the last one written.
+  /// The identifier of the first notification in the window.
   var headID: UInt32 = 1
+  /// The identifier of the next notification or barrier.
   var nextID: UInt32 = 1
+  /// The identifier of the last frame that was written.
   var lastWrittenID: UInt32 = 0
   var recipients: Recipients
   var batch: Batch
   var barrier = Barrier()
 
-  // What the other end does.
+  // The gateway.
   var stream = ByteStream()
   var acknowledgements: Acknowledgements
   var answer = ErrorResponseReader()
-  var suspicion = Suspicion()
-  /// One notification was found to end connections, and the gateway has taken nothing since.
+  var poisonSearch = PoisonSearch()
+  /// Whether the gateway has accepted nothing since a poison notification was isolated.
   var isGatewayUnproven = false
   private let pinned = Pinned()
 
-  /// A connection that lasted so long was no failure, even if there was nothing to settle on it.
+  /// How long a connection must last to count as a success without settling anything.
   private static let lasting = Duration.seconds(60)
 
+  /// Creates a link without a connection.
+  ///
   /// - Parameters:
-  ///   - seed: for the jitter of connecting again.
-  ///   - isUsed: without, the link has no memory, and takes nothing.
+  ///   - seed: for the random backoff.
+  ///   - isUsed: if false, the link allocates no memory and takes nothing.
   public init(_ settings: Courier.Settings, seed: UInt64, isUsed: Bool = true) {
     self.settings = settings
     window = StretchQueue(capacity: isUsed ? settings.window + Courier.slack : 0)
@@ -67,14 +80,16 @@ public struct BinaryLink: ~Copyable, Link {
 
   // MARK: - Work
 
+  /// Takes the time, and returns a step if a wait is over or the connection must be closed.
   public mutating func advance(to time: Time, isStopping: Bool) -> Courier.Step? {
     self.time = time
     supply.isStopping = isStopping
     stream.begin()
-    if let step = settleByTime() ?? endTrial() { return step }
+    if let step = settleByTime() ?? endProbe() { return step }
     return state == .closing ? hangUp() : nil
   }
 
+  /// Returns the step that connects, writes, or asks for acknowledgements.
   public mutating func nextStep(_ supply: Supply) -> Courier.Step? {
     self.supply = supply
     switch state {
@@ -95,21 +110,23 @@ public struct BinaryLink: ~Copyable, Link {
     return .disconnect
   }
 
-  /// When to connect again: at once after a connection that settled something, by the backoff otherwise; and that begins
-  /// anew after a connection which lasted.
+  /// Returns when to connect again: at once after progress, else after the backoff.
+  ///
+  /// A connection that lasted resets the backoff.
   private mutating func dialAt() -> Instant {
     if hasProgressed { return time.now }
     if let upSince, upSince + Self.lasting < time.now {
       backoff.reset()
-      // The cause may be over.
-      barrier.unanswered = min(barrier.unanswered, Barrier.unansweredBeforeTrial)
+      // What kept barriers from being answered may have ended.
+      barrier.unanswered = min(barrier.unanswered, Barrier.unansweredBeforeBarrierOnly)
     }
     return time.now + backoff.fail()
   }
 
+  /// When a wait is over or the next connection is due.
   public var deadline: Instant? {
     var earliest: Instant?
-    // What is overdue could not be done just now, and is done when something changes: no timer helps.
+    // An overdue instant needs no timer: the work waits for some other event.
     func consider(_ instant: Instant?) {
       guard let instant, instant > time.now else { return }
       if earliest == nil || instant < earliest! { earliest = instant }
@@ -117,14 +134,14 @@ public struct BinaryLink: ~Copyable, Link {
     if case .down(let dialAt) = state, supply.wantsConnection { consider(dialAt) }
     if case .up = state, !batch.isBlocked, !batch.isEmpty { consider(batch.flushAt) }
     consider(acknowledgements.deadline)
-    consider(trialEnd)
-    consider(soloEnd)
+    consider(probeEnd)
+    consider(isolationEnd)
     return earliest
   }
 
-  // MARK: - What the shell tells
+  // MARK: - Events from the agent
 
-  /// The connection is up, and the peer verified.
+  /// Records that the connection is up and the peer verified.
   public mutating func connected() {
     traffic.connections += 1
     state = .up
@@ -132,16 +149,17 @@ public struct BinaryLink: ~Copyable, Link {
     hasProgressed = false
   }
 
-  /// There is no connection: it could not be made, or it ended. Whatever could still be read from it has been
-  /// ``received(_:)``.
+  /// Records that the connection failed or ended.
   ///
-  /// - Parameter byPeer: whether the other end closed or reset it; otherwise the way there is broken.
+  /// Everything that could still be read was passed to ``received(_:)``.
+  ///
+  /// - Parameter byPeer: whether the gateway closed or reset it; otherwise the network failed.
   public mutating func disconnected(at now: Instant, byPeer: Bool) {
     time.now = now
     switch state {
     case .up:
-      // While the cause is looked for, connections that end are no news.
-      let isNews = !suspicion.isNarrow
+      // During a search for a poison notification, a connection that ends is not logged.
+      let isNews = !poisonSearch.isNarrowed
       let uncertain = end(byPeer ? .died : .unanswered)
       if uncertain > 0, isNews { reports.add(.cut(uncertain: uncertain)) }
       state = .down(dialAt: dialAt())
@@ -150,63 +168,71 @@ public struct BinaryLink: ~Copyable, Link {
     }
   }
 
-  /// Everything has been read that came from the gateway until `instant`.
+  /// Records that everything from the gateway was read until `instant`.
   public mutating func heard(until instant: Instant) {
     stream.heard(until: instant)
   }
 
-  /// What kept the agent from connecting is over.
+  /// Connects at once, since the cause of a failure is gone.
   public mutating func dialAtOnce() {
     guard case .down = state else { return }
     backoff.reset()
     state = .down(dialAt: time.now)
   }
 
-  /// The machine slept. What came meanwhile is sent once more by the peer's kernel, whenever that will be: what waits for an
-  /// answer waits anew.
+  /// Restarts all waits after the machine was suspended.
+  ///
+  /// The peer's kernel retransmits answers of that time, but it is unknown when.
   public mutating func suspended(until now: Instant) {
     acknowledgements.restart(at: now)
     stream.movedAt = now
     if upSince != nil { upSince = now }
   }
 
-  // MARK: - Looking
+  // MARK: - State
 
+  /// The number of stretches in the window.
   public var stretchCount: Int { window.count }
+  /// The number of notifications in the window.
   public var notificationCount: Int { window.notifications }
+  /// Whether a notification has no outcome, or there are bytes to write.
   public var isBusy: Bool { kept == .nothing && !window.isEmpty || !batch.isEmpty }
 
+  /// Calls `body` with each stretch in the window.
   public func forEachStretch(_ body: (Stretch) -> Void) {
     for index in 0..<window.count { body(window[index]) }
   }
 
+  /// Calls `body` with each large buffer.
   public func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
     window.forEachBuffer(body)
     body(recipients.tokens.bytes)
   }
 
-  /// Whether there is a connection that may be written to.
+  /// Whether there is a connection.
   public var isUp: Bool { state == .up }
 
-  /// When the agent will connect; nil while it is connected, or has nothing to send.
+  /// When the agent will connect; nil: it is connected, or has nothing to send.
   public var nextDialAt: Instant? {
     if case .down(let instant) = state, supply.wantsConnection { return instant }
     return nil
   }
 
-  /// Connections that failed or settled nothing, one after the other.
+  /// The number of connections in a row that failed or settled nothing.
   public var failures: Int { backoff.failures }
 
-  /// Whether only the end of the connection was waited for.
+  /// Whether the link only waits for the connection to end.
   public var isAwaitingEnd: Bool {
     !isBusy && (supply.isStopping || settings.isOnce) && supply.isAllSent
   }
 
+  /// Returns the counts since the last call.
   public mutating func takeTraffic() -> LinkTraffic {
     let taken = traffic
     traffic = LinkTraffic()
     return taken
   }
 
+  /// Returns the next event for the log.
   public mutating func takeReport() -> Report? { reports.take() }
 }

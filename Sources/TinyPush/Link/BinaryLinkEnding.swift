@@ -1,34 +1,37 @@
 extension BinaryLink {
-  /// How a connection ends.
+  /// How a connection ended.
   enum Ending {
+    /// An answer ended it.
     case answered
-    /// By the gateway, and nobody knows what arrived.
+    /// The gateway ended it, and some notifications may or may not have arrived.
     case died
-    /// By us, or by the network; the same.
+    /// The link or the network ended it, and some notifications may or may not have arrived.
     case unanswered
-    /// By us: the connection is well, and the gateway has not answered the barrier.
+    /// The link ended it: the connection works, but the gateway did not answer a barrier.
     case silent
   }
 
-  /// The connection is over: what was sent and is not settled goes back, or is kept until it is known what the gateway makes
-  /// of a barrier. Returns how many notifications nobody knows of.
+  /// Ends the connection, and decides about the notifications without an outcome.
+  ///
+  /// They are returned to the courier, or kept until a barrier on the next connection shows what
+  /// became of them. Returns how many notifications may or may not have arrived.
   @discardableResult
   mutating func end(_ ending: Ending) -> Int {
     let hadBarrier = barrier.id != nil
     let isOpenEmpty = openCount == 0
-    // A barrier that went alone shows that it is the barrier after all.
-    if hadBarrier, ending == .died || ending == .silent, isOpenEmpty { barrier.isSound = false }
-    let isUnanswered = hadBarrier && ending == .died && !barrier.isSound
-    var uncertain = leaveBehind(ending)
+    // Nothing but the barrier was open, so the gateway does not answer barriers.
+    if hadBarrier, ending == .died || ending == .silent, isOpenEmpty { barrier.isReliable = false }
+    let isUnanswered = hadBarrier && ending == .died && !barrier.isReliable
+    var uncertain = decideRest(ending)
     let counts =
-      suspicion.isTrial
-      ? ending != .answered : ending == .died && (suspicion.isNarrow || !isUnanswered)
-    if counts { suspect(uncertain) }
+      poisonSearch.isProbing
+      ? ending != .answered : ending == .died && (poisonSearch.isNarrowed || !isUnanswered)
+    if counts { recordDeath(uncertain) }
     if ending == .silent {
-      // Where the barrier that went alone got no answer, no other will.
+      // If a barrier that was sent alone gets no answer, no more barriers are sent.
       barrier.unanswered =
         kept == .unanswered
-        ? min(barrier.unanswered, Barrier.unansweredBeforeTrial) : Barrier.unansweredMax
+        ? min(barrier.unanswered, Barrier.unansweredBeforeBarrierOnly) : Barrier.unansweredMax
     } else if isUnanswered {
       barrier.unanswered += 1
     }
@@ -37,9 +40,9 @@ extension BinaryLink {
     return uncertain
   }
 
-  /// Decides what becomes of the notifications on the wire. Returns of how many of them nobody knows.
-  private mutating func leaveBehind(_ ending: Ending) -> Int {
-    guard kept == .nothing, news.rest == nil else { return 0 }
+  /// Decides about the notifications on the wire, and returns how many are uncertain.
+  private mutating func decideRest(_ ending: Ending) -> Int {
+    guard kept == .nothing, pending.rest == nil else { return 0 }
     if ending == .silent {
       if openCount > 0 {
         kept = .unanswered
@@ -55,46 +58,50 @@ extension BinaryLink {
       case .died: .connectionLost
       case .unanswered, .silent: .noAnswer
       }
-    news.rest = Rest(attempted: attempted, isUncertain: ending != .answered, cause: cause)
+    pending.rest = Rest(attempted: attempted, isUncertain: ending != .answered, cause: cause)
     guard ending != .answered else { return 0 }
     traffic.uncertain += UInt64(attempted)
     return Int(attempted)
   }
 
-  /// The gateway does answer barriers, or nobody will know: what came before the one that it did not answer goes back.
+  /// Returns the kept notifications to the courier.
+  ///
+  /// They are uncertain: the gateway answers another barrier, or the next connection died too.
   /// Returns how many notifications that are.
   mutating func returnUnanswered() -> Int {
     guard kept == .unanswered else { return 0 }
     kept = .nothing
-    news.rest = Rest(
+    pending.rest = Rest(
       attempted: UInt32(window.notifications), isUncertain: true, cause: .noAnswer)
     traffic.uncertain += UInt64(window.notifications)
     return window.notifications
   }
 
-  /// The connection died with so many notifications under way. After some deaths of the same one alone, that is kept while a
-  /// connection is tried without it.
-  private mutating func suspect(_ uncertain: Int) {
-    let wasNarrow = suspicion.isNarrow
+  /// Records the death of a connection with so many notifications in flight.
+  ///
+  /// After several deaths with the same isolated notification, it is kept while a connection is
+  /// probed without it.
+  private mutating func recordDeath(_ uncertain: Int) {
+    let wasNarrow = poisonSearch.isNarrowed
     guard wasNarrow || !hasProgressed, settings.uncertain == .resend else { return }
-    suspicion.died(inFlight: uncertain, first: firstOpenPlace)
-    if suspicion.isTrial {
-      kept = .suspect
-      news.rest = nil
+    poisonSearch.died(inFlight: uncertain, first: firstOpenPlace)
+    if poisonSearch.isProbing {
+      kept = .isolated
+      pending.rest = nil
       window.recordSent()
-    } else if kept == .suspect {
+    } else if kept == .isolated {
       kept = .nothing
-      news.rest = Rest(
+      pending.rest = Rest(
         attempted: UInt32(window.notifications), isUncertain: false, cause: .connectionLost)
     }
-    guard suspicion.isNarrow, !wasNarrow else { return }
+    guard poisonSearch.isNarrowed, !wasNarrow else { return }
     if !isGatewayUnproven { backoff.reset() }
     reports.add(.narrowed)
   }
 
-  /// Where the first notification stands of which nothing is known.
+  /// The place of the first notification without a known outcome.
   private var firstOpenPlace: FilePlace? {
-    var before = news.decided
+    var before = pending.decided
     for index in 0..<window.count {
       let stretch = window[index]
       if before < stretch.count { return stretch.place }
@@ -117,7 +124,7 @@ extension BinaryLink {
 }
 
 extension Status {
-  /// What a status of an error response says of the notification that it names.
+  /// The rejection that the status of an error response means.
   package var rejection: Rejection {
     let reason: Rejection.Reason =
       switch self {

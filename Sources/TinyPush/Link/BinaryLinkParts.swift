@@ -1,23 +1,23 @@
 extension BinaryLink {
-  /// What is known of the notifications in the window and was not told yet, counted from the front.
-  struct News {
-    /// The first so many are accepted.
+  /// The known outcomes of notifications in the window, which the courier has not taken yet.
+  struct PendingOutcomes {
+    /// How many notifications at the front of the window are accepted.
     var accepted: UInt32 = 0
     var isProved = false
-    /// The next one is rejected.
+    /// The rejection of the next notification.
     var rejection: Rejection?
-    /// The rest goes back to the courier, or is dropped.
+    /// What becomes of the rest, which is returned or dropped.
     var rest: Rest?
 
-    /// Those of which something is known, but for the rest.
+    /// The number of notifications with a known outcome, without the rest.
     var decided: UInt32 { accepted + (rejection == nil ? 0 : 1) }
   }
 
-  /// To whom the last notifications went, by their identifiers.
+  /// The recipients of the last notifications, by identifier.
   struct Recipients: ~Copyable {
     static let capacity: UInt32 = 512
     let tokens: FixedBuffer<UInt64>
-    /// Identifiers that an answer has proved, and that were not told yet.
+    /// The identifiers that an answer has proved, and that the courier has not taken yet.
     private var proved: Range<UInt32> = 0..<0
     private var newest: UInt32 = 0
 
@@ -29,7 +29,7 @@ extension BinaryLink {
     }
 
     mutating func prove(_ ids: Range<UInt32>) {
-      // Those long before the newest one are forgotten.
+      // Identifiers far below the newest one were overwritten.
       let first = max(ids.lowerBound, newest >= Self.capacity ? newest - Self.capacity + 1 : 0)
       proved = first..<max(first, ids.upperBound)
     }
@@ -41,38 +41,41 @@ extension BinaryLink {
     }
   }
 
-  /// What becomes of the notifications that a connection leaves behind.
+  /// What becomes of the notifications that a connection left in the window.
   struct Rest {
-    /// So many of them, from the front, were given to the socket.
+    /// How many notifications at the front were passed to the socket.
     var attempted: UInt32
-    /// Nobody knows whether those arrived.
+    /// Whether those may or may not have arrived.
     var isUncertain: Bool
-    /// Why those go again.
+    /// Why those are sent again.
     var cause: RetryCause
   }
 
-  /// Notifications that stay in the window when their connection ends, and wait for what a barrier shows that goes alone on
-  /// the next one.
+  /// Why notifications stay in the window after their connection ended.
+  ///
+  /// The next connection sends only a barrier, whose answer decides about them.
   enum Kept {
     case nothing
-    /// They arrived, and the gateway did not answer the barrier behind them.
+    /// They arrived, and the gateway did not answer the barrier after them.
     case unanswered
-    /// Connections ended each time that this one was sent alone.
-    case suspect
+    /// Connections died each time that this notification was the only one in flight.
+    case isolated
   }
 
-  /// The frame that the gateway must refuse, and what is known of how it takes such frames.
+  /// The frame that the gateway must refuse, and how it answered such frames so far.
   struct Barrier {
-    /// Of the one that is on its way, or in the batch.
+    /// The identifier of the barrier in the batch or on the wire.
     var id: UInt32?
     var framedAt: Instant?
-    /// Barriers in a row with which the connection ended, and no answer came. That may have had other causes: after two, one
-    /// goes alone; and when two of those got no answer either, no more are sent, and only time settles.
+    /// How many barriers in a row had no answer before the connection ended.
+    ///
+    /// There may be other causes. So after two, a barrier is sent alone. After two more, no
+    /// barriers are sent, and only time settles.
     var unanswered = 0
-    /// One has been answered: it is not the barriers at which connections end.
-    var isSound = false
+    /// Whether a barrier was answered, so that barriers are not what ends connections.
+    var isReliable = false
 
-    static let unansweredBeforeTrial = 2
+    static let unansweredBeforeBarrierOnly = 2
     static let unansweredMax = 4
   }
 }

@@ -1,41 +1,42 @@
 extension BinaryLink {
   // MARK: - Identifiers
 
-  /// The identifier behind the last notification in the window.
+  /// The identifier after the last notification in the window.
   var endID: UInt32 { barrier.id ?? nextID }
 
-  /// The identifier of the first notification on the wire of which nothing is known.
+  /// The identifier of the first notification on the wire without a known outcome.
   var openID: UInt32 {
-    kept == .nothing && news.rest == nil && !window.isEmpty ? headID &+ news.decided : endID
+    kept == .nothing && pending.rest == nil && !window.isEmpty ? headID &+ pending.decided : endID
   }
 
-  /// Notifications on the wire, or in the batch, of which nothing is known.
+  /// The number of notifications on the wire or in the batch without a known outcome.
   var openCount: UInt32 { endID - openID }
 
-  /// The last identifier of which the gateway may have seen the frame.
+  /// The last identifier whose frame may have reached the gateway.
   var attemptedID: UInt32 { batch.isBlocked ? nextID - 1 : lastWrittenID }
 
   // MARK: - Outcomes
 
+  /// Returns the next outcome; nil if absent.
   public mutating func takeOutcome() -> LinkOutcome? {
-    if news.accepted > 0 {
-      let stretch = window.removeFirst(notifications: min(news.accepted, window.first!.count))
-      news.accepted -= stretch.count
-      if news.isProved {
+    if pending.accepted > 0 {
+      let stretch = window.removeFirst(notifications: min(pending.accepted, window.first!.count))
+      pending.accepted -= stretch.count
+      if pending.isProved {
         recipients.prove(headID..<headID &+ stretch.count)
       }
       headID &+= stretch.count
-      return .accepted(stretch, isProved: news.isProved)
+      return .accepted(stretch, isProved: pending.isProved)
     }
-    if let rejection = news.rejection {
-      news.rejection = nil
+    if let rejection = pending.rejection {
+      pending.rejection = nil
       headID &+= 1
       return .rejected(window.removeFirst(notifications: 1), rejection)
     }
-    guard let rest = news.rest else { return nil }
-    // From the end, so that each goes before the one that was told last.
+    guard let rest = pending.rest else { return nil }
+    // From the last one on: the courier puts each returned stretch before the previous one.
     guard var stretch = window.removeLast() else {
-      news.rest = nil
+      pending.rest = nil
       return nil
     }
     guard window.notifications < Int(rest.attempted) else {
@@ -47,17 +48,18 @@ extension BinaryLink {
     return .returned(stretch, notBefore: nil)
   }
 
+  /// Returns the hash of the next device token that an answer proved to be good.
   public mutating func takeProved() -> UInt64? { recipients.take() }
 
-  /// Everything on the wire before `id` arrived, or will not be heard of any more.
+  /// Accepts everything on the wire before `id`.
   private mutating func settle(before id: UInt32, byProof: Bool) {
     guard kept == .nothing, id > openID else { return }
     accept(min(id, endID) - openID, byProof: byProof)
   }
 
   private mutating func accept(_ count: UInt32, byProof: Bool) {
-    news.accepted += count
-    news.isProved = byProof
+    pending.accepted += count
+    pending.isProved = byProof
     recordProgress(Int(count))
   }
 
@@ -65,12 +67,12 @@ extension BinaryLink {
     hasProgressed = true
     isGatewayUnproven = false
     backoff.reset()
-    suspicion.settled(count)
+    poisonSearch.settled(count)
   }
 
   // MARK: - Answers
 
-  /// Bytes came from the gateway.
+  /// Takes bytes from the gateway.
   public mutating func received(_ bytes: Span<UInt8>) {
     for index in bytes.indices {
       guard case .up = state else { return }
@@ -87,7 +89,9 @@ extension BinaryLink {
     }
   }
 
-  /// An answer says what became of everything before it, and ends the connection unless it says that nothing is wrong.
+  /// Handles an answer, which settles everything before the notification that it names.
+  ///
+  /// Any answer but "no error" ends the connection.
   private mutating func handle(_ response: ErrorResponse) {
     let id = response.identifier
     let rejection = response.status.rejection
@@ -107,9 +111,9 @@ extension BinaryLink {
       settle(before: id + 1, byProof: true)
       reports.add(.shutdown(resent: Int(openCount)))
       end(.answered)
-      news.rest?.cause = .shutdown
+      pending.rest?.cause = .shutdown
     } else if id >= firstOpen {
-      news.rejection = rejection
+      pending.rejection = rejection
       recordProgress(1)
       end(.answered)
     } else {
@@ -119,12 +123,15 @@ extension BinaryLink {
     state = .closing
   }
 
-  /// The gateway answers barriers: what came before one that it did not answer is uncertain after all.
+  /// Handles the answer to a barrier.
+  ///
+  /// The gateway answers barriers. So notifications that were kept because a barrier had no answer
+  /// may or may not have arrived.
   private mutating func handleBarrierAnswer() {
     barrier.unanswered = 0
-    barrier.isSound = true
+    barrier.isReliable = true
     hasProgressed = true
-    if suspicion.isTrial { isolatePoison() }
+    if poisonSearch.isProbing { isolatePoison() }
     let uncertain = returnUnanswered()
     if uncertain > 0 { reports.add(.cut(uncertain: uncertain)) }
     end(.answered)
@@ -132,20 +139,20 @@ extension BinaryLink {
 
   // MARK: - Time
 
-  /// What has waited long enough for an answer counts as delivered, if the wait was a sound one.
+  /// Accepts notifications whose wait is over without an answer.
   mutating func settleByTime() -> Courier.Step? {
     guard let over = acknowledgements.settledAt, over <= time.now else { return nil }
-    // A barrier that is not on its way yet cannot be missed.
+    // The wait for a barrier begins when it is written.
     guard barrier.id == nil || batch.isEmpty else { return nil }
-    // Silence proves nothing that was not listened to, nor on a connection that has stopped moving.
+    // Silence counts only if everything was read and the connection still moves bytes.
     guard stream.heardAt >= over else { return .listen }
     guard stream.sampledAt >= over else { return .sample }
     let patience = Duration(milliseconds: settings.settle.milliseconds / 2)
     if stream.isStalled(for: patience, at: time.now) {
       acknowledgements.restart(at: time.now)
     } else if barrier.id != nil {
-      if suspicion.isTrial { isolatePoison() }
-      passBarrierOver()
+      if poisonSearch.isProbing { isolatePoison() }
+      giveUpBarrier()
     } else {
       let heard = stream.heardAt < stream.sampledAt ? stream.heardAt : stream.sampledAt
       while let lastID = acknowledgements.takeSettled(at: heard) {
@@ -155,78 +162,83 @@ extension BinaryLink {
     return nil
   }
 
-  /// Where a barrier is on its way and nothing moves any more, its answer is not waited for.
+  /// Ends the connection if a barrier is on its way and the peer acknowledges nothing.
   mutating func checkBarrier() {
     if barrier.id != nil, batch.isEmpty, stream.isStalled(for: settings.settle, at: time.now) {
-      missBarrier()
+      treatBarrierAsLost()
     }
   }
 
-  /// The barrier has not arrived: whatever came before is as uncertain as after a cut.
-  private mutating func missBarrier() {
+  /// Ends the connection: the barrier did not arrive, and everything before it is uncertain.
+  private mutating func treatBarrierAsLost() {
     reports.add(.unanswered(uncertain: end(.unanswered)))
     state = .closing
   }
 
-  /// Everything arrived, the connection is well, and the barrier has no answer: the gateway hangs, or it takes what it
-  /// should refuse. Which of the two is shown by a barrier that goes alone on the next connection, before anything is sent
-  /// again: without an answer to that one, silence means nothing, and time settles. A stop has no next connection.
-  private mutating func passBarrierOver() {
+  /// Ends a connection on which everything was acknowledged, but the barrier has no answer.
+  ///
+  /// Either the gateway hangs, or it accepts frames that it should refuse. A barrier that is sent
+  /// alone on the next connection shows which. If that has no answer either, silence means nothing,
+  /// and time settles. A stop has no next connection.
+  private mutating func giveUpBarrier() {
     state = .closing
-    // A gateway that says what it has accepted, and has not said it of all.
+    // The gateway reports what it has accepted, and has not reported everything.
     let isPartlyProved = kept == .nothing && (window.first?.skipped ?? 0) > 0
-    if isPartlyProved || supply.isStopping && barrier.isSound { return missBarrier() }
+    if isPartlyProved || supply.isStopping && barrier.isReliable { return treatBarrierAsLost() }
     if !supply.isStopping, openCount > 0 {
       reports.add(.askedAgain(Int(openCount)))
       end(.silent)
       return
     }
-    let before = news.accepted
+    let before = pending.accepted
     settle(before: nextID, byProof: false)
     if kept == .unanswered {
       takeBackToWire()
       accept(UInt32(window.notifications), byProof: false)
     }
-    if news.accepted > before { reports.add(.unproved(Int(news.accepted - before))) }
+    if pending.accepted > before { reports.add(.unproved(Int(pending.accepted - before))) }
     end(.silent)
   }
 
-  /// The notifications that were kept count as the last ones before the barrier.
+  /// Counts the kept notifications as written directly before the barrier.
   private mutating func takeBackToWire() {
     kept = .nothing
     headID = endID &- UInt32(window.notifications)
   }
 
-  // MARK: - The search for a notification at which connections die
+  // MARK: - The search for a poison notification
 
-  public mutating func forgetSuspicion() {
-    if window.isEmpty { suspicion = Suspicion() }
+  /// Ends a search for a poison notification, since no notification is in flight.
+  public mutating func resetPoisonSearch() {
+    if window.isEmpty { poisonSearch = PoisonSearch() }
   }
 
-  /// When a connection without the suspect has lived long enough, where no barrier shows it sooner.
-  var trialEnd: Instant? {
-    guard suspicion.isTrial, state == .up, barrier.id == nil, !mayBarrier, let upSince else {
+  /// When a probe without a barrier has lasted long enough.
+  var probeEnd: Instant? {
+    guard poisonSearch.isProbing, state == .up, barrier.id == nil, !maySendBarrier, let upSince
+    else {
       return nil
     }
     return upSince + settings.settle
   }
 
-  /// Ends the trial, if it has lasted.
-  mutating func endTrial() -> Courier.Step? {
-    guard let end = trialEnd, end <= time.now else { return nil }
+  /// Ends a probe without a barrier if it has lasted long enough.
+  mutating func endProbe() -> Courier.Step? {
+    guard let end = probeEnd, end <= time.now else { return nil }
     guard stream.heardAt >= end else { return .listen }
     isolatePoison()
     return nil
   }
 
-  /// The connection lives without the suspect: it is to blame for the deaths.
+  /// Rejects the isolated notification, since the connection lived without it.
   private mutating func isolatePoison() {
-    suspicion.found()
-    guard kept == .suspect else { return }
+    poisonSearch.reset()
+    guard kept == .isolated else { return }
     takeBackToWire()
-    news.rejection = Rejection(.endsConnections)
+    pending.rejection = Rejection(.endsConnections)
     hasProgressed = true
-    // A gateway that refuses barriers and dies at whatever else it is sent must not empty the spool so.
+    // A gateway that closes on every notification, but answers barriers, must not empty the spool
+    // quickly: only the first rejection resets the backoff.
     if !isGatewayUnproven { backoff.reset() }
     isGatewayUnproven = true
   }

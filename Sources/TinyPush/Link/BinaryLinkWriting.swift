@@ -1,21 +1,24 @@
 extension BinaryLink {
   // MARK: - Taking notifications
 
+  /// Whether the link can take notifications now.
   public var isOpen: Bool {
     guard case .up = state else { return false }
     return !batch.isBlocked && barrier.id == nil && !sendsBarrierOnly && nextID < .max - 1
   }
 
+  /// Returns why a payload of so many bytes is not taken now; nil: it is taken.
   public func obstacle(payloadBytes: Int) -> Obstacle? {
     guard isOpen else { return .closed }
     let frameBytes = Frame.byteCount(settings.format, payloadBytes: payloadBytes)
     guard batch.bytes + frameBytes <= batch.buffer.capacity else { return .batchFull }
     guard window.isEmpty || window.count + 2 < window.capacity,
-      window.notifications < suspicion.limit
+      window.notifications < poisonSearch.limit
     else { return .windowFull }
     return nil
   }
 
+  /// Puts a notification into the batch.
   public mutating func take(_ message: borrowing Message, in text: Span<UInt8>) {
     let isFirst = batch.isEmpty
     if isFirst { batch.since = time.now }
@@ -25,7 +28,7 @@ extension BinaryLink {
       settings.format, token: message.token.bytes.span, message.payload, message.rendition,
       in: text, to: batch.buffer, at: batch.bytes)
     if window.isEmpty { headID = nextID }
-    // What one write carries, the gateway has or has not: no stretch goes beyond it.
+    // A write reaches the gateway or not, so a stretch must not extend over two writes.
     if message.follows, !isFirst, let last = window.last, last.wasSent == message.wasSent {
       window.extendLast()
     } else {
@@ -38,11 +41,13 @@ extension BinaryLink {
 
   // MARK: - Writing
 
-  /// The bytes to write, as one record.
+  /// The bytes to write as one record.
   @_lifetime(borrow self)
   public func batchContents() -> Span<UInt8> { batch.buffer.span(0..<batch.bytes) }
 
-  /// The batch is written; `wireEnd` counts the connection's bytes so far.
+  /// Records that the batch was written.
+  ///
+  /// - Parameter wireEnd: the bytes of the connection so far.
   public mutating func wrote(wireEnd: UInt64) {
     traffic.records += 1
     traffic.sent += UInt64(nextID - 1 - lastWrittenID)
@@ -57,9 +62,9 @@ extension BinaryLink {
     acknowledgements.sent(upTo: lastWrittenID, wireEnd: wireEnd, at: time.now)
   }
 
-  /// The stretches in the batch that are sent for the first time.
+  /// Calls `body` with the stretches in the batch that are sent for the first time.
   public func forEachFirst(_ body: (Stretch) -> Void) {
-    // What is kept is not on this connection, where only a barrier goes.
+    // Kept notifications are not on this connection, which carries only a barrier.
     guard kept == .nothing else { return }
     var index = window.count - 1
     var end = endID
@@ -72,23 +77,25 @@ extension BinaryLink {
     }
   }
 
-  /// The socket takes no more for now: the same batch is written when it does. A gateway that does not keep up takes longer
-  /// to answer, too.
+  /// Records that the socket takes no more bytes for now.
+  ///
+  /// The same batch is written later. A gateway that is so busy also answers later, so all waits
+  /// restart.
   public mutating func blocked() {
     batch.isBlocked = true
     acknowledgements.restart(at: time.now)
   }
 
-  /// The socket takes bytes again.
+  /// Records that the socket takes bytes again.
   public mutating func writable() {
     batch.isUnblocked = true
   }
 
-  /// What the peer's kernel has not acknowledged of the bytes written.
+  /// Records how many written bytes the peer's kernel has not acknowledged.
   ///
   /// - Parameters:
-  ///   - since: how long ago an acknowledgement last came.
-  ///   - roundTrip: how long one takes.
+  ///   - since: how long ago the last acknowledgement came.
+  ///   - roundTrip: how long an acknowledgement takes.
   public mutating func sampled(unacknowledged: Int, since: Duration, roundTrip: Duration) {
     stream.sampled(unacknowledged: unacknowledged, at: time.now)
     var at = time.now
@@ -100,7 +107,7 @@ extension BinaryLink {
     checkBarrier()
   }
 
-  /// What to do for the batch, if anything, now that no more can be put into it.
+  /// Returns the step for the batch, when the courier puts no more into it.
   mutating func transmit() -> Courier.Step? {
     if batch.isBlocked {
       guard batch.isUnblocked else { return nil }
@@ -108,14 +115,14 @@ extension BinaryLink {
     }
     if batch.isEmpty, wantsBarrier { frameBarrier() }
     if batch.isEmpty {
-      // Identifiers are used up.
+      // The identifiers are used up.
       if window.isEmpty, nextID >= .max - 1 {
         end(.answered)
         state = .closing
       }
       return nil
     }
-    // More may come at once: only when there is none does waiting pay.
+    // If the courier has more to send, or a barrier ends the batch, waiting gains nothing.
     if supply.obstacle == .batchFull || supply.obstacle == .windowFull || barrier.id != nil {
       return write()
     }
@@ -124,8 +131,10 @@ extension BinaryLink {
     return time.now >= flushAt ? write() : nil
   }
 
-  /// Nothing is written before everything has been read: to a gateway that has answered, a write brings a reset, and
-  /// that may take the answer away.
+  /// Returns the step that writes the batch, or that first reads everything.
+  ///
+  /// If the gateway has refused a frame and closed the connection, a write makes it send a reset,
+  /// which may destroy the answer before it is read.
   private mutating func write() -> Courier.Step {
     guard stream.isJustRead else { return .listen }
     batch.isUnblocked = false
@@ -135,34 +144,37 @@ extension BinaryLink {
   // MARK: - Barriers
 
   /// Whether a barrier may be sent at all.
-  var mayBarrier: Bool {
+  var maySendBarrier: Bool {
     guard settings.format != .simple, settings.confirm != .settle else { return false }
-    // At a trial it shows whether the gateway dies at anything; of one that took something else that is known.
+    // In a probe a barrier shows whether the gateway closes on any frame. If something was accepted
+    // during the search, that is known already.
     return barrier.unanswered < Barrier.unansweredMax
-      || suspicion.isTrial && !suspicion.hasPassed
+      || poisonSearch.isProbing && !poisonSearch.hasSettledAny
   }
 
-  /// Whether only a barrier goes on this connection, to see what the gateway makes of that.
+  /// Whether this connection sends only a barrier, to see whether the gateway answers it.
   var sendsBarrierOnly: Bool {
-    suspicion.isTrial || kept == .unanswered
-      || barrier.unanswered >= Barrier.unansweredBeforeTrial && mayBarrier
+    poisonSearch.isProbing || kept == .unanswered
+      || barrier.unanswered >= Barrier.unansweredBeforeBarrierOnly && maySendBarrier
         && (supply.isStopping || settings.isOnce || settings.confirm == .barrier)
   }
 
-  /// Until when a suspect that is alone in flight is followed by nothing: to a gateway that has refused it, a barrier would
-  /// bring a reset, and that may take the answer away.
-  var soloEnd: Instant? {
-    guard suspicion.limit == 1, barrier.id == nil, openCount > 0 else { return nil }
+  /// Until when no barrier follows an isolated notification.
+  ///
+  /// If the gateway has refused the notification, a barrier would cause a reset, which may destroy
+  /// the answer.
+  var isolationEnd: Instant? {
+    guard poisonSearch.limit == 1, barrier.id == nil, openCount > 0 else { return nil }
     return stream.writtenAt + Duration(milliseconds: settings.settle.milliseconds / 2)
   }
 
   private var wantsBarrier: Bool {
-    guard barrier.id == nil, mayBarrier else { return false }
+    guard barrier.id == nil, maySendBarrier else { return false }
     if sendsBarrierOnly { return true }
     guard openCount > 0, lastWrittenID > 0 else { return false }
     let isFull = supply.obstacle == .windowFull
-    if suspicion.isNarrow {
-      return (supply.isAllSent || isFull) && soloEnd.map { time.now >= $0 } ?? true
+    if poisonSearch.isNarrowed {
+      return (supply.isAllSent || isFull) && isolationEnd.map { time.now >= $0 } ?? true
     }
     if supply.isStopping || settings.isOnce {
       return supply.isAllSent || supply.isStopping || isFull
@@ -172,7 +184,7 @@ extension BinaryLink {
     return supply.isAllSent || isFull
   }
 
-  /// Puts a frame into the batch that every gateway must refuse.
+  /// Puts a barrier into the batch.
   private mutating func frameBarrier() {
     batch.bytes = Frame.writeRefusable(settings.format, identifier: nextID, to: batch.buffer)
     barrier.id = nextID

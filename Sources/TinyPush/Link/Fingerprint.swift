@@ -1,16 +1,22 @@
-/// Tells a notification to one device from all others, and is the same each time that the notification is read: after a
-/// cut, a crash or a reboot.
+/// A hash that identifies a notification to one device.
+///
+/// It is the same at each reading of the notification, also after a crash or a reboot.
 public struct Fingerprint: Equatable, BitwiseCopyable, Sendable {
+  /// The first half.
   public var high: UInt64
+  /// The second half.
   public var low: UInt64
 
+  /// Creates a fingerprint from its halves.
   public init(high: UInt64, low: UInt64) {
     self.high = high
     self.low = low
   }
 
+  /// Creates the fingerprint of a notification.
+  ///
   /// - Parameters:
-  ///   - birth: when the file was made, in UNIX nanoseconds, since inodes are used again.
+  ///   - birth: when the file was created, in UNIX nanoseconds, since inodes are reused.
   ///   - offset: where in the file the notification's object begins.
   public init(inode: UInt64, birth: Int64, offset: Int64, token: DeviceToken) {
     high = Self.mix(inode ^ 0x243F_6A88_85A3_08D3, UInt64(bitPattern: birth))
@@ -24,7 +30,7 @@ public struct Fingerprint: Equatable, BitwiseCopyable, Sendable {
     }
   }
 
-  /// The finalizer of MurmurHash3 over both.
+  /// Mixes two values by the finalizer of MurmurHash3.
   private static func mix(_ left: UInt64, _ right: UInt64) -> UInt64 {
     var value = left ^ (right &* 0x9E37_79B9_7F4A_7C15)
     value = (value ^ value >> 33) &* 0xFF51_AFD7_ED55_8CCD

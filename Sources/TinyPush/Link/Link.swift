@@ -1,75 +1,104 @@
-/// The way across to the push service: takes notifications, and says what became of each. Pure, as the courier is: bytes and
-/// instants come in as values, and what is to be done goes out as a step.
+/// The part that speaks a protocol with the push service or a gateway.
 ///
-/// A link knows no files: a ``Stretch`` is a place that it gives back with the outcome. The courier knows no frames, answers
-/// or connections. Outcomes come in any order and any number; each notification that a link took has one outcome in the end,
-/// unless the agent ends first.
+/// The courier and the link divide the work. The courier knows files, and no frames, requests or
+/// connections. The link knows the connection, and no files. A notification passes between them
+/// like this:
+///
+/// - The courier asks ``obstacle(payloadBytes:)``. If that is nil, it calls ``take(_:in:)``. The
+///   message names a ``FilePlace``, which the link stores in a ``Stretch`` without looking into it.
+/// - The link puts the notification into its buffer. When the courier has nothing more to do, it
+///   calls ``nextStep(_:)``, which returns the link's next step: connect, write, read.
+/// - The agent does the step and calls the link with the result, such as bytes that arrived.
+/// - The link learns from answers, or from the absence of answers, what became of notifications.
+///   The courier takes these outcomes by ``takeOutcome()``.
+///
+/// Each notification has exactly one outcome, unless the agent ends first. Outcomes come in any
+/// order. A notification that must be sent again is returned as a stretch, and the courier reads it
+/// again from its file: the link keeps no text.
+///
+/// A link is pure, as the courier is: bytes and instants come in as values, and steps go out.
 public protocol Link: ~Copyable {
   // MARK: Notifications
 
-  /// Whether anything can be taken at the moment.
+  /// Whether the link can take notifications now.
   var isOpen: Bool { get }
-  /// Why a notification with a payload of so many bytes is not taken now; nil: it is.
+  /// Returns why a payload of so many bytes is not taken now; nil: it is taken.
   func obstacle(payloadBytes: Int) -> Obstacle?
-  /// Takes a notification; ``obstacle(payloadBytes:)`` must be nil. `text` is the text in which the notification stands.
+  /// Takes a notification, if ``obstacle(payloadBytes:)`` is nil.
+  ///
+  /// - Parameter text: the text to which the message's ranges refer.
   mutating func take(_ message: borrowing Message, in text: Span<UInt8>)
-  /// What became of notifications, one outcome a call; nil when there is nothing new.
+  /// Returns the next outcome; nil if absent.
   mutating func takeOutcome() -> LinkOutcome?
-  /// Whom the notifications went to of which the last outcome proves that they were accepted: the hash of one token a call, as
-  /// far as the link remembers them.
+  /// Returns the hash of the next device token that the last outcome proved to be good.
+  ///
+  /// Nil: there are no more, or the link has forgotten them.
   mutating func takeProved() -> UInt64?
-  /// Nothing that could be to blame for anything is under way any more.
-  mutating func forgetSuspicion()
+  /// Ends a search for a poison notification, since no notification is in flight.
+  mutating func resetPoisonSearch()
 
   // MARK: Work
 
-  /// Lets time pass. What is due may need a step first.
+  /// Takes the present time, and returns a step if one is due before anything else.
   mutating func advance(to time: Time, isStopping: Bool) -> Courier.Step?
-  /// The link's next step, when the courier has done what it can.
+  /// Returns the link's next step, after the courier has done what it can.
   mutating func nextStep(_ supply: Supply) -> Courier.Step?
-  /// When something is due.
+  /// When the link has something to do if nothing happens.
   var deadline: Instant? { get }
 
-  // MARK: Looking
+  // MARK: State
 
-  /// Stretches that were taken and have no outcome, and notifications in them.
+  /// The number of stretches without an outcome.
   var stretchCount: Int { get }
+  /// The number of notifications in these stretches.
   var notificationCount: Int { get }
-  /// Whether something is on the wire, or about to be, whose outcome is to come.
+  /// Whether a notification is on the wire, or about to be, without an outcome.
   var isBusy: Bool { get }
-  /// Connections that have ended.
+  /// The number of connections that have ended.
   var endings: UInt32 { get }
+  /// Calls `body` with each stretch without an outcome.
   func forEachStretch(_ body: (Stretch) -> Void)
+  /// Calls `body` with each large buffer.
   func forEachBuffer(_ body: (UnsafeMutableRawBufferPointer) -> Void)
-  /// What was written since this was asked last.
+  /// Returns the counts since the last call.
   mutating func takeTraffic() -> LinkTraffic
-  /// The next thing worth a line in the log.
+  /// Returns the next event for the log.
   mutating func takeReport() -> Report?
 }
 
 extension Link where Self: ~Copyable {
+  /// Returns nil: the link remembers no recipients.
   public mutating func takeProved() -> UInt64? { nil }
 }
 
-/// A notification as it goes to one device.
+/// A notification to one device.
 public struct Message {
+  /// The device token.
   public let token: DeviceToken
+  /// The payload, as the notification's text has it.
   public let payload: Payload
   package let rendition: Rendition
-  /// UNIX seconds; 0: do not store.
+  /// The expiration in UNIX seconds; 0: do not store.
   public let expiration: UInt32
+  /// The priority: 10, 5 or 1.
   public let priority: UInt8
-  /// What the notification says of itself, in its text: empty where it does not.
+  /// The notification's topic in its text; empty: it gives none.
   public let topic: Range<Int>
+  /// The notification's identifier in its text; empty: it gives none.
   public let identifier: Range<Int>
+  /// The notification's collapse ID in its text; empty: it gives none.
   public let collapseID: Range<Int>
+  /// The push type.
   public let pushType: PushType
+  /// The hash that identifies the notification at each reading.
   public let fingerprint: Fingerprint
-  /// Grows with the order in which notifications are read for the first time.
+  /// A number that increases in the order of the first readings.
   public let order: UInt64
+  /// The place of the notification in its file.
   public let place: FilePlace
-  /// The notification stands directly behind the one that was offered before.
+  /// Whether the notification directly follows the last one that was offered.
   public let follows: Bool
+  /// Whether the notification was sent before.
   public let wasSent: Bool
 
   package init(
@@ -97,42 +126,42 @@ public struct Message {
   }
 }
 
-/// What became of notifications.
+/// What became of the notifications of a stretch.
 public enum LinkOutcome {
-  /// The service has them: it said so, or counts as having them after a sound wait.
+  /// The service has them: an answer proved it, or no refusal came in time.
   case accepted(Stretch, isProved: Bool)
-  /// The service does not take this notification.
+  /// The service refused this notification.
   case rejected(Stretch, Rejection)
-  /// These go again, perhaps not before an instant.
+  /// They are to be sent again, but not before an instant.
   case returned(Stretch, notBefore: Instant?)
-  /// Newer ones that replace these on the device have been accepted meanwhile.
+  /// Newer notifications that replace these on the device were accepted meanwhile.
   case superseded(Stretch)
-  /// Nobody knows whether these arrived, and the configuration says not to send them again.
+  /// They may or may not have arrived, and are configured not to be sent again.
   case dropped(Stretch)
 }
 
-/// Why no more is taken at the moment.
+/// Why a link takes no more notifications now.
 public enum Obstacle {
-  /// Nothing can be written now.
+  /// There is no connection, or it cannot be written to.
   case closed
   /// The batch is full.
   case batchFull
-  /// So many are in flight that no more may be.
+  /// No more notifications may be in flight.
   case windowFull
 }
 
-/// How much the courier has to send.
+/// What the courier still has to send.
 public struct Supply {
-  /// What kept the courier from offering more; nil: it has nothing more.
+  /// Why the courier offered no more; nil: it has nothing more.
   public var obstacle: Obstacle?
-  /// Everything in the spool was offered, and nothing waits to go again.
+  /// Whether everything in the spool was offered, and nothing is to be sent again.
   public var isAllSent: Bool
-  /// There is something to send, or there may be at any moment.
+  /// Whether there is something to send, or may be at any moment.
   public var wantsConnection: Bool
-  /// Nothing new is taken any more.
+  /// Whether nothing new is sent, since the agent is stopping.
   public var isStopping: Bool
 
-  /// Before the courier has said anything.
+  /// Creates the supply before the courier's first step.
   package init() {
     self.init(isAllSent: false, wantsConnection: false, isStopping: false)
   }
@@ -145,21 +174,25 @@ public struct Supply {
   }
 }
 
-/// What was written, and what the ends of connections left unknown.
+/// The counts of what a link has written.
 public struct LinkTraffic {
-  /// Notifications, repetitions included; and the repetitions.
+  /// The notifications written, repetitions included.
   public var sent: UInt64 = 0
+  /// The notifications that were written again.
   public var repeated: UInt64 = 0
-  /// Notifications of which the end of a connection left unknown whether they arrived.
+  /// The notifications that may or may not have arrived before their connection ended.
   public var uncertain: UInt64 = 0
+  /// The connections made.
   public var connections: UInt64 = 0
-  /// TLS records.
+  /// The TLS records written.
   public var records: UInt64 = 0
-  /// Notifications that were sent and go again, by the raw value of the cause.
+  /// The notifications to send again, by the raw value of the cause.
   private(set) var retried: InlineArray<9, UInt64> = .init(repeating: 0)
 
+  /// Creates counts that are 0.
   public init() {}
 
+  /// Counts notifications to send again.
   package mutating func recordRetry(_ cause: RetryCause, _ count: Int = 1) {
     retried[Int(cause.rawValue)] += UInt64(count)
   }

@@ -1,23 +1,27 @@
-/// Whether a provider token is still to be used. Source: Establishing a token-based connection to APNs, which refuses a token
-/// that is older than an hour, and one that replaces another within 20 minutes.
+/// The decision whether to use a provider token or to make a new one.
+///
+/// The service refuses a token that is older than an hour, and one that replaces another within 20
+/// minutes. Source: Establishing a token-based connection to APNs.
 public enum ProviderTokenRule: Equatable, Sendable {
-  /// The token that there is.
+  /// Use the present token.
   case use
-  /// A new one.
+  /// Make a new token.
   case make
-  /// None before this time, in UNIX seconds.
+  /// Use no token before this time, in UNIX seconds.
   case wait(until: Int64)
-  /// None: nobody knows what time it is.
+  /// Use no token: the clock is not set.
   case clockNotSet
 
-  /// Seconds for which a token is used.
+  /// How long a token is used, in seconds.
   public static let useSeconds: Int64 = 3000
-  /// Seconds within which no second token is made.
+  /// How long no second token is made, in seconds.
   public static let makeSeconds: Int64 = 1200
 
+  /// Decides about the present token.
+  ///
   /// - Parameters:
   ///   - now: UNIX seconds; nil: the clock is not set.
-  ///   - issuedAt: when the token was made; nil: there is none.
+  ///   - issuedAt: when the token was made, in UNIX seconds; nil if absent.
   ///   - isRefused: whether the service has refused it.
   public init(now: Int64?, issuedAt: Int64?, isRefused: Bool) {
     guard let now else {
@@ -35,7 +39,7 @@ public enum ProviderTokenRule: Equatable, Sendable {
     case 0..<Self.makeSeconds:
       self = .wait(until: issuedAt + Self.makeSeconds)
     case -Self.makeSeconds + 1..<0:
-      // The clock was set back. The token is good again soon, or at least old enough to be replaced.
+      // The clock was set back. Soon the token is valid again, or old enough to be replaced.
       self = .wait(until: isRefused ? issuedAt + Self.makeSeconds : issuedAt)
     default:
       self = .make

@@ -1,10 +1,10 @@
-/// How the push service is spoken to.
+/// The protocol of the push service or gateway.
 public enum PushProtocol: UInt8, BitwiseCopyable, Sendable {
-  /// The binary provider protocol, which Apple switched off in 2021.
+  /// The binary provider protocol, which Apple shut down in 2021.
   case binary
-  /// Apple's service of today: HTTP/2.
+  /// HTTP/2, the protocol of Apple's present service.
   case http2
 
-  /// As the configuration calls it.
+  /// The name in the configuration.
   public var name: StaticString { self == .binary ? "binary" : "http2" }
 }

@@ -1,7 +1,8 @@
-/// Why the service did not take a notification: a reason, with the service's own number for it.
+/// Why the service refused a notification.
 public struct Rejection: Equatable, Sendable, BitwiseCopyable {
+  /// A reason for a refusal.
   public enum Reason: UInt8, Sendable, BitwiseCopyable {
-    /// The service gave a reason that is not in its table.
+    /// The service gave a reason that is not documented.
     case other
     case processingError
     case missingDeviceToken
@@ -11,10 +12,10 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case invalidTopicSize
     case invalidPayloadSize
     case invalidToken
-    /// Connections end whenever this notification is sent, and live without it.
+    /// Connections die when this notification is sent, and live without it.
     case endsConnections
 
-    // As the HTTP/2 service names them.
+    // The reasons of the HTTP/2 service.
     case badDeviceToken, deviceTokenNotForTopic, unregistered, expiredToken, badCollapseID
     case badExpirationDate, badMessageID, badPriority, badTopic, topicDisallowed
     case invalidPushType, payloadEmpty, payloadTooLarge, duplicateHeaders, badCertificate
@@ -22,9 +23,10 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case missingProviderToken, badPath, methodNotAllowed, tooManyProviderTokenUpdates
     case tooManyRequests, internalServerError, serviceUnavailable, shutdown
 
+    /// The number of reasons.
     public static let count = 37
 
-    /// A name for programs.
+    /// The name in JSON and metrics.
     public var name: StaticString {
       switch self {
       case .other: "other"
@@ -68,25 +70,30 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     }
   }
 
+  /// The reason.
   public var reason: Reason
-  /// The service's number: of the binary protocol, the status of the error response; of HTTP/2, the answer's status.
+  /// The service's own number.
+  ///
+  /// In the binary protocol it is the status of the error response; in HTTP/2, the status of the
+  /// answer.
   public var code: UInt16
-  /// UNIX seconds since when the device is gone; 0: that was not said.
+  /// The UNIX second since which the app is gone from the device; 0: not given.
   public var since: UInt32
 
+  /// Creates a rejection.
   public init(_ reason: Reason, code: UInt16 = 0, since: UInt32 = 0) {
     self.reason = reason
     self.code = code
     self.since = since
   }
 
-  /// Whether the service says that no notification can reach this device token.
+  /// Whether the service says that the device token is invalid.
   public var suppressesToken: Bool { reason == .invalidToken || reason == .badDeviceToken }
 
-  /// Whether the app is on that device no more.
+  /// Whether the app is gone from the device.
   public var isGone: Bool { reason == .unregistered || reason == .expiredToken }
 
-  /// What the service's table calls it.
+  /// The reason in the words of the service's documentation.
   public var text: StaticString {
     switch reason {
     case .other:
@@ -143,12 +150,13 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
       "check that the certificate is a push certificate of this app"
     case .invalidTokenSize: "a device token is 64 hex digits"
     case .invalidPayloadSize:
-      "the gateway takes less than was sent: set payload-limit to its limit"
+      "the gateway accepts only smaller payloads: set payload-limit to its limit"
     case .invalidToken, .badDeviceToken:
       "the token belongs to another app, or to the other environment (production, development), or is made up"
     case .deviceTokenNotForTopic:
       "the token belongs to another app: give the topic of that app, or a token of this one"
-    case .unregistered, .expiredToken: "the app is not on that device any more: forget the token"
+    case .unregistered, .expiredToken:
+      "the app is no longer on this device: stop sending to this token"
     case .badTopic, .topicDisallowed:
       "the topic is the app's bundle ID; the certificate or the signing key must be of the same team"
     case .badCertificate: "renew the push certificate"
@@ -165,12 +173,12 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
     case .badMessageID: "an id is a UUID"
     case .badPriority: "the priority of a background push is 5 or 1"
     case .invalidPushType: "the push type must fit the payload and the topic"
-    case .payloadEmpty: "give it a payload"
+    case .payloadEmpty: "add a payload"
     case .payloadTooLarge: "a payload has 4096 bytes at most, and 5120 with the push type voip"
     case .tooManyProviderTokenUpdates, .tooManyRequests, .internalServerError,
       .serviceUnavailable, .shutdown:
-      "nothing: it goes again"
-    case .endsConnections: "look for what is unusual in it"
+      "nothing to do: it is sent again"
+    case .endsConnections: "look for something unusual in it"
     case .other, .processingError, .missingDeviceToken, .missingPayload, .duplicateHeaders:
       "send it again; if it is refused again, look at the payload"
     }

@@ -1,23 +1,23 @@
-/// Why a notification that was sent goes again.
+/// Why a notification is sent again.
 public enum RetryCause: UInt8, Sendable, BitwiseCopyable {
   /// The connection ended before an answer.
   case connectionLost
   /// No answer came in time.
   case noAnswer
-  /// The service did not look at the request.
+  /// The service did not process the request.
   case refusedStream
-  /// The service ended the connection in order.
+  /// The service shut the connection down in order.
   case shutdown
-  /// Too many notifications to this device.
+  /// The service got too many notifications for this device.
   case tooManyRequests
-  /// The service is in trouble.
+  /// The service reported an error of its own.
   case serviceTrouble
   case providerToken
   case configuration
-  /// Another notification before this one was refused, and the binary protocol discards what follows that.
+  /// A notification before this one was refused, and the binary protocol discards what follows.
   case refusalBefore
 
-  /// A name for programs.
+  /// The name in JSON and metrics.
   public var name: StaticString {
     switch self {
     case .connectionLost: "connection_lost"
@@ -32,18 +32,18 @@ public enum RetryCause: UInt8, Sendable, BitwiseCopyable {
     }
   }
 
-  /// A name for people.
+  /// The name for users.
   public var text: StaticString {
     switch self {
     case .connectionLost: "connection lost"
     case .noAnswer: "no answer"
     case .refusedStream: "stream refused"
     case .shutdown: "service shut down"
-    case .tooManyRequests: "too many to a device"
+    case .tooManyRequests: "too many for one device"
     case .serviceTrouble: "service in trouble"
     case .providerToken: "provider token refused"
     case .configuration: "configuration refused"
-    case .refusalBefore: "behind a refused one"
+    case .refusalBefore: "after a refused one"
     }
   }
 }

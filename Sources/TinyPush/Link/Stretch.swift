@@ -1,35 +1,39 @@
-/// Where a notification to one recipient stands, in a file under way.
+/// The place of a notification to one recipient, in a file under way.
 public struct FilePlace: Equatable, BitwiseCopyable, Sendable {
-  /// Bytes of the file before the notification.
+  /// The offset in the file from which the notification is read, in bytes.
   public var offset: Int64
+  /// The claim of the file.
   public var claim: ClaimNumber
-  /// Recipients that come before this one.
+  /// The number of the notification's recipients before this one.
   public var recipient: UInt32
 
-  /// Of a notification that stands in no file.
+  /// The place of a notification that is in no file.
   package static var nowhere: Self { Self(offset: 0, claim: ClaimNumber(0), recipient: 0) }
 }
 
-/// Notifications that stand one behind the other in a file, and were offered to the link one behind the other. What must go
-/// again is read again from there: places are kept, not bytes.
+/// Notifications that follow each other in a file, and were offered one after the other.
+///
+/// A notification that is sent again is read again from its place: links keep places, not bytes.
 public struct Stretch: BitwiseCopyable, Sendable {
-  /// Where the notification stands from which these are counted.
+  /// The place from which the notifications are counted.
   public var place: FilePlace
-  /// Notifications from there on that come before the first of these.
+  /// The number of notifications between the place and the first one of the stretch.
   public var skipped: UInt32 = 0
+  /// The number of notifications.
   public var count: UInt32 = 1
-  /// The notifications were on the wire before: writing them is a repetition.
+  /// Whether the notifications were written before, so that they are now repeated.
   public var wasSent = false
-  /// How the notifications were settled, which are read again to tell of that; nil: they are to be sent.
-  var verdict: Settlement.Verdict?
+  /// The outcome to record or report; nil: the notifications are to be sent.
+  var outcome: Settlement.Outcome?
 
+  /// Creates a stretch that begins at `place`.
   public init(place: FilePlace, count: UInt32 = 1, wasSent: Bool = false) {
     self.place = place
     self.count = count
     self.wasSent = wasSent
   }
 
-  /// The first so many of these, which are taken away here.
+  /// Removes the first notifications, and returns them as a stretch.
   @inline(never)
   public mutating func removeFirst(_ notifications: UInt32) -> Stretch {
     var first = self
@@ -40,12 +44,12 @@ public struct Stretch: BitwiseCopyable, Sendable {
   }
 }
 
-/// A queue of stretches; bounded.
+/// A bounded queue of stretches.
 struct StretchQueue: ~Copyable {
   private let ring: FixedBuffer<Stretch>
   private var head = 0
   private(set) var count = 0
-  /// Notifications in all stretches.
+  /// The number of notifications in all stretches.
   private(set) var notifications = 0
 
   init(capacity: Int) { ring = FixedBuffer(capacity: capacity) }
@@ -58,7 +62,7 @@ struct StretchQueue: ~Copyable {
   var first: Stretch? { count > 0 ? ring[head] : nil }
   var last: Stretch? { count > 0 ? ring[index(count - 1)] : nil }
 
-  /// The one behind so many.
+  /// The stretch at an index.
   subscript(offset: Int) -> Stretch {
     precondition(offset >= 0 && offset < count)
     return ring[index(offset)]
@@ -72,7 +76,7 @@ struct StretchQueue: ~Copyable {
     notifications += Int(stretch.count)
   }
 
-  /// So many notifications directly behind the last stretch are of it, too.
+  /// Adds notifications that directly follow the last stretch to it.
   mutating func lengthenLast(by notifications: UInt32) {
     ring[index(count - 1)].count += notifications
     self.notifications += Int(notifications)
@@ -93,7 +97,7 @@ struct StretchQueue: ~Copyable {
     head = head + 1 == ring.capacity ? 0 : head + 1
     count -= 1
     notifications -= Int(stretch.count)
-    // Starting again at the front keeps what few notifications need on few pages.
+    // An empty queue starts again at the front: so few notifications touch few pages.
     if count == 0 { head = 0 }
     return stretch
   }
@@ -107,7 +111,7 @@ struct StretchQueue: ~Copyable {
     return stretch
   }
 
-  /// Takes so many notifications from the front, all in the first stretch.
+  /// Removes so many notifications from the front, all of the first stretch.
   @inline(never)
   mutating func removeFirst(notifications wanted: UInt32) -> Stretch {
     precondition(count > 0 && wanted > 0 && wanted <= ring[head].count)
@@ -116,14 +120,14 @@ struct StretchQueue: ~Copyable {
     return ring[head].removeFirst(wanted)
   }
 
-  /// One more notification at the end of the last stretch.
+  /// Adds one notification to the last stretch.
   mutating func extendLast() {
     precondition(count > 0)
     ring[index(count - 1)].count += 1
     notifications += 1
   }
 
-  /// The notifications of all stretches were on the wire.
+  /// Records that the notifications of all stretches were written.
   func recordSent() {
     for offset in 0..<count { ring[index(offset)].wasSent = true }
   }

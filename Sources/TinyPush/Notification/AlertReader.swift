@@ -1,5 +1,5 @@
 extension Alert {
-  /// Reads the value of `alert`, and holds it against the table.
+  /// Reads the value of `alert` and checks it against the service's table.
   init(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ traits: inout PayloadTraits,
     _ findings: inout Findings
@@ -13,7 +13,7 @@ extension Alert {
     }
   }
 
-  /// Finds its parts, whatever it is.
+  /// Finds the parts of an alert in a value of any type.
   init(_ text: Span<UInt8>, by scanner: inout JSONScanner) throws(JSONProblem) {
     let first = try scanner.peek(text)
     let start = scanner.index
@@ -90,14 +90,14 @@ extension Alert {
       try scanner.skipValue(text)
     } while try scanner.nextMember(text)
     if findings.isThorough, seen.count == 1, seen.contains(.body) {
-      // The braces, the key, its quotes and its colon.
+      // The braces, the key, and the key's quotes and colon.
       findings.add(Finding(.onlyBody, at: start, found: 9))
     }
   }
 }
 
 extension JSONScanner {
-  /// Where a value is anything but an array of strings; nil: it is one.
+  /// Returns where a value differs from an array of strings; nil if the value is one.
   fileprivate mutating func notStrings(_ text: Span<UInt8>) throws(JSONProblem) -> Int? {
     guard try peek(text) == .openBracket else { return index }
     guard try openArray(text) else { return nil }

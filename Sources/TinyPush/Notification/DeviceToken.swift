@@ -1,13 +1,16 @@
-/// A device token: the 32 bytes by which the service knows an app on a device. Source: Local and Remote Notification
-/// Programming Guide, 2015-10, table 5-1.
+/// A device token: the 32 bytes that name an app on a device for the service.
+///
+/// Source: Local and Remote Notification Programming Guide, 2015-10, table 5-1.
 public struct DeviceToken: BitwiseCopyable {
-  /// Bytes of a token, and the hex digits that write them.
+  /// The number of bytes of a token.
   public static let byteCount = 32
+  /// The number of hexadecimal digits of a token in text.
   public static let digitCount = 64
 
+  /// The bytes of the token.
   public private(set) var bytes: InlineArray<32, UInt8>
 
-  /// From 64 hexadecimal digits in either case; nil for anything else.
+  /// Reads 64 hexadecimal digits in either case; nil for any other text.
   @inline(__always)
   public init?(hex digits: Span<UInt8>) {
     guard digits.count == Self.digitCount else { return nil }
@@ -26,14 +29,14 @@ public struct DeviceToken: BitwiseCopyable {
     guard areDigits else { return nil }
   }
 
-  /// From 32 bytes; nil for any other number.
+  /// Copies 32 bytes; nil for any other number of bytes.
   public init?(bytes source: Span<UInt8>) {
     guard source.count == Self.byteCount else { return nil }
     bytes = .init(repeating: 0)
     for index in 0..<Self.byteCount { bytes[index] = source[index] }
   }
 
-  /// Tells it from most others.
+  /// A hash of the token.
   package var hash: UInt64 {
     bytes.span.withUnsafeBytes { raw in
       var hash: UInt64 = 0
@@ -42,40 +45,42 @@ public struct DeviceToken: BitwiseCopyable {
     }
   }
 
-  /// The first eight digits, as a number.
+  /// The first eight digits as a number.
   public var firstDigits: UInt32 { bytes.span.bigEndian32(at: 0) }
 
-  /// The first that is no hexadecimal digit; nil: all are.
+  /// Returns the index of the first byte that is not a hexadecimal digit; nil if all are.
   static func firstNonDigit(_ digits: Span<UInt8>) -> Int? {
     if DeviceToken(hex: digits) != nil { return nil }
     for index in digits.indices where hexValue(digits[index]) == nil { return index }
     return nil
   }
 
-  /// Whether eight characters, the first in the lowest byte, are hexadecimal digits. All are looked at together: a byte's
-  /// highest bit says yes.
+  /// Returns whether eight characters, the first in the lowest byte, are hexadecimal digits.
+  ///
+  /// All eight are checked at once. The highest bit of each byte holds the result for that byte.
   private static func areDigits(_ characters: UInt64) -> Bool {
     let low = characters & eight(0x7F)
     let figures = low ^ eight(0x30)
     let letters = (low | eight(0x20)) ^ eight(0x60)
-    // A sum has the highest bit from 10 on; from 1 on, and from 7 on.
+    // The sums set the highest bit for values from 10, from 1 and from 7 on.
     let isFigure = ~(figures + eight(0x76))
     let isLetter = (letters + eight(0x7F)) & ~(letters + eight(0x79))
     return (isFigure | isLetter) & ~characters & eight(0x80) == eight(0x80)
   }
 
-  /// The bytes that eight digits write, the first in the lowest byte.
+  /// Returns the four bytes that eight digits encode, the first in the lowest byte.
   private static func fourBytes(_ digits: UInt64) -> UInt32 {
-    // The low half of a letter is its place in the alphabet: `a` is 1, and stands for 10.
+    // The low four bits of a letter are its place in the alphabet: `a` has 1 and means 10.
     var values = (digits & eight(0x0F)) + 9 * (digits >> 6 & eight(0x01))
     values = (values << 4 | values >> 8) & 0x00FF_00FF_00FF_00FF
     values = (values | values >> 8) & 0x0000_FFFF_0000_FFFF
     return UInt32(truncatingIfNeeded: values | values >> 16)
   }
 
-  /// Eight times the same byte.
+  /// Returns the same byte eight times.
   private static func eight(_ byte: UInt64) -> UInt64 { byte * 0x0101_0101_0101_0101 }
 
+  /// Returns the value of a hexadecimal digit; nil for any other byte.
   @_noAllocation
   @inline(__always)
   public static func hexValue(_ digit: UInt8) -> UInt8? {
@@ -89,6 +94,7 @@ public struct DeviceToken: BitwiseCopyable {
 }
 
 extension DeviceToken: Equatable {
+  /// Returns whether two tokens are the same.
   public static func == (left: DeviceToken, right: DeviceToken) -> Bool {
     for index in 0..<byteCount where left.bytes[index] != right.bytes[index] { return false }
     return true

@@ -1,20 +1,26 @@
-/// The members of a notification's object, as they are read. What is valid JSON and yet wrong goes to the findings, so that
-/// the object's end is always found.
+/// The members of a notification's object, as they are read.
+///
+/// Mistakes in valid JSON go to the findings, so that reading always reaches the end of the object.
 package struct Envelope {
   var notification: Notification
   private var seen: UInt32 = 0
+  /// The index of the value of `priority`.
   private var priorityAt = 0
-  /// Where the value of `push-type` is; 0: it has none that is known.
+  /// The index of the value of `push-type`; 0: the notification has no known push type.
   var pushTypeAt = 0
   private(set) var traits: PayloadTraits
-  /// What the agent has added to the object, which counts for nothing.
+  /// The size of the member `failed`, which the agent adds and which counts towards no limit.
   private(set) var failedBytes = 0
 
-  /// The longest name of a recipients file. Inferred: names are for people.
+  /// The longest name of a recipients file.
+  ///
+  /// Inferred: people choose these names.
   package static let listNameBytesMax = 64
-  /// Recipients files that one notification may name. Inferred: whoever has more makes one of them.
+  /// The most recipients files that one notification may name.
+  ///
+  /// Inferred: a sender with more can merge them.
   static let listsMax = 16
-  /// A date before this (2001-09-09) is none that anybody means.
+  /// The earliest plausible date, 2001-09-09.
   static let dateMin: UInt64 = 1_000_000_000
 
   @inline(__always)
@@ -23,7 +29,7 @@ package struct Envelope {
     traits = PayloadTraits(service)
   }
 
-  /// Reads the object; the scanner stands on its brace.
+  /// Reads the object; the scanner is at its opening brace.
   mutating func read(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
   ) throws(JSONProblem) {
@@ -119,7 +125,8 @@ package struct Envelope {
         if first != 0x7B { findings.add(Finding(.failedNotObject, at: at)) }
         notification.isRetried = true
         try scanner.skipValue(text)
-        // A reader that gets the text in pieces has seen so much before it gives up.
+        // Subtract `failed` only while the object is within the limit: a reader that gets the text
+        // in pieces gives up at this size.
         if scanner.index - before.index <= NotificationReader.objectBytesMax {
           failedBytes += scanner.index - keyAt
         }
@@ -129,7 +136,7 @@ package struct Envelope {
     notification.object = before.index..<scanner.index
   }
 
-  /// An object with `aps` at its top.
+  /// Reads an object with `aps` at its top level.
   @inline(never)
   private mutating func readBare(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings
@@ -144,7 +151,7 @@ package struct Envelope {
     seen = 1 << EnvelopeKey.payload.rawValue | 1 << EnvelopeKey.to.rawValue
   }
 
-  /// What only the whole object shows.
+  /// Runs the checks that need the whole object.
   @inline(__always)
   mutating func finish(_ text: Span<UInt8>, _ rules: Rules, _ findings: inout Findings) {
     let start = notification.object.lowerBound
@@ -241,7 +248,7 @@ package struct Envelope {
     } catch {}
   }
 
-  /// It is too large, unless it can be trimmed.
+  /// Adds a finding if the payload is too large and cannot be trimmed.
   @inline(never)
   private func checkSize(
     _ rendition: Rendition, at offset: Int, _ text: Span<UInt8>, _ limit: Int,
@@ -257,6 +264,7 @@ package struct Envelope {
 
   // MARK: - Parts
 
+  /// Returns a hash of the `collapse-id` and the recipients; never 0.
   @inline(never)
   private func collapseKey(_ text: Span<UInt8>) -> UInt64 {
     var hash = Hash(spelled: text.extracting(notification.collapseID))
@@ -264,7 +272,7 @@ package struct Envelope {
     for index in 0..<notification.tokens {
       if index > 0 { token = notification.nextString(after: token.upperBound, in: text) }
       hash.add(0 as UInt8)
-      // Either case is the same token.
+      // Upper and lower case mean the same token.
       for digit in token { hash.add(text[digit] | 0x20) }
     }
     var list = notification.firstList
@@ -276,7 +284,7 @@ package struct Envelope {
     return max(hash.value, 1)
   }
 
-  /// UNIX seconds; nil, and a finding, for anything else.
+  /// Reads UNIX seconds; adds a finding and returns nil for any other value.
   @inline(never)
   private func date(
     _ reason: Finding.Reason, _ pastReason: Finding.Reason, _ text: Span<UInt8>,
@@ -296,7 +304,7 @@ package struct Envelope {
     return UInt32(number)
   }
 
-  /// True or false.
+  /// Reads true or false; adds a finding and returns false for any other value.
   @inline(never)
   private func flag(
     _ reason: Finding.Reason, _ text: Span<UInt8>, by scanner: inout JSONScanner,

@@ -1,8 +1,12 @@
-/// How the service is to deliver it: `collapse-id`, `topic`, `push-type` and `id`, which become header fields.
+/// The members that become header fields: `collapse-id`, `topic`, `push-type` and `id`.
 extension Envelope {
-  /// The longest `collapse-id`, in bytes. Source: APNs Provider API, 2015-12 and later, `apns-collapse-id`.
+  /// The longest `collapse-id`, in bytes.
+  ///
+  /// Source: APNs Provider API, 2015-12 and later, `apns-collapse-id`.
   static let collapseIDBytesMax = 64
-  /// The longest `topic`. Inferred: far above any bundle ID.
+  /// The longest `topic`, in bytes.
+  ///
+  /// Inferred: far longer than any bundle ID.
   package static let topicBytesMax = 255
 
   @inline(never)
@@ -14,7 +18,8 @@ extension Envelope {
     notification.collapseID = range
     var reader = JSONStringReader()
     var bytes = 0
-    // No field of HTTP may have control characters, or a space at either end (RFC 9113 section 8.2.1).
+    // An HTTP field must have no control characters and no space at either end (RFC 9113 section
+    // 8.2.1).
     var isFit = true
     var last: UInt8 = .space
     let value = text.extracting(range)
@@ -30,7 +35,7 @@ extension Envelope {
     }
   }
 
-  /// `topic`, `push-type` or `id`. The binary protocol has no place for them.
+  /// Reads `topic`, `push-type` or `id`, which the binary protocol does not have.
   @inline(never)
   mutating func readString(
     _ key: EnvelopeKey, _ text: Span<UInt8>, by scanner: inout JSONScanner,
@@ -68,7 +73,9 @@ extension Envelope {
     return nil
   }
 
-  /// An escape is none: it would go out as it stands.
+  /// Returns whether a string can be a topic.
+  ///
+  /// A backslash is not allowed: the escape would be sent unchanged.
   private static func isTopic(_ value: Span<UInt8>) -> Bool {
     for index in value.indices {
       let byte = value[index]
@@ -90,10 +97,12 @@ extension Envelope {
 
   // MARK: - Contradictions
 
-  /// Holds the push type against the topic and the payload. Source: Sending notification requests to APNs, Pushing
-  /// background updates to your App, Starting and updating Live Activities with ActivityKit push notifications.
+  /// Checks that the push type agrees with the topic and the payload.
   ///
-  /// - Parameter isSilent: nobody is shown or hears anything.
+  /// Source: Sending notification requests to APNs, Pushing background updates to your App,
+  /// Starting and updating Live Activities with ActivityKit push notifications.
+  ///
+  /// - Parameter isSilent: Whether the notification shows and plays nothing.
   @inline(never)
   func checkPushType(_ isSilent: Bool, _ text: Span<UInt8>, _ findings: inout Findings) {
     let type = notification.pushType

@@ -1,4 +1,4 @@
-/// Whom a notification is for.
+/// The members that name the recipients: `token`, `tokens` and `to`.
 extension Envelope {
   mutating func readToken(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings

@@ -1,34 +1,37 @@
-/// A line of a text as a terminal may show it, whatever it holds, and a caret under a place in it.
+/// A line of an untrusted text, made safe to show on a terminal, with a caret under a place in it.
 ///
 /// ```
 ///   {"token": "1234", "payload": {"aps": {"badge": "3"}}}
 ///              ^~~~
 /// ```
 public struct Excerpt {
-  /// The shown part of the line, and whether it is cut at either side.
+  /// The shown part of the line.
   private var shown: Range<Int>
   private var isCutBefore = false
   private var isCutBehind = false
-  /// What stands where the line is cut.
+  /// The text shown where the line is cut off.
   private let ellipsis: StaticString
-  /// The columns before the place, and those that it takes.
+  /// The columns before the place.
   private var columnsBefore = 0
+  /// The columns of the place.
   private var columnsAt = 0
 
+  /// Chooses the part of the line to show.
+  ///
   /// - Parameters:
-  ///   - line: where the line begins.
-  ///   - place: what the caret is to stand under, up to the text's end.
-  ///   - width: columns to be shown at most.
-  ///   - ellipsis: a character, or ASCII.
+  ///   - line: the index where the line begins.
+  ///   - place: the range to mark with the caret.
+  ///   - width: the most columns to show.
+  ///   - ellipsis: one character, or ASCII text.
   @inline(never)
   public init(
     _ text: Span<UInt8>, line: Int, place: Range<Int>, width: Int, ellipsis: StaticString = "…"
   ) {
     self.ellipsis = ellipsis
-    // Whatever is cut leaves columns to its ellipsis.
+    // Keep columns free for an ellipsis at either side.
     let room = max(width, 16) - 2 * Self.columns(of: ellipsis)
     let behind = Self.columns(text, from: place.lowerBound, to: text.count, room)
-    // As much as can be of what stands before the place, but always some of what follows it.
+    // Show as much as fits of the text before the place, but keep a third for the text from there.
     let roomBefore = room - min(behind.columns, room / 3)
     var start = place.lowerBound
     while start > line, place.lowerBound - start < 4 * room {
@@ -49,7 +52,7 @@ public struct Excerpt {
     ellipsis.utf8Start[0] < 0x80 ? ellipsis.utf8CodeUnitCount : 1
   }
 
-  /// How far the line goes on within so many columns, and how many it takes.
+  /// Returns where the line ends within `room` columns, and the number of columns to there.
   @inline(never)
   private static func columns(
     _ text: Span<UInt8>, from start: Int, to limit: Int, _ room: Int
@@ -65,7 +68,7 @@ public struct Excerpt {
     return (end, columns)
   }
 
-  /// The part of the line.
+  /// Appends the shown part of the line.
   public func appendLine(of text: Span<UInt8>, to output: inout Text) {
     if isCutBefore { output.append(ellipsis) }
     var index = shown.lowerBound
@@ -77,12 +80,13 @@ public struct Excerpt {
     if isCutBehind { output.append(ellipsis) }
   }
 
-  /// What stands before the caret in its line, and the caret.
+  /// Appends the spaces before the caret.
   public func appendIndent(to output: inout Text) {
     let columns = columnsBefore + (isCutBefore ? Self.columns(of: ellipsis) : 0)
     for _ in 0..<columns { output.append(" ") }
   }
 
+  /// Appends the caret and the tildes after it.
   public func appendCaret(to output: inout Text) {
     output.append("^")
     for _ in 1..<max(columnsAt, 1) { output.append("~") }
@@ -90,7 +94,7 @@ public struct Excerpt {
 }
 
 extension Excerpt {
-  /// Where what begins at a place ends, as far as that can be seen: a string, a word or number, a character.
+  /// Returns the end of the string, word, number or character that begins at a place.
   public static func end(of place: Int, in text: Span<UInt8>) -> Int {
     guard place < text.count, text[place] != .lineFeed else { return place }
     guard text[place] != .quote else {

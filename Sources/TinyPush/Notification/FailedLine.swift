@@ -1,35 +1,41 @@
-/// A line of a file in `failed/`: a notification that the spool takes, with one more member, which says why it is there.
+/// A line of a file in `failed/`: a notification, with a member `failed` that gives the reason.
 ///
 /// ```json
-/// {"failed":{"reason":"…","code":"invalid-token","file":"NAME","status":8,"offset":0},"token":"…","payload":{…}}
+/// {"failed":{"reason":"…","code":"invalid-token","file":"NAME","status":8,"offset":0},
+///  "token":"…","payload":{…}}
 /// ```
 ///
-/// `failed` comes first, so that the reason is known of a line that was cut. A line with nothing to send has no other member.
-/// Version 0.1.0 wrote the members of `failed` at the top, and the notification as one of them: such a line is read, too.
-/// This holds no bytes itself: the text of the line goes with it.
+/// In the file, this is one line. The spool accepts such a line as a notification.
+///
+/// `failed` comes first, so that a truncated line still has its reason. A line with nothing to send
+/// has no other member. Version 0.1.0 wrote the members of `failed` at the top level, and the
+/// notification as one of them. Such lines are read as well. This type holds ranges only: callers
+/// keep the text of the line.
 public struct FailedLine {
-  /// Between the quotes.
+  /// The reason, without its quotes.
   private var reason: Range<Int>?
   private var file: Range<Int> = 0..<0
   private var listName: Range<Int> = 0..<0
   private var token: Range<Int> = 0..<0
-  /// The line of the file that was delivered, from 1 on; 0: the line does not say.
+  /// The line of the delivered file, from 1 on; 0: not stated.
   public private(set) var line: UInt64 = 0
-  /// The line of the recipients file which is wrong; 0: the file as a whole, or none.
+  /// The wrong line of the recipients file; 0: not stated, or the file as a whole.
   package private(set) var listLine: UInt64 = 0
-  /// It is about a place in the file, and not about the file.
+  /// Whether the line concerns a place in the delivered file rather than the whole file.
   package private(set) var hasPlace = false
-  /// Of text that was no notification.
+  /// The shown text of input that is not a notification.
   private var shown: Range<Int> = 0..<0
-  /// The notification in a line of version 0.1.0; empty: the line is none of these, or has none.
+  /// The notification in a line of version 0.1.0; empty: none.
   package private(set) var wrapped: Range<Int> = 0..<0
-  /// `failed` was found, and another member.
+  /// Whether the line has `failed`, and whether it has another member.
   private var (isCurrent, hasOther) = (false, false)
 
-  /// There is more than the reason: a notification, right or wrong.
+  /// Whether the line has a notification, valid or not, besides the reason.
   package var hasNotification: Bool { isCurrent ? hasOther : !wrapped.isEmpty }
 
-  /// Nil: the line is none of the agent's. Of a line that is cut, or torn, as much is known as stands before that.
+  /// Reads a line; nil if the agent did not write it.
+  ///
+  /// Of a truncated line, everything before the cut is read.
   @inline(never)
   public init?(_ text: Span<UInt8>) {
     var scanner = JSONScanner()
@@ -49,7 +55,7 @@ public struct FailedLine {
     let first = try scanner.peek(text)
     switch EnvelopeKey(spelled: key) {
     case .failed where first == .openBrace:
-      // What stands beside it is the sender's, whatever it is called.
+      // The members beside `failed` are the sender's, even if they have the same names.
       (reason, file, listName, line, listLine) = (nil, 0..<0, 0..<0, 0, 0)
       (hasPlace, wrapped, shown, isCurrent) = (false, 0..<0, 0..<0, true)
       guard try scanner.openObject(text) else { return }
@@ -101,7 +107,7 @@ public struct FailedLine {
     }
   }
 
-  /// In words, for a terminal: a control character is nothing to be seen.
+  /// Appends the reason for a terminal, with control characters replaced by spaces.
   @inline(never)
   public func appendReason(of text: Span<UInt8>, to output: inout Text) {
     var reader = JSONStringReader()
@@ -111,7 +117,7 @@ public struct FailedLine {
     }
   }
 
-  /// The same with what it is about: its line, and the token that was refused.
+  /// Appends the reason, the line number and the token that was refused.
   @inline(never)
   public func describe(_ text: Span<UInt8>, saysLine: Bool, in output: inout Text) {
     output.append("refused: ")
@@ -128,19 +134,21 @@ public struct FailedLine {
     output.append(")")
   }
 
-  /// The 64 hex digits of the one who did not get what was sent; empty: the notification was not sent, for which the line
-  /// says where it stands in its file.
+  /// Returns the 64 hex digits of the recipient that a sent notification did not reach.
+  ///
+  /// Returns an empty span for a notification that was not sent; its line then states a line
+  /// number.
   @_lifetime(copy text)
   package func recipient(in text: Span<UInt8>) -> Span<UInt8> {
     let isSent = line == 0 && token.count == DeviceToken.digitCount
     return text.extracting(isSent ? token : 0..<0)
   }
 
-  /// The recipients file whose recipients did not get it; empty: it is no matter of such a file.
+  /// Returns the name of the recipients file that was not served; empty: none.
   @_lifetime(copy text)
   package func list(in text: Span<UInt8>) -> Span<UInt8> { text.extracting(listName) }
 
-  /// Whether the file that was delivered had this name, as far as the name goes.
+  /// Returns whether the delivered file had this name.
   package func isOfFile(_ name: Span<UInt8>, in text: Span<UInt8>) -> Bool {
     var reader = JSONStringReader()
     let said = text.extracting(file)
@@ -153,18 +161,21 @@ public struct FailedLine {
   }
 }
 
-// MARK: - As a line is written
+// MARK: - Writing a line
 
 extension FailedLine {
-  /// How each line begins, and how each of version 0.1.0 did.
+  /// The beginning of every line.
   package static let beginning: StaticString = "{\"failed\":{\"reason\":\""
+  /// The beginning of every line of version 0.1.0.
   package static let beginningBefore: StaticString = "{\"reason\":\""
 
-  /// Begins a line, in place of what was there. More members of `failed` may follow, and one of the ends below.
+  /// Clears `output` and begins a line.
+  ///
+  /// More members of `failed` may follow, then a call of one of the `end` functions.
   ///
   /// - Parameters:
-  ///   - code: a word for the reason that stays the same; a space becomes a hyphen.
-  ///   - file: the name of the file that was delivered.
+  ///   - code: a stable word for the reason; spaces become hyphens.
+  ///   - file: the name of the delivered file.
   package static func begin(
     _ reason: borrowing Text, _ code: borrowing Text, file: Span<UInt8>, to output: inout Text
   ) {
@@ -178,7 +189,7 @@ extension FailedLine {
     output.append(json: file)
   }
 
-  /// One more member.
+  /// Appends a number to `failed`.
   package static func append<Number: FixedWidthInteger>(
     _ key: StaticString, _ number: Number, to output: inout Text
   ) {
@@ -188,24 +199,26 @@ extension FailedLine {
     output.append(number)
   }
 
-  /// The recipients file whose recipients did not get it.
+  /// Appends the name of the recipients file that was not served.
   package static func append(list name: Span<UInt8>, to output: inout Text) {
     output.append(",\"list\":")
     output.append(json: name)
   }
 
-  /// There is nothing to send.
+  /// Ends a line that has nothing to send.
   package static func end(_ output: inout Text) { output.append("}}\n") }
 
-  /// With text that is no notification.
+  /// Ends a line with text that is not a notification.
   package static func end(text: Span<UInt8>, _ output: inout Text) {
     output.append(",\"text\":")
     output.append(json: text)
     end(&output)
   }
 
-  /// With an object that was refused, as it stands: whoever checks the line finds the same again. It may be such a line
-  /// itself, which somebody moved to `new/`: the text that it shows stays.
+  /// Ends a line with an object that was refused, unchanged.
+  ///
+  /// A check of the line then finds the same mistakes. If the object is itself such a line, moved
+  /// to `new/`, the text in its `failed` is kept.
   package static func end(object: Span<UInt8>, _ output: inout Text) {
     if let before = FailedLine(object), !before.hasNotification, !before.shown.isEmpty {
       output.append(",\"text\":\"")
@@ -218,7 +231,7 @@ extension FailedLine {
     close(&output, from: start)
   }
 
-  /// With a notification for one token alone, in its language.
+  /// Ends a line with a notification for one token, in the language of the token.
   package static func end(
     _ notification: Notification, of text: Span<UInt8>, for token: DeviceToken,
     _ language: LanguageTag?, _ output: inout Text
@@ -227,9 +240,9 @@ extension FailedLine {
     appendAddressed(notification, of: text, for: token, language, &output)
   }
 
-  /// The members of a notification for one token alone, in its language, and the end of the line.
+  /// Appends the members of a notification for one token, in its language, and ends the line.
   ///
-  /// - Parameter expiration: in place of its `ttl`; nil: that stays as it is.
+  /// - Parameter expiration: replaces the `ttl`; nil: the `ttl` is kept.
   @inline(never)
   static func appendAddressed(
     _ notification: Notification, of text: Span<UInt8>, for token: DeviceToken,
@@ -249,7 +262,9 @@ extension FailedLine {
     close(&output, from: start)
   }
 
-  /// With a notification for one recipients file alone; nil: for nobody, which keeps it from being sent.
+  /// Ends a line with a notification for one recipients file.
+  ///
+  /// - Parameter list: the name of the file; nil: no recipient, so that the line cannot be sent.
   package static func end(
     _ notification: Notification, of text: Span<UInt8>, forList list: Span<UInt8>?,
     _ output: inout Text

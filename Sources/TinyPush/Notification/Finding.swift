@@ -1,12 +1,17 @@
-/// What is to be said of a notification file: why a notification is refused before it is sent, or what it wastes; and where.
+/// A mistake in a notification, or something that it wastes, and where.
+///
+/// A notification with a mistake is refused before it is sent.
 public struct Finding: BitwiseCopyable {
+  /// The kind of the finding.
   public var reason: Reason
-  /// The byte at fault, from the start of the text.
+  /// The index of the byte at fault in the text.
   public var offset: Int
-  /// What the reason's words need besides: a size, a limit.
+  /// The number that was found, such as a size.
   public var found: Int
+  /// The limit that the number exceeds.
   public var limit: Int
 
+  /// Makes a finding.
   public init(_ reason: Reason, at offset: Int, found: Int = 0, limit: Int = 0) {
     self.reason = reason
     self.offset = offset
@@ -14,6 +19,7 @@ public struct Finding: BitwiseCopyable {
     self.limit = limit
   }
 
+  /// The kind of a finding.
   public enum Reason: Equatable, BitwiseCopyable {
     case json(JSONProblem)
     case notAnObject
@@ -90,7 +96,7 @@ public struct Finding: BitwiseCopyable {
     case localizedNoDefault
     case mustBeString(EnvelopeKey)
     case failedNotObject
-    // Warnings: it is sent all the same.
+    // Warnings: the notification is sent.
     case onlyBody
     case whiteSpace
     case longEscapes
@@ -101,7 +107,7 @@ public struct Finding: BitwiseCopyable {
     case listsElsewhere
   }
 
-  /// Whether it is only something to know: the notification is sent.
+  /// Whether the finding is only a warning, so that the notification is sent.
   public var isWarning: Bool {
     switch reason {
     case .onlyBody, .whiteSpace, .longEscapes, .strangeKey, .badgeNotWhole, .topicEnding,
@@ -113,7 +119,7 @@ public struct Finding: BitwiseCopyable {
 }
 
 extension Finding.Reason {
-  /// Whether it is about the directory of the recipients files.
+  /// Whether the finding concerns the directory of the recipients files.
   public var isOfDirectory: Bool {
     switch self {
     case .listMissing, .listMissingDefault, .listUnreadable, .listsElsewhere: true
@@ -122,26 +128,31 @@ extension Finding.Reason {
   }
 }
 
-/// What is found in a notification. Whoever only wants to know whether it may be sent has room for one.
+/// The findings about one notification.
 public struct Findings: ~Copyable {
   private let items: FixedBuffer<Finding>
+  /// The number of findings that are kept.
   public private(set) var count = 0
-  /// All of them, kept or not.
+  /// The number of findings that refuse the notification, kept or not.
   public private(set) var refusals = 0
+  /// The number of warnings, kept or not.
   public private(set) var warnings = 0
   private var first: Finding?
 
-  /// - Parameter capacity: how many are kept, apart from the first refusal; 0: warnings are not even looked for.
+  /// Makes room for `capacity` findings.
+  ///
+  /// The first refusal is kept in addition. With capacity 0, most warnings are not searched for.
   public init(capacity: Int = 0) {
     items = FixedBuffer(capacity: capacity)
   }
 
-  /// Whether everything is wanted, and not only the first refusal.
+  /// Whether all findings are wanted, not only the first refusal.
   var isThorough: Bool { items.capacity > 0 }
 
-  /// The first thing for which the notification is refused.
+  /// The first finding that refuses the notification.
   public var refusal: Finding? { first }
 
+  /// A kept finding, ordered by its place in the text.
   public subscript(index: Int) -> Finding { items[index] }
 
   mutating func clear() {
@@ -151,6 +162,7 @@ public struct Findings: ~Copyable {
     first = nil
   }
 
+  /// Counts a finding, and keeps it if there is room.
   @inline(never)
   public mutating func add(_ finding: Finding) {
     if finding.isWarning {
@@ -160,7 +172,7 @@ public struct Findings: ~Copyable {
       if first == nil { first = finding }
     }
     guard count < items.capacity else { return }
-    // By place: they are found in that order but for those that only the end shows.
+    // Sort by place. Most findings come in this order; those of `Envelope.finish` do not.
     var place = count
     while place > 0, items[place - 1].offset > finding.offset {
       items[place] = items[place - 1]
@@ -170,8 +182,10 @@ public struct Findings: ~Copyable {
     count += 1
   }
 
-  /// Adds that for which it is refused, whatever else was found before: it is kept also where there is no more room, and what
-  /// is not even a value is nothing else besides.
+  /// Adds the finding that refuses the notification, ahead of those found before.
+  ///
+  /// The finding is kept even without room. It replaces other findings at the same place: text that
+  /// is not JSON needs only this one.
   @inline(never)
   mutating func decide(_ finding: Finding) {
     first = finding
@@ -185,7 +199,7 @@ public struct Findings: ~Copyable {
 }
 
 extension Finding {
-  /// Whether it is about an object that was read to its end, and not about text that is none.
+  /// Whether the finding concerns an object that was read to its end, rather than other text.
   var isOfObject: Bool {
     switch reason {
     case .json, .notAnObject, .objectTooLarge: false

@@ -1,5 +1,5 @@
 extension Finding {
-  /// What is wrong, and how to mend it; or what is wasted.
+  /// Appends what is wrong and how to correct it, or what is wasted.
   public func describe(in text: inout Text) {
     if case .json(let problem) = reason {
       text.append(problem.text)
@@ -29,7 +29,7 @@ extension Finding {
     }
   }
 
-  /// A word for the reason that stays the same, for programs.
+  /// Appends a stable word for the reason, for programs.
   public func appendCode(to text: inout Text) {
     if case .json(let problem) = reason {
       text.append(problem.code)
@@ -47,7 +47,7 @@ extension Finding {
 }
 
 extension Finding.Reason {
-  /// The key that the words name.
+  /// The key that the message names.
   fileprivate var key: Span<UInt8> {
     @_lifetime(immortal) get {
       switch self {
@@ -62,19 +62,20 @@ extension Finding.Reason {
     }
   }
 
-  /// The code, a colon, and the words: what is wrong, and how to mend it. In them stand `%f` for what was found, `%s` for
-  /// the s of its plural, `%l` for the limit, and `%k` for the key.
+  /// The code, a colon, and the message: what is wrong, and how to correct it.
+  ///
+  /// Placeholders: `%f` the number found, `%s` the s of its plural, `%l` the limit, `%k` the key.
   @inline(never)
   fileprivate var codeAndWords: StaticString {
     switch self {
     case .json: "json: "
     case .notAnObject: "not-an-object: expected '{': a notification is a JSON object"
     case .objectTooLarge:
-      "object-too-large: the notification is larger than %l bytes: give its tokens in several notifications, or in a recipients file"
+      "object-too-large: the notification is larger than %l bytes: split its tokens over several notifications, or put them into a recipients file"
     case .unknownKey(nearest: nil):
-      "unknown-key: no such key of a notification: what is meant for the app belongs into payload"
-    case .unknownKey: "unknown-key: no such key: did you mean %k?"
-    case .duplicateKey: "duplicate-key: this key stands here twice: remove one"
+      "unknown-key: unknown key: put data for the app into payload"
+    case .unknownKey: "unknown-key: unknown key: did you mean %k?"
+    case .duplicateKey: "duplicate-key: duplicate key: remove one"
     case .missingPayload:
       "missing-payload: no payload: add \"payload\": {\"aps\": {\"alert\": \"…\"}}"
     case .missingRecipient:
@@ -82,14 +83,14 @@ extension Finding.Reason {
     case .payloadNotObject:
       "payload-not-object: the payload must be an object: {\"aps\": {\"alert\": \"…\"}}"
     case .apsOutside:
-      "aps-outside: aps belongs into the payload: {\"token\": \"…\", \"payload\": {\"aps\": {\"alert\": \"…\"}}}"
+      "aps-outside: aps belongs inside the payload: {\"token\": \"…\", \"payload\": {\"aps\": {\"alert\": \"…\"}}}"
     case .missingAps:
       "missing-aps: the payload has no aps: add \"aps\": {\"alert\": \"…\"} to it"
     case .apsNotObject: "aps-not-object: aps must be an object: {\"alert\": \"…\"}"
     case .apsIsEmpty:
       "aps-empty: aps is empty: give it an alert, a badge, a sound or content-available"
     case .apsTooMany:
-      "aps-too-many: more than %l keys that the service does not know: put them into an object of your own"
+      "aps-too-many: more than %l keys that the service does not know: move them into an object of your own"
     case .alert: "alert: alert must be a string, or an object with title and body"
     case .badge: "badge: badge must be a number without quotes; 0 removes it"
     case .contentAvailable:
@@ -114,36 +115,36 @@ extension Finding.Reason {
     case .interruptionLevel:
       "interruption-level: interruption-level must be \"passive\", \"active\", \"time-sensitive\" or \"critical\""
     case .relevanceScore:
-      "relevance-score: relevance-score must be a number from 0 to 1, without quotes (of a live activity any number)"
+      "relevance-score: relevance-score must be a number from 0 to 1, without quotes (for a live activity, any number)"
     case .event: "event: event must be \"start\", \"update\" or \"end\""
     case .payloadTooLarge:
-      "payload-too-large: the payload has %f bytes without white space, and at most %l may be sent (payload-limit): shorten the alert, add \"trim\": true, or let the app fetch the rest"
+      "payload-too-large: the payload has %f bytes without white space; the limit is %l (payload-limit): shorten the alert, add \"trim\": true, or let the app fetch the rest"
     case .trimTooLarge:
-      "trim-too-large: the payload has %f bytes without white space, at most %l may be sent (payload-limit), and trim would leave nothing of the alert's text: let the app fetch the rest"
+      "trim-too-large: the payload has %f bytes without white space; the limit is %l (payload-limit), and trim would remove the whole text of the alert: let the app fetch the rest"
     case .tokenNotString:
       "token-not-string: a device token must be a string of 64 hex digits"
     case .tokenSize:
-      "token-size: a device token has 64 hex digits, and this one has %f character%s"
+      "token-size: a device token has 64 hex digits; this one has %f character%s"
     case .tokenNotHex:
       "token-not-hex: a device token has only the digits 0-9 and a-f, without spaces or <>"
     case .tokenTwice: "token-and-tokens: give either token or tokens, not both"
     case .tokensNotArray:
       "tokens-not-array: tokens must be an array: [\"64 hex digits\", …]"
-    case .tokensEmpty: "tokens-empty: tokens is empty: there is nobody to send it to"
+    case .tokensEmpty: "tokens-empty: tokens is empty: add a device token"
     case .to: "to: to must be the name of a recipients file, or an array of such names"
-    case .toEmpty: "to-empty: to is empty: there is nobody to send it to"
+    case .toEmpty: "to-empty: to is empty: add the name of a recipients file"
     case .listName:
-      "list-name: not the name of a recipients file: letters, digits, and . _ - + @ inside, at most 64 in all"
+      "list-name: not the name of a recipients file: use letters, digits and . _ - + @, no dot at the start, at most 64 characters"
     case .tooManyLists:
-      "too-many-lists: more than %l recipients files: make one of them"
+      "too-many-lists: more than %l recipients files: merge some of them"
     case .listIsToken:
       "list-is-token: this is a device token: give it as token, or in tokens"
     case .listMissing:
-      "list-missing: there is no recipients file of this name: make it, a device token a line"
+      "list-missing: no recipients file has this name: create it, with one device token a line"
     case .listMissingDefault:
-      "list-missing: a payload alone goes to the recipients file default, and there is none: make it, a device token a line"
+      "list-missing: a payload without recipients goes to the recipients file default, which does not exist: create it, with one device token a line"
     case .listEmpty:
-      "list-empty: no token is in this recipients file, so it goes to nobody: add one, on a line of its own"
+      "list-empty: this recipients file has no device token: add one, on a line of its own"
     case .priority:
       "priority: priority must be 10 (at once) or 5 (when it saves the device's power)"
     case .priorityOne:
@@ -155,27 +156,27 @@ extension Finding.Reason {
     case .expiration:
       "expiration: expiration must be UNIX seconds, 0 to 4294967295 (0: do not store)"
     case .expirationPast:
-      "expiration-past: expiration is a date in UNIX seconds, and this one is long past: for a time from now use ttl"
+      "expiration-past: expiration must be a date in UNIX seconds, and this one is long past: for seconds from now, use ttl"
     case .ttl: "ttl: ttl must be whole seconds, 0 to 4294967295 (0: do not store)"
     case .expirationAndTtl: "expiration-and-ttl: give either expiration or ttl, not both"
     case .notBefore: "not-before: not-before must be UNIX seconds, 0 to 4294967295"
     case .notBeforePast:
-      "not-before-past: not-before is a date in UNIX seconds, and this one is long past: add the present time"
+      "not-before-past: not-before must be a date in UNIX seconds, and this one is long past: add the present time"
     case .registered:
       "registered: registered must be the UNIX seconds at which the app last registered the token"
     case .collapseID:
-      "collapse-id: collapse-id must have 1 to %l bytes, and this one has %f"
+      "collapse-id: collapse-id must have 1 to %l bytes; this one has %f"
     case .collapseIDCharacters:
       "collapse-id-characters: collapse-id must have no control characters, and no space at its start or end"
     case .topic:
       "topic: topic must be the bundle ID of the app: 1 to %l visible ASCII characters, without spaces and escapes"
     case .topicSuffix:
-      "topic-suffix: a topic that ends like this is one for push-type %k: give this push type, or the bundle ID alone"
+      "topic-suffix: a topic with this ending is for push-type %k: set this push type, or give only the bundle ID"
     case .identifier:
       "id: id must be a UUID, such as 123e4567-e89b-42d3-a456-426614174000"
     case .pushType(nearest: nil):
-      "push-type: no such push type: it is alert, background, location, voip, complication, fileprovider, mdm, liveactivity, pushtotalk, widgets or controls"
-    case .pushType: "push-type: no such push type: did you mean %k?"
+      "push-type: unknown push type: use alert, background, location, voip, complication, fileprovider, mdm, liveactivity, pushtotalk, widgets or controls"
+    case .pushType: "push-type: unknown push type: did you mean %k?"
     case .pushTypeAlert:
       "push-type-alert: with only content-available nothing is shown or heard: push-type must be background, or left out"
     case .pushTypeBackground:
@@ -195,31 +196,31 @@ extension Finding.Reason {
     case .localizedLanguage:
       "localized-language: not a language: write it as \"fr\" or \"fr-CA\""
     case .localizedNoDefault:
-      "localized-no-default: no alert here is in the default language (default-language), and aps has none either: add one of them"
+      "localized-no-default: localized has no alert in the default language (default-language), and aps has no alert: add one of them"
     case .failedNotObject:
-      "failed-not-object: failed must be an object, as the agent writes it: leave it out"
+      "failed-not-object: failed must be an object that the agent wrote: remove it"
     case .onlyBody:
-      "only-body: an alert with only a body is better written as the string alone: it saves %f bytes"
+      "only-body: an alert with only a body can be a plain string, which saves %f bytes"
     case .whiteSpace:
-      "white-space: %f byte%s of white space in the payload, left out when it is sent"
+      "white-space: %f byte%s of white space in the payload, not sent"
     case .longEscapes:
-      "long-escapes: escapes where the characters themselves would do: written as UTF-8 they save %f byte%s"
+      "long-escapes: unnecessary escapes: the characters themselves, in UTF-8, save %f byte%s"
     case .strangeKey:
       "strange-key: the service does not know this key: did you mean %k?"
     case .badgeNotWhole:
-      "badge-not-whole: a badge is a whole number from 0 on: devices may show another one than this"
+      "badge-not-whole: a badge should be a whole number, 0 or more: devices may show a different number"
     case .topicEnding:
-      "topic-ending: most topics that end like this are for push-type %k: give this push type, unless the bundle ID itself ends so"
+      "topic-ending: a topic with this ending is usually for push-type %k: set this push type, unless your bundle ID has this ending"
     case .listUnreadable:
-      "list-unreadable: the recipients file of this name may not be read by this user: whether the agent may was not looked at"
+      "list-unreadable: this user may not read the recipients file of this name: it is unknown whether the agent may"
     case .listsElsewhere:
-      "lists-elsewhere: there is no directory of recipients files here: whom it goes to was not looked at"
+      "lists-elsewhere: there is no directory of recipients files here: the recipients were not checked"
     }
   }
 }
 
 extension JSONProblem {
-  /// As ``Finding/appendCode(to:)``.
+  /// A stable word for the problem, as in ``Finding/appendCode(to:)``.
   fileprivate var code: StaticString {
     switch self {
     case .unexpectedEnd: "unexpected-end"

@@ -1,6 +1,6 @@
-/// What is wrong with a JSON text; the scanner's `index` says where.
+/// A mistake in a JSON text; the scanner's `index` is its place.
 public enum JSONProblem: UInt8, Error, BitwiseCopyable {
-  /// The text ends inside a value: more may come, or it was cut.
+  /// The text ends inside a value: more may follow, or the text was truncated.
   case unexpectedEnd
   case expectedValue
   case expectedKey
@@ -16,7 +16,7 @@ public enum JSONProblem: UInt8, Error, BitwiseCopyable {
   case tooDeep
   case byteOrderMark
 
-  /// In words: what was expected, and how to mend it.
+  /// The message: what was expected, and how to correct it.
   public var text: StaticString {
     switch self {
     case .unexpectedEnd:
@@ -29,15 +29,15 @@ public enum JSONProblem: UInt8, Error, BitwiseCopyable {
     case .expectedCommaOrBracket: "expected ',' or ']': is a comma missing before this?"
     case .trailingComma: "nothing follows the comma before this: remove the comma"
     case .invalidNumber:
-      "not a number as JSON writes it (no leading zeros or plus, digits on both sides of the point)"
-    case .invalidEscape: "no such escape: JSON has \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX"
+      "not a JSON number (no leading zeros or plus, digits on both sides of the point)"
+    case .invalidEscape: "unknown escape: JSON has \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX"
     case .loneSurrogate:
       "half of a surrogate pair: \\uD800 to \\uDBFF must be followed by \\uDC00 to \\uDFFF"
     case .invalidUTF8: "not UTF-8: save the file as UTF-8"
     case .controlCharacter: "a control character inside a string: write it as \\n, \\t or \\u00XX"
     case .tooDeep: "nested deeper than 32 levels"
     case .byteOrderMark:
-      "a byte order mark stands before the text: save the file as UTF-8 without it (\"without BOM\")"
+      "the text begins with a byte order mark: save the file as UTF-8 without it (\"without BOM\")"
     }
   }
 }

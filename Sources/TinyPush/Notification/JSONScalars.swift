@@ -1,6 +1,6 @@
-/// Strings, numbers and words: values that hold no others.
+/// Strings, numbers and words: the values that contain no others.
 extension JSONScanner {
-  /// A string; the next byte is its opening quote. The range is what stands between the quotes.
+  /// Reads a string, which begins at the next byte; returns the range between its quotes.
   @_noAllocation
   @inline(never)
   public mutating func string(_ bytes: Bytes) throws(JSONProblem) -> Range<Int> {
@@ -20,7 +20,7 @@ extension JSONScanner {
     }
   }
 
-  /// A whole number of at most ten digits without sign, fraction or exponent; nil for any other number.
+  /// Reads a number; returns it if it has at most ten digits and no sign, fraction or exponent.
   @_noAllocation
   public mutating func wholeNumber(_ bytes: Bytes) throws(JSONProblem) -> UInt64? {
     let start = index
@@ -99,7 +99,7 @@ extension JSONScanner {
     }
   }
 
-  /// The unit of the `\uXXXX` that comes next.
+  /// Reads a `\uXXXX`, which comes next, and returns its UTF-16 unit.
   private mutating func skipHexEscape(_ bytes: Bytes) throws(JSONProblem) -> UInt32 {
     var unit: UInt32 = 0
     for position in index + 2..<index + 6 {
@@ -118,7 +118,7 @@ extension JSONScanner {
     return bytes[index + 1] == UInt8(ascii: "u")
   }
 
-  /// The text ends, within what stands at `index`.
+  /// Moves to the end of the text, which lies inside the item at `index`; returns the problem.
   @_noAllocation
   mutating func end(_ bytes: Bytes) -> JSONProblem {
     index = bytes.count

@@ -1,35 +1,45 @@
-/// Goes over JSON text (RFC 8259), strictly, in one pass over the bytes; without allocation or recursion, to a bounded
-/// depth. It keeps no reference to the bytes: each call is given them. With `@_noAllocation` each build proves that there is
-/// no allocation in it, nor in what it calls.
+/// Scans JSON text (RFC 8259) strictly, in one pass, to a bounded depth.
 ///
-/// The first byte that no JSON text has there is at fault; of an escape or of a character of several bytes that is wrong,
-/// the first one. So a text that is cut somewhere has the whole text's problem, at the same place, or
+/// The scanner neither allocates nor recurses. `@_noAllocation` makes the compiler verify this for
+/// a function and all functions that it calls. The scanner keeps no reference to the bytes: each
+/// call gets them.
+///
+/// After an error, ``index`` is at the first byte that no JSON text has in this place. For a wrong
+/// escape or a wrong character of several bytes, it is the first byte of the escape or character.
+/// So a truncated text gives either the same problem at the same place as the whole text, or
 /// ``JSONProblem/unexpectedEnd`` at its end.
 public struct JSONScanner {
+  /// The text, or the part of it that has been read so far.
   public typealias Bytes = Span<UInt8>
 
-  /// Levels of arrays and objects. The service's documents name none; inferred: far above any payload of 4096 bytes
-  /// that a person writes, and a bound nonetheless.
+  /// The most levels of arrays and objects.
+  ///
+  /// The service's documents state no limit. Inferred: far deeper than a payload of 4096 bytes that
+  /// a person writes.
   public static let depthMax = 32
 
-  /// The byte to look at next; after an error, the byte at fault. After ``JSONProblem/unexpectedEnd`` it is behind the last.
+  /// The index of the next byte; after an error, that of the byte at fault.
+  ///
+  /// After ``JSONProblem/unexpectedEnd`` it is the end of the text.
   public var index: Int
-  /// Arrays and objects that have been opened and not closed.
+  /// The number of open arrays and objects.
   public private(set) var depth = 0
-  /// Which of them are objects: a bit each, the innermost lowest.
+  /// A bit for each open array (0) or object (1), the innermost lowest.
   private var objects: UInt32 = 0
-  /// White space passed over so far, in bytes.
+  /// The bytes of white space skipped so far.
   public private(set) var spaceBytes = 0
-  /// Line ends passed over so far, and where the present line starts.
+  /// The line ends skipped so far.
   public internal(set) var lineEnds = 0
+  /// The index where the current line starts.
   public internal(set) var lineStart: Int
 
+  /// Begins at an index of the text.
   public init(at index: Int = 0) {
     self.index = index
     lineStart = index
   }
 
-  /// Passes over white space.
+  /// Skips white space.
   @_noAllocation
   @inline(never)
   public mutating func skipSpace(_ bytes: Bytes) {
@@ -51,7 +61,7 @@ public struct JSONScanner {
     index = next
   }
 
-  /// The next byte that is not white space, which stays the next.
+  /// Skips white space and returns the next byte without taking it.
   @_noAllocation
   @inline(__always)
   public mutating func peek(_ bytes: Bytes) throws(JSONProblem) -> UInt8 {
@@ -61,7 +71,7 @@ public struct JSONScanner {
     return bytes[index]
   }
 
-  /// Takes `byte` if it comes next.
+  /// Takes `byte` if it comes next; returns whether it did.
   @_noAllocation
   @inline(__always)
   public mutating func take(_ byte: UInt8, _ bytes: Bytes) throws(JSONProblem) -> Bool {
@@ -70,8 +80,10 @@ public struct JSONScanner {
     return true
   }
 
-  /// Where a text, or one of several values in it, begins: nothing is open any more, whatever was when the value before
-  /// was given up. A byte order mark, UTF-8's or UTF-16's, is refused in words of its own.
+  /// Begins a text, or one of several values in it.
+  ///
+  /// Arrays and objects that an abandoned value left open are forgotten. A byte order mark of UTF-8
+  /// or UTF-16 has an error of its own.
   @_noAllocation
   public mutating func begin(_ bytes: Bytes) throws(JSONProblem) {
     depth = 0
@@ -85,33 +97,33 @@ public struct JSONScanner {
     throw .byteOrderMark
   }
 
-  /// The start of an object's members, the next byte being its brace; `false` when there are none.
+  /// Opens an object, whose brace is the next byte; returns whether it has members.
   @_noAllocation
   @inline(never)
   public mutating func openObject(_ bytes: Bytes) throws(JSONProblem) -> Bool {
     try open(isObject: true, bytes)
   }
 
-  /// The start of an array's elements, the next byte being its bracket; `false` when there are none.
+  /// Opens an array, whose bracket is the next byte; returns whether it has elements.
   @_noAllocation
   public mutating func openArray(_ bytes: Bytes) throws(JSONProblem) -> Bool {
     try open(isObject: false, bytes)
   }
 
-  /// After a member: whether another one follows.
+  /// Moves past the end of a member; returns whether another one follows.
   @_noAllocation
   @inline(never)
   public mutating func nextMember(_ bytes: Bytes) throws(JSONProblem) -> Bool {
     try next(.closeBrace, or: .expectedCommaOrBrace, bytes)
   }
 
-  /// After an element: whether another one follows.
+  /// Moves past the end of an element; returns whether another one follows.
   @_noAllocation
   public mutating func nextElement(_ bytes: Bytes) throws(JSONProblem) -> Bool {
     try next(.closeBracket, or: .expectedCommaOrBracket, bytes)
   }
 
-  /// A key and its colon. The range is what stands between the quotes.
+  /// Reads a key and its colon; returns the range between its quotes.
   @_noAllocation
   @inline(never)
   public mutating func key(_ bytes: Bytes) throws(JSONProblem) -> Range<Int> {
@@ -121,7 +133,7 @@ public struct JSONScanner {
     return range
   }
 
-  /// Any value, whole.
+  /// Skips a value of any type.
   @_noAllocation
   @inline(never)
   public mutating func skipValue(_ bytes: Bytes) throws(JSONProblem) {
@@ -141,7 +153,7 @@ public struct JSONScanner {
       case UInt8(ascii: "n"): try skipWord("null", bytes)
       default: throw .expectedValue
       }
-      // A value has ended: so may the arrays and objects around it.
+      // A value has ended. Arrays and objects around it may end here, too.
       while true {
         if depth == outside { return }
         if objects & 1 == 0 {

@@ -1,14 +1,14 @@
-/// Passing over many bytes at once: a machine word at a time.
+/// Skips bytes a machine word at a time.
 extension JSONScanner {
-  /// Passes over what stands for itself in a string, a machine word of it at a time.
+  /// Skips the plain ASCII characters of a string, which need no escape.
   @_noAllocation
   mutating func skipPlain(_ bytes: Bytes) {
     let ones = UInt.max / 0xFF
     let high = ones << 7
     var next = index
     while let word: UInt = Self.load(bytes, at: next) {
-      // The high bit of each byte that is a quote, a backslash, below a space or not ASCII. A borrow reaches only bytes
-      // behind one of these, and the first counts.
+      // The high bit of each byte that is a quote, a backslash, below a space or not ASCII. A
+      // borrow reaches only bytes after such a byte, and only the first match counts.
       let quote = (word ^ ones &* UInt(UInt8.quote)) &- ones
       let backslash = (word ^ ones &* UInt(UInt8.backslash)) &- ones
       let control = word &- ones &* UInt(UInt8.space)
@@ -25,13 +25,14 @@ extension JSONScanner {
     index = next
   }
 
-  /// Passes over characters of several bytes, of which one comes next, and the spaces between them.
+  /// Skips characters of several bytes, the first of which comes next, and the spaces between them.
   @_noAllocation
   mutating func skipSequences(_ bytes: Bytes) throws(JSONProblem) {
     var next = index
     while let word: UInt32 = Self.load(bytes, at: next) {
-      // The marks of two bytes or of three, and of what they stand for enough to know that fewer would not do (and that
-      // it is no surrogate). Those of four bytes are rare, and left to `examine` like those that are wrong.
+      // Check the marker bits of a sequence of two or three bytes, and those bits of its value
+      // that exclude an overlong form or a surrogate. `examine` checks sequences of four bytes,
+      // which are rare, and malformed ones.
       if word & 0xC0E0 == 0x80C0, word & 0x1E != 0 {
         next += 2
       } else if word & 0xC0C0F0 == 0x8080E0, word & 0x200F != 0, word & 0x200F != 0x200D {
@@ -49,8 +50,9 @@ extension JSONScanner {
     index += length
   }
 
-  /// Finds where to go on after text that is not JSON: at the next line that begins with a brace, which is how both
-  /// NDJSON and indented JSON begin an object. A machine word at a time.
+  /// Skips text that is not JSON, up to the next line that begins with a brace.
+  ///
+  /// Both NDJSON and indented JSON begin an object in this way.
   @_noAllocation
   mutating func skipToObject(_ bytes: Bytes) {
     if index > 0, index < bytes.count, bytes[index] == .openBrace, bytes[index - 1] == .lineFeed {
@@ -77,7 +79,7 @@ extension JSONScanner {
     index = next
   }
 
-  /// The bytes from `index` on as a number, the first one lowest; nil when there are too few.
+  /// Returns the bytes from `index` on as a number, the first one lowest; nil if there are too few.
   @inline(__always)
   private static func load<Word: FixedWidthInteger & BitwiseCopyable>(_ bytes: Bytes, at index: Int)
     -> Word?

@@ -1,13 +1,15 @@
-/// Goes over what a JSON string spells: its bytes with the escapes undone. The text between the quotes must have been found
-/// valid.
+/// Reads the bytes of a JSON string with its escapes decoded.
+///
+/// The text between the quotes must be valid.
 public struct JSONStringReader {
   private var index = 0
-  /// What is left of the character that an escape spells: its bytes, the next one lowest.
+  /// The remaining bytes of the character that an escape encodes, the next one lowest.
   private var rest: UInt32 = 0
 
+  /// Makes a reader at the start of the string.
   public init() {}
 
-  /// The next byte; nil at the end.
+  /// Returns the next byte; nil at the end.
   @inline(__always)
   public mutating func next(in text: Span<UInt8>) -> UInt8? {
     if rest > 0 {
@@ -42,7 +44,7 @@ public struct JSONStringReader {
     return first
   }
 
-  /// The four digits of `\uXXXX`.
+  /// Reads the four digits of `\uXXXX`.
   private mutating func unit(_ text: Span<UInt8>) -> UInt32 {
     var unit: UInt32 = 0
     for _ in 0..<4 {
@@ -53,7 +55,7 @@ public struct JSONStringReader {
   }
 }
 
-/// A hash of several byte strings, one after the other (FNV-1a, 64 bits).
+/// A hash of one or more byte strings (FNV-1a, 64 bits).
 package struct Hash {
   package private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
 
@@ -72,7 +74,7 @@ package struct Hash {
 
   package init() {}
 
-  /// Of what a JSON string spells.
+  /// Hashes the decoded content of a JSON string.
   @inline(never)
   init(spelled text: Span<UInt8>) {
     var reader = JSONStringReader()

@@ -1,8 +1,10 @@
-/// What stands for one character in a JSON string: an escape, or the bytes of it. The text must have been found valid.
+/// One character of a JSON string, as bytes or as an escape.
+///
+/// The text must be valid.
 struct JSONUnit {
-  /// Bytes in the text.
+  /// The number of bytes in the text.
   let length: Int
-  /// Unicode scalar value.
+  /// The Unicode scalar value.
   let scalar: UInt32
 
   init(in text: Span<UInt8>, at index: Int) {
@@ -28,11 +30,11 @@ struct JSONUnit {
       bytes = count == 0 ? UInt32(byte) : bytes << 6 | UInt32(byte & 0x3F)
       count += 1
     }
-    // The length that the first byte tells is not part of the value.
+    // Remove the length bits of the first byte.
     scalar = count == 1 ? bytes : bytes & ((1 << (5 * UInt32(count) + 1)) - 1)
   }
 
-  /// The least bytes in which a JSON string can spell it.
+  /// The fewest bytes that encode the character in a JSON string.
   var shortest: Int {
     switch scalar {
     case 0x22, 0x5C, 0x08, 0x09, 0x0A, 0x0C, 0x0D: 2
@@ -44,8 +46,10 @@ struct JSONUnit {
     }
   }
 
-  /// Whether it belongs to the character before it: a combining mark, a variation selector, a skin tone, or what joins
-  /// two. Source: Unicode Standard Annex 29, section 3.1.1, the common ones of `Extend` and `ZWJ`.
+  /// Whether the character attaches to the one before it.
+  ///
+  /// Such are a combining mark, a variation selector, a skin tone and a joiner. Source: Unicode
+  /// Standard Annex 29, section 3.1.1, the common characters of `Extend` and `ZWJ`.
   var isExtending: Bool {
     switch scalar {
     case 0x0300...0x036F, 0x0483...0x0489, 0x0591...0x05C7, 0x0610...0x061A, 0x064B...0x065F,
@@ -55,7 +59,7 @@ struct JSONUnit {
       0xE0020...0xE007F, 0xE0100...0xE01EF:
       true
     case 0x0900...0x0D7F:
-      // The scripts of India have theirs at the same places, 128 apart.
+      // The Indic scripts have these at the same places, 128 apart.
       switch scalar & 0x7F {
       case 0x00...0x03, 0x3C, 0x3E...0x4D, 0x51...0x57, 0x62...0x63: true
       default: false
@@ -64,10 +68,10 @@ struct JSONUnit {
     }
   }
 
-  /// Whether it joins what stands on both sides of it: ZERO WIDTH JOINER, and what takes its vowel from a letter of India.
+  /// Whether the character joins its neighbours: ZERO WIDTH JOINER, or a virama of an Indic script.
   var isJoiner: Bool {
     scalar == 0x200D || scalar & 0x7F == 0x4D && scalar >= 0x0900 && scalar <= 0x0D7F
   }
-  /// Half of a flag.
+  /// Whether the character is half of a flag.
   var isRegionalIndicator: Bool { scalar >= 0x1F1E6 && scalar <= 0x1F1FF }
 }

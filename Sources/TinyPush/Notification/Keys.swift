@@ -1,4 +1,4 @@
-/// The keys of a notification.
+/// A key of a notification.
 public enum EnvelopeKey: UInt8, BitwiseCopyable {
   case token, tokens, to, payload, priority, expiration, ttl, collapseID, notBefore, registered
   case localized, trim, topic, pushType, id, failed, urgent, againAfter
@@ -7,9 +7,10 @@ public enum EnvelopeKey: UInt8, BitwiseCopyable {
     "token tokens to payload priority expiration ttl collapse-id not-before registered localized trim topic push-type id failed urgent again-after"
   }
 
+  /// The key in JSON.
   public var name: Span<UInt8> { @_lifetime(immortal) get { Self.names[Int(rawValue)] } }
 
-  /// The one that a JSON key spells.
+  /// Returns the key that a JSON key encodes; nil if absent.
   @inline(never)
   init?(spelled key: Span<UInt8>) {
     if let known = Self.known(key) {
@@ -47,15 +48,16 @@ public enum EnvelopeKey: UInt8, BitwiseCopyable {
     }
   }
 
-  /// The one that was most likely meant.
+  /// Returns the key that is most similar to a misspelled one.
   static func nearest(to key: Span<UInt8>) -> EnvelopeKey? {
     names.nearest(to: key).flatMap { EnvelopeKey(rawValue: UInt8($0)) }
   }
 }
 
-/// The keys of `aps`, `alert` and `sound` that the service knows. Source: Local and Remote Notification Programming Guide,
-/// 2015-10, tables 3-1 and 3-2; Generating a remote notification, tables 1 to 3; Updating widgets with WidgetKit push
-/// notifications.
+/// A key of `aps`, `alert` or `sound` that the service knows.
+///
+/// Source: Local and Remote Notification Programming Guide, 2015-10, tables 3-1 and 3-2; Generating
+/// a remote notification, tables 1 to 3; Updating widgets with WidgetKit push notifications.
 public enum PayloadKey: UInt8, BitwiseCopyable {
   // of aps
   case alert, badge, sound, contentAvailable, category
@@ -80,6 +82,7 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
   }
   private static var soundNames: WordList { "critical name volume" }
 
+  /// The key in JSON.
   public var name: Span<UInt8> {
     @_lifetime(immortal) get {
       let number = Int(rawValue) - Self.apsCount
@@ -89,10 +92,10 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
     }
   }
 
-  /// Its bit in a set of the keys of `aps`, or in one of those of `alert`.
+  /// The bit of the key in a set of keys of `aps`, or of keys of `alert`.
   var bit: UInt32 { @inline(__always) get { 1 &<< UInt32(rawValue) } }
 
-  /// The one that a JSON key spells, in `aps` or in `alert`.
+  /// Returns the key that a JSON key in `aps` or `alert` encodes; nil if absent.
   @inline(never)
   public init?(spelled key: Span<UInt8>, isInAlert: Bool) {
     if let known = Self.known(key, isInAlert) {
@@ -107,7 +110,7 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
     self = known
   }
 
-  /// The one that a JSON key spells in `sound`.
+  /// Returns the key that a JSON key in `sound` encodes; nil if absent.
   init?(ofSound key: Span<UInt8>) {
     guard let number = Self.soundNames.index(of: key) else { return nil }
     self.init(rawValue: Self.critical.rawValue + UInt8(number))
@@ -130,7 +133,7 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
     }
   }
 
-  /// Those since HTTP/2.
+  /// Returns a key of `aps` that came with HTTP/2.
   @inline(never)
   private static func newerOfAps(_ key: Span<UInt8>) -> PayloadKey? {
     switch key.count {
@@ -171,7 +174,7 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
     }
   }
 
-  /// The one that was most likely meant.
+  /// Returns the key of `aps` or `alert` that is most similar to a misspelled one.
   static func nearest(to key: Span<UInt8>, isInAlert: Bool) -> PayloadKey? {
     nearest(to: key, isInAlert ? alertNames : apsNames, from: isInAlert ? apsCount : 0)
   }
@@ -187,7 +190,7 @@ public enum PayloadKey: UInt8, BitwiseCopyable {
   }
 }
 
-/// A key with its escapes undone, if it has any and is no longer than those that are known.
+/// A decoded key that has escapes and is not longer than the longest known key.
 struct KeyBuffer {
   private(set) var bytes: InlineArray<20, UInt8> = .init(repeating: 0)
   private(set) var count = 0

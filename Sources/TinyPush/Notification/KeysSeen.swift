@@ -1,11 +1,13 @@
-/// The keys of one object as they come, to find the one that comes twice.
+/// The keys of one object, as they are read, to find duplicates.
 struct KeysSeen {
-  /// Inferred: far more than any table has, and a bound nonetheless.
-  private static let strangersMax = 64
-  /// Where the object's brace is.
+  /// The most unknown keys in an object.
+  ///
+  /// Inferred: far more than the service's tables have.
+  private static let unknownMax = 64
+  /// The index of the object's opening brace.
   private let start: Int
   private(set) var known: UInt32 = 0
-  private var strangers = 0
+  private var unknownCount = 0
   private(set) var count = 0
 
   init(ofObjectAt start: Int) {
@@ -23,18 +25,20 @@ struct KeysSeen {
       if contains(key) { findings.add(Finding(.duplicateKey, at: range.lowerBound - 1)) }
       known |= key.bit
     } else {
-      insertStranger(range, in: text, &findings)
+      insertUnknown(range, in: text, &findings)
     }
   }
 
-  /// Nothing is kept of these, which are rare: the object is read again up to the present one.
+  /// Checks an unknown key against all keys before it.
+  ///
+  /// Unknown keys are rare, so they are not stored: the object is read again up to this key.
   @inline(never)
-  private mutating func insertStranger(
+  private mutating func insertUnknown(
     _ range: Range<Int>, in text: Span<UInt8>, _ findings: inout Findings
   ) {
-    strangers += 1
-    guard strangers <= Self.strangersMax else {
-      findings.add(Finding(.apsTooMany, at: range.lowerBound - 1, limit: Self.strangersMax))
+    unknownCount += 1
+    guard unknownCount <= Self.unknownMax else {
+      findings.add(Finding(.apsTooMany, at: range.lowerBound - 1, limit: Self.unknownMax))
       return
     }
     let key = Hash(spelled: text.extracting(range))

@@ -1,12 +1,14 @@
-/// A language, as recipients files and the configuration name it (BCP 47).
+/// A language tag (BCP 47), as recipients files and the configuration use it.
 public struct LanguageTag: Sendable, BitwiseCopyable {
-  /// RFC 5646 section 4.4.1: what every implementation must take.
+  /// The longest tag.
+  ///
+  /// RFC 5646 section 4.4.1: the length that every implementation must support.
   public static let byteCountMax = 35
 
   private var bytes: InlineArray<35, UInt8>
   private var count: Int
 
-  /// Subtags of one to eight letters or digits, hyphens between them; an underscore passes for a hyphen.
+  /// Reads subtags of one to eight letters or digits, separated by hyphens or underscores.
   public init?(_ text: Span<UInt8>) {
     guard text.count > 0, text.count <= Self.byteCountMax else { return nil }
     bytes = .init(repeating: 0)
@@ -28,6 +30,7 @@ public struct LanguageTag: Sendable, BitwiseCopyable {
     guard subtag > 0 else { return nil }
   }
 
+  /// Makes a tag from a literal, which must be valid.
   public init(_ text: StaticString) {
     self.init(text.span)!
   }
@@ -40,38 +43,43 @@ public struct LanguageTag: Sendable, BitwiseCopyable {
     }
   }
 
-  /// Whether a lookup of this language comes to `key`: it is the language, or what is left of it when subtags are taken from
-  /// its end, and a single letter or digit with the one behind it. Source: RFC 4647 section 3.4.
-  func comesTo(_ key: Span<UInt8>) -> Bool {
+  /// Returns whether a lookup of this language matches the tag `key`.
+  ///
+  /// `key` must be the language itself, or the language with subtags removed from its end. A subtag
+  /// of a single letter or digit is removed together with the one after it. Source: RFC 4647
+  /// section 3.4.
+  func matches(_ key: Span<UInt8>) -> Bool {
     guard key.count > 0, key.count <= count else { return false }
     for index in key.indices where Self.folded(key[index]) != bytes[index] { return false }
     guard key.count < count else { return true }
     return bytes[key.count] == .hyphen && !(key.count > 1 && bytes[key.count - 2] == .hyphen)
   }
 
+  /// Appends the tag in lower case.
   public borrowing func append(to text: inout Text) {
     text.append(bytes: bytes.span.extracting(0..<count))
   }
 }
 
-/// The alerts of a notification in several languages: `{"fr": {"title": "…", "body": "…"}, "en": "…"}`. Its text must have
-/// been found valid.
+/// The alerts of a notification in several languages.
+///
+/// `{"fr": {"title": "…", "body": "…"}, "en": "…"}`. The text must be valid.
 package enum Localization {
-  /// The alert that a lookup of `language` comes to last: the one with the longest tag.
+  /// Returns the alert with the longest tag that a lookup of `language` matches.
   package static func alert(
     for language: LanguageTag, in object: Range<Int>, of text: Span<UInt8>
   ) -> Alert? {
     var best: Alert?
     var bestCount = 0
     forEach(in: object, of: text) { key, alert in
-      guard key.count > bestCount, language.comesTo(text.extracting(key)) else { return }
+      guard key.count > bestCount, language.matches(text.extracting(key)) else { return }
       best = alert
       bestCount = key.count
     }
     return best
   }
 
-  /// Each alert, with its language.
+  /// Calls `body` with each language and its alert.
   static func forEach(
     in object: Range<Int>, of text: Span<UInt8>, _ body: (Range<Int>, Alert) -> Void
   ) {

@@ -1,61 +1,70 @@
-/// A notification as a file holds it: where its parts stand in the text, and what they say. It holds no bytes itself, so
-/// that it can be looked at without a copy: the text it was read from goes with it.
+/// A notification in a file: the places of its parts in the text, and their values.
+///
+/// This type holds no bytes, so that no copy is needed: callers keep the text.
 ///
 /// ```json
-/// {"token": "64 hex digits", "payload": {"aps": {"alert": "Tank low"}}, "priority": 10, "ttl": 3600}
+/// {"token": "64 hex digits", "payload": {"aps": {"alert": "Tank low"}}, "ttl": 3600}
 /// ```
 public struct Notification {
-  /// The whole object, braces included.
+  /// The whole object, with its braces.
   public internal(set) var object: Range<Int>
+  /// The payload.
   public internal(set) var payload: Payload
-  /// The device tokens that stand in it: how many, and the hex digits of the first; the others are found by
-  /// ``nextString(after:in:)``.
+  /// The number of device tokens in the object.
   public internal(set) var tokens = 0
+  /// The index of the first token's digits; ``nextString(after:in:)`` finds the other tokens.
   public internal(set) var firstToken = 0
-  /// The recipients files that it names besides: how many, and the first name; the others are found likewise.
+  /// The number of recipients files that the notification names.
   public internal(set) var lists = 0
+  /// The first name of a recipients file; ``nextString(after:in:)`` finds the other names.
   public internal(set) var firstList: Range<Int> = 0..<0
-  /// An object with `aps` at its top: the payload itself, for the recipients ``defaultList``.
+  /// Whether the object is only a payload, with `aps` at its top level.
+  ///
+  /// The recipients are then those of ``defaultList``.
   public internal(set) var isBare = false
-  /// 10 (at once), 5 (when it saves the device's power) or 1 (without waking the device).
+  /// 10: deliver at once; 5: when it saves the device's power; 1: without waking the device.
   public internal(set) var priority: UInt8 = 10
+  /// How long the notification is valid.
   public internal(set) var lifetime = Lifetime.configured
-  /// UNIX seconds, UTC, before which it waits; 0: none.
+  /// The time before which the notification is not sent: UNIX seconds, UTC; 0: none.
   public internal(set) var notBefore: UInt32 = 0
-  /// UNIX seconds, UTC, of the last registration of its tokens; 0: unknown.
+  /// The time at which the tokens were last registered: UNIX seconds, UTC; 0: unknown.
   public internal(set) var registered: UInt32 = 0
-  /// What it shares with those that it replaces, and with those that replace it: a hash of its `collapse-id` and its
-  /// recipients; 0: nothing.
+  /// A hash of `collapse-id` and recipients; 0: no `collapse-id`.
+  ///
+  /// A notification replaces an earlier one with the same key.
   public internal(set) var collapseKey: UInt64 = 0
-  /// The content of its `collapse-id`, with its escapes; empty: none.
+  /// The content of `collapse-id`, with its escapes; empty: none.
   public internal(set) var collapseID: Range<Int> = 0..<0
-  /// The content of its `topic`; empty: the configuration's.
+  /// The content of `topic`; empty: the configured topic applies.
   public internal(set) var topic: Range<Int> = 0..<0
-  /// As it says itself, or as its payload shows.
+  /// The push type, stated or derived from the payload.
   public internal(set) var pushType = PushType.alert
-  /// The content of its `id`, a UUID; empty: none.
+  /// The content of `id`, a UUID; empty: none.
   public internal(set) var identifier: Range<Int> = 0..<0
-  /// Alerts in several languages: an object, its braces included; empty: none.
+  /// The object with alerts in several languages, with its braces; empty: none.
   public internal(set) var localized: Range<Int> = 0..<0
-  /// It was in `failed/`, and is sent again.
+  /// Whether the notification was in `failed/` and is sent again.
   public internal(set) var isRetried = false
-  /// The alert's text is shortened where it must be.
+  /// Whether the alert's text may be shortened to fit.
   public internal(set) var isTrimmed = false
-  /// No limit holds for it: it says that it is urgent, or itself has the priority 10.
+  /// Whether no rate limit applies: `urgent` is true, or the notification states priority 10.
   public internal(set) var isUrgent = false
-  /// For so many seconds the same is not sent to the same token again; 0: it is.
+  /// The seconds in which the same notification is not sent to the same token again; 0: none.
   public internal(set) var againAfter: UInt32 = 0
 
-  /// Whom a bare payload is for.
+  /// The recipients file of a bare payload.
   public static let defaultList: StaticString = "default"
 
-  /// Until when it is good: after that it is not sent, and the service keeps it no longer for a device that is offline.
+  /// How long a notification is valid.
+  ///
+  /// Afterwards it is not sent, and the service no longer stores it for a device that is offline.
   public enum Lifetime: Equatable {
-    /// The configuration's `ttl`.
+    /// For the configured `ttl`.
     case configured
-    /// Seconds from when it came into the spool.
+    /// For a number of seconds after the file arrived in the spool.
     case ttl(UInt32)
-    /// UNIX seconds, UTC; 0: not at all.
+    /// Until UNIX seconds, UTC; 0: for one attempt, and the service does not store it.
     case until(UInt32)
   }
 
@@ -64,7 +73,7 @@ public struct Notification {
     payload = Payload(at: start)
   }
 
-  /// The topic as it goes out: its own, or else the configuration's, with the ending that its push type demands.
+  /// Appends the topic to send: the stated or configured one, with the ending of the push type.
   public func appendTopic(
     of text: Span<UInt8>, configured: Span<UInt8>, to output: inout Text
   ) {
@@ -75,7 +84,9 @@ public struct Notification {
     }
   }
 
-  /// Of an array of strings: the content of the one behind that which ends at `end`, and must have one behind it.
+  /// Returns the content of the string after the one that ends at `end`, in an array of strings.
+  ///
+  /// Another string must follow.
   public func nextString(after end: Int, in text: Span<UInt8>) -> Range<Int> {
     var start = end + 1
     while text[start] != .quote { start += 1 }
@@ -86,17 +97,21 @@ public struct Notification {
   }
 }
 
-/// A payload: where it stands in the text, and what of it may be another when it goes out.
+/// A payload: its place in the text, and the parts that may be replaced for a device.
 public struct Payload {
-  /// The object, braces included.
+  /// The object, with its braces.
   public internal(set) var range: Range<Int>
-  /// Its bytes as they go out: without its white space.
+  /// The number of bytes that are sent: without white space.
   public internal(set) var bytes = 0
-  /// The value of `alert` in `aps`; where there is none, an empty range at the place for one, behind the brace of `aps`.
+  /// The value of `alert` in `aps`.
+  ///
+  /// If there is none, an empty range after the opening brace of `aps`.
   public internal(set) var alert: Alert
-  /// Nothing is in `aps`.
+  /// Whether `aps` has no members.
   public internal(set) var isApsEmpty = false
-  /// It has only `content-available`: nobody is shown anything, and priority 10 is an error.
+  /// Whether `aps` has `content-available`, and no alert, badge or sound.
+  ///
+  /// The device then shows and plays nothing, and priority 10 is an error.
   public internal(set) var isSilent = false
 
   init(at start: Int) {
@@ -107,9 +122,10 @@ public struct Payload {
 
 /// The value of `alert`: a string or an object.
 public struct Alert {
+  /// The value.
   public internal(set) var range: Range<Int>
-  /// Its bytes as they go out: without its white space.
+  /// The number of bytes that are sent: without white space.
   public internal(set) var bytes = 0
-  /// What stands between the quotes of its text, the string itself or `body`; empty: there is none.
+  /// The content of the alert's text, the string or `body`, without its quotes; empty: none.
   public internal(set) var text: Range<Int> = 0..<0
 }

@@ -1,45 +1,52 @@
-/// Reads notifications from the text of a spool file, one after the other, and checks each.
+/// Reads and checks the notifications of a spool file, one at a time.
 ///
-/// The text may come in pieces: ``Reading/more`` asks for what follows, and the same notification is then read from its
-/// start. After one that is refused, reading goes on with the next.
+/// The text may come in pieces: ``Reading/more(from:)`` asks for the next piece, and the reader
+/// then reads the same notification again from its start. After a refused notification, reading
+/// continues with the next.
 public struct NotificationReader {
-  /// The bound on one object's text, white space included, and without the member `failed`: a line of `failed/` is not too
-  /// large for what the agent has added to it.
+  /// The most bytes of one object, with white space, without the member `failed`.
+  ///
+  /// So a line of `failed/` is not too large because of the member that the agent added.
   public static let objectBytesMax = 65_536
 
   private var scanner: JSONScanner
-  /// Within text that is not JSON, which has been refused already: the next object is being looked for.
+  /// Whether the reader is searching for the next object after text that is not JSON.
+  ///
+  /// That text has been refused already.
   private(set) var isSkipping = false
 
-  /// - Parameter index: where in the text to begin.
+  /// Begins at an index of the text.
   public init(at index: Int = 0) {
     scanner = JSONScanner(at: index)
   }
 
-  /// What came of looking for the next notification.
+  /// The result of a search for the next notification.
   public enum Reading {
     case notification(Notification)
-    /// Why is the first of the findings that is no warning.
+    /// The notification is refused for this finding, the first that is not a warning.
     case refused(Finding, object: Range<Int>)
-    /// The text ends within a notification, or before one; `from` is where it must be continued from.
+    /// The text ends inside or before a notification; the next piece must begin at `from`.
     case more(from: Int)
-    /// Nothing but white space is left.
+    /// Only white space is left.
     case end
   }
 
-  /// Where the next notification is looked for.
+  /// The index where the search for the next notification begins.
   public var index: Int { scanner.index }
-  /// Line ends passed over so far.
+  /// The number of line ends skipped so far.
   public var lineEnds: Int { scanner.lineEnds }
-  /// Where the present line begins.
+  /// The index where the current line begins.
   public var lineStart: Int { scanner.lineStart }
 
-  /// The text was moved: what stood where ``Reading/more(from:)`` said now stands at `index`. Lines are counted from there.
+  /// Continues after the caller has moved the text.
+  ///
+  /// The byte at the index of ``Reading/more(from:)`` is now at `index`. Lines are counted from
+  /// there.
   public mutating func resume(at index: Int) {
     scanner = JSONScanner(at: index)
   }
 
-  /// Reads on in the first `count` bytes of a buffer, of whose owner this reader may be a part.
+  /// Continues in the first `count` bytes of a buffer, whose owner may also own this reader.
   @inline(__always)
   public mutating func next(
     in buffer: borrowing FixedBuffer<UInt8>, count: Int, isWhole: Bool, _ rules: Rules,
@@ -48,9 +55,11 @@ public struct NotificationReader {
     next(in: buffer.span(0..<count), isWhole: isWhole, rules, &findings)
   }
 
+  /// Reads the next notification.
+  ///
   /// - Parameters:
-  ///   - isWhole: whether the text is all there is, so that an end within an object is an error.
-  ///   - findings: what is to be said of this notification; of the one before it nothing is left there.
+  ///   - isWhole: Whether the text is complete, so that an end inside an object is an error.
+  ///   - findings: receives the findings of this notification; earlier findings are removed.
   public mutating func next(
     in text: Span<UInt8>, isWhole: Bool, _ rules: Rules, _ findings: inout Findings
   ) -> Reading {
@@ -58,7 +67,7 @@ public struct NotificationReader {
     if isSkipping {
       scanner.skipToObject(text)
       isSkipping = scanner.index == text.count
-      // A byte is kept, since an object is known by the line end before it.
+      // Keep the last byte: a line end there marks the start of the next object.
       if isSkipping { return isWhole ? .end : .more(from: max(text.count - 1, 0)) }
     }
     scanner.skipSpace(text)
@@ -93,7 +102,7 @@ public struct NotificationReader {
     return .notification(envelope.notification)
   }
 
-  /// Refuses what is not JSON, or no object, and looks for the next one.
+  /// Refuses text that is not a JSON object, and searches for the next object.
   private mutating func skip(
     _ text: Span<UInt8>, _ isWhole: Bool, from start: Int, _ finding: Finding,
     _ findings: inout Findings

@@ -1,19 +1,19 @@
-/// What a JSON value is, by its text, which must have been found valid.
+/// Properties of a JSON value, which must be valid.
 extension Span<UInt8> {
-  /// Whether a value is a number.
+  /// Whether the value is a number.
   var isNumber: Bool { self[0] == .hyphen || self[0].isDigit }
 
-  /// Whether a number is written without sign, fraction and exponent.
+  /// Whether the number has no sign, fraction or exponent.
   var isWhole: Bool {
     for index in indices where !self[index].isDigit { return false }
     return true
   }
 
-  /// Whether a number is from 0 to 1.
+  /// Whether the number is from 0 to 1.
   var isUpToOne: Bool {
     var digits = 0
     var digitsBeforePoint: Int?
-    // The first digit that is not zero: which it is, and what stands there.
+    // The index among the digits and the value of the first digit that is not zero.
     var first: (digit: Int, value: UInt8)?
     var isRound = true
     var index = 0
@@ -35,7 +35,7 @@ extension Span<UInt8> {
     return power < 0 || power == 0 && first.value == 1 && isRound
   }
 
-  /// The number behind the `e` at `start`, as far as it matters; 0: nothing is there.
+  /// Returns the exponent after the `e` at `start`, clamped; 0 if absent.
   private func exponent(from start: Int) -> Int {
     var value = 0
     for index in start..<count where self[index].isDigit {

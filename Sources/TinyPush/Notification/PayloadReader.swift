@@ -1,17 +1,19 @@
-/// Reads a payload and holds it against the service's tables. What is valid JSON and yet wrong goes to the findings, so that
-/// the payload's end is always found.
+/// Reads a payload and checks it against the service's tables.
+///
+/// Mistakes in valid JSON go to the findings, so that reading always reaches the end of the
+/// payload.
 struct PayloadReader {
-  /// Whether the payload is a whole object of a notification file, for the recipients `default`.
+  /// Whether the payload is a whole object of a notification file, for the default recipients file.
   private let isBare: Bool
   private var payload: Payload
 
-  /// - Parameter start: where its brace is.
+  /// - Parameter start: the index of the payload's opening brace.
   init(at start: Int, isBare: Bool = false) {
     self.isBare = isBare
     payload = Payload(at: start)
   }
 
-  /// The scanner stands on its brace.
+  /// Reads the payload; the scanner is at its opening brace.
   mutating func read(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ traits: inout PayloadTraits,
     _ findings: inout Findings
@@ -39,7 +41,7 @@ struct PayloadReader {
       } while try scanner.nextMember(text)
     }
     if apsAt == nil {
-      // Some push types need none, and the push type may follow.
+      // Some push types need no `aps`, and the push type may follow.
       traits.lacksAps = traits.isOfHTTP2
       if !traits.lacksAps { findings.add(Finding(.missingAps, at: start)) }
     }
@@ -62,14 +64,14 @@ struct PayloadReader {
       && unescaped.bytes[2] == UInt8(ascii: "s")
   }
 
-  /// Whether a key says that its object was meant as a notification, with its payload inside.
+  /// Returns whether a key shows that its object was meant as a notification with a payload inside.
   static func isOfEnvelope(_ key: Span<UInt8>) -> Bool {
     switch EnvelopeKey(spelled: key) {
     case .token, .tokens, .to, .payload: return true
     case nil: break
     default: return false
     }
-    // What is meant for one device must not go to all for a slip.
+    // A misspelled key must not send a notification for one device to all devices.
     switch EnvelopeKey.nearest(to: key) {
     case .token, .tokens, .payload: return true
     default: return false
@@ -137,7 +139,7 @@ struct PayloadReader {
 
   // MARK: - Waste
 
-  /// Escapes that take more bytes than what they spell.
+  /// Adds a warning for escapes that take more bytes than the characters themselves.
   @inline(never)
   private static func findLongEscapes(
     in text: Span<UInt8>, _ range: Range<Int>, _ findings: inout Findings
@@ -162,8 +164,9 @@ struct PayloadReader {
 }
 
 extension Payload {
-  /// Whether a text that is given as a payload is a whole notification: an object without `aps`, and with keys that say whom
-  /// it is for, or what its payload is.
+  /// Returns whether a text given as a payload is a whole notification.
+  ///
+  /// Such a text is an object without `aps` that has a key for the recipients or the payload.
   public static func isNotification(_ text: Span<UInt8>) -> Bool {
     var scanner = JSONScanner()
     var isNotification = false

@@ -1,19 +1,19 @@
-/// What a payload has with which its push type must agree, and the values of the keys that came with HTTP/2.
+/// The traits of a payload that must agree with its push type, and the keys that came with HTTP/2.
 struct PayloadTraits {
-  /// Whether it goes to the service of HTTP/2, which knows more keys.
+  /// Whether the protocol is HTTP/2, whose service knows more keys.
   let isOfHTTP2: Bool
   /// The keys of `aps`, a bit each.
   var keys: UInt32 = 0
   var hasAps = false
   var lacksAps = false
   private(set) var event = Event.none
-  /// Where a relevance score stands that only a live activity may have; 0: nowhere.
+  /// The index of a relevance score that only a live activity may have; 0: none.
   private(set) var scoreAt = 0
-  /// Where a title or a body stands that only a live activity may have, an object; 0: nowhere.
+  /// The index of a title or body that only a live activity may have, an object; 0: none.
   private(set) var textAt = 0
   private(set) var textKey = PayloadKey.title
 
-  /// What becomes of a live activity.
+  /// The change of a live activity.
   enum Event: UInt8 { case none, start, update, end }
 
   init(_ service: PushProtocol) {
@@ -22,14 +22,15 @@ struct PayloadTraits {
 
   func has(_ key: PayloadKey) -> Bool { keys & key.bit != 0 }
 
-  private static let felt = PayloadKey.alert.bit | PayloadKey.badge.bit | PayloadKey.sound.bit
+  private static let visibleOrAudible =
+    PayloadKey.alert.bit | PayloadKey.badge.bit | PayloadKey.sound.bit
 
-  /// It has only `content-available`: nobody is shown or hears anything.
-  var isSilent: Bool { has(.contentAvailable) && keys & Self.felt == 0 }
+  /// Whether `aps` has `content-available`, and no alert, badge or sound.
+  var isSilent: Bool { has(.contentAvailable) && keys & Self.visibleOrAudible == 0 }
 
   var isOfLiveActivity: Bool { has(.event) && has(.contentState) }
 
-  /// Whether something in it is right with some push types alone.
+  /// Whether the payload is valid only with some push types.
   var needsType: Bool { lacksAps || scoreAt > 0 || textAt > 0 }
 
   mutating func addText(_ key: PayloadKey, at place: Int) {
@@ -38,7 +39,7 @@ struct PayloadTraits {
 
   // MARK: - Values
 
-  /// Reads the value of a key that came with HTTP/2; the scanner stands on it.
+  /// Reads the value of a key that came with HTTP/2; the scanner is at the value.
   @inline(never)
   mutating func read(
     _ key: PayloadKey, _ text: Span<UInt8>, by scanner: inout JSONScanner,
@@ -91,9 +92,11 @@ struct PayloadTraits {
   }
 }
 
-/// The sound of a critical alert, an object. Source: Generating a remote notification, table 3.
+/// The sound of a critical alert, an object.
+///
+/// Source: Generating a remote notification, table 3.
 enum CriticalSound {
-  /// The scanner stands on what is no string.
+  /// Reads a `sound` that is not a string; the scanner is at the value.
   @inline(never)
   static func read(
     _ text: Span<UInt8>, by scanner: inout JSONScanner, _ findings: inout Findings

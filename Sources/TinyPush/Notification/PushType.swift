@@ -1,8 +1,11 @@
-/// What a notification is for the device, as `apns-push-type` says. Source: Sending notification requests to APNs.
+/// The purpose of a notification on the device, as in `apns-push-type`.
+///
+/// Source: Sending notification requests to APNs.
 public enum PushType: UInt8, BitwiseCopyable, Sendable, CaseIterable {
   case alert, background, location, voip, complication, fileprovider, mdm, liveactivity, pushtotalk
   case widgets, controls
 
+  /// The value of `apns-push-type`.
   public var name: StaticString {
     switch self {
     case .alert: "alert"
@@ -19,7 +22,7 @@ public enum PushType: UInt8, BitwiseCopyable, Sendable, CaseIterable {
     }
   }
 
-  /// What the topic ends with, behind the app's bundle ID; empty: nothing.
+  /// The ending that the topic must have after the app's bundle ID; empty: none.
   public var topicSuffix: StaticString {
     switch self {
     case .alert, .background, .mdm: ""
@@ -36,7 +39,7 @@ public enum PushType: UInt8, BitwiseCopyable, Sendable, CaseIterable {
 }
 
 extension PushType {
-  /// The one that has this name.
+  /// Returns the push type with a name; nil if absent.
   package init?(name: Span<UInt8>) {
     var raw: UInt8 = 0
     while let type = PushType(rawValue: raw) {
@@ -49,7 +52,7 @@ extension PushType {
     return nil
   }
 
-  /// The one that was most likely meant.
+  /// Returns the push type whose name is most similar to a misspelled one.
   @inline(never)
   static func nearest(to name: Span<UInt8>) -> PushType? {
     var best: PushType?
@@ -63,7 +66,10 @@ extension PushType {
     return best
   }
 
-  /// Whether `aps` is what it is about. The payload of the others is between the app, or the system, and the sender.
+  /// Whether the payload must have `aps`.
+  ///
+  /// The payloads of the other push types are a matter between the sender and the app or the
+  /// system.
   package var needsAps: Bool {
     switch self {
     case .alert, .background, .liveactivity: true
@@ -73,7 +79,7 @@ extension PushType {
 
   // MARK: - Topics
 
-  /// What goes out behind a topic, for it to end as this type demands: nothing where it ends so already.
+  /// Returns the ending to append to a topic; empty if the topic has this ending already.
   public func suffix(behind topic: Span<UInt8>) -> StaticString {
     let suffix = topicSuffix
     return topic.ends(with: suffix) ? "" : suffix
@@ -84,7 +90,7 @@ extension PushType {
     output.append(suffix(behind: topic))
   }
 
-  /// The type whose topics end as this one does; nil: it ends as those of no type that demands an ending.
+  /// Returns the push type whose ending a topic has; nil if absent.
   @inline(never)
   package init?(ofTopic topic: Span<UInt8>) {
     var raw: UInt8 = 0
@@ -98,7 +104,7 @@ extension PushType {
     return nil
   }
 
-  /// Whether the bundle ID of an app may well end as the topics of this type do.
+  /// Whether the bundle ID of an app may plausibly have the same ending as the topics of this type.
   var hasCommonSuffix: Bool {
     switch self {
     case .voip, .complication: true
@@ -108,7 +114,7 @@ extension PushType {
 }
 
 extension Span<UInt8> {
-  /// Whether something stands before `end`, and `end` is the last of these.
+  /// Returns whether these bytes end with `end` and have at least one byte before.
   fileprivate func ends(with end: StaticString) -> Bool {
     let bytes = end.utf8CodeUnitCount
     return count > bytes && extracting(count - bytes..<count).equals(end)

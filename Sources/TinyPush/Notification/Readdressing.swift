@@ -1,12 +1,14 @@
-/// The members of a notification's object, written anew for a line of `failed/`, each behind a comma: all but `failed`, which
-/// such a line has already.
+/// Copies the members of a notification to a line of `failed/`, with other recipients.
+///
+/// Each member is written after a comma. The member `failed` is left out, since the line already
+/// has one.
 enum Readdressing {
-  /// All but those that say whom the notification is for.
+  /// Appends all members except those that name the recipients.
   ///
   /// - Parameters:
-  ///   - alert: what the payload gets instead of its own alert, in the language of the recipient; nil: everything stays, the
-  ///     other languages too.
-  ///   - keepsTtl: whether its `ttl` stays.
+  ///   - alert: replaces the payload's alert, in the language of the recipient; nil: the payload
+  ///     and the alerts in other languages are kept.
+  ///   - keepsTtl: Whether the `ttl` is kept.
   @inline(never)
   static func append(
     _ notification: Notification, of text: Span<UInt8>, alert: Alert?, keepsTtl: Bool = true,
@@ -33,8 +35,10 @@ enum Readdressing {
     }
   }
 
-  /// All, of an object that was refused. A payload alone becomes that of a notification, unless it has
-  /// members of one beside `aps`: what is meant for one device must not go to all.
+  /// Appends all members of an object that was refused.
+  ///
+  /// A bare payload becomes the payload of a notification to the default list, unless members of a
+  /// notification stand beside its `aps`: a notification for one device must not go to all.
   @inline(never)
   static func append(_ object: Span<UInt8>, to output: inout Text) {
     var (hasAps, isMixed) = (false, false)
@@ -57,7 +61,7 @@ enum Readdressing {
     }
   }
 
-  /// Goes over the members of an object, which has been read before, and so is JSON.
+  /// Calls `body` for each member of an object that was read before, and so is valid JSON.
   private static func forEachMember(
     of text: Span<UInt8>, at start: Int,
     _ body: (_ known: EnvelopeKey?, _ key: Range<Int>, _ value: Range<Int>) -> Void

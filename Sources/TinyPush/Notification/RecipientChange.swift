@@ -1,20 +1,22 @@
-/// A change of one recipient in a recipients file. People write such files too: lines that the change does not concern stay as
-/// they are.
+/// A change of one recipient in a recipients file.
+///
+/// People also edit these files, so all other lines are kept unchanged.
 public struct RecipientChange: ~Copyable {
+  /// The effect of a change on the file.
   public enum Outcome: UInt8 {
-    /// The file has the recipient already, as wanted.
+    /// The file already has the recipient with the same language and comment.
     case unchanged
     case added
     case updated
     case removed
-    /// The file does not have the recipient that is to be removed.
+    /// The file does not have the recipient to remove.
     case absent
   }
 
-  /// A word or a comment behind the token.
+  /// The language or the comment after the token.
   public enum Detail: ~Copyable {
     case kept
-    /// Empty: none.
+    /// A new value; empty: none.
     case set(Text)
   }
 
@@ -22,10 +24,11 @@ public struct RecipientChange: ~Copyable {
   private let isRemoval: Bool
   private let language: Detail
   private let comment: Detail
+  /// The effect so far; final after ``finish(_:)``.
   public private(set) var outcome: Outcome
-  private var isMet = false
+  private var isFound = false
 
-  /// Adds the recipient, or gives one that is there another language or comment.
+  /// Adds a recipient, or changes the language or comment of a known one.
   public init(add token: DeviceToken, language: consuming Detail, comment: consuming Detail) {
     self.token = token
     self.language = language
@@ -34,6 +37,7 @@ public struct RecipientChange: ~Copyable {
     outcome = .unchanged
   }
 
+  /// Removes a recipient.
   public init(remove token: DeviceToken) {
     self.token = token
     language = .kept
@@ -44,7 +48,7 @@ public struct RecipientChange: ~Copyable {
 
   deinit {}
 
-  /// Appends what becomes of a line, which has its end.
+  /// Appends the changed or unchanged form of a line, which includes its end.
   public mutating func take(_ line: Span<UInt8>, to text: inout Text) {
     let content = line.extracting(0..<max(line.count - 1, 0))
     guard case .recipient(let device, _) = RecipientsFile.read(content), device == token,
@@ -54,12 +58,12 @@ public struct RecipientChange: ~Copyable {
       outcome = .removed
       return
     }
-    // Only the first one stays.
-    guard !isMet else {
+    // Keep only the first line of the recipient.
+    guard !isFound else {
       outcome = .updated
       return
     }
-    isMet = true
+    isFound = true
     let known = RecipientsFile.language(in: content)
     let remark = RecipientsFile.comment(in: content)
     if language.isSame(as: known), comment.isSame(as: remark) {
@@ -69,9 +73,9 @@ public struct RecipientChange: ~Copyable {
     write(language: known, comment: remark, to: &text)
   }
 
-  /// Appends the recipient where the file has had none.
+  /// Appends the recipient if the file does not have it.
   public mutating func finish(_ text: inout Text) {
-    guard !isRemoval, !isMet else { return }
+    guard !isRemoval, !isFound else { return }
     outcome = .added
     let none = ("" as StaticString).span
     write(language: none, comment: none, to: &text)

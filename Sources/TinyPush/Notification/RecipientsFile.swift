@@ -1,15 +1,20 @@
-/// A recipients file: whom a notification with `"to": "NAME"` is for. A line a token, perhaps with its language; `#` begins
-/// a comment.
+/// A recipients file: the recipients of a notification with `"to": "NAME"`.
+///
+/// Each line has a token and perhaps its language. `#` begins a comment.
 ///
 /// ```
 /// # the family
 /// 0123…cdef lang=fr-CA
 /// ```
 public enum RecipientsFile {
-  /// The longest line. Inferred: a token, a language, and room for a comment.
+  /// The longest line in bytes.
+  ///
+  /// Inferred: a token, a language, and room for a comment.
   public static let lineBytesMax = 1024
 
-  /// Whether a name can only be that of a file in the directory of these files.
+  /// Returns whether a name is a valid file name of a recipients file.
+  ///
+  /// Such a name cannot lead outside the directory of these files.
   public static func isName(_ name: Span<UInt8>) -> Bool {
     guard name.count > 0, name.count <= Envelope.listNameBytesMax, name[0] != .dot else {
       return false
@@ -21,18 +26,19 @@ public enum RecipientsFile {
       default: return false
       }
     }
-    // Else it might pass for a token.
+    // A name of 64 hexadecimal digits could be mistaken for a token.
     return name.count < DeviceToken.digitCount || DeviceToken.firstNonDigit(name) != nil
   }
 
-  /// What a line says.
+  /// The content of a line.
   public enum Line {
     case nothing
     case recipient(DeviceToken, LanguageTag?)
-    /// At a byte of the line.
+    /// A mistake, and the index of the byte at fault.
     case wrong(Problem, at: Int)
   }
 
+  /// A mistake in a line.
   public enum Problem: UInt8, Error {
     case tokenSize
     case tokenNotHex
@@ -40,7 +46,7 @@ public enum RecipientsFile {
     case language
     case tooLong
 
-    /// A word for it that stays the same, for programs.
+    /// A stable word for the problem, for programs.
     public var code: StaticString {
       switch self {
       case .tokenSize: "token-size"
@@ -51,12 +57,13 @@ public enum RecipientsFile {
       }
     }
 
+    /// The message: what is wrong, and how to correct it.
     public var text: StaticString {
       switch self {
-      case .tokenSize: "a device token has 64 hex digits, and this one has another number"
+      case .tokenSize: "a device token has 64 hex digits; this one has a different number"
       case .tokenNotHex: "a device token has only the digits 0-9 and a-f, without spaces or <>"
       case .word: "only lang=LANGUAGE or a # comment may follow the token"
-      case .language: "no language: write it as lang=fr or lang=fr-CA"
+      case .language: "not a language: write lang=fr or lang=fr-CA"
       case .tooLong: "longer than 1024 bytes: put each token on a line of its own"
       }
     }
@@ -87,7 +94,7 @@ public enum RecipientsFile {
     }
   }
 
-  /// The language of a line that names a recipient, as it is written there; empty: none.
+  /// Returns the language of a valid line as written there; empty: none.
   @_lifetime(copy line)
   public static func language(in line: Span<UInt8>) -> Span<UInt8> {
     var place = 0
@@ -96,7 +103,7 @@ public enum RecipientsFile {
     return line.extracting(min(word.lowerBound + 5, word.upperBound)..<word.upperBound)
   }
 
-  /// The comment of a line, without its end; empty: none.
+  /// Returns the comment of a line without its end; empty: none.
   @_lifetime(copy line)
   public static func comment(in line: Span<UInt8>) -> Span<UInt8> {
     var place = 0
@@ -108,7 +115,10 @@ public enum RecipientsFile {
     return line.extracting(place..<end)
   }
 
-  /// Whether a comment can be written: it stays in its line, and steers no terminal.
+  /// Returns whether a text may be written as a comment.
+  ///
+  /// The text must be UTF-8 without control characters, and must leave room for the token and the
+  /// language.
   public static func isComment(_ text: Span<UInt8>) -> Bool {
     var index = 0
     while index < text.count {
@@ -118,11 +128,10 @@ public enum RecipientsFile {
       guard length > 0 else { return false }
       index += length
     }
-    // The rest of the line is for the token and the language.
     return text.count <= lineBytesMax - DeviceToken.digitCount - LanguageTag.byteCountMax - 16
   }
 
-  /// The next word; empty at the end, or before a comment.
+  /// Returns the next word; empty at the end and before a comment.
   private static func word(_ line: Span<UInt8>, from place: inout Int) -> Range<Int> {
     while place < line.count, isSpace(line[place]) { place += 1 }
     guard place < line.count, line[place] != .hash else { return place..<place }

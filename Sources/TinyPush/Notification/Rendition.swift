@@ -1,26 +1,28 @@
-/// A payload as it goes out to one device: with the alert in the device's language, its text shortened where it must be.
+/// A payload as it is sent to one device.
+///
+/// The alert is in the device's language, and its text is shortened if necessary.
 package struct Rendition {
-  /// As it goes out: without white space.
+  /// The number of bytes that are sent: without white space.
   package private(set) var bytes: Int
-  /// Stands in the place of the payload's own alert.
+  /// The alert that is sent.
   private(set) var alert: Alert
-  /// Where the alert's text is cut, and followed by an ellipsis; nil: nowhere.
+  /// The index at which the alert's text is cut and an ellipsis appended; nil: the text is not cut.
   private(set) var cut: Int?
-  /// Whether it is anything but the payload as it stands.
+  /// Whether the payload differs from the one in the text.
   package private(set) var isChanged = false
 
   static let ellipsis: StaticString = "…"
-  /// What an alert needs besides, where the payload has none.
+  /// The key to insert before an alert if the payload has none.
   static let key: StaticString = "\"alert\":"
 
-  /// The payload as it stands.
+  /// Takes the payload unchanged.
   @inline(__always)
   init(_ payload: Payload) {
     bytes = payload.bytes
     alert = payload.alert
   }
 
-  /// With another alert.
+  /// Replaces the alert of the payload.
   init(_ payload: Payload, _ alert: Alert) {
     self.alert = alert
     isChanged = true
@@ -29,7 +31,10 @@ package struct Rendition {
     bytes += Self.key.utf8CodeUnitCount + (payload.isApsEmpty ? 0 : 1)
   }
 
-  /// For a device of this language: as a lookup finds it, else in the default language, else as the payload has it.
+  /// Makes the payload for a device of a language.
+  ///
+  /// The alert is the one that a lookup of the language finds, else the one in the default
+  /// language, else the payload's own.
   @inline(__always)
   package init(
     _ notification: Notification, for language: LanguageTag?, in text: Span<UInt8>, _ rules: Rules
@@ -51,7 +56,9 @@ package struct Rendition {
     if let alert { self = Rendition(notification.payload, alert) }
   }
 
-  /// Shortens the alert's text until it fits, between two characters. Whether that can be done and leaves at least one.
+  /// Shortens the alert's text so that the payload fits; returns whether that is possible.
+  ///
+  /// The cut is between two characters, and at least one character must remain.
   mutating func trim(to limit: Int, in text: Span<UInt8>) -> Bool {
     let whole = alert.text
     let room = whole.count - (bytes - limit) - Self.ellipsis.utf8CodeUnitCount

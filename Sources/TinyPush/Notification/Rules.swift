@@ -1,20 +1,25 @@
-/// What a notification is held against, besides the service's tables.
+/// The settings that a notification is checked against, besides the service's tables.
 public struct Rules: Sendable, BitwiseCopyable {
+  /// The protocol of the push service or gateway.
   public var service = PushProtocol.binary
-  /// The bytes a payload may have as it goes out, as the configuration says; nil: as many as the service takes.
+  /// The configured limit of the payload in bytes; nil: the limit of the service.
   public var payloadLimit: Int?
-  /// For devices of which no language is known, or none that the notification speaks.
+  /// The language for devices with no known language, or with one that the notification lacks.
   public var defaultLanguage = LanguageTag("en")
 
+  /// Makes the rules of the binary protocol.
   public init() {}
 
+  /// Makes the rules of a protocol.
   public init(_ service: PushProtocol = .binary, payloadLimit: Int?) {
     self.service = service
     self.payloadLimit = payloadLimit
   }
 
-  /// The bytes that a payload of this type may have as it goes out. What the configuration says holds for the gateways of
-  /// the binary protocol, which differ by their age, and lowers what the service of HTTP/2 takes.
+  /// Returns the most bytes that a payload of this type may have when it is sent.
+  ///
+  /// For the binary protocol the configured limit applies, since gateways differ by their age. For
+  /// HTTP/2 the configured limit can only lower the limit of the service.
   @inline(__always)
   public func payloadLimit(for type: PushType) -> Int {
     guard service == .http2 else { return payloadLimit ?? Self.payloadBytesOfBinary }
@@ -23,9 +28,17 @@ public struct Rules: Sendable, BitwiseCopyable {
     return payloadLimit
   }
 
-  /// Source: Local and Remote Notification Programming Guide, 2015-10, The Remote Notification Payload.
+  /// The limit of the binary protocol.
+  ///
+  /// Source: Local and Remote Notification Programming Guide, 2015-10, The Remote Notification
+  /// Payload.
   public static let payloadBytesOfBinary = 2048
+  /// The limit of the service of HTTP/2.
+  ///
   /// Source: Generating a remote notification.
   public static let payloadBytes = 4096
+  /// The limit of the service of HTTP/2 for VoIP notifications.
+  ///
+  /// Source: Generating a remote notification.
   public static let payloadBytesOfVoIP = 5120
 }

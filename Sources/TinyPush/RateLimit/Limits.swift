@@ -1,6 +1,8 @@
-/// How many alerts may go out: to each device token, and from this box. Without a limit it takes neither memory nor time.
+/// The limits on alerts to each device token and from this machine.
+///
+/// Without a limit the type takes neither memory nor time.
 struct Limits: ~Copyable {
-  /// A limit that an alert is over, and when there is room for it.
+  /// A limit that an alert exceeds, and the instant at which it has room again.
   struct Refusal {
     var limit: RateLimit
     var isOverall: Bool
@@ -9,7 +11,9 @@ struct Limits: ~Copyable {
 
   private let perToken: RateLimit?
   private let overall: RateLimit?
-  /// Of each token, when its bucket is full. One that is forgotten is full.
+  /// For each token, the time at which its bucket is full.
+  ///
+  /// A token that was forgotten counts as full.
   private var buckets = RecentKeys()
   private var box = TokenBucket()
   var storms: Storms
@@ -20,10 +24,10 @@ struct Limits: ~Copyable {
     storms = Storms(perToken, overall)
   }
 
-  /// Whether there is any.
+  /// Whether a limit is configured.
   var areSet: Bool { perToken != nil || overall != nil }
 
-  /// Takes the room of one alert; or says which limit has none.
+  /// Takes the room of one alert, or returns the limit that has no room.
   @inline(never)
   mutating func take(_ token: DeviceToken, at now: Instant) -> Refusal? {
     if let overall, !box.hasRoom(overall, at: now) {

@@ -1,23 +1,29 @@
-/// So many alerts in so long a time, as a token bucket counts them: `count` at once, and as many again over each `period`,
-/// evenly spread.
+/// A limit of `count` alerts in each `period`, counted by a token bucket.
+///
+/// The bucket allows `count` alerts at once, and refills evenly with `count` over each period.
 public struct RateLimit: Equatable, BitwiseCopyable, Sendable {
+  /// The largest ``count``.
   public static let countMax: UInt64 = 10_000
+  /// The longest ``period``.
   public static let periodMax = Duration.seconds(86_400)
 
+  /// The most alerts at once, and in each period.
   public let count: UInt32
+  /// The time in which an empty bucket fills.
   public let period: Duration
 
+  /// Creates a limit of `count` alerts in each `period`.
   public init(count: UInt32, period: Duration) {
     self.count = count
     self.period = period
   }
 
-  /// After so long an empty bucket has room for one alert.
+  /// The time after which an empty bucket has room for one alert.
   var interval: Duration {
     .milliseconds((period.milliseconds + UInt64(count) - 1) / UInt64(count))
   }
 
-  /// In words: `20 alerts in 10 min`.
+  /// Appends the limit in words: `20 alerts in 10 min`.
   @inline(never)
   public func append(to text: inout Text) {
     text.append(count)
@@ -26,14 +32,16 @@ public struct RateLimit: Equatable, BitwiseCopyable, Sendable {
   }
 }
 
-/// A token bucket. It holds nothing but the time at which it will be full, in milliseconds times the limit's count, so that
-/// nothing is rounded.
+/// A token bucket.
+///
+/// It holds only the time at which it will be full. The unit is milliseconds times the limit's
+/// count, so that nothing is rounded.
 struct TokenBucket: BitwiseCopyable {
   private(set) var fullAt: UInt64
 
   init(fullAt: UInt64 = 0) { self.fullAt = fullAt }
 
-  /// When there is room for one more alert; a time that is past: now.
+  /// Returns when there is room for one more alert; a past instant means now.
   func roomAt(_ limit: RateLimit) -> Instant {
     let count = UInt64(limit.count)
     let burst = limit.period.milliseconds * (count - 1)

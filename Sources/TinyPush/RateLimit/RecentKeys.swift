@@ -1,14 +1,14 @@
-/// What is known of keys of 64 bits that were seen of late: of 1,024 at most. The memory is made with the first of them.
+/// A table of the 1,024 keys of 64 bits that were used last, with a time for each.
 ///
-/// A key has eight places where it may stand. Where all are taken, the entry of the smallest value is forgotten: the one of
-/// the longest time ago.
+/// A key has eight possible places. When all of them are taken, the entry with the earliest time is
+/// overwritten. The memory is allocated for the first key.
 struct RecentKeys: ~Copyable {
   struct Entry: BitwiseCopyable {
-    /// 0: the place is free.
+    /// The key; 0: the place is free.
     var key: UInt64
-    /// A time.
+    /// The time by which the oldest entry is found.
     var value: UInt64
-    /// Which notification it was.
+    /// The notification from which the entry comes.
     var source: UInt64 = 0
   }
 
@@ -44,7 +44,7 @@ struct RecentKeys: ~Copyable {
   }
 
   private func first(of key: UInt64) -> Int {
-    // The low bits of a product say less than the high ones.
+    // The high bits of a product are mixed better than the low ones.
     let sets = UInt64(Self.capacity / Self.places)
     return Int((key ^ key >> 32) % sets) * Self.places
   }

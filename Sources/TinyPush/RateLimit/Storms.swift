@@ -1,33 +1,36 @@
-/// Device tokens for which more alerts come than a limit allows, and how many of these each of them did not get: what the
-/// summaries say. Bounded: what does not find room here is in `failed/`, and in no summary.
+/// The alert storms: device tokens that get more alerts than a limit allows.
+///
+/// A summary says how many alerts a token did not get. Memory is bounded: an alert that finds no
+/// room here is in `failed/`, and no summary counts it.
 struct Storms: ~Copyable {
   struct Storm: BitwiseCopyable {
     var token: DeviceToken
-    /// Alerts that went to `failed/`. Those that wait come by themselves.
+    /// The alerts that went to `failed/`; alerts in `later/` are sent themselves.
     var alerts: UInt32 = 0
-    /// Whose topic the summary has: a number of ``topics``.
+    /// The topic of the summary, as a number of ``topics``.
     var topic: UInt8 = 0
     var beganAt: Instant
     var lastAt: Instant
   }
 
   private static let capacity = 1024
-  /// Topics that differ from the configuration's are the same few.
+  /// The most different topics of limited alerts; the configured one (empty here) counts.
   private static let topicsMax = 8
   private static let topicSize = Envelope.topicBytesMax + 1
 
   private let storms: FixedBuffer<Storm>
   private var count = 0
-  /// Of each its length, and then its bytes.
+  /// For each topic its length, and then its bytes.
   private let topics: FixedBuffer<UInt8>
   private var topicCount = 0
-  /// A storm is over when nothing of it has come for so long, and is told of after so long at the latest.
+  /// How long no alert comes before a storm is over.
   private let quiet: Duration
+  /// How long after its beginning a storm is summarized, even if it goes on.
   private let longest: Duration
-  /// Not later than when the first storm is to be told of.
+  /// The earliest time at which a storm may have to be summarized.
   private var nextDueAt: Instant?
-  /// The one that is being told of.
-  private var told = 0
+  /// The index of the storm that is being summarized.
+  private var summarizedIndex = 0
 
   init(_ limit: RateLimit?, _ other: RateLimit?) {
     let none = Duration.milliseconds(0)
@@ -40,9 +43,9 @@ struct Storms: ~Copyable {
 
   // MARK: - Inputs
 
-  /// An alert to a token is over a limit. Returns whether that begins a storm.
+  /// Records an alert over a limit, and returns whether it begins a storm.
   @inline(never)
-  mutating func strike(_ token: DeviceToken, at now: Instant) -> Bool {
+  mutating func recordLimited(_ token: DeviceToken, at now: Instant) -> Bool {
     if let index = index(of: token) {
       storms[index].lastAt = now
       return false
@@ -54,7 +57,7 @@ struct Storms: ~Copyable {
     return true
   }
 
-  /// The number of a notification's topic; nil: there are too many.
+  /// Returns the number of a notification's topic; nil: there are too many topics.
   mutating func topicNumber(
     of notification: Notification, in input: borrowing FixedBuffer<UInt8>
   ) -> UInt8? {
@@ -67,19 +70,19 @@ struct Storms: ~Copyable {
     return UInt8(topicCount - 1)
   }
 
-  /// An alert to a token is in `failed/`.
+  /// Counts an alert to a token that was written to `failed/`.
   mutating func count(_ token: DeviceToken, _ topic: UInt8) {
     guard let index = index(of: token) else { return }
     storms[index].alerts &+= 1
     storms[index].topic = topic
   }
 
-  // MARK: - Telling
+  // MARK: - Summaries
 
   /// When the next storm may be over.
   var dueAt: Instant? { count > 0 ? nextDueAt : nil }
 
-  /// The next storm that is to be told of; with `isEnding`, whether it is over or not.
+  /// Returns the next storm to summarize; with `isEnding`, also one that goes on.
   @inline(never)
   mutating func next(at now: Instant, isEnding: Bool) -> Storm? {
     guard count > 0, isEnding || nextDueAt! <= now else { return nil }
@@ -88,7 +91,7 @@ struct Storms: ~Copyable {
     while index < count {
       if isEnding || dueAt(index) <= now {
         if storms[index].alerts > 0 {
-          told = index
+          summarizedIndex = index
           nextDueAt = now
           return storms[index]
         }
@@ -101,13 +104,13 @@ struct Storms: ~Copyable {
     return nil
   }
 
-  /// That storm is told of.
-  mutating func wasTold() { remove(told) }
+  /// Removes the storm whose summary was written.
+  mutating func removeSummarized() { remove(summarizedIndex) }
 
-  /// It could not be: all are tried again later.
-  mutating func wasNotTold(retryAt instant: Instant) { nextDueAt = instant }
+  /// Delays all summaries, since one could not be written.
+  mutating func retrySummaries(at instant: Instant) { nextDueAt = instant }
 
-  /// Nothing more is to be told.
+  /// Forgets all storms.
   mutating func forget() { count = 0 }
 
   @_lifetime(borrow self)

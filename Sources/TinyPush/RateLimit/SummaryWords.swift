@@ -1,15 +1,21 @@
-/// What a summary says of the alerts that a limit has kept back: the sender's words, in which `{count}` and `{time}` stand for
-/// how many there were and in how long, or else ours.
+/// The text of a summary of the alerts that a limit kept back.
+///
+/// In the configured text `{count}` stands for the number of alerts and `{time}` for the duration.
+/// Without a configured text there is a default one.
 public struct SummaryWords: BitwiseCopyable, Sendable {
+  /// The most bytes of a configured text.
   public static let bytesMax = 120
 
-  /// 0: ours.
+  /// The bytes of the configured text; 0: the default text.
   private var count = 0
   private var bytes: InlineArray<120, UInt8> = .init(repeating: 0)
 
+  /// Creates the default text.
   public init() {}
 
-  /// Nil: the words are too long, or hold a control character, or bytes that are not UTF-8; empty words are ours.
+  /// Creates a configured text; an empty one means the default.
+  ///
+  /// Nil: the text is too long, or holds a control character or bytes that are not UTF-8.
   public init?(_ words: Span<UInt8>) {
     guard words.count <= Self.bytesMax else { return nil }
     var index = 0
@@ -50,7 +56,7 @@ public struct SummaryWords: BitwiseCopyable, Sendable {
     bytes.span.extracting(index..<count).begins(with: word.span)
   }
 
-  /// `40 seconds`, `10 minutes`, `3 hours`.
+  /// Appends a duration in words: `40 seconds`, `10 minutes`, `3 hours`.
   private static func append(inWords seconds: UInt64, to text: inout Text) {
     let (number, unit): (UInt64, StaticString) =
       seconds < 90

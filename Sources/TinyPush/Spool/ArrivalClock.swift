@@ -1,24 +1,26 @@
-/// Works out when a file came into the spool, from the time at which the file system says that it changed last: to be renamed
-/// changes a file, and nobody can set that time.
+/// Computes when a file arrived in the spool from the time of its last status change.
 ///
-/// That time is one of the wall clock, which may have been set since. So the settings of the wall clock since the machine
-/// started are remembered, and a time that one of them showed counts by that setting. Where several did, the file counts as
-/// younger: rather too late than never.
+/// A rename updates that time, and no user can set it. But it is a time of the wall clock, which
+/// may have been set since. So the agent remembers the settings of the wall clock since the machine
+/// started, and converts a time by the setting in force then. If several settings match, the latest
+/// arrival counts: a notification that is sent too late is better than one that expires too early.
 public struct ArrivalClock: BitwiseCopyable {
-  /// The wall clock from one time that it was set to the next.
+  /// The wall clock between two times at which it was set.
   private struct Setting: BitwiseCopyable {
-    /// What the wall clock says, less what the clock that never jumps does, in milliseconds.
+    /// Wall clock minus monotonic clock, in milliseconds.
     var ahead: Int64
-    /// When it was in force, by the clock that never jumps.
+    /// When the setting began, in milliseconds of the monotonic clock.
     var from: Int64
+    /// When the setting ended, in milliseconds of the monotonic clock.
     var until: Int64
   }
 
   private static let settingsMax = 4
-  /// Below that, a clock is steered, and not set.
+  /// A larger difference means that the clock was set, a smaller one that it is slewed.
   private static let stepMs: Int64 = 2000
-  private static let steeringMs: Int64 = 500
-  /// The earliest time of a machine's start that is left to be seen is from no later than so long after it.
+  /// A smaller difference is ignored.
+  private static let slewMs: Int64 = 500
+  /// The longest time from the start of the machine to the earliest time stamp of that start.
   private static let startMs: Int64 = 15_000
 
   private let plausibleSinceMs: Int64
@@ -26,15 +28,15 @@ public struct ArrivalClock: BitwiseCopyable {
   private var former: InlineArray<4, Setting> = .init(
     repeating: Setting(ahead: 0, from: 0, until: 0))
   private var formerCount = 0
-  /// When the wall clock was looked at last.
+  /// When ``observe(_:)`` was last called, in milliseconds of the monotonic clock.
   private var observedAt: Int64 = 0
 
-  /// - Parameter plausibleSince: UNIX seconds: times before that are from a clock that was not set.
+  /// - Parameter plausibleSince: UNIX seconds; earlier times are from a clock that was not set.
   init(plausibleSince: Int64) {
     plausibleSinceMs = plausibleSince * 1000
   }
 
-  /// Notices whether the wall clock was set.
+  /// Detects whether the wall clock was set.
   mutating func observe(_ time: Time) {
     let now = Int64(time.now.milliseconds)
     let ahead = time.clockMilliseconds - now
@@ -44,20 +46,21 @@ public struct ArrivalClock: BitwiseCopyable {
       return
     }
     let step = ahead - known.ahead
-    if step.magnitude <= Self.steeringMs { return }
+    if step.magnitude <= Self.slewMs { return }
     if step.magnitude <= Self.stepMs {
       present!.ahead = ahead
       return
     }
     remember(Setting(ahead: known.ahead, from: known.from, until: now))
-    // Somewhere between the two looks it was set, and files may have come before and after.
+    // The clock was set between two observations; files may have arrived before and after that.
     present = Setting(ahead: ahead, from: observedAt, until: .max)
   }
 
-  /// What the wall clock said soon after the machine started, as is left to be seen: where it was set before this program
-  /// started, that shows it.
+  /// Learns what the wall clock showed soon after the machine started.
   ///
-  /// - Parameter earliest: UNIX seconds.
+  /// This shows whether the clock was set before this program started.
+  ///
+  /// - Parameter earliest: the earliest time stamp of the start, in UNIX seconds.
   mutating func machineStarted(at earliest: Int64, _ time: Time) {
     observe(time)
     let now = Int64(time.now.milliseconds)
@@ -75,18 +78,19 @@ public struct ArrivalClock: BitwiseCopyable {
     formerCount += 1
   }
 
-  /// When a file came, in milliseconds by the clock that never jumps, and negative before the machine started; nil: nobody
-  /// knows.
+  /// Returns when a file arrived, in milliseconds of the monotonic clock; nil: unknown.
   ///
-  /// - Parameter changeTimeNs: when it changed last, in UNIX nanoseconds.
+  /// The time is negative if the file arrived before the machine started.
+  ///
+  /// - Parameter changeTimeNs: the last status change of the file, in UNIX nanoseconds.
   func arrival(changeTimeNs: Int64, _ time: Time) -> Int64? {
     guard let present else { return nil }
     let now = Int64(time.now.milliseconds)
     let changed = changeTimeNs / 1_000_000
     var youngest: Int64?
     let age = changed - present.ahead
-    let isTold = time.wallSeconds != nil && changed >= plausibleSinceMs
-    if age <= now, age >= present.from || isTold { youngest = age }
+    let isPlausible = time.wallSeconds != nil && changed >= plausibleSinceMs
+    if age <= now, age >= present.from || isPlausible { youngest = age }
     for index in 0..<formerCount {
       let setting = former[index]
       let at = changed - setting.ahead

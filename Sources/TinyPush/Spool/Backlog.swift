@@ -1,54 +1,63 @@
-/// The names of files that wait, smallest first, in memory of a fixed size however many there are.
+/// The names of waiting files, smallest first, in memory of a fixed size.
 ///
-/// Names come in any order, from a scan of the directory and from inotify. When there is no more room the larger half is
-/// forgotten and ``isComplete`` turns false: once what is left is taken, a new scan finds the next smallest. So a million
-/// files cost some two hundred scans and no memory.
+/// Names come in any order, from a scan of the directory and from inotify. When the memory is full,
+/// the larger half of the names is dropped and ``isComplete`` becomes false. A new scan finds these
+/// names after the smaller ones have been taken. So a million files cost some two hundred scans,
+/// and no memory.
 package struct Backlog: ~Copyable {
-  /// What is kept where nothing else is said: names, and the bytes of them, each with two bytes before it.
+  /// The default number of names to keep.
   static let namesMax = 8192
+  /// The default number of bytes for names, with two bytes before each.
   static let nameBytesMax = 262_144
-  /// What the first byte of a name becomes when nobody wants it any more: no file's name has it.
+  /// Replaces the first byte of a removed name; no file name has this byte.
   private static let tombstone = UInt8.slash
   private static let headBytes = 2
 
   private let names: FixedBuffer<UInt8>
   private var nameBytes = 0
-  /// Where each name's head stands: its length, and whether the file came whole; sorted by name from `first` on when `isSorted`.
+  /// The place of each name's head, which holds its length and whether the file came complete.
+  ///
+  /// Sorted by name from `first` on if `isSorted` is true.
   private let places: FixedBuffer<UInt32>
   private var first = 0
   private var end = 0
   private var isSorted = true
-  /// Names from this one on were forgotten.
+  /// Names from this one on were dropped.
   private let ceiling = FixedBuffer<UInt8>(capacity: 255)
   private var ceilingBytes = 0
-  /// Of a scan that goes on where the last one ended: names before this one were taken then.
+  /// The first name of a scan that continues the one before; smaller names were taken then.
   private let floor = FixedBuffer<UInt8>(capacity: 255)
   private var floorBytes = 0
   private var random: UInt32 = 2_463_534_242
 
-  /// Whether it holds every name it was offered since the last ``startScan()``.
+  /// Whether every name offered since the last ``startScan(isFromStart:)`` was kept or taken.
   package private(set) var isComplete = false
 
+  /// Makes room for names.
+  ///
   /// - Parameters:
-  ///   - namesMax: how many are kept at most.
-  ///   - nameBytesMax: and how many bytes of them.
+  ///   - namesMax: the most names to keep.
+  ///   - nameBytesMax: the most bytes of names to keep.
   package init(namesMax: Int = namesMax, nameBytesMax: Int = nameBytesMax) {
     names = FixedBuffer(capacity: nameBytesMax)
     places = FixedBuffer(capacity: namesMax)
   }
 
   package var isEmpty: Bool { first == end }
-  /// Names in it, of which some may be there twice.
+  /// The number of names, in which some may be counted twice.
   var count: Int { end - first }
 
-  /// Lets all names go; a scan finds them again.
+  /// Drops all names; a scan finds them again.
   mutating func forget() {
     startScan()
     isComplete = false
   }
 
-  /// Makes ready for a scan that offers all there is: of everything, or when the last one held more than fitted, of what is
-  /// beyond. So even files that stay where they are cannot keep those behind them from their turn.
+  /// Prepares for a scan, which offers all names in the directory.
+  ///
+  /// - Parameter isFromStart: Whether to accept all names. Otherwise, and if the last scan did not
+  ///   fit, only names after those are accepted. So files that stay in place cannot block the files
+  ///   after them.
   package mutating func startScan(isFromStart: Bool = true) {
     floorBytes = isFromStart || isComplete ? 0 : ceilingBytes
     floor.store(ceiling.span(0..<floorBytes), at: 0)
@@ -59,9 +68,9 @@ package struct Backlog: ~Copyable {
     isComplete = true
   }
 
-  /// Puts a name among the others, unless it lies beyond what is kept. Offering a name twice is harmless.
+  /// Adds a name, unless it is beyond the names kept; adding a name twice is harmless.
   ///
-  /// - Parameter cameWhole: whether the file was seen to be renamed here.
+  /// - Parameter cameWhole: Whether the file was seen to be renamed into the directory.
   package mutating func offer(_ name: Span<UInt8>, isFromScan: Bool = true, cameWhole: Bool = false)
   {
     guard name.count > 0, name.count <= 255, isWanted(name) else { return }
@@ -79,23 +88,25 @@ package struct Backlog: ~Copyable {
     nameBytes += Self.headBytes + name.count
   }
 
-  /// The same, of a name that is written in a text.
+  /// Adds the name in a text.
   mutating func offer(_ name: borrowing Text, isFromScan: Bool) {
     offer(name.bytes, isFromScan: isFromScan)
   }
 
-  /// Makes ready for ``smallest()``.
+  /// Sorts the names, which ``smallest()`` requires.
   package mutating func putInOrder() {
     guard !isSorted else { return }
     sort(first, end)
     isSorted = true
   }
 
-  /// The smallest name; there must be one, and the names be in order. Good until the next offer.
+  /// Returns the smallest name, valid until the next offer.
+  ///
+  /// The backlog must be sorted and not empty.
   @_lifetime(borrow self)
   package func smallest() -> Span<UInt8> { name(at: first) }
 
-  /// Whether the file of the smallest name was seen to be renamed here, each time that its name was offered.
+  /// Whether the file with the smallest name was seen to be renamed here at each offer of its name.
   var smallestCameWhole: Bool {
     var index = first
     while index < end, index == first || name(at: index).equals(name(at: first)) {
@@ -105,7 +116,9 @@ package struct Backlog: ~Copyable {
     return true
   }
 
-  /// The smallest name that comes behind `name`; nil: there is none. The names must be in order.
+  /// Returns the smallest name after `name`; nil if absent.
+  ///
+  /// The names must be sorted.
   @_lifetime(borrow self)
   func next(after name: Span<UInt8>) -> Span<UInt8>? {
     var (low, high) = (first, end)
@@ -116,13 +129,13 @@ package struct Backlog: ~Copyable {
     return low < end ? self.name(at: low) : nil
   }
 
-  /// Whether there is a name of which this holds.
+  /// Returns whether a name satisfies the condition.
   func contains(where isOne: (Span<UInt8>) -> Bool) -> Bool {
     for index in first..<end where isOne(name(at: index)) { return true }
     return false
   }
 
-  /// Takes the smallest name away, and its repetitions.
+  /// Removes the smallest name and its duplicates.
   package mutating func removeSmallest() {
     var next = first + 1
     while next < end, name(at: next).equals(name(at: first)) {
@@ -158,7 +171,7 @@ package struct Backlog: ~Copyable {
 
   private func bury(_ index: Int) { names[Int(places[index]) + Self.headBytes] = Self.tombstone }
 
-  /// Drops what was taken, and if that is less than half, the larger half of the rest; then closes the gaps.
+  /// Removes the names that were taken, and the larger half of the rest if most names remain.
   private mutating func makeRoom() {
     if first < end - first {
       let middle = first + (end - first) / 2
@@ -171,7 +184,7 @@ package struct Backlog: ~Copyable {
     closeGaps()
   }
 
-  /// The names move together in the order in which they came.
+  /// Moves the names together; they stay in the order in which they came.
   private mutating func closeGaps() {
     var (from, to) = (0, 0)
     first = 0
@@ -190,7 +203,7 @@ package struct Backlog: ~Copyable {
     isSorted = false
   }
 
-  /// Quicksort, the pivots drawn at random so that no set of names is a bad one.
+  /// Sorts by quicksort, with random pivots so that no set of names takes quadratic time.
   private mutating func sort(_ low: Int, _ high: Int) {
     var (low, high) = (low, high)
     while high - low > 1 {
@@ -205,7 +218,8 @@ package struct Backlog: ~Copyable {
     }
   }
 
-  /// Quickselect: puts the name that belongs at `target` there, smaller ones before it and larger ones behind.
+  /// Puts the right name at `target`, smaller ones before it and larger ones after it
+  /// (quickselect).
   private mutating func select(_ target: Int, _ low: Int, _ high: Int) {
     var (low, high) = (low, high)
     while high - low > 1 {

@@ -1,13 +1,15 @@
-/// Names of files in `new/` that somebody has created and not closed yet: they are not looked at until then, however
-/// complete they seem; but not for ever, since a file may have been linked there, and is never closed then.
+/// The names of files in `new/` that a process has created and not yet closed.
 ///
-/// When there are more than fit, the oldest is forgotten; what then tells is only whether the file ends within an object,
-/// and whether it has changed when it is to be removed.
+/// Such a file is not read until it is closed, even if it seems complete. The wait is limited,
+/// since a file that was linked there is never closed.
+///
+/// If there are too many, the oldest name is dropped. An unfinished file then shows only by ending
+/// inside an object, or by a change before its removal.
 package struct BeingWritten: ~Copyable {
   static let capacity = 64
-  /// How long a file is left alone that nobody closes.
+  /// The longest wait for a file to be closed.
   package static let patience = Duration.seconds(60)
-  /// The kernel tells that a file is closed before the file counts as closed.
+  /// The wait after a file was closed: the kernel reports this before the file counts as closed.
   static let closing = Duration.milliseconds(100)
   private static let slotBytes = 256
 
@@ -17,18 +19,18 @@ package struct BeingWritten: ~Copyable {
 
   init() {}
 
-  /// When the first of them is not left alone any more.
+  /// When the first wait ends.
   var retryAt: Instant? {
     var first: Instant?
     for index in 0..<count where first.map({ until[index] < $0 }) ?? true { first = until[index] }
     return first
   }
 
-  mutating func begin(_ name: Span<UInt8>, at now: Instant, for patience: Duration = patience) {
+  mutating func begin(_ name: Span<UInt8>, at now: Instant, for wait: Duration = patience) {
     end(name)
     guard name.count > 0, name.count < Self.slotBytes else { return }
     if count == Self.capacity { remove(0) }
-    until[count] = now + patience
+    until[count] = now + wait
     names[count * Self.slotBytes] = UInt8(name.count)
     names.store(name, at: count * Self.slotBytes + 1)
     count += 1
@@ -41,7 +43,7 @@ package struct BeingWritten: ~Copyable {
     }
   }
 
-  /// Nothing is known any more.
+  /// Removes all names.
   mutating func clear() {
     count = 0
   }

@@ -1,13 +1,15 @@
-/// The files under way. Each leaves when everything in it is read and settled, whatever the others wait for.
+/// The files that the courier holds.
 ///
-/// Slots are used again, the last one that became free first, so that few files touch little memory. Names lie one behind
-/// the other in one buffer; when that is full, the names of files that have left are squeezed out.
+/// Each file leaves when everything in it is read and settled, regardless of the other files.
+///
+/// The slot that was freed last is reused first, so that few files touch little memory. One buffer
+/// holds all names. When the buffer is full, the names of files that have left are removed from it.
 struct Claims: ~Copyable {
   /// No slot.
   static let none = UInt16.max
-  /// Bytes before each name: the slot.
+  /// The number of bytes before each name, which hold the slot.
   private static let headBytes = 2
-  /// Bytes of names that a claim is given on average, when all are taken.
+  /// The average number of bytes of a name if all slots are in use.
   private static let nameBytesMean = 50
   private static let nameBytesMax = 256
 
@@ -16,11 +18,12 @@ struct Claims: ~Copyable {
   private let names: FixedBuffer<UInt8>
   private var inodes: InodeSet
   private var nameEnd = 0
-  /// Bytes of names, heads and NULs of the files under way.
+  /// The bytes of the names in use, with their heads and NULs.
   private var nameBytes = 0
   private(set) var count = 0
-  /// Slots that were ever used, and those of them that are free.
+  /// The number of slots that were ever used.
   private var usedSlots = 0
+  /// The first of the used slots that are free.
   private var firstFree = Claims.none
   private var nextAge: UInt32 = 0
   private var oldest = Claims.none
@@ -29,19 +32,19 @@ struct Claims: ~Copyable {
   private var lastSettled = Claims.none
   private(set) var settledCount = 0
 
-  /// - Parameter capacity: how many files may be under way; fewer than 65,535.
+  /// - Parameter capacity: the most files to hold; less than 65,535.
   init(capacity: Int) {
     precondition(capacity < Int(Self.none))
     self.capacity = capacity
     slots = FixedBuffer(capacity: capacity)
-    // A quarter more than is used at a time, so that squeezing is rare.
+    // A third more than `hasRoom` allows to use, so that `squeeze` runs rarely.
     names = FixedBuffer(capacity: (capacity * Self.nameBytesMean + 2 * Self.nameBytesMax) / 3 * 4)
     inodes = InodeSet(capacity: capacity)
   }
 
   var isEmpty: Bool { count == 0 }
 
-  /// Whether one more fits, whatever its name.
+  /// Whether one more file fits, with a name of any length.
   var hasRoom: Bool {
     count < capacity
       && nameBytes + Self.nameBytesMax + Self.headBytes <= names.capacity / 4 * 3
@@ -54,16 +57,16 @@ struct Claims: ~Copyable {
 
   func contains(inode: UInt64) -> Bool { inodes.contains(inode) }
 
-  // MARK: - Taking a file on
+  // MARK: - Adding a file
 
-  /// Takes on the first of the files that wait; `hasRoom` must hold.
+  /// Adds the first of the waiting files; `hasRoom` must be true.
   mutating func append(smallestOf backlog: borrowing Backlog, seenAt: UInt64) -> ClaimNumber {
     let name = backlog.smallest()
     let cameWhole = backlog.smallestCameWhole || SpoolName.isFromSend(name)
     return append(name, seenAt: seenAt, cameWhole: cameWhole)
   }
 
-  /// Takes a file on; `hasRoom` must hold.
+  /// Adds a file; `hasRoom` must be true.
   @inline(never)
   mutating func append(_ name: Span<UInt8>, seenAt: UInt64, cameWhole: Bool = false) -> ClaimNumber
   {
@@ -102,7 +105,7 @@ struct Claims: ~Copyable {
     return slot
   }
 
-  /// The names of the files under way move together, in their order.
+  /// Moves the names in use together, in their order.
   private mutating func squeeze() {
     var (from, to) = (0, 0)
     while from < nameEnd {
@@ -110,7 +113,7 @@ struct Claims: ~Copyable {
       var end = from + Self.headBytes
       while names[end] != 0 { end += 1 }
       let bytes = end + 1 - from
-      // A free slot, and one that was given to another file, point elsewhere.
+      // A slot that is free or was reused points elsewhere: its old name is dropped.
       if slots[slot].nameBytes > 0, Int(slots[slot].nameAt) == from + Self.headBytes {
         names.move(from: from, to: to, count: bytes)
         slots[slot].nameAt = UInt32(to + Self.headBytes)
@@ -121,7 +124,7 @@ struct Claims: ~Copyable {
     nameEnd = to
   }
 
-  /// Notes which file it is, now that the file is open.
+  /// Records the identity of the file, now that it is open.
   @inline(never)
   mutating func identify(_ number: ClaimNumber, as identity: FileIdentity) {
     slots[index(number)].identity = identity
@@ -137,52 +140,52 @@ struct Claims: ~Copyable {
     }
   }
 
-  // MARK: - What becomes of it
+  // MARK: - State of a file
 
-  /// The file was read to its end.
+  /// Records the content of a file that was read to its end.
   func recordContent(_ number: ClaimNumber, _ content: FileContent, endsWithinText: Bool) {
     slots[index(number)].content = content
     slots[index(number)].endsWithinText = endsWithinText
   }
 
-  /// When the file was made, and when it came into the spool, if that is known.
+  /// Records when the file was created, and when it arrived in the spool; nil: unknown.
   func recordOrigin(_ number: ClaimNumber, birth: Int64, cameAt: Int64?) {
     slots[index(number)].birth = birth
     if let cameAt { slots[index(number)].cameAt = cameAt }
   }
 
-  /// What becomes of the file, unless something that outweighs this is known.
+  /// Sets what happens to the file, unless a fate that overrides this one is set.
   @inline(never)
   func decide(_ number: ClaimNumber, _ fate: Claim.Fate) {
     if fate.rawValue > slots[index(number)].fate.rawValue { slots[index(number)].fate = fate }
   }
 
-  /// A recipients file is used for it, whose content is the same since the epoch `since`.
+  /// Records the use of a recipients file, whose content has not changed since the epoch `since`.
   ///
-  /// - Parameter bit: tells the recipients file from most others.
+  /// - Parameter bit: identifies the recipients file; a few files may share a bit.
   func recordRoster(_ number: ClaimNumber, _ bit: UInt32, since: UInt32, epoch: UInt32) {
     var claim = self[number]
     if claim.rosterEpoch == 0 { claim.rosterEpoch = epoch }
-    // A change that was noticed just now, before anything went to it, is none.
+    // A change just before the first use of the recipients file does not count.
     let isFirst = claim.rosters & bit == 0
     if isFirst, since == claim.rosterEpoch &+ 1 { claim.rosterEpoch = since }
     claim.rosters |= bit
     slots[index(number)] = claim
   }
 
-  /// One more notification failed the check. Returns how many have.
+  /// Counts a notification that failed the check; returns how many have failed.
   func recordRefusal(_ number: ClaimNumber) -> UInt32 {
     let refusals = min(self[number].refusals, .max - 1) + 1
     slots[index(number)].refusals = refusals
     return refusals
   }
 
-  /// A record of the file is in `failed/`, and would not outlive a power cut.
+  /// Records that a line about the file in `failed/` is not synced.
   func recordUnsyncedRecord(_ number: ClaimNumber) {
     slots[index(number)].hasUnsyncedRecord = true
   }
 
-  /// The records in `failed/` are safe by now; or they may not stay, and then their files do.
+  /// Notes whether the lines in `failed/` are synced; if they may be lost, their files stay.
   @inline(never)
   func synced(_ areSafe: Bool) {
     var slot = oldest
@@ -195,18 +198,18 @@ struct Claims: ~Copyable {
     }
   }
 
-  /// A notification of the file was offered to the link.
+  /// Counts a notification that was offered to the link.
   @inline(never)
   func opened(_ number: ClaimNumber) { slots[index(number)].open += 1 }
 
-  /// So many of its notifications are settled.
+  /// Subtracts settled notifications.
   @inline(never)
   mutating func settled(_ number: ClaimNumber, _ notifications: UInt32) {
     slots[index(number)].open -= notifications
     queueIfSettled(number)
   }
 
-  /// Nothing more of the file is to be offered to the link.
+  /// Notes that nothing more of the file will be offered to the link.
   @inline(never)
   mutating func finish(_ number: ClaimNumber) {
     slots[index(number)].isRead = true
@@ -226,14 +229,14 @@ struct Claims: ~Copyable {
     settledCount += 1
   }
 
-  /// The file that was settled first, of those that are still here.
+  /// The file that was settled first and has not left.
   var nextSettled: ClaimNumber? {
     firstSettled == Self.none ? nil : number(of: firstSettled)
   }
 
-  // MARK: - Letting it go
+  // MARK: - Removing a file
 
-  /// Lets the file that was settled first go.
+  /// Removes the file that was settled first.
   @inline(never)
   mutating func removeSettled() {
     let slot = firstSettled
@@ -243,7 +246,7 @@ struct Claims: ~Copyable {
     free(slot)
   }
 
-  /// Takes back a file of which nothing was offered to the link.
+  /// Removes a file of which nothing was offered to the link.
   @inline(never)
   mutating func remove(_ number: ClaimNumber) {
     precondition(self[number].open == 0 && !self[number].isRead)
@@ -265,7 +268,7 @@ struct Claims: ~Copyable {
     }
     let needed = Self.headBytes + Int(claim.nameBytes) + 1
     nameBytes -= needed
-    // The last name makes room at once.
+    // If the name is the last one, its room is free at once.
     if Int(claim.nameAt) - Self.headBytes + needed == nameEnd { nameEnd -= needed }
     slots[Int(slot)].nameBytes = 0
     slots[Int(slot)].nextSettled = firstFree
@@ -274,21 +277,21 @@ struct Claims: ~Copyable {
     if isEmpty { forgetSlots() }
   }
 
-  /// Without files, nothing in the buffers is needed: the system may have their memory back.
+  /// Resets the slots when no file is left, so that the buffers' memory can go back to the system.
   private mutating func forgetSlots() {
     inodes.empty()
     usedSlots = 0
     firstFree = Self.none
   }
 
-  // MARK: - Looking
+  // MARK: - Lookup
 
   subscript(number: ClaimNumber) -> Claim { slots[index(number)] }
 
-  /// Whether the file's sender waits to know what becomes of it.
+  /// Returns whether the file's sender waits for the outcome.
   func isAwaited(_ number: ClaimNumber) -> Bool { slots[index(number)].isAwaited }
 
-  /// The name, of which a NUL follows.
+  /// Returns the name, followed by a NUL.
   @_lifetime(borrow self)
   func name(_ number: ClaimNumber) -> Span<UInt8> {
     let claim = self[number]
@@ -298,13 +301,13 @@ struct Claims: ~Copyable {
   @inline(never)
   func appendName(_ number: ClaimNumber, to text: inout Text) { text.append(bytes: name(number)) }
 
-  /// Whether a file that was taken no later than `age` is still under way.
+  /// Returns whether a file that was claimed no later than `age` is still held.
   func isUnderWay(since age: UInt32) -> Bool {
     guard oldest != Self.none else { return false }
     return Int32(bitPattern: slots[Int(oldest)].age &- age) <= 0
   }
 
-  /// The file that was taken first of those of which this holds.
+  /// Returns the file that was claimed first among those that satisfy the condition.
   @inline(never)
   func oldest(where isOne: (Claim) -> Bool) -> ClaimNumber? {
     var slot = oldest
@@ -323,7 +326,7 @@ struct Claims: ~Copyable {
     UInt16(truncatingIfNeeded: number.rawValue)
   }
 
-  /// Where the claim stands; a number whose file has left is a mistake of the caller.
+  /// Returns the index of a claim, whose file must not have left.
   private func index(_ number: ClaimNumber) -> Int {
     let index = Int(slot(number))
     precondition(

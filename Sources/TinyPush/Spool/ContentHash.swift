@@ -1,22 +1,26 @@
-/// A running hash of the first bytes of a file: the same for the same bytes, in whatever pieces they come. It tells a file
-/// whose times or mode have changed from a file whose content has. 64 bits, and no protection against somebody who looks for
-/// two contents with the same hash: such a writer only harms his own notifications.
+/// A running hash of the first bytes of a file.
 ///
-/// Two lanes of eight bytes each, multiplied in turn (after FxHash, of the Rust compiler), since bulk passes through here.
+/// The hash does not depend on the pieces in which the bytes come. It distinguishes a file whose
+/// times or mode have changed from one whose content has changed. Its 64 bits give no protection
+/// against somebody who constructs two contents with the same hash: such a writer harms only their
+/// own notifications.
+///
+/// For speed there are two lanes of eight bytes each, multiplied in turn (after FxHash of the Rust
+/// compiler).
 package struct ContentHash: BitwiseCopyable {
   private static let factor: UInt64 = 0x9E37_79B9_7F4A_7C15
 
-  /// So many bytes were added.
+  /// The number of bytes added.
   package private(set) var bytes: Int64 = 0
   private var even: UInt64 = 0x243F_6A88_85A3_08D3
   private var odd: UInt64 = 0x1319_8A2E_0370_7344
-  /// What does not fill both lanes yet.
+  /// The bytes that do not yet fill both lanes.
   private var evenRest: UInt64 = 0
   private var oddRest: UInt64 = 0
 
   package init() {}
 
-  /// Adds the bytes that follow.
+  /// Adds the next bytes.
   package mutating func add(_ text: Span<UInt8>) {
     text.withUnsafeBytes { text in
       var index = 0
@@ -40,7 +44,7 @@ package struct ContentHash: BitwiseCopyable {
     }
   }
 
-  /// The hash of what was added so far.
+  /// The hash of the bytes added so far.
   package var value: UInt64 {
     var value = Self.mix(Self.mix(even, evenRest), Self.mix(odd, oddRest))
     value = Self.mix(value, UInt64(bitPattern: bytes))
@@ -68,17 +72,20 @@ package struct ContentHash: BitwiseCopyable {
   }
 }
 
-/// What was read of a file: so many bytes from its start, and their hash.
+/// The part of a file that was read from its start: its length and hash.
 public struct FileContent: Equatable, BitwiseCopyable {
+  /// The number of bytes.
   public var bytes: Int64
+  /// The hash of the bytes.
   public var hash: UInt64
 
+  /// Makes a content from its length and hash.
   public init(bytes: Int64, hash: UInt64) {
     self.bytes = bytes
     self.hash = hash
   }
 
-  /// The content that these bytes are.
+  /// Makes the content that consists of these bytes.
   public init(of text: Span<UInt8>) {
     var hash = ContentHash()
     hash.add(text)

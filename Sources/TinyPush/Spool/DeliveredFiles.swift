@@ -1,16 +1,17 @@
-/// Files that were delivered and did not leave `new/` then: somebody renamed them, wrote on, or has them open. When such a
-/// file is met again, what was delivered of it is not sent again.
+/// Files that were delivered and stayed in `new/`, since they were renamed, extended or open.
 ///
-/// Bounded: of more the oldest are forgotten, and sent again.
+/// If such a file is found again, the delivered part is not sent again.
+///
+/// The number is limited. If there are more, the oldest are dropped and sent again.
 struct DeliveredFiles: ~Copyable {
   struct File: BitwiseCopyable {
-    /// As it was when it was read.
+    /// The file as it was when it was read.
     var identity: FileIdentity
-    /// What was delivered of it.
+    /// The part of the file that was delivered.
     var content: FileContent
-    /// It ended with text that is no object.
+    /// Whether the file ended with text that is not an object.
     var endsWithinText: Bool
-    /// Found since the last scan began.
+    /// Whether the file was found since the last scan began.
     var isMarked = true
   }
 
@@ -46,21 +47,21 @@ struct DeliveredFiles: ~Copyable {
     count -= 1
   }
 
-  // MARK: - What a scan finds
+  // MARK: - Results of a scan
 
-  /// A scan begins.
+  /// Clears all marks, when a scan begins.
   func unmark() {
     for index in 0..<count { files[index].isMarked = false }
   }
 
-  /// A scan has found a file.
+  /// Marks a file that a scan has found.
   func mark(_ inode: UInt64) {
     for index in 0..<count where files[index].identity.inode == inode {
       files[index].isMarked = true
     }
   }
 
-  /// The scan is over: what it has not found is gone, and another file may have its inode.
+  /// Removes the files that the scan has not found: they are gone, and their inodes may be reused.
   mutating func removeUnmarked() {
     var kept = 0
     for index in 0..<count where files[index].isMarked {

@@ -1,10 +1,15 @@
-/// What tells a file from another one that later bears its name: its inode, its size, and when it last changed (which many
-/// file systems know to some milliseconds only). A file that was replaced, or written on, is not the file that was sent.
+/// The properties that distinguish a file from another one that later has the same name.
+///
+/// A file that was replaced or extended is not the file that was sent.
 public struct FileIdentity: Equatable, BitwiseCopyable {
+  /// The inode number.
   public var inode: UInt64
+  /// The last status change, in UNIX nanoseconds; many file systems round it to some milliseconds.
   public var changeTimeNs: Int64
+  /// The size in bytes.
   public var size: Int64
 
+  /// Makes an identity.
   public init(inode: UInt64, changeTimeNs: Int64, size: Int64 = 0) {
     self.inode = inode
     self.changeTimeNs = changeTimeNs

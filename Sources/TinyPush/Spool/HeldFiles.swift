@@ -1,17 +1,17 @@
-/// Files that must stay in `new/` because the disk refuses something: bounded.
+/// Files that must stay in `new/` because the disk refuses an operation; a limited number.
 struct HeldFiles: ~Copyable {
-  /// What has to be done before such a file may go.
+  /// The operation that must succeed before the file may leave.
   enum Want: UInt8 {
-    /// It was delivered, and could not be removed.
+    /// The removal of a file that was delivered.
     case removal
-    /// A failure of it could not be recorded: it has to be delivered again.
+    /// The record of a failure; the file must then be delivered again.
     case record
   }
 
   struct File: BitwiseCopyable {
     var identity: FileIdentity
     var want: Want
-    /// Found since the last scan began.
+    /// Whether the file was found since the last scan began.
     var isMarked = true
   }
 
@@ -47,19 +47,19 @@ struct HeldFiles: ~Copyable {
     count = kept
   }
 
-  // MARK: - What a scan finds
+  // MARK: - Results of a scan
 
-  /// A scan begins.
+  /// Clears all marks, when a scan begins.
   func unmark() {
     for index in 0..<count { setMark(index, false) }
   }
 
-  /// A scan has found a file.
+  /// Marks a file that a scan has found.
   func mark(_ inode: UInt64) {
     for index in 0..<count where files[index].identity.inode == inode { setMark(index, true) }
   }
 
-  /// The scan is over: what it has not found is gone.
+  /// Removes the files that the scan has not found: they are gone.
   mutating func removeUnmarked() {
     removeAll { !$0.isMarked }
   }
@@ -70,9 +70,9 @@ struct HeldFiles: ~Copyable {
     files[index] = file
   }
 
-  // MARK: - Look-up
+  // MARK: - Lookup
 
-  /// What has to be done with a file; nil: it is not held.
+  /// Returns the operation that a file waits for; nil: the file is not held.
   func want(of identity: FileIdentity) -> Want? {
     for index in 0..<count where files[index].identity == identity { return files[index].want }
     return nil

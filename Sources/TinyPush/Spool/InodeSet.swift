@@ -1,6 +1,8 @@
-/// The inodes of the files under way, so that a scan passes over them: open addressing, linear probing. A directory's
-/// inodes are neighbours: they are spread, since one long run would be gone over at each removal. The set begins small and
-/// doubles, so that what few files need touches little memory.
+/// The inodes of the claimed files, so that a scan skips these files.
+///
+/// Open addressing with linear probing. The hash spreads the inodes, since those of a directory are
+/// neighbours: one long run would make each removal slow. The set starts small and doubles, so that
+/// few files touch little memory.
 struct InodeSet: ~Copyable {
   private static let slotsMin = 64
   private let slots: FixedBuffer<UInt64>
@@ -14,10 +16,10 @@ struct InodeSet: ~Copyable {
     clear(Self.slotsMin)
   }
 
-  /// Whether one more would make it too full to be quick.
+  /// Whether the set must grow before another insertion to stay fast.
   var isCrowded: Bool { (count + 1) * 2 > mask + 1 && mask + 1 < slots.capacity }
 
-  /// Doubles it, empty.
+  /// Doubles the size and empties the set.
   mutating func widen() { clear((mask + 1) * 2) }
 
   mutating func empty() {
@@ -30,7 +32,9 @@ struct InodeSet: ~Copyable {
     count = 0
   }
 
-  /// Where it belongs: Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
+  /// Returns the preferred slot of an inode.
+  ///
+  /// Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4).
   private func home(of inode: UInt64) -> Int {
     Int(truncatingIfNeeded: (inode &* 0x9E37_79B9_7F4A_7C15) >> 40) & mask
   }
@@ -54,7 +58,7 @@ struct InodeSet: ~Copyable {
     var hole = find(inode)
     guard slots[hole] == inode else { return }
     count -= 1
-    // Close the gap: whatever was pushed on past the hole moves back into it.
+    // Close the gap: move entries that were displaced past the hole back into it.
     var index = hole
     while true {
       index = (index + 1) & mask

@@ -1,40 +1,41 @@
-/// What a restart must not repeat: how far the oldest large file is settled, as it is on disk, and when to write it anew.
+/// The progress in the oldest large file, as it is on disk, so that a restart does not repeat it.
 struct KeptProgress: ~Copyable {
-  /// What was kept last, and what is to be kept now.
+  /// The progress that was written last.
   private(set) var onDisk: Progress?
+  /// The progress to write now.
   private(set) var next: Progress?
-  /// A large file is under way.
+  /// Whether a large file is being delivered.
   private var isWatching = false
-  /// When the progress is looked at next, where it may have changed.
+  /// When to compute the progress next; nil: it has not changed.
   private(set) var dueAt: Instant?
-  /// The file of what is on disk is done with.
+  /// Whether the file that ``onDisk`` belongs to has left.
   private var isStale = false
-  /// The present scan has found that file.
+  /// Whether the current scan has found the file that ``onDisk`` belongs to.
   private var isFileSeen = false
-  /// The last try to keep some failed.
+  /// Whether the last attempt to write the progress failed.
   private var isRefused = false
 
   private static let interval = Duration.seconds(5)
   private static let retry = Duration.seconds(30)
-  /// A smaller file is repeated as a whole: that is less work than keeping count.
+  /// The smallest size of a large file; repeating a smaller one costs less than keeping progress.
   static let bytesMin: Int64 = 65_536
 
   init() {}
 
-  /// What an agent before this one kept.
+  /// Takes over the progress that an earlier agent wrote.
   mutating func resume(_ progress: Progress) { onDisk = progress }
 
-  /// A file was taken.
+  /// Notes that a file was claimed.
   mutating func taken(_ identity: FileIdentity) {
     if identity.size >= Self.bytesMin { isWatching = true }
   }
 
-  /// Something was settled.
+  /// Notes that a notification was settled.
   mutating func settled(at now: Instant) {
     if isWatching, dueAt == nil { dueAt = now + Self.interval }
   }
 
-  /// A file has left; what is kept of it is of no use any more.
+  /// Notes that a file has left, so that its progress is no longer needed.
   mutating func left(_ identity: FileIdentity) {
     if onDisk?.file == identity { isStale = true }
   }
@@ -45,22 +46,22 @@ struct KeptProgress: ~Copyable {
     if inode != 0, inode == onDisk?.file.inode { isFileSeen = true }
   }
 
-  /// A scan is over.
+  /// Notes the end of a scan, which shows whether the file of ``onDisk`` still exists.
   ///
-  /// - Parameter isUnderWay: whether a file with this inode is.
+  /// - Parameter isUnderWay: returns whether a file with this inode is claimed.
   mutating func endScan(_ isUnderWay: (_ inode: UInt64) -> Bool) {
     if let onDisk, !isFileSeen, !isUnderWay(onDisk.file.inode) { isStale = true }
   }
 
-  /// Whether the progress is to be looked at.
+  /// Returns whether to compute the progress now.
   ///
-  /// - Parameter isEnding: it is the last time.
+  /// - Parameter isEnding: Whether this is the last time before the agent ends.
   func isDue(at now: Instant, isEnding: Bool) -> Bool {
     if let dueAt, dueAt <= now { return true }
     return (isStale || isEnding && isWatching) && !isRefused
   }
 
-  /// Whether `present` is to be kept now; nil: there is none that is worth it.
+  /// Returns whether to write the progress `present` now; nil: no progress is worth writing.
   mutating func wants(_ present: Progress?, isLargeUnderWay: Bool) -> Bool {
     isWatching = isLargeUnderWay
     guard present != onDisk, present != nil || isStale else {
@@ -72,7 +73,7 @@ struct KeptProgress: ~Copyable {
     return true
   }
 
-  /// Whether the progress has been kept.
+  /// Notes whether the progress was written.
   mutating func kept(_ isKept: Bool, at now: Instant) {
     if isKept {
       onDisk = next
@@ -82,7 +83,7 @@ struct KeptProgress: ~Copyable {
     dueAt = isKept ? nil : now + Self.retry
   }
 
-  /// How far a file that was just opened was settled before.
+  /// Returns the progress of an earlier agent in a file that was just opened.
   func known(of identity: FileIdentity) -> Progress? {
     onDisk.flatMap { $0.file == identity ? $0 : nil }
   }

@@ -1,25 +1,28 @@
-/// The files in `later/`: notifications whose `not-before` is to come, each in a file of its own whose name begins with the
-/// second at which it is due. So any number of them costs nothing, and the next one is the smallest name.
+/// The files in `later/`: notifications whose `not-before` is in the future, one in each file.
+///
+/// Each name begins with the second at which the notification is due. So the next one due has the
+/// smallest name, and any number of files takes no memory.
 struct LaterFiles: ~Copyable {
   /// The names, the next one due first.
   private(set) var names = Backlog()
   var isScanWanted = true
   private var hasChanged = false
-  /// An agent before this one may have ended before it synced the files.
+  /// Whether files may be unsynced; initially true, since an earlier agent may have left some so.
   var isUnsynced = true
-  /// UNIX seconds at which the next one is due.
+  /// When the next notification is due, in UNIX seconds.
   private var nextDue: Int64?
-  /// When to look again for what could not be moved to `new/`.
+  /// When to try again after a failed scan or a failed move to `new/`.
   private(set) var retryAt: Instant?
-  /// The file that is to be written, or was last.
+  /// The name of the file that is being written, or was written last.
   private(set) var fileName = Text(capacity: 256)
-  /// A notification of this key, of the file of this name, replaces others that wait here.
+  /// The key of a newly read notification, which replaces waiting ones with the same key.
   private(set) var cancelKey: UInt64?
+  /// The name of the file with that notification.
   private var cancelName = Text(capacity: 256)
 
   init() {}
 
-  /// Names the file in which a notification waits that stands at `offset` in a file under way.
+  /// Sets ``fileName`` for a notification at `offset` in a claimed file.
   mutating func setFileName(
     _ notification: Notification, of claim: ClaimNumber, offset: Int64, _ claims: borrowing Claims
   ) {
@@ -29,7 +32,7 @@ struct LaterFiles: ~Copyable {
       claims[claim].identity, offset: offset, to: &fileName)
   }
 
-  /// The same of a notification for one token, which waits until `due`.
+  /// Sets ``fileName`` for a notification to one token, which waits until `due`.
   mutating func setFileName(
     _ notification: Notification, for token: DeviceToken, of claim: ClaimNumber, offset: Int64,
     due: UInt32, _ claims: borrowing Claims
@@ -40,9 +43,9 @@ struct LaterFiles: ~Copyable {
       claims[claim].identity, offset: offset, token, to: &fileName)
   }
 
-  /// Names the file of a summary for a token, which goes at once.
+  /// Sets ``fileName`` for a summary to a token, which is due at once.
   ///
-  /// - Parameter wall: UNIX seconds; nil: nobody knows.
+  /// - Parameter wall: UNIX seconds; nil: unknown.
   mutating func setSummaryName(for token: DeviceToken, since: Instant, wall: Int64?) {
     var source = Text(capacity: 32)
     source.append(UInt32(clamping: wall ?? 0), digits: LaterName.dueDigits)
@@ -53,20 +56,20 @@ struct LaterFiles: ~Copyable {
       offset: Int64(clamping: since.milliseconds), token, to: &fileName)
   }
 
-  /// The file ``fileName`` was written.
+  /// Notes that the file ``fileName`` was written.
   mutating func written() {
     names.offer(fileName, isFromScan: false)
-    // Where `later/` could not be read it may not be among them: a scan finds it.
+    // If `later/` could not be read, the name may be missing here. A scan finds it.
     guard !names.isEmpty, let due = LaterName(fileName.bytes)?.due else { return }
     nextDue = min(nextDue ?? due, due)
   }
 
-  /// A scan has found a file of this name.
+  /// Adds the name of a file that a scan has found.
   mutating func offer(_ name: Span<UInt8>) {
     if LaterName(name) != nil { names.offer(name) }
   }
 
-  /// `later/` cannot be read: it is tried again.
+  /// Notes that `later/` could not be read, and when to try again.
   mutating func couldNotScan(retryAt instant: Instant) {
     names.forget()
     retryAt = instant
@@ -74,13 +77,13 @@ struct LaterFiles: ~Copyable {
 
   // MARK: - Cancelling
 
-  /// Whether a notification of this key may wait here.
+  /// Returns whether a notification with this key may be waiting.
   func mayContain(_ key: UInt64) -> Bool {
     guard names.isComplete, retryAt == nil else { return true }
     return names.contains { LaterName($0)?.key == key }
   }
 
-  /// A notification that was read replaces others.
+  /// Begins to replace the waiting notifications with this key by one that was read.
   mutating func beginCancelling(
     _ key: UInt64, of claim: ClaimNumber, _ claims: borrowing Claims
   ) {
@@ -91,7 +94,7 @@ struct LaterFiles: ~Copyable {
 
   mutating func endCancelling() { cancelKey = nil }
 
-  /// Whether the file of this name is replaced.
+  /// Returns whether the file with this name is replaced.
   func isReplaced(_ name: Span<UInt8>) -> Bool {
     guard let cancelKey else { return false }
     return LaterName.isReplaced(name, by: cancelName.bytes, key: cancelKey)
@@ -99,7 +102,7 @@ struct LaterFiles: ~Copyable {
 
   // MARK: - Releasing
 
-  /// Whether the directory is to be looked through now.
+  /// Returns whether to scan the directory now.
   mutating func needsScan(at now: Instant) -> Bool {
     if let at = retryAt, now >= at {
       retryAt = nil
@@ -112,7 +115,7 @@ struct LaterFiles: ~Copyable {
     return true
   }
 
-  /// Finds the next one due, where files came or went.
+  /// Updates the next due time if files were added or removed.
   mutating func update() {
     guard hasChanged else { return }
     hasChanged = false
@@ -120,30 +123,32 @@ struct LaterFiles: ~Copyable {
     nextDue = names.isEmpty ? nil : LaterName(names.smallest())?.due
   }
 
-  /// Whether something here has to be looked at now.
+  /// Returns whether a scan is wanted or a notification is due.
   func isDue(_ wall: Int64?) -> Bool {
     if isScanWanted { return true }
     guard let nextDue else { return false }
     return nextDue <= wall ?? 0
   }
 
-  /// When the next one is due.
+  /// Returns when a notification is due or a retry is scheduled; nil: never.
   func dueAt(_ time: Time) -> Instant? {
     guard let nextDue, let wall = time.wallSeconds, nextDue > wall else { return retryAt }
     let at = time.now + .seconds(UInt64(nextDue - wall))
     return retryAt.map { $0 < at ? $0 : at } ?? at
   }
 
-  /// Makes ready for `smallest`.
+  /// Sorts the names, which `smallest` requires.
   mutating func putInOrder() { names.putInOrder() }
 
-  /// The file that is due has left.
+  /// Removes the due file, which has left.
   mutating func removeDue() {
     names.removeSmallest()
     hasChanged = true
   }
 
-  /// The file that is due could not be moved, and is tried again behind all others. Returns whether that is news.
+  /// Notes that the due file could not be moved, and when to try again.
+  ///
+  /// Returns whether no retry was scheduled before, so that the failure must be reported.
   mutating func couldNotRelease(retryAt instant: Instant) -> Bool {
     defer { retryAt = instant }
     return retryAt == nil

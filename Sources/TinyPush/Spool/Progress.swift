@@ -1,25 +1,29 @@
-/// How far a large file is settled, kept beside the spool so that a restart need not repeat what came before.
+/// The progress in a large file, stored beside the spool so that a restart does not repeat it.
 ///
-/// It names the file by what tells it from all others, so that a record which outlived its file means nothing. On disk,
-/// little-endian: `magic:4 | recipient:4 | inode:8 | changed:8 | size:8 | offset:8 | sum:8`.
+/// The record contains the identity of the file, so that it has no effect after the file is gone.
+/// On disk, little-endian:
+/// `magic:4 | recipient:4 | inode:8 | changed:8 | size:8 | offset:8 | sum:8`.
 public struct Progress: Equatable, BitwiseCopyable {
+  /// The identity of the file.
   public var file: FileIdentity
-  /// Where the first notification stands that is not settled, in bytes.
+  /// The offset in bytes of the first notification that is not settled.
   public var offset: Int64
-  /// Recipients of it that are.
+  /// The number of recipients of that notification that are settled.
   public var recipient: UInt32
 
+  /// Makes a record.
   public init(file: FileIdentity, offset: Int64, recipient: UInt32) {
     self.file = file
     self.offset = offset
     self.recipient = recipient
   }
 
+  /// The size of a record on disk.
   public static let byteCount = 48
   /// "TPP1": changes with the layout.
   private static let magic: UInt32 = 0x3150_5054
 
-  /// A record as it is kept; nil when it is cut short or damaged.
+  /// Reads a record; nil if the record is truncated or damaged.
   public init?(_ bytes: Span<UInt8>) {
     guard bytes.count == Self.byteCount,
       Self.load(bytes, 0) & 0xFFFF_FFFF == UInt64(Self.magic),
@@ -33,7 +37,7 @@ public struct Progress: Equatable, BitwiseCopyable {
     guard offset > 0, offset <= file.size else { return nil }
   }
 
-  /// The record, as it is to be kept.
+  /// The record as it is written to disk.
   public var bytes: InlineArray<48, UInt8> {
     var bytes: InlineArray<48, UInt8> = .init(repeating: 0)
     let words: InlineArray<5, UInt64> = [
@@ -58,7 +62,7 @@ public struct Progress: Equatable, BitwiseCopyable {
     }
   }
 
-  /// Of all that stands before it.
+  /// Returns the sum of all bytes before it.
   private static func sum(_ bytes: Span<UInt8>) -> UInt64 {
     var hash = Hash()
     hash.add(bytes.extracting(0..<40))

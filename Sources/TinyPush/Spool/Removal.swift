@@ -1,30 +1,30 @@
-/// Why a file could not be opened.
+/// The reason why a file could not be opened.
 public enum OpenFailure: Error {
-  /// It is not there any more.
+  /// The file no longer exists.
   case vanished
-  /// A directory, a link, a device, a pipe: not ours to read.
+  /// The name belongs to a directory, link, device or pipe, which the agent does not read.
   case notRegular
-  /// It is there and may not be read: errno.
+  /// The file exists and cannot be read; the value is the errno.
   case unreadable(Int32)
-  /// This machine is short of something; it may work later.
+  /// The machine is short of a resource; a later attempt may succeed.
   case later
-  /// Somebody has it open for writing: it is not finished.
+  /// A process has the file open for writing, so it is not finished.
   case beingWritten
 }
 
-/// What came of removing a settled file.
+/// The result of removing a settled file.
 public enum Removal {
   case removed
-  /// It must stay, and was not touched.
+  /// The file must stay and was not touched.
   case kept
-  /// It is another file by now: it stays, and is delivered.
+  /// Another file has taken its place; that one stays and is delivered.
   case replaced
-  /// It is not there under this name, or also under another one.
+  /// The file is no longer under this name, or also under another one.
   case moved
-  /// Somebody has written on: what is new is delivered.
+  /// The file was extended; the new part is delivered.
   case grown
-  /// Somebody has it open for writing: it stays until it is closed.
+  /// A process has the file open for writing; the file stays until it is closed.
   case beingWritten
-  /// It could not be removed.
+  /// The removal failed.
   case failed
 }

@@ -1,15 +1,17 @@
-/// What a file's name in `new/` says of the file.
+/// Properties of a file in `new/` that its name shows.
 package enum SpoolName {
-  /// At the end of the name of a file whose sender waits to know what becomes of it.
+  /// The ending of the name of a file whose sender waits for the outcome.
   package static let awaited: StaticString = ".wait"
 
-  /// Whether the sender of a file with this name waits to know what becomes of it.
+  /// Returns whether the sender of a file with this name waits for the outcome.
   package static func isAwaited(_ name: Span<UInt8>) -> Bool {
     LaterName.source(of: name).ends(with: awaited)
   }
 
-  /// Whether a name is one that `tinypush send` gives: SECONDS.NANOSECONDS.PROCESS, and `.wait` where it waits. Its files come
-  /// whole.
+  /// Returns whether `tinypush send` gave the name.
+  ///
+  /// Such a name is `SECONDS.NANOSECONDS.PROCESS`, with `.wait` appended if the sender waits. These
+  /// files are complete when they appear.
   package static func isFromSend(_ name: Span<UInt8>) -> Bool {
     let dot = UInt8.dot
     let end = name.count - (name.ends(with: awaited) ? awaited.utf8CodeUnitCount : 0)
@@ -21,7 +23,9 @@ package enum SpoolName {
     return true
   }
 
-  /// Names that writers use for what is not finished are left alone.
+  /// Returns whether a file with this name is read.
+  ///
+  /// Names that programs give to unfinished files are skipped.
   package static func isTaken(_ name: Span<UInt8>) -> Bool {
     guard name.count > 0, name[0] != .dot, name[name.count - 1] != UInt8(ascii: "~")
     else { return false }
@@ -30,7 +34,7 @@ package enum SpoolName {
 }
 
 extension Span<UInt8> {
-  /// Whether something stands before `suffix`, with which these bytes end.
+  /// Returns whether these bytes end with `suffix` and have at least one byte before.
   fileprivate func ends(with suffix: StaticString) -> Bool {
     let length = suffix.utf8CodeUnitCount
     return count > length && extracting((count - length)..<count).equals(suffix)

@@ -1,35 +1,35 @@
-/// The files in `new/` that wait, in their order, and when to look for more.
+/// The files that wait in `new/`, in their order, and when to scan for more.
 struct SpoolOrder: ~Copyable {
   var backlog = Backlog()
-  /// Files that are left alone until they change.
+  /// Files that are not read until they change.
   var unfinished = Unfinished()
-  /// Names of files that somebody has open.
+  /// Names of files that a process has open for writing.
   var beingWritten = BeingWritten()
-  /// Everything is to be looked through.
+  /// Whether to scan the whole directory.
   var isScanWanted = true
-  /// A scan of everything is under way.
+  /// Whether a scan is running.
   private(set) var isScanning = false
-  /// The last scan failed.
+  /// Whether the last scan failed.
   private(set) var isBroken = false
   private(set) var rescanAt: Instant?
 
   init() {}
 
-  /// Whether all of `new/` is known.
+  /// Whether the names of all files in `new/` are known.
   var isKnown: Bool { backlog.isComplete && !isScanWanted }
 
-  /// Whether everything that may be taken was taken.
+  /// Whether every file that may be claimed was claimed.
   var isExhausted: Bool { backlog.isEmpty && isKnown && unfinished.retryAt == nil }
 
-  /// The first rescan is due some time after the start.
+  /// Schedules the first rescan.
   mutating func start(at now: Instant, rescan: Duration) {
     if rescanAt == nil { rescanAt = now + rescan }
   }
 
-  /// Whether it is time for the slow rescan.
+  /// Returns whether the periodic rescan is due.
   func isRescanDue(at now: Instant) -> Bool { rescanAt.map { now >= $0 } ?? false }
 
-  /// Whether the directory is to be looked through now.
+  /// Returns whether to scan the directory now.
   mutating func needsScan(at now: Instant) -> Bool {
     if let retryAt = unfinished.retryAt, now >= retryAt {
       unfinished.retried()
@@ -43,7 +43,9 @@ struct SpoolOrder: ~Copyable {
     return isScanWanted || backlog.isEmpty && !backlog.isComplete
   }
 
-  /// A scan begins: of everything, or of what the last one had no room for. Returns whether it is of everything.
+  /// Begins a scan of the whole directory, or of the names that the last scan had no room for.
+  ///
+  /// Returns whether the scan is of the whole directory.
   mutating func beginScan(at now: Instant, rescan: Duration) -> Bool {
     let isOfAll = isScanWanted
     backlog.startScan(isFromStart: isOfAll)
@@ -53,14 +55,14 @@ struct SpoolOrder: ~Copyable {
     return isOfAll
   }
 
-  /// A scan is over. Returns whether the directory could not be read before.
+  /// Ends a scan; returns whether the scan before it failed.
   mutating func endScan() -> Bool {
     defer { isBroken = false }
     isScanning = false
     return isBroken
   }
 
-  /// The directory cannot be read. Returns whether it could be before.
+  /// Notes that the directory cannot be read; returns whether the scan before succeeded.
   mutating func failScan() -> Bool {
     defer { isBroken = true }
     isScanning = false
@@ -68,7 +70,7 @@ struct SpoolOrder: ~Copyable {
     return !isBroken
   }
 
-  /// When something here is due.
+  /// Calls `body` with each time at which a file must be read again.
   func forEachDeadline(_ body: (Instant?) -> Void) {
     body(unfinished.retryAt)
     body(beingWritten.retryAt)

@@ -1,14 +1,17 @@
-/// Files that the disk does not let go: it is read-only or full. They are remembered, so that they are not delivered again
-/// and again; and when there are as many as can be, nothing else is taken.
+/// Files that cannot leave because the disk is read-only or full.
+///
+/// They are remembered, so that they are not delivered again and again. When no more can be
+/// remembered, no other file is claimed.
 struct StuckFiles: ~Copyable {
   var held = HeldFiles()
-  /// When to see whether the disk lets them go by now.
+  /// When to try the refused operations again.
   var retryAt: Instant?
-  /// When to try again to remove the file that is next, where no more can be held.
+  /// When to try again to remove the next file, if no more files can be held.
   private(set) var removalRetryAt: Instant?
   private var pause = pauseMin
-  /// Whether it has been said that delivered files cannot be removed, and that failures cannot be recorded.
+  /// Whether the log says that delivered files cannot be removed.
   private(set) var isRemovalBroken = false
+  /// Whether the log says that failures cannot be recorded.
   private(set) var isRecordBroken = false
 
   static let pauseMin = Duration.seconds(30)
@@ -16,15 +19,19 @@ struct StuckFiles: ~Copyable {
 
   init() {}
 
-  /// Whether there are such files. One that could not even be opened has no identity to be known by.
+  /// Whether no file is stuck.
+  ///
+  /// A file that could not be opened has no identity and is not in ``held``.
   var isEmpty: Bool { held.isEmpty && !isRecordBroken }
 
-  /// What keeps files in `new/`, for the status page: 1: they cannot be removed; 2: their failures cannot be recorded.
+  /// Why files stay in `new/`, for the status page.
+  ///
+  /// 1: the files cannot be removed; 2: their failures cannot be recorded.
   var flags: UInt32 { (isRemovalBroken ? 1 : 0) | (isRecordBroken ? 2 : 0) }
 
   func isRemovalPaused(at now: Instant) -> Bool { removalRetryAt.map { now < $0 } ?? false }
 
-  /// The disk refused what was to be done with a file.
+  /// Holds a file for which the disk refused an operation.
   mutating func hold(
     _ identity: FileIdentity, _ want: HeldFiles.Want, at now: Instant, _ reports: inout Reports
   ) {
@@ -43,7 +50,7 @@ struct StuckFiles: ~Copyable {
     isRemovalBroken = true
   }
 
-  /// Whether the file that could not be removed has to wait where it is, since no more can be held.
+  /// Returns whether a file that could not be removed must wait, since no more can be held.
   mutating func delaysRemoval(
     of identity: FileIdentity, at now: Instant, _ reports: inout Reports
   ) -> Bool {
@@ -53,14 +60,14 @@ struct StuckFiles: ~Copyable {
     return true
   }
 
-  /// Files may have been let go: says so where that was the last one.
+  /// Reports that files can be removed again, once no removal is pending.
   mutating func recordRemovals(at now: Instant, _ reports: inout Reports) {
     guard isRemovalBroken, !held.contains(.removal), !isRemovalPaused(at: now) else { return }
     isRemovalBroken = false
     reports.add(.removable)
   }
 
-  /// Whether it is time to try again what the disk refused.
+  /// Returns whether to try the refused operations again now.
   mutating func isRetryDue(at now: Instant) -> Bool {
     guard let at = retryAt, at <= now else { return false }
     retryAt = nil
@@ -68,8 +75,9 @@ struct StuckFiles: ~Copyable {
     return !isEmpty
   }
 
-  /// Whether failures can be recorded by now. Should that fail once more, for a reason of its own, it is tried ever more
-  /// rarely.
+  /// Notes whether a test has shown that failures can be recorded again.
+  ///
+  /// If recording then fails again for another reason, the pause between attempts doubles.
   mutating func probed(_ isRecordable: Bool, at now: Instant, _ reports: inout Reports) {
     retryAt = now + pause
     guard isRecordable else { return }

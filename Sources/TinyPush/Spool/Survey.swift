@@ -1,41 +1,44 @@
-/// What waits in the spool with a `collapse-id`: for each key the file that was found to hold it last. It is looked for only
-/// when a notification with a `collapse-id` is about to be sent.
+/// An index of the `collapse-id`s in the spool: for each key, the file found last that holds it.
 ///
-/// Files are looked through in the order of their names, each once in a pass over all that wait. For one notification only
-/// ``budget`` is spent, so that none is held up for long; the next one goes on where that ended, whatever comes meanwhile.
+/// The index is built only when a notification with a `collapse-id` is about to be sent.
+///
+/// Files are searched in the order of their names, each once in a pass over all waiting files. The
+/// search for one notification costs at most ``budget``, so that none is delayed for long. The next
+/// search continues from there, even if files have arrived meanwhile.
 package struct Survey: ~Copyable {
   struct Entry: BitwiseCopyable {
     var key: UInt64
     var file: FileIdentity
-    /// Where the last notification of the key begins in the file.
+    /// Where the last notification with the key begins in the file.
     var offset: Int64
     var nameBytes: UInt8
   }
 
-  /// What a file is looked through for.
+  /// Why a file is searched.
   enum Target {
-    /// It holds the notification that is about to be sent.
+    /// The file holds the notification that is about to be sent.
     case own
-    /// It is the next of those that wait.
+    /// The file is the next of the waiting ones.
     case waiting
-    /// It came when the pass was already beyond its name.
+    /// The file arrived after the pass had moved beyond its name.
     case late
   }
 
-  /// Of more keys some are forgotten: what they would replace is sent all the same.
+  /// The most keys; if there are more, some are dropped, and the replaced notifications are sent.
   static let capacity = 512
-  /// Bytes that are read for one notification; and what a file counts besides.
+  /// The most bytes that are read for one notification.
   static let budget = 4 << 20
+  /// The cost of opening a file, in bytes.
   private static let fileCost = 4096
   private static let slotBytes = 256
-  /// Bytes of names and text, where there is room for them.
+  /// The memory for names and text, in bytes.
   package static let bytesMax = capacity * slotBytes + 2 * NotificationReader.objectBytesMax
   private let entries: FixedBuffer<Entry>
   private let names: FixedBuffer<UInt8>
   private var count = 0
   private var nextForgotten = 0
 
-  // The file that is being looked through.
+  // The file that is being searched.
   private let name = FixedBuffer<UInt8>(capacity: slotBytes)
   private var nameBytes = 0
   private let input: FixedBuffer<UInt8>
@@ -45,25 +48,27 @@ package struct Survey: ~Copyable {
   private(set) var isReading = false
   private(set) var target: Target?
   private var file: FileIdentity?
-  /// What may still be spent; and whether it ran out within the file.
+  /// The rest of the budget.
   private(set) var budget = 0
+  /// Whether the budget ran out inside the file.
   private(set) var isCut = false
 
   // The pass.
-  /// All that waits has been looked through up to this name.
+  /// The last name that was searched in this pass.
   private let last = FixedBuffer<UInt8>(capacity: slotBytes)
   private var lastBytes = 0
-  /// The file in which the budget ran out, and where to go on.
+  /// The name of the file in which the budget ran out.
   private let cut = FixedBuffer<UInt8>(capacity: slotBytes)
   private var cutBytes = 0
+  /// Where to continue in that file.
   private var cutOffset: Int64 = 0
-  /// Names that came when the pass was beyond them.
+  /// Names that arrived after the pass had moved beyond them.
   private var late: Backlog
   private static let lateMax = 32
-  /// When it is over, the next one begins: there may be more than it has met.
+  /// Whether another pass follows this one, which may have missed files.
   private var isAnotherWanted = false
 
-  /// Whether there is room for what is found: without a notification that has a `collapse-id` none is needed.
+  /// Whether memory is allocated, which only notifications with a `collapse-id` need.
   let isUsed: Bool
 
   init(isUsed: Bool = true) {
@@ -81,7 +86,7 @@ package struct Survey: ~Copyable {
     body(input.bytes)
   }
 
-  /// What was found is forgotten, and another pass begins.
+  /// Drops all entries and begins another pass.
   mutating func forget() {
     count = 0
     nextForgotten = 0
@@ -91,25 +96,25 @@ package struct Survey: ~Copyable {
 
   // MARK: - The pass
 
-  /// Up to which name everything has been looked through.
+  /// Returns the last name that was searched in this pass.
   @_lifetime(borrow self)
   func through() -> Span<UInt8> { last.span(0..<lastBytes) }
 
-  /// A file has come: when the pass is beyond its name, it is looked through by itself.
+  /// Notes a new file, which is searched separately if the pass has moved beyond its name.
   mutating func appeared(_ name: Span<UInt8>) {
     guard isUsed else { return }
     let isToCome = through().sorts(before: name)
     let isPassed = isReading && target == .waiting && name.sorts(before: fileName())
     guard !isToCome || isPassed else { return }
     late.offer(name)
-    // Too many: a pass from the start finds them.
+    // If there are too many late files, a new pass finds them.
     if !late.isComplete { isAnotherWanted = true }
   }
 
-  /// Everything that waits may be other files by now: when this pass is over, another one begins.
-  mutating func begunAnew() { isAnotherWanted = true }
+  /// Requests another pass after this one, since the waiting files may have changed.
+  mutating func requestPass() { isAnotherWanted = true }
 
-  /// Nothing is left to look through.
+  /// Notes that no file is left to search.
   mutating func passEnded() {
     guard isAnotherWanted else { return }
     isAnotherWanted = false
@@ -118,14 +123,14 @@ package struct Survey: ~Copyable {
     late.startScan()
   }
 
-  /// Begins to look for one notification.
+  /// Begins the search for one notification.
   mutating func start() {
     isReading = false
     target = nil
     budget = Self.budget
   }
 
-  /// Looks through the next of those that came late; whether there is one.
+  /// Begins to search the next late file; returns whether there is one.
   mutating func beginLate() -> Bool {
     guard !late.isEmpty else { return false }
     late.putInOrder()
@@ -135,7 +140,7 @@ package struct Survey: ~Copyable {
     return true
   }
 
-  /// Looks through the next of those that wait, from where it was left; whether there is one.
+  /// Begins or continues to search the next waiting file; returns whether there is one.
   mutating func beginNext(of backlog: borrowing Backlog) -> Bool {
     guard let name = backlog.next(after: through()) else { return false }
     let isCutOne = cutBytes > 0 && name.equals(cut.span(0..<cutBytes))
@@ -143,21 +148,21 @@ package struct Survey: ~Copyable {
     return true
   }
 
-  // MARK: - Looking through a file
+  // MARK: - Searching a file
 
   mutating func begin(_ name: Span<UInt8>, at offset: Int64 = 0, _ target: Target) {
     nameBytes = Self.put(name, into: self.name)
     begin(at: offset, target)
   }
 
-  /// Puts a name and a NUL behind it into a buffer. Returns its bytes.
+  /// Writes a name, followed by a NUL, to a buffer; returns the length of the name.
   private static func put(_ name: Span<UInt8>, into buffer: borrowing FixedBuffer<UInt8>) -> Int {
     buffer.store(name, at: 0)
     buffer[name.count] = 0
     return name.count
   }
 
-  /// Begins with the file whose name is there.
+  /// Begins to search the file that `name` holds the name of.
   private mutating func begin(at offset: Int64, _ target: Target) {
     self.offset = offset
     self.target = target
@@ -169,13 +174,15 @@ package struct Survey: ~Copyable {
     budget -= Self.fileCost
   }
 
-  /// Its name, of which a NUL follows; where to read on, and to where.
+  /// Returns the name of the file, followed by a NUL.
   @_lifetime(borrow self)
   func fileName() -> Span<UInt8> { name.span(0..<nameBytes) }
+  /// Where to read next in the file.
   var readOffset: Int64 { offset + Int64(bytes) }
+  /// The memory to read into.
   var room: UnsafeMutableBufferPointer<UInt8> { input.room(from: bytes) }
 
-  /// More of it is there.
+  /// Searches the bytes that were read.
   mutating func filled(
     _ identity: FileIdentity, bytes count: Int, isWhole: Bool, _ rules: Rules,
     _ findings: inout Findings
@@ -203,7 +210,7 @@ package struct Survey: ~Copyable {
     }
   }
 
-  /// It cannot be looked through.
+  /// Ends the search of a file that cannot be read.
   mutating func abandon() { if isReading { end() } }
 
   private mutating func end() {
@@ -219,11 +226,11 @@ package struct Survey: ~Copyable {
     }
   }
 
-  // MARK: - What was found
+  // MARK: - Entries
 
   private mutating func record(_ key: UInt64, _ file: FileIdentity, _ offset: Int64) {
     var index = index(of: key) ?? count
-    // What was found behind it stays.
+    // Keep an entry from a later file.
     if index < count, fileName().sorts(before: name(at: index)) { return }
     if index == Self.capacity {
       index = nextForgotten
@@ -238,7 +245,7 @@ package struct Survey: ~Copyable {
 
   func entry(_ key: UInt64) -> Entry? { index(of: key).map { entries[$0] } }
 
-  /// The name of the file that holds it, of which a NUL follows.
+  /// Returns the name of the file that holds a key, followed by a NUL.
   @_lifetime(borrow self)
   func name(of key: UInt64) -> Span<UInt8> {
     name(at: index(of: key)!)

@@ -1,9 +1,10 @@
-/// Files that end in the middle of a notification, or are empty: most likely somebody is still writing them. They are
-/// left alone until they change, or have not changed for a while.
+/// Files that end inside a notification, or are empty: they are probably still being written.
+///
+/// Such a file is not read until it has changed, or has not changed for a while.
 struct Unfinished: ~Copyable {
-  /// How long such a file may stay as it is before it counts as wrong.
+  /// How long such a file may stay unchanged before it counts as wrong.
   static let patience = Duration.seconds(10)
-  /// How often it is looked at meanwhile; inotify tells sooner when it is closed.
+  /// The time between two checks; inotify reports a close sooner.
   static let pause = Duration.seconds(2)
 
   static let capacity = 256
@@ -20,7 +21,9 @@ struct Unfinished: ~Copyable {
 
   init() {}
 
-  /// Whether to wait for `identity` some more. Of many, those wait without a limit that find no room here yet.
+  /// Returns whether to wait longer for a file.
+  ///
+  /// If there are too many, files that find no room here wait without a limit.
   mutating func waits(for identity: FileIdentity, at now: Instant) -> Bool {
     for index in 0..<count where entries[index].identity.inode == identity.inode {
       if entries[index].identity != identity {
@@ -45,10 +48,12 @@ struct Unfinished: ~Copyable {
     return true
   }
 
-  /// When there are too many, nothing comes of it to look before some have been given up.
+  /// The time until the next check.
+  ///
+  /// Without room for more files, a check has no effect before some files are given up.
   private var wait: Duration { count < Self.capacity ? Self.pause : Self.patience }
 
-  /// Files that were completed or removed are not looked at again.
+  /// Removes files that were not seen for a while, since they were completed or removed.
   private mutating func forgetTheGone(at now: Instant) {
     var kept = 0
     for index in 0..<count

@@ -1,33 +1,41 @@
-/// The device tokens that the gateway has accepted lately, as far as its answers prove that: a single answer that calls one of
-/// them invalid does not suppress it. A gateway that is mended, or reached by mistake, says so of tokens that are good.
+/// The device tokens that the gateway has accepted within a week, as far as its answers prove that.
 ///
-/// Bounded: of many tokens, those that were accepted last are remembered. Each is known by a hash; where two share one, the
-/// worst that follows is that a refusal is believed later.
+/// A single answer that calls such a token invalid does not suppress the token: a gateway that is
+/// being repaired, or that was reached by mistake, also refuses good tokens.
+///
+/// The size is bounded: the tokens accepted last are kept. Each is known by a hash. If two tokens
+/// share a hash, a refusal may be believed later than necessary.
 public struct AcceptedTokens: ~Copyable {
+  /// An accepted token and the refusals since.
   struct Entry: BitwiseCopyable {
-    /// Of the token's hash the bits that do not tell its set.
+    /// The bits of the token's hash that do not determine its set.
     var token: UInt32 = 0
-    /// In units of the clock that never jumps; 0: there is none.
+    /// When the gateway last accepted the token, in units of the monotonic clock; 0: no entry.
     var acceptedAt: UInt32 = 0
-    /// How often it was called invalid since, and the first time.
+    /// When the gateway first called the token invalid since then.
     var refusedAt: UInt32 = 0
+    /// How often the gateway has called the token invalid since then.
     var refusals: UInt8 = 0
   }
 
   /// An acceptance counts for a week.
   static let remembered = Duration.seconds(7 * 86_400)
-  /// What is said again so much later is believed; and what is said so often.
-  static let patience = Duration.seconds(600)
+  /// A refusal is believed if the first one is older than this.
+  static let refusalsSpan = Duration.seconds(600)
+  /// The refusal with this number is believed in any case.
   static let refusalsMax: UInt8 = 10
-  /// A unit is 65.5 seconds: no division is needed.
+  /// A unit of time is 2^16 ms (65.5 s), so that no division is needed.
   private static let unitBits: UInt64 = 16
   private static let sets = 256
   private static let ways = 4
 
-  /// Made with the first token; and a set is cleared when it is first used, so that few tokens touch little memory.
+  /// The sets, allocated with the first token.
+  ///
+  /// A set is cleared at its first use, so that few tokens touch little memory.
   private var entries = FixedBuffer<Entry>(capacity: 0)
   private var usedSets: InlineArray<4, UInt64> = .init(repeating: 0)
 
+  /// Makes an empty memory.
   public init() {}
 
   deinit {}
@@ -40,7 +48,7 @@ public struct AcceptedTokens: ~Copyable {
     UInt32(truncatingIfNeeded: duration.milliseconds >> unitBits)
   }
 
-  /// In which set a token belongs, and how it is known there.
+  /// Returns the set that a token belongs to, and the tag that identifies the token there.
   private static func place(_ token: UInt64) -> (set: Int, tag: UInt32) {
     let mixed = token &* 0x9E37_79B9_7F4A_7C15
     return (Int(truncatingIfNeeded: mixed >> 56), UInt32(truncatingIfNeeded: mixed >> 24))
@@ -48,7 +56,7 @@ public struct AcceptedTokens: ~Copyable {
 
   private func isUsed(_ set: Int) -> Bool { usedSets[set / 64] >> UInt64(set % 64) & 1 == 1 }
 
-  /// The gateway has accepted a notification for a token.
+  /// Notes that the gateway has accepted a notification for a token.
   @inline(never)
   mutating func accept(_ token: UInt64, at now: Instant) {
     if entries.capacity == 0 { entries = FixedBuffer(capacity: Self.sets * Self.ways) }
@@ -79,7 +87,7 @@ public struct AcceptedTokens: ~Copyable {
     return nil
   }
 
-  /// Whether one more answer that calls the token invalid is not believed yet.
+  /// Returns whether one more answer that calls the token invalid is not believed yet.
   @inline(never)
   func spares(_ token: UInt64, at now: Instant) -> Bool {
     guard let place = find(token) else { return false }
@@ -88,10 +96,10 @@ public struct AcceptedTokens: ~Copyable {
     if unit &- entry.acceptedAt > Self.units(Self.remembered) { return false }
     if entry.refusals == 0 { return true }
     return entry.refusals + 1 < Self.refusalsMax
-      && unit &- entry.refusedAt <= Self.units(Self.patience)
+      && unit &- entry.refusedAt <= Self.units(Self.refusalsSpan)
   }
 
-  /// The gateway calls the token invalid.
+  /// Notes that the gateway has called the token invalid.
   mutating func refuse(_ token: UInt64, at now: Instant) {
     guard let place = find(token) else { return }
     if entries[place].refusals == 0 { entries[place].refusedAt = Self.unit(now) }

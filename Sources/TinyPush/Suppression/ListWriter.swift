@@ -1,21 +1,22 @@
 /// Writes a ``SuppressionList``.
 public struct ListWriter: ~Copyable {
-  /// Takes so many bytes, and returns 0 or an errno.
+  /// Writes the given number of bytes, and returns 0 or an errno.
   private let write: (UnsafeRawPointer, Int) -> Int32
   private let page = FixedBuffer<UInt8>(capacity: SuppressionList.pageByteCount)
   private var filled = 0
   private var hash = Hash()
   private var count: UInt32 = 0
-  /// The errno of what went wrong; 0: nothing.
+  /// The errno of the first failed write; 0: none failed.
   package private(set) var error: Int32 = 0
 
+  /// Makes a writer that passes its bytes to `write`, which returns 0 or an errno.
   public init(_ write: @escaping (UnsafeRawPointer, Int) -> Int32) {
     self.write = write
   }
 
   deinit {}
 
-  /// They must come sorted by token, each token once.
+  /// Adds a record; the records must be sorted by token, with each token once.
   @inline(never)
   public mutating func add(_ record: SuppressionRecord) {
     if filled == page.capacity { writePage() }
@@ -24,7 +25,7 @@ public struct ListWriter: ~Copyable {
     count += 1
   }
 
-  /// Writes what is left, and the tokens of other sizes. Returns 0 or an errno.
+  /// Writes the remaining records, the tokens of other sizes and the end; returns 0 or an errno.
   @inline(never)
   public mutating func finish(_ others: borrowing OtherTokens) -> Int32 {
     writePage()

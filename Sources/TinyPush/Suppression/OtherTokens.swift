@@ -1,7 +1,9 @@
-/// Tokens of other sizes than 32 bytes, as the feedback service has told them: `time:4 | length:2 | token`, big-endian. Nothing
-/// can be sent to them today, and they are kept as they came.
+/// The tokens of other sizes than 32 bytes that the feedback service has reported.
+///
+/// `time:4 | length:2 | token`, big-endian. Nothing can be sent to such tokens today. They are kept
+/// unchanged.
 public struct OtherTokens: ~Copyable {
-  /// Far more than there are; what is beyond is left out.
+  /// The most bytes that are kept, far more than expected; further tokens are left out.
   static let bytesMax = 1 << 20
   private static let tokensMax = 1024
   private static let headByteCount = 6
@@ -14,7 +16,9 @@ public struct OtherTokens: ~Copyable {
 
   deinit {}
 
-  /// Adds a token, or the later time of one that is there. Whether it is new; nil: there is no room for it.
+  /// Adds a token, or updates the time of a known token if the new one is later.
+  ///
+  /// Returns whether the token is new; nil if there is no room.
   @inline(never)
   package mutating func insert(_ token: Span<UInt8>, time: UInt32) -> Bool? {
     var place = 0
@@ -36,7 +40,9 @@ public struct OtherTokens: ~Copyable {
     return true
   }
 
-  /// No more are kept. Once it is, it stays so, however short the next token is: so that can be said once.
+  /// Whether no more tokens are kept.
+  ///
+  /// Once full, the list stays full even for a short token, so that a caller can report it once.
   package var isFull: Bool {
     count >= Self.tokensMax
       || byteCount + Self.headByteCount + Int(UInt16.max) > Self.bytesMax
@@ -55,7 +61,7 @@ public struct OtherTokens: ~Copyable {
     }
   }
 
-  /// Forgets all, and takes so many bytes of a list in their place; whether they could be read.
+  /// Replaces all tokens by those in `bytesWanted` bytes of a list; returns whether it read them.
   mutating func replace(_ bytesWanted: Int, at place: Int64, _ read: SuppressionList.Read) -> Bool {
     let room = UnsafeMutableBufferPointer(rebasing: bytes.room()[..<bytesWanted])
     let isRead = bytesWanted == 0 || read(room, place) == bytesWanted
@@ -66,7 +72,7 @@ public struct OtherTokens: ~Copyable {
     return isRead
   }
 
-  /// Where the token stands that begins at `place`, which is moved behind it; nil at the end.
+  /// Returns the range of the token that begins at `place`, which moves past it; nil at the end.
   private func next(at place: inout Int) -> Range<Int>? {
     let start = place + Self.headByteCount
     guard start <= byteCount else { return nil }

@@ -1,34 +1,36 @@
-/// Who is not sent to any more, as delivery sees it: the list on disk, what has changed since it was last made anew, and what
-/// the agent has learned and could not put there yet.
+/// The suppressed device tokens, as delivery sees them.
 ///
-/// The gateway calls a token invalid once, and a notification may say that a token was registered since: both are learned here,
-/// and the shell keeps them.
+/// They come from the list on disk, from the changes to the list, and from what the agent has
+/// learned and not yet written.
+///
+/// The core learns here that the gateway called a token invalid, or that a notification names a
+/// later registration. The agent writes this to disk.
 struct Suppression: ~Copyable {
   var lists = SuppressionLists()
   private(set) var learned = Learned()
-  /// That something is damaged has been said, and it could not be set aside.
-  private var isBroken = false
+  /// Whether the agent knows that a list is damaged, and could not set the list aside.
+  private var isDamageKnown = false
 
   init() {}
 
-  /// Whether the shell has something to put on disk, or to set aside.
+  /// Returns whether the agent must write to disk, or set a damaged list aside.
   ///
-  /// - Parameter isPatient: what costs nothing to learn again gathers meanwhile.
+  /// - Parameter isPatient: Whether facts that are learned again at no cost may wait.
   func mustBeKept(isPatient: Bool = false) -> Bool {
-    learned.isUrgent || learned.isNew && !isPatient || lists.isDamaged && !isBroken
+    learned.isUrgent || learned.isNew && !isPatient || lists.isDamaged && !isDamageKnown
   }
 
-  /// Whether a token is not to be sent to.
+  /// Returns whether nothing may be sent to a token.
   ///
   /// - Parameters:
-  ///   - registered: UNIX seconds at which the app last registered it, if somebody says so. When that makes a token good again,
-  ///     it is learned.
+  ///   - registered: UNIX seconds at which the app last registered the token; 0: not stated. A
+  ///     registration that ends the suppression is learned.
   ///   - now: UNIX seconds; nil while the clock is not set.
   mutating func forbids(_ token: DeviceToken, registered: UInt32, now: Int64?) -> Bool {
     guard !lists.isEmpty || learned.count > 0 else { return false }
     guard let known = find(token), known.forbids() else { return false }
     if known.forbids(registered: registered) { return true }
-    // A time to come would hold against all that the feedback service tells until then.
+    // A time in the future would override all reports of the feedback service until then.
     if let now, Int64(known.time) < now {
       let time = min(registered, UInt32(clamping: now))
       learned.insert(SuppressionRecord(token: token, time: time, reason: .registered))
@@ -36,26 +38,28 @@ struct Suppression: ~Copyable {
     return false
   }
 
-  /// Whether a token is not to be sent to, whatever anybody says of its registration.
+  /// Returns whether a token is suppressed, regardless of a registration stated in a notification.
   mutating func isForbidden(_ token: DeviceToken) -> Bool { find(token)?.forbids() ?? false }
 
-  /// What is known of a token.
+  /// Returns what is known about a token.
   @inline(never)
   mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
-    .heavier(lists.find(token), learned.find(token))
+    .overriding(lists.find(token), learned.find(token))
   }
 
-  /// The gateway calls a token invalid.
+  /// Learns that the gateway calls a token invalid.
   ///
   /// - Parameters:
-  ///   - registered: UNIX seconds at which the app last registered it, if somebody says so. Whatever the clock says, the gateway
-  ///     has spoken after that, and after all that is known.
-  ///   - now: UNIX seconds; nil while the clock is not set: then it is so for as long as the agent runs.
+  ///   - registered: UNIX seconds at which the app last registered the token; 0: not stated. The
+  ///     gateway's answer counts as later than this time and than all known facts, even if the
+  ///     clock is behind.
+  ///   - now: UNIX seconds; nil while the clock is not set. Then the token is suppressed only as
+  ///     long as the agent runs.
   mutating func learnInvalid(_ token: DeviceToken, registered: UInt32, now: Int64?) {
     var time = Learned.noTime
     if let now {
       var latest = max(UInt64(clamping: now), registered > 0 ? UInt64(registered) + 1 : 0)
-      // What was learned while the clock was not set has no time that could be later.
+      // A fact that was learned while the clock was not set has no time to compare with.
       if let known = find(token), known.time != Learned.noTime {
         latest = max(latest, UInt64(known.time) + (known.reason == .registered ? 1 : 0))
       }
@@ -64,12 +68,13 @@ struct Suppression: ~Copyable {
     learned.insert(SuppressionRecord(token: token, time: time, reason: .invalidToken))
   }
 
-  /// The service says that the app is not on the device any more.
+  /// Learns that the app is no longer on the device, as the service says.
   ///
   /// - Parameters:
-  ///   - since: UNIX seconds; 0: it does not say since when.
-  ///   - registered: UNIX seconds at which the app last registered the token, if somebody says so: when that is not before, the
-  ///     token stands for another installation.
+  ///   - since: UNIX seconds; 0: the service does not say since when.
+  ///   - registered: UNIX seconds at which the app last registered the token; 0: not stated. If
+  ///     this is not before `since`, the token belongs to another installation, and nothing is
+  ///     learned.
   ///   - now: UNIX seconds; nil while the clock is not set.
   mutating func learnGone(_ token: DeviceToken, since: UInt32, registered: UInt32, now: Int64?) {
     guard registered == 0 || registered < since || since == 0 else { return }
@@ -77,44 +82,52 @@ struct Suppression: ~Copyable {
     learned.insert(SuppressionRecord(token: token, time: time, reason: .gone))
   }
 
-  /// The records of refusals may be lost. The tokens are not suppressed until the gateway has refused them again: a
-  /// notification to a suppressed token leaves without a record.
-  mutating func forgetVerdicts() { learned.forgetVerdicts() }
+  /// Forgets the tokens that the gateway called invalid, since the records in failed/ may be lost.
+  ///
+  /// Such a token is not suppressed until the gateway refuses it again: a notification to a
+  /// suppressed token leaves the spool without a record.
+  mutating func forgetInvalidTokens() { learned.forgetInvalidTokens() }
 
-  /// The gateway has accepted something.
+  /// Notes that the gateway has accepted a notification.
   mutating func trustGateway() { learned.trustGateway() }
 
-  /// What was learned is on disk, or cannot be put there at present.
+  /// Notes whether the learned facts were written to disk, or cannot be written at present.
   mutating func kept(_ isKept: Bool) {
-    isBroken = lists.isDamaged
+    isDamageKnown = lists.isDamaged
     learned.kept(isKept)
   }
 
-  /// What could not be put there is to be tried again.
+  /// Lets the agent try again to write the facts that could not be written.
   mutating func retry() {
-    isBroken = false
+    isDamageKnown = false
     learned.retry()
   }
 }
 
-/// What the agent has learned of tokens since it was last on disk. The newest are remembered.
+/// The facts about tokens that the agent has learned since it last wrote them to disk.
+///
+/// The newest are kept.
 public struct Learned: ~Copyable {
   static let capacity = 1024
-  /// Of a record that cannot be put on disk, since nobody knows what time it is.
+  /// The time of a record that cannot be written to disk, because the clock is not set.
   public static let noTime = UInt32.max
   private let records = FixedBuffer<SuppressionRecord>(capacity: capacity)
+  /// The number of records.
   public private(set) var count = 0
   private var next = 0
-  /// The gateway has accepted something of this agent's. Before that it may be the wrong one, to which all tokens are foreign,
-  /// and what it calls invalid is so only as long as the agent runs.
+  /// Whether the gateway has accepted a notification of this agent.
+  ///
+  /// Before that, the gateway may be the wrong one, for which all tokens are foreign. The tokens
+  /// that it calls invalid then stay suppressed only as long as the agent runs.
   private var isGatewayRight = false
-  /// Something came that the shell has not seen yet.
+  /// Whether a record was added that the agent has not seen yet.
   private(set) var isNew = false
-  /// To learn it again would cost a connection.
+  /// Whether a record was added that would cost a connection to learn again.
   private(set) var isUrgent = false
 
   init() {}
 
+  /// A record.
   public subscript(index: Int) -> SuppressionRecord { records[index] }
 
   func find(_ token: DeviceToken) -> SuppressionRecord? {
@@ -122,15 +135,15 @@ public struct Learned: ~Copyable {
     return nil
   }
 
-  /// Whether it may be put on disk.
+  /// Returns whether a record may be written to disk.
   func mayKeep(_ record: SuppressionRecord) -> Bool {
     record.time != Self.noTime && (isGatewayRight || record.reason != .invalidToken)
   }
 
   mutating func insert(_ record: SuppressionRecord) {
     for index in 0..<count where records[index].token == record.token {
-      // A record with a time can be put on disk.
-      if record.outweighs(records[index]) || records[index].time == Self.noTime {
+      // Only a record with a time can be written to disk.
+      if record.overrides(records[index]) || records[index].time == Self.noTime {
         records[index] = record
         self.record(record)
       }
@@ -154,15 +167,15 @@ public struct Learned: ~Copyable {
     if isKept { remove(keepable: true) }
   }
 
-  /// Forgets what the gateway has called invalid.
-  mutating func forgetVerdicts() {
+  /// Forgets the tokens that the gateway has called invalid.
+  mutating func forgetInvalidTokens() {
     isNew = false
     isUrgent = false
     remove(keepable: false)
     retry()
   }
 
-  /// Lets go of what may be put on disk, or else of what the gateway has called invalid.
+  /// Removes the records that may be written to disk, or else those of invalid tokens.
   private mutating func remove(keepable: Bool) {
     var left = 0
     for index in 0..<count
@@ -174,7 +187,7 @@ public struct Learned: ~Copyable {
     next = left % Self.capacity
   }
 
-  /// The shell is to try again.
+  /// Marks all records as new, so that the agent tries again to write them.
   mutating func retry() {
     for index in 0..<count { record(records[index]) }
   }

@@ -1,8 +1,10 @@
-/// A suppression list in a file: records sorted by token, then the tokens of other sizes, then the end, which is
-/// `magic:4 | records:4 | bytes of other tokens:4 | sum:8`, big-endian. The sum is that of all that stands before it, and is
-/// checked once, when the list is opened. A lookup reads one page of records.
+/// A suppression list in a file.
+///
+/// The file holds the records sorted by token, then the tokens of other sizes, then the end:
+/// `magic:4 | records:4 | bytes of other tokens:4 | sum:8`, big-endian. The sum covers all bytes
+/// before it and is checked once, when the list is opened. A lookup reads one page of records.
 public struct SuppressionList: ~Copyable {
-  /// Reads from an offset on as much as there is room for. Returns the bytes read, or a negative number.
+  /// Fills a buffer from an offset on; returns the number of bytes read, or a negative number.
   public typealias Read = (UnsafeMutableBufferPointer<UInt8>, Int64) -> Int
 
   static let endByteCount = 20
@@ -12,24 +14,26 @@ public struct SuppressionList: ~Copyable {
   static let pageByteCount = recordsOfPage * SuppressionRecord.byteCount
 
   private let read: Read
-  /// Records in it.
+  /// The number of records.
   public private(set) var count = 0
   private var otherByteCount = 0
-  /// It is not as it was written, and nothing is found in it; or some of it cannot be read any more.
+  /// Whether the list has a wrong format or sum, or a part of it can no longer be read.
+  ///
+  /// Nothing is found in a list that was damaged when it was opened.
   public private(set) var isDamaged: Bool
   private let page = FixedBuffer<UInt8>(capacity: pageByteCount)
-  /// The number of the page that is in memory.
+  /// The number of the page in memory; -1: none.
   private var held = -1
-  /// How the first token of each page begins.
+  /// The first eight bytes of the first token of each page.
   private var firsts = FixedBuffer<UInt64>(capacity: 0)
 
-  /// One that is empty.
+  /// Makes an empty list.
   public init() {
     read = { _, _ in 0 }
     isDamaged = false
   }
 
-  /// - Parameter size: the bytes of the file.
+  /// Opens a list in a file of `size` bytes, which it reads by `read`.
   public init(size: Int64, _ read: @escaping Read) {
     self.read = read
     isDamaged = true
@@ -71,7 +75,7 @@ public struct SuppressionList: ~Copyable {
     read(UnsafeMutableBufferPointer(rebasing: page.room()[..<bytes]), place) == bytes
   }
 
-  /// The record of a number; nil behind the last, and where it cannot be read.
+  /// Returns a record by its number; nil after the last, and if the record cannot be read.
   @inline(never)
   package mutating func record(_ number: Int) -> SuppressionRecord? {
     guard number < count else { return nil }
@@ -91,11 +95,12 @@ public struct SuppressionList: ~Copyable {
     return nil
   }
 
-  /// What is known of a token; nil: nothing.
+  /// Returns what is known about a token; nil: nothing.
   @inline(never)
   public mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
     let key = token.bytes.span.bigEndian64(at: 0)
-    // The first page that does not begin before the key: the token is there, or on the page before.
+    // Find the first page that does not begin before the key. The token is on that page or on the
+    // one before.
     var low = 0
     var high = firsts.capacity
     while low < high {
@@ -114,39 +119,46 @@ public struct SuppressionList: ~Copyable {
     return nil
   }
 
-  /// Reads the tokens of other sizes, in the place of those that are there.
+  /// Replaces `others` by the tokens of other sizes in this list.
   package mutating func readOthers(into others: inout OtherTokens) {
     let start = Int64(count) * Int64(SuppressionRecord.byteCount)
     if !others.replace(otherByteCount, at: start, read) { isDamaged = true }
   }
 }
 
-/// The suppression list, and what has changed since it was last written, which is a small list beside it.
+/// The suppression list, and a small list of the changes since it was last written.
 public struct SuppressionLists: ~Copyable {
+  /// The list of all suppressed tokens.
   public var list = SuppressionList()
+  /// The changes since ``list`` was last written.
   public var recent = SuppressionList()
-  /// Where ``next(isWhole:)`` goes on.
+  /// The position of ``next(isWhole:)`` in ``list``.
   private var place = 0
+  /// The position of ``next(isWhole:)`` in ``recent``.
   private var recentPlace = 0
 
+  /// Makes two empty lists.
   public init() {}
 
   deinit {}
 
-  /// Whether nothing is known of any token.
+  /// Whether nothing is known about any token.
   public var isEmpty: Bool { list.count == 0 && recent.count == 0 }
 
+  /// Whether either list is damaged.
   public var isDamaged: Bool { list.isDamaged || recent.isDamaged }
 
-  /// What is known of a token; nil: nothing.
+  /// Returns what is known about a token; nil: nothing.
   @inline(never)
   public mutating func find(_ token: DeviceToken) -> SuppressionRecord? {
-    .heavier(list.find(token), recent.find(token))
+    .overriding(list.find(token), recent.find(token))
   }
 
-  /// What is known of the next token, in their order; nil at the end, and where that cannot be read.
+  /// Returns what is known about the next token, in the order of the tokens.
   ///
-  /// - Parameter isWhole: whether the list itself is read, too.
+  /// Returns nil at the end, and if a record cannot be read.
+  ///
+  /// - Parameter isWhole: Whether to read ``list`` as well as ``recent``.
   @inline(never)
   package mutating func next(isWhole: Bool = true) -> SuppressionRecord? {
     let changed = recent.record(recentPlace)
@@ -154,7 +166,7 @@ public struct SuppressionLists: ~Copyable {
     if let changed, let listed, listed.token == changed.token {
       place += 1
       recentPlace += 1
-      return .heavier(listed, changed)
+      return .overriding(listed, changed)
     }
     if let changed, listed.map({ changed.token < $0.token }) ?? true {
       recentPlace += 1

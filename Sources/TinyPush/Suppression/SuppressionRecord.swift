@@ -1,17 +1,19 @@
-/// What is known of a device token: that it is not to be sent to since a time, or that it is good since then.
+/// What is known about a device token: suppressed since a time, or registered at a time.
 public struct SuppressionRecord: BitwiseCopyable {
+  /// The source of a record.
   public enum Reason: UInt8, BitwiseCopyable, Sendable {
-    /// The app registered it: it is not suppressed by anything that is older.
+    /// The app registered the token, which overrides all older records.
     case registered = 0
-    /// The feedback service told it.
+    /// The feedback service reported the device as gone.
     case feedback = 1
-    /// The gateway called it invalid.
+    /// The gateway called the token invalid.
     case invalidToken = 2
-    /// Somebody said so.
+    /// The token was suppressed by a command.
     case byHand = 3
-    /// The service said that the app is not on the device any more.
+    /// The service said that the app is no longer on the device.
     case gone = 4
 
+    /// The reason in words.
     public var text: StaticString {
       switch self {
       case .registered: "registered"
@@ -23,18 +25,21 @@ public struct SuppressionRecord: BitwiseCopyable {
     }
   }
 
+  /// The token.
   public var token: DeviceToken
-  /// UNIX seconds, UTC: when the app was found gone, or registered the token.
+  /// The time of the removal or the registration: UNIX seconds, UTC.
   public var time: UInt32
+  /// The source of the record.
   public var reason: Reason
 
+  /// Makes a record.
   public init(token: DeviceToken, time: UInt32, reason: Reason) {
     self.token = token
     self.time = time
     self.reason = reason
   }
 
-  /// On disk: `token:32 | time:4 | reason:1 | 0:3`, big-endian.
+  /// The size on disk: `token:32 | time:4 | reason:1 | 0:3`, big-endian.
   package static let byteCount = 40
 
   @inline(never)
@@ -54,28 +59,32 @@ public struct SuppressionRecord: BitwiseCopyable {
     for index in 37..<Self.byteCount { buffer[start + index] = 0 }
   }
 
-  /// Whether the token must not be sent to.
+  /// Returns whether nothing may be sent to the token.
   ///
-  /// - Parameter registered: UNIX seconds at which the app last registered it, as somebody else says, 0 if nobody does; only if
-  ///   that is not before the time of this, it is good again.
+  /// - Parameter registered: UNIX seconds at which the app last registered the token according to
+  ///   the notification; 0: not stated. The token is good again if this is not before ``time``.
   public func forbids(registered: UInt32 = 0) -> Bool {
     reason != .registered && (registered == 0 || registered < time)
   }
 
-  /// Of two records of a token the one that holds: the later one; of the same second, the registration.
-  public func outweighs(_ other: SuppressionRecord) -> Bool {
+  /// Returns whether this record overrides another record of the same token.
+  ///
+  /// The later record does. In the same second, the registration does.
+  public func overrides(_ other: SuppressionRecord) -> Bool {
     guard time == other.time else { return time > other.time }
-    // The registration, which is 0, weighs most.
+    // The subtraction makes the registration, which is 0, the largest.
     return reason.rawValue &- 1 > other.reason.rawValue &- 1
   }
 
-  /// The one that holds; nil: there is neither.
-  package static func heavier(_ one: Self?, _ other: Self?) -> Self? {
+  /// Returns the record that overrides the other; nil if there is neither.
+  package static func overriding(_ one: Self?, _ other: Self?) -> Self? {
     guard let one, let other else { return one ?? other }
-    return other.outweighs(one) ? other : one
+    return other.overrides(one) ? other : one
   }
 
-  /// A change that takes away what is known of a token: it outweighs all else, and is never written.
+  /// Returns a change that removes all records of a token.
+  ///
+  /// It overrides every other record and is never written.
   package static func forgotten(_ token: DeviceToken) -> Self {
     Self(token: token, time: .max, reason: .registered)
   }
@@ -84,21 +93,21 @@ public struct SuppressionRecord: BitwiseCopyable {
 }
 
 extension DeviceToken {
-  /// In the order of the bytes.
+  /// Orders tokens by their bytes.
   package static func < (left: DeviceToken, right: DeviceToken) -> Bool {
     left.bytes.span.sorts(before: right.bytes.span)
   }
 }
 
 extension Span<UInt8> {
-  /// The number that four bytes spell.
+  /// Returns the number in four big-endian bytes.
   package func bigEndian32(at start: Int) -> UInt32 {
     var number: UInt32 = 0
     for index in start..<start + 4 { number = number << 8 | UInt32(self[index]) }
     return number
   }
 
-  /// The number that eight bytes spell.
+  /// Returns the number in eight big-endian bytes.
   func bigEndian64(at start: Int) -> UInt64 {
     UInt64(bigEndian32(at: start)) << 32 | UInt64(bigEndian32(at: start + 4))
   }

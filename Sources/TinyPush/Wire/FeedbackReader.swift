@@ -1,4 +1,6 @@
-/// Finds tuples in what the feedback service sends, however it is cut up. Tokens of every size are taken as they come.
+/// Finds tuples in the bytes of the feedback service, which arrive in any pieces.
+///
+/// Tokens of every size are accepted.
 public struct FeedbackReader: ~Copyable {
   private var head: InlineArray<6, UInt8> = .init(repeating: 0)
   private var headCount = 0
@@ -6,10 +8,13 @@ public struct FeedbackReader: ~Copyable {
   private var tokenCount = 0
   private var isWhole = false
 
+  /// Makes a reader at the start of the stream.
   public init() {}
 
-  /// Takes bytes from `place` on, which is moved behind what was taken. Whether a tuple is whole: ``timestamp`` and ``token``
-  /// are its own until the next call. `false`: all was taken.
+  /// Takes bytes from `place` on and returns whether a tuple is complete.
+  ///
+  /// `place` moves past the bytes taken. If a tuple is complete, ``timestamp`` and ``token`` belong
+  /// to it until the next call. Otherwise all bytes were taken.
   @inline(never)
   public mutating func next(in bytes: Span<UInt8>, at place: inout Int) -> Bool {
     if isWhole {
@@ -31,14 +36,15 @@ public struct FeedbackReader: ~Copyable {
     return isWhole
   }
 
-  /// When the app was found gone: UNIX seconds, UTC.
+  /// The time at which the service found that the app was removed: UNIX seconds, UTC.
   public var timestamp: UInt32 { head.span.bigEndian32(at: 0) }
 
+  /// The token of the tuple.
   public var token: Span<UInt8> {
     @_lifetime(borrow self) get { room.span(0..<tokenCount) }
   }
 
-  /// Whether a tuple has begun that is not whole.
+  /// Whether a tuple has begun and is not complete.
   public var isCut: Bool { !isWhole && headCount > 0 }
 
   private var tokenLength: Int { Int(head[4]) << 8 | Int(head[5]) }

@@ -1,18 +1,23 @@
-/// A device that is gone, as the feedback service tells it: `timestamp:4 | tokenLength:2 | token`, big-endian. Source:
-/// Local and Remote Notification Programming Guide, 2015-10, figure 5-3.
+/// A device that the feedback service reports as gone.
+///
+/// `timestamp:4 | tokenLength:2 | token`, big-endian. Source: Local and Remote Notification
+/// Programming Guide, 2015-10, figure 5-3.
 public struct FeedbackTuple {
-  /// When the app was found gone: UNIX seconds, UTC.
+  /// The time at which the service found that the app was removed: UNIX seconds, UTC.
   public var timestamp: UInt32
+  /// The token of the device.
   public var token: DeviceToken
 
+  /// The length of a tuple with a token of 32 bytes.
   public static let byteCount = 6 + DeviceToken.byteCount
 
+  /// Makes a tuple.
   public init(timestamp: UInt32, token: DeviceToken) {
     self.timestamp = timestamp
     self.token = token
   }
 
-  /// Writes its bytes.
+  /// Writes the tuple at `start` and returns the place after it.
   public func write(to buffer: borrowing FixedBuffer<UInt8>, at start: Int) -> Int {
     for index in 0..<4 {
       buffer[start + index] = UInt8(truncatingIfNeeded: timestamp >> (24 - 8 * UInt32(index)))

@@ -1,15 +1,25 @@
-/// The formats in which a notification goes to the gateway, by their command byte.
+/// The format of a frame for the gateway; the raw value is the command byte.
 public enum FrameFormat: UInt8 {
-  /// `command:1 = 0 | tokenLength:2 | token | payloadLength:2 | payload`. No identifier: an error only closes the
-  /// connection.
+  /// A frame without identifier: after an error, the gateway only closes the connection.
+  ///
+  /// `command:1 = 0 | tokenLength:2 | token | payloadLength:2 | payload`
   case simple = 0
-  /// `command:1 = 1 | identifier:4 | expiration:4 | tokenLength:2 | token | payloadLength:2 | payload`
+  /// A frame with identifier and expiration.
+  ///
+  /// ```
+  /// command:1 = 1 | identifier:4 | expiration:4 | tokenLength:2 | token | payloadLength:2 |
+  /// payload
+  /// ```
   case enhanced = 1
-  /// `command:1 = 2 | length:4 | items…`, an item being `id:1 | length:2 | data`.
+  /// A frame of items.
+  ///
+  /// `command:1 = 2 | length:4 | items…`, where an item is `id:1 | length:2 | data`
   case items = 2
 }
 
-/// The items of a command 2 frame. Source: Local and Remote Notification Programming Guide, 2015-10, table 5-1.
+/// An item of a command 2 frame.
+///
+/// Source: Local and Remote Notification Programming Guide, 2015-10, table 5-1.
 public enum FrameItem: UInt8 {
   case deviceToken = 1
   case payload = 2
@@ -18,22 +28,27 @@ public enum FrameItem: UInt8 {
   case priority = 5
 }
 
-/// A notification on the wire; big-endian throughout.
+/// The fields of a notification on the wire, all big-endian.
 public struct Frame {
-  /// Comes back in an error response. Opaque to the gateway; 0 is never used, since answers use it for "unknown".
+  /// The number that an error response returns to name this notification.
+  ///
+  /// Opaque to the gateway. 0 is never used, since a response uses 0 for "unknown".
   public var identifier: UInt32
-  /// UNIX seconds, UTC; 0: do not store, one attempt.
+  /// UNIX seconds, UTC; 0: the gateway makes one attempt and does not store the notification.
   public var expiration: UInt32
-  /// 10: at once. 5: when it saves the device's power. Formats 0 and 1 imply 10.
+  /// 10: deliver at once; 5: deliver when it saves the device's power.
+  ///
+  /// Formats 0 and 1 imply 10.
   public var priority: UInt8
 
+  /// Makes a frame.
   public init(identifier: UInt32, expiration: UInt32, priority: UInt8) {
     self.identifier = identifier
     self.expiration = expiration
     self.priority = priority
   }
 
-  /// The length of a frame with a token of 32 bytes.
+  /// Returns the length of a frame with a token of 32 bytes.
   @inline(__always)
   public static func byteCount(_ format: FrameFormat, payloadBytes: Int) -> Int {
     switch format {
@@ -43,11 +58,11 @@ public struct Frame {
     }
   }
 
-  /// Writes the frame at `start`, and returns the place behind it.
+  /// Writes the frame at `start` and returns the place after it.
   ///
   /// - Parameters:
-  ///   - payload: JSON text, whose white space is left out.
-  ///   - payloadBytes: how many bytes remain of it without its white space.
+  ///   - payload: JSON text; its white space is left out.
+  ///   - payloadBytes: the length of the payload without white space.
   public func write(
     _ format: FrameFormat, token: Span<UInt8>, payload: Span<UInt8>, payloadBytes: Int,
     to buffer: borrowing FixedBuffer<UInt8>, at start: Int
@@ -61,7 +76,7 @@ public struct Frame {
     }
   }
 
-  /// The same, with the payload as it is for one device; `text` is what its notification stands in.
+  /// Writes the frame with the payload for one device; `text` is the text of the notification.
   @inline(__always)
   package func write(
     _ format: FrameFormat, token: Span<UInt8>, _ payload: Payload, _ rendition: Rendition,
@@ -78,8 +93,10 @@ public struct Frame {
     }
   }
 
-  /// Writes a frame that every gateway must refuse, for the size of its token, and returns its length. One byte: gateways
-  /// have answered a token of no bytes with identifier 0, which proves nothing.
+  /// Writes a frame that every gateway must refuse for the size of its token; returns its length.
+  ///
+  /// The token has one byte: gateways have answered a token of no bytes with identifier 0, which
+  /// proves nothing.
   @inline(never)
   package static func writeRefusable(
     _ format: FrameFormat, identifier: UInt32, to buffer: borrowing FixedBuffer<UInt8>
@@ -113,7 +130,8 @@ public struct Frame {
       payload(&place)
     case .items:
       place.put32(UInt32(5 * 3 + token.count + payloadBytes + 4 + 4 + 1), in: buffer)
-      // The identifier is first: a gateway that stops reading at a wrong token or payload can still name the notification.
+      // The identifier is first: a gateway that stops reading at a wrong token or payload can
+      // still name the notification.
       place.put(.identifier, length: 4, in: buffer)
       place.put32(identifier, in: buffer)
       place.put(.deviceToken, length: token.count, in: buffer)
@@ -130,8 +148,9 @@ public struct Frame {
 }
 
 extension Payload {
-  /// Writes the payload as it is for one device to the start of a buffer, and returns its length; `text` is what its
-  /// notification stands in.
+  /// Writes the payload for one device to the start of a buffer and returns its length.
+  ///
+  /// `text` is the text of the notification.
   @inline(never)
   package func write(
     _ rendition: Rendition, in text: Span<UInt8>, to buffer: borrowing FixedBuffer<UInt8>
@@ -145,13 +164,13 @@ extension Payload {
     return place.index
   }
 
-  /// Whether the payload goes to a device as it stands in its text.
+  /// Whether the payload goes to the device exactly as the text has it.
   package func isVerbatim(_ rendition: Rendition) -> Bool {
     !rendition.isChanged && bytes == range.count
   }
 }
 
-/// Where the next byte goes.
+/// The index of the next byte to write.
 private struct Place {
   var index: Int
 
@@ -181,9 +200,9 @@ private struct Place {
     index += bytes.count
   }
 
-  /// JSON text less the white space between its values.
+  /// Writes JSON text without the white space between its values.
   ///
-  /// - Parameter isInString: whether it begins within a string.
+  /// - Parameter isInString: Whether the text begins inside a string.
   mutating func put(
     json text: Span<UInt8>, isInString: Bool = false, in buffer: borrowing FixedBuffer<UInt8>
   ) {
@@ -208,7 +227,7 @@ private struct Place {
     }
   }
 
-  /// A payload with another alert, or with its alert's text shortened.
+  /// Writes a payload with another alert, or with the text of its alert shortened.
   mutating func put(
     _ payload: Payload, _ rendition: Rendition, in text: Span<UInt8>,
     _ buffer: borrowing FixedBuffer<UInt8>

@@ -2,12 +2,14 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// Talks to the sandbox that runs in a directory.
+/// Sends requests to the sandbox that runs in a directory.
 public enum ControlClient {
-  /// Waits no longer than this for an answer.
+  /// The time limit for an answer.
   private static let timeoutSeconds: Int32 = 10
 
-  /// Asks, and puts what is answered, or what is wrong, into `text`. Returns the exit status.
+  /// Sends a request, and returns the exit status.
+  ///
+  /// - Parameter text: the answer, or else what is wrong.
   public static func ask(
     _ request: borrowing ControlRequest, in directory: UnsafePointer<CChar>, _ text: inout Text
   ) -> ExitStatus {

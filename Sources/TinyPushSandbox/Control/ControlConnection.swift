@@ -1,10 +1,10 @@
 import CLinux
 import TinyPush
 
-/// Somebody at the control socket: asks once, is answered once.
+/// A connection to the control socket, for one request and one answer.
 final class ControlConnection {
   static let answerBytesMax = 256 * 1024
-  /// Enough for whoever means it.
+  /// The time limit of a connection.
   private static let timeMs: Int64 = 10_000
 
   let descriptor: Int32
@@ -13,7 +13,7 @@ final class ControlConnection {
   private var answer = Text(capacity: answerBytesMax)
   private var answered = 0
   private(set) var isOver = false
-  /// What epoll is to wait for.
+  /// The events that the connection waits for.
   private(set) var interest = EPOLLIN.rawValue
 
   /// Takes over the descriptor.
@@ -25,7 +25,7 @@ final class ControlConnection {
 
   deinit { close(descriptor) }
 
-  /// The socket can be read or written.
+  /// Continues, since the socket can be read or written.
   func ready(_ commands: DeviceCommands) {
     if answer.count == 0 { read(commands) }
     if answer.count > 0 { write() }

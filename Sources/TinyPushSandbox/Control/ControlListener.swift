@@ -2,7 +2,9 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// The socket in the sandbox's directory at which `tinypush sandbox device` is heard. Only its owner may talk to it.
+/// The control socket in the sandbox's directory, for `tinypush sandbox device`.
+///
+/// Only the socket's owner may connect.
 struct ControlListener: ~Copyable {
   static let name: StaticString = "control"
 
@@ -14,8 +16,9 @@ struct ControlListener: ~Copyable {
     descriptor = clinux_listen_local(home.descriptor, Self.name.cString)
     guard descriptor < 0 else { return }
     var text = Text(capacity: 8192)
+    text.append("cannot listen at ")
     text.append(home.path("/control"))
-    text.append(" cannot be listened at: ", cString: clinux_error_text(-descriptor))
+    text.append(": ", cString: clinux_error_text(-descriptor))
     SandboxFailure.print(text)
     throw .cannotCreate
   }

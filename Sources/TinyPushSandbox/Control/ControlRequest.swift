@@ -1,27 +1,31 @@
 import TinyPush
 
-/// What is asked of a running sandbox: items of `key:1 | length:4 | bytes`, big-endian, up to the end of the stream. The
-/// answer is `status:1 | text`, the status being an exit status (sysexits).
+/// A request to a running sandbox.
+///
+/// It has items of `key:1 | length:4 | bytes`, big-endian, up to the end of the stream. The answer
+/// is `status:1 | text`, where the status is an exit status (sysexits).
 public struct ControlRequest: ~Copyable {
-  /// What an item is.
+  /// The kind of an item.
   public enum Key: UInt8 {
     case verb = 1
     case device, topic
-    /// What an app brings along: a file's bytes, `NAME=BUTTON,BUTTON`. Each may be there several times.
+    /// The bytes of a strings file, and a line `NAME=BUTTON,BUTTON`; both may occur several times.
     case strings, category
-    /// The answer is to be JSON Lines.
+    /// Asks for JSON Lines in the answer.
     case json
   }
 
-  /// Above what apps bring along.
+  /// The largest request, in bytes, above the size of an app's files.
   public static let bytesMax = 1 << 20
 
   var text = Text(capacity: bytesMax)
-  /// Whether it has become larger than ``bytesMax``.
+  /// Whether the request is larger than ``bytesMax``.
   public var isTooLarge: Bool { text.isCut }
 
+  /// Creates an empty request.
   public init() {}
 
+  /// Appends an item.
   public mutating func append(_ key: Key, _ bytes: Span<UInt8>) {
     text.append(byte: key.rawValue)
     for shift in 0..<4 {
@@ -32,7 +36,7 @@ public struct ControlRequest: ~Copyable {
 
   // MARK: - Reading
 
-  /// The items of a request one after the other, from `place` on; nil at the end, or where it is none.
+  /// Returns the item at `place` and moves `place` behind it; nil: the end, or an incomplete item.
   static func next(_ bytes: Span<UInt8>, _ place: inout Int) -> (key: Key?, value: Range<Int>)? {
     guard bytes.count - place >= 5 else { return nil }
     var number: UInt32 = 0
@@ -45,7 +49,7 @@ public struct ControlRequest: ~Copyable {
     return (key, start..<place)
   }
 
-  /// The value of the last item of this key; empty where there is none.
+  /// Returns the value of the last item with this key; empty if absent.
   @_lifetime(copy bytes)
   static func value(_ key: Key, in bytes: Span<UInt8>) -> Span<UInt8> {
     bytes.extracting(range(key, in: bytes) ?? 0..<0)
@@ -62,7 +66,7 @@ public struct ControlRequest: ~Copyable {
     return found
   }
 
-  /// The values of all items of this key, each with a line end behind it.
+  /// Returns the values of all items with this key, each followed by a line end.
   static func values(_ key: Key, in bytes: Span<UInt8>) -> Text {
     var text = Text(capacity: bytes.count + 1)
     var place = 0

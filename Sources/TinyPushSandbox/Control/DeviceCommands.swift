@@ -2,7 +2,7 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// Does what `tinypush sandbox device` asks for, and answers.
+/// The handling of the requests of `tinypush sandbox device`.
 final class DeviceCommands {
   private let devices: Devices
   private let post: StoreAndForward
@@ -14,7 +14,7 @@ final class DeviceCommands {
     self.journal = journal
   }
 
-  /// Puts the answer to a request into `text`: its status, and its words.
+  /// Handles a request, and appends the answer: the status and the text.
   func answer(_ request: Span<UInt8>, in text: inout Text) {
     text.append(byte: UInt8(ExitStatus.ok.rawValue))
     let verb = ControlRequest.value(.verb, in: request)
@@ -52,7 +52,7 @@ final class DeviceCommands {
     write(app.token, in: &text)
   }
 
-  /// What is about one app of a device.
+  /// Handles a verb that is about one app of a device.
   private func change(
     _ device: Device, _ verb: Span<UInt8>, _ request: Span<UInt8>, in text: inout Text
   ) throws(Devices.Refusal) {
@@ -69,7 +69,7 @@ final class DeviceCommands {
     }
   }
 
-  /// The one that is named, or the only one.
+  /// Returns the app with this topic, or the only app.
   private func only(
     _ device: Device, _ topic: Span<UInt8>
   ) throws(Devices.Refusal) -> Installation {
@@ -97,7 +97,7 @@ final class DeviceCommands {
     case .noDevice:
       text.append("there is no device ", printable: name)
       if let nearest = nearest(to: name) {
-        text.append(": did you mean ", bytes: nearest.name, "?")
+        text.append("; did you mean ", bytes: nearest.name, "?")
       }
     case .noApp:
       text.append("there is no app ", printable: ControlRequest.value(.topic, in: request))
@@ -107,28 +107,29 @@ final class DeviceCommands {
     case .already:
       text.append(bytes: name)
       if verb.equals("add") {
-        text.append(" has this app already; another one needs another --topic")
+        text.append(" already has this app: name another app with --topic")
       } else if verb.equals("uninstall") {
-        text.append(" has this app no longer")
+        text.append(" no longer has this app")
       } else {
-        text.append(" is ", bytes: verb, " already")
+        text.append(" is already ", bytes: verb)
       }
     case .isOffline:
       text.append(bytes: name)
-      text.append(" is offline, and an app can only register while its device is online")
+      text.append(" is offline, but an app can register only while its device is online")
     case .isUninstalled:
       text.append(bytes: name)
       text.append(" had this app before: install it again with `device reregister`")
     case .badName:
-      text.append("a device's name consists of 1 to ", Device.nameBytesMax)
-      text.append(" letters, digits, \".\", \"_\" and \"-\", and is not ", printable: name)
+      text.append("a device's name has 1 to ", Device.nameBytesMax)
+      text.append(" letters, digits, \".\", \"_\" and \"-\": unexpected name ", printable: name)
     case .badTopic:
-      text.append("a topic consists of 1 to ", Gatekeeper.topicBytesMax)
+      text.append("a topic has 1 to ", FrameCheck.topicBytesMax)
       text.append(" letters, digits, \".\", \"_\" and \"-\"")
     case .tooMany:
-      text.append("there are as many devices or apps as a sandbox can have")
+      text.append("a sandbox has at most ", Devices.countMax)
+      text.append(" devices, each with at most ", Devices.appsMax, " apps")
     case .file(let error):
-      text.append("its files cannot be written: ", cString: clinux_error_text(error))
+      text.append("cannot write the device's files: ", cString: clinux_error_text(error))
     }
   }
 

@@ -1,6 +1,6 @@
 import TinyPush
 
-/// The answer to `device list`.
+/// The answer to the verb `list`.
 enum DeviceList {
   static func write(_ devices: Devices, _ request: Span<UInt8>, in text: inout Text) {
     let isJSON = ControlRequest.has(.json, in: request)
@@ -23,13 +23,13 @@ enum DeviceList {
     if app.screen.badge > 0 {
       text.append(", badge ", app.screen.badge)
     }
-    if app.stored != nil { text.append(", a notification waits") }
+    if app.stored != nil { text.append(", a notification is stored") }
     text.append("\n    ")
     text.append(hex: app.token.bytes.span)
     text.append("\n")
   }
 
-  /// A line for each app.
+  /// Appends a line of JSON for an app.
   private static func writeJSON(_ app: Installation, of device: Device, in text: inout Text) {
     text.beginObject()
     text.member("device", string: device.name)

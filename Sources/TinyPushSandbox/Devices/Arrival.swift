@@ -1,19 +1,19 @@
 import TinyPush
 import TinyPushAgent
 
-/// How a notification came to the gateway, and what it demands of the way on.
+/// How a notification arrived at the gateway, and how it is to be delivered.
 struct Arrival {
   var connection: Int64
   var identifier: UInt32?
   var priority: UInt8
-  /// UNIX seconds; 0: it must not be stored; nil: nothing was said.
+  /// The expiration in UNIX seconds; 0: must not be stored; nil: not given.
   var expiration: UInt32?
-  /// When it was accepted: milliseconds since 1970.
+  /// When the notification was accepted: milliseconds since 1970.
   var acceptedMs: Int64
-  /// What came with it over HTTP/2; nil: it came over the binary protocol.
+  /// The headers of HTTP/2; nil: the notification came over the binary protocol.
   var push: Push?
 
-  /// Over HTTP/2, where the identifier is the number of the stream.
+  /// Describes an arrival over HTTP/2, where the identifier is the number of the stream.
   init(
     connection: Int64, identifier: UInt32, priority: UInt8, expiration: UInt32?,
     acceptedMs: Int64, push: Push
@@ -26,6 +26,7 @@ struct Arrival {
     self.push = push
   }
 
+  /// Describes an arrival over the binary protocol.
   init(_ frame: ReceivedFrame, connection: Int64, nowMs: Int64) {
     self.connection = connection
     identifier = frame.identifier
@@ -34,7 +35,7 @@ struct Arrival {
     acceptedMs = nowMs
   }
 
-  /// From the line that ``write(in:)`` wrote.
+  /// Parses the line that ``write(in:)`` wrote.
   init?(_ line: Span<UInt8>) {
     var numbers: InlineArray<5, Int64> = .init(repeating: 0)
     var place = 0
@@ -66,7 +67,7 @@ struct Arrival {
     identifier = numbers[4] < 0 ? nil : UInt32(numbers[4])
   }
 
-  /// Empty: none.
+  /// The collapse ID; empty: none.
   var collapseID: Span<UInt8> {
     @_lifetime(immortal) get {
       guard let push else { return Span() }
@@ -74,8 +75,10 @@ struct Arrival {
     }
   }
 
-  /// As a line: when it was accepted, its priority, expiration, connection and identifier; -1 for what there is not. What
-  /// came over HTTP/2 has its push type behind that, its `apns-id`, and its collapse ID in hexadecimal, if it has any.
+  /// Appends a line with the fields, separated by spaces.
+  ///
+  /// The fields are `acceptedMs`, `priority`, `expiration`, `connection` and `identifier`, with -1
+  /// for nil. For HTTP/2 follow the push type, the `apns-id`, and the collapse ID in hexadecimal.
   func write(in text: inout Text) {
     text.append(acceptedMs)
     text.append(" ", priority)
@@ -89,13 +92,13 @@ struct Arrival {
   }
 }
 
-/// What comes with a notification over HTTP/2 alone.
+/// The headers of a notification that exist only over HTTP/2.
 final class Push {
   let type: PushType
-  /// `apns-id`.
+  /// The value of `apns-id`.
   var id: Span<UInt8> { @_lifetime(immortal) get { CString.span(idString.pointer) } }
   private let idString: CString
-  /// Empty: none.
+  /// The collapse ID; empty: none.
   var collapseID: Span<UInt8> { @_lifetime(immortal) get { CString.span(collapseString.pointer) } }
   private let collapseString: CString
 
@@ -105,7 +108,7 @@ final class Push {
     collapseString = CString(collapseID)
   }
 
-  /// From the words that ``write(in:)`` wrote.
+  /// Parses the words that ``write(in:)`` wrote.
   static func read(_ words: Span<UInt8>) -> Push? {
     var ends: [Int] = []
     for index in words.indices where words[index] == .space { ends.append(index) }
@@ -134,7 +137,7 @@ final class Push {
   }
 }
 
-/// A notification that waits for its device.
+/// A notification that is stored for an offline device.
 final class StoredNotification {
   let arrival: Arrival
   var payload: Span<UInt8> {
@@ -148,10 +151,12 @@ final class StoredNotification {
     bytes.store(payload, at: 0)
   }
 
-  /// Inferred: the documents only say that it is limited.
+  /// The longest time for which a notification is stored, in seconds.
+  ///
+  /// Inferred: the documents only say that the time is limited.
   static let secondsMax: Int64 = 28 * 86_400
 
-  /// When it is dropped: UNIX seconds.
+  /// When the notification is dropped: UNIX seconds.
   var expiresAt: Int64 {
     let latest = arrival.acceptedMs / 1000 + Self.secondsMax
     guard let expiration = arrival.expiration else { return latest }

@@ -1,13 +1,13 @@
 import TinyPush
 import TinyPushAgent
 
-/// A device: the apps that are or were on it, and whether the service can reach it.
+/// A device: its apps, including deleted apps, and whether the service can reach it.
 final class Device {
-  /// What people call it by: letters, digits, `.`, `_` and `-`, since a directory bears the name.
+  /// The name: letters, digits, `.`, `_` and `-`, since a directory has this name.
   var name: Span<UInt8> { @_lifetime(immortal) get { CString.span(nameString.pointer) } }
   private let nameString: CString
   static let nameBytesMax = 32
-  /// What its tokens bear.
+  /// The identifier that the device's tokens contain.
   let identifier: UInt64
   var isOnline = true
   var apps: [Installation] = []
@@ -17,7 +17,7 @@ final class Device {
     self.identifier = identifier
   }
 
-  /// Empty: it has no name.
+  /// Returns a device's name; empty for nil.
   @_lifetime(immortal)
   static func name(of device: Device?) -> Span<UInt8> {
     guard let device else { return Span() }
@@ -38,7 +38,7 @@ final class Device {
     isFileName(name, max: nameBytesMax)
   }
 
-  /// Whether a file can safely bear the name, and a shell needs no quotes for it.
+  /// Whether the name is safe for a file, and needs no quotes in a shell.
   fileprivate static func isFileName(_ name: Span<UInt8>, max: Int) -> Bool {
     guard name.count > 0 && name.count <= max else { return false }
     for index in name.indices {
@@ -52,7 +52,7 @@ final class Device {
   }
 }
 
-/// An app on a device, installed or not any more.
+/// An app on a device, installed or deleted.
 final class Installation {
   /// The app's bundle identifier.
   var topic: Span<UInt8> { @_lifetime(immortal) get { CString.span(topicString.pointer) } }
@@ -60,13 +60,13 @@ final class Installation {
   let topicDigest: UInt64
   let token: DeviceToken
   var isInstalled = true
-  /// When it last registered: UNIX seconds.
+  /// When the app last registered: UNIX seconds.
   var registered: Int64
-  /// Whether the feedback list has it since then, and nobody has read it.
+  /// Whether the feedback list has the token since then, and nobody has read the list.
   var isListed = false
-  /// When it was last found gone: UNIX seconds; 0: never.
+  /// When the service last found the app gone: UNIX seconds; 0: never.
   var gone: Int64 = 0
-  /// What a person sees of it.
+  /// The part of the app that the user sees.
   var screen: App
   /// The newest notification that came while the device was offline.
   var stored: StoredNotification?
@@ -80,8 +80,10 @@ final class Installation {
     self.screen = screen
   }
 
-  /// Whether it can be the topic of an app on a device: letters, digits, `.`, `_` and `-`, since a directory bears it.
+  /// Whether an app can have this topic.
+  ///
+  /// It has letters, digits, `.`, `_` and `-`, since a directory has this name.
   static func isTopic(_ topic: Span<UInt8>) -> Bool {
-    Device.isFileName(topic, max: Gatekeeper.topicBytesMax)
+    Device.isFileName(topic, max: FrameCheck.topicBytesMax)
   }
 }

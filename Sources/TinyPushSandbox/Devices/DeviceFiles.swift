@@ -2,13 +2,15 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// The devices as files of the sandbox's directory, so that they are the same after its end. Lines of `KEY VALUE` in the
-/// first two; the third is how the notification came, on a line, and its payload.
+/// The files in the sandbox's directory that keep the devices over a restart.
 ///
 ///     devices/NAME/device            identifier, online
 ///     devices/NAME/TOPIC/app         installed, registered, listed, gone, badge
-///     devices/NAME/TOPIC/stored      what waits for the device
-///     devices/NAME/TOPIC/…           what the app brought along, see AppBundle
+///     devices/NAME/TOPIC/stored      the notification that is stored for the device
+///     devices/NAME/TOPIC/…           the files of the app, see AppBundle
+///
+/// The first two have lines of `KEY VALUE`. The third has a line with the ``Arrival``, and then the
+/// payload.
 struct DeviceFiles: ~Copyable {
   private let home: Home
 
@@ -17,11 +19,11 @@ struct DeviceFiles: ~Copyable {
     try home.make("/devices", mode: 0o755)
   }
 
-  /// Says that something cannot be kept.
+  /// Prints that a file cannot be written, and returns the failure.
   func fail(_ refusal: Devices.Refusal) -> SandboxFailure {
     var text = Text(capacity: 8192)
+    text.append("cannot write ")
     text.append(home.path("/devices"))
-    text.append(" cannot be written")
     if case .file(let error) = refusal {
       text.append(": ", cString: clinux_error_text(error))
     }
@@ -45,7 +47,7 @@ struct DeviceFiles: ~Copyable {
     return path
   }
 
-  /// What a person sees of an app.
+  /// Returns the part of an app that the user sees.
   func screen(of topic: Span<UInt8>, on device: Device, badge: UInt64 = 0) -> App {
     path(topic, device.name).withCString { path in
       App(topic: topic, directory: path, badge: badge)
@@ -109,7 +111,7 @@ struct DeviceFiles: ~Copyable {
     return StoredNotification(arrival, payload: bytes.extracting(end + 1..<bytes.count))
   }
 
-  /// The value on the line that begins with the key; empty where there is none.
+  /// Returns the value on the line that begins with the key; empty: there is no such line.
   @_lifetime(copy text)
   private static func value(_ key: StaticString, in text: Span<UInt8>) -> Span<UInt8> {
     var start = 0
@@ -125,7 +127,7 @@ struct DeviceFiles: ~Copyable {
     return text.extracting(0..<0)
   }
 
-  /// 0 where there is none.
+  /// Returns the number of a key; 0 if absent.
   private static func decimal(_ key: StaticString, in text: Span<UInt8>) -> Int64 {
     Int64(Config.number(value(key, in: text)) ?? 0)
   }
@@ -160,19 +162,19 @@ struct DeviceFiles: ~Copyable {
     try replace(path(app.topic, device.name, "/app"), by: text)
   }
 
-  /// Makes the files of an app, and its device's, too.
+  /// Creates the files of an app and of its device.
   func make(
     _ app: Installation, on device: Device, _ request: borrowing Devices.Request
   ) throws(Devices.Refusal) {
     try make(path(device.name))
     try write(device)
     try make(path(app.topic, device.name))
-    try bring(request.strings, "/Localizable.strings", app, device)
-    try bring(request.categories, "/categories", app, device)
+    try writeBundleFile(request.strings, "/Localizable.strings", app, device)
+    try writeBundleFile(request.categories, "/categories", app, device)
     try write(app, of: device)
   }
 
-  /// Writes or removes what is stored for an app.
+  /// Writes the stored notification of an app, or removes the file if there is none.
   func writeStored(_ app: Installation, of device: Device) {
     let path = path(app.topic, device.name, "/stored")
     guard let stored = app.stored else {
@@ -185,7 +187,7 @@ struct DeviceFiles: ~Copyable {
     _ = Home.replace(path, by: text)
   }
 
-  private func bring(
+  private func writeBundleFile(
     _ text: borrowing Text, _ file: StaticString, _ app: Installation, _ device: Device
   ) throws(Devices.Refusal) {
     guard text.count > 0 else { return }
@@ -203,13 +205,13 @@ struct DeviceFiles: ~Copyable {
   }
 }
 
-/// A directory's name, as an array can hold it.
+/// A directory's name, as a class that an array can hold.
 private final class DirectoryName {
   private let string: CString
   var span: Span<UInt8> { @_lifetime(immortal) get { CString.span(string.pointer) } }
   private init(_ bytes: Span<UInt8>) { string = CString(bytes) }
 
-  /// The directories in a directory, by name.
+  /// Returns the names of the directories in a directory, sorted.
   static func all(in path: borrowing Text) -> [DirectoryName] {
     var names: [DirectoryName] = []
     Home.eachDirectory(in: path) { name in

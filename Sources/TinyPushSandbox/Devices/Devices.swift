@@ -2,14 +2,15 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// The devices of this sandbox, and the key of their tokens. What happens to them is in the sandbox's directory before it
-/// is answered for.
+/// The devices of this sandbox, and the key of their tokens.
+///
+/// A change is written to the sandbox's directory before the command that asked for it is answered.
 final class Devices {
-  /// More than anybody names on a command line.
+  /// The most devices, more than anybody adds on a command line.
   static let countMax = 256
-  /// Of one device.
+  /// The most apps of a device.
   static let appsMax = 64
-  /// The device that is there from the first start.
+  /// The name of the device that the first start creates.
   static let first: StaticString = "phone"
 
   private(set) var all: [Device] = []
@@ -17,7 +18,7 @@ final class Devices {
   private let files: DeviceFiles
   private var hasUnsaved = false
 
-  /// Those of the directory; with none there, the first one, which has the app of the agent's certificate.
+  /// Loads the devices of the directory, or creates the first one with the app of the agent.
   init(in home: Home, now: Int64) throws(SandboxFailure) {
     key = try TokenKey(in: home)
     files = try DeviceFiles(in: home)
@@ -35,7 +36,7 @@ final class Devices {
 
   // MARK: - Tokens
 
-  /// What becomes of a notification to a token of 32 bytes, by the certificate's topic.
+  /// Returns where a token of 32 bytes leads, for a client that may push to a topic.
   func address(_ token: Span<UInt8>, topicDigest: UInt64) -> Address {
     guard let content = key.open(token) else { return .invalid(.notOurs) }
     guard content.topic == topicDigest else { return .invalid(.otherTopic) }
@@ -51,8 +52,9 @@ final class Devices {
     return false
   }
 
-  /// When an app was found gone from its device: UNIX seconds; nil: as far as the service knows, it is there. The service
-  /// finds out only while the device can be reached.
+  /// Returns when the service found an app gone from its device: UNIX seconds; nil: it did not.
+  ///
+  /// The service can find this out only while the device is online.
   func findGone(_ app: Installation, from device: Device, now: Int64) -> Int64? {
     guard !app.isInstalled else { return nil }
     if app.gone < app.registered {
@@ -66,31 +68,31 @@ final class Devices {
   /// Where a token leads.
   enum Address {
     case app(Installation, Device)
-    /// It is one of this sandbox's, but its device is not there any more.
+    /// The token is of this sandbox, but its device was removed.
     case gone
     case invalid(TokenProblem)
   }
 
-  // MARK: - What happens to devices
+  // MARK: - Changes
 
-  /// What is to be known of an app that is added.
+  /// An app to add.
   struct Request: ~Copyable {
     var topic: CString
-    /// Files that the app brings along: nothing for none.
+    /// The texts of the app's files; empty: no file.
     var strings = Text(capacity: 0)
     var categories = Text(capacity: 0)
   }
 
-  /// Why something is not done.
+  /// Why a change is refused.
   enum Refusal: Error {
     case noDevice
     case noApp
-    /// It is as it is wanted already.
+    /// The device or app already is in this state.
     case already
     case isOffline
-    /// The app was there before, and has its token.
+    /// The app was deleted, and keeps its token.
     case isUninstalled
-    /// Which one is not said.
+    /// The device has several apps, and the request names none.
     case severalApps
     case badName, badTopic
     case tooMany
@@ -102,7 +104,7 @@ final class Devices {
     throw .noDevice
   }
 
-  /// Puts an app on a device, which is added if need be.
+  /// Installs an app on a device, which is created if missing of this name.
   func add(
     _ name: Span<UInt8>, _ request: borrowing Request, now: Int64
   ) throws(Refusal) -> (Device, Installation) {
@@ -143,30 +145,35 @@ final class Devices {
     try files.write(app, of: device)
   }
 
-  /// The app is there, again or still, and registers. Inferred: the token stays as it was, since the documents name
-  /// only other devices and new operating systems as reasons for another, and speak of tokens that are registered again.
+  /// Registers an app, which is installed again if it was deleted.
+  ///
+  /// Inferred: the token stays the same. The documents name only other devices and new operating
+  /// systems as reasons for another token, and mention tokens that are registered again.
   func register(_ app: Installation, on device: Device, now: Int64) throws(Refusal) {
     guard device.isOnline else { throw .isOffline }
-    // An app that was deleted has lost its badge.
+    // A deleted app loses its badge.
     if !app.isInstalled { app.screen = files.screen(of: app.topic, on: device) }
     app.isInstalled = true
     app.isListed = false
-    // Later than the feedback service tells that it was gone, which counts in seconds.
+    // Later than the time in the feedback list, which has seconds.
     app.registered = max(now, app.gone + 1)
     try files.write(app, of: device)
   }
 
-  // MARK: - What is kept for them
+  // MARK: - Stored notifications
 
-  /// Keeps a notification for a device, in place of what was kept for the app before; nil: nothing any more. It is on
-  /// disk after ``save()``: of thousands that come at once, only the last one is written.
+  /// Stores a notification for an app instead of the one before; nil: removes the stored one.
+  ///
+  /// ``save()`` writes it to disk: of thousands that come at once, only the last one is written.
   func store(_ notification: StoredNotification?, for app: Installation) {
     app.stored = notification
     app.isStoredOnDisk = false
     hasUnsaved = true
   }
 
-  /// Writes what is stored. What cannot be written is lost only if the sandbox ends.
+  /// Writes the changed stored notifications to disk.
+  ///
+  /// Errors are ignored: a notification that cannot be written is lost only if the sandbox ends.
   func save() {
     guard hasUnsaved else { return }
     hasUnsaved = false
@@ -178,7 +185,7 @@ final class Devices {
     }
   }
 
-  /// Keeps what has changed of an app. What cannot be written is lost only if the sandbox ends.
+  /// Writes the state of an app to disk; if that fails, changes are lost when the sandbox ends.
   func keep(_ app: Installation, of device: Device) { _ = try? files.write(app, of: device) }
 
   /// When the first stored notification expires: UNIX seconds.
@@ -205,9 +212,9 @@ enum TokenProblem {
 
   var text: StaticString {
     switch self {
-    case .otherTopic: "the device token is of another app than the client's certificate"
+    case .otherTopic: "the device token belongs to another app than the client's certificate"
     case .notOurs:
-      "the key of this sandbox does not open the device token: it is made up, or of another service or environment"
+      "this sandbox has not issued the device token: it is made up, or of another service or environment"
     }
   }
 }

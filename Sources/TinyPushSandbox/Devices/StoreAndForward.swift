@@ -1,7 +1,9 @@
 import TinyPush
 
-/// What the service does with a notification that it has accepted: it delivers it, or keeps the newest one for each app of
-/// a device that is offline, or finds the app gone, which the feedback service then tells. Source: Local and Remote
+/// The delivery of accepted notifications to devices.
+///
+/// A notification is delivered. If the device is offline, the newest notification for each app is
+/// stored. If the app is gone, the feedback service reports the token. Source: Local and Remote
 /// Notification Programming Guide, 2015-10, Quality of Service and The Feedback Service.
 final class StoreAndForward {
   private let devices: Devices
@@ -14,7 +16,7 @@ final class StoreAndForward {
     self.journal = journal
   }
 
-  /// A notification to an app on a device, whose payload a reader holds.
+  /// Takes a notification to an app on a device, whose payload a reader holds.
   func take(
     _ arrival: Arrival, payload: Range<Int>, _ reader: borrowing FrameReader,
     for app: Installation, on device: Device
@@ -22,13 +24,13 @@ final class StoreAndForward {
     take(arrival, payload: reader.bytes(payload), for: app, on: device)
   }
 
-  /// A notification to an app on a device.
+  /// Takes a notification to an app on a device.
   func take(
     _ arrival: Arrival, payload: Span<UInt8>, for app: Installation, on device: Device
   ) {
     guard !device.isOnline else { return deliver(arrival, payload, to: app, on: device) }
     if arrival.expiration == 0 {
-      // One attempt, which has failed.
+      // Expiration 0 allows only one attempt, which has failed.
       return journal.dropped(.notToBeStored, arrival, app, device)
     }
     if let former = app.stored { journal.dropped(.replaced, former.arrival, app, device) }
@@ -38,8 +40,8 @@ final class StoreAndForward {
     expire(now: journal.clock.unixSeconds)
   }
 
-  /// A notification to an app of a device that is not there any more.
-  func takeLost(
+  /// Takes a notification to an app of a device that was removed.
+  func takeUndeliverable(
     _ arrival: Arrival, token: Range<Int>, _ reader: borrowing FrameReader, topic: Span<UInt8>
   ) {
     guard let token = DeviceToken(bytes: reader.bytes(token)) else { return }
@@ -48,7 +50,7 @@ final class StoreAndForward {
     journal.undeliverable(arrival, nil, topic: topic, token, isListed: true, error: error)
   }
 
-  /// Delivers what was stored for a device that can be reached again.
+  /// Delivers the stored notifications of a device that is online again.
   func forward(to device: Device) {
     for app in device.apps {
       guard let stored = app.stored else { continue }
@@ -57,7 +59,7 @@ final class StoreAndForward {
     }
   }
 
-  /// Drops what has expired.
+  /// Drops the stored notifications that have expired.
   func expire(now: Int64) {
     for device in devices.all {
       for app in device.apps {
@@ -68,11 +70,11 @@ final class StoreAndForward {
     }
   }
 
-  /// When ``expire(now:)`` has something to do: UNIX seconds.
+  /// When the next stored notification expires: UNIX seconds.
   var nextExpiration: Int64? { devices.nextExpiration }
 
-  /// The feedback list of a topic is empty.
-  func feedbackIsRead(topic: Span<UInt8>) {
+  /// Notes that a client has read the feedback list of a topic, which is empty now.
+  func feedbackWasRead(topic: Span<UInt8>) {
     for device in devices.all {
       guard let app = device.app(topic: topic), app.isListed else { continue }
       app.isListed = false
@@ -92,7 +94,7 @@ final class StoreAndForward {
     journal.delivered(arrival, presentation, payload, app, device)
   }
 
-  /// Puts the token of an app that is gone on the feedback list, where it stands once.
+  /// Puts the token of a deleted app on the feedback list, unless the list has it.
   private func list(_ arrival: Arrival, _ app: Installation, _ device: Device) {
     let topic = app.topic
     var error: Int32 = 0

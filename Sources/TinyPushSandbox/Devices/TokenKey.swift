@@ -3,14 +3,14 @@ import CMbed
 import TinyPush
 import TinyPushAgent
 
-/// What a device token stands for: an app on a device.
+/// The content of a device token: an app on a device.
 struct TokenContent: Equatable {
   /// The device's identifier.
   var device: UInt64
-  /// ``digest(topic:)`` of the app's topic, which may be longer than a token.
+  /// The digest of the app's topic, since a topic may be longer than a token.
   var topic: UInt64
 
-  /// The first eight bytes of SHA-256 over a topic, big-endian.
+  /// Returns the first eight bytes of SHA-256 over a topic, big-endian.
   static func digest(topic: Span<UInt8>) -> UInt64 {
     let digest = FixedBuffer<UInt8>(capacity: 32)
     let result = topic.withUnsafeBytes { bytes in
@@ -21,15 +21,19 @@ struct TokenContent: Equatable {
   }
 }
 
-/// The key under which device tokens are sealed: a file in the sandbox's directory, made when it is missing. Without it
-/// nobody can make a token, or read one.
+/// The key that encrypts and authenticates device tokens.
 ///
-///     content   device:8 | topic:8                      big-endian
-///     token     tag:16 | content, encrypted:16          tag: HMAC-SHA256(key[0..<32], content)[0..<16]
-///                                                       AES-256-CTR(key[32..<64], first counter block: tag)
+/// It is a file in the sandbox's directory, which is created if it is missing. Nobody can make or
+/// read a token without it.
 ///
-/// Source: Local and Remote Notification Programming Guide, 2015-10, Token Generation and Dispersal: the token holds an
-/// identifier of the device, encrypted with a token key. Inferred: everything else.
+///     content   device:8 | topic:8                big-endian
+///     token     tag:16 | content, encrypted:16
+///       tag        HMAC-SHA256(key[0..<32], content)[0..<16]
+///       encrypted  AES-256-CTR(key[32..<64], first counter block: tag)
+///
+/// Source: Local and Remote Notification Programming Guide, 2015-10, Token Generation and
+/// Dispersal: the token contains an identifier of the device, encrypted with a token key.
+/// Inferred: everything else.
 struct TokenKey: ~Copyable {
   static let byteCount = Int(CMBED_TOKEN_KEY)
   private static let contentBytes = Int(CMBED_TOKEN_CONTENT)
@@ -43,7 +47,7 @@ struct TokenKey: ~Copyable {
     try self.init(home.path("/keys/sandbox"))
   }
 
-  /// From ``byteCount`` bytes.
+  /// Creates a key from ``byteCount`` bytes.
   init(_ bytes: Span<UInt8>) {
     precondition(bytes.count == Self.byteCount)
     key = FixedBuffer(capacity: Self.byteCount)
@@ -69,7 +73,7 @@ struct TokenKey: ~Copyable {
         cString: error == 0
           ? ("is not a key of 64 bytes" as StaticString).cString
           : clinux_error_text(error))
-      words.append(". Without it no device token can be read: remove it, and the devices beside it")
+      words.append(". Device tokens need this key: remove the file and the directory devices")
       SandboxFailure.print(words)
       throw .cannotCreate
     }
@@ -78,7 +82,7 @@ struct TokenKey: ~Copyable {
 
   deinit { explicit_bzero(key.room().baseAddress!, Self.byteCount) }
 
-  /// The one token that stands for this.
+  /// Returns the token for a content, which is always the same.
   func seal(_ what: TokenContent) -> DeviceToken {
     for index in 0..<8 {
       content[index] = UInt8(truncatingIfNeeded: what.device >> (56 - 8 * UInt64(index)))
@@ -90,7 +94,7 @@ struct TokenKey: ~Copyable {
     return DeviceToken(bytes: token.span(0..<token.capacity))!
   }
 
-  /// What a token of 32 bytes stands for; nil when it was not sealed under this key.
+  /// Returns the content of a token of 32 bytes; nil: this key has not made the token.
   func open(_ bytes: Span<UInt8>) -> TokenContent? {
     token.store(bytes, at: 0)
     let result = cmbed_token_open(

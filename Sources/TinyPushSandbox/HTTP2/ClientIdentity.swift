@@ -2,19 +2,20 @@ import CMbed
 import TinyPush
 import TinyPushAgent
 
-/// Who the client of a connection is, as far as a certificate says: without one, a provider token says it with each
-/// request.
+/// The identity of a connection's client, from its certificate.
+///
+/// A client without a certificate sends a provider token with each request.
 final class ClientIdentity {
   let hasCertificate: Bool
   /// The certificate's topic; empty: none.
   let topic: Topic
-  /// The topics that the certificate may push to, with commas between; empty: its own alone.
+  /// The topics that the certificate may push to, separated by commas; empty: only ``topic``.
   private let topics: CString
-  /// Whether the certificate names one of the service's environments, and not this one.
+  /// Whether the certificate is only for the production environment.
   let isForOtherEnvironment: Bool
 
   init(topic: Span<UInt8>, topics: Span<UInt8>, kind: Int) {
-    hasCertificate = kind & Int(CMBED_PEER_SHOWN) != 0
+    hasCertificate = kind & Int(CMBED_PEER_PRESENT) != 0
     self.topic = Topic(topic)
     self.topics = CString(topics)
     isForOtherEnvironment =

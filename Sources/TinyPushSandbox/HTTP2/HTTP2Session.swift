@@ -2,51 +2,55 @@ import CHTTP2
 import TinyPush
 import TinyPushAgent
 
-/// The service's side of one connection over HTTP/2: it answers each request, and plays faults. Bytes in by ``receive(_:)``,
-/// bytes out by ``take(_:)``; ``serve(_:)`` joins them to a TLS stream.
+/// The service's side of a connection over HTTP/2, which answers requests and plays faults.
+///
+/// ``receive(_:)`` takes bytes, ``take(_:)`` returns bytes; ``serve(_:)`` connects both to a TLS
+/// stream.
 final class HTTP2Session {
-  /// Source: the service's settings as seen: with a provider token one request at a time until the first is accepted.
+  /// The limit on streams for clients with a provider token, until a request is accepted.
+  ///
+  /// Source: the settings that Apple's service was seen to send.
   static let streamsAtFirst: UInt32 = 1
   static let streamsMax: UInt32 = 1000
-  /// Records read at a turn, so that one peer cannot keep the others waiting.
+  /// The most records read in a turn, so that one peer cannot keep the others waiting.
   private static let recordsMax = 8
   private static let recordBytes = 16_384
-  /// What garbage consists of, as often as it takes. No frame begins so.
+  /// The text that garbage repeats; no frame begins like this.
   private static let garbage: StaticString = "no answer "
 
   private let number: Int64
   private let client: ClientIdentity
-  private let gatekeeper: RequestGatekeeper
+  private let requestCheck: RequestCheck
   private let faults: Faults
   private let post: StoreAndForward
   private let journal: Journal
   private let server: OpaquePointer
-  private var tokens = ProviderTokenJudge()
+  private var tokens = ProviderTokenCheck()
   private var streamsMax: UInt32
   private(set) var accepted: Int64 = 0
-  /// Answers that are put off.
+  /// The delayed answers.
   private var late: [LateAnswer] = []
   private let input = FixedBuffer<UInt8>(capacity: recordBytes)
   private let output = FixedBuffer<UInt8>(capacity: recordBytes)
   private var outputBytes = 0
   private var garbageBytes = 0
-  /// Whether it takes no more requests, and answers those that it has.
+  /// Whether the session takes no more requests, and only answers those it has.
   private var isLeaving = false
-  /// Whether it only has its last bytes to say.
+  /// Whether only the final bytes are left to send.
   private(set) var isOver = false
-  /// How it ends when everything is said.
+  /// How the session ends after the final bytes.
   private var ending = Turn.finish
-  /// How long the end is put off.
+  /// The delay before the end.
   private var delayMs: Int64 = 0
 
-  /// What a request comes to.
+  /// The answer to a request.
   enum Answer {
     case accepted
     case refused(Reason, since: Int64 = 0, retryAfter: UInt32 = 0)
-    /// What a proxy says, and not the service.
+    /// An answer as a proxy gives it, not the service.
     case oddBody
     case reset(UInt32)
-    /// It is accepted, and the connection ends in order behind it.
+    /// The request is accepted, and then the connection ends in order.
     case leave
   }
 
@@ -63,20 +67,20 @@ final class HTTP2Session {
     }
   }
 
-  /// nil: out of memory.
+  /// Creates a session; nil: out of memory.
   init?(
-    number: Int64, client: ClientIdentity, gatekeeper: RequestGatekeeper, faults: Faults,
+    number: Int64, client: ClientIdentity, requestCheck: RequestCheck, faults: Faults,
     post: StoreAndForward, journal: Journal
   ) {
     let streamsMax = client.hasCertificate ? Self.streamsMax : Self.streamsAtFirst
-    guard let server = chttp2_server_new(streamsMax, 0, UInt32(gatekeeper.payloadMax)) else {
+    guard let server = chttp2_server_new(streamsMax, 0, UInt32(requestCheck.payloadMax)) else {
       return nil
     }
     self.server = server
     self.streamsMax = streamsMax
     self.number = number
     self.client = client
-    self.gatekeeper = gatekeeper
+    self.requestCheck = requestCheck
     self.faults = faults
     self.post = post
     self.journal = journal
@@ -86,7 +90,7 @@ final class HTTP2Session {
 
   // MARK: - With a stream
 
-  /// Goes on with what is to be said and heard.
+  /// Sends and receives as much as possible.
   func serve(_ stream: borrowing TLSStream) -> Turn {
     answerLate(now: journal.clock.monotonicMs)
     var records = 0
@@ -105,14 +109,14 @@ final class HTTP2Session {
     }
   }
 
-  /// When something is to be said even though nothing comes: milliseconds of the monotonic clock.
+  /// When the next delayed answer is due: milliseconds of the monotonic clock; nil if absent.
   var nextMs: Int64? {
     var next: Int64?
     for answer in late { next = min(next ?? .max, answer.dueMs) }
     return next
   }
 
-  /// Goes out of service: what has come is still answered.
+  /// Ends the session in order; the requests that have arrived are still answered.
   func goOutOfService(_ stream: borrowing TLSStream) -> Turn {
     answerLate(now: .max)
     leave(after: -1, .shutdown)
@@ -121,7 +125,7 @@ final class HTTP2Session {
     return serve(stream)
   }
 
-  /// Plays a fault that needs no notification.
+  /// Plays a fault that does not answer a request.
   func play(_ fault: Fault, _ stream: borrowing TLSStream) -> Turn {
     journal.played(number, fault)
     if case .goaway = fault.act {
@@ -132,10 +136,10 @@ final class HTTP2Session {
     return serve(stream)
   }
 
-  /// Reads what comes after the end, to throw it away.
+  /// Reads and discards the bytes that come after the end.
   func discard(_ stream: borrowing TLSStream) -> Turn { stream.discard(input) }
 
-  /// Says what there is to say; nil: all of it.
+  /// Sends the pending bytes; nil: all are sent.
   private func send(_ stream: borrowing TLSStream) -> Turn? {
     while true {
       if outputBytes == 0 { outputBytes = take(output.room()) }
@@ -181,20 +185,20 @@ final class HTTP2Session {
     }
     while !isOver, !isLeaving, let push = chttp2_server_next(server) {
       let request = PushRequest(push)
-      judge(request, request.makeID())
+      check(request, request.makeID())
     }
   }
 
-  /// Puts what is to be said next into `room`: how many bytes.
+  /// Copies the next bytes to send into `room`, and returns their number.
   func take(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int {
     max(Int(chttp2_server_take(server, room.baseAddress, room.count)), 0)
   }
 
   // MARK: - Requests
 
-  private func judge(_ request: PushRequest, _ id: borrowing CString) {
-    do throws(RequestGatekeeper.Refusal) {
-      let acceptance = try gatekeeper.judge(
+  private func check(_ request: PushRequest, _ id: borrowing CString) {
+    do throws(RequestCheck.Refusal) {
+      let acceptance = try requestCheck.check(
         request, of: client, &tokens, now: journal.clock.unixSeconds)
       guard
         let due = faults.next(
@@ -205,13 +209,13 @@ final class HTTP2Session {
       }
       play(due.fault, at: due.number, request, acceptance, id)
     } catch {
-      journal.refused(number, request, id: id.span, error.reason, error.objection)
+      journal.refused(number, request, id: id.span, error.reason, error.cause)
       answer(request.stream, .refused(error.reason, since: error.since), id: id)
     }
   }
 
   private func accept(
-    _ request: PushRequest, _ acceptance: RequestGatekeeper.Acceptance, _ id: borrowing CString
+    _ request: PushRequest, _ acceptance: RequestCheck.Acceptance, _ id: borrowing CString
   ) {
     accepted += 1
     let push = Push(
@@ -267,7 +271,7 @@ final class HTTP2Session {
     }
   }
 
-  /// The first request with a provider token has been accepted.
+  /// Raises the limit on streams, once the first request with a provider token has been accepted.
   private func allowMore() {
     guard streamsMax < Self.streamsMax else { return }
     streamsMax = Self.streamsMax
@@ -294,24 +298,24 @@ final class HTTP2Session {
 
   private func play(
     _ fault: Fault, at count: Int64, _ request: PushRequest,
-    _ acceptance: RequestGatekeeper.Acceptance, _ id: borrowing CString
+    _ acceptance: RequestCheck.Acceptance, _ id: borrowing CString
   ) {
     journal.played(
       number, fault, at: count, identifier: UInt32(request.stream),
       token: acceptance.token.bytes.span)
-    guard let said = fault.act.answer else {
+    guard let reply = fault.act.answer else {
       accept(request, acceptance, id)
       return begin(fault)
     }
     if fault.act.accepts {
       accept(request, acceptance, id)
-    } else if case .refused(let reason, _, _) = said {
+    } else if case .refused(let reason, _, _) = reply {
       journal.refused(number, request, id: id.span, reason, .fault)
     }
-    answer(request.stream, said, id: id, after: fault.delay)
+    answer(request.stream, reply, id: id, after: fault.delay)
   }
 
-  /// Begins to end the connection without a word of HTTP/2.
+  /// Begins to end the connection without an HTTP/2 frame.
   private func begin(_ fault: Fault) {
     delayMs = Int64(fault.delay.milliseconds)
     isOver = true
@@ -323,7 +327,7 @@ final class HTTP2Session {
     }
   }
 
-  /// Ends the connection in order.
+  /// Sends GOAWAY, to end the connection in order.
   private func leave(after stream: Int32, _ reason: Reason?) {
     var body = Text(capacity: 64)
     if let reason {

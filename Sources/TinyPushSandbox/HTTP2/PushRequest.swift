@@ -2,7 +2,7 @@ import CHTTP2
 import TinyPush
 import TinyPushAgent
 
-/// A request, as it came. It is good until it has been answered.
+/// A received request, valid until it has been answered.
 struct PushRequest {
   private let push: UnsafePointer<chttp2_push>
 
@@ -11,7 +11,7 @@ struct PushRequest {
   var stream: Int32 { push.pointee.stream }
   var hasDuplicates: Bool { push.pointee.is_duplicate != 0 }
 
-  // What did not come is empty.
+  // Missing headers are empty.
   var method: Span<UInt8> { @_lifetime(immortal) get { CString.span(chttp2_push_method(push)) } }
   var path: Span<UInt8> { @_lifetime(immortal) get { CString.span(chttp2_push_path(push)) } }
   var topic: Span<UInt8> { @_lifetime(immortal) get { CString.span(chttp2_push_topic(push)) } }
@@ -30,7 +30,7 @@ struct PushRequest {
     @_lifetime(immortal) get { CString.span(chttp2_push_collapse_id(push)) }
   }
 
-  /// The bytes of the payload that came, whether they are kept or not.
+  /// The size of the received payload, which may be larger than ``payload``.
   var payloadBytes: Int { Int(clamping: push.pointee.payload_bytes) }
   var payload: Span<UInt8> {
     @_lifetime(immortal) get {
@@ -42,13 +42,13 @@ struct PushRequest {
 
   private static let place: StaticString = "/3/device/"
 
-  /// What stands in the path where a device token belongs; nil: it is another path.
+  /// The part of the path where the device token belongs; nil: the path is another one.
   var deviceToken: Span<UInt8>? {
     @_lifetime(immortal) get {
       let path = path
       let start = Self.place.utf8CodeUnitCount
       guard path.begins(with: Self.place.span) else {
-        // Without the last slash there is no token either.
+        // Accept the path without the last slash, which has no token either.
         guard path.count == start - 1, Self.place.span.begins(with: path) else { return nil }
         return Span()
       }
@@ -56,7 +56,7 @@ struct PushRequest {
     }
   }
 
-  /// Its identifier, a UUID; or a new one, if it has none.
+  /// Returns the request's `apns-id`, or a new UUID if it has none.
   func makeID() -> CString {
     if !id.isEmpty { return CString(id) }
     var text = Text(capacity: 40)

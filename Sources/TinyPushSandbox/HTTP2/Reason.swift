@@ -1,7 +1,8 @@
 import TinyPush
 
-/// Why the service does not take a request. Source: Handling notification responses from APNs, its tables of statuses and
-/// of error strings.
+/// The reason why the service refuses a request.
+///
+/// Source: Handling notification responses from APNs, the tables of statuses and of error strings.
 public enum Reason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
   case badCollapseID, badDeviceToken, badExpirationDate, badMessageID, badPriority, badTopic
   case deviceTokenNotForTopic, duplicateHeaders, idleTimeout, invalidPushType, missingDeviceToken
@@ -26,20 +27,20 @@ public enum Reason: UInt8, CaseIterable, Sendable, BitwiseCopyable {
     }
   }
 
-  /// As Apple's table spells them.
+  /// The names in the spelling of Apple's table, in the order of the cases.
   private static var names: WordList {
     "BadCollapseId BadDeviceToken BadExpirationDate BadMessageId BadPriority BadTopic DeviceTokenNotForTopic DuplicateHeaders IdleTimeout InvalidPushType MissingDeviceToken MissingTopic PayloadEmpty TopicDisallowed BadCertificate BadCertificateEnvironment BadEnvironmentKeyIdInToken ExpiredProviderToken Forbidden InvalidProviderToken MissingProviderToken UnrelatedKeyIdInToken BadPath MethodNotAllowed ExpiredToken Unregistered PayloadTooLarge TooManyProviderTokenUpdates TooManyRequests InternalServerError ServiceUnavailable Shutdown"
   }
 
   var name: Span<UInt8> { @_lifetime(immortal) get { Self.names[Int(rawValue)] } }
 
-  /// The one of this name.
+  /// Returns the reason of this name.
   init?(name: Span<UInt8>) {
     guard let number = Self.names.index(of: name) else { return nil }
     self.init(rawValue: UInt8(number))
   }
 
-  /// The one that was most likely meant.
+  /// Returns the reason whose name is most similar, if one is similar enough.
   static func nearest(to name: Span<UInt8>) -> Reason? {
     names.nearest(to: name).flatMap { Reason(rawValue: UInt8($0)) }
   }

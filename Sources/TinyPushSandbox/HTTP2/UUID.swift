@@ -2,7 +2,7 @@ import CLinux
 import TinyPush
 
 extension Text {
-  /// A random UUID (RFC 9562, version 4), in capitals as the service writes them.
+  /// Appends a random UUID (RFC 9562, version 4), in capitals as the service writes them.
   mutating func appendRandomUUID() {
     let bytes = FixedBuffer<UInt8>(capacity: 16)
     guard getrandom(bytes.room().baseAddress, 16, 0) == 16 else { return }
@@ -18,7 +18,7 @@ extension Text {
 }
 
 extension Span<UInt8> {
-  /// Whether it is a UUID in its usual form.
+  /// Whether these bytes are a UUID in its usual form.
   var isUUID: Bool {
     guard count == 36 else { return false }
     for index in indices {

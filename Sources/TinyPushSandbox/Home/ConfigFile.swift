@@ -1,12 +1,14 @@
 import CLinux
 import TinyPush
 
-/// A config with which an agent talks to the sandbox: one over HTTP/2, and one over the binary protocol. Each is written
-/// when it is missing; after that it is the user's, and only its ports are kept right.
+/// The configuration of an agent for the sandbox: one over HTTP/2, one over the binary protocol.
+///
+/// Each file is written if it is missing. Afterwards the user may edit it, and the sandbox corrects
+/// only the ports.
 struct ConfigFile {
   static let name: StaticString = "/tinypush.conf"
   static let binaryName: StaticString = "/tinypush-binary.conf"
-  /// Above any config that a person writes.
+  /// The largest file, above any configuration that a person writes.
   private static let bytesMax = 65_536
 
   private let name: StaticString
@@ -14,7 +16,7 @@ struct ConfigFile {
   private let port: Int32
   private let feedbackPort: Int32
 
-  /// Sees to it that both files are there and name the ports.
+  /// Creates both files if they are missing, and corrects their ports.
   static func keepAll(home: Home, port: Int32, feedbackPort: Int32) throws(SandboxFailure) {
     for name in [Self.name, Self.binaryName] {
       try ConfigFile(name: name, home: home, port: port, feedbackPort: feedbackPort).keep()
@@ -25,16 +27,18 @@ struct ConfigFile {
     var present = Text(capacity: Self.bytesMax)
     var text = Text(capacity: Self.bytesMax + 1024)
     if Home.read(home.path(name), into: &present) == 0 {
-      guard mend(present.bytes, in: &text) else { return }
+      guard correctPorts(present.bytes, in: &text) else { return }
     } else {
       writeAll(in: &text)
     }
     try home.replace(name, by: text)
   }
 
-  /// The same text with the right ports; whether that changed anything. A config with a feedback service that names no
-  /// protocol is of a time when there was only the binary one, and says so from then on.
-  private func mend(_ bytes: Span<UInt8>, in text: inout Text) -> Bool {
+  /// Appends the text with the right ports; true: the text has changed.
+  ///
+  /// A configuration with a feedback service and without a protocol was written by a version that
+  /// knew only the binary protocol, which is then added.
+  private func correctPorts(_ bytes: Span<UInt8>, in text: inout Text) -> Bool {
     var isChanged = false
     var hasGateway = false
     var hasFeedback = false

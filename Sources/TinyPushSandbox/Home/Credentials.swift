@@ -3,24 +3,25 @@ import CMbed
 import TinyPush
 import TinyPushAgent
 
-/// The sandbox's certificates: an authority of its own, the gateway's certificate, and one for an agent.
+/// The sandbox's certificates: those of its authority, of the gateway and of the agent.
 struct Credentials {
-  /// What the agent's certificate is for.
+  /// The topic of the agent's certificate.
   static let topic: StaticString = "com.example.tinypush"
 
   private static let daySeconds: Int64 = 86_400
   private static let authorityDays: Int64 = 3650
   private static let certificateDays: Int64 = 730
 
-  /// Whether something had to be made.
+  /// Whether a certificate had to be made.
   private(set) var isNew = false
   private let home: Home
   private let now: Int64
   private let isRSA: Bool
 
-  /// Sees to it that all three are there and good today, and says which were replaced, and why.
+  /// Makes the certificates that are missing or not valid, and prints which it replaces, and why.
   ///
-  /// - Parameter isRSA: whether their keys must be RSA keys; otherwise any kind is good, and new ones are EC keys.
+  /// - Parameter isRSA: whether the keys must be RSA keys; otherwise any key is accepted, and new
+  ///   keys are EC keys.
   init(in home: Home, now: Int64, isRSA: Bool) throws(SandboxFailure) {
     self.home = home
     self.now = now
@@ -66,7 +67,7 @@ struct Credentials {
     }
   }
 
-  /// Whether it had to be made.
+  /// Makes a certificate if needed; true: it was made.
   private mutating func keep(_ holder: Holder, isForced: Bool) throws(SandboxFailure) -> Bool {
     var why = Text()
     if isForced {
@@ -76,8 +77,9 @@ struct Credentials {
     }
     if home.withPath(holder.certificate, { path in access(path, F_OK) == 0 }) {
       var text = Text(capacity: 8192)
+      text.append("replacing ")
       home.write(holder.certificate, in: &text)
-      text.append(" is made anew: ", bytes: why.bytes)
+      text.append(": ", bytes: why.bytes)
       SandboxFailure.print(text)
     }
     try issue(holder)
@@ -100,7 +102,7 @@ struct Credentials {
     if isRSA,
       !CString.span(cmbed_certificate_key(&facts)).begins(with: ("RSA" as StaticString).span)
     {
-      why.append("its key is no RSA key")
+      why.append("its key is not an RSA key")
       return false
     }
     if now > facts.not_after {
@@ -108,7 +110,7 @@ struct Credentials {
       return false
     }
     if now < facts.not_before {
-      why.append("it is of the future, so this machine's clock has gone back")
+      why.append("it is not valid yet, so this machine's clock has gone back")
       return false
     }
     return true
@@ -123,7 +125,7 @@ struct Credentials {
     options.name = Self.cString(holder.name)
     options.kind = holder.kind
     options.rsa = isRSA ? 1 : 0
-    // Since yesterday, for clocks that differ a little.
+    // Valid since yesterday, for clocks that differ a little.
     options.not_before = now > Self.daySeconds ? now - Self.daySeconds : 0
     options.not_after = now + days * Self.daySeconds
     let result = home.withPath(Holder.authority.certificate) { issuer in
@@ -142,7 +144,7 @@ struct Credentials {
     try home.replace(holder.certificate, byPEM: certificate, mode: 0o644)
   }
 
-  /// Literals end with a NUL.
+  /// Returns a literal as a C string; literals end with a NUL.
   private static func cString(_ text: StaticString) -> UnsafePointer<CChar> {
     UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
   }

@@ -2,8 +2,10 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// The devices on which an app is gone, as a file says: a line each, `UNIXSECONDS HEXTOKEN`; `#` begins a comment. Each
-/// topic has a list of its own: `feedback` is that of the agent's certificate, `feedback-TOPIC` any other.
+/// The file with the device tokens on which an app is gone.
+///
+/// It has lines of `UNIXSECONDS HEXTOKEN`, and `#` begins a comment. Each topic has a file:
+/// `feedback` for the topic of the agent's certificate, `feedback-TOPIC` for another topic.
 final class FeedbackList {
   static let name: StaticString = "/feedback"
   private static let lineBytesMax = 4096
@@ -14,12 +16,14 @@ final class FeedbackList {
   private var start = 0
   private var end = 0
   private var isAtEnd = false
-  /// The line that was read last, and how many were left out since they are not what they should be.
+  /// The number of the line that was read last.
   private(set) var line: Int64 = 0
+  /// The number of malformed lines, which are skipped.
   private(set) var malformedLines: Int64 = 0
+  /// The line number of the first malformed line.
   private(set) var firstMalformed: Int64 = 0
 
-  /// An empty list, where there is no file.
+  /// Opens the list of a topic; a missing file counts as empty.
   init(topic: Span<UInt8>, in home: Home) {
     path = Self.path(topic, in: home)
     descriptor = path.withCString { path in
@@ -31,7 +35,7 @@ final class FeedbackList {
     if descriptor >= 0 { close(descriptor) }
   }
 
-  /// The path of a topic's list; empty for a topic that cannot have one.
+  /// Returns the path of a topic's list; empty: the topic cannot have a list.
   private static func path(_ topic: Span<UInt8>, in home: Home) -> Text {
     if topic.equals(Credentials.topic) { return home.path(name) }
     guard Installation.isTopic(topic) else { return Text(capacity: 0) }
@@ -40,7 +44,7 @@ final class FeedbackList {
     return path
   }
 
-  /// Adds a line to a topic's list. Returns 0 or an errno.
+  /// Adds a line to a topic's list, and returns 0 or an errno.
   static func append(
     _ token: DeviceToken, time: Int64, topic: Span<UInt8>, in home: Home
   ) -> Int32 {
@@ -63,7 +67,7 @@ final class FeedbackList {
     return path(topic, in: home).withCString { path in stat(path, &file) != 0 || file.st_size == 0 }
   }
 
-  /// The next device; nil at the end of the file.
+  /// Returns the next device; nil at the end of the file.
   func next() -> FeedbackTuple? {
     while true {
       guard let range = nextLine() else { return nil }
@@ -78,8 +82,11 @@ final class FeedbackList {
     }
   }
 
-  /// Forgets what has been read: the file is replaced by what has come to it since. `false` when it could not be, or
-  /// when somebody else has replaced it.
+  /// Removes the lines that have been read from the file.
+  ///
+  /// The file is replaced by the lines that were added since.
+  ///
+  /// - Returns: false if the file cannot be written, or if somebody else has replaced it.
   func clear() -> Bool {
     guard descriptor >= 0 else { return true }
     var mine = stat()
@@ -93,7 +100,7 @@ final class FeedbackList {
 
   // MARK: - Lines
 
-  /// A line that does not fit is cut, and so malformed.
+  /// Returns the range of the next line; a line that is too long is cut, and so malformed.
   private func nextLine() -> Range<Int>? {
     guard descriptor >= 0 else { return nil }
     while true {

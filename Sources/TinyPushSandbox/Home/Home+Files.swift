@@ -5,27 +5,29 @@ import TinyPushAgent
 extension Home {
   private static let recipients: StaticString = "/recipients/default"
 
-  /// Writes a first recipients file, if there is none: what does not name anybody goes to this device. Without it
-  /// everything works but that.
+  /// Writes the recipients file `default` with a token, if there is none.
+  ///
+  /// Notifications that name no recipient then go to this device. Errors are ignored: everything
+  /// else works without the file.
   func makeRecipients(_ token: DeviceToken) {
     guard withPath(Self.recipients, { path in access(path, F_OK) }) != 0 else { return }
     var text = Text()
     text.append(
-      "# For whom is not said otherwise: a device token a line, and perhaps its language, as in lang=fr\n"
+      "# Recipients of notifications that name none: one device token a line, and perhaps lang=fr\n"
     )
     text.append(hex: token.bytes.span)
     text.append("\n")
     _ = Self.replace(path(Self.recipients), by: text)
   }
 
-  /// The path of `name`, which begins with a slash, in the directory.
+  /// Returns the path of `name`, which begins with a slash, in the directory.
   func path(_ name: StaticString) -> Text {
     var path = Text(capacity: 8192)
     write(name, in: &path)
     return path
   }
 
-  /// Reads a file whole, as far as there is room. Returns 0 or an errno; EFBIG when there was more.
+  /// Reads a file, and returns 0 or an errno; EFBIG: the file does not fit into the text.
   static func read(_ path: borrowing Text, into text: inout Text) -> Int32 {
     let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
     let descriptor = path.withCString { path in clinux_open(AT_FDCWD, path, flags, 0) }
@@ -50,8 +52,10 @@ extension Home {
   ) throws(SandboxFailure) {
     let error = Self.replace(path(name), by: text, mode: mode)
     guard error != 0 else { return }
-    var words = path(name)
-    words.append(" cannot be written: ")
+    var words = Text(capacity: 8192)
+    words.append("cannot write ")
+    words.append(path(name))
+    words.append(": ")
     words.append(cString: clinux_error_text(error))
     SandboxFailure.print(words)
     throw .cannotCreate
@@ -65,14 +69,14 @@ extension Home {
     try replace(name, by: text, mode: mode)
   }
 
-  /// Writes a file beside the one named, and renames it into place. Returns 0 or an errno.
+  /// Writes a new file and renames it to the path; returns 0 or an errno.
   static func replace(
     _ path: borrowing Text, by text: borrowing Text, mode: UInt32 = 0o644
   ) -> Int32 {
     replace(path, mode) { descriptor in writeAll(descriptor, text) }
   }
 
-  /// The same with what is left to be read from a descriptor, however much it is.
+  /// Writes the unread rest of a descriptor to a new file, and renames it to the path.
   static func replace(_ path: borrowing Text, from source: Int32) -> Int32 {
     replace(path, 0o644) { descriptor in
       let piece = FixedBuffer<UInt8>(capacity: 4096)
@@ -107,7 +111,7 @@ extension Home {
     }
   }
 
-  /// Calls `body` with the name of each directory in a directory, dotfiles left out.
+  /// Calls `body` with the name of each directory in a directory, except hidden ones.
   static func eachDirectory(in path: borrowing Text, _ body: (Span<UInt8>) -> Void) {
     let directory = path.withCString { path in
       clinux_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0)
@@ -135,7 +139,7 @@ extension Home {
     return fstatat(parent, name, &file, 0) == 0 && clinux_is_directory(&file) != 0
   }
 
-  /// Writes all of it, however long it takes. Returns 0 or an errno.
+  /// Writes all of the text, waiting as long as needed; returns 0 or an errno.
   static func writeAll(_ descriptor: Int32, _ text: borrowing Text) -> Int32 {
     text.bytes.withUnsafeBytes { bytes in writeAll(descriptor, bytes.baseAddress, bytes.count) }
   }

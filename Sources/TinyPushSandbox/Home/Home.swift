@@ -1,12 +1,12 @@
 import CLinux
 import TinyPush
 
-/// The sandbox's directory: its lock, and the paths of everything in it, which are absolute.
+/// The sandbox's directory: its lock, and the absolute paths of the files in it.
 final class Home {
   let directory: UnsafeMutablePointer<CChar>
   let descriptor: Int32
 
-  /// Makes the directory and what belongs into it, as far as it is not there, and locks it.
+  /// Creates the directory and the directories in it if they are missing, and locks it.
   init(_ wanted: UnsafePointer<CChar>) throws(SandboxFailure) {
     try Self.makeParents(of: wanted)
     try Self.make(wanted, mode: 0o755)
@@ -46,23 +46,23 @@ final class Home {
     return body(UnsafePointer(room))
   }
 
-  /// Puts the path of `name` into a text.
+  /// Appends the path of `name` to a text.
   func write(_ name: StaticString, in text: inout Text) {
     text.append(cString: directory)
     text.append(name)
   }
 
-  /// Two sandboxes in one directory would write each other's ports into the config.
+  /// Locks the directory: two sandboxes would overwrite each other's ports in the configuration.
   private func lock() throws(SandboxFailure) {
     guard flock(descriptor, LOCK_EX | LOCK_NB) != 0 else { return }
     var text = Text()
     text.append("another sandbox uses ", cString: directory)
-    text.append(": end it, or give another directory with --dir")
+    text.append(": stop it, or give another directory with --dir")
     SandboxFailure.print(text)
     throw .tryLater
   }
 
-  /// Makes a directory in it, unless it is there.
+  /// Creates a directory in the sandbox's directory if it is missing.
   func make(_ name: StaticString, mode: mode_t) throws(SandboxFailure) {
     let error = withPath(name) { path in Self.makeOne(path, mode: mode) }
     guard error != 0 else { return }
@@ -71,7 +71,7 @@ final class Home {
     throw Self.refuse(text, error)
   }
 
-  // MARK: - Making directories
+  // MARK: - Creating directories
 
   private static func makeParents(of path: UnsafePointer<CChar>) throws(SandboxFailure) {
     let length = strlen(path)
@@ -90,7 +90,9 @@ final class Home {
     if error != 0 { throw refuse(path, error) }
   }
 
-  /// 0 or an errno. The mode is set by itself, since the umask takes from what mkdir is given.
+  /// Creates a directory if it is missing, and returns 0 or an errno.
+  ///
+  /// The mode is set by chmod, since the umask changes the mode of mkdir.
   static func makeOne(_ path: UnsafePointer<CChar>, mode: mode_t) -> Int32 {
     if mkdir(path, mode) == 0 {
       return mode == 0o755 || chmod(path, mode) == 0 ? 0 : clinux_errno()
@@ -110,9 +112,9 @@ final class Home {
 
   private static func refuse(_ path: borrowing Text, _ error: Int32) -> SandboxFailure {
     var text = Text(capacity: 8192)
-    text.append(bytes: path.bytes)
-    text.append(" cannot be made a directory: ", cString: clinux_error_text(error))
-    text.append(". Give one that can, with --dir")
+    text.append("cannot create the directory ", bytes: path.bytes)
+    text.append(": ", cString: clinux_error_text(error))
+    text.append(": give another directory with --dir")
     SandboxFailure.print(text)
     return .cannotCreate
   }

@@ -3,8 +3,9 @@ import CMbed
 import TinyPush
 import TinyPushAgent
 
-/// The key with which providers sign their tokens: a file such as Apple makes, in the sandbox's directory, made when it is
-/// missing.
+/// The key with which providers sign their tokens.
+///
+/// It is a file in the sandbox's directory, in Apple's format, which is created if it is missing.
 final class SigningKey {
   static let keyID: StaticString = "SANDBOXKEY"
   static let teamID: StaticString = "TEAM123456"
@@ -26,7 +27,7 @@ final class SigningKey {
     guard result == CMBED_OK else { throw SandboxFailure.refuse(words) }
   }
 
-  /// Whether the signature of these bytes was made with it.
+  /// Whether the signature of these bytes was made with this key.
   func hasSigned(_ bytes: Span<UInt8>, _ signature: Span<UInt8>) -> Bool {
     guard signature.count == Int(CMBED_SIGNATURE) else { return false }
     return bytes.withUnsafeBytes { bytes in

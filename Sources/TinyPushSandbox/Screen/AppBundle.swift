@@ -2,33 +2,36 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// What an app on a device brought along, each of it optional:
+/// The files of an app on a device, each of which is optional.
 ///
-/// | file | holds |
+/// | file | content |
 /// |---|---|
-/// | `Localizable.strings` | the texts that `loc-key`, `title-loc-key` and `subtitle-loc-key` name, in the device's language |
-/// | `categories` | buttons, a line a category: `NAME=Button,Button` |
+/// | `Localizable.strings` | the texts for `loc-key`, `title-loc-key` and `subtitle-loc-key` |
+/// | `categories` | buttons, one category a line: `NAME=Button,Button` |
 ///
-/// In the latter `#` begins a comment. They are read anew for each notification that needs them, so that they may be
-/// edited at any time.
+/// The texts are in the device's language. In `categories`, `#` begins a comment. The files are
+/// read for each notification that needs them, so that they may be edited at any time.
 struct AppBundle: ~Copyable {
-  /// Inferred: above what apps have, and little enough for a sandbox on a small machine.
+  /// The largest strings file, in bytes.
+  ///
+  /// Inferred: above the files of apps, and small enough for a sandbox on a small machine.
   static let stringsBytesMax = 262_144
   static let listBytesMax = 16_384
 
-  /// The files' text; empty where there is none.
+  /// The text of `Localizable.strings`; empty if absent.
   private(set) var strings = Text(capacity: 0)
+  /// The text of `categories`; empty if absent.
   private(set) var categories = Text(capacity: 0)
-  /// What could not be read, a line each.
+  /// Notes about files that cannot be read, one a line.
   private(set) var notes = Text(capacity: 512)
 
-  /// From text that somebody has in hand.
+  /// Creates a bundle from texts in memory.
   init(strings: Span<UInt8>, categories: Span<UInt8>) {
     self.strings = Text(strings)
     self.categories = Text(categories)
   }
 
-  /// Reads what a notification needs of the files in `directory`; nil: the app brought nothing.
+  /// Reads the files in `directory` that a notification needs; nil: the app has no files.
   init(_ directory: UnsafePointer<CChar>?, for summary: PayloadSummary) {
     guard let directory else { return }
     if summary.titleLocKey != nil || summary.subtitleLocKey != nil || summary.locKey != nil {
@@ -55,15 +58,15 @@ struct AppBundle: ~Copyable {
     defer { close(descriptor) }
     var information = stat()
     guard fstat(descriptor, &information) == 0, clinux_is_regular(&information) != 0 else {
-      record(name, ("it is no regular file" as StaticString).cString)
+      record(name, ("it is not a regular file" as StaticString).cString)
       return Text(capacity: 0)
     }
     guard information.st_size <= bytesMax else {
       notes.append(name)
-      notes.append(" is larger than ", bytesMax, " bytes, and is not read\n")
+      notes.append(" is ignored, since it is larger than ", bytesMax, " bytes\n")
       return Text(capacity: 0)
     }
-    // What is added to the file from now on is left for the next time.
+    // Bytes that are appended while the file is read are ignored.
     let buffer = FixedBuffer<UInt8>(capacity: Int(information.st_size))
     var count = 0
     while count < buffer.capacity {
@@ -85,10 +88,10 @@ struct AppBundle: ~Copyable {
   }
 }
 
-/// The lines of a text less their comments and the white space at both sides; what is empty then is passed over.
+/// Reads the lines of a text, without comments and surrounding white space, and skips empty lines.
 struct LineReader {
   private var index = 0
-  /// Of the line that was read last, from 1 on.
+  /// The number of the last line, from 1.
   private(set) var number = 0
 
   mutating func next(_ text: Span<UInt8>) -> Range<Int>? {

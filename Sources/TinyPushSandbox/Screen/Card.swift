@@ -1,6 +1,6 @@
 import TinyPush
 
-/// A notification on a lock screen, as a terminal can show one:
+/// A notification on a lock screen, drawn on a terminal.
 ///
 /// ```
 /// ╭─ cellar on kitchen ───────────────────────── 14:05:59, 3 min late ─╮
@@ -10,21 +10,23 @@ import TinyPush
 /// ╰─ badge 3 ─ sound drip.caf ─────────────────────────────────────────╯
 /// ```
 ///
-/// What nobody is shown has no title and no text, and a line of dashes.
+/// A silent notification has no title and no text, and a frame of dashed lines.
 struct Card {
-  /// Of the terminal, or where there is none.
+  /// The width of the card.
   private let columns: Int
   let palette: Palette
 
-  /// A lock screen is no wider, however wide the terminal is.
+  /// The widest card; a wider terminal does not make it wider.
   private static let columnsMax = 80
   private static let columnsMin = 40
   static let columnsWithoutTerminal = 72
-  /// Inferred: a lock screen shows no more of it, and opens it for the rest.
+  /// The most lines of a title.
+  ///
+  /// Inferred: a lock screen shows the rest only when the notification is opened.
   private static let titleLinesMax = 2
   private static let textLinesMax = 12
 
-  /// - Parameter columns: of the terminal; 0: there is none.
+  /// Creates a card for a terminal with this width; 0: the output is not a terminal.
   init(columns: Int, palette: Palette) {
     self.columns =
       columns > 0
@@ -32,14 +34,16 @@ struct Card {
     self.palette = palette
   }
 
+  /// Appends the card of a notification.
+  ///
   /// - Parameters:
-  ///   - topic: the app's; its last part is the name that people read.
-  ///   - badge: on the app's icon from now on; 0: none.
-  ///   - device: its name; empty: it has none.
-  ///   - time: the time of day at which the device got it.
-  ///   - lateSeconds: for how long the service had kept it by then.
-  ///   - push: its type, if it came over HTTP/2.
-  ///   - replacing: what it takes the place of.
+  ///   - topic: the app's topic, whose last part is shown as the app's name.
+  ///   - badge: the number on the app's icon; 0: none.
+  ///   - device: the device's name; empty: it has none.
+  ///   - time: the time of day at which the device got the notification.
+  ///   - lateSeconds: how long the service had stored the notification.
+  ///   - push: the push type, if the notification came over HTTP/2.
+  ///   - replacing: what the notification replaces on the device.
   func write(
     _ presentation: borrowing Presentation, of topic: Span<UInt8>, badge: UInt64,
     on device: Span<UInt8>,
@@ -80,7 +84,7 @@ struct Card {
     late.append(bytes: time)
     late.append(", ")
     late.append(lateSeconds: lateSeconds)
-    // The corners, a line and a space on both sides of both.
+    // Of the columns, 8 are for the corners, and a line and a space on both sides of each text.
     var room = columns - 8 - late.count
     text.append(palette.dim)
     text.append("╭", line(presentation))
@@ -100,7 +104,7 @@ struct Card {
     text.append("╮", palette.end, "\n")
   }
 
-  /// What people call an app: the last part of its topic.
+  /// Returns an app's name: the last part of its topic.
   @_lifetime(copy topic)
   private static func name(_ topic: Span<UInt8>) -> Span<UInt8> {
     var start = topic.count
@@ -118,7 +122,7 @@ struct Card {
     var foot = Foot(room: columns - 3, line: line(presentation))
     if case .nothing = replacing {
     } else {
-      foot.write("in the place of the one before", to: &text)
+      foot.write("replaces an earlier one", to: &text)
     }
     switch push {
     case nil, .alert, .background: break
@@ -152,9 +156,9 @@ struct Card {
     text.append("╯", palette.end, "\n")
   }
 
-  /// The lower line, while words are put into it.
+  /// The lower line of the frame, into which words are written.
   private struct Foot {
-    /// Columns that are left of it.
+    /// The columns that are left.
     private(set) var room: Int
     let line: StaticString
 
@@ -166,7 +170,7 @@ struct Card {
       _ words: StaticString, _ name: Span<UInt8> = Span(), to text: inout Text
     ) {
       let head = words.utf8CodeUnitCount
-      // A space before, a space and a line behind.
+      // Each text has a space before it, and a space and a line behind it.
       guard room >= head + (name.count > 0 ? 1 : 0) + 3 else { return }
       text.append(" ", words)
       let columns = text.append(visible: name, columns: room - head - 3)
@@ -183,9 +187,9 @@ struct Card {
     for _ in 0..<max(count, 0) { text.append(piece) }
   }
 
-  // MARK: - What is inside
+  // MARK: - Content
 
-  /// Columns for a text: the frame and a space on both sides are not.
+  /// The columns for a text, without the frame and a space on both sides.
   private var roomInside: Int { columns - 4 }
 
   @inline(never)
@@ -194,7 +198,7 @@ struct Card {
     text.append("│", palette.end, " ")
   }
 
-  /// - Parameter taken: columns of what stands in it.
+  /// Ends a line whose content takes this number of columns.
   private func closeLine(taken: Int, to text: inout Text) {
     for _ in 0..<max(columns - 3 - taken, 0) { text.append(" ") }
     text.append(palette.dim)
@@ -222,7 +226,7 @@ struct Card {
     var taken = 0
     let shown = min(presentation.buttonCount, Presentation.buttonsOnLockScreen)
     for index in 0..<shown {
-      // Half of the line for each of two, with their brackets and spaces.
+      // Two buttons share the line in halves, which include brackets and spaces.
       let room = (roomInside - 2) / shown - 4
       if index == 0 { openLine(to: &text) }
       if index > 0 { text.append("  ") }
@@ -249,14 +253,14 @@ struct Card {
 }
 
 extension Text {
-  /// `now`, or `3 min late`.
+  /// Appends `now`, or `3 min late`.
   mutating func append(lateSeconds late: Int64) {
     guard late > 0 else { return append("now") }
     append(seconds: late)
     append(" late")
   }
 
-  /// A length of time, in the unit that says enough.
+  /// Appends a duration, rounded, in seconds, minutes, hours or days.
   mutating func append(seconds: Int64) {
     switch seconds {
     case ..<120:

@@ -2,7 +2,7 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// What somebody who starts a sandbox for the first time needs to know.
+/// The first lines of the sandbox: the ports, the files, and how to start an agent.
 enum Greeting {
   static func write(
     _ gateway: borrowing Listener, _ feedback: borrowing Listener, _ home: Home, _ faults: Faults,
@@ -26,7 +26,7 @@ enum Greeting {
       if let devices {
         write(devices, in: &text)
       } else {
-        text.append("  device        one for every token\n")
+        text.append("  device        every token has one\n")
       }
       text.append("  gone devices  ")
       home.write(FeedbackList.name, in: &text)
@@ -36,7 +36,7 @@ enum Greeting {
     text.append("ready; Ctrl-C ends it\n")
   }
 
-  /// How the agent's program, which lies beside this one, is called.
+  /// The path of the agent's program, which lies beside this one.
   private static var agent: Span<UInt8> {
     @_lifetime(immortal) get {
       let name = CString.span(clinux_arguments()![0]!)
@@ -75,7 +75,7 @@ enum Greeting {
     text.append("  seed          ", seed, "\n")
   }
 
-  /// A path as a shell takes it.
+  /// Appends a path, in quotes if a shell needs them.
   private static func write(quoted home: Home, _ name: StaticString, in text: inout Text) {
     var path = Text(capacity: 8192)
     home.write(name, in: &path)

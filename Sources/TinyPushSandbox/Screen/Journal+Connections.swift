@@ -76,8 +76,10 @@ extension Journal {
     }
   }
 
-  /// - Parameter isReceived: whether the peer has the whole list.
-  func fedBack(_ number: Int64, tuples: Int64, isReceived: Bool, isCleared: Bool) {
+  /// Logs that the feedback service has sent its list.
+  ///
+  /// - Parameter isReceived: whether the peer has received the whole list.
+  func sentFeedback(_ number: Int64, tuples: Int64, isReceived: Bool, isCleared: Bool) {
     if isReceived { tally.feedbackTuples += tuples }
     guard begins() else { return }
     if isJSON {
@@ -89,7 +91,7 @@ extension Journal {
       out.endLine()
     } else {
       beginLine(connection: number)
-      out.append(isReceived ? "told of " : "broke off while it was told of ")
+      out.append(isReceived ? "received " : "ended while it received ")
       if tuples > 0 || isReceived { out.append(tuples) } else { out.append("the") }
       out.append(tuples == 1 ? " device that is gone" : " devices that are gone")
       if tuples > 0 { out.append(isCleared ? "; the list is cleared" : "; the list is kept") }

@@ -1,14 +1,14 @@
 import CLinux
 import TinyPush
 
-/// What becomes of notifications once they are accepted, and of devices.
+/// Events about accepted notifications and about devices.
 extension Journal {
-  /// Why a notification that was accepted never comes to its device.
+  /// Why an accepted notification never reaches its device.
   enum Drop {
-    /// A newer one of the same app is stored.
+    /// A newer notification to the same app is stored instead.
     case replaced
     case expired
-    /// Its device is offline, and its expiration 0.
+    /// The device is offline, and the expiration is 0.
     case notToBeStored
 
     var event: StaticString {
@@ -20,15 +20,14 @@ extension Journal {
 
     var words: StaticString {
       switch self {
-      case .replaced: "a newer one takes the place of the one that was stored"
-      case .expired: "what was stored has expired"
-      case .notToBeStored: "is offline, and expiration 0 says not to store it: dropped"
+      case .replaced: "a newer notification replaces the stored one"
+      case .expired: "the stored notification has expired"
+      case .notToBeStored: "is offline, and expiration 0 forbids storing the notification: dropped"
       }
     }
   }
 
-  /// A person sees it.
-  ///
+  /// Logs a notification that a device shows.
   func delivered(
     _ arrival: Arrival, _ presentation: borrowing Presentation, _ payload: Span<UInt8>,
     _ app: Installation, _ device: Device
@@ -49,7 +48,7 @@ extension Journal {
       write(app, device)
       out.append(" is offline: kept for ")
       out.append(seconds: max(0, notification.expiresAt - clock.unixSeconds))
-      out.append(", or until a newer one comes\n")
+      out.append(", or until a newer notification comes\n")
     }
   }
 
@@ -68,11 +67,11 @@ extension Journal {
     }
   }
 
-  /// An app, or its whole device, is gone.
+  /// Logs a notification to an app that was deleted, or to a device that was removed.
   ///
   /// - Parameters:
-  ///   - isListed: whether the feedback list has it from now on, and had not before.
-  ///   - error: why it has not, or 0.
+  ///   - isListed: whether the token has just been added to the feedback list.
+  ///   - error: why it could not be added (errno), or 0.
   func undeliverable(
     _ arrival: Arrival, _ device: Device?, topic: Span<UInt8>, _ token: DeviceToken,
     isListed: Bool, error: Int32
@@ -101,15 +100,15 @@ extension Journal {
       out.append(", token ")
       out.append(shortToken: token.bytes.span)
       if error != 0 {
-        out.append("; the feedback list cannot be written: ", cString: clinux_error_text(error))
+        out.append("; cannot write the feedback list: ", cString: clinux_error_text(error))
       } else {
-        out.append(isListed ? ": the feedback service will tell" : ", and is on the feedback list")
+        out.append(isListed ? ": added to the feedback list" : ": already on the feedback list")
       }
       out.append("\n")
     }
   }
 
-  /// What happens to a device, or to an app on it.
+  /// A change of a device, or of an app on it.
   enum Change {
     case added, offline, online, uninstalled, registered
 
@@ -125,10 +124,10 @@ extension Journal {
 
     var words: StaticString {
       switch self {
-      case .added: " has the app, which registers"
+      case .added: " has installed the app, which registers"
       case .offline: " is offline"
       case .online: " is online"
-      case .uninstalled: " has the app no longer"
+      case .uninstalled: " has deleted the app"
       case .registered: " has the app, which registers again"
       }
     }
@@ -156,7 +155,7 @@ extension Journal {
 
   // MARK: - Parts
 
-  /// `phone`, or, where the app is not the one of the agent's certificate, `com.example.other on phone`.
+  /// Writes `phone`, or `com.example.other on phone` for another app than the agent's.
   private func write(_ app: Installation, _ device: Device) {
     if !app.topic.equals(Credentials.topic) {
       out.append(bytes: app.topic)

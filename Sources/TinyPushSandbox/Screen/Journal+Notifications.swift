@@ -27,9 +27,9 @@ extension Journal {
     }
   }
 
-  /// Shows a person what a device does.
+  /// Shows what a device does with a notification.
   ///
-  /// - Parameter device: nil: it has no name.
+  /// - Parameter device: the device; nil: a nameless device.
   func show(
     _ presentation: borrowing Presentation, of app: App, on device: Device?, _ arrival: Arrival,
     _ payload: Span<UInt8>, token: Span<UInt8>
@@ -54,7 +54,7 @@ extension Journal {
         write(device)
         out.append(" ")
       }
-      out.append("shows the same notification in the place of the one before: ")
+      out.append("replaces a notification by the same notification: ")
     } else {
       write(presentation, of: app, on: device, arrival, replacing)
       out.append("  ")
@@ -79,10 +79,12 @@ extension Journal {
       lateSeconds: lateMs / 1000, push: arrival.push?.type, replacing: replacing, to: &out)
   }
 
-  /// - Parameter tokenRange: what there is of it.
+  /// Logs a notification that was refused over the binary protocol.
+  ///
+  /// - Parameter tokenRange: the range of the token, as far as the frame has one.
   func refused(
     _ number: Int64, identifier: UInt32?, token tokenRange: Range<Int>,
-    _ reader: borrowing FrameReader, _ status: Status, _ objection: Objection
+    _ reader: borrowing FrameReader, _ status: Status, _ cause: RefusalCause
   ) {
     tally.refused += 1
     guard begins() else { return }
@@ -94,7 +96,7 @@ extension Journal {
       out.member("status", number: status.rawValue)
       out.member("reason", word: status.rejection.text)
       var detail = Text()
-      objection.describe(in: &detail)
+      cause.describe(in: &detail)
       out.member("text", string: detail)
       let shown = token.count <= 64 ? token.count : 64
       out.member("token", hex: token.extracting(0..<shown))
@@ -105,7 +107,7 @@ extension Journal {
       out.append("refused, status ", status.rawValue)
       out.append(" (", status.rejection.text)
       out.append(")", palette.end, ": ")
-      objection.describe(in: &out)
+      cause.describe(in: &out)
       if let identifier {
         out.append("; identifier ", identifier)
       }
@@ -117,11 +119,11 @@ extension Journal {
     }
   }
 
-  /// A fault begins.
+  /// Logs that a fault is played.
   ///
   /// - Parameters:
-  ///   - count: the number of the notification at which it is played; nil: at its time.
-  ///   - identifier: of that notification, or else of the last one accepted.
+  ///   - count: the number of the notification at which it is played; nil: it is a timed fault.
+  ///   - identifier: the identifier of that notification, or else of the last accepted one.
   func played(
     _ number: Int64, _ fault: Fault, at count: Int64? = nil, identifier: UInt32? = nil,
     token: Span<UInt8> = Span()
@@ -152,7 +154,7 @@ extension Journal {
     }
   }
 
-  /// What followed a refused notification.
+  /// Logs the bytes that followed a refused notification.
   func discarded(_ number: Int64, notifications: Int64, bytes: Int64) {
     tally.discarded += notifications
     guard begins() else { return }
@@ -164,7 +166,7 @@ extension Journal {
       out.endLine()
     } else {
       beginLine(connection: number)
-      out.append("discarded what came after that: ", notifications)
+      out.append("discarded after that: ", notifications)
       out.append(notifications == 1 ? " notification, " : " notifications, ")
       out.append(bytes)
       out.append(" bytes\n")

@@ -1,9 +1,9 @@
 import TinyPush
 
-/// Requests over HTTP/2.
+/// Events about requests over HTTP/2.
 extension Journal {
   func accepted(
-    _ arrival: Arrival, _ push: Push, _ acceptance: RequestGatekeeper.Acceptance,
+    _ arrival: Arrival, _ push: Push, _ acceptance: RequestCheck.Acceptance,
     _ request: PushRequest
   ) {
     let payload = request.payload
@@ -28,7 +28,7 @@ extension Journal {
 
   func refused(
     _ number: Int64, _ request: PushRequest, id: Span<UInt8>, _ reason: Reason,
-    _ objection: Objection
+    _ cause: RefusalCause
   ) {
     tally.refused += 1
     guard begins() else { return }
@@ -40,7 +40,7 @@ extension Journal {
       out.member("status", number: reason.status)
       out.member("reason", string: reason.name)
       var detail = Text()
-      objection.describe(in: &detail)
+      cause.describe(in: &detail)
       out.member("text", string: detail)
       if let token = request.deviceToken {
         out.member("token", string: token)
@@ -55,7 +55,7 @@ extension Journal {
       out.append(" ", bytes: reason.name)
       out.append(palette.end)
       out.append(": ")
-      objection.describe(in: &out)
+      cause.describe(in: &out)
       out.append("; stream ", request.stream)
       if let digits = request.deviceToken, let token = DeviceToken(hex: digits) {
         out.append(", token ")

@@ -2,11 +2,13 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// Says what happens: as words for a person, as JSON Lines for a program, or, when quiet, as sums at the end. What is
-/// said is gathered, and goes out once a turn of the loop.
+/// The output of the sandbox: words for people, JSON Lines for programs, or only sums at the end.
+///
+/// Events are collected, and written once in a turn of the loop.
 final class Journal {
-  /// Room for a whole event at any time: an accepted payload of the largest size, and what is said around it. Words
-  /// can take four bytes for a byte of a payload, which they are then cut at.
+  /// The room for an event: a payload of the largest size, and the members around it.
+  ///
+  /// Words can take four bytes for a byte of a payload, and are then cut.
   private static let eventBytesMax = SandboxOptions.payloadLimitMax + 16_384
   private static let capacity = eventBytesMax + 65_536
 
@@ -17,11 +19,11 @@ final class Journal {
   let isJSON: Bool
   let isQuiet: Bool
   let palette: Palette
-  /// The terminal shows nothing but ASCII.
+  /// Whether the terminal shows only ASCII.
   private let isPlain: Bool
-  /// The one that a notification is for when it is for no device in particular.
+  /// The app that shows notifications to a nameless device.
   let app = App(topic: Credentials.topic.span, directory: nil)
-  /// Whether nobody reads it any more.
+  /// Whether the output cannot be written any more.
   private(set) var isLost = false
 
   init(isJSON: Bool, isQuiet: Bool) {
@@ -32,13 +34,13 @@ final class Journal {
     palette = isJSON || !terminal.isColoured ? .plain : .terminal
   }
 
-  /// The time of what is said next.
+  /// Sets the time of the next events.
   func tick(_ clock: SystemClock) { self.clock = clock }
 
   func flush() {
     guard out.count > 0 else { return }
     if isPlain {
-      // In a frame what is cut has room for one character.
+      // An ellipsis must have one column, or else the frame around it breaks.
       var plain = Text(capacity: out.count)
       plain.append(ascii: out.bytes, ellipsis: "~")
       if Home.writeAll(STDOUT_FILENO, plain) != 0 { isLost = true }
@@ -72,7 +74,7 @@ final class Journal {
     flush()
   }
 
-  /// The last words.
+  /// Prints the sums at the end.
   func stopped() {
     begin()
     if isJSON {
@@ -87,7 +89,7 @@ final class Journal {
     flush()
   }
 
-  /// Something that a person should know.
+  /// Prints a note that is not about a single notification or device.
   func record(_ words: borrowing Text) {
     guard begins() else { return }
     if isJSON {
@@ -103,12 +105,12 @@ final class Journal {
 
   // MARK: - Parts
 
-  /// Makes room for one more event.
+  /// Makes room for an event.
   private func begin() {
     if out.count > Self.capacity - Self.eventBytesMax { flush() }
   }
 
-  /// The same, where one is said at all.
+  /// Makes room for an event; false: the sandbox is quiet, and prints none.
   func begins() -> Bool {
     guard !isQuiet else { return false }
     begin()
@@ -121,7 +123,7 @@ final class Journal {
     out.append(palette.end)
   }
 
-  /// Begins an object of JSON Lines with what every event bears.
+  /// Begins a line of JSON with the members that every event has.
   func beginEvent(_ event: StaticString) {
     out.beginObject()
     out.member("event", word: event)

@@ -1,21 +1,22 @@
 import TinyPush
 
-/// Breaks a text into lines of so many columns of a terminal: at its own line ends, between words, and within a word only if
-/// the word is longer than a line.
+/// Breaks a text into lines for a terminal.
+///
+/// It breaks at line ends and between words, and within a word only if it is longer than a line.
 struct LineWrapper {
-  /// At least two, so that every character fits.
+  /// The width of a line, at least two, so that every character fits.
   private let columnsMax: Int
-  /// Where the next line begins.
+  /// The index at which the next line begins.
   private(set) var index = 0
 
   init(columns: Int) {
     columnsMax = max(columns, 2)
   }
 
-  /// The next line, and the columns that it takes; nil at the end of the text.
+  /// Returns the next line and its width; nil at the end of the text.
   mutating func next(_ text: Span<UInt8>) -> (line: Range<Int>, columns: Int)? {
     guard index < text.count else { return nil }
-    // No line begins with spaces.
+    // Skip spaces at the beginning of a line.
     while index < text.count, text[index] != .lineFeed,
       TerminalCharacter(in: text, at: index).isSpace
     { index += 1 }

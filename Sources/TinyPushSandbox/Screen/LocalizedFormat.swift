@@ -1,7 +1,8 @@
 import TinyPush
 
-/// Puts the strings of `loc-args` into the format that `loc-key` names. Source: Local and Remote Notification Programming
-/// Guide, 2015-10, "Localized Formatted Strings".
+/// Inserts the strings of `loc-args` into the format that `loc-key` names.
+///
+/// Source: Local and Remote Notification Programming Guide, 2015-10, "Localized Formatted Strings".
 ///
 /// | | |
 /// |---|---|
@@ -9,20 +10,25 @@ import TinyPush
 /// | `%n$@` | the n-th string, from 1 on |
 /// | `%%` | a percent sign |
 ///
-/// Inferred: what has no string, and any other specifier, stays as it is written, and is counted. Strings that no
-/// specifier takes are left out.
+/// Inferred: a specifier without a string, and any other specifier, is copied unchanged and
+/// counted. Strings without a specifier are left out.
 struct LocalizedFormat {
-  /// Inferred: the document names no limit; far more than anybody translates, and a bound nonetheless.
+  /// The most arguments.
+  ///
+  /// Inferred: the document names no limit; this is far more than a text needs.
   static let argumentsMax = 64
 
-  /// Where the arguments are in the payload: a string's text between its quotes, or all of any other value.
+  /// The ranges of the arguments in the payload, without the quotes of strings.
   private var arguments: InlineArray<64, Range<Int>> = .init(repeating: 0..<0)
   private var count = 0
-  /// Specifiers for which there was no argument, and those that are none.
+  /// The number of specifiers for which there was no argument.
   private(set) var missing = 0
+  /// The number of unknown specifiers.
   private(set) var strange = 0
 
-  /// - Parameter list: where the array is in the payload; nil, or a value that is no array: no arguments.
+  /// Reads the arguments.
+  ///
+  /// - Parameter list: the range of the array in the payload; nil, or not an array: no arguments.
   init(arguments list: Range<Int>?, of payload: Span<UInt8>) {
     guard let list, payload[list.lowerBound] == .openBracket else { return }
     var scanner = JSONScanner(at: list.lowerBound)
@@ -36,7 +42,7 @@ struct LocalizedFormat {
     } catch {}
   }
 
-  /// Writes the format, which has no escapes, with the arguments in their places.
+  /// Appends the format, which has no escapes, with the arguments inserted.
   mutating func write(_ format: Span<UInt8>, _ payload: Span<UInt8>, to text: inout Text) {
     var next = 1
     var index = 0
@@ -85,7 +91,7 @@ struct LocalizedFormat {
       var index = start + 1
       var number = 0
       while index < format.count, format[index].isDigit {
-        // What is past every argument stays so.
+        // The limit prevents an overflow, and stays above the number of every argument.
         number = min(number * 10 + Int(format[index].digitValue), LocalizedFormat.argumentsMax + 1)
         index += 1
       }
@@ -109,7 +115,7 @@ struct LocalizedFormat {
 }
 
 extension JSONScanner {
-  /// Any value, which comes next: what stands between a string's quotes, or all of it.
+  /// Returns the range of the next value, for a string without its quotes.
   mutating func value(_ text: Span<UInt8>) throws(JSONProblem) -> Range<Int> {
     if try peek(text) == .quote { return try string(text) }
     let start = index
@@ -119,7 +125,7 @@ extension JSONScanner {
 }
 
 extension Text {
-  /// What a valid JSON string spells.
+  /// Appends a valid JSON string, and replaces its escapes.
   mutating func append(unescaping string: Span<UInt8>) {
     var reader = JSONStringReader()
     while let byte = reader.next(in: string) { append(byte: byte) }

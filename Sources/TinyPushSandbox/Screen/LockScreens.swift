@@ -1,24 +1,27 @@
 import TinyPush
 
-/// Which notifications with a collapse ID the devices have shown, so that it can be said what one replaces. Of all devices
-/// the last ones are remembered.
+/// The last notifications with a collapse ID that devices have shown.
+///
+/// They show whether a new notification replaces one.
 struct LockScreens: ~Copyable {
   private static let countMax = 256
 
   struct Shown: BitwiseCopyable {
-    /// Digests of the device token with the collapse ID, and of the payload.
+    /// The digest of the device token and the collapse ID.
     var place: UInt64 = 0
+    /// The digest of the payload.
     var content: UInt64 = 0
   }
 
-  /// What a notification takes the place of.
+  /// What a notification replaces.
   enum Replacing {
     case nothing
+    /// A notification with another payload.
     case other
-    /// The same content: nobody sees a difference.
+    /// A notification with the same payload: the user sees no difference.
     case same
 
-    /// A name for programs.
+    /// The name in JSON Lines.
     var name: StaticString {
       switch self {
       case .nothing: "nothing"
@@ -32,9 +35,9 @@ struct LockScreens: ~Copyable {
   private var count = 0
   private var next = 0
 
-  /// A device shows a notification.
+  /// Notes that a device shows a notification, and returns what the notification replaces.
   ///
-  /// - Parameter collapseID: empty: it replaces nothing.
+  /// - Parameter collapseID: the collapse ID; empty: the notification replaces nothing.
   mutating func show(
     _ payload: Span<UInt8>, on token: Span<UInt8>, collapseID: Span<UInt8>
   ) -> Replacing {

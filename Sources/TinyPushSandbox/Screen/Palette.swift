@@ -1,4 +1,4 @@
-/// How a terminal shows things; nothing, where there is none.
+/// The escape sequences for a terminal; empty strings for other outputs.
 struct Palette {
   var strong: StaticString
   var dim: StaticString

@@ -1,10 +1,11 @@
 import TinyPush
 
-/// How a notification came, in a short line for whoever develops a provider:
-/// `00000000..0007, priority 10, kept for 24 h, connection 1 no. 3, 44 bytes`.
+/// A short line for developers about how a notification arrived.
+///
+/// Such as `00000000..0007, priority 10, kept for 24 h, connection 1 no. 3, 44 bytes`.
 struct Particulars {
   var arrival: Arrival
-  /// Of the payload.
+  /// The size of the payload.
   var bytes: Int
 
   func write(token: Span<UInt8>, now: Int64, to text: inout Text) {
@@ -13,7 +14,7 @@ struct Particulars {
       text.append(", ", push.type.name)
     }
     text.append(", priority ", arrival.priority)
-    if arrival.priority == 1 { text.append(" (wakes nothing)") }
+    if arrival.priority == 1 { text.append(" (does not wake the device)") }
     text.append(", ")
     writeExpiration(now: now, to: &text)
     text.append(", connection ", arrival.connection)
@@ -36,7 +37,7 @@ struct Particulars {
 }
 
 extension Text {
-  /// A token's beginning and its end, by which one knows it again.
+  /// Appends the beginning and the end of a token.
   mutating func append(shortToken token: Span<UInt8>) {
     guard token.count > 8 else { return append(hex: token) }
     append(hex: token.extracting(0..<4))

@@ -1,7 +1,9 @@
 import TinyPush
 
-/// What a payload says, as places in its text. A string's range is what stands between its quotes; any other value's is all
-/// of it. What is null is as if it were not there.
+/// The values in a payload that a device uses, as ranges in the payload's text.
+///
+/// The range of a string is the text between its quotes; the range of another value is all of it.
+/// A null counts as missing.
 struct PayloadSummary {
   var title: Range<Int>?
   var subtitle: Range<Int>?
@@ -15,24 +17,25 @@ struct PayloadSummary {
   var badge: Range<Int>?
   var sound: Range<Int>?
   var category: Range<Int>?
-  /// Whether the sound is to be heard though the device is silent.
+  /// Whether the sound is played even if the device is muted.
   var isCritical = false
   var interruptionLevel: Range<Int>?
-  /// Of a live activity: `start`, `update` or `end`, and what it shows from then on.
+  /// The event of a live activity: `start`, `update` or `end`.
   var event: Range<Int>?
+  /// The content that a live activity shows from then on.
   var contentState: Range<Int>?
   var isContentAvailable = false
   var hasAlert = false
-  /// Keys beside `aps`.
+  /// The number of keys beside `aps`.
   var ownKeys = 0
   private(set) var hasAps = true
 
-  /// Whether nobody sees or hears anything of it.
+  /// Whether the user sees and hears nothing of the notification.
   var isSilent: Bool { isContentAvailable && !hasAlert && badge == nil && sound == nil }
 
-  /// Reads the whole text; of a key that stands there twice the last one counts.
+  /// Reads a payload; if a key occurs twice, the last one counts.
   ///
-  /// - Parameter needsAps: whether a payload without `aps` is none.
+  /// - Parameter needsAps: whether to refuse a payload without `aps`.
   init(_ text: Span<UInt8>, needsAps: Bool = true) throws(PayloadProblem) {
     var scanner = JSONScanner()
     do throws(JSONProblem) {
@@ -159,13 +162,14 @@ struct PayloadSummary {
 
   // MARK: - Values
 
-  /// Whether what stands there is a string.
+  /// Whether the value is a string.
   static func isString(_ range: Range<Int>, _ text: Span<UInt8>) -> Bool {
     text[range.lowerBound - 1] == .quote
   }
 
-  /// The number that the badge becomes; nil when there is none, or when it is no whole number from 0 on, of at most ten
-  /// digits.
+  /// Returns the number of the badge; nil if absent, or it is not a number.
+  ///
+  /// A number is a whole number from 0 on with at most ten digits.
   @inline(never)
   func badgeNumber(_ text: Span<UInt8>) -> UInt64? {
     guard let badge, !badge.isEmpty, !Self.isString(badge, text), text[badge.lowerBound].isDigit
@@ -179,7 +183,7 @@ struct PayloadSummary {
   }
 }
 
-/// Why a payload is none.
+/// Why a payload cannot be read.
 enum PayloadProblem: Error {
   case json(JSONProblem, at: Int)
   case trailing(at: Int)
@@ -193,7 +197,7 @@ enum PayloadProblem: Error {
       text.append("the payload is not JSON at its byte ", offset)
       text.append(": ", problem.text)
     case .trailing(let offset):
-      text.append("something follows the payload's object at its byte ", offset)
+      text.append("the payload has more text after its JSON object, at its byte ", offset)
     case .notObject: text.append("the payload is not a JSON object")
     case .noAps: text.append("the payload has no aps")
     case .apsNotObject: text.append("the payload's aps is not an object")

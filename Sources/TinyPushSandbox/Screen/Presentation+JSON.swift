@@ -1,18 +1,18 @@
 import TinyPush
 
 extension Presentation {
-  /// The members of an event of JSON Lines:
+  /// Appends the members of an event of JSON Lines.
   ///
   /// ```
   /// "title":"Water","text":"40 cm","buttons":["Pump on"],"badge":3,
   /// "sound":"default","silent":false,"wakesApp":false,"notes":["…"]
   /// ```
   ///
-  /// `subtitle`, `critical`, `interruptionLevel` and `activityEvent` are left out where they are not there; all else that is
-  /// not there is null. `buttons` are those of a modal alert, of which a lock screen shows the first two; `badge` is
-  /// what the icon bears now, and null for none.
+  /// `subtitle`, `critical`, `interruptionLevel` and `activityEvent` are left out if there is none;
+  /// other missing values are null. `buttons` are those of a modal alert, of which a lock screen
+  /// shows the first two. `badge` is the number on the icon, null for none.
   ///
-  /// - Parameter badge: on the app's icon from now on; 0: none.
+  /// - Parameter badge: the number on the app's icon; 0: none.
   func write(badge: UInt64, to out: inout Text) {
     write("title", title, to: &out)
     if subtitle != nil { write("subtitle", subtitle, to: &out) }

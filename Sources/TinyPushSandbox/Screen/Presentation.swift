@@ -1,43 +1,47 @@
 import TinyPush
 
-/// What a device shows of a notification, and sounds, with everything looked up that the payload only names. Source: Local
-/// and Remote Notification Programming Guide, 2015-10, tables 3-1 and 3-2, "Localized Formatted Strings" and "Using
-/// Notification Actions in iOS".
+/// The texts and the sound of a notification on a device, with localized texts looked up.
 ///
-/// Where one key names a text and another holds one (`loc-key` and `body`), the one that is looked up is shown. Inferred: if
-/// it is not there, what the payload holds is shown in its place, and if that holds none, the key itself.
+/// Source: Local and Remote Notification Programming Guide, 2015-10, tables 3-1 and 3-2, "Localized
+/// Formatted Strings" and "Using Notification Actions in iOS".
+///
+/// If one key names a text and another has a text (`loc-key` and `body`), the named text is shown.
+/// Inferred: if the app has no text of that name, the text in the payload is shown, or else the
+/// name.
 struct Presentation: ~Copyable {
-  /// Room for all its texts; inferred: far above what a screen shows. What is past it is cut, and that is said.
+  /// The room for all texts; longer texts are cut, with a note.
+  ///
+  /// Inferred: far more than a screen shows.
   static let bytesMax = 8192
-  /// In a modal alert.
+  /// The most buttons in a modal alert.
   static let buttonsMax = 4
-  /// Elsewhere, as on a lock screen: the first ones.
+  /// The most buttons elsewhere, such as on a lock screen.
   static let buttonsOnLockScreen = 2
 
   private var words = Text(capacity: bytesMax)
-  /// What a developer should know, such as what was not found: a line each, fit for a terminal.
+  /// Notes for a developer, such as missing texts, one a line, safe for a terminal.
   private(set) var notes = Text(capacity: 2048)
 
   private(set) var title: Place?
   private(set) var subtitle: Place?
   private(set) var text: Place?
   private(set) var sound = Sound.none
-  /// It sounds even though the device is silent.
+  /// Whether the sound is played even if the device is muted.
   let isCritical: Bool
-  /// How much it may interrupt; nil: it is not said.
+  /// How much the notification may interrupt the user; nil: not given.
   private(set) var interruptionLevel: Place?
-  /// What happens to a live activity.
+  /// The event of a live activity.
   private(set) var event: Place?
   private(set) var buttonCount = 0
   private var buttons: InlineArray<4, Place> = .init(repeating: 0..<0)
-  /// What the badge becomes: 0 removes it; nil: it stays.
+  /// The new number of the badge; 0: none; nil: the number does not change.
   let badge: UInt64?
-  /// Nobody is shown anything: the app is woken.
+  /// Whether nothing is shown and the app is only woken.
   let isSilent: Bool
-  /// The app is woken, whatever is shown.
+  /// Whether the app is woken, in addition to what is shown.
   let wakesApp: Bool
 
-  /// One of its texts; see ``bytes(_:)``.
+  /// The range of a text; see ``bytes(_:)``.
   typealias Place = Range<Int>
 
   enum Sound {
@@ -46,17 +50,19 @@ struct Presentation: ~Copyable {
     case file(Place)
   }
 
-  /// The bytes of one of its texts, as the payload or the app's files have them: not yet fit for a terminal.
+  /// Returns the bytes of a text, which are not made safe for a terminal.
   @_lifetime(borrow self)
   func bytes(_ place: Place) -> Span<UInt8> { words.bytes.extracting(place) }
 
-  /// The title of a button of its category, the first one being 0.
+  /// Returns the title of a button of the category, by its number from 0.
   @_lifetime(borrow self)
   func button(_ index: Int) -> Span<UInt8> { words.bytes.extracting(buttons[index]) }
 
+  /// Looks up the texts of a payload.
+  ///
   /// - Parameters:
-  ///   - summary: of this payload.
-  ///   - bundle: of the app that it is for.
+  ///   - summary: the summary of this payload.
+  ///   - bundle: the files of the app.
   init(_ summary: PayloadSummary, _ payload: Span<UInt8>, of bundle: borrowing AppBundle) {
     badge = summary.badgeNumber(payload)
     isSilent = summary.isSilent
@@ -64,7 +70,7 @@ struct Presentation: ~Copyable {
     isCritical = summary.isCritical
     notes.append(bundle.notes)
     if summary.badge != nil, badge == nil {
-      notes.append("the badge is no whole number from 0 on: it stays as it was\n")
+      notes.append("the badge is not a whole number from 0 on: the old badge stays\n")
     }
     var isBroken = false
     title = localize(
@@ -73,14 +79,14 @@ struct Presentation: ~Copyable {
       summary.subtitleLocKey, summary.subtitleLocArgs, else: summary.subtitle, payload, bundle,
       &isBroken)
     text = localize(summary.locKey, summary.locArgs, else: summary.body, payload, bundle, &isBroken)
-    // Without an alert, a live activity still changes what it shows.
+    // A live activity without an alert changes the content that it shows.
     if text == nil { text = copy(summary.contentState, payload) }
     event = unescape(summary.event, payload)
     interruptionLevel = unescape(summary.interruptionLevel, payload)
     if let range = summary.category { findButtons(of: payload.extracting(range), bundle) }
     if let range = summary.sound { takeSound(range, payload) }
     if words.isCut {
-      notes.append("the texts are longer than ", Self.bytesMax, " bytes, and cut\n")
+      notes.append("the texts are longer than ", Self.bytesMax, " bytes, and are cut\n")
     }
   }
 
@@ -94,7 +100,7 @@ struct Presentation: ~Copyable {
     return place(from: start)
   }
 
-  /// A JSON value, as it stands there.
+  /// Copies a JSON value unchanged.
   private mutating func copy(_ range: Range<Int>?, _ payload: Span<UInt8>) -> Place? {
     guard let range else { return nil }
     let start = words.count
@@ -102,7 +108,9 @@ struct Presentation: ~Copyable {
     return place(from: start)
   }
 
-  /// What has been written since; nil: nothing. What is cut ends with a whole character.
+  /// Returns the range of the words since `start`; nil: there are none.
+  ///
+  /// A cut text ends with a whole character.
   private func place(from start: Int) -> Place? {
     var end = words.count
     if words.isCut {
@@ -119,9 +127,9 @@ struct Presentation: ~Copyable {
     return end > start ? start..<end : nil
   }
 
-  /// The text that a key names, with its arguments; nil, or an empty one: there is none.
+  /// Looks up the text that a key names, and inserts its arguments; nil, or empty if absent.
   ///
-  /// - Parameter isBroken: whether `Localizable.strings` was found to be of no use, and that was said.
+  /// - Parameter isBroken: whether `Localizable.strings` cannot be read, which a note has reported.
   private mutating func localize(
     _ key: Range<Int>?, _ arguments: Range<Int>?, else plain: Range<Int>?, _ payload: Span<UInt8>,
     _ bundle: borrowing AppBundle, _ isBroken: inout Bool
@@ -159,7 +167,7 @@ struct Presentation: ~Copyable {
     format.write(text, payload, to: &words)
     if format.missing > 0 { notes.append(note: "there are too few arguments for ", key) }
     if format.strange > 0 {
-      notes.append(note: "only %@, %n$@ and %% are known, and not all that is in ", key)
+      notes.append(note: "only %@, %n$@ and %% are known, but others occur in ", key)
     }
     return place(from: start)
   }
@@ -197,11 +205,11 @@ struct Presentation: ~Copyable {
       guard !title.isEmpty else { continue }
       guard buttonCount < Self.buttonsMax else {
         return notes.append(
-          "the category has more than four buttons, which is as many as are shown\n")
+          "the category has more than four buttons: only four are shown\n")
       }
       buttons[buttonCount] = words.count..<words.count + title.count
       words.append(bytes: source.extracting(title))
-      // What is cut is no button.
+      // Drop a button whose title was cut.
       guard !words.isCut else { return }
       buttonCount += 1
     }
@@ -210,7 +218,7 @@ struct Presentation: ~Copyable {
   @inline(never)
   private mutating func takeSound(_ range: Range<Int>, _ payload: Span<UInt8>) {
     guard PayloadSummary.isString(range, payload) else {
-      return notes.append("the sound is no string: there is none\n")
+      return notes.append("the sound is not a string: no sound is played\n")
     }
     sound = .systemDefault
     if let name = unescape(range, payload), !words.bytes.extracting(name).equals("default") {
@@ -220,7 +228,7 @@ struct Presentation: ~Copyable {
 }
 
 extension Text {
-  /// A line that ends with a name.
+  /// Appends a note that ends with a name.
   fileprivate mutating func append(note words: StaticString, _ name: Span<UInt8>) {
     append(words)
     append("\"")
@@ -228,8 +236,9 @@ extension Text {
     append("\"\n")
   }
 
-  /// As a terminal may show it, in one line, and cut with an ellipsis if it takes more columns. Returns those that it
-  /// took.
+  /// Appends a text in one line, safe for a terminal, and cut with an ellipsis if it is too long.
+  ///
+  /// - Returns: the columns that the text takes.
   @discardableResult
   mutating func append(visible text: Span<UInt8>, columns columnsMax: Int) -> Int {
     var end = 0

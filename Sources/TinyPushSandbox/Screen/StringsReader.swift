@@ -1,24 +1,24 @@
 import TinyPush
 
-/// Goes over the text of a `Localizable.strings` file in UTF-8, entry by entry:
+/// Reads the entries of a `Localizable.strings` file in UTF-8.
 ///
 /// ```
 /// /* The door of the cellar */
 /// "DOOR_OPEN" = "%@ is open";  // a comment
 /// ```
 ///
-/// Escapes: `\n`, `\r`, `\t`, and any other character for itself.
+/// The escapes are `\n`, `\r` and `\t`; any other character after a backslash stands for itself.
 struct StringsReader {
-  /// The byte to look at next.
+  /// The index of the next byte.
   private var index = 0
 
-  /// A key and its value, as places in the text: what stands between the quotes, escapes and all.
+  /// The ranges of a key and its value: the texts between the quotes, with their escapes.
   struct Entry {
     var key: Range<Int>
     var value: Range<Int>
   }
 
-  /// The next entry; nil at the end of the text.
+  /// Returns the next entry; nil at the end of the text.
   mutating func next(_ text: Span<UInt8>) throws(StringsProblem) -> Entry? {
     try skipSpace(text)
     guard index < text.count else { return nil }
@@ -30,13 +30,17 @@ struct StringsReader {
     try take(
       .semicolon, text,
       else:
-        "expected ';' behind the text: is it missing, or is there a quote inside it, without its \\?"
+        "expected ';' after the text: is it missing, or does the text have a quote without a \\?"
     )
     return Entry(key: key, value: value)
   }
 
-  /// The value of a key, which has no escapes. Of a key that stands there twice the last one counts. The whole text is
-  /// read, since a device takes all of a file or nothing.
+  /// Returns the range of a key's value; nil: there is no such key.
+  ///
+  /// If the key occurs twice, the last one counts. The whole text is read, since a device refuses a
+  /// file with any mistake.
+  ///
+  /// - Parameter key: the key, without escapes.
   static func value(of key: Span<UInt8>, in text: Span<UInt8>) throws(StringsProblem) -> Range<Int>?
   {
     var reader = StringsReader()
@@ -51,7 +55,7 @@ struct StringsReader {
 
   // MARK: - Parts
 
-  /// Passes over white space and comments.
+  /// Skips white space and comments.
   private mutating func skipSpace(_ text: Span<UInt8>) throws(StringsProblem) {
     while index < text.count {
       let rest = text.extracting(index...)
@@ -102,7 +106,7 @@ struct StringsReader {
 }
 
 extension Text {
-  /// What a string of a `Localizable.strings` file spells.
+  /// Appends a string of a `Localizable.strings` file, and replaces its escapes.
   mutating func append(unescapingStrings string: Span<UInt8>) {
     var isEscaped = false
     for index in string.indices {
@@ -122,17 +126,17 @@ extension Text {
   }
 }
 
-/// What is wrong with a `Localizable.strings` file, and where.
+/// A mistake in a `Localizable.strings` file, and its place.
 struct StringsProblem: Error {
   let words: StaticString
-  /// The byte at fault, or with which begins what is.
+  /// The index of the byte at which the mistake is or begins.
   let place: Int
 
   init(_ words: StaticString, at place: Int) {
     (self.words, self.place) = (words, place)
   }
 
-  /// `LINE:COLUMN: what was expected`, the column in characters.
+  /// Appends `LINE:COLUMN: MESSAGE`, where the column counts characters.
   func describe(in bytes: Span<UInt8>, to text: inout Text) {
     var line = 1
     var column = 1

@@ -1,6 +1,6 @@
 import TinyPush
 
-/// What has happened since the start, in numbers.
+/// The numbers of events since the start.
 struct Tally {
   var connections: Int64 = 0
   var handshakesRefused: Int64 = 0
@@ -10,16 +10,16 @@ struct Tally {
   var discarded: Int64 = 0
   var faults: Int64 = 0
   var feedbackTuples: Int64 = 0
-  /// To devices of the sandbox.
+  /// Notifications delivered to devices of the sandbox.
   var delivered: Int64 = 0
-  /// Of those that devices showed, in the place of one before.
+  /// Shown notifications that replaced an earlier one on the device.
   var replaced: Int64 = 0
   var stored: Int64 = 0
-  /// Replaced by a newer one, or expired.
+  /// Stored notifications that a newer one replaced, or that expired.
   var dropped: Int64 = 0
   var undeliverable: Int64 = 0
 
-  /// In words: `3 connections, 12 accepted, 1 refused, …`.
+  /// Appends the numbers in words: `3 connections, 12 notifications accepted, …`.
   func write(in text: inout Text) {
     text.append(connections)
     text.append(connections == 1 ? " connection, " : " connections, ")
@@ -29,7 +29,7 @@ struct Tally {
     text.append(" bytes), ", refused)
     text.append(" refused, ", discarded, " discarded")
     write(delivered, " delivered", in: &text)
-    write(replaced, " in the place of one before", in: &text)
+    write(replaced, " replacing an earlier one", in: &text)
     write(stored, " stored", in: &text)
     write(dropped, " dropped", in: &text)
     write(undeliverable, " not deliverable", in: &text)
@@ -44,7 +44,7 @@ struct Tally {
     if feedbackTuples > 0 {
       text.append(", ", feedbackTuples)
       text.append(feedbackTuples == 1 ? " device" : " devices")
-      text.append(" told by feedback")
+      text.append(" reported by feedback")
     }
   }
 
@@ -54,7 +54,7 @@ struct Tally {
     text.append(what)
   }
 
-  /// As members of a JSON object.
+  /// Appends the numbers as members of a JSON object.
   func writeMembers(in text: inout Text) {
     text.member("connections", number: connections)
     text.member("handshakesRefused", number: handshakesRefused)

@@ -1,16 +1,18 @@
 import CLinux
 import TinyPush
 
-/// A connection from the handshake to its end, whichever service it is to.
+/// A connection to either service, from the handshake to the end.
 final class Connection {
-  /// Enough for a slow machine's handshake.
+  /// The time limit of a handshake, enough for a slow machine.
   private static let handshakeMs: Int64 = 10_000
-  /// How long a closed connection is read on. When a socket is closed with unread bytes in it the kernel sends a reset,
-  /// and a reset makes the peer's kernel throw away what the peer has not read yet: the error response. So our half is
-  /// closed, which the peer sees at once, and what it still sends is read and dropped until it closes its half. The
-  /// time alone bounds that: by bytes, a sender of a large batch would be reset in the middle of it.
+  /// How long a connection is read after the sandbox has closed its half.
+  ///
+  /// If a socket is closed with unread bytes in it, the kernel sends a reset, and the peer's kernel
+  /// then discards what the peer has not read yet: the error response. So the sandbox closes only
+  /// its half, which the peer sees at once, and discards what still comes until the peer closes.
+  /// The limit is a time: a limit in bytes would reset a sender within a large batch.
   private static let drainMs: Int64 = 5_000
-  /// The same when the sandbox ends, for which somebody waits.
+  /// The same limit when the sandbox stops, for which the user waits.
   private static let stopMs: Int64 = 1_000
 
   let number: Int64
@@ -19,14 +21,14 @@ final class Connection {
   private let stream: TLSStream
   private var service: Service
   private var stage: Stage = .handshake
-  /// What epoll is to wait for.
+  /// The events that the connection waits for.
   private(set) var interest = EPOLLIN.rawValue
-  /// What epoll has been told to wait for; the loop's to keep.
+  /// The events that the loop has registered with epoll.
   var watched: UInt32 = 0
-  /// When something must be done even though nothing comes.
+  /// When ``expire(nowMs:)`` must be called, even without an event.
   private(set) var deadlineMs: Int64?
 
-  /// The session behind it.
+  /// The session that reads and writes the connection.
   enum Service {
     case gateway(GatewaySession)
     case http2(HTTP2Session)
@@ -42,14 +44,14 @@ final class Connection {
 
   private enum Stage {
     case handshake
-    /// The handshake failed, and an alert is under way that says why.
+    /// The handshake failed, and the alert with the reason is being sent.
     case refused
     case open
-    /// The session's end is put off to the deadline.
+    /// The session's end is delayed until the deadline.
     case late
-    /// Our half is closed.
+    /// The sandbox has closed its half.
     case draining
-    /// Nothing is read or written, until the peer has enough of it.
+    /// A fault: nothing is read or written until the peer closes.
     case stalled
     case over
   }
@@ -69,14 +71,14 @@ final class Connection {
 
   var descriptor: Int32 { stream.descriptor }
 
-  /// Whether there is nothing left to do but to free it.
+  /// Whether the connection has ended and can be freed.
   var isOver: Bool {
     if case .over = stage { true } else { false }
   }
 
   // MARK: - Inputs
 
-  /// The socket can be read or written.
+  /// Continues, since the socket can be read or written.
   func ready(nowMs: Int64) {
     switch stage {
     case .handshake: shakeHands(nowMs)
@@ -89,7 +91,7 @@ final class Connection {
     }
   }
 
-  /// The deadline is over.
+  /// Continues, since the deadline has passed.
   func expire(nowMs: Int64) {
     switch stage {
     case .handshake:
@@ -108,7 +110,7 @@ final class Connection {
     }
   }
 
-  /// Those of which it can play faults by time.
+  /// The protocol whose timed faults the connection can play now, if any.
   var protocols: Fault.Protocols {
     guard case .open = stage else { return [] }
     return switch service {
@@ -118,7 +120,7 @@ final class Connection {
     }
   }
 
-  /// A fault's time has come.
+  /// Plays a timed fault.
   func play(_ fault: Fault, nowMs: Int64) {
     guard !protocols.isDisjoint(with: fault.act.protocols) else { return }
     switch service {
@@ -128,7 +130,7 @@ final class Connection {
     }
   }
 
-  /// The sandbox ends.
+  /// Ends the connection, since the sandbox stops.
   func stop(nowMs: Int64) {
     switch stage {
     case .handshake, .refused: stage = .over
@@ -168,15 +170,15 @@ final class Connection {
     }
   }
 
-  /// Whether the peer gets the HTTP/2 that it has asked for.
+  /// Switches to an HTTP/2 session; false: the handshake is refused.
   private func beginHTTP2() -> Bool {
     guard case .gateway(let session) = service else {
       stream.finish()
-      refuseHandshake("it asks for HTTP/2, which the feedback service does not speak")
+      refuseHandshake("the client asks for HTTP/2, which the feedback service does not speak")
       return false
     }
     guard let session = session.overHTTP2(stream.client) else {
-      refuseHandshake("there is not enough memory")
+      refuseHandshake("out of memory")
       return false
     }
     service = .http2(session)
@@ -241,12 +243,14 @@ final class Connection {
     switch service {
     case .gateway(let session): session.discard(stream)
     case .http2(let session): session.discard(stream)
-    // Nobody has anything to say to the feedback service.
+    // The protocol of the feedback service has no messages from the client.
     case .feedback: stream.discard(FixedBuffer(capacity: 1024))
     }
   }
 
-  /// - Parameter why: empty for what the stream says.
+  /// Logs why a handshake failed.
+  ///
+  /// - Parameter why: the reason; empty: the message of the stream.
   private func refuseHandshake(_ why: StaticString) {
     var text = Text()
     if why.utf8CodeUnitCount > 0 { text.append(why) } else { stream.writeProblem(in: &text) }
@@ -254,7 +258,9 @@ final class Connection {
     stage = .over
   }
 
-  /// - Parameter words: how it ended; empty for what the stream says.
+  /// Ends the connection, and logs how.
+  ///
+  /// - Parameter words: how the connection ended; empty: the message of the stream.
   private func end(isOrderly: Bool, _ words: StaticString) {
     var text = Text()
     if words.utf8CodeUnitCount > 0 { text.append(words) } else { stream.writeProblem(in: &text) }

@@ -2,37 +2,44 @@ import CHTTP2
 import TinyPush
 import TinyPushAgent
 
-/// Something that the gateway does wrong on purpose, and at which notification: `WHAT[+DELAY]@WHEN`.
+/// Something that the gateway does wrong on purpose, and when: `WHAT[+DELAY]@WHEN`.
 ///
 /// | WHAT | |
 /// |---|---|
 /// | `status=N` | refuses the notification with that status, and closes |
-/// | `shutdown` | names it, as the last one accepted, with status 10, and closes |
+/// | `shutdown` | names the notification as the last one accepted, with status 10, and closes |
 /// | `close` | closes without an answer |
-/// | `reset` | breaks the connection off by a TCP reset |
-/// | `stall` | keeps the connection, and neither reads nor says anything on it any more |
+/// | `reset` | ends the connection by a TCP reset |
+/// | `stall` | keeps the connection, but neither reads nor writes |
 /// | `garbage[=SIZE]` | sends bytes that are no answer, and closes |
 /// | `reason=NAME` | refuses the request with that reason of Apple's table, and its status |
-/// | `retry-after=SECONDS` | refuses it with 429 TooManyRequests, to come again so much later |
+/// | `retry-after=SECONDS` | refuses it with 429 TooManyRequests and this Retry-After |
 /// | `refused-stream` | resets the stream with REFUSED_STREAM |
 /// | `reset-stream` | resets the stream without an answer |
-/// | `slow` | answers late: 5 s, if there is no delay |
+/// | `slow` | answers late: by the delay, or by 5 s |
 /// | `odd-body` | answers 502 with a page of HTML, as a proxy does |
 /// | `goaway` | answers, and ends the connection in order |
 ///
-/// `status=` and `shutdown` are for the binary protocol alone, the last seven for HTTP/2 alone. The notification is
-/// accepted by all but `status=`, `reason=`, `retry-after=`, `refused-stream` and `odd-body`. Where the connection ends,
-/// whatever follows the notification is discarded. With a delay, such as `+5s`, all that happens so much later.
+/// `status=` and `shutdown` are only for the binary protocol, the last seven only for HTTP/2. All
+/// faults accept the notification but `status=`, `reason=`, `retry-after=`, `refused-stream` and
+/// `odd-body`. If the connection ends, what follows the notification is discarded. A delay, such as
+/// `+5s`, delays all of this.
 ///
 /// | WHEN | |
 /// |---|---|
 /// | `N` | at the Nth notification since the start, once |
 /// | 64 hex digits | at each notification to this device token |
 /// | `N%` | at each notification by chance; up to four decimals |
-/// | `Ns` | so long after the start (`500ms`, `30s`, `5m`), once, on every connection that is open then, or else the first one after it; what answers a notification, at the first one after it |
+/// | `Ns` | this long after the start (`500ms`, `30s`, `5m`), once |
+///
+/// A timed fault is played on every open connection, or else on the next one. If it answers a
+/// notification, it waits for the next notification.
 public struct Fault: BitwiseCopyable {
+  /// What goes wrong.
   public var act: Act
+  /// How long the act is delayed.
   public var delay: Duration
+  /// When the fault is played.
   public var occasion: Occasion
 
   /// What goes wrong.
@@ -45,19 +52,19 @@ public struct Fault: BitwiseCopyable {
     case refusedStream, resetStream, slow, oddBody, goaway
   }
 
-  /// The ways in which a connection to the gateway speaks.
+  /// The protocols of connections to the gateway.
   struct Protocols: OptionSet {
     let rawValue: UInt8
     static let binary = Protocols(rawValue: 1)
     static let http2 = Protocols(rawValue: 2)
   }
 
-  /// When.
+  /// When a fault is played.
   public enum Occasion: BitwiseCopyable {
-    /// Counted from 1, over all connections; repeated ones count again.
+    /// At the notification of this number, from 1, over all connections; repetitions count again.
     case notification(Int64)
     case token(DeviceToken)
-    /// In a million.
+    /// By chance: the probability in millionths.
     case chance(Int)
     case time(Duration)
   }
@@ -71,7 +78,7 @@ public struct Fault: BitwiseCopyable {
   private static var names: WordList {
     "status shutdown close reset stall garbage reason retry-after refused-stream reset-stream slow odd-body goaway"
   }
-  /// Those of the names that take no value.
+  /// The acts whose names take no value, in the order of the names; nil for the others.
   private static var plainActs: [Act?] {
     [
       nil, .shutdown, .close, .reset, .stall, nil, nil, nil, .refusedStream, .resetStream, .slow,
@@ -79,7 +86,7 @@ public struct Fault: BitwiseCopyable {
     ]
   }
 
-  /// From words such as `status=8+5s@1000`.
+  /// Parses words such as `status=8+5s@1000`.
   public init(_ text: Span<UInt8>) throws(Problem) {
     guard let at = Self.index(of: .at, in: text, 0..<text.count) else {
       throw Problem(kind: .form, part: 0..<text.count)
@@ -95,7 +102,7 @@ public struct Fault: BitwiseCopyable {
     occasion = try Self.occasion(text, at + 1..<text.count)
   }
 
-  /// Whether it is over once it has been played.
+  /// Whether the fault is played only once.
   var isOnce: Bool {
     switch occasion {
     case .notification, .time: true
@@ -103,7 +110,7 @@ public struct Fault: BitwiseCopyable {
     }
   }
 
-  /// Whether it is played at a notification, and not at a time.
+  /// Whether the fault waits for a notification, even if it is timed.
   var needsNotification: Bool {
     guard case .time = occasion else { return true }
     return switch act {
@@ -148,7 +155,7 @@ public struct Fault: BitwiseCopyable {
       throw Problem(kind: .status, part: part)
     }
     let status = Status(rawValue: UInt8(number))
-    // It would say that the notification was accepted, which it is not.
+    // Status 10 would tell the client that the notification was accepted.
     guard status != .shutdown else { throw Problem(kind: .shutdown, part: part) }
     return .status(status)
   }
@@ -167,7 +174,7 @@ public struct Fault: BitwiseCopyable {
     return .time(try time(text, part, .occasion))
   }
 
-  /// A percentage with up to four decimals, in millionths: more than none, and at most all.
+  /// Parses a percentage above 0 and up to 100, with up to four decimals, into millionths.
   private static func millionths(_ percent: Span<UInt8>) -> Int? {
     let point = index(of: .dot, in: percent, 0..<percent.count)
     guard let whole = Config.number(percent.extracting(0..<(point ?? percent.count))), whole <= 100
@@ -200,7 +207,7 @@ public struct Fault: BitwiseCopyable {
 
   // MARK: - Writing
 
-  /// The words that it can be made from again.
+  /// Appends the words from which ``init(_:)`` makes the same fault.
   public func describe(in text: inout Text) {
     describeAct(in: &text)
     if delay.milliseconds > 0 {
@@ -261,17 +268,19 @@ public struct Fault: BitwiseCopyable {
 }
 
 extension Fault {
-  /// Why words are no fault.
+  /// Why words cannot be parsed as a fault.
   public struct Problem: Error {
+    /// What is wrong.
     public var kind: Kind
-    /// Of the words, what is wrong.
+    /// The range of the wrong part in the words.
     public var part: Range<Int>
 
+    /// What can be wrong.
     public enum Kind: Equatable, Sendable {
       case form, act, value, status, shutdown, size, reason, retryAfter, delay, occasion
     }
 
-    /// What is wrong, and what would be right.
+    /// Appends what is wrong, and what would be right.
     public func describe(_ words: Span<UInt8>, in text: inout Text) {
       text.append(printable: words)
       if kind == .form { return text.append(" is not WHAT@WHEN, such as reset@1000") }
@@ -279,7 +288,7 @@ extension Fault {
       switch kind {
       case .form: break
       case .act:
-        text.append("is no fault: there are ")
+        text.append("is not a fault; the faults are ")
         for index in 0..<13 {
           if index > 0 { text.append(index == 12 ? " and " : ", ") }
           text.append(bytes: Fault.names[index])
@@ -288,23 +297,23 @@ extension Fault {
           text.append("; did you mean ", bytes: Fault.names[nearest], "?")
         }
       case .value:
-        text.append("has a value, which only status, garbage, reason and retry-after take")
-      case .status: text.append("is no status: one is a number from 0 to 255, as in status=8")
+        text.append("has a value, but only status, garbage, reason and retry-after take one")
+      case .status: text.append("is not a status: give a number from 0 to 255, as in status=8")
       case .shutdown:
-        text.append("names the last notification accepted and not one refused: say shutdown")
-      case .size: text.append("is no size, such as 64, 100K or 4M, of 1 byte to 1 GB")
+        text.append("is the status for the last accepted notification: use shutdown instead")
+      case .size: text.append("is not a size from 1 byte to 1 GB, such as 64, 100K or 4M")
       case .reason:
-        text.append("is no reason of Apple's table, as in reason=ServiceUnavailable")
+        text.append("is not a reason of Apple's table, as in reason=ServiceUnavailable")
         if let nearest = Reason.nearest(to: words.extracting(part)) {
           text.append("; did you mean ", bytes: nearest.name, "?")
         }
-      case .retryAfter: text.append("is no number of seconds, as in retry-after=30")
-      case .delay: text.append("is no delay, such as 500ms or 5s, of an hour at most")
+      case .retryAfter: text.append("is not a number of seconds, as in retry-after=30")
+      case .delay: text.append("is not a delay of at most an hour, such as 500ms or 5s")
       case .occasion:
         text.append(
           """
-          is none of: a notification's number (1000), a device token of 64 hex digits, a chance \
-          (0.5%), a time since the start (30s, an hour at most)
+          must be a notification's number (1000), a device token of 64 hex digits, a chance (0.5%) \
+          or a time since the start (30s, at most an hour)
           """)
       }
     }
@@ -312,7 +321,7 @@ extension Fault {
 }
 
 extension Fault.Act {
-  /// The protocols over which it can be played.
+  /// The protocols over which the act can be played.
   var protocols: Fault.Protocols {
     switch self {
     case .close, .reset, .stall, .garbage: [.binary, .http2]
@@ -321,7 +330,7 @@ extension Fault.Act {
     }
   }
 
-  /// Whether the request at which it is played over HTTP/2 is accepted.
+  /// Whether the request at which the act is played over HTTP/2 is accepted.
   var accepts: Bool {
     switch self {
     case .reason, .retryAfter, .refusedStream, .oddBody: false
@@ -329,7 +338,7 @@ extension Fault.Act {
     }
   }
 
-  /// What the request is answered over HTTP/2; nil: nothing, since the connection ends.
+  /// The answer to the request over HTTP/2; nil: none, since the connection ends.
   var answer: HTTP2Session.Answer? {
     switch self {
     case .reason(let reason): .refused(reason)

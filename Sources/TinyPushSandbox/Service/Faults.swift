@@ -1,24 +1,29 @@
 import CLinux
 import TinyPush
 
-/// The faults that a gateway is to play. It is asked at each notification that would be accepted, of all connections, and
-/// for those by time when it is their time.
+/// The faults that a gateway plays.
+///
+/// The sessions of all connections ask for a fault at each notification that they would accept; the
+/// loop asks for timed faults when these are due.
 public final class Faults {
-  /// As many as somebody types on a command line.
+  /// The most faults, enough for a command line.
   public static let countMax = 64
 
   private let list = FixedBuffer<Fault>(capacity: countMax)
   private let isPlayed = FixedBuffer<Bool>(capacity: countMax)
+  /// The number of faults.
   public private(set) var count = 0
-  /// Of the dice; nil while none is thrown.
+  /// The seed of the random numbers; nil: no fault occurs by chance.
   public private(set) var seed: UInt64?
   private var random: UInt64 = 0
+  /// The number of notifications so far.
   private var asked: Int64 = 0
   private var startMs: Int64 = 0
 
+  /// Creates an empty list.
   public init() {}
 
-  /// Adds one; `false` when the list is full.
+  /// Adds a fault; false: the list is full.
   public func add(_ fault: Fault) -> Bool {
     guard count < Self.countMax else { return false }
     list[count] = fault
@@ -29,9 +34,9 @@ public final class Faults {
 
   subscript(index: Int) -> Fault { list[index] }
 
-  /// The time since the start counts from now.
+  /// Sets the start, from which the times of timed faults count.
   ///
-  /// - Parameter seed: what chance depends on; nil: any number.
+  /// - Parameter seed: the seed of the faults by chance; nil: a random seed.
   public func start(nowMs: Int64, seed: UInt64?) {
     startMs = nowMs
     for index in 0..<count {
@@ -41,10 +46,12 @@ public final class Faults {
     random = self.seed ?? 0
   }
 
-  /// The fault to play at the next notification; the first one given, if there are several. Those that are played once
-  /// then wait for the notification after it.
+  /// Returns the fault to play at the next notification.
   ///
-  /// - Parameter protocols: the one of the notification's connection. Faults of others are not for it.
+  /// If several are due, this is the first in the list; others that are played once wait for the
+  /// next notification.
+  ///
+  /// - Parameter protocols: the protocol of the notification's connection.
   /// - Returns: the fault, and the notification's number.
   func next(
     token: Span<UInt8>, nowMs: Int64, on protocols: Fault.Protocols
@@ -64,16 +71,17 @@ public final class Faults {
     switch list[index].occasion {
     case .notification(let number): return asked >= number
     case .token(let wanted): return wanted.bytes.span.equals(token)
-    case .chance(let chance): return Int(throwDice() % UInt64(Fault.chanceMax)) < chance
+    case .chance(let chance): return Int(nextRandom() % UInt64(Fault.chanceMax)) < chance
     case .time: return list[index].needsNotification && nowMs >= dueMs(index) ?? .max
     }
   }
 
   // MARK: - By time
 
-  /// When the next fault by time is to be played that needs no notification, in milliseconds of the monotonic clock.
+  /// Returns when the next timed fault that needs no notification is due.
   ///
-  /// - Parameter protocols: those of the connections that there are.
+  /// - Parameter protocols: the protocols of the open connections.
+  /// - Returns: milliseconds of the monotonic clock; nil: there is no such fault.
   func nextMs(on protocols: Fault.Protocols) -> Int64? {
     var next: Int64?
     for index in 0..<count where waits(index, protocols) {
@@ -82,7 +90,9 @@ public final class Faults {
     return next
   }
 
-  /// The next of those that are due. They are played as soon as a connection is open, and on all that are.
+  /// Returns a timed fault that is due, to be played on all open connections.
+  ///
+  /// It stays due until a connection with its protocol is open.
   func nextDue(nowMs: Int64, on protocols: Fault.Protocols) -> Fault? {
     for index in 0..<count where waits(index, protocols) {
       guard let due = dueMs(index), due <= nowMs else { continue }
@@ -102,8 +112,8 @@ public final class Faults {
     return startMs + Int64(time.milliseconds)
   }
 
-  /// SplitMix64: each number differs much from the one before, whatever the seed.
-  private func throwDice() -> UInt64 {
+  /// Returns a random number (SplitMix64, which gives good numbers for every seed).
+  private func nextRandom() -> UInt64 {
     random &+= 0x9E37_79B9_7F4A_7C15
     var mixed = random
     mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -111,7 +121,7 @@ public final class Faults {
     return mixed ^ (mixed >> 31)
   }
 
-  /// Short enough to be typed.
+  /// Returns a random seed that is short enough to type.
   private static func anySeed() -> UInt64 {
     var seed: UInt64 = 0
     _ = getrandom(&seed, 8, 0)

@@ -1,21 +1,21 @@
 import TinyPush
 
-/// The feedback service's side of one connection: it tells its list, and closes.
+/// The feedback service's side of a connection: it sends its list, and closes.
 final class FeedbackSession {
-  /// Tuples a record.
+  /// The tuples in a record.
   private static let batch = 256
 
   private let journal: Journal
   private let number: Int64
   private let home: Home
   private let post: StoreAndForward
-  /// Which list it is says the client's certificate.
+  /// The list of the topic in the client's certificate.
   private var list: FeedbackList?
   private var topic: Topic?
   private let record = FixedBuffer<UInt8>(capacity: batch * FeedbackTuple.byteCount)
   private var recordBytes = 0
   private var tuples: Int64 = 0
-  private var isTold = false
+  private var isSent = false
 
   init(number: Int64, home: Home, post: StoreAndForward, journal: Journal) {
     self.number = number
@@ -24,7 +24,7 @@ final class FeedbackSession {
     self.journal = journal
   }
 
-  /// Goes on with telling.
+  /// Sends more of the list.
   func serve(_ stream: borrowing TLSStream) -> Turn {
     if list == nil {
       let topic = Topic(of: stream)
@@ -34,7 +34,7 @@ final class FeedbackSession {
     while true {
       if recordBytes == 0 { fill() }
       guard recordBytes > 0 else {
-        isTold = true
+        isSent = true
         return .finish
       }
       if let turn = stream.write(record, count: recordBytes).turn { return turn }
@@ -42,23 +42,25 @@ final class FeedbackSession {
     }
   }
 
-  /// The list is cleared only once the peer has all of it: a service that clears it sooner loses what a broken
-  /// connection swallows.
+  /// Handles the end of the connection.
+  ///
+  /// The list is cleared only if the peer has received all of it: otherwise tuples would be lost
+  /// when a connection breaks.
   func closed(isReceived: Bool) {
-    let isCleared = isTold && isReceived && (tuples == 0 || list?.clear() ?? true)
-    if isCleared, let topic { post.feedbackIsRead(topic: topic.text) }
+    let isCleared = isSent && isReceived && (tuples == 0 || list?.clear() ?? true)
+    if isCleared, let topic { post.feedbackWasRead(topic: topic.text) }
     let malformedLines = list?.malformedLines ?? 0
     if malformedLines > 0 {
       var text = Text()
       text.append("feedback, line ", list?.firstMalformed ?? 0)
-      text.append(": not UNIXSECONDS HEXTOKEN, so it is left out")
+      text.append(": skipped, since it is not UNIXSECONDS HEXTOKEN")
       if malformedLines > 1 {
-        text.append(", and so are ", malformedLines - 1, " more")
+        text.append("; so are ", malformedLines - 1, " more")
       }
       journal.record(text)
     }
-    journal.fedBack(
-      number, tuples: tuples, isReceived: isTold && isReceived, isCleared: isCleared)
+    journal.sentFeedback(
+      number, tuples: tuples, isReceived: isSent && isReceived, isCleared: isCleared)
   }
 
   private func fill() {

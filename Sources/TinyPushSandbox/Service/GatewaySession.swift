@@ -1,16 +1,18 @@
 import TinyPush
 
-/// The gateway's side of one connection: silent, until it refuses a notification or plays a fault.
+/// The gateway's side of a connection over the binary protocol.
+///
+/// It sends nothing until it refuses a notification or plays a fault.
 final class GatewaySession {
-  /// Records read at a turn, so that one peer cannot keep the others waiting.
+  /// The most records read in a turn, so that one peer cannot keep the others waiting.
   private static let recordsMax = 8
-  /// What garbage consists of, as often as it takes. No answer begins with an "n".
+  /// The text that garbage repeats; no answer begins with an "n".
   private static let garbage: StaticString = "no answer "
   private static let garbageBytesMax = 4000
 
   private let number: Int64
-  private let gatekeeper: Gatekeeper
-  private let requests: RequestGatekeeper
+  private let frameCheck: FrameCheck
+  private let requestCheck: RequestCheck
   private let faults: Faults
   private let post: StoreAndForward
   private let journal: Journal
@@ -18,37 +20,37 @@ final class GatewaySession {
   private var topic: Topic?
   private(set) var accepted: Int64 = 0
   private var lastAccepted: UInt32?
-  private var lastWords = FixedBuffer<UInt8>(capacity: ErrorResponse.byteCount)
-  private var lastBytes = 0
-  /// Whether it only has its last words to say.
+  private var finalBytes = FixedBuffer<UInt8>(capacity: ErrorResponse.byteCount)
+  private var finalByteCount = 0
+  /// Whether only the final bytes are left to send.
   private(set) var isOver = false
-  /// How it ends when the last words are said.
+  /// How the session ends after the final bytes.
   private var ending = Turn.finish
-  /// How long the end is put off.
+  /// The delay before the end.
   private var delayMs: Int64 = 0
   private var discardedFrames: Int64 = 0
   private var discardedBytes: Int64 = 0
 
   init(
-    number: Int64, gatekeeper: Gatekeeper, requests: RequestGatekeeper, faults: Faults,
+    number: Int64, frameCheck: FrameCheck, requestCheck: RequestCheck, faults: Faults,
     post: StoreAndForward, journal: Journal
   ) {
     self.number = number
-    self.gatekeeper = gatekeeper
-    self.requests = requests
+    self.frameCheck = frameCheck
+    self.requestCheck = requestCheck
     self.faults = faults
     self.post = post
     self.journal = journal
   }
 
-  /// What takes its place once the client has asked for HTTP/2; nil: out of memory.
+  /// Returns the session for a client that has asked for HTTP/2; nil: out of memory.
   func overHTTP2(_ client: ClientIdentity) -> HTTP2Session? {
     HTTP2Session(
-      number: number, client: client, gatekeeper: requests, faults: faults, post: post,
+      number: number, client: client, requestCheck: requestCheck, faults: faults, post: post,
       journal: journal)
   }
 
-  /// Goes on with reading and judging, or with an answer that is under way.
+  /// Reads and checks frames, or continues to send the final bytes.
   func serve(_ stream: borrowing TLSStream) -> Turn {
     if isOver { return end(stream) }
     if topic == nil { topic = Topic(of: stream) }
@@ -57,14 +59,14 @@ final class GatewaySession {
       let outcome = stream.read(into: reader.makeRoom())
       if let turn = outcome.turn { return turn }
       reader.take(outcome.count)
-      judge()
+      checkFrames()
       if isOver { return delayMs > 0 ? .late(ms: delayMs) : end(stream) }
       records += 1
     } while records < Self.recordsMax || stream.hasPending
     return .wantRead
   }
 
-  /// Goes out of service: names the last notification that it accepted, if it has its identifier.
+  /// Ends the session in order, and names the last accepted notification if it has an identifier.
   func goOutOfService(_ stream: borrowing TLSStream) -> Turn {
     if !isOver, let lastAccepted {
       answer(.shutdown, lastAccepted)
@@ -74,7 +76,7 @@ final class GatewaySession {
     return end(stream)
   }
 
-  /// Reads what comes after the end, to throw it away.
+  /// Reads and discards the bytes that come after the end.
   func discard(_ stream: borrowing TLSStream) -> Turn {
     countDiscarded()
     var records = 0
@@ -89,7 +91,7 @@ final class GatewaySession {
     return .wantRead
   }
 
-  /// Bytes of a frame that was never finished.
+  /// The number of bytes of an incomplete frame.
   var heldBytes: Int { isOver ? 0 : reader.heldBytes }
 
   func closed() {
@@ -98,13 +100,13 @@ final class GatewaySession {
     journal.discarded(number, notifications: discardedFrames, bytes: discardedBytes)
   }
 
-  // MARK: - Judging
+  // MARK: - Checking
 
-  private func judge() {
+  private func checkFrames() {
     guard let topic else { return }
     do throws(FrameProblem) {
       while let frame = try reader.next() {
-        switch gatekeeper.judge(frame, for: topic, by: reader) {
+        switch frameCheck.check(frame, for: topic, by: reader) {
         case .accepted(let summary, let destination):
           let token = frame.token ?? 0..<0
           if let due = faults.next(
@@ -114,8 +116,8 @@ final class GatewaySession {
             return
           }
           accept(frame, summary, destination)
-        case .refused(let status, let objection):
-          refuse(frame, status, objection)
+        case .refused(let status, let cause):
+          refuse(frame, status, cause)
           return
         }
       }
@@ -139,7 +141,7 @@ final class GatewaySession {
     case .app(let app, let device):
       post.take(arrival, payload: frame.payload ?? 0..<0, reader, for: app, on: device)
     case .gone(let topic):
-      post.takeLost(arrival, token: frame.token ?? 0..<0, reader, topic: topic.text)
+      post.takeUndeliverable(arrival, token: frame.token ?? 0..<0, reader, topic: topic.text)
     }
   }
 
@@ -158,7 +160,7 @@ final class GatewaySession {
     begin(fault)
   }
 
-  /// Plays a fault that needs no notification.
+  /// Plays a fault that does not answer a notification.
   func play(_ fault: Fault, _ stream: borrowing TLSStream) -> Turn {
     journal.played(number, fault, identifier: lastAccepted)
     begin(fault)
@@ -180,36 +182,36 @@ final class GatewaySession {
   }
 
   private func fillWithGarbage(_ bytes: Int) {
-    lastWords = FixedBuffer(capacity: Self.garbageBytesMax)
+    finalBytes = FixedBuffer(capacity: Self.garbageBytesMax)
     var index = 0
-    while index < lastWords.capacity {
-      lastWords.store(Self.garbage.span, at: index)
+    while index < finalBytes.capacity {
+      finalBytes.store(Self.garbage.span, at: index)
       index += Self.garbage.utf8CodeUnitCount
     }
-    lastBytes = bytes
+    finalByteCount = bytes
   }
 
-  private func refuse(_ frame: ReceivedFrame, _ status: Status, _ objection: Objection) {
+  private func refuse(_ frame: ReceivedFrame, _ status: Status, _ cause: RefusalCause) {
     isOver = true
-    // The simple format has no identifiers: the close is all the answer that there is.
+    // The simple format has no identifiers: the only answer is to close.
     if frame.format != .simple { answer(status, frame.identifier) }
     journal.refused(
-      number, identifier: frame.identifier, token: frame.token ?? 0..<0, reader, status, objection)
+      number, identifier: frame.identifier, token: frame.token ?? 0..<0, reader, status, cause)
     discardedBytes += Int64(reader.heldBytes)
   }
 
   private func answer(_ status: Status, _ identifier: UInt32?) {
     let response = ErrorResponse(status: status, identifier: identifier ?? 0)
-    lastWords.store(response.bytes.span, at: 0)
-    lastBytes = ErrorResponse.byteCount
+    finalBytes.store(response.bytes.span, at: 0)
+    finalByteCount = ErrorResponse.byteCount
   }
 
-  /// Says the last words.
+  /// Sends the final bytes.
   private func end(_ stream: borrowing TLSStream) -> Turn {
-    while lastBytes > 0 {
-      let count = min(lastBytes, lastWords.capacity)
-      if let turn = stream.write(lastWords, count: count).turn { return turn }
-      lastBytes -= count
+    while finalByteCount > 0 {
+      let count = min(finalByteCount, finalBytes.capacity)
+      if let turn = stream.write(finalBytes, count: count).turn { return turn }
+      finalByteCount -= count
     }
     return ending
   }
@@ -217,11 +219,11 @@ final class GatewaySession {
   private func countDiscarded() {
     do throws(FrameProblem) {
       while let frame = try reader.next() {
-        // A frame that only proves what came before it, a barrier, is no notification.
+        // A barrier is not a notification; its token has another size.
         if frame.token?.count == DeviceToken.byteCount { discardedFrames += 1 }
       }
     } catch {
-      // Out of step: its bytes still count, and must not fill the room.
+      // The stream cannot be parsed any further: count the bytes, and free the buffer.
       reader.drop()
     }
   }
@@ -230,13 +232,13 @@ final class GatewaySession {
 /// What a session does next.
 enum Turn {
   case wantRead, wantWrite
-  /// Everything is said: goodbye.
+  /// Everything is sent: close the connection in order.
   case finish
-  /// The end is put off.
+  /// The end is delayed.
   case late(ms: Int64)
-  /// A fault: an end without goodbye.
+  /// A fault: reset the connection.
   case reset
-  /// A fault: no end, and nothing more either.
+  /// A fault: keep the connection, but read and write nothing.
   case stall
   /// The peer has closed.
   case over

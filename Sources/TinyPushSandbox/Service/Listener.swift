@@ -1,15 +1,15 @@
 import CLinux
 import TinyPush
 
-/// A port of this machine's, on 127.0.0.1 and, where there is such a thing, on [::1].
+/// A port that listens on 127.0.0.1 and, if this machine has IPv6, on [::1].
 struct Listener: ~Copyable {
   let port: Int32
   let v4: Int32
-  /// -1 where there is no IPv6.
+  /// The socket on [::1]; -1: this machine has no IPv6.
   let v6: Int32
 
   private static let backlog: Int32 = 64
-  /// How often a free port is looked for that is free for both.
+  /// How often to look for a port that is free on both addresses.
   private static let attempts = 16
 
   init(port wanted: UInt16, option: StaticString) throws(SandboxFailure) {
@@ -46,13 +46,13 @@ struct Listener: ~Copyable {
     text.append(" of ", host)
     switch error {
     case EADDRINUSE:
-      text.append(" is taken, by another sandbox perhaps: end it, or give another port with ")
+      text.append(" is in use, perhaps by another sandbox: stop it, or give another port with ")
       text.append(option)
-      text.append(" (0: any that is free)")
+      text.append(" (0: any free port)")
     case EACCES:
-      text.append(" is not for this user: give one above 1023 with ", option)
+      text.append(" is not allowed for this user: give a port above 1023 with ", option)
     default:
-      text.append(" cannot be listened at: ", cString: clinux_error_text(error))
+      text.append(": cannot listen: ", cString: clinux_error_text(error))
     }
     SandboxFailure.print(text)
     return .unavailable

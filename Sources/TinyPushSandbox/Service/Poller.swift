@@ -8,7 +8,7 @@ struct Poller: ~Copyable {
   private let epoll: Int32
   private let events = UnsafeMutablePointer<epoll_event>.allocate(capacity: eventsMax)
 
-  /// nil when the system has no descriptor left.
+  /// Creates an epoll set; nil: the system has no descriptor left.
   init?() {
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     guard epoll >= 0 else { return nil }
@@ -31,12 +31,12 @@ struct Poller: ~Copyable {
     _ = clinux_epoll_set(epoll, EPOLL_CTL_DEL, descriptor, 0)
   }
 
-  /// Waits, with -1 for as long as it takes, and returns how many descriptors are ready.
+  /// Waits for at most `ms` milliseconds, -1 for no limit; returns how many descriptors are ready.
   func wait(ms: Int32) -> Int {
     let count = epoll_wait(epoll, events, Int32(Self.eventsMax), ms)
     return count > 0 ? Int(count) : 0
   }
 
-  /// Of the event at `index`.
+  /// Returns the descriptor of the event at `index`.
   func descriptor(_ index: Int) -> Int32 { clinux_epoll_descriptor(events + index) }
 }

@@ -2,7 +2,7 @@ import CMbed
 import TinyPush
 import TinyPushAgent
 
-/// What the TLS sessions of both services have in common: certificates, keys, tickets.
+/// The certificates, keys and tickets that the TLS sessions of both services share.
 struct Server: ~Copyable {
   let pointer: OpaquePointer
 

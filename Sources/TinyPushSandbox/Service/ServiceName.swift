@@ -1,4 +1,4 @@
-/// The two things that the sandbox offers.
+/// The two services of the sandbox.
 enum ServiceName {
   case gateway, feedback
 

@@ -8,17 +8,17 @@ struct TLSStream: ~Copyable {
   let descriptor: Int32
   private let session: OpaquePointer
 
-  /// What came of a call.
+  /// The result of a call.
   enum Outcome {
-    /// It is done, with so many bytes.
+    /// The call has read or written this number of bytes.
     case done(Int)
     case wantRead, wantWrite
     /// The peer closed in order.
     case closed
-    /// It broke; ``writeProblem(in:)`` says how.
+    /// The connection broke; ``writeProblem(in:)`` describes how.
     case broken
 
-    /// What a session does next, where it is not done.
+    /// What a session does next; nil: the call is done.
     var turn: Turn? {
       switch self {
       case .done: nil
@@ -29,11 +29,11 @@ struct TLSStream: ~Copyable {
       }
     }
 
-    /// Bytes that it is done with.
+    /// The number of bytes that were read or written.
     var count: Int { if case .done(let count) = self { count } else { 0 } }
   }
 
-  /// Takes over the descriptor; nil when there is no memory for a session, and then it is closed.
+  /// Takes over the descriptor; nil: out of memory, and the descriptor is closed.
   init?(accepting descriptor: Int32, for server: OpaquePointer) {
     let words = FixedBuffer<CChar>(capacity: Int(CMBED_TEXT_MAX))
     var made: OpaquePointer?
@@ -58,37 +58,39 @@ struct TLSStream: ~Copyable {
     outcome(cmbed_read(session, room.baseAddress, room.count))
   }
 
-  /// Reads what comes, to throw it away.
+  /// Reads and discards bytes.
   func discard(_ room: borrowing FixedBuffer<UInt8>) -> Turn {
     while true {
       if let turn = read(into: room.room()).turn { return turn }
     }
   }
 
-  /// Whether bytes wait in the session, of which epoll knows nothing.
+  /// Whether the session holds decrypted bytes, which epoll does not report.
   var hasPending: Bool { cmbed_pending(session) != 0 }
 
-  /// The first `count` bytes as one record; after ``Outcome/wantWrite`` the same bytes must be given again.
+  /// Writes the first `count` bytes as one record.
+  ///
+  /// After ``Outcome/wantWrite`` the caller must pass the same bytes again.
   func write(_ bytes: borrowing FixedBuffer<UInt8>, count: Int) -> Outcome {
     outcome(cmbed_write(session, bytes.room(from: 0).baseAddress, count))
   }
 
-  /// Says goodbye, and that nothing more will come.
+  /// Sends the closing alert (close_notify), and shuts down the sending half.
   func finish() {
-    cmbed_goodbye(session)
+    cmbed_close_notify(session)
     shutdown(descriptor, Int32(SHUT_WR))
   }
 
-  /// From now on its end is a reset, which throws away what is under way in both directions.
+  /// Makes closing a TCP reset, which discards the bytes on their way in both directions.
   func reset() {
     var lingering = linger(l_onoff: 1, l_linger: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &lingering, UInt32(MemoryLayout<linger>.size))
   }
 
-  /// Says that nothing more will come, where no session has come about to say goodbye in.
+  /// Shuts down the sending half after a failed handshake, without a closing alert.
   func finishRaw() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-  /// Throws away what has come, as the socket has it; whether the peer has closed.
+  /// Discards the bytes in the socket without decrypting them; true: the peer has closed.
   func discardRaw() -> Bool {
     let room = FixedBuffer<UInt8>(capacity: 4096)
     while true {
@@ -98,7 +100,7 @@ struct TLSStream: ~Copyable {
     }
   }
 
-  /// Whether the peer has acknowledged everything.
+  /// Whether the peer has acknowledged all bytes.
   var isAcknowledged: Bool { clinux_unacknowledged(descriptor) == 0 }
 
   func writeProblem(in text: inout Text) { text.append(cString: cmbed_session_text(session)) }
@@ -107,16 +109,16 @@ struct TLSStream: ~Copyable {
   /// Whether HTTP/2 was agreed on.
   var isHTTP2: Bool { CString.span(cmbed_alpn(session)).equals("h2") }
 
-  /// Who the client is, by its certificate.
+  /// The client's identity from its certificate.
   var client: ClientIdentity {
-    let bearer = cmbed_peer_bearer(session)!
+    let rights = cmbed_peer_rights(session)!
     return ClientIdentity(
-      topic: CString.span(cmbed_bearer_topic(bearer)),
-      topics: CString.span(cmbed_bearer_topics(bearer)), kind: Int(bearer.pointee.kind))
+      topic: CString.span(cmbed_rights_topic(rights)),
+      topics: CString.span(cmbed_rights_topics(rights)), kind: Int(rights.pointee.kind))
   }
 
   func writeTopic(in text: inout Text) {
-    text.append(cString: cmbed_bearer_topic(cmbed_peer_bearer(session)))
+    text.append(cString: cmbed_rights_topic(cmbed_peer_rights(session)))
   }
   var isResumed: Bool { cmbed_resumed(session) != 0 }
 

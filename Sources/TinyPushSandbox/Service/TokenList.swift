@@ -1,16 +1,18 @@
 import TinyPush
 
-/// A few device tokens to be known again.
+/// A short list of device tokens.
 public struct TokenList: ~Copyable {
-  /// As many as somebody types on a command line.
+  /// The most tokens, enough for a command line.
   public static let countMax = 64
 
   private let bytes = FixedBuffer<UInt8>(capacity: countMax * DeviceToken.byteCount)
+  /// The number of tokens.
   public private(set) var count = 0
 
+  /// Creates an empty list.
   public init() {}
 
-  /// Adds one; `false` when the list is full.
+  /// Adds a token; false: the list is full.
   public mutating func add(_ token: DeviceToken) -> Bool {
     guard count < Self.countMax else { return false }
     bytes.store(token.bytes.span, at: count * DeviceToken.byteCount)
@@ -18,7 +20,7 @@ public struct TokenList: ~Copyable {
     return true
   }
 
-  /// Whether a token of these bytes is among them.
+  /// Whether the list has a token of these bytes.
   public func contains(_ token: Span<UInt8>) -> Bool {
     for index in 0..<count {
       let start = index * DeviceToken.byteCount

@@ -1,41 +1,43 @@
 import TinyPush
 
-/// Why a provider's stream cannot be followed any further.
+/// Why a provider's stream cannot be parsed any further.
 public struct FrameProblem: Error, Equatable {
+  /// What is wrong.
   public var kind: Kind
-  /// Of the byte at fault, from the start of the stream.
+  /// The offset of the wrong byte from the start of the stream.
   public var offset: Int64
-  /// Of the notification at fault, as far as it could be read.
+  /// The identifier of the wrong notification, if it could be read.
   public var identifier: UInt32?
 
+  /// What can be wrong with a frame.
   public enum Kind: Equatable, Sendable {
-    /// A frame begins with a byte that is no command.
+    /// A frame begins with a byte that is not a command.
     case command(UInt8)
-    /// A frame's head announces more than is taken.
+    /// A frame's head announces more bytes than are accepted.
     case frameSize(bytes: Int64, limit: Int)
-    /// An item of a kind that the protocol does not have.
+    /// The protocol has no item of this number.
     case item(UInt8)
     case itemTwice(UInt8)
-    /// An item of a fixed size has another one.
+    /// An item of a fixed size has another size.
     case itemSize(UInt8, bytes: Int, wanted: Int)
-    /// An item reaches beyond the end of its frame, or even its head does.
+    /// An item, or the head of an item, reaches beyond the end of its frame.
     case itemOverrun(UInt8, bytes: Int, left: Int)
     case itemHead(left: Int)
   }
 
-  /// What is wrong, and where.
+  /// Appends what is wrong, and where.
   public func describe(in text: inout Text) {
     switch kind {
     case .command(let byte):
       text.append("no frame begins with the byte ", byte)
     case .frameSize(let bytes, let limit):
       text.append("a frame of ", bytes)
-      text.append(" bytes, and at most ", limit, " are taken")
+      text.append(" bytes, but at most ", limit, " are accepted")
     case .item(let item):
       text.append("there is no item ", item)
     case .itemTwice(let item):
       Self.name(item, in: &text)
-      text.append(" stands twice in its frame")
+      text.append(" occurs twice in its frame")
     case .itemSize(let item, let bytes, let wanted):
       Self.name(item, in: &text)
       text.append(" has ", bytes)
@@ -43,7 +45,7 @@ public struct FrameProblem: Error, Equatable {
     case .itemOverrun(let item, let bytes, let left):
       Self.name(item, in: &text)
       text.append(" of ", bytes)
-      text.append(" bytes, and its frame has ", left, " left")
+      text.append(" bytes, but its frame has ", left, " left")
     case .itemHead(let left):
       text.append("the frame ends within the head of an item, after ", left)
       text.append(left == 1 ? " byte" : " bytes")

@@ -1,15 +1,18 @@
 import TinyPush
 
-/// Takes a provider's stream apart into frames of commands 2, 1 and 0, however it is cut up; the gateway's side.
+/// Parses a provider's stream into frames of commands 2, 1 and 0, on the gateway's side.
 ///
-/// Bytes go in by ``makeRoom()`` and ``take(_:)``, or by ``append(_:)``; frames come out of ``next()`` until it
-/// asks for more. Nothing is allocated after the start, whatever comes: a frame announced larger than the bound is
-/// refused by its head. After a problem the stream is out of step, and nothing more comes of it.
+/// Bytes go in by ``makeRoom()`` and ``take(_:)``, or by ``append(_:)``, in pieces of any size;
+/// ``next()`` returns frames until it needs more bytes. Nothing is allocated after the start: a
+/// frame that announces more bytes than allowed is refused by its head. After a problem the stream
+/// cannot be parsed any further.
 public struct FrameReader: ~Copyable {
-  /// The largest frame that is taken. Inferred: an item of the largest size that its head can announce, 65,535 bytes,
-  /// and the others beside it, so that a payload far too large is still answered with its identifier.
+  /// The largest accepted frame, in bytes.
+  ///
+  /// Inferred: room for one item of 65,535 bytes, the most that its head can announce, and the
+  /// other items, so that a payload that is far too large is still refused with its identifier.
   public static let frameBytesMax = 66 * 1024
-  /// The least room for more bytes, whatever is held: a TLS record.
+  /// The least room for more bytes: a TLS record.
   public static let roomBytesMin = 16 * 1024
 
   private let buffer: FixedBuffer<UInt8>
@@ -17,19 +20,21 @@ public struct FrameReader: ~Copyable {
   private var start = 0
   private var end = 0
   private var problem: FrameProblem?
-  /// Bytes of the stream that have been given out as frames.
+  /// The number of bytes of the stream that ``next()`` has returned as frames.
   public private(set) var offset: Int64 = 0
 
+  /// Creates a reader that accepts frames of at most this size, in bytes.
   public init(frameBytesMax limit: Int = FrameReader.frameBytesMax) {
     self.limit = limit
     buffer = FixedBuffer(capacity: limit + Self.roomBytesMin)
   }
 
-  /// Bytes that wait for the rest of their frame.
+  /// The number of bytes that wait for the rest of their frame.
   public var heldBytes: Int { end - start }
 
-  /// Room for at least ``roomBytesMin`` more bytes, valid until the next call, once ``next()`` has asked for more. The
-  /// bytes of frames given before may be overwritten.
+  /// Returns room for at least ``roomBytesMin`` more bytes, valid until the next call.
+  ///
+  /// Call it only after ``next()`` has returned nil: it may overwrite the bytes of earlier frames.
   public mutating func makeRoom() -> UnsafeMutableBufferPointer<UInt8> {
     if start == end {
       start = 0
@@ -42,13 +47,13 @@ public struct FrameReader: ~Copyable {
     return buffer.room(from: end)
   }
 
-  /// Takes the first `count` bytes of the room, which have been filled.
+  /// Takes the first `count` bytes of the room, which the caller has filled.
   public mutating func take(_ count: Int) {
     precondition(count >= 0 && count <= buffer.capacity - end)
     end += count
   }
 
-  /// Copies as many of `bytes` as there is room for, and returns how many that were.
+  /// Copies as many bytes as fit, and returns their number.
   public mutating func append(_ bytes: Span<UInt8>) -> Int {
     let room = makeRoom().count
     let count = bytes.count <= room ? bytes.count : room
@@ -57,7 +62,9 @@ public struct FrameReader: ~Copyable {
     return count
   }
 
-  /// The next frame; nil when more bytes are needed. Its ranges hold until more bytes come.
+  /// Returns the next frame; nil: more bytes are needed.
+  ///
+  /// The frame's ranges are valid until more bytes are added.
   public mutating func next() throws(FrameProblem) -> ReceivedFrame? {
     if let problem { throw problem }
     do throws(FrameProblem) {
@@ -72,16 +79,16 @@ public struct FrameReader: ~Copyable {
     }
   }
 
-  /// Forgets what is held, which only makes sense once the stream is out of step.
+  /// Discards the held bytes of a stream that cannot be parsed any further.
   public mutating func drop() { start = end }
 
-  /// The bytes of one of a frame's ranges.
+  /// Returns the bytes of one of a frame's ranges.
   @_lifetime(borrow self)
   public func bytes(_ range: Range<Int>) -> Span<UInt8> { buffer.span(range) }
 
   // MARK: - Heads
 
-  /// The size of the frame at `start`, as soon as it can be told.
+  /// Returns the size of the frame at `start`; nil: its head is not complete.
   private func frameSize() throws(FrameProblem) -> Int? {
     guard heldBytes > 0 else { return nil }
     let size: Int64
@@ -101,7 +108,10 @@ public struct FrameReader: ~Copyable {
     return Int(size)
   }
 
-  /// Of `tokenLength:2 | token | payloadLength:2 | payload` behind a head of `headBytes`, the head included.
+  /// Returns the size of a frame of command 0 or 1; nil: too few bytes are there to know it.
+  ///
+  /// Its form is a head of `headBytes`, then
+  /// `tokenLength:2 | token | payloadLength:2 | payload`.
   private func countedSize(from headBytes: Int) throws(FrameProblem) -> Int64? {
     guard heldBytes >= headBytes + 2 else { return nil }
     let tokenEnd = headBytes + 2 + number16(at: start + headBytes)
@@ -198,7 +208,7 @@ public struct FrameReader: ~Copyable {
 }
 
 extension FrameItem {
-  /// The size that its data must have, where there is one.
+  /// The size that the item's data must have; nil: any size.
   fileprivate var byteCount: Int? {
     switch self {
     case .deviceToken, .payload: nil

@@ -2,9 +2,9 @@ import CLinux
 import TinyPush
 import TinyPushAgent
 
-/// Goes over text again and again, for the benchmark to measure what that costs.
+/// Processes a text many times, so that the benchmark can measure the cost.
 ///
-///     passes HOW COUNT < TEXT      prints the CPU nanoseconds that the passes took, and what they found
+///     passes HOW COUNT < TEXT      prints the CPU nanoseconds of all passes, and a result
 ///
 /// The text is at most 8 MB of JSON objects separated by white space.
 @main
@@ -65,18 +65,20 @@ struct Passes {
 
   // MARK: - Passes
 
-  /// What any program must do that keeps the text: memcpy.
+  /// Copies the text with memcpy, as any program that keeps it must.
   private static func copy(_ text: Span<UInt8>, to target: borrowing FixedBuffer<UInt8>) -> Int {
     target.store(text, at: 0)
     return Int(target[text.count / 2])
   }
 
-  /// What any program must do that looks for something in it: memchr.
+  /// Searches the text with memchr, as any program that looks for something must.
   private static func find(_ text: Span<UInt8>) -> Int {
     text.withUnsafeBytes { memchr($0.baseAddress!, 0, $0.count) == nil ? 1 : 0 }
   }
 
-  /// The scanner alone: the number of values.
+  /// Scans the text.
+  ///
+  /// Returns the number of values.
   private static func scan(_ text: Span<UInt8>) -> Int {
     var scanner = JSONScanner()
     var values = 0
@@ -89,7 +91,9 @@ struct Passes {
     return values
   }
 
-  /// Each notification read and checked: the bytes of all payloads.
+  /// Reads and checks each notification.
+  ///
+  /// Returns the bytes of all payloads.
   private static func readNotifications(_ text: Span<UInt8>) -> Int {
     var reader = NotificationReader()
     let rules = Rules(payloadLimit: 4096)
@@ -103,7 +107,9 @@ struct Passes {
     return payloads
   }
 
-  /// Each notification read, checked and framed: the bytes of all frames.
+  /// Reads, checks and frames each notification.
+  ///
+  /// Returns the bytes of all frames.
   private static func frame(
     _ text: Span<UInt8>, to target: borrowing FixedBuffer<UInt8>
   ) -> Int {

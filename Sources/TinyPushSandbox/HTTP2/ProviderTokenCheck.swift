@@ -2,36 +2,39 @@ import CMbed
 import TinyPush
 import TinyPushAgent
 
-/// Judges the provider tokens of one connection: JSON Web Tokens, signed with ES256 (RFC 7519; RFC 7518, section 3.4).
+/// The check of the provider tokens of a connection.
 ///
-/// Source: Establishing a token-based connection to APNs: a token is good for an hour, and must not be replaced within
-/// twenty minutes. The key ID of a connection may not change.
-struct ProviderTokenJudge: ~Copyable {
+/// They are JSON Web Tokens signed with ES256 (RFC 7519; RFC 7518, section 3.4).
+/// Source: Establishing a token-based connection to APNs: a token is valid for an hour, and must
+/// not be replaced within twenty minutes. The key ID of a connection may not change.
+struct ProviderTokenCheck: ~Copyable {
   static let ageMax: Int64 = 3600
   static let updateMin: Int64 = 1200
+  /// How far a token's time may be in the future, in seconds.
+  ///
   /// Inferred: clocks differ a little.
   static let aheadMax: Int64 = 60
   private static let bytesMax = 1024
 
-  /// Why a token is not taken.
+  /// Why a token is refused.
   struct Problem: Error {
     var reason: Reason
     var words: StaticString
   }
 
-  /// The token that was taken last; empty: none.
+  /// The token that was accepted last; empty: none.
   private var taken = Text(capacity: bytesMax)
   private var takenAt: Int64 = 0
   private var issuedAt: Int64 = 0
 
-  /// Takes the header `authorization` of a request.
-  mutating func judge(
+  /// Checks the header `authorization` of a request.
+  mutating func check(
     _ authorization: Span<UInt8>, by key: SigningKey, now: Int64
   ) throws(Problem) {
     guard authorization.count > 0 else {
       throw Problem(
         reason: .missingProviderToken,
-        words: "there is neither a certificate nor a header authorization")
+        words: "the client sends neither a certificate nor the header authorization")
     }
     let token = try Self.token(authorization)
     guard !token.equals(taken.bytes) else { return try checkAge(issuedAt, now) }
@@ -40,7 +43,7 @@ struct ProviderTokenJudge: ~Copyable {
     guard taken.count == 0 || now - takenAt >= Self.updateMin else {
       throw Problem(
         reason: .tooManyProviderTokenUpdates,
-        words: "the provider token has been replaced within 20 minutes")
+        words: "the provider token was replaced within 20 minutes")
     }
     taken.clear()
     taken.append(bytes: token)
@@ -82,7 +85,7 @@ struct ProviderTokenJudge: ~Copyable {
     var dots: [Int] = []
     for index in token.indices where token[index] == .dot { dots.append(index) }
     guard dots.count == 2 else {
-      throw Self.invalid("the provider token does not have three parts, with dots between")
+      throw Self.invalid("the provider token does not have three parts, separated by dots")
     }
     let signed = token.extracting(0..<dots[1])
     var head = Text(capacity: Self.bytesMax)
@@ -95,22 +98,22 @@ struct ProviderTokenJudge: ~Copyable {
       throw Self.invalid("the provider token's alg is not ES256")
     }
     guard Self.member("kid", of: head.bytes, is: SigningKey.keyID.span) else {
-      // A connection that has a key keeps that key.
+      // After the first accepted token, the key of a connection may not change.
       throw taken.count == 0
         ? Self.invalid("the provider token's kid is not the ID of the sandbox's signing key")
         : Problem(
           reason: .unrelatedKeyIDInToken,
-          words: "the provider token's kid differs from that of the connection's first one")
+          words: "the provider token's kid differs from that of the connection's first token")
     }
     guard Self.member("iss", of: claims.bytes, is: SigningKey.teamID.span) else {
       throw Self.invalid("the provider token's iss is not the sandbox's team ID")
     }
     guard let issued = Self.number("iat", of: claims.bytes) else {
-      throw Self.invalid("the provider token's iat is no time in seconds")
+      throw Self.invalid("the provider token's iat is not a time in seconds")
     }
     guard signature.count == Int(CMBED_SIGNATURE) else {
       throw Self.invalid(
-        "the provider token's signature is not r and s, of 32 bytes each (DER, perhaps?)")
+        "the provider token's signature is not r and s of 32 bytes each; is it in DER?")
     }
     guard key.hasSigned(signed, signature.bytes) else {
       throw Self.invalid("the provider token is not signed with the sandbox's signing key")
@@ -118,7 +121,7 @@ struct ProviderTokenJudge: ~Copyable {
     return issued
   }
 
-  /// From base64 without padding, in the alphabet for URLs: RFC 4648, section 5.
+  /// Decodes base64 for URLs without padding (RFC 4648, section 5).
   private static func decode(_ text: Span<UInt8>, to decoded: inout Text) throws(Problem) {
     var bits: UInt32 = 0
     var count: UInt32 = 0
@@ -144,7 +147,7 @@ struct ProviderTokenJudge: ~Copyable {
 
   // MARK: - JSON
 
-  /// The place of a member's value; a string's is what stands between its quotes.
+  /// Returns the range of a member's value, for a string without its quotes; nil if absent.
   private static func value(_ name: StaticString, of object: Span<UInt8>) -> Range<Int>? {
     var scanner = JSONScanner()
     var found: Range<Int>?
@@ -153,10 +156,10 @@ struct ProviderTokenJudge: ~Copyable {
         return nil
       }
       repeat {
-        let isIt = try object.extracting(scanner.key(object)).equals(name)
+        let isWanted = try object.extracting(scanner.key(object)).equals(name)
         _ = try scanner.peek(object)
         let range = try scanner.value(object)
-        if isIt { found = range }
+        if isWanted { found = range }
       } while try scanner.nextMember(object)
     } catch {
       return nil

@@ -1,16 +1,20 @@
 import TinyPush
 import TinyPushAgent
 
-/// Decides what becomes of a notification, by its frame alone. Sources: Local and Remote Notification
-/// Programming Guide, 2015-10, tables 5-1 and 5-3; what those leave open says "Inferred".
-final class Gatekeeper {
-  /// Inferred: no document names a size; above any bundle identifier in use, and below what a certificate's topic is
-  /// read to (127 bytes).
+/// Decides whether a notification is accepted, from its frame.
+///
+/// Sources: Local and Remote Notification Programming Guide, 2015-10, tables 5-1 and 5-3. Comments
+/// say "Inferred" where these leave something open.
+final class FrameCheck {
+  /// The longest topic, in bytes.
+  ///
+  /// Inferred: no document names a limit. The value is above all bundle identifiers in use, and
+  /// below the 127 bytes that are read of a certificate's topic.
   static let topicBytesMax = 100
 
   private let payloadLimit: Int
   private let invalidTokens: TokenList
-  /// nil: every token leads to somebody who is there.
+  /// The devices; nil: every token is accepted, as if it had a device.
   private let devices: Devices?
 
   init(payloadLimit: Int, invalidTokens: consuming TokenList, devices: Devices?) {
@@ -19,14 +23,14 @@ final class Gatekeeper {
     self.devices = devices
   }
 
-  func judge(
+  func check(
     _ frame: ReceivedFrame, for topic: Topic, by reader: borrowing FrameReader
-  ) -> Verdict {
+  ) -> Decision {
     if topic.text.count == 0 { return .refused(.missingTopic, .noTopic) }
     guard topic.text.count <= Self.topicBytesMax else {
       return .refused(.invalidTopicSize, .topic(bytes: topic.text.count))
     }
-    // Inferred: commands 0 and 1 can leave a token out only by an empty one, so that an empty one is a missing one.
+    // Inferred: in commands 0 and 1 an empty token is the only way to leave out the token.
     guard let token = frame.token, token.count > 0 else {
       return .refused(.missingDeviceToken, .noToken)
     }
@@ -51,17 +55,17 @@ final class Gatekeeper {
     }
     do throws(PayloadProblem) {
       let summary = try PayloadSummary(reader.bytes(payload))
-      return judge(frame.priority, of: summary, destination)
+      return check(frame.priority, of: summary, destination)
     } catch {
       return .refused(.processingError, .payload(error))
     }
   }
 
-  private func judge(
+  private func check(
     _ priority: UInt8?, of summary: PayloadSummary, _ destination: Destination
-  ) -> Verdict {
+  ) -> Decision {
     switch priority {
-    // Without the item 10 is only implied, and a silent notification is not refused for it.
+    // Without the item, priority 10 is only implied: then a silent notification is not refused.
     case nil, 5: .accepted(summary, destination)
     case 10:
       summary.isSilent
@@ -70,7 +74,7 @@ final class Gatekeeper {
     }
   }
 
-  /// Whether a token of 32 bytes is one of those that are always refused.
+  /// Whether a token of 32 bytes is always refused: 32 zeros, or a token of `--invalid`.
   func isInvalid(_ token: Span<UInt8>) -> Bool {
     var bits: UInt8 = 0
     for index in 0..<token.count { bits |= token[index] }
@@ -78,7 +82,7 @@ final class Gatekeeper {
   }
 }
 
-/// The topic of a connection: the app whose notifications its certificate may send.
+/// A topic: the app to which a client may send notifications.
 final class Topic {
   var text: Span<UInt8> { @_lifetime(immortal) get { CString.span(string.pointer) } }
   private let string: CString
@@ -96,23 +100,23 @@ final class Topic {
   }
 }
 
-/// Where a notification goes.
+/// The destination of an accepted notification.
 enum Destination {
-  /// To somebody who is always there, whatever the token.
+  /// A nameless device, where every token is accepted.
   case anybody
   case app(Installation, Device)
-  /// To a device of this sandbox's that is not there any more.
+  /// A device of this sandbox that was removed.
   case gone(Topic)
 }
 
-/// What is decided.
-enum Verdict {
+/// Whether a notification is accepted or refused.
+enum Decision {
   case accepted(PayloadSummary, Destination)
-  case refused(Status, Objection)
+  case refused(Status, RefusalCause)
 }
 
-/// Why a notification is refused, in more detail than its status.
-enum Objection {
+/// Why a notification is refused, in more detail than the status of the answer.
+enum RefusalCause {
   case noTopic
   case topic(bytes: Int)
   case noToken
@@ -125,34 +129,34 @@ enum Objection {
   case payload(PayloadProblem)
   case priority(UInt8)
   case silentAtOnce
-  /// The push type demands that the topic ends so.
+  /// The topic lacks the suffix that the push type demands.
   case suffix(PushType)
   case words(StaticString)
-  /// It was to be refused, whatever it is.
+  /// A fault refuses the notification, which is correct.
   case fault
   case frame(FrameProblem)
 
   func describe(in text: inout Text) {
     switch self {
-    case .noTopic: text.append("the client's certificate bears no topic")
+    case .noTopic: text.append("the client's certificate has no topic")
     case .topic(let bytes):
-      text.append("the topic, of ", bytes)
-      text.append(" bytes, is longer than 100, or not all letters, digits, \".\", \"_\" and \"-\"")
+      text.append("the topic has ", bytes)
+      text.append(" bytes: at most 100 letters, digits, \".\", \"_\" and \"-\" are allowed")
     case .noToken: text.append("the frame has no device token")
     case .token(let bytes):
       text.append("the device token has ", bytes)
       text.append(bytes == 1 ? " byte instead of 32" : " bytes instead of 32")
-      text.append(" (agents send such a frame to prove what came before it)")
+      text.append(" (such a frame may be a barrier, which confirms the notifications before it)")
     case .tokenInHex:
       text.append(
         "the device token is sent as 64 hex digits: send the 32 bytes that the digits stand for (hex decoded)"
       )
-    case .tokenListed: text.append("the device token is one of those to be refused")
+    case .tokenListed: text.append("the device token is on the list of tokens to refuse")
     case .tokenInvalid(let problem): text.append(problem.text)
     case .noPayload: text.append("the frame has no payload")
     case .payloadSize(let bytes, let limit):
       text.append("the payload has ", bytes)
-      text.append(" bytes, and may have 1 to ", limit)
+      text.append(" bytes, but may have 1 to ", limit)
     case .payload(let problem): problem.describe(in: &text)
     case .priority(let priority):
       text.append("priority ", priority, " is neither 10 nor 5")
@@ -161,8 +165,8 @@ enum Objection {
       text.append(" must end with ", type.topicSuffix)
     case .words(let words): text.append(words)
     case .silentAtOnce:
-      text.append("priority 10, and nothing but content-available to deliver: use priority 5")
-    case .fault: text.append("a fault is played; nothing is wrong with it")
+      text.append("priority 10, but the payload has only content-available: use priority 5")
+    case .fault: text.append("a fault is played; the notification is correct")
     case .frame(let problem): problem.describe(in: &text)
     }
   }

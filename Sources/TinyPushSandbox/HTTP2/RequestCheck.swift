@@ -2,63 +2,67 @@ import CMbed
 import TinyPush
 import TinyPushAgent
 
-/// Decides what becomes of a request. Sources: Sending notification requests to APNs and Handling notification responses
-/// from APNs; what those leave open, such as the order, says "Inferred".
-final class RequestGatekeeper {
+/// Decides whether a request is accepted.
+///
+/// Sources: Sending notification requests to APNs and Handling notification responses from APNs.
+/// Comments say "Inferred" where these leave something open. Inferred: the order of the checks.
+final class RequestCheck {
+  /// The largest payload of all push types but voip.
+  ///
   /// Source: Generating a remote notification.
   static let payloadMaxOthers = 4096
   static let payloadMaxVoIP = 5120
   static let collapseIDMax = 64
 
-  /// What `--payload-limit` says; nil: the service's own limits.
+  /// The value of `--payload-limit`; nil: the limits of the service.
   private let payloadLimit: Int?
-  /// Of the largest payload that may be accepted.
+  /// The size of the largest payload that may be accepted.
   var payloadMax: Int { payloadLimit ?? Self.payloadMaxVoIP }
-  /// Of the binary protocol, which knows tokens that are always refused.
-  private let gatekeeper: Gatekeeper
-  /// nil: every token leads to somebody who is there.
+  /// The check of the binary protocol, which knows the tokens that are always refused.
+  private let frameCheck: FrameCheck
+  /// The devices; nil: every token is accepted, as if it had a device.
   private let devices: Devices?
   private let key: SigningKey
 
   init(
-    payloadLimit: Int?, gatekeeper: Gatekeeper, devices: Devices?, key: SigningKey
+    payloadLimit: Int?, frameCheck: FrameCheck, devices: Devices?, key: SigningKey
   ) {
     self.payloadLimit = payloadLimit
-    self.gatekeeper = gatekeeper
+    self.frameCheck = frameCheck
     self.devices = devices
     self.key = key
   }
 
-  /// What is accepted of a request.
+  /// The content of an accepted request.
   struct Acceptance {
     var token: DeviceToken
     var type: PushType
-    /// Of the app, without what a push type puts behind it.
+    /// The app's topic, without the suffix of a push type.
     var topic: Topic
     var summary: PayloadSummary
     var destination: Destination
     var priority: UInt8
-    /// UNIX seconds; 0: not to be stored; nil: not said.
+    /// The expiration in UNIX seconds; 0: must not be stored; nil: not given.
     var expiration: UInt32?
   }
 
   /// Why a request is refused.
   struct Refusal: Error {
     var reason: Reason
-    var objection: Objection
-    /// When the app was found gone: UNIX seconds; 0: it was not.
+    var cause: RefusalCause
+    /// When the app was found gone: UNIX seconds; 0: it is not gone.
     var since: Int64 = 0
 
-    init(_ reason: Reason, _ objection: Objection, since: Int64 = 0) {
-      (self.reason, self.objection, self.since) = (reason, objection, since)
+    init(_ reason: Reason, _ cause: RefusalCause, since: Int64 = 0) {
+      (self.reason, self.cause, self.since) = (reason, cause, since)
     }
 
     init(_ reason: Reason, _ words: StaticString) { self.init(reason, .words(words)) }
   }
 
-  /// - Parameter now: UNIX seconds.
-  func judge(
-    _ request: PushRequest, of client: ClientIdentity, _ tokens: inout ProviderTokenJudge,
+  /// Checks a request at a time in UNIX seconds.
+  func check(
+    _ request: PushRequest, of client: ClientIdentity, _ tokens: inout ProviderTokenCheck,
     now: Int64
   ) throws(Refusal) -> Acceptance {
     guard request.method.equals("POST") else {
@@ -95,12 +99,12 @@ final class RequestGatekeeper {
   // MARK: - The client
 
   private func identify(
-    _ client: ClientIdentity, _ request: PushRequest, _ tokens: inout ProviderTokenJudge,
+    _ client: ClientIdentity, _ request: PushRequest, _ tokens: inout ProviderTokenCheck,
     _ now: Int64
   ) throws(Refusal) {
     guard client.hasCertificate else {
-      do throws(ProviderTokenJudge.Problem) {
-        try tokens.judge(request.authorization, by: key, now: now)
+      do throws(ProviderTokenCheck.Problem) {
+        try tokens.check(request.authorization, by: key, now: now)
       } catch {
         throw Refusal(error.reason, error.words)
       }
@@ -109,10 +113,10 @@ final class RequestGatekeeper {
     guard !client.isForOtherEnvironment else {
       throw Refusal(
         .badCertificateEnvironment,
-        "the certificate is for production alone; this is the development environment")
+        "the certificate is only for production; this is the development environment")
     }
     guard client.topic.text.count > 0 else {
-      throw Refusal(.badCertificate, "the certificate bears no topic")
+      throw Refusal(.badCertificate, "the certificate has no topic")
     }
   }
 
@@ -144,7 +148,7 @@ final class RequestGatekeeper {
       wanted = wanted.extracting(0..<wanted.count - suffix.utf8CodeUnitCount)
     }
     if !client.hasCertificate, let devices, !devices.haveApp(topic: wanted) {
-      throw Refusal(.topicDisallowed, "no device of the sandbox has an app of this topic")
+      throw Refusal(.topicDisallowed, "no device of the sandbox has an app with this topic")
     }
     return Topic(wanted)
   }
@@ -154,12 +158,12 @@ final class RequestGatekeeper {
   private static func expiration(_ request: PushRequest) throws(Refusal) -> UInt32? {
     guard !request.expiration.isEmpty else { return nil }
     guard let seconds = Config.number(request.expiration) else {
-      throw Refusal(.badExpirationDate, "apns-expiration is no time in UNIX seconds")
+      throw Refusal(.badExpirationDate, "apns-expiration is not a time in UNIX seconds")
     }
     return UInt32(clamping: seconds)
   }
 
-  /// Without the header: what the payload looks like.
+  /// Returns the push type of the header, or else of the topic or the payload.
   private static func type(
     _ request: PushRequest, _ summary: PayloadSummary
   ) throws(Refusal) -> PushType {
@@ -167,7 +171,7 @@ final class RequestGatekeeper {
       return PushType(ofTopic: request.topic) ?? (summary.isSilent ? .background : .alert)
     }
     guard let type = PushType(name: request.type) else {
-      throw Refusal(.invalidPushType, "apns-push-type is no push type")
+      throw Refusal(.invalidPushType, "apns-push-type is not a known push type")
     }
     guard !type.needsAps || summary.hasAps else {
       throw Refusal(.payloadEmpty, .payload(.noAps))
@@ -181,16 +185,19 @@ final class RequestGatekeeper {
     if request.priority.isEmpty { return type == .background ? 5 : 10 }
     guard let priority = Config.number(request.priority),
       priority == 10 || priority == 5 || priority == 1
-    else { throw Refusal(.badPriority, "apns-priority is none of 10, 5 and 1") }
+    else { throw Refusal(.badPriority, "apns-priority is not 10, 5 or 1") }
     guard priority != 10 || type != .background else {
-      throw Refusal(.badPriority, "a background push has priority 5 or 1, and not 10")
+      throw Refusal(.badPriority, "a background push must have priority 5 or 1, not 10")
     }
     return UInt8(priority)
   }
 
   // MARK: - The payload
 
-  /// Inferred: a payload that is no JSON object is refused like an empty one, since the table has no other reason.
+  /// Returns the summary of the payload.
+  ///
+  /// Inferred: a payload that is not a JSON object is refused like an empty payload, since the
+  /// table has no other reason.
   private func summary(_ request: PushRequest) throws(Refusal) -> PayloadSummary {
     let count = request.payloadBytes
     guard count > 0 else { throw Refusal(.payloadEmpty, .noPayload) }
@@ -211,7 +218,7 @@ final class RequestGatekeeper {
   private func destination(
     _ token: DeviceToken, _ topic: Topic, _ now: Int64
   ) throws(Refusal) -> Destination {
-    guard !gatekeeper.isInvalid(token.bytes.span) else {
+    guard !frameCheck.isInvalid(token.bytes.span) else {
       throw Refusal(.badDeviceToken, .tokenListed)
     }
     switch devices?.address(token.bytes.span, topicDigest: topic.digest) {
@@ -223,7 +230,7 @@ final class RequestGatekeeper {
       return .app(app, device)
     case .gone?: throw Refusal(.unregistered, .words("the device is gone"), since: now)
     case .invalid(.otherTopic)?:
-      throw Refusal(.deviceTokenNotForTopic, "the device token is of another app than the topic")
+      throw Refusal(.deviceTokenNotForTopic, "the device token belongs to another app")
     case .invalid(let problem)?: throw Refusal(.badDeviceToken, .tokenInvalid(problem))
     }
   }

@@ -1,31 +1,31 @@
 import Foundation
 import Testing
 
-/// What a gateway saw of notifications whose tokens count from 1, by its own records.
-struct Truth: Decodable {
+/// The counts of notifications in a gateway's record; the tokens count from 1.
+struct Tally: Decodable {
   var lost: Int
   var firstLost: [Int]
   var refused: [Int]
-  /// How many different ones.
+  /// The number of different accepted notifications.
   var accepted: Int
   var duplicates: Int
-  /// Those on one and the same connection.
+  /// The duplicates on the connection of the first acceptance.
   var duplicatesWithin: Int
-  /// Whatever came, repetitions included.
+  /// All notifications that arrived, with repeats.
   var seen: Int
   var connections: Int
   var faults: Int
 
-  /// - Parameter records: a directory of gateway.py's, or a sandbox's output.
+  /// - Parameter records: the record directory of gateway.py, or the output of a sandbox.
   init(_ records: String, count: Int, in box: Box) throws {
-    let tally = try box.run(["python3", Build.tools + "/tally.py", "\(count)", records])
-    guard tally.status == 0 else { throw Failure(tally.errors) }
-    self = try JSONDecoder().decode(Truth.self, from: Data(tally.output.utf8))
+    let counted = try box.run(["python3", Build.tools + "/tally.py", "\(count)", records])
+    guard counted.status == 0 else { throw Failure(counted.errors) }
+    self = try JSONDecoder().decode(Tally.self, from: Data(counted.output.utf8))
   }
 }
 
-/// An agent's closing line.
-struct Sum {
+/// The totals in an agent's closing line.
+struct Totals {
   var delivered: Int
   var failed: Int
   var repeated: Int
@@ -34,25 +34,25 @@ struct Sum {
     guard
       let found = log.firstMatch(
         of: /(\d+) delivered \(\d+ proved\), (\d+) failed, (\d+) repeated, 0 expired, \d+ s/)
-    else { throw Failure("there is no closing line: \(log)") }
+    else { throw Failure("no closing line in: \(log)") }
     (delivered, failed, repeated) = (Int(found.1)!, Int(found.2)!, Int(found.3)!)
   }
 }
 
-/// Where `make faults` collects its figures: a line of JSON for each cell of the table.
+/// The file in which `make faults` collects its figures: one line of JSON for each table cell.
 enum Table {
   private static let path = ProcessInfo.processInfo.environment["TINYPUSH_FAULTS"]
 
   static var isMade: Bool { path != nil }
 
   static func add(
-    _ row: String, _ column: String, _ truth: Truth, _ time: ContinuousClock.Duration
+    _ row: String, _ column: String, _ tally: Tally, _ time: ContinuousClock.Duration
   ) throws {
     guard let path else { return }
     let seconds = Double(time.components.seconds) + Double(time.components.attoseconds) / 1e18
     let cell: [String: Any] = [
-      "row": row, "column": column, "lost": truth.lost, "duplicates": truth.duplicates,
-      "reconnects": truth.connections - 1, "seconds": seconds,
+      "row": row, "column": column, "lost": tally.lost, "duplicates": tally.duplicates,
+      "reconnects": tally.connections - 1, "seconds": seconds,
     ]
     guard let file = fopen(path, "ae") else { throw Failure("\(path): errno \(errno)") }
     defer { fclose(file) }

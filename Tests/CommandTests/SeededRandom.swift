@@ -1,7 +1,7 @@
 import Foundation
 
-/// Random numbers from a seed that is printed: with `SEED=7` in the environment they are those of that seed (SplitMix64).
-struct Chance: RandomNumberGenerator {
+/// Random numbers (SplitMix64) from a printed seed; `SEED=7` in the environment sets the seed.
+struct SeededRandom: RandomNumberGenerator {
   private var state: UInt64
 
   init(for test: String) {

@@ -171,7 +171,7 @@ import Testing
     let restrictions = try Self.units.filter { $0.hasSuffix(".service") }.map { unit in
       let text = try String(
         contentsOfFile: "\(Build.package)/board/systemd/\(unit)", encoding: .utf8)
-      let start = try #require(text.range(of: "# The restrictions")).lowerBound
+      let start = try #require(text.range(of: "# Restrictions")).lowerBound
       return text[start...].components(separatedBy: "\n\n")[0]
         .trimmingCharacters(in: .newlines)
     }

@@ -1,0 +1,65 @@
+import Testing
+import TinyPush
+import TinyPushMQTT
+
+private func record(_ number: UInt8, _ time: UInt32, _ reason: SuppressionRecord.Reason) throws
+  -> SuppressionRecord
+{
+  let token = DeviceToken(bytes: [UInt8](repeating: number, count: 32).span)
+  return SuppressionRecord(token: try #require(token), time: time, reason: reason)
+}
+
+@Test(arguments: [0, 1, 2, 3, 4] as [UInt8])
+func `a record of a token is read as it was written`(reason: UInt8) throws {
+  let written = try record(7, 1_795_000_000, #require(SuppressionRecord.Reason(rawValue: reason)))
+  var text = Text(capacity: 256)
+  SharedToken.append(written, to: &text)
+  let read = SharedToken.read(text.bytes)
+  #expect(read?.token == written.token)
+  #expect(read?.time == written.time)
+  #expect(read?.reason == written.reason)
+}
+
+@Test(arguments: [
+  "", "{}", "null", #"{"token":"07","time":1,"reason":"gone"}"#,
+  #"{"token":"0707070707070707070707070707070707070707070707070707070707070707","time":-1,"reason":"gone"}"#,
+  #"{"token":"0707070707070707070707070707070707070707070707070707070707070707","time":4294967295,"reason":"gone"}"#,
+  #"{"token":"0707070707070707070707070707070707070707070707070707070707070707","time":99999999999999999999,"reason":"gone"}"#,
+  #"{"token":"0707070707070707070707070707070707070707070707070707070707070707","time":1,"reason":"bored"}"#,
+  #"{"token":7,"time":1,"reason":"gone"}"#,
+])
+func `a payload that is no record is refused`(payload: String) {
+  #expect(SharedToken.read(Array(payload.utf8).span)?.time == nil)
+}
+
+@Test func `the topic of a token has 32 digits of a hash`() throws {
+  var text = Text(capacity: 256)
+  SharedToken.appendTopic(
+    try record(7, 1, .gone).token, prefix: Array("tinypush".utf8).span, to: &text)
+  #expect(text.bytes.string.contains(#/^tinypush/suppressed/[0-9a-f]{32}$/#))
+}
+
+@Test func `a record is news until the broker has one that overrides it`() throws {
+  var tokens = SharedTokens()
+  let gone = try record(1, 100, .gone)
+  let registered = try record(1, 100, .registered)
+  let later = try record(1, 101, .gone)
+  var news: [Bool] = [tokens.isNews(gone)]
+  tokens.remember(gone)
+  news += [tokens.isNews(gone), tokens.isNews(registered), tokens.isNews(later)]
+  tokens.remember(later)
+  news += [tokens.isNews(registered), tokens.isNews(later)]
+  #expect(news == [true, false, true, true, false, false])
+}
+
+@Test func `very many tokens are shared up to a bound`() throws {
+  var tokens = SharedTokens()
+  for number in 0..<UInt32(SharedTokens.tokensMax + 10) {
+    let bytes = (0..<32).map { UInt8(truncatingIfNeeded: number >> (8 * ($0 % 4))) }
+    let made = DeviceToken(bytes: bytes.span)
+    let token = try #require(made)
+    tokens.remember(SuppressionRecord(token: token, time: 1, reason: .gone))
+  }
+  let count = tokens.count
+  #expect(count == SharedTokens.tokensMax)
+}

@@ -41,7 +41,7 @@ public struct BrokerSession: ~Copyable {
     /// The user name; empty: none.
     public var user = Text(capacity: 256)
     /// The password; empty: none.
-    public var password = Text(capacity: 256)
+    public var password = Text(capacity: 1024)
     /// The topic of the message that the broker publishes when the client is lost; empty: none.
     public var willTopic = Text(capacity: 256)
     /// The payload of that message, which is retained.

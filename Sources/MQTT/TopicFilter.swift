@@ -62,6 +62,34 @@ public enum TopicFilter {
     filter.count == index + 2 && filter[index] == .slash && filter[index + 1] == .hash
   }
 
+  /// Whether a topic can match both of two valid filters.
+  public static func overlaps(_ one: Span<UInt8>, _ other: Span<UInt8>) -> Bool {
+    var number = 1
+    while true {
+      let (left, right) = (level(number, of: one), level(number, of: other))
+      guard let left else { return right.map { isMany(other, $0) } ?? true }
+      guard let right else { return isMany(one, left) }
+      let (a, b) = (one.extracting(left), other.extracting(right))
+      // Wildcards do not match a first level that begins with `$`.
+      if number == 1, isWildcard(a) != isWildcard(b),
+        (a.count > 0 && a[0] == .dollar) || (b.count > 0 && b[0] == .dollar)
+      {
+        return false
+      }
+      if isMany(one, left) || isMany(other, right) { return true }
+      guard isWildcard(a) || isWildcard(b) || a.equals(b) else { return false }
+      number += 1
+    }
+  }
+
+  private static func isMany(_ filter: Span<UInt8>, _ level: Range<Int>) -> Bool {
+    level.count == 1 && filter[level.lowerBound] == .hash
+  }
+
+  private static func isWildcard(_ level: Span<UInt8>) -> Bool {
+    level.count == 1 && (level[0] == .plus || level[0] == .hash)
+  }
+
   /// The level of a topic with this number, from 1; nil: there are fewer.
   public static func level(_ number: Int, of topic: Span<UInt8>) -> Range<Int>? {
     var (start, rest) = (0, number)

@@ -10,6 +10,7 @@ public struct TopicRules: ~Copyable {
     var filterEnd: Int32
     var entryStart: Int32
     var entryEnd: Int32
+    var line: Int32
   }
 
   struct Entry: BitwiseCopyable {
@@ -37,13 +38,15 @@ public struct TopicRules: ~Copyable {
   // MARK: - Reading the configuration
 
   /// Begins a rule. The rule before must be whole, see ``finish()``.
-  public mutating func begin(_ filter: Span<UInt8>) throws(RuleProblem) {
+  ///
+  /// - Parameter line: the line of the configuration that begins the rule.
+  public mutating func begin(_ filter: Span<UInt8>, line: Int32 = 0) throws(RuleProblem) {
     guard TopicFilter.isValid(filter) else { throw .filter }
     guard count < Self.rulesMax else { throw .tooMany }
     let text = try store(filter)
     rules[count] = Rule(
       filterStart: text.start, filterEnd: text.end, entryStart: Int32(entryCount),
-      entryEnd: Int32(entryCount))
+      entryEnd: Int32(entryCount), line: line)
     count += 1
   }
 
@@ -111,6 +114,15 @@ public struct TopicRules: ~Copyable {
   @_lifetime(immortal)
   public func filter(_ rule: Int) -> Span<UInt8> {
     texts.looseSpan(Int(rules[rule].filterStart)..<Int(rules[rule].filterEnd))
+  }
+
+  /// The line of the configuration that begins a rule.
+  public func line(of rule: Int) -> Int32 { rules[rule].line }
+
+  /// The first rule whose filter matches a topic, whatever its conditions; nil: no filter matches.
+  public func first(for topic: Span<UInt8>) -> Int? {
+    for rule in 0..<count where TopicFilter.matches(filter(rule), topic) { return rule }
+    return nil
   }
 
   @_lifetime(immortal)

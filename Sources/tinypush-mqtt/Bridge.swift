@@ -14,7 +14,9 @@ struct Bridge: ~Copyable {
   /// The wait after a problem that only a person can solve.
   private static let pause = Duration.seconds(30)
 
-  private let broker: CString
+  private var broker: CString
+  /// The file of the broker and the rules.
+  private let path: UnsafePointer<CChar>
   private let spool: CString
   private var config: BridgeConfig
   private var session: BrokerSession
@@ -24,10 +26,19 @@ struct Bridge: ~Copyable {
   private var backoff: Backoff
   private var dialAt: Instant?
   private var isSessionUp = false
+  /// Whether the broker has accepted the connection and was sent the subscriptions.
+  private var isSubscribed = false
   /// The notifications that wait to be written, and the number of messages to acknowledge with them.
   private var batch = Text(capacity: Bridge.batchBytesMax)
   private var openInBatch = 0
   private var isStopping = false
+  private var isReloadWanted = false
+  /// Subscriptions of earlier rules, which the broker must forget.
+  private var gone = FilterList()
+  /// Whether SIGHUP means that the terminal has closed. For a service it asks to read the rules again.
+  private let endsWithTerminal =
+    getenv(("NOTIFY_SOCKET" as StaticString).cString) == nil
+    && (isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
   private var counts = Counts()
 
   /// Counts of what became of the messages.
@@ -39,15 +50,16 @@ struct Bridge: ~Copyable {
     var files: UInt64 = 0
   }
 
-  /// - Parameter spool: the spool's directory.
-  init(_ config: consuming BridgeConfig, spool: Span<UInt8>) {
-    var address = Text(capacity: 300)
-    address.append(bytes: config.broker.span)
-    broker = address.cString()
+  /// - Parameters:
+  ///   - path: the file of the broker and the rules, which SIGHUP makes the bridge read again.
+  ///   - spool: the spool's directory.
+  init(_ config: consuming BridgeConfig, rules path: UnsafePointer<CChar>, spool: Span<UInt8>) {
+    broker = CString(config.broker.span)
+    self.path = path
     self.spool = CString(spool)
     session = BrokerSession(config.session)
     connection = TLSConnection(
-      address: address.bytes, port: config.port, config.tls, isPlain: !config.isEncrypted)
+      address: config.broker.span, port: config.port, config.tls, isPlain: !config.isEncrypted)
     var seed: UInt64 = 0
     _ = getrandom(&seed, 8, 0)
     backoff = Backoff(seed: seed)
@@ -62,7 +74,10 @@ struct Bridge: ~Copyable {
   /// Works until SIGTERM or SIGINT.
   mutating func run() -> ExitStatus {
     logStart()
+    clinux_notify("READY=1")
     while true {
+      if isReloadWanted, !isStopping { reload() }
+      log.catchUp()
       let now = Clock.now()
       if let dialAt, dialAt <= now { dial(at: now) }
       advance(at: now)
@@ -85,7 +100,7 @@ struct Bridge: ~Copyable {
       switch events.source(index) {
       case .signals:
         while let signal = events.takeSignal() {
-          if signal == UInt32(SIGTERM) || signal == UInt32(SIGINT) { stop() }
+          if signal == UInt32(SIGHUP), !endsWithTerminal { isReloadWanted = true } else { stop() }
         }
       case .clock: _ = events.takeClockChange()
       case .descriptor: break
@@ -95,6 +110,7 @@ struct Bridge: ~Copyable {
 
   /// Ends the session in order: what was not written is sent again by the broker.
   private mutating func stop() {
+    clinux_notify("STOPPING=1")
     isStopping = true
     session.disconnect()
   }
@@ -121,6 +137,7 @@ struct Bridge: ~Copyable {
     batch.clear()
     openInBatch = 0
     isSessionUp = false
+    isSubscribed = false
     dialAt = Clock.now() + (pause ? Self.pause : backoff.fail())
   }
 
@@ -134,11 +151,22 @@ struct Bridge: ~Copyable {
       case .failed: connectionFailed()
       case .wants: break
       case .done:
-        isSessionUp = true
-        session.connect(config.login, at: now)
+        logIn(at: now)
       }
     case .up: receive(at: now)
     }
+  }
+
+  private mutating func logIn(at now: Instant) {
+    if let problem = config.readPassword() {
+      var text = Text()
+      text.append("password-file ", problem)
+      log.write(.error, text, about: .connection)
+      return hangUp(pause: true)
+    }
+    isSessionUp = true
+    session.connect(config.login, at: now)
+    config.forgetPassword()
   }
 
   /// Reads all that has come, and takes it into the spool.
@@ -201,14 +229,19 @@ struct Bridge: ~Copyable {
       switch event {
       case .connected(let hasSession):
         backoff.reset()
+        isSubscribed = true
         logConnection(hasSession)
-        for index in 0..<config.subscriptionCount {
-          _ = session.subscribe(config.subscription(index), isState: false, at: now)
-        }
+        for index in 0..<gone.count { _ = session.unsubscribe(gone.filter(index), at: now) }
+        gone.clear()
+        for index in 0..<config.subscriptions.count { subscribe(index, at: now) }
       case .subscribed, .published: break
       case .message(let message): take(message, at: now)
       }
     }
+  }
+
+  private mutating func subscribe(_ index: Int, at now: Instant) {
+    _ = session.subscribe(config.subscriptions.filter(index), isState: false, at: now)
   }
 
   private mutating func take(_ message: BrokerSession.Message, at now: Instant) {
@@ -228,6 +261,7 @@ struct Bridge: ~Copyable {
       counts.notifications += 1
     } else {
       counts.ignored += 1
+      logIgnored(topic)
     }
     if message.packetID != nil { openInBatch += 1 }
     if openInBatch >= config.session.openMax { write(at: now) }
@@ -253,7 +287,78 @@ struct Bridge: ~Copyable {
     openInBatch = 0
   }
 
+  // MARK: - New rules
+
+  /// Reads the file again; a mistake in it changes nothing.
+  private mutating func reload() {
+    isReloadWanted = false
+    var fresh = BridgeConfig()
+    var text = Text(capacity: 2048)
+    do throws(ExitStatus) {
+      var message = Text(capacity: 2048)
+      do throws(ExitStatus) {
+        try BridgeConfig.read(path, into: &fresh, message: &message)
+      } catch {
+        text.append("the old rules stay in use: ")
+        text.append(message)
+        throw error
+      }
+    } catch {
+      return log.write(.error, text)
+    }
+    let isSameConnection = fresh.connectionHash == config.connectionHash
+    let now = Clock.now()
+    swap(&config, &fresh)
+    for index in 0..<fresh.subscriptions.count {
+      let filter = fresh.subscriptions.filter(index)
+      if config.subscriptions.contains(filter) { continue }
+      if isSubscribed, isSameConnection {
+        _ = session.unsubscribe(filter, at: now)
+      } else {
+        _ = gone.append(filter)
+      }
+    }
+    if isSameConnection {
+      for index in 0..<config.subscriptions.count where isSubscribed {
+        let filter = config.subscriptions.filter(index)
+        if !fresh.subscriptions.contains(filter) { subscribe(index, at: now) }
+      }
+    } else {
+      reconnect(at: now)
+    }
+    text.append("the new rules are in use: ", config.rules.count, " rules")
+    log.write(.info, text)
+  }
+
+  /// Connects again, with the new settings.
+  private mutating func reconnect(at now: Instant) {
+    session.disconnect()
+    send(at: now)
+    connection.hangUp(epoll: events.epoll, sayGoodbye: true)
+    isSessionUp = false
+    isSubscribed = false
+    broker = CString(config.broker.span)
+    session = BrokerSession(config.session)
+    connection = TLSConnection(
+      address: broker.span, port: config.port, config.tls, isPlain: !config.isEncrypted)
+    backoff.reset()
+    dialAt = now
+  }
+
   // MARK: - The log
+
+  /// Logs why a message makes no notification. Lines are folded; each topic is a kind of its own.
+  private mutating func logIgnored(_ topic: Span<UInt8>) {
+    var text = Text(capacity: 1024)
+    text.append("message ignored, topic ", printable: topic)
+    if let rule = config.rules.first(for: topic) {
+      text.append(": the conditions of the rule in line ", config.rules.line(of: rule))
+      text.append(" do not hold")
+    } else {
+      text.append(": no rule matches the topic; tinypush-mqtt check shows how rules work")
+    }
+    log.write(.info, text, about: .messages)
+  }
 
   private mutating func logStart() {
     var text = Text()

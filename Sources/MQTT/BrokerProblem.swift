@@ -109,7 +109,7 @@ public enum BrokerProblem: Error, Equatable {
     case 0x86: words = "it does not accept the user name or the password: correct user and password"
     case 0x87:
       words =
-        "not authorized: allow this client to subscribe and publish, or correct user and password"
+        "not authorized: correct user and password, or allow this client to subscribe and publish"
     case 0x88: words = "it is not available"
     case 0x89: words = "it is busy"
     case 0x8A: words = "it has banned this client"

@@ -326,7 +326,7 @@ struct Bridge: ~Copyable {
     } else {
       reconnect(at: now)
     }
-    text.append("the new rules are in use: ", config.rules.count, " rules")
+    text.append("the new rules are in use: ", config.rules.count, config.rules.count == 1 ? " rule" : " rules")
     log.write(.info, text)
   }
 
@@ -363,7 +363,7 @@ struct Bridge: ~Copyable {
   private mutating func logStart() {
     var text = Text()
     text.append("messages from ", cString: broker.pointer)
-    text.append(", ", config.rules.count, " rules, into ")
+    text.append(", ", config.rules.count, config.rules.count == 1 ? " rule, into " : " rules, into ")
     text.append(cString: spool.pointer)
     log.write(.info, text)
   }

@@ -98,8 +98,7 @@ fuzzed: deps
 
 .PHONY: debtest
 debtest: deb deps ## test the packages in a clean Debian 12, without and with systemd (as root)
-	Tests/Packages/test build/packages/tinypush_*_$(HOST).deb build/packages/tinypush-sandbox_*_$(HOST).deb \
-	  build/packages/tinypush-mqtt_*_$(HOST).deb
+	Tests/Packages/test build/packages/tinypush_*_$(HOST).deb build/packages/tinypush-sandbox_*_$(HOST).deb
 
 .PHONY: lint
 lint: deps build/debian13-$(HOST)/root ## check the format of the Swift code and the warnings of the C code

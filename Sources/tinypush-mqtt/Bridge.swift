@@ -13,6 +13,8 @@ struct Bridge: ~Copyable {
   private static let batchBytesMax = 512 * 1024
   /// The wait after a problem that only a person can solve.
   private static let pause = Duration.seconds(30)
+  /// A connection that ends before this time is no progress.
+  private static let shortTime = Duration.seconds(60)
 
   private var broker: CString
   /// The file of the broker and the rules.
@@ -33,6 +35,10 @@ struct Bridge: ~Copyable {
   private var openInBatch = 0
   private var isStopping = false
   private var isReloadWanted = false
+  /// When the broker accepted the last connection.
+  private var connectedAt: Instant?
+  /// The connections one after the other that ended within ``shortTime``.
+  private var shortCount = 0
   /// Subscriptions of earlier rules, which the broker must forget.
   private var gone = FilterList()
   /// Whether SIGHUP means that the terminal has closed. For a service it asks to read the rules again.
@@ -138,6 +144,11 @@ struct Bridge: ~Copyable {
     openInBatch = 0
     isSessionUp = false
     isSubscribed = false
+    if let start = connectedAt.take() {
+      let isShort = Clock.now() < start + Self.shortTime
+      shortCount = isShort ? shortCount + 1 : 0
+      if !isShort { backoff.reset() }
+    }
     dialAt = Clock.now() + (pause ? Self.pause : backoff.fail())
   }
 
@@ -193,6 +204,10 @@ struct Bridge: ~Copyable {
     text.append("connection to the broker ")
     text.append(cString: broker.pointer)
     text.append(" ended: ", bytes: connection.problem.bytes)
+    // Mosquitto 2.0 does not say so.
+    if isSubscribed, shortCount > 0 {
+      text.append(": if another client uses the same client ID, set client-id")
+    }
     log.write(.warning, text, about: .connection)
     hangUp(pause: false)
   }
@@ -228,7 +243,7 @@ struct Bridge: ~Copyable {
     while let event = try session.next(at: now) {
       switch event {
       case .connected(let hasSession):
-        backoff.reset()
+        connectedAt = now
         isSubscribed = true
         logConnection(hasSession)
         for index in 0..<gone.count { _ = session.unsubscribe(gone.filter(index), at: now) }
@@ -326,7 +341,9 @@ struct Bridge: ~Copyable {
     } else {
       reconnect(at: now)
     }
-    text.append("the new rules are in use: ", config.rules.count, config.rules.count == 1 ? " rule" : " rules")
+    text.append(
+      "the new rules are in use: ", config.rules.count, config.rules.count == 1 ? " rule" : " rules"
+    )
     log.write(.info, text)
   }
 
@@ -363,7 +380,8 @@ struct Bridge: ~Copyable {
   private mutating func logStart() {
     var text = Text()
     text.append("messages from ", cString: broker.pointer)
-    text.append(", ", config.rules.count, config.rules.count == 1 ? " rule, into " : " rules, into ")
+    text.append(
+      ", ", config.rules.count, config.rules.count == 1 ? " rule, into " : " rules, into ")
     text.append(cString: spool.pointer)
     log.write(.info, text)
   }

@@ -49,7 +49,8 @@ public enum BrokerProblem: Error, Equatable {
   public var isConfiguration: Bool {
     switch self {
     case .refused(let code):
-      // Not supported, client identifier, user or password, authorization, banned, authentication method, QoS, retain.
+      // Not supported, client identifier, user or password, authorization, banned, authentication
+      // method, QoS, retain.
       switch code {
       case 0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C, 0x9A, 0x9B: true
       default: false

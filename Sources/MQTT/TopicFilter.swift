@@ -2,7 +2,8 @@ import TinyPush
 
 /// Topic filters of MQTT (section 4.7).
 public enum TopicFilter {
-  /// The topic filter within a shared subscription, `$share/GROUP/FILTER` (section 4.8.2); a plain filter as it is.
+  /// The topic filter within a shared subscription, `$share/GROUP/FILTER` (section 4.8.2); a plain
+  /// filter as it is.
   ///
   /// - Returns: nil: the group or the filter is missing.
   public static func shared(_ filter: Span<UInt8>) -> Range<Int>? {
@@ -17,7 +18,8 @@ public enum TopicFilter {
     return index + 1..<filter.count
   }
 
-  /// Whether a text is a topic filter: `+` and `#` stand for whole levels, and `#` only for the last ones.
+  /// Whether a text is a topic filter: `+` and `#` stand for whole levels, and `#` only for the
+  /// last ones.
   public static func isValid(_ filter: Span<UInt8>) -> Bool {
     guard filter.count > 0, filter.count <= 65_535 else { return false }
     for index in filter.indices {
@@ -33,7 +35,9 @@ public enum TopicFilter {
     return true
   }
 
-  /// Whether a topic matches a valid filter. Wildcards do not match a first level that begins with `$` (section 4.7.2).
+  /// Whether a topic matches a valid filter.
+  ///
+  /// Wildcards do not match a first level that begins with `$` (section 4.7.2).
   public static func matches(_ filter: Span<UInt8>, _ topic: Span<UInt8>) -> Bool {
     if topic.count > 0, topic[0] == .dollar, filter[0] != .dollar { return false }
     var (inFilter, inTopic) = (0, 0)

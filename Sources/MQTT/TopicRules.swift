@@ -1,9 +1,10 @@
 import TinyPush
 
-/// The rules that make notifications of messages: for each a topic filter, conditions, and templates.
+/// The rules that make notifications of messages: for each a topic filter, conditions, and
+/// templates.
 ///
-/// The first rule whose filter and conditions a message meets makes its notification. A message that meets no rule must be a
-/// notification itself, which goes as it is.
+/// The first rule whose filter and conditions a message meets makes its notification. A message
+/// that meets no rule must be a notification itself, which goes as it is.
 public struct TopicRules: ~Copyable {
   struct Rule: BitwiseCopyable {
     var filterStart: Int32
@@ -37,7 +38,9 @@ public struct TopicRules: ~Copyable {
 
   // MARK: - Reading the configuration
 
-  /// Begins a rule. The rule before must be whole, see ``finish()``.
+  /// Begins a rule.
+  ///
+  /// The rule before must be whole, see ``finish()``.
   ///
   /// - Parameter line: the line of the configuration that begins the rule.
   public mutating func begin(_ filter: Span<UInt8>, line: Int32 = 0) throws(RuleProblem) {
@@ -50,7 +53,9 @@ public struct TopicRules: ~Copyable {
     count += 1
   }
 
-  /// Sets a key of the last rule. The caller has checked and spelled out what ``RuleKey/isFixed``.
+  /// Sets a key of the last rule.
+  ///
+  /// The caller has checked and spelled out what ``RuleKey/isFixed``.
   public mutating func set(_ key: RuleKey, to value: Span<UInt8>) throws(RuleProblem) {
     let rule = rules[count - 1]
     if !key.isList {
@@ -130,7 +135,8 @@ public struct TopicRules: ~Copyable {
     texts.looseSpan(Int(entry.start)..<Int(entry.end))
   }
 
-  /// Appends the notification that the first rule makes which a message meets: one JSON object in one line.
+  /// Appends the notification that the first rule makes which a message meets: one JSON object in
+  /// one line.
   ///
   /// - Parameter packetID: the message's packet identifier; nil: QoS 0.
   /// - Returns: the number of the rule; nil: the message meets none.

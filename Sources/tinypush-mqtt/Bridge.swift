@@ -6,8 +6,9 @@ import TinyPushMQTT
 
 /// Takes messages from the broker into the spool.
 ///
-/// Messages that come together go into one notification file, a line each. They are acknowledged once the file is in `new/`
-/// and on disk, so that the broker sends again each message that a crash or a power cut took away.
+/// Messages that come together go into one notification file, a line each. They are acknowledged
+/// once the file is in `new/` and on disk, so that the broker sends again each message that a crash
+/// or a power cut took away.
 struct Bridge: ~Copyable {
   /// Bytes of one notification file at most: the largest packet fits in behind other notifications.
   private static let batchBytesMax = 512 * 1024
@@ -30,7 +31,8 @@ struct Bridge: ~Copyable {
   private var isSessionUp = false
   /// Whether the broker has accepted the connection and was sent the subscriptions.
   private var isSubscribed = false
-  /// The notifications that wait to be written, and the number of messages to acknowledge with them.
+  /// The notifications that wait to be written, and the number of messages to acknowledge with
+  /// them.
   private var batch = Text(capacity: Bridge.batchBytesMax)
   private var openInBatch = 0
   private var isStopping = false
@@ -41,7 +43,9 @@ struct Bridge: ~Copyable {
   private var shortCount = 0
   /// Subscriptions of earlier rules, which the broker must forget.
   private var gone = FilterList()
-  /// Whether SIGHUP means that the terminal has closed. For a service it asks to read the rules again.
+  /// Whether SIGHUP means that the terminal has closed.
+  ///
+  /// For a service it asks to read the rules again.
   private let endsWithTerminal =
     getenv(("NOTIFY_SOCKET" as StaticString).cString) == nil
     && (isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
@@ -282,7 +286,8 @@ struct Bridge: ~Copyable {
     if openInBatch >= config.session.openMax { write(at: now) }
   }
 
-  /// Writes the notifications that wait into one file of the spool, and then acknowledges their messages.
+  /// Writes the notifications that wait into one file of the spool, and then acknowledges their
+  /// messages.
   private mutating func write(at now: Instant) {
     if batch.count > 0 {
       do throws(DropBox.Problem) {
@@ -364,7 +369,9 @@ struct Bridge: ~Copyable {
 
   // MARK: - The log
 
-  /// Logs why a message makes no notification. Lines are folded; each topic is a kind of its own.
+  /// Logs why a message makes no notification.
+  ///
+  /// Lines are folded; each topic is a kind of its own.
   private mutating func logIgnored(_ topic: Span<UInt8>) {
     var text = Text(capacity: 1024)
     text.append("message ignored, topic ", printable: topic)

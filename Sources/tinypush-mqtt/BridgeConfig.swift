@@ -283,7 +283,9 @@ extension BridgeConfig.Reading {
     return set(key, text)
   }
 
-  /// Sets a key of the rule. A number of seconds is spelled out.
+  /// Sets a key of the rule.
+  ///
+  /// A number of seconds is spelled out.
   private mutating func set(_ key: RuleKey, _ value: Span<UInt8>) -> Bool {
     var spelled = Text(capacity: 32)
     do throws(Config.Problem) {

@@ -23,7 +23,9 @@ struct LineReader: ~Copyable {
 
   deinit { close(descriptor) }
 
-  /// Returns the next line without its end; nil: there is none. It is valid until the next call.
+  /// Returns the next line without its end; nil: there is none.
+  ///
+  /// It is valid until the next call.
   @_lifetime(immortal)
   mutating func next() -> Span<UInt8>? {
     isTooLong = false

@@ -16,14 +16,14 @@ public enum BrokerProblem: Error, Equatable {
   case silent
 
   /// Optional features of a broker.
-  public enum Feature: Equatable {
+  public enum Feature: Equatable, Sendable {
     case qualityOfService1
     case sharedSubscriptions
     case retainedMessages
   }
 
   /// Ways to break the protocol.
-  public enum Fault: Equatable {
+  public enum Fault: Equatable, Sendable {
     case packetKind(UInt8)
     case packetBytes(Int)
     case length

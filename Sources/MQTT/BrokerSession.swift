@@ -56,6 +56,9 @@ public struct BrokerSession: ~Copyable {
 
     /// Creates an empty login.
     public init() {}
+
+    @inline(never)
+    deinit {}
   }
 
   /// A message from the broker.
@@ -132,6 +135,9 @@ public struct BrokerSession: ~Copyable {
     reader = PacketReader(packetBytesMax: settings.packetBytesMax)
     open = FixedBuffer(capacity: Self.openLimit)
   }
+
+  @inline(never)
+  deinit {}
 
   // MARK: - Connecting
 

@@ -36,6 +36,9 @@ public struct TopicRules: ~Copyable {
   /// Creates an empty table.
   public init() {}
 
+  @inline(never)
+  deinit {}
+
   // MARK: - Reading the configuration
 
   /// Begins a rule.

@@ -4,7 +4,9 @@ import CLinux
 ///
 /// A secret from the configuration file is read from the file whenever it is needed, and does not
 /// stay in memory.
-package struct Secret: ~Copyable {
+///
+/// Public because Embedded Swift sees only public deinitializers of another module.
+public struct Secret: ~Copyable {
   static let bytesMax = 1024
 
   private let key: StaticString

@@ -379,7 +379,11 @@ struct Bridge: ~Copyable {
       text.append(": the conditions of the rule in line ", config.rules.line(of: rule))
       text.append(" do not hold")
     } else {
-      text.append(": no rule matches the topic; tinypush-mqtt check shows how rules work")
+      text.append(": no rule matches the topic")
+      text.append(
+        config.mayReceive(topic)
+          ? "; tinypush-mqtt check shows how rules work"
+          : "; the broker remembers a subscription that is no longer in the rules")
     }
     log.write(.info, text, about: .messages)
   }

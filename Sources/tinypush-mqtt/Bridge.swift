@@ -269,7 +269,11 @@ struct Bridge: ~Copyable {
     counts.messages += 1
     if message.isRepeated { counts.repeated += 1 }
     // A notification is smaller than its message and the texts of its rule.
-    if batch.count + payload.count + topic.count > Self.batchBytesMax / 2 { write(at: now) }
+    if batch.count + payload.count + topic.count > Self.batchBytesMax / 2 {
+      write(at: now)
+      // The spool failed: the broker sends this message again.
+      guard isSessionUp else { return }
+    }
     let rule = config.rules.append(
       topic: topic, payload: payload, packetID: message.packetID, to: &batch)
     if rule != nil {

@@ -185,14 +185,17 @@ import Testing
   @Test func `while the disk is full, the broker keeps the messages`() throws {
     let box = try Box()
     defer { box.end() }
-    let disk = try Disk(under: box, "size=1m")
+    let disk = try Disk(under: box, "size=4m")
     defer { disk.end() }
     let broker = try Mosquitto(in: box)
     try box.rules(broker, Self.simple)
     let bridge = try box.connectedBridge()
     try disk.fill(.bytes)
-    let texts = (1...600).map { "message \($0) \(String(repeating: "x", count: 100))" }
+    // More than one batch comes at once.
+    bridge.signal(SIGSTOP)
+    let texts = (1...600).map { "message \($0) \(String(repeating: "x", count: 2000))" }
     try broker.publish("alerts/1", lines: texts)
+    bridge.signal(SIGCONT)
     try bridge.line("the broker keeps the messages", in: .errors)
     disk.makeRoom()
     try wait(for: "all messages") { try Set(box.alerts()).count >= texts.count }

@@ -309,6 +309,8 @@ struct Bridge: ~Copyable {
     batch.clear()
     session.acknowledge(openInBatch, at: now)
     openInBatch = 0
+    // While messages keep coming, a crash would repeat all whose acknowledgement is not sent.
+    send(at: now)
   }
 
   // MARK: - New rules

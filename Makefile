@@ -1,6 +1,6 @@
 # Builds and tests TinyPush. `make` without a target lists the targets.
 #
-# Builds of the product, each as build/NAME/tinypush and build/NAME/tinypush-sandbox:
+# Builds of the product, each as build/NAME/tinypush, tinypush-sandbox and tinypush-mqtt:
 #   amd64 arm64 armhf          Embedded Swift; for this machine's own Debian, or for Debian 12 on another architecture
 #   debian13-amd64 and so on   Embedded Swift, for Debian 13 (mbedTLS 3.6, TLS 1.3)
 #   static-amd64 and so on     like the first, with mbedTLS, inih and nghttp2 inside: one file that needs only glibc 2.34
@@ -13,7 +13,7 @@ BUILDS := $(BOARDS) $(BOARDS:%=debian13-%) $(BOARDS:%=static-%)
 FOREIGN := $(filter-out $(HOST),$(BUILDS))
 TESTED := amd64 arm64 armhf debian13-$(HOST)
 # The programs of these builds.
-programs = $(foreach name,$1,build/$(name)/tinypush build/$(name)/tinypush-sandbox)
+programs = $(foreach name,$1,build/$(name)/tinypush build/$(name)/tinypush-sandbox build/$(name)/tinypush-mqtt)
 
 SWIFT := swift
 SWIFT_MINIMUM := 6.2
@@ -21,7 +21,8 @@ SWIFT_MINIMUM := 6.2
 # Debian packages: for the product, for the machine that builds it, and for the other targets.
 LIBRARIES := libc6-dev libinih-dev libmbedtls-dev libnghttp2-dev
 BUILD_NEEDS := $(LIBRARIES) g++
-NEEDS_test := binutils curl golang-go groff-base inotify-tools iproute2 jq lintian man-db mandoc nghttp2-server nodejs openssl procps \
+NEEDS_test := binutils curl golang-go groff-base inotify-tools iproute2 jq lintian man-db mandoc mosquitto \
+  mosquitto-clients nghttp2-server nodejs openssl procps \
   python3 python3-cryptography python3-h2 python3-jinja2 python3-yaml qemu-user-static rsync strace systemd \
   tinyproxy-bin tmux util-linux zsh
 NEEDS_bench := gcc libc6-dev libnghttp2-dev libssl-dev python3 python3-cryptography valgrind
@@ -61,7 +62,7 @@ board: $(call programs,$(BOARDS)) ## build the programs for all boards: amd64, a
 
 .PHONY: deb
 deb: $(call programs,$(BOARDS)) ## build the Debian packages for all boards, in build/packages
-	@for architecture in $(BOARDS); do for package in tinypush tinypush-sandbox; do \
+	@for architecture in $(BOARDS); do for package in tinypush tinypush-sandbox tinypush-mqtt; do \
 	  board/deb $$package $$architecture build/packages || exit; \
 	done; done
 
@@ -177,6 +178,8 @@ endef
 $(BUILDS:%=build/%/tinypush): build/%/tinypush: always | deps
 	$(embedded)
 $(BUILDS:%=build/%/tinypush-sandbox): build/%/tinypush-sandbox: always | build/%/tinypush
+	$(embedded)
+$(BUILDS:%=build/%/tinypush-mqtt): build/%/tinypush-mqtt: always | build/%/tinypush
 	$(embedded)
 build/%/passes: always | deps
 	$(embedded)

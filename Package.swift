@@ -75,7 +75,8 @@ let package = Package(
     .executableTarget(
       name: "judge", dependencies: ["TinyPush", "TinyPushAgent", "CLinux"], path: "Tests/Judge"),
     .target(
-      name: "Fuzz", dependencies: ["TinyPush", "TinyPushSandbox"], path: "Tests/Fuzz",
+      name: "Fuzz", dependencies: ["TinyPush", "TinyPushMQTT", "TinyPushSandbox"],
+      path: "Tests/Fuzz",
       exclude: ["Entry.swift", "board", "certificates.c", "corpus", "dictionary", "fuzz"],
       swiftSettings: lifetimes),
     .executableTarget(

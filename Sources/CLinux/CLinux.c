@@ -532,15 +532,25 @@ __attribute__((noinline)) void clinux_wipe_stack(void) {
 static int line;
 static int section;
 static int is_line_cut;
+/* inih cuts a section's name off after 49 bytes. */
+static char section_name[1024];
+static int section_line;
+static int long_line;
 
 /* inih does not tell the handler the line's number, and reads a long line in pieces. */
 static char *read_line(char *text, int room, void *file) {
   char *piece = fgets(text, room, file);
   if (!is_line_cut) {
     line++;
-    if (piece != NULL && piece[strspn(piece, " \t")] == '[') section++;
+    const char *start = piece == NULL ? "" : piece + strspn(piece, " \t");
+    if (start[0] == '[') {
+      section++;
+      section_line = line;
+      snprintf(section_name, sizeof section_name, "%.*s", (int)strcspn(start + 1, "]\n"), start + 1);
+    }
   }
-  is_line_cut = piece != NULL && strchr(piece, '\n') == NULL;
+  is_line_cut = piece != NULL && strchr(piece, '\n') == NULL && !feof(file);
+  if (is_line_cut && long_line == 0) long_line = line;
   return piece;
 }
 
@@ -548,12 +558,19 @@ int clinux_ini_line(void) { return line; }
 
 int clinux_ini_section(void) { return section; }
 
+int clinux_ini_long_line(void) { return long_line; }
+
+int clinux_ini_section_line(void) { return section_line; }
+
+const char *clinux_ini_section_name(void) { return section_name; }
+
 /* The buffer is on the stack, where it is wiped. The C library would free its own without
    wiping. */
 __attribute__((noinline)) static int parse(FILE *file, ini_handler handler, void *user) {
   char buffer[4096];
   setvbuf(file, buffer, _IOFBF, sizeof buffer);
-  line = section = is_line_cut = 0;
+  line = section = section_line = long_line = is_line_cut = 0;
+  section_name[0] = '\0';
   int result = ini_parse_stream(read_line, file, handler, user);
   fclose(file);
   return result;

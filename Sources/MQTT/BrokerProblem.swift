@@ -16,14 +16,14 @@ public enum BrokerProblem: Error, Equatable {
   case silent
 
   /// Optional features of a broker.
-  public enum Feature: Equatable {
+  public enum Feature: Equatable, Sendable {
     case qualityOfService1
     case sharedSubscriptions
     case retainedMessages
   }
 
   /// Ways to break the protocol.
-  public enum Fault: Equatable {
+  public enum Fault: Equatable, Sendable {
     case packetKind(UInt8)
     case packetBytes(Int)
     case length
@@ -49,7 +49,8 @@ public enum BrokerProblem: Error, Equatable {
   public var isConfiguration: Bool {
     switch self {
     case .refused(let code):
-      // Not supported, client identifier, user or password, authorization, banned, authentication method, QoS, retain.
+      // Not supported, client identifier, user or password, authorization, banned, authentication
+      // method, QoS, retain.
       switch code {
       case 0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C, 0x9A, 0x9B: true
       default: false
@@ -109,7 +110,7 @@ public enum BrokerProblem: Error, Equatable {
     case 0x86: words = "it does not accept the user name or the password: correct user and password"
     case 0x87:
       words =
-        "not authorized: allow this client to subscribe and publish, or correct user and password"
+        "not authorized: correct user and password, or allow this client to subscribe and publish"
     case 0x88: words = "it is not available"
     case 0x89: words = "it is busy"
     case 0x8A: words = "it has banned this client"

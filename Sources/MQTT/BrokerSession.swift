@@ -2,24 +2,31 @@ import TinyPush
 
 /// A session with an MQTT 5 broker, as one subscriber with acknowledgements of its own timing.
 ///
-/// The session is pure: it touches no socket and no clock. The caller reads from its socket into ``makeRoom()``, calls
-/// ``next(at:)`` until there is no event left, writes ``output`` to its socket, and calls again at ``wakeAt``.
+/// The session is pure: it touches no socket and no clock. The caller reads from its socket into
+/// ``makeRoom()``, calls ``next(at:)`` until there is no event left, writes ``output`` to its
+/// socket, and calls again at ``wakeAt``.
 ///
-/// A message of QoS 1 is open from its event until ``acknowledge(_:)``. The caller acknowledges a message once its notification
-/// is on disk; the broker sends a message again that was open when the connection ended. The broker is asked for no more open
-/// messages than ``Settings/openMax`` at a time. Mosquitto 2.0.11 sends more when it resumes a session, so that more are taken.
+/// A message of QoS 1 is open from its event until ``acknowledge(_:)``. The caller acknowledges a
+/// message once its notification is on disk; the broker sends a message again that was open when
+/// the connection ended. The broker is asked for no more open messages than ``Settings/openMax`` at
+/// a time. Mosquitto 2.0.11 sends more when it resumes a session, so that more are taken.
 ///
-/// One message at a time goes the other way, by ``publish(topic:payload:isRetained:)``, and is sent again after a lost connection.
+/// One message at a time goes the other way, by ``publish(topic:payload:isRetained:)``, and is sent
+/// again after a lost connection.
 public struct BrokerSession: ~Copyable {
   /// Bounds and times of a session.
   public struct Settings: BitwiseCopyable {
-    /// The number of open messages that the broker is asked for: the receive maximum (section 3.1.2.11.3).
+    /// The number of open messages that the broker is asked for: the receive maximum (section
+    /// 3.1.2.11.3).
     public var openMax: Int
-    /// The largest packet that the broker may send, in bytes. The broker drops a larger message.
+    /// The largest packet that the broker may send, in bytes.
+    ///
+    /// The broker drops a larger message.
     public var packetBytesMax: Int
     /// The time of silence after which a ping goes out.
     public var keepAlive: Duration
-    /// The time for which the broker keeps messages for an absent client, in seconds; `UInt32.max`: for ever.
+    /// The time for which the broker keeps messages for an absent client, in seconds; `UInt32.max`:
+    /// for ever.
     public var sessionSeconds: UInt32
     /// The time in which the broker must answer a ping or the connection request.
     public var answerTime: Duration
@@ -41,7 +48,7 @@ public struct BrokerSession: ~Copyable {
     /// The user name; empty: none.
     public var user = Text(capacity: 256)
     /// The password; empty: none.
-    public var password = Text(capacity: 256)
+    public var password = Text(capacity: 1024)
     /// The topic of the message that the broker publishes when the client is lost; empty: none.
     public var willTopic = Text(capacity: 256)
     /// The payload of that message, which is retained.
@@ -49,9 +56,14 @@ public struct BrokerSession: ~Copyable {
 
     /// Creates an empty login.
     public init() {}
+
+    @inline(never)
+    deinit {}
   }
 
-  /// A message from the broker. Its ranges hold until ``makeRoom()``.
+  /// A message from the broker.
+  ///
+  /// Its ranges hold until ``makeRoom()``.
   public struct Message {
     /// The topic's place in ``bytes(_:)``.
     public var topic: Range<Int>
@@ -67,13 +79,16 @@ public struct BrokerSession: ~Copyable {
 
   /// What the broker did.
   public enum Event {
-    /// The broker accepted the connection. Without a session it has forgotten all subscriptions.
+    /// The broker accepted the connection.
+    ///
+    /// Without a session it has forgotten all subscriptions.
     case connected(hasSession: Bool)
     /// The broker accepted all subscriptions.
     case subscribed
     /// A message came.
     case message(Message)
-    /// The broker answered the message that was published last; a reason code of PUBACK (section 3.4.2.1), 0x80 and more refuse.
+    /// The broker answered the message that was published last; a reason code of PUBACK (section
+    /// 3.4.2.1), 0x80 and more refuse.
     case published(reason: UInt8)
   }
 
@@ -121,6 +136,9 @@ public struct BrokerSession: ~Copyable {
     open = FixedBuffer(capacity: Self.openLimit)
   }
 
+  @inline(never)
+  deinit {}
+
   // MARK: - Connecting
 
   /// Asks the broker for the session, on a new connection.
@@ -128,7 +146,8 @@ public struct BrokerSession: ~Copyable {
     ended()
     state = .connecting
     let hasWill = login.willTopic.count > 0
-    // Clean start is off: the broker keeps the session. A will has QoS 1 and is retained (section 3.1.2.3).
+    // Clean start is off: the broker keeps the session. A will has QoS 1 and is retained (section
+    // 3.1.2.3).
     var flags: UInt8 = 0
     if login.user.count > 0 { flags |= 0x80 }
     if login.password.count > 0 { flags |= 0x40 }
@@ -160,7 +179,9 @@ public struct BrokerSession: ~Copyable {
     answerDue = now + settings.answerTime
   }
 
-  /// Forgets the connection. The broker will send the open messages again.
+  /// Forgets the connection.
+  ///
+  /// The broker will send the open messages again.
   public mutating func ended() {
     state = .down
     reader.clear()
@@ -193,7 +214,8 @@ public struct BrokerSession: ~Copyable {
 
   /// Asks for the messages of a topic filter, with QoS 1.
   ///
-  /// - Parameter isState: whether retained messages are wanted at each subscription; else they come only with the first one.
+  /// - Parameter isState: whether retained messages are wanted at each subscription; else they come
+  ///   only with the first one.
   /// - Returns: whether there was room to ask.
   public mutating func subscribe(_ filter: Span<UInt8>, isState: Bool, at now: Instant) -> Bool {
     guard state == .up, writer.hasRoom(filter.count + 6) else { return false }
@@ -201,7 +223,8 @@ public struct BrokerSession: ~Copyable {
     writer.number16(takePacketID())
     writer.byte(0)
     writer.string(filter)
-    // Maximum QoS 1, and retain handling 1 or 0 (section 3.8.3.1). A shared subscription has no retained messages.
+    // Maximum QoS 1, and retain handling 1 or 0 (section 3.8.3.1). A shared subscription has no
+    // retained messages.
     writer.byte(isState ? 0x01 : 0x11)
     writer.end(.subscribe)
     subscriptionsAsked += 1
@@ -225,7 +248,9 @@ public struct BrokerSession: ~Copyable {
   /// Whether a message can be published: the one before is acknowledged.
   public var mayPublish: Bool { publishedID == nil }
 
-  /// Publishes a message with QoS 1; ``mayPublish`` holds. Without a connection the message waits for the next one.
+  /// Publishes a message with QoS 1; ``mayPublish`` holds.
+  ///
+  /// Without a connection the message waits for the next one.
   ///
   /// - Returns: whether topic and payload fit into ``publishedBytesMax``.
   public mutating func publish(
@@ -289,7 +314,9 @@ public struct BrokerSession: ~Copyable {
   @_lifetime(immortal)
   public func bytes(_ range: Range<Int>) -> Span<UInt8> { reader.bytes(range) }
 
-  /// The bytes that wait for the socket. They change with the next call.
+  /// The bytes that wait for the socket.
+  ///
+  /// They change with the next call.
   public var output: Span<UInt8> {
     @_lifetime(immortal) get { writer.output }
   }
@@ -380,7 +407,8 @@ public struct BrokerSession: ~Copyable {
       }
     }
     if let lacking { throw .lacks(lacking) }
-    // The broker's own value holds (section 3.2.2.3.14); 0 turns the keep alive off, and our own pings do no harm.
+    // The broker's own value holds (section 3.2.2.3.14); 0 turns the keep alive off, and our own
+    // pings do no harm.
     if let keepAliveSeconds, keepAliveSeconds > 0 {
       let served = Duration.seconds(UInt64(keepAliveSeconds))
       if served < keepAlive { keepAlive = served }

@@ -2,8 +2,9 @@ import TinyPush
 
 /// A condition of a rule, such as `payload.water_leak = true` or `payload.temperature > 30`.
 ///
-/// An expression, one of `=`, `!=`, `<`, `<=`, `>` and `>=`, and a value, in quotes or not. Two numbers are compared as numbers. Other
-/// values are equal or not; they are never less or greater. A missing value meets `!=` only.
+/// An expression, one of `=`, `!=`, `<`, `<=`, `>` and `>=`, and a value, in quotes or not. Two
+/// numbers are compared as numbers. Other values are equal or not; they are never less or greater.
+/// A missing value meets `!=` only.
 enum Condition {
   private enum Comparison {
     case equal, different, less, lessOrEqual, greater, greaterOrEqual
@@ -67,7 +68,9 @@ enum Condition {
     return nil
   }
 
-  /// A decimal number, such as `-21.5`; nil: the text is none. An exponent makes a text that is no number here.
+  /// A decimal number, such as `-21.5`; nil: the text is none.
+  ///
+  /// An exponent makes a text that is no number here.
   private static func number(_ text: Span<UInt8>) -> Double? {
     var index = text.count > 0 && text[0] == .hyphen ? 1 : 0
     guard index < text.count, text[index].isDigit, text.count < 18 else { return nil }

@@ -1,9 +1,10 @@
 import TinyPush
 
-/// The identity of a message: the same for the message and its repetition by the broker, so that a device shows both once.
+/// The identity of a message: the same for the message and its repetition by the broker, so that a
+/// device shows both once.
 ///
-/// The key is made of topic, payload and packet identifier. The broker keeps the packet identifier when it sends a message
-/// again after a lost connection (section 4.4).
+/// The key is made of topic, payload and packet identifier. The broker keeps the packet identifier
+/// when it sends a message again after a lost connection (section 4.4).
 struct MessageKey: BitwiseCopyable {
   private let high: UInt64
   private let low: UInt64

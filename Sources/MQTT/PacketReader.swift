@@ -2,10 +2,13 @@ import TinyPush
 
 /// Takes a broker's stream apart into MQTT packets, however the stream is cut into pieces.
 ///
-/// Bytes go in by ``makeRoom()`` and ``take(_:)``; packets come out of ``next()``. Nothing is allocated after the start:
-/// a packet that announces more bytes than the bound is refused by its first bytes.
+/// Bytes go in by ``makeRoom()`` and ``take(_:)``; packets come out of ``next()``. Nothing is
+/// allocated after the start: a packet that announces more bytes than the bound is refused by its
+/// first bytes.
 struct PacketReader: ~Copyable {
-  /// One packet. The body lies behind the fixed header.
+  /// One packet.
+  ///
+  /// The body lies behind the fixed header.
   struct Packet {
     var kind: UInt8
     /// The lower four bits of the first byte.
@@ -33,7 +36,9 @@ struct PacketReader: ~Copyable {
     end = 0
   }
 
-  /// Room for at least ``roomBytesMin`` bytes, once ``next()`` has asked for more. Packets given out before become invalid.
+  /// Room for at least ``roomBytesMin`` bytes, once ``next()`` has asked for more.
+  ///
+  /// Packets given out before become invalid.
   mutating func makeRoom() -> UnsafeMutableBufferPointer<UInt8> {
     if start == end {
       clear()
@@ -51,14 +56,17 @@ struct PacketReader: ~Copyable {
     end += count
   }
 
-  /// Returns the next packet; nil when it needs more bytes. Its range holds until more bytes come.
+  /// Returns the next packet; nil when it needs more bytes.
+  ///
+  /// Its range holds until more bytes come.
   mutating func next() throws(BrokerProblem) -> Packet? {
     guard end > start else { return nil }
     let first = buffer[start]
     guard PacketKind(rawValue: first >> 4) != nil else { throw .malformed(.packetKind(first)) }
     var length = 0
     var index = start + 1
-    // A variable byte integer (section 1.5.5): seven bits a byte, the lowest first, at most four bytes.
+    // A variable byte integer (section 1.5.5): seven bits a byte, the lowest first, at most four
+    // bytes.
     while true {
       guard index < end else { return nil }
       guard index <= start + 4 else { throw .malformed(.length) }
@@ -74,7 +82,9 @@ struct PacketReader: ~Copyable {
     return Packet(kind: first >> 4, flags: first & 15, body: index..<index + length)
   }
 
-  /// The bytes of a range of a packet. They change when more bytes are taken.
+  /// The bytes of a range of a packet.
+  ///
+  /// They change when more bytes are taken.
   @_lifetime(immortal)
   func bytes(_ range: Range<Int>) -> Span<UInt8> { buffer.looseSpan(range) }
 }
@@ -142,7 +152,8 @@ struct FieldReader {
     return range
   }
 
-  /// Reads the properties (section 2.2.2) and calls `body` with each numeric one: its identifier and value.
+  /// Reads the properties (section 2.2.2) and calls `body` with each numeric one: its identifier
+  /// and value.
   mutating func properties(
     _ reader: borrowing PacketReader, _ body: (UInt8, UInt32) -> Void
   ) throws(BrokerProblem) {
@@ -152,7 +163,8 @@ struct FieldReader {
     while !fields.isEmpty {
       let identifier = try fields.byte(reader)
       switch identifier {
-      // One byte: payload format, problem information, maximum QoS, retain, wildcards, identifiers, shared subscriptions.
+      // One byte: payload format, problem information, maximum QoS, retain, wildcards, identifiers,
+      // shared subscriptions.
       case 0x01, 0x17, 0x19, 0x24, 0x25, 0x28, 0x29, 0x2A:
         body(identifier, UInt32(try fields.byte(reader)))
       // Two bytes: server keep alive, receive maximum, topic alias maximum, topic alias.

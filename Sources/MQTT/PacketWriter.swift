@@ -1,6 +1,7 @@
 import TinyPush
 
-/// Writes MQTT packets one behind the other into memory of a fixed size, and hands the bytes to a socket.
+/// Writes MQTT packets one behind the other into memory of a fixed size, and hands the bytes to a
+/// socket.
 struct PacketWriter: ~Copyable {
   private let buffer: FixedBuffer<UInt8>
   private var start = 0
@@ -31,7 +32,9 @@ struct PacketWriter: ~Copyable {
     return buffer.capacity - end >= bytes + Self.headBytesMax
   }
 
-  /// The bytes that wait for the socket. They change with the next packet.
+  /// The bytes that wait for the socket.
+  ///
+  /// They change with the next packet.
   var output: Span<UInt8> {
     @_lifetime(immortal) get { buffer.looseSpan(start..<end) }
   }
@@ -51,7 +54,8 @@ struct PacketWriter: ~Copyable {
     end += Self.headBytesMax
   }
 
-  /// Ends the packet: puts its length into the fixed header, in as few bytes as the length takes (section 1.5.5).
+  /// Ends the packet: puts its length into the fixed header, in as few bytes as the length takes
+  /// (section 1.5.5).
   mutating func end(_ kind: PacketKind) {
     let body = head + Self.headBytesMax
     let count = end - body

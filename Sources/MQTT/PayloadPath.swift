@@ -15,7 +15,8 @@ enum PayloadPath {
     }
   }
 
-  /// Returns where the value at a path stands: member names and element numbers (from 0) with a dot between each two.
+  /// Returns where the value at a path stands: member names and element numbers (from 0) with a dot
+  /// between each two.
   ///
   /// - Parameter text: one JSON value.
   static func find(_ path: Span<UInt8>, in text: Span<UInt8>) -> Range<Int>? {
@@ -38,7 +39,8 @@ enum PayloadPath {
     }
   }
 
-  /// Moves the scanner from a value to the member or element of this name; whether there is such a value.
+  /// Moves the scanner from a value to the member or element of this name; whether there is such a
+  /// value.
   private static func enter(
     _ name: Span<UInt8>, _ text: Span<UInt8>, _ scanner: inout JSONScanner
   ) throws(JSONProblem) -> Bool {

@@ -6,7 +6,10 @@ public enum RuleKey: UInt8, BitwiseCopyable {
   case collapseID, priority, ttl, againAfter, urgent, topic, pushType
 
   static var names: WordList {
-    "when to token title subtitle alert sound badge level data collapse-id priority ttl again-after urgent topic push-type"
+    """
+    when to token title subtitle alert sound badge level data collapse-id priority ttl again-after \
+    urgent topic push-type
+    """
   }
 
   /// The name as a configuration spells it.

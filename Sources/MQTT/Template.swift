@@ -2,8 +2,9 @@ import TinyPush
 
 /// A text with expressions in braces, such as `{topic.2}: {payload.state}`.
 ///
-/// `{topic}` is the topic, `{topic.2}` its second level, `{payload}` the payload, and `{payload.a.0.b}` a value in a JSON payload.
-/// `{{` and `}}` are braces. An expression without a value stands for nothing.
+/// `{topic}` is the topic, `{topic.2}` its second level, `{payload}` the payload, and
+/// `{payload.a.0.b}` a value in a JSON payload. `{{` and `}}` are braces. An expression without a
+/// value stands for nothing.
 enum Template {
   /// A mistake in a template or an expression.
   enum Problem: Error {
@@ -66,8 +67,9 @@ enum Template {
     text.append(bytes: template.extracting(plain..<template.count))
   }
 
-  /// Appends the value of an expression; whether there is one. A JSON string is appended as it reads, any other value as it is
-  /// written.
+  /// Appends the value of an expression; whether there is one.
+  ///
+  /// A JSON string is appended as it reads, any other value as it is written.
   static func append(
     expression: Span<UInt8>, of message: MessageText, to text: inout Text
   ) -> Bool {

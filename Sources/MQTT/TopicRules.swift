@@ -1,15 +1,17 @@
 import TinyPush
 
-/// The rules that make notifications of messages: for each a topic filter, conditions, and templates.
+/// The rules that make notifications of messages: for each a topic filter, conditions, and
+/// templates.
 ///
-/// The first rule whose filter and conditions a message meets makes its notification. A message that meets no rule must be a
-/// notification itself, which goes as it is.
+/// The first rule whose filter and conditions a message meets makes its notification. A message
+/// that meets no rule must be a notification itself, which goes as it is.
 public struct TopicRules: ~Copyable {
   struct Rule: BitwiseCopyable {
     var filterStart: Int32
     var filterEnd: Int32
     var entryStart: Int32
     var entryEnd: Int32
+    var line: Int32
   }
 
   struct Entry: BitwiseCopyable {
@@ -34,20 +36,29 @@ public struct TopicRules: ~Copyable {
   /// Creates an empty table.
   public init() {}
 
+  @inline(never)
+  deinit {}
+
   // MARK: - Reading the configuration
 
-  /// Begins a rule. The rule before must be whole, see ``finish()``.
-  public mutating func begin(_ filter: Span<UInt8>) throws(RuleProblem) {
+  /// Begins a rule.
+  ///
+  /// The rule before must be whole, see ``finish()``.
+  ///
+  /// - Parameter line: the line of the configuration that begins the rule.
+  public mutating func begin(_ filter: Span<UInt8>, line: Int32 = 0) throws(RuleProblem) {
     guard TopicFilter.isValid(filter) else { throw .filter }
     guard count < Self.rulesMax else { throw .tooMany }
     let text = try store(filter)
     rules[count] = Rule(
       filterStart: text.start, filterEnd: text.end, entryStart: Int32(entryCount),
-      entryEnd: Int32(entryCount))
+      entryEnd: Int32(entryCount), line: line)
     count += 1
   }
 
-  /// Sets a key of the last rule. The caller has checked and spelled out what ``RuleKey/isFixed``.
+  /// Sets a key of the last rule.
+  ///
+  /// The caller has checked and spelled out what ``RuleKey/isFixed``.
   public mutating func set(_ key: RuleKey, to value: Span<UInt8>) throws(RuleProblem) {
     let rule = rules[count - 1]
     if !key.isList {
@@ -113,12 +124,22 @@ public struct TopicRules: ~Copyable {
     texts.looseSpan(Int(rules[rule].filterStart)..<Int(rules[rule].filterEnd))
   }
 
+  /// The line of the configuration that begins a rule.
+  public func line(of rule: Int) -> Int32 { rules[rule].line }
+
+  /// The first rule whose filter matches a topic, whatever its conditions; nil: no filter matches.
+  public func first(for topic: Span<UInt8>) -> Int? {
+    for rule in 0..<count where TopicFilter.matches(filter(rule), topic) { return rule }
+    return nil
+  }
+
   @_lifetime(immortal)
   private func value(_ entry: Entry) -> Span<UInt8> {
     texts.looseSpan(Int(entry.start)..<Int(entry.end))
   }
 
-  /// Appends the notification that the first rule makes which a message meets: one JSON object in one line.
+  /// Appends the notification that the first rule makes which a message meets: one JSON object in
+  /// one line.
   ///
   /// - Parameter packetID: the message's packet identifier; nil: QoS 0.
   /// - Returns: the number of the rule; nil: the message meets none.

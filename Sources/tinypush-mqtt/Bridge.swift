@@ -6,15 +6,20 @@ import TinyPushMQTT
 
 /// Takes messages from the broker into the spool.
 ///
-/// Messages that come together go into one notification file, a line each. They are acknowledged once the file is in `new/`
-/// and on disk, so that the broker sends again each message that a crash or a power cut took away.
+/// Messages that come together go into one notification file, a line each. They are acknowledged
+/// once the file is in `new/` and on disk, so that the broker sends again each message that a crash
+/// or a power cut took away.
 struct Bridge: ~Copyable {
   /// Bytes of one notification file at most: the largest packet fits in behind other notifications.
   private static let batchBytesMax = 512 * 1024
   /// The wait after a problem that only a person can solve.
   private static let pause = Duration.seconds(30)
+  /// A connection that ends before this time is no progress.
+  private static let shortTime = Duration.seconds(60)
 
-  private let broker: CString
+  private var broker: CString
+  /// The file of the broker and the rules.
+  private let path: UnsafePointer<CChar>
   private let spool: CString
   private var config: BridgeConfig
   private var session: BrokerSession
@@ -24,10 +29,26 @@ struct Bridge: ~Copyable {
   private var backoff: Backoff
   private var dialAt: Instant?
   private var isSessionUp = false
-  /// The notifications that wait to be written, and the number of messages to acknowledge with them.
+  /// Whether the broker has accepted the connection and was sent the subscriptions.
+  private var isSubscribed = false
+  /// The notifications that wait to be written, and the number of messages to acknowledge with
+  /// them.
   private var batch = Text(capacity: Bridge.batchBytesMax)
   private var openInBatch = 0
   private var isStopping = false
+  private var isReloadWanted = false
+  /// When the broker accepted the last connection.
+  private var connectedAt: Instant?
+  /// The connections one after the other that ended within ``shortTime``.
+  private var shortCount = 0
+  /// Subscriptions of earlier rules, which the broker must forget.
+  private var gone = FilterList()
+  /// Whether SIGHUP means that the terminal has closed.
+  ///
+  /// For a service it asks to read the rules again.
+  private let endsWithTerminal =
+    getenv(("NOTIFY_SOCKET" as StaticString).cString) == nil
+    && (isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
   private var counts = Counts()
 
   /// Counts of what became of the messages.
@@ -39,15 +60,16 @@ struct Bridge: ~Copyable {
     var files: UInt64 = 0
   }
 
-  /// - Parameter spool: the spool's directory.
-  init(_ config: consuming BridgeConfig, spool: Span<UInt8>) {
-    var address = Text(capacity: 300)
-    address.append(bytes: config.broker.span)
-    broker = address.cString()
+  /// - Parameters:
+  ///   - path: the file of the broker and the rules, which SIGHUP makes the bridge read again.
+  ///   - spool: the spool's directory.
+  init(_ config: consuming BridgeConfig, rules path: UnsafePointer<CChar>, spool: Span<UInt8>) {
+    broker = CString(config.broker.span)
+    self.path = path
     self.spool = CString(spool)
     session = BrokerSession(config.session)
     connection = TLSConnection(
-      address: address.bytes, port: config.port, config.tls, isPlain: !config.isEncrypted)
+      address: config.broker.span, port: config.port, config.tls, isPlain: !config.isEncrypted)
     var seed: UInt64 = 0
     _ = getrandom(&seed, 8, 0)
     backoff = Backoff(seed: seed)
@@ -62,7 +84,10 @@ struct Bridge: ~Copyable {
   /// Works until SIGTERM or SIGINT.
   mutating func run() -> ExitStatus {
     logStart()
+    clinux_notify("READY=1")
     while true {
+      if isReloadWanted, !isStopping { reload() }
+      log.catchUp()
       let now = Clock.now()
       if let dialAt, dialAt <= now { dial(at: now) }
       advance(at: now)
@@ -85,7 +110,7 @@ struct Bridge: ~Copyable {
       switch events.source(index) {
       case .signals:
         while let signal = events.takeSignal() {
-          if signal == UInt32(SIGTERM) || signal == UInt32(SIGINT) { stop() }
+          if signal == UInt32(SIGHUP), !endsWithTerminal { isReloadWanted = true } else { stop() }
         }
       case .clock: _ = events.takeClockChange()
       case .descriptor: break
@@ -95,6 +120,7 @@ struct Bridge: ~Copyable {
 
   /// Ends the session in order: what was not written is sent again by the broker.
   private mutating func stop() {
+    clinux_notify("STOPPING=1")
     isStopping = true
     session.disconnect()
   }
@@ -121,6 +147,12 @@ struct Bridge: ~Copyable {
     batch.clear()
     openInBatch = 0
     isSessionUp = false
+    isSubscribed = false
+    if let start = connectedAt.take() {
+      let isShort = Clock.now() < start + Self.shortTime
+      shortCount = isShort ? shortCount + 1 : 0
+      if !isShort { backoff.reset() }
+    }
     dialAt = Clock.now() + (pause ? Self.pause : backoff.fail())
   }
 
@@ -134,11 +166,22 @@ struct Bridge: ~Copyable {
       case .failed: connectionFailed()
       case .wants: break
       case .done:
-        isSessionUp = true
-        session.connect(config.login, at: now)
+        logIn(at: now)
       }
     case .up: receive(at: now)
     }
+  }
+
+  private mutating func logIn(at now: Instant) {
+    if let problem = config.readPassword() {
+      var text = Text()
+      text.append("password-file ", problem)
+      log.write(.error, text, about: .connection)
+      return hangUp(pause: true)
+    }
+    isSessionUp = true
+    session.connect(config.login, at: now)
+    config.forgetPassword()
   }
 
   /// Reads all that has come, and takes it into the spool.
@@ -165,6 +208,10 @@ struct Bridge: ~Copyable {
     text.append("connection to the broker ")
     text.append(cString: broker.pointer)
     text.append(" ended: ", bytes: connection.problem.bytes)
+    // Mosquitto 2.0 does not say so.
+    if isSubscribed, shortCount > 0 {
+      text.append(": if another client uses the same client ID, set client-id")
+    }
     log.write(.warning, text, about: .connection)
     hangUp(pause: false)
   }
@@ -200,15 +247,20 @@ struct Bridge: ~Copyable {
     while let event = try session.next(at: now) {
       switch event {
       case .connected(let hasSession):
-        backoff.reset()
+        connectedAt = now
+        isSubscribed = true
         logConnection(hasSession)
-        for index in 0..<config.subscriptionCount {
-          _ = session.subscribe(config.subscription(index), isState: false, at: now)
-        }
+        for index in 0..<gone.count { _ = session.unsubscribe(gone.filter(index), at: now) }
+        gone.clear()
+        for index in 0..<config.subscriptions.count { subscribe(index, at: now) }
       case .subscribed, .published: break
       case .message(let message): take(message, at: now)
       }
     }
+  }
+
+  private mutating func subscribe(_ index: Int, at now: Instant) {
+    _ = session.subscribe(config.subscriptions.filter(index), isState: false, at: now)
   }
 
   private mutating func take(_ message: BrokerSession.Message, at now: Instant) {
@@ -217,7 +269,11 @@ struct Bridge: ~Copyable {
     counts.messages += 1
     if message.isRepeated { counts.repeated += 1 }
     // A notification is smaller than its message and the texts of its rule.
-    if batch.count + payload.count + topic.count > Self.batchBytesMax / 2 { write(at: now) }
+    if batch.count + payload.count + topic.count > Self.batchBytesMax / 2 {
+      write(at: now)
+      // The spool failed: the broker sends this message again.
+      guard isSessionUp else { return }
+    }
     let rule = config.rules.append(
       topic: topic, payload: payload, packetID: message.packetID, to: &batch)
     if rule != nil {
@@ -228,12 +284,14 @@ struct Bridge: ~Copyable {
       counts.notifications += 1
     } else {
       counts.ignored += 1
+      logIgnored(topic)
     }
     if message.packetID != nil { openInBatch += 1 }
     if openInBatch >= config.session.openMax { write(at: now) }
   }
 
-  /// Writes the notifications that wait into one file of the spool, and then acknowledges their messages.
+  /// Writes the notifications that wait into one file of the spool, and then acknowledges their
+  /// messages.
   private mutating func write(at now: Instant) {
     if batch.count > 0 {
       do throws(DropBox.Problem) {
@@ -251,14 +309,96 @@ struct Bridge: ~Copyable {
     batch.clear()
     session.acknowledge(openInBatch, at: now)
     openInBatch = 0
+    // While messages keep coming, a crash would repeat all whose acknowledgement is not sent.
+    send(at: now)
+  }
+
+  // MARK: - New rules
+
+  /// Reads the file again; a mistake in it changes nothing.
+  private mutating func reload() {
+    isReloadWanted = false
+    var fresh = BridgeConfig()
+    var text = Text(capacity: 2048)
+    do throws(ExitStatus) {
+      var message = Text(capacity: 2048)
+      do throws(ExitStatus) {
+        try BridgeConfig.read(path, into: &fresh, message: &message)
+      } catch {
+        text.append("the old rules stay in use: ")
+        text.append(message)
+        throw error
+      }
+    } catch {
+      return log.write(.error, text)
+    }
+    let isSameConnection = fresh.connectionHash == config.connectionHash
+    let now = Clock.now()
+    swap(&config, &fresh)
+    for index in 0..<fresh.subscriptions.count {
+      let filter = fresh.subscriptions.filter(index)
+      if config.subscriptions.contains(filter) { continue }
+      if isSubscribed, isSameConnection {
+        _ = session.unsubscribe(filter, at: now)
+      } else {
+        _ = gone.append(filter)
+      }
+    }
+    if isSameConnection {
+      for index in 0..<config.subscriptions.count where isSubscribed {
+        let filter = config.subscriptions.filter(index)
+        if !fresh.subscriptions.contains(filter) { subscribe(index, at: now) }
+      }
+    } else {
+      reconnect(at: now)
+    }
+    text.append(
+      "the new rules are in use: ", config.rules.count, config.rules.count == 1 ? " rule" : " rules"
+    )
+    log.write(.info, text)
+  }
+
+  /// Connects again, with the new settings.
+  private mutating func reconnect(at now: Instant) {
+    session.disconnect()
+    send(at: now)
+    connection.hangUp(epoll: events.epoll, sayGoodbye: true)
+    isSessionUp = false
+    isSubscribed = false
+    broker = CString(config.broker.span)
+    session = BrokerSession(config.session)
+    connection = TLSConnection(
+      address: broker.span, port: config.port, config.tls, isPlain: !config.isEncrypted)
+    backoff.reset()
+    dialAt = now
   }
 
   // MARK: - The log
 
+  /// Logs why a message makes no notification.
+  ///
+  /// Lines are folded; each topic is a kind of its own.
+  private mutating func logIgnored(_ topic: Span<UInt8>) {
+    var text = Text(capacity: 1024)
+    text.append("message ignored, topic ", printable: topic)
+    if let rule = config.rules.first(for: topic) {
+      text.append(": the conditions of the rule in line ", config.rules.line(of: rule))
+      text.append(" do not hold")
+    } else {
+      text.append(": no rule matches the topic")
+      text.append(
+        config.mayReceive(topic)
+          ? "; tinypush-mqtt check shows how rules work"
+          : "; the broker remembers a subscription that is no longer in the rules")
+    }
+    log.write(.info, text, about: .messages)
+  }
+
   private mutating func logStart() {
     var text = Text()
     text.append("messages from ", cString: broker.pointer)
-    text.append(", ", config.rules.count, " rules, into ")
+    text.append(
+      ", ", config.rules.count, config.rules.count == 1 ? " rule, into " : " rules, into ")
     text.append(cString: spool.pointer)
     log.write(.info, text)
   }

@@ -1,4 +1,5 @@
 import CLinux
+import CommandArguments
 import TinyPush
 import TinyPushAgent
 import TinyPushMQTT
@@ -9,9 +10,8 @@ import TinyPushMQTT
 struct BridgeConfig: ~Copyable {
   static let defaultFile: StaticString = "/etc/tinypush/mqtt.conf"
   private static var names: WordList {
-    "broker tls ca certificate key user password client-id subscribe keep-session"
+    "broker tls ca certificate key user password password-file client-id subscribe keep-session"
   }
-  private static let subscriptionsMax = 32
 
   /// `HOST` or `HOST:PORT`.
   var broker = CString("localhost")
@@ -19,81 +19,133 @@ struct BridgeConfig: ~Copyable {
   /// The files of a TLS connection, as the agent's configuration has them.
   var tls = Config()
   var login = BrokerSession.Login()
+  private var password = Secret("password")
+  private var passwordFile = CString("")
   var session = BrokerSession.Settings()
-  /// Topic filters, each with a NUL behind it.
-  private let subscriptions = FixedBuffer<UInt8>(capacity: 8192)
-  private var subscriptionEnds = InlineArray<32, Int>(repeating: 0)
-  private(set) var subscriptionCount = 0
+  var subscriptions = FilterList()
   var rules = TopicRules()
+  /// A hash of the settings that a connection depends on.
+  private(set) var connectionHash: UInt64 = 0
+  /// The file of the rules; empty if it cannot be read again.
+  fileprivate var file = CString("")
 
   init() { tls.courier.rules.service = .binary }
 
   /// The port where the setting names none.
   var port: StaticString { isEncrypted ? "8883" : "1883" }
 
-  /// A topic filter to subscribe to.
-  @_lifetime(immortal)
-  func subscription(_ index: Int) -> Span<UInt8> {
-    subscriptions.looseSpan(
-      (index == 0 ? 0 : subscriptionEnds[index - 1])..<subscriptionEnds[index])
+  /// Reads the password into ``login``, until ``forgetPassword()``.
+  ///
+  /// - Returns: why the password's file cannot be read; nil on success.
+  mutating func readPassword() -> Text? {
+    login.password.wipe()
+    if passwordFile.isEmpty {
+      password.with { if let word = $0 { login.password.append(cString: word) } }
+    } else {
+      do throws(InputFile.Problem) {
+        try InputFile.read(passwordFile.pointer, to: &login.password, bytesMax: 1024)
+      } catch {
+        return error.text(passwordFile.pointer)
+      }
+      login.password.dropLineEnd()
+    }
+    return nil
   }
+
+  /// Erases the password from memory.
+  mutating func forgetPassword() { login.password.wipe() }
 
   // MARK: - Reading
 
   struct Reading: ~Copyable {
     let config: UnsafeMutablePointer<BridgeConfig>
+    /// The number of the section of the last line.
     var section: Int32 = 0
+    /// Whether the rule of that section has a mistake.
+    var isRuleWrong = false
+    /// Whether the section is no rule, since its topic filter is wrong.
+    var isSkipping = false
+    /// Whether a line is too long for inih.
+    var hasLongLine = false
+    /// The mistake in the line.
     var message = Text(capacity: 1024)
-    var isWrong = false
+    var mistakes = Mistakes()
   }
 
-  /// Reads the file.
-  ///
-  /// - Parameter message: on failure, the mistake, its place and what to do.
+  /// Reads the file; the first mistake becomes the message.
   static func read(
     _ path: UnsafePointer<CChar>, into config: inout BridgeConfig, message: inout Text
   ) throws(ExitStatus) {
+    var mistakes = Mistakes()
+    do throws(ExitStatus) {
+      try read(path, into: &config, &mistakes)
+    } catch {
+      mistakes.append(0, file: CString.span(path), to: &message)
+      throw error
+    }
+  }
+
+  /// Reads the file, and adds each mistake.
+  static func read(
+    _ path: UnsafePointer<CChar>, into config: inout BridgeConfig, _ mistakes: inout Mistakes
+  ) throws(ExitStatus) {
+    var text = Text(capacity: 1024)
     guard let file = fopen(path, "re") else {
       let error = clinux_errno()
-      message.append(cString: path)
-      message.append(": ", cString: clinux_error_text(error))
-      message.append(": write the file (tinypush-mqtt.conf(5)), or name another with --rules FILE")
+      text.append(cString: clinux_error_text(error))
+      text.append(": write the file (tinypush-mqtt.conf(5)), or name another with --rules FILE")
+      mistakes.add(text, line: 0)
       throw error == EACCES ? .noPermission : .noInput
     }
-    let (line, isWrong) = withUnsafeMutablePointer(to: &config) { config in
+    config.locate(path, file)
+    mistakes = withUnsafeMutablePointer(to: &config) { config in
       var reading = Reading(config: config)
       let line = withUnsafeMutablePointer(to: &reading) { reading in
         clinux_ini_parse(
           file,
           { user, section, name, value in
             guard let user, let section, let name else { return 0 }
-            let reading = user.assumingMemoryBound(to: Reading.self)
-            return reading.pointee.take(
-              CString.span(section), CString.span(name), value)
+            user.assumingMemoryBound(to: Reading.self).pointee.take(
+              isInRule: section[0] != 0, CString.span(name), value)
+            return 1
           }, reading)
       }
-      if line == 0, !reading.isWrong { reading.finishRule() }
-      message.append(cString: path)
-      message.append(":", line > 0 ? line : clinux_ini_line(), ": ")
-      message.append(reading.message)
-      return (line, reading.isWrong)
+      reading.finish()
+      // inih counts a long line several times, so that its number would be wrong.
+      if line > 0, !reading.hasLongLine {
+        reading.message.append("expected KEY = VALUE or [TOPIC-FILTER]")
+        reading.addMistake(line: line)
+      }
+      return reading.mistakes
     }
-    guard line != 0 || isWrong else {
-      message.clear()
-      return try config.complete(path, message: &message)
-    }
-    if !isWrong { message.append("expected KEY = VALUE or [TOPIC-FILTER]") }
-    throw .config
+    if mistakes.count == 0 { config.complete(&mistakes) }
+    guard mistakes.count == 0 else { throw .config }
   }
 
-  /// Checks what the settings have to do with each other.
-  private mutating func complete(
-    _ path: UnsafePointer<CChar>, message: inout Text
-  ) throws(ExitStatus) {
-    guard subscriptionCount > 0 else {
-      message.append(cString: path)
-      message.append(": add subscribe = TOPIC-FILTER: no messages would come")
-      throw .config
+  /// Notes where the file is: relative paths start there, and a password is read there again.
+  private mutating func locate(_ path: UnsafePointer<CChar>, _ file: UnsafeMutablePointer<FILE>) {
+    let name = CString.span(path)
+    var status = stat()
+    // A pipe cannot be read again.
+    if fstat(fileno(file), &status) == 0, clinux_is_regular(&status) != 0 {
+      self.file = CString(name)
+    }
+    var end = name.count
+    while end > 0, name[end - 1] != .slash { end -= 1 }
+    tls.directory = CString(name.extracting(0..<end))
+  }
+
+  /// Checks what the settings have to do with each other, and adds what is missing.
+  private mutating func complete(_ mistakes: inout Mistakes) {
+    if subscriptions.count == 0 {
+      var text = Text()
+      text.append("add subscribe = TOPIC-FILTER: no messages would come")
+      mistakes.add(text, line: 0)
+    }
+    if !password.isEmpty, !passwordFile.isEmpty {
+      var text = Text()
+      text.append("password and password-file are both given: remove one")
+      mistakes.add(text, line: 0)
     }
     if login.clientID.count == 0 {
       login.clientID.append("tinypush-")
@@ -107,22 +159,28 @@ struct BridgeConfig: ~Copyable {
     }
   }
 
-  /// Sets a setting in front of the rules. Returns the mistake.
-  mutating func set(
+  /// Sets a setting in front of the rules; on a mistake returns false and fills in the message.
+  fileprivate mutating func set(
     _ name: Span<UInt8>, _ value: Span<UInt8>, _ message: inout Text
   ) -> Bool {
+    let number = Self.names.index(of: name)
     do throws(Config.Problem) {
-      switch Self.names.index(of: name) {
+      switch number {
       case 0: broker = try Config.address(value)
       case 1: isEncrypted = try Config.choice(value, "yes no", "yes or no") == 0
       case 2: try tls.set(("ca" as StaticString).span, to: value)
       case 3: try tls.set(("certificate" as StaticString).span, to: value)
       case 4: try tls.set(("key" as StaticString).span, to: value)
       case 5: try Self.put(value, in: &login.user)
-      case 6: try Self.put(value, in: &login.password)
-      case 7: try Self.put(value, in: &login.clientID)
-      case 8: try subscribe(value)
+      case 6: password.set(value, file: file)
+      case 7: passwordFile = try tls.credential(value)
+      case 8: try Self.put(value, in: &login.clientID)
       case 9:
+        guard let inner = TopicFilter.shared(value), TopicFilter.isValid(value.extracting(inner)),
+          subscriptions.append(value)
+        else { throw .value("a topic filter, such as alerts/# or $share/tinypush/alerts/#") }
+        return true
+      case 10:
         session.sessionSeconds = UInt32(
           try Config.duration(value, min: 60_000, max: 31_536_000_000).milliseconds / 1000)
       default:
@@ -131,42 +189,79 @@ struct BridgeConfig: ~Copyable {
         message.suggest(Self.names.nearest(to: name), of: Self.names, "; did you mean ")
         return false
       }
-      return true
     } catch {
       ConfigFile.describe(error, name: name, in: &message)
       return false
     }
+    var hash = Hash()
+    hash.add(connectionHash)
+    hash.add(name)
+    hash.add(value)
+    connectionHash = hash.value
+    return true
   }
 
   private static func put(_ value: Span<UInt8>, in text: inout Text) throws(Config.Problem) {
+    guard value.count > 0, value.count <= 255 else { throw .value("a text of 1 to 255 bytes") }
     text.clear()
     text.append(bytes: value)
-    guard !text.isCut, value.count > 0 else { throw .value("a text of at most 255 bytes") }
-  }
-
-  private mutating func subscribe(_ filter: Span<UInt8>) throws(Config.Problem) {
-    let start = subscriptionCount == 0 ? 0 : subscriptionEnds[subscriptionCount - 1]
-    guard let inner = TopicFilter.shared(filter), TopicFilter.isValid(filter.extracting(inner)),
-      subscriptionCount < Self.subscriptionsMax, start + filter.count <= subscriptions.capacity
-    else { throw .value("a topic filter, such as alerts/# or $share/tinypush/alerts/#") }
-    subscriptions.store(filter, at: start)
-    subscriptionEnds[subscriptionCount] = start + filter.count
-    subscriptionCount += 1
   }
 }
 
 extension BridgeConfig.Reading {
-  /// Takes one line of the file; 0 tells inih that the line is wrong.
-  mutating func take(
-    _ section: Span<UInt8>, _ name: Span<UInt8>, _ value: UnsafePointer<CChar>?
-  ) -> Int32 {
-    guard !isWrong else { return 0 }
-    isWrong = !takeLine(section, name, value)
-    return isWrong ? 0 : 1
+  /// Takes one line of the file.
+  fileprivate mutating func take(
+    isInRule: Bool, _ name: Span<UInt8>, _ value: UnsafePointer<CChar>?
+  ) {
+    if clinux_ini_section() != section { beginRule() }
+    checkLength()
+    guard !isSkipping, !takeLine(isInRule, name, value) else { return }
+    isRuleWrong = true
+    addMistake(line: clinux_ini_line())
+  }
+
+  private mutating func checkLength() {
+    guard !hasLongLine, clinux_ini_long_line() > 0 else { return }
+    hasLongLine = true
+    message.append("the line is too long: shorten it to 198 bytes")
+    addMistake(line: clinux_ini_long_line())
+  }
+
+  fileprivate mutating func addMistake(line: Int32) {
+    mistakes.add(message, line: line)
+    message.clear()
+  }
+
+  /// Checks the last rule.
+  fileprivate mutating func finish() {
+    checkLength()
+    finishRule()
+    guard clinux_ini_section() > section else { return }
+    message.append("[", printable: CString.span(clinux_ini_section_name()))
+    message.append("] has no keys: remove it, or add alert = TEXT")
+    addMistake(line: clinux_ini_section_line())
+  }
+
+  private mutating func beginRule() {
+    finishRule()
+    // inih does not report a section without keys.
+    if clinux_ini_section() > section + 1 {
+      message.append("a section before this line has no keys: remove it, or add alert = TEXT")
+      addMistake(line: clinux_ini_section_line())
+    }
+    section = clinux_ini_section()
+    let filter = CString.span(clinux_ini_section_name())
+    do throws(RuleProblem) {
+      try config.pointee.rules.begin(filter, line: clinux_ini_section_line())
+    } catch {
+      explain(error, filter)
+      addMistake(line: clinux_ini_section_line())
+      isSkipping = true
+    }
   }
 
   private mutating func takeLine(
-    _ section: Span<UInt8>, _ name: Span<UInt8>, _ value: UnsafePointer<CChar>?
+    _ isInRule: Bool, _ name: Span<UInt8>, _ value: UnsafePointer<CChar>?
   ) -> Bool {
     guard let value else {
       message.append(printable: name)
@@ -174,16 +269,7 @@ extension BridgeConfig.Reading {
       return false
     }
     let text = CString.span(value)
-    guard section.count > 0 else { return config.pointee.set(name, text, &message) }
-    if clinux_ini_section() != self.section {
-      guard finishRule() else { return false }
-      self.section = clinux_ini_section()
-      do throws(RuleProblem) {
-        try config.pointee.rules.begin(section)
-      } catch {
-        return explain(error, section)
-      }
-    }
+    guard isInRule else { return config.pointee.set(name, text, &message) }
     guard let key = RuleKey(name) else {
       message.append("unknown key ")
       message.append(printable: name)
@@ -197,7 +283,9 @@ extension BridgeConfig.Reading {
     return set(key, text)
   }
 
-  /// Sets a key of the rule. A number of seconds is spelled out.
+  /// Sets a key of the rule.
+  ///
+  /// A number of seconds is spelled out.
   private mutating func set(_ key: RuleKey, _ value: Span<UInt8>) -> Bool {
     var spelled = Text(capacity: 32)
     do throws(Config.Problem) {
@@ -228,23 +316,30 @@ extension BridgeConfig.Reading {
       }
       return true
     } catch {
-      return explain(error, key.name)
+      explain(error, key.name)
+      return false
     }
   }
 
-  /// Checks that the rule before is whole.
-  @discardableResult
-  mutating func finishRule() -> Bool {
+  /// Checks that the rule before is whole, unless it has a mistake already.
+  fileprivate mutating func finishRule() {
+    defer {
+      isRuleWrong = false
+      isSkipping = false
+    }
+    guard section > 0, !isRuleWrong, !isSkipping else { return }
     do throws(RuleProblem) {
       try config.pointee.rules.finish()
-      return true
     } catch {
-      isWrong = !explain(error, ("" as StaticString).span)
-      return !isWrong
+      let last = config.pointee.rules.count - 1
+      message.append("[", printable: config.pointee.rules.filter(last))
+      message.append("]")
+      explain(error, ("" as StaticString).span)
+      addMistake(line: config.pointee.rules.line(of: last))
     }
   }
 
-  private mutating func explain(_ problem: RuleProblem, _ word: Span<UInt8>) -> Bool {
+  private mutating func explain(_ problem: RuleProblem, _ word: Span<UInt8>) {
     message.append(printable: word)
     switch problem {
     case .filter:
@@ -256,9 +351,31 @@ extension BridgeConfig.Reading {
     case .condition:
       message.append(" takes EXPRESSION = VALUE (or !=, <, <=, >, >=), such as payload.state = on")
     case .data: message.append(" takes KEY = TEXT")
-    case .empty: message.append("the rule before this line shows nothing: add alert = TEXT")
+    case .empty: message.append(" shows nothing: add alert = TEXT")
     case .tooMany: message.append(": too many rules")
     }
-    return false
+  }
+}
+
+extension Text {
+  /// Erases the text from memory.
+  mutating func wipe() {
+    looseBytes.withUnsafeBytes { bytes in
+      guard let start = bytes.baseAddress else { return }
+      clinux_wipe(UnsafeMutableRawPointer(mutating: start), bytes.count)
+    }
+    clear()
+  }
+
+  /// Removes line ends at the end.
+  mutating func dropLineEnd() {
+    var kept = count
+    while kept > 0, bytes[kept - 1] == .lineFeed || bytes[kept - 1] == .carriageReturn { kept -= 1 }
+    guard kept < count else { return }
+    var copy = Text(capacity: kept + 1)
+    copy.append(bytes: bytes.extracting(0..<kept))
+    wipe()
+    append(copy)
+    copy.wipe()
   }
 }

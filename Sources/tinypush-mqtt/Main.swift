@@ -25,6 +25,7 @@ struct Main {
     guard count > 1, let word = values[1] else { exit(fail()) }
     let name = CString.span(word)
     if name.equals("run") { exit(RunCommand.handle(count - 1, values + 1)) }
+    if name.equals("check") { exit(CheckCommand.handle(count - 1, values + 1)) }
     if Version.isAsked(name) {
       Version.print(of: "tinypush-mqtt")
       exit(ExitStatus.ok.rawValue)

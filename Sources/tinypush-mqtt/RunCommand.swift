@@ -13,13 +13,17 @@ enum RunCommand {
       --rules FILE          the broker and the rules (/etc/tinypush/mqtt.conf)
     \t\
 
+    SIGTERM stops it; the broker keeps what comes meanwhile. In a service without a
+    terminal, SIGHUP makes it read FILE again; a mistake there changes nothing.
+
     """
 
   static func handle(
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
-    Arguments.handle("run", count, values, options: "rules=", usage: usage) {
-      (arguments) throws(ExitStatus) in
+    Arguments.handle(
+      "run", count, values, options: "rules=", usage: usage, program: "tinypush-mqtt"
+    ) { (arguments) throws(ExitStatus) in
       var path = BridgeConfig.defaultFile.cString
       while try arguments.next() != nil { path = clinux_option_argument() }
       try arguments.refuseOperands()
@@ -32,7 +36,7 @@ enum RunCommand {
       } catch {
         throw arguments.fail(error, message)
       }
-      var work = Bridge(bridge, spool: config.spool.span)
+      var work = Bridge(bridge, rules: path, spool: config.spool.span)
       return work.run()
     }
   }

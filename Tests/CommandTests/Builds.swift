@@ -31,7 +31,7 @@ enum Build {
   /// A missing build is an error: no test is skipped.
   static func command(_ name: String) throws -> [String] {
     let home = name == "ordinary" ? ordinary : "\(directory)/\(name)"
-    for program in ["tinypush", "tinypush-sandbox"] {
+    for program in ["tinypush", "tinypush-sandbox", "tinypush-mqtt"] {
       guard FileManager.default.isExecutableFile(atPath: "\(home)/\(program)") else {
         throw Failure("\(home)/\(program) is missing: make test builds it")
       }

@@ -86,6 +86,29 @@ import Testing
     return Set(names.matches(of: #/[a-z-]+/#).map { String($0.0) })
   }
 
+  @Test func `the manual of tinypush-mqtt lists its options, settings and keys`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let options = try ["run", "check"].map {
+      Command(words: [$0], help: try box.run([Box.bridge, $0, "--help"]).output).options
+    }
+    let found = try items("OPTIONS", of: "tinypush-mqtt.1").matches(of: #/Fl Fl ([a-z-]+)/#)
+      .map { "--" + $0.1 }
+    let wanted = options.reduce(Set(["--version"])) { $0.union($1) }
+    #expect(Set(found) == wanted.subtracting(Self.common))
+    for (section, file) in [
+      ("THE BROKER", "tinypush-mqtt/BridgeConfig.swift"), ("RULES", "MQTT/RuleKey.swift"),
+    ] {
+      let listed = try items(section, of: "tinypush-mqtt.conf.5")
+        .matches(of: #/(?m)^\.It Ic (.*)$/#)
+        .flatMap { $0.1.split(separator: " , ").map(String.init) }
+      let source = try String(
+        contentsOfFile: "\(Build.package)/Sources/\(file)", encoding: .utf8)
+      let names = try #require(source.firstMatch(of: #/static var names:[^{]*\{([^}]*)\}/#)).1
+      #expect(Set(listed) == Set(names.matches(of: #/[a-z-]+/#).map { String($0.0) }), "\(file)")
+    }
+  }
+
   @Test func `mandoc finds no error in the manual pages`() throws {
     let box = try Box()
     defer { box.end() }
@@ -180,6 +203,9 @@ import Testing
       ("tinypush", Self.help([])), ("tinypush-sandbox", box.run([sandbox, "--help"]).output),
       ("tinypush-sandbox device", box.run([sandbox, "device", "--help"]).output),
       ("tinypush", box.run(runner).errors),
+      ("tinypush-mqtt", box.run([Box.bridge, "--help"]).output),
+      ("tinypush-mqtt run", box.run([Box.bridge, "run", "--help"]).output),
+      ("tinypush-mqtt check", box.run([Box.bridge, "check", "--help"]).output),
     ]
     helps += try Self.commands.get().map { ($0.name, $0.help) }
     for (name, help) in helps {
@@ -238,6 +264,8 @@ import Testing
       let verbs = try Set(bash([program] + command.words + [""], in: box))
       #expect(verbs.isSuperset(of: command.verbs), "\(command.name)")
     }
+    #expect(try bash([Box.bridge, ""], in: box) == ["run", "check", "--help", "--version"])
+    #expect(try bash([Box.bridge, "check", "--r"], in: box) == ["--rules"])
     #expect(try bash([program, "run", "-o", "confi"], in: box) == ["confirm="])
     #expect(try bash([program, "run", "-o", "confirm", "=", "b"], in: box) == ["barrier"])
     #expect(try bash([program, "send", "--priority", ""], in: box) == ["10", "5", "1"])

@@ -3,7 +3,7 @@ import Testing
 
 /// The Debian packages and their contents; `make debtest` installs and uses them.
 @Suite(.sideBySide) struct PackageTests {
-  private static let names = ["tinypush", "tinypush-sandbox"]
+  private static let names = ["tinypush", "tinypush-sandbox", "tinypush-mqtt"]
   private static let boards = ["amd64", "arm64", "armhf"]
 
   /// Builds a package in the box's directory of this name.
@@ -120,7 +120,7 @@ import Testing
     "tinypush.service", "tinypush@.service", "tinypush-feedback.service",
     "tinypush-feedback@.service", "tinypush-feedback.timer", "tinypush-feedback@.timer",
     "tinypush-config.path", "tinypush-config@.path", "tinypush-config.service",
-    "tinypush-config@.service",
+    "tinypush-config@.service", "tinypush-mqtt.service",
   ]
 
   /// The units, copied with this machine's build as their program.
@@ -159,7 +159,9 @@ import Testing
   }
 
   @Test func `systemd does not restart a service whose error only a person can mend`() throws {
-    for unit in ["tinypush", "tinypush@", "tinypush-feedback", "tinypush-feedback@"] {
+    for unit in [
+      "tinypush", "tinypush@", "tinypush-feedback", "tinypush-feedback@", "tinypush-mqtt",
+    ] {
       let text = try String(
         contentsOfFile: "\(Build.package)/board/systemd/\(unit).service", encoding: .utf8)
       #expect(text.contains("\nRestartPreventExitStatus=66 77 78\n"), "\(unit)")

@@ -213,6 +213,49 @@ import Testing
     try #expect(sandbox.events("delivered").map { $0["text"] as? String } == ["Tank low"])
   }
 
+  // MARK: - MQTT
+
+  /// Tries a recipe's rules on messages, and returns the texts of the alerts; nil: ignored.
+  private func alerts(
+    _ recipe: String, _ messages: String, in box: Box
+  ) throws -> [String?] {
+    let rules = try box.write(recipe, to: "mqtt.conf")
+    let check = try box.run(
+      [Box.bridge, "check", "--rules", rules, "--json", "-"], input: messages)
+    #expect(check.status == 0, "\(check.output)\(check.errors)")
+    return try objects(check.output).map { line in
+      let notification = line["notification"] as? [String: Any]
+      let aps = (notification?["payload"] as? [String: [String: Any]])?["aps"]
+      return aps?["alert"] as? String ?? (aps?["alert"] as? [String: String])?["body"]
+    }
+  }
+
+  @Test func `the recipe for Zigbee2MQTT reports leaks, smoke and batteries`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let messages = """
+      zigbee2mqtt/bath {"battery":80,"water_leak":true}
+      zigbee2mqtt/bath {"battery":80,"water_leak":false}
+      zigbee2mqtt/hall {"smoke":true,"battery":9}
+      zigbee2mqtt/hall {"smoke":false,"battery":9}
+
+      """
+    let alerts = try alerts(Recipe.text("zigbee2mqtt"), messages, in: box)
+    #expect(
+      alerts == ["Water at bath", nil, "Smoke at hall", "The battery of hall is at 9 %"])
+  }
+
+  @Test func `the recipe for Home Assistant and MQTT names the recipients by the topic`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let action = try Recipe.text("home-assistant-mqtt")
+    #expect(action.contains("topic: alerts/family\n"))
+    #expect(action.contains("qos: 1\n"))
+    let alerts = try alerts(
+      Recipe.text("home-assistant-rule"), "alerts/family The \"tank\" is low\n", in: box)
+    #expect(alerts == [#"The "tank" is low"#])
+  }
+
   // MARK: - Setting up
 
   @Test func `a .p12 file becomes a certificate that the agent runs with`() throws {

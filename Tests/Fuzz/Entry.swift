@@ -4,6 +4,8 @@
   private let property = Property.wire
 #elseif FUZZ_SUPPRESSION
   private let property = Property.suppression
+#elseif FUZZ_MQTT
+  private let property = Property.mqtt
 #elseif FUZZ_NUMBERS
   private let property = Property.numbers
 #else

@@ -6,6 +6,8 @@ public enum Property: String, CaseIterable, Sendable {
   case wire
   /// Decoding the feedback service's tuples and the suppression list on disk.
   case suppression
+  /// A broker's MQTT packets, and the notifications that rules make of messages.
+  case mqtt
   /// Numbers in records, names and settings.
   case numbers
 
@@ -21,6 +23,7 @@ public enum Property: String, CaseIterable, Sendable {
     case .wire: wireViolation(text, cut: cut) ?? textViolation(text)
     case .suppression:
       feedbackViolation(text, cut: cut) ?? chunkViolation(text) ?? listViolation(text)
+    case .mqtt: mqttViolation(text, cut: cut) ?? rulesViolation(text)
     case .numbers: numbersViolation(text)
     }
   }

@@ -46,7 +46,9 @@ private final class Rig {
     return bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 
-  /// Gives bytes of the broker to the session. Returns the events in words.
+  /// Gives bytes of the broker to the session.
+  ///
+  /// Returns the events in words.
   func heard(_ hex: String) throws -> [String] {
     var rest = [UInt8](hex: hex)[...]
     var events: [String] = []

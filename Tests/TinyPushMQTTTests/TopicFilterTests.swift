@@ -42,3 +42,15 @@ func `levels of a topic are counted from 1`(number: Int, level: String?) {
   #expect(
     TopicFilter.level(number, of: topic.span).map { topic.span.extracting($0).string } == level)
 }
+
+@Test(arguments: [
+  ("a/b", "a/b", true), ("a/b", "a/c", false), ("a/+", "a/b", true), ("a/+", "+/b", true),
+  ("a/+", "a/b/c", false), ("a/#", "a", true), ("a/#", "a/b/c", true), ("#", "a/b", true),
+  ("a/b", "a", false), ("a", "a/#", true), ("+", "a/b", false), ("#", "$SYS/a", false),
+  ("+/a", "$SYS/a", false), ("$SYS/#", "$SYS/a", true), ("a/+/c", "a/b/#", true), ("#", "+", true),
+])
+func `two filters overlap if a topic can match both`(one: String, other: String, wanted: Bool) {
+  let (one, other) = (Array(one.utf8), Array(other.utf8))
+  #expect(TopicFilter.overlaps(one.span, other.span) == wanted)
+  #expect(TopicFilter.overlaps(other.span, one.span) == wanted)
+}

@@ -130,4 +130,4 @@ _tinypush() {
   esac
 }
 
-complete -F _tinypush tinypush
+complete -F _tinypush tinypush tinypush-mqtt

@@ -71,7 +71,7 @@ public struct Config: ~Copyable {
   /// The directory of the file that is being read, which relative paths start from.
   ///
   /// Empty for the working directory.
-  var directory = CString("")
+  package var directory = CString("")
   /// The path of the file that is being read; empty if it cannot be read again.
   var file = CString("")
   /// Where each setting was last given, by ``Key``.

@@ -15,7 +15,7 @@ extension Config {
   /// directory of the configuration file. systemd names a credential from a directory `ID_FILE`,
   /// with an underscore for the slash of the path.
   @inline(never)
-  func credential(_ value: Span<UInt8>) throws(Problem) -> CString {
+  package func credential(_ value: Span<UInt8>) throws(Problem) -> CString {
     let given = try Self.path(value)
     guard value[0] != .slash else { return given }
     var path = Text(capacity: 8192)

@@ -4,7 +4,9 @@ import CLinux
 ///
 /// A secret from the configuration file is read from the file whenever it is needed, and does not
 /// stay in memory.
-struct Secret: ~Copyable {
+///
+/// Public because Embedded Swift sees only public deinitializers of another module.
+public struct Secret: ~Copyable {
   static let bytesMax = 1024
 
   private let key: StaticString
@@ -12,7 +14,7 @@ struct Secret: ~Copyable {
   private var value = CString("")
   private var file = CString("")
 
-  init(_ key: StaticString) {
+  package init(_ key: StaticString) {
     self.key = key
   }
 
@@ -20,13 +22,13 @@ struct Secret: ~Copyable {
   @inline(never)
   deinit { value.wipe() }
 
-  var isEmpty: Bool { value.isEmpty && file.isEmpty }
+  package var isEmpty: Bool { value.isEmpty && file.isEmpty }
 
   /// Sets the value.
   ///
   /// - Parameter file: the file with the value; empty if the value must be kept.
   @inline(never)
-  mutating func set(_ value: Span<UInt8>, file: borrowing CString) {
+  package mutating func set(_ value: Span<UInt8>, file: borrowing CString) {
     self.value.wipe()
     self.value = file.isEmpty ? CString(value) : CString("")
     self.file = value.isEmpty ? CString("") : CString(file.span)
@@ -34,7 +36,7 @@ struct Secret: ~Copyable {
 
   /// Calls `body` with the secret or nil, and erases the secret from memory.
   @inline(never)
-  borrowing func with<Result>(_ body: (UnsafePointer<CChar>?) -> Result) -> Result {
+  package borrowing func with<Result>(_ body: (UnsafePointer<CChar>?) -> Result) -> Result {
     guard !file.isEmpty else { return body(value.isEmpty ? nil : value.pointer) }
     let secret = UnsafeMutablePointer<CChar>.allocate(capacity: Self.bytesMax)
     clinux_ini_value(file.pointer, key.cString, secret, Self.bytesMax)

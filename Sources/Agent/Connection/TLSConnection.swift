@@ -5,7 +5,9 @@ import TinyPush
 /// A TLS connection to the gateway or the feedback service, from the name to the close.
 ///
 /// Only the look-up of the name blocks.
-package struct TLSConnection: ~Copyable {
+///
+/// Public because Embedded Swift sees only public deinitializers of another module.
+public struct TLSConnection: ~Copyable {
   private let pinned = Pinned()
   package enum Phase {
     case none

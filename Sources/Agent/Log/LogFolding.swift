@@ -60,9 +60,9 @@ struct LogFolding: ~Copyable {
     var heardAt: Instant?
   }
 
-  private var states: InlineArray<11, State> = .init(repeating: State())
+  private var states: InlineArray<12, State> = .init(repeating: State())
   private var kinds: InlineArray<32, Kind> = .init(repeating: Kind())
-  private let kept = FixedBuffer<UInt8>(capacity: 11 * keptBytesMax)
+  private let kept = FixedBuffer<UInt8>(capacity: 12 * keptBytesMax)
   /// The number of topics with a kept line.
   private var keptCount = 0
   /// The line to log.
@@ -257,12 +257,15 @@ extension Log {
     case page
     /// Alerts over a limit, and duplicates.
     case limits
+    /// Messages of an MQTT broker that make no notification.
+    case messages
 
     var noun: StaticString {
       switch self {
       case .refusals: "refusal"
       case .mistakes: "mistake"
       case .unsent: "notification"
+      case .messages: "message"
       case .connection, .files, .failures, .removals, .spool, .suppression, .page, .limits: "change"
       }
     }

@@ -2,7 +2,9 @@ import CLinux
 
 /// The epoll that the agent sleeps in, with the signals and the clock; others add their
 /// descriptors.
-package struct EventPoll: ~Copyable {
+///
+/// Public because Embedded Swift sees only public deinitializers of another module.
+public struct EventPoll: ~Copyable {
   package let epoll: Int32
   private let signals: Int32
   /// Wakes the agent when the wall clock is set, so that due times are computed again.

@@ -197,6 +197,16 @@ int clinux_ini_line(void);
 /* Returns the number of section headers up to that line: two sections may have the same name. */
 int clinux_ini_section(void);
 
+/* Returns the number of the first line that is too long for inih, which takes its rest for another
+   line; 0: no line is. */
+int clinux_ini_long_line(void);
+
+/* Returns the number of the line with the last section header. */
+int clinux_ini_section_line(void);
+
+/* Returns the name of that section, of at most 1023 bytes: the handler is given only 49 of them. */
+const char *clinux_ini_section_name(void);
+
 /* Copies the last value of a key in such a file; "" if there is none or the file is unreadable. */
 void clinux_ini_value(const char *path, const char *key, char *value, size_t room);
 

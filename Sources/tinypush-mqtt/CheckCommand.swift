@@ -1,0 +1,147 @@
+import CLinux
+import CommandArguments
+import TinyPush
+import TinyPushAgent
+import TinyPushMQTT
+
+/// `tinypush-mqtt check`: checks the rules, and tries them on messages.
+enum CheckCommand {
+  static let usage: StaticString = """
+    Usage: tinypush-mqtt check [OPTION]... [FILE|-]
+    Checks the file of the broker and the rules, and prints each mistake with its
+    line. With FILE, tries the rules on messages, and sends nothing: prints for each
+    message the rule that it meets, the notification, and what is wrong with it.
+    FILE has one message a line, a topic and a payload with a space between, as
+    mosquitto_sub -v prints them.
+
+      --rules FILE          the broker and the rules (/etc/tinypush/mqtt.conf)
+      --json                print JSON Lines: for a mistake file, line, severity and
+                            message; for a message file, line, topic, state (sent,
+                            refused or ignored), rule, rule_line, notification and
+                            findings; without FILE and mistakes nothing
+    \t\
+
+    Exit status: 0 no mistakes; 65 a notification would be refused; 66 a file is
+    missing; 77 a permission is missing; 78 the configuration has a mistake.
+
+    """
+
+  static func handle(
+    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+  ) -> Int32 {
+    Arguments.handle(
+      "check", count, values, options: "rules= json", usage: usage, program: "tinypush-mqtt",
+      run)
+  }
+
+  private static func run(_ arguments: inout Arguments) throws(ExitStatus) -> ExitStatus {
+    var path = BridgeConfig.defaultFile.cString
+    var isJSON = false
+    while let option = try arguments.next() {
+      if option == 0 { path = clinux_option_argument() } else { isJSON = true }
+    }
+    guard arguments.operand(1) == nil else {
+      throw arguments.fail(.usage, "takes one file of messages, or - for standard input")
+    }
+    var agent = Config()
+    try arguments.readConfig(into: &agent, mayBeClosed: true)
+    var config = BridgeConfig()
+    var mistakes = Mistakes()
+    do throws(ExitStatus) {
+      try BridgeConfig.read(path, into: &config, &mistakes)
+    } catch {
+      print(mistakes, path, isJSON: isJSON)
+      throw error
+    }
+    warn(config, path, isJSON: isJSON)
+    guard let file = arguments.operand(0) else {
+      if !isJSON { printSum(config, path) }
+      return .ok
+    }
+    var failure = Text()
+    do throws(InputFile.Problem) {
+      var trial = DryRun(
+        config, rules: path, agent.courier.rules, file, try InputFile.open(file), isJSON: isJSON)
+      let error = trial.run()
+      if error != 0 { throw .cannotRead(error) }
+      return trial.hasErrors ? .dataRefused : .ok
+    } catch {
+      failure.append(error.text(file))
+      throw arguments.fail(error.status, failure)
+    }
+  }
+
+  private static func print(
+    _ mistakes: borrowing Mistakes, _ path: UnsafePointer<CChar>, isJSON: Bool
+  ) {
+    var text = Text(capacity: 32 * 1024)
+    for index in 0..<mistakes.count {
+      if isJSON {
+        printJSON(
+          mistakes.text(index), path, line: mistakes.line(index), severity: "error", in: &text)
+      } else {
+        mistakes.append(index, file: CString.span(path), to: &text)
+        text.append("\n")
+      }
+    }
+    text.write(to: isJSON ? STDOUT_FILENO : STDERR_FILENO)
+  }
+
+  private static func printJSON(
+    _ message: Span<UInt8>, _ path: UnsafePointer<CChar>, line: Int32, severity: StaticString,
+    in text: inout Text
+  ) {
+    text.beginObject()
+    text.member("file", string: CString.span(path))
+    if line > 0 { text.member("line", number: line) }
+    text.member("severity", word: severity)
+    text.member("message", string: message)
+    text.endLine()
+  }
+
+  /// Warns of rules that no message can meet.
+  private static func warn(
+    _ config: borrowing BridgeConfig, _ path: UnsafePointer<CChar>, isJSON: Bool
+  ) {
+    for rule in 0..<config.rules.count {
+      guard !config.mayReceive(config.rules.filter(rule)) else { continue }
+      var message = Text(capacity: 1024)
+      message.append("no message comes for this rule: add subscribe = ")
+      message.append(printable: config.rules.filter(rule))
+      var text = Text(capacity: 4096)
+      let line = config.rules.line(of: rule)
+      if isJSON {
+        printJSON(message.bytes, path, line: line, severity: "warning", in: &text)
+      } else {
+        text.append(printable: CString.span(path))
+        text.append(":", line, ": warning: ")
+        text.append(message)
+        text.append("\n")
+      }
+      text.write(to: STDOUT_FILENO)
+    }
+  }
+
+  private static func printSum(_ config: borrowing BridgeConfig, _ path: UnsafePointer<CChar>) {
+    var text = Text()
+    text.append(printable: CString.span(path))
+    text.append(": ", config.rules.count, config.rules.count == 1 ? " rule, " : " rules, ")
+    text.append(config.subscriptions.count)
+    text.append(config.subscriptions.count == 1 ? " subscription" : " subscriptions")
+    text.append(" at ", cString: config.broker.pointer)
+    text.append("\n")
+    text.write(to: STDOUT_FILENO)
+  }
+}
+
+extension BridgeConfig {
+  /// Whether a subscription can bring messages for a topic or a topic filter.
+  func mayReceive(_ filter: Span<UInt8>) -> Bool {
+    for index in 0..<subscriptions.count {
+      let subscription = subscriptions.filter(index)
+      guard let inner = TopicFilter.shared(subscription) else { continue }
+      if TopicFilter.overlaps(subscription.extracting(inner), filter) { return true }
+    }
+    return false
+  }
+}

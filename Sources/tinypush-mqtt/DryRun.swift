@@ -1,0 +1,225 @@
+import CLinux
+import TinyPush
+import TinyPushAgent
+import TinyPushMQTT
+
+/// Tries rules on the messages of a file, and prints what they make of each.
+struct DryRun: ~Copyable {
+  private static let findingsMax = 100
+
+  private var config: BridgeConfig
+  private let rules: UnsafePointer<CChar>
+  private let agent: Rules
+  private let path: UnsafePointer<CChar>
+  private var lines: LineReader
+  private let isJSON: Bool
+  private var output = Text(capacity: 512 * 1024)
+  private var notification = Text(capacity: 512 * 1024)
+  private var findings = Findings(capacity: DryRun.findingsMax)
+  private var sent = 0
+  private var ignored = 0
+  private var refused = 0
+
+  /// What becomes of a message.
+  private enum Outcome {
+    case rule(Int)
+    case asItIs
+    case ignored
+    case malformed(StaticString)
+  }
+
+  /// - Parameters:
+  ///   - rules: the name of the file with the rules.
+  ///   - agent: the rules of the agent's check.
+  ///   - path: the name of the file with the messages.
+  init(
+    _ config: consuming BridgeConfig, rules: UnsafePointer<CChar>, _ agent: Rules,
+    _ path: UnsafePointer<CChar>, _ descriptor: Int32, isJSON: Bool
+  ) {
+    self.config = config
+    self.rules = rules
+    self.agent = agent
+    self.path = path
+    lines = LineReader(descriptor)
+    self.isJSON = isJSON
+  }
+
+  deinit {}
+
+  /// Whether a notification would be refused, or a line is no message.
+  var hasErrors: Bool { refused > 0 }
+
+  /// Tries all messages; returns 0, or the error number with which reading ended.
+  mutating func run() -> Int32 {
+    while let line = lines.next() {
+      if line.count == 0 { continue }
+      take(line)
+      output.write(to: STDOUT_FILENO)
+      output.clear()
+    }
+    if !isJSON, lines.error == 0 { printSum() }
+    return lines.error
+  }
+
+  private mutating func take(_ line: Span<UInt8>) {
+    var space = 0
+    while space < line.count, line[space] != .space { space += 1 }
+    let topic = line.extracting(0..<space)
+    let payload = line.extracting(min(space + 1, line.count)..<line.count)
+    let outcome = outcome(topic, payload)
+    var isRefused = false
+    switch outcome {
+    case .ignored: ignored += 1
+    case .malformed: isRefused = true
+    case .rule, .asItIs:
+      check()
+      isRefused = findings.refusals > 0
+      if !isRefused { sent += 1 }
+    }
+    if isRefused { refused += 1 }
+    if isJSON { printJSON(topic, outcome, isRefused) } else { printText(topic, outcome) }
+  }
+
+  private mutating func outcome(_ topic: Span<UInt8>, _ payload: Span<UInt8>) -> Outcome {
+    notification.clear()
+    findings = Findings(capacity: Self.findingsMax)
+    if lines.isTooLong { return .malformed("the line is longer than a message may be") }
+    if topic.count == 0 {
+      return .malformed("expected TOPIC PAYLOAD, as mosquitto_sub -v prints them")
+    }
+    for index in topic.indices where topic[index] == .plus || topic[index] == .hash {
+      return .malformed(
+        "a topic has no + and #: expected TOPIC PAYLOAD, as mosquitto_sub -v prints them")
+    }
+    // The broker numbers its messages. Any number gives an `id` of the same form.
+    let packetID = UInt16(truncatingIfNeeded: lines.line % 65_535 + 1)
+    let rule = config.rules.append(
+      topic: topic, payload: payload, packetID: packetID, to: &notification)
+    if let rule { return .rule(rule) }
+    guard TopicRules.isNotification(payload) else { return .ignored }
+    notification.append(bytes: payload)
+    return .asItIs
+  }
+
+  /// Lets the agent's check look at the notification.
+  private mutating func check() {
+    var reader = NotificationReader()
+    _ = reader.next(in: notification.looseBytes, isWhole: true, agent, &findings)
+  }
+
+  // MARK: - Output
+
+  private mutating func printText(_ topic: Span<UInt8>, _ outcome: Outcome) {
+    output.append(printable: CString.span(path))
+    output.append(":", lines.line, ": ")
+    output.append(printable: topic)
+    switch outcome {
+    case .rule(let rule):
+      output.append(": rule ")
+      appendPlace(of: rule)
+    case .asItIs: output.append(": no rule; the message is a notification, which is sent as it is")
+    case .ignored:
+      output.append(": ignored: ")
+      if let rule = config.rules.first(for: topic) {
+        output.append("the conditions do not hold of rule ")
+        appendPlace(of: rule)
+      } else {
+        output.append("no rule matches the topic")
+      }
+    case .malformed(let problem):
+      output.append("\n  error: ", problem, "\n")
+      return
+    }
+    output.append("\n")
+    if !config.mayReceive(topic) {
+      output.append("  warning: no subscription matches this topic: the message would not come\n")
+    }
+    if case .ignored = outcome { return }
+    output.append("  ")
+    let end = lineEnd
+    output.append(printable: notification.looseBytes.extracting(0..<end))
+    output.append("\n")
+    for index in 0..<findings.count {
+      output.append("  ", findings[index].isWarning ? "warning: " : "error: ")
+      findings[index].describe(in: &output)
+      output.append("\n")
+    }
+  }
+
+  private mutating func appendPlace(of rule: Int) {
+    output.append(printable: CString.span(rules))
+    output.append(":", config.rules.line(of: rule), " [")
+    output.append(printable: config.rules.filter(rule))
+    output.append("]")
+  }
+
+  /// Where the notification ends, without a line end.
+  private var lineEnd: Int {
+    let count = notification.count
+    return count > 0 && notification.bytes[count - 1] == .lineFeed ? count - 1 : count
+  }
+
+  private mutating func printJSON(_ topic: Span<UInt8>, _ outcome: Outcome, _ isRefused: Bool) {
+    let end = lineEnd
+    output.beginObject()
+    output.member("file", string: CString.span(path))
+    output.member("line", number: lines.line)
+    output.member("topic", string: topic)
+    switch outcome {
+    case .ignored: output.member("state", word: "ignored")
+    case .rule(let rule):
+      output.member("state", word: isRefused ? "refused" : "sent")
+      output.member("rule", string: config.rules.filter(rule))
+      output.member("rule_line", number: config.rules.line(of: rule))
+      output.member("notification", compacting: notification.looseBytes.extracting(0..<end))
+    case .asItIs:
+      output.member("state", word: isRefused ? "refused" : "sent")
+      output.member("notification", compacting: notification.looseBytes.extracting(0..<end))
+    case .malformed: output.member("state", word: "refused")
+    }
+    output.key("findings")
+    output.beginArray()
+    var text = Text(capacity: 2048)
+    if case .malformed(let problem) = outcome {
+      appendFinding("error", "not-a-message", problem.span)
+    } else if !config.mayReceive(topic) {
+      appendFinding(
+        "warning", "not-subscribed",
+        ("no subscription matches this topic: the message would not come" as StaticString).span)
+    }
+    for index in 0..<findings.count {
+      var code = Text(capacity: 64)
+      findings[index].appendCode(to: &code)
+      text.clear()
+      findings[index].describe(in: &text)
+      appendFinding(findings[index].isWarning ? "warning" : "error", code.bytes, text.bytes)
+    }
+    output.endArray()
+    output.endLine()
+  }
+
+  private mutating func appendFinding(
+    _ severity: StaticString, _ code: StaticString, _ message: Span<UInt8>
+  ) {
+    appendFinding(severity, code.span, message)
+  }
+
+  private mutating func appendFinding(
+    _ severity: StaticString, _ code: Span<UInt8>, _ message: Span<UInt8>
+  ) {
+    output.beginObject()
+    output.member("severity", word: severity)
+    output.member("code", string: code)
+    output.member("message", string: message)
+    output.endObject()
+  }
+
+  private mutating func printSum() {
+    output.append(printable: CString.span(path))
+    output.append(": ", sent)
+    output.append(sent == 1 ? " notification, " : " notifications, ")
+    output.append(ignored)
+    output.append(" ignored, ", refused, " refused\n")
+    output.write(to: STDOUT_FILENO)
+  }
+}

@@ -1,0 +1,307 @@
+import Foundation
+import Testing
+
+/// The bridge with a real broker.
+@Suite(.sideBySide) struct MQTTTests {
+  private static let simple = "subscribe = alerts/#\n[alerts/#]\nalert = {payload}\n"
+
+  // MARK: - Rules
+
+  @Test func `messages become notifications by the rules, and the others are logged`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    try box.rules(
+      broker,
+      """
+      subscribe = zigbee2mqtt/#
+      subscribe = alerts
+      [zigbee2mqtt/+/leak]
+      when = payload.water_leak = true
+      to = family
+      title = Leak
+      alert = {topic.2}: {payload.state}
+      collapse-id = leak-{topic.2}
+      ttl = 1h
+      """)
+    let bridge = try box.connectedBridge()
+    try broker.publish("zigbee2mqtt/bath/leak", #"{"water_leak":true,"state":"\"wet\""}"#)
+    try broker.publish("zigbee2mqtt/bath/leak", #"{"water_leak":false}"#)
+    try broker.publish("zigbee2mqtt/hall", "on")
+    try broker.publish("alerts", #"{"to":"guests","payload":{"aps":{"alert":"ready"}}}"#)
+    try bridge.line("topic zigbee2mqtt/hall: no rule matches the topic", in: .errors)
+    try bridge.line("conditions of the rule in line 5 do not hold", in: .errors)
+    try wait(for: "two notifications") { try box.notifications().count == 2 }
+    #expect(try bridge.terminate() == 0)
+    let first = try #require(try box.notifications().first)
+    #expect(first["to"] as? [String] == ["family"])
+    #expect(first["collapse-id"] as? String == "leak-bath")
+    #expect(first["ttl"] as? Int == 3600)
+    let aps = (first["payload"] as? [String: [String: Any]])?["aps"]
+    #expect(aps?["alert"] as? [String: String] == ["title": "Leak", "body": #"bath: "wet""#])
+    #expect(try box.notifications()[1]["to"] as? String == "guests")
+    for name in box.names(in: "new") {
+      #expect(try box.tinypush("check", "\(box.spool)/new/\(name)").status == 0)
+    }
+  }
+
+  @Test func `SIGHUP reads the rules again, and a mistake changes nothing`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    try box.rules(broker, Self.simple)
+    let bridge = try box.connectedBridge()
+    try broker.publish("alerts/1", "first")
+    try box.rules(broker, "subscribe = alerts/#\n[alerts/#]\nalrt = {payload}\n")
+    bridge.signal(SIGHUP)
+    let refused = try bridge.line("the old rules stay in use", in: .errors)
+    #expect(refused.contains("mqtt.conf:5: unknown key alrt; did you mean alert?"))
+    try broker.publish("alerts/2", "second")
+    try box.rules(broker, "subscribe = doors/#\n[doors/#]\nalert = Door: {payload}\n")
+    bridge.signal(SIGHUP)
+    try bridge.line("the new rules are in use", in: .errors)
+    try wait(for: "the new subscription") {
+      try broker.publish("doors/1", "open")
+      return try box.alerts().contains("Door: open")
+    }
+    try broker.publish("alerts/3", "third")
+    try broker.publish("doors/1", "shut")
+    try wait(for: "the last message") { try box.alerts().contains("Door: shut") }
+    #expect(try bridge.terminate() == 0)
+    #expect(try Array(box.alerts().prefix(2)) == ["first", "second"])
+    #expect(!bridge.errors.contains("alerts/3"))
+  }
+
+  // MARK: - Trouble with the broker
+
+  @Test func `the bridge waits for a broker that is away`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    try box.rules(broker, Self.simple)
+    broker.kill()
+    let bridge = try box.bridge()
+    try bridge.line("nothing listens there", in: .errors)
+    try broker.start()
+    try bridge.line("connected to the broker", in: .errors)
+    try broker.publish("alerts/1", "first")
+    try wait(for: "the first message") { try box.alerts() == ["first"] }
+    broker.kill()
+    try bridge.line("ended", in: .errors)
+    try broker.start()
+    // The new broker knows no subscription until the bridge is back.
+    try wait(for: "the second message") {
+      try broker.publish("alerts/1", "second")
+      return try box.alerts().contains("second")
+    }
+    #expect(try bridge.terminate() == 0)
+  }
+
+  @Test func `a broker with persistence keeps the queue over a restart`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(
+      in: box, "allow_anonymous true\npersistence true\npersistence_location \(box.path)/")
+    try box.rules(broker, Self.simple)
+    try box.connectedBridge().terminate()
+    let texts = (1...500).map { "message \($0)" }
+    try broker.publish("alerts/1", lines: texts)
+    try broker.end()
+    try broker.start()
+    let bridge = try box.bridge()
+    try bridge.line("which kept the session", in: .errors)
+    try wait(for: "all messages") { try box.alerts().count >= texts.count }
+    #expect(try bridge.terminate() == 0)
+    #expect(try box.alerts() == texts)
+  }
+
+  @Test func `a wrong password is reported, and a file with the right one helps`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let passwords = box.path + "/passwords"
+    try writeFile("", to: passwords)
+    try box.run(["mosquitto_passwd", "-b", passwords, "box", "s3cret-word"])
+    let broker = try Mosquitto(in: box, "allow_anonymous false\npassword_file \(passwords)")
+    try box.rules(broker, "user = box\npassword = wr0ng-word\n" + Self.simple)
+    let bridge = try box.bridge()
+    try bridge.line("correct user and password", in: .errors)
+    try writeFile("s3cret-word\n", to: box.path + "/password")
+    try box.rules(broker, "user = box\npassword-file = password\n" + Self.simple)
+    bridge.signal(SIGHUP)
+    try bridge.line("connected to the broker", in: .errors)
+    try broker.publish("alerts/1", "first", ["-u", "box", "-P", "s3cret-word"])
+    try wait(for: "the message") { try box.alerts() == ["first"] }
+    #expect(try bridge.terminate() == 0)
+    #expect(!bridge.errors.contains("-word"))
+  }
+
+  @Test func `a second bridge with the same client ID is reported`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    try box.rules(broker, Self.simple)
+    let first = try box.connectedBridge()
+    let second = try box.connectedBridge()
+    try first.line("if another client uses the same client ID, set client-id", in: .errors)
+    try broker.publish("alerts/1", "first")
+    try wait(for: "the message") { try box.alerts() == ["first"] }
+    #expect(try first.terminate() == 0)
+    #expect(try second.terminate() == 0)
+  }
+
+  @Test func `the bridge speaks TLS with a broker, and shows its certificate`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(
+      in: box,
+      """
+      allow_anonymous true
+      require_certificate true
+      cafile \(Certificates.path("ca.pem"))
+      certfile \(Certificates.path("server.pem"))
+      keyfile \(Certificates.path("server.key"))
+      """)
+    try box.write(
+      """
+      broker = localhost:\(broker.port)
+      client-id = box
+      tls = yes
+      ca = \(Certificates.path("ca.pem"))
+      certificate = \(Certificates.path("client.pem"))
+      key = \(Certificates.path("client.key"))
+      \(Self.simple)
+      """, to: "mqtt.conf")
+    let bridge = try box.connectedBridge()
+    try broker.publish(
+      "alerts/1", "first",
+      ["--cafile", Certificates.path("ca.pem"), "--cert", Certificates.path("client.pem")]
+        + ["--key", Certificates.path("client.key"), "--insecure"])
+    try wait(for: "the message") { try box.alerts() == ["first"] }
+    #expect(try bridge.terminate() == 0)
+  }
+
+  // MARK: - Nothing is lost
+
+  @Test func `while the disk is full, the broker keeps the messages`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let disk = try Disk(under: box, "size=4m")
+    defer { disk.end() }
+    let broker = try Mosquitto(in: box)
+    try box.rules(broker, Self.simple)
+    let bridge = try box.connectedBridge()
+    try disk.fill(.bytes)
+    // More than one batch comes at once.
+    bridge.signal(SIGSTOP)
+    let texts = (1...600).map { "message \($0) \(String(repeating: "x", count: 2000))" }
+    try broker.publish("alerts/1", lines: texts)
+    bridge.signal(SIGCONT)
+    try bridge.line("the broker keeps the messages", in: .errors)
+    disk.makeRoom()
+    try wait(for: "all messages") { try Set(box.alerts()).count >= texts.count }
+    #expect(try bridge.terminate() == 0)
+    #expect(try box.alerts() == texts)
+  }
+
+  @Test func `no message is lost when the bridge is killed, and repeats replace one another`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    try box.rules(broker, Self.simple)
+    try box.connectedBridge().terminate()
+    var random = SeededRandom(for: "the times of the kills of the bridge")
+    let (kills, messages) = (50, 100)
+    for round in 0..<kills {
+      try broker.publish("alerts/1", lines: (1...messages).map { "\(round * messages + $0)" })
+      let known = box.names(in: "new").count
+      let bridge = try box.connectedBridge()
+      // Half of the kills come around the acknowledgement, and the others anywhere.
+      if Bool.random(using: &random) {
+        try wait(for: "a file") { box.names(in: "new").count > known || bridge.hasEnded }
+      } else {
+        usleep(.random(in: 0...5000, using: &random))
+      }
+      bridge.kill()
+    }
+    let bridge = try box.connectedBridge()
+    try wait(for: "all messages") { try Set(box.alerts()).count >= kills * messages }
+    #expect(try bridge.terminate() == 0)
+    let wanted = Set((1...kills * messages).map(String.init))
+    #expect(try wanted.subtracting(box.alerts()) == [])
+    var seen: [String: [String?]] = [:]
+    for (alert, notification) in zip(try box.alerts(), try box.notifications()) {
+      let identity = [notification["id"] as? String, notification["collapse-id"] as? String]
+      #expect(identity.allSatisfy { $0 != nil })
+      #expect(seen[alert] == nil || seen[alert] == identity, "\(alert)")
+      seen[alert] = identity
+    }
+    #expect(Set(seen.values).count == kills * messages)
+  }
+
+  // MARK: - Check
+
+  @Test func `check prints each mistake in the rules with its line`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let rules = try box.write(
+      """
+      brokr = x
+      subscribe = a/#
+      [a+/b]
+      alert = x
+      [a/\(String(repeating: "long", count: 20))]
+      level = loud
+      [b]
+      to = family
+      [c]
+      alert = {foo}
+      [d]
+      alert = \(String(repeating: "x", count: 200))
+      [e]
+      """, to: "mqtt.conf")
+    let check = try box.run([Box.bridge, "check", "--rules", rules])
+    #expect(check.status == 78)
+    let lines = check.errors.split(separator: "\n").compactMap {
+      $0.split(separator: ":").dropFirst().first.map(String.init)
+    }
+    #expect(lines == ["1", "3", "6", "7", "10", "12", "13"], "\(check.errors)")
+    let json = try box.run([Box.bridge, "check", "--rules", rules, "--json"])
+    #expect(try objects(json.output).compactMap { $0["line"] as? Int } == [1, 3, 6, 7, 10, 12, 13])
+    let missing = try box.run([Box.bridge, "check", "--rules", rules + ".missing"])
+    #expect(missing.status == 66)
+  }
+
+  @Test func `check tries the rules on messages`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let topic = "a/" + String(repeating: "long", count: 20)
+    let rules = try box.write(
+      "subscribe = a/#\n[\(topic)]\nalert = {payload.text}\n[a/badge]\nbadge = {payload}\n",
+      to: "mqtt.conf")
+    let messages = """
+      \(topic) {"text":"hello world"}
+      a/badge many
+      a/other 1
+      b {"to":"family","payload":{"aps":{"alert":"x"}}}
+
+      """
+    let check = [Box.bridge, "check", "--rules", rules]
+    let tried = try box.run(check + ["--json", "-"], input: messages)
+    #expect(tried.status == 65)
+    let lines = try objects(tried.output)
+    #expect(lines.map { $0["state"] as? String } == ["sent", "refused", "ignored", "sent"])
+    #expect(lines[0]["rule"] as? String == topic)
+    #expect(lines[0]["rule_line"] as? Int == 2)
+    let codes = lines.map { line in
+      (line["findings"] as? [[String: String]] ?? []).compactMap { $0["code"] }
+    }
+    #expect(codes == [[], ["badge"], [], ["not-subscribed"]])
+    let shown = try box.run(check + ["-"], input: messages)
+    #expect(shown.output.contains("hello world"))
+    #expect(shown.output.contains("-: 2 notifications, 1 ignored, 1 refused\n"))
+    let good = try box.run(check + ["-"], input: "\(topic) {\"text\":\"hello\"}\n")
+    #expect(good.status == 0)
+  }
+}

@@ -531,16 +531,22 @@ __attribute__((noinline)) void clinux_wipe_stack(void) {
 
 static int line;
 static int is_line_cut;
+static int is_indented;
 
 /* inih does not tell the handler the line's number, and reads a long line in pieces. */
 static char *read_line(char *text, int room, void *file) {
   char *piece = fgets(text, room, file);
-  if (!is_line_cut) line++;
+  if (!is_line_cut) {
+    line++;
+    is_indented = piece != NULL && (piece[0] == ' ' || piece[0] == '\t');
+  }
   is_line_cut = piece != NULL && strchr(piece, '\n') == NULL;
   return piece;
 }
 
 int clinux_ini_line(void) { return line; }
+
+int clinux_ini_is_indented(void) { return is_indented; }
 
 /* The buffer is on the stack, where it is wiped. The C library would free its own without
    wiping. */

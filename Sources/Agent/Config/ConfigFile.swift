@@ -81,6 +81,12 @@ public enum ConfigFile {
         state.pointee.isBad = true
         return 0
       }
+      if clinux_ini_is_indented() != 0 {
+        state.pointee.message.append(
+          "a setting begins at the start of its line: remove the space before it")
+        state.pointee.isBad = true
+        return 0
+      }
       guard let value else { throw .value("followed by = and a value") }
       if hasComment(CString.span(value)), !CString.span(name).equals("key-password") {
         state.pointee.isBad = true
@@ -117,10 +123,11 @@ public enum ConfigFile {
   @inline(never)
   public static func describe(_ problem: Config.Problem, name: Span<UInt8>, in text: inout Text) {
     switch problem {
+    case .unknownKey where name.isEmpty: text.append("expected KEY = VALUE")
     case .unknownKey(let nearest):
-      text.append("no such key: ", printable: name)
+      text.append("unknown setting ", printable: name)
       guard let nearest else {
-        return text.append(": remove it; tinypush.conf(5) has all keys")
+        return text.append(": remove it; tinypush.conf(5) lists all settings")
       }
       text.append("; did you mean ", bytes: Config.names[nearest], "?")
     case .value(let expected):

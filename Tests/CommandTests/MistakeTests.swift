@@ -26,16 +26,16 @@ import Testing
     Row("--wait send hi", 64, "unknown option --wait: only --config FILE and -o KEY=VALUE may"),
     Row("-o", 64, "-o needs a value"),
     Row("-o settle=5s", 64, "Usage: tinypush COMMAND"),
-    Row("-o settel=5s run", 64, "-o: no such key: settel; did you mean settle?"),
+    Row("-o settel=5s run", 64, "-o: unknown key: settel; did you mean settle?"),
     Row(
       "run --onse", 64, "unknown option --onse; did you mean --once?", "tinypush run --help"),
     Row("run --once=yes", 64, "--once=yes: this option takes no value"),
     Row("run --confg x", 64, "did you mean --config?"),
     Row("run --config", 64, "--config needs a value"),
     Row("run spool", 64, "unexpected argument spool"),
-    Row("run -o settel=5s", 64, "-o: no such key: settel; did you mean settle?"),
+    Row("run -o settel=5s", 64, "-o: unknown key: settel; did you mean settle?"),
     Row("run -o gatway=x", 64, "did you mean gateway?"),
-    Row("run -o xyzzy=1", 64, "no such key: xyzzy"),
+    Row("run -o xyzzy=1", 64, "unknown key: xyzzy"),
     Row("run -o settle", 64, "-o takes KEY=VALUE, not settle"),
     Row("run -o settle=5", 64, "settle must be a time with its unit, such as 20ms, 10s"),
     Row("run -o settle=99999d", 64, "settle must be", "not too long"),
@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("# fine\nspool = x\nsettel = 5s\n", 3, "no such key: settel; did you mean settle?"),
+    ("# fine\nspool = x\nsettel = 5s\n", 3, "unknown key: settel; did you mean settle?"),
     ("settle = 5\n", 1, "settle must be a time with its unit"),
     ("\n\nsettle 5s\n", 3, "expected KEY = VALUE"),
     ("format = 2\n[gateway]\nformat = 1\n", 3, "there are no [sections] here"),
@@ -204,7 +204,7 @@ import Testing
         #expect(ended.status == 78)
         #expect(
           ended.errors
-            == "tinypush check: \(path):1: no such key: \(slip); did you mean \(key)?\n")
+            == "tinypush check: \(path):1: unknown key: \(slip); did you mean \(key)?\n")
       }
     }
   }

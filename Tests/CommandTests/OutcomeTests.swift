@@ -36,7 +36,7 @@ import Testing
       sent.errors == """
         tinypush send: not delivered: the gateway refused it: invalid token; the token belongs to another \
         app, or to the other environment (production, development), or is made up. Nothing more is \
-        sent to it: when that is mended, tinypush token register \(token(2)) (token \(token(2)))
+        sent to it: once this is corrected, run tinypush token register \(token(2)) (token \(token(2)))
 
         """)
     // The agent may have other settings than the sender.

@@ -118,7 +118,7 @@ public enum ConfigFile {
   public static func describe(_ problem: Config.Problem, name: Span<UInt8>, in text: inout Text) {
     switch problem {
     case .unknownKey(let nearest):
-      text.append("no such key: ", printable: name)
+      text.append("unknown key: ", printable: name)
       guard let nearest else {
         return text.append(": remove it; tinypush.conf(5) has all keys")
       }

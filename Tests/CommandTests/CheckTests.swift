@@ -97,7 +97,8 @@ import Testing
     let said = try box.tinypush("check", one, many)
     #expect(said.status == 0)
     #expect(
-      said.output == "\(one): 1 notification, no problems\n\(many): 5000 notifications, no problems\n")
+      said.output
+        == "\(one): 1 notification, no problems\n\(many): 5000 notifications, no problems\n")
     let json = try box.tinypush("check", "--json", one, many)
     #expect(json.status == 0)
     #expect(json.output == "")

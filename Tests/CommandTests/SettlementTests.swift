@@ -34,7 +34,8 @@ import Testing
     #expect(sent.status == 1)
     #expect(
       sent.errors.contains(
-        "not sent: the token has been suppressed since 2026-01-02T03:04:05Z (by hand)"), "\(sent.errors)")
+        "not sent: the token has been suppressed since 2026-01-02T03:04:05Z (by hand)"),
+      "\(sent.errors)")
     #expect(sent.errors.hasSuffix("(token \(Self.one))\n"))
     #expect(try agent.terminate() == 0)
     #expect(

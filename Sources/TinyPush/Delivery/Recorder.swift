@@ -211,7 +211,8 @@ struct Recorder: ~Copyable {
       return reason.append(
         "; the token was accepted before, and is not suppressed until the gateway refuses it again")
     }
-    reason.append(". Nothing more is sent to it: once this is corrected, run tinypush token register ")
+    reason.append(
+      ". Nothing more is sent to it: once this is corrected, run tinypush token register ")
     reason.append(hex: token.bytes.span)
   }
 

@@ -4,14 +4,14 @@ import Testing
 @testable import TinyPush
 
 /// The scanner's result for a text that should hold one value.
-private enum Outcome: Equatable {
+private enum ScanResult: Equatable {
   case value
   case problem(JSONProblem, at: Int)
   /// More text follows the value.
   case trailing(at: Int)
 }
 
-private func scan(_ text: [UInt8]) -> Outcome {
+private func scan(_ text: [UInt8]) -> ScanResult {
   var scanner = JSONScanner()
   do throws(JSONProblem) {
     try scanner.begin(text.span)
@@ -51,7 +51,7 @@ struct Document: Sendable, CustomStringConvertible {
     self.offset = offset
   }
 
-  fileprivate var outcome: Outcome { problem.map { .problem($0, at: offset) } ?? .value }
+  fileprivate var outcome: ScanResult { problem.map { .problem($0, at: offset) } ?? .value }
 }
 
 /// Texts that the grammar allows.
@@ -388,7 +388,7 @@ private func `each of the 256 bytes is accepted exactly where the grammar allows
   for byte in UInt8.min...UInt8.max {
     let scalar = UnicodeScalar(byte)
     let text = place.before.bytes + [byte]
-    var expected = Outcome.problem(.unexpectedEnd, at: text.count)
+    var expected = ScanResult.problem(.unexpectedEnd, at: text.count)
     if place.ends.unicodeScalars.contains(scalar) {
       expected = .value
     } else if !place.allowed.unicodeScalars.contains(scalar) {
@@ -460,7 +460,7 @@ func `byte sequences are accepted as UTF-8 exactly if the standard library accep
     sequences = sequences + sequences.flatMap { one in parts.indices.map { one + [$0] } }
   }
   for sequence in Set(sequences) {
-    var expected = Outcome.value
+    var expected = ScanResult.value
     var place = 1
     for (index, part) in sequence.enumerated() {
       let isFirstOfPair = part == 0 && index + 1 < sequence.count && sequence[index + 1] == 1

@@ -531,23 +531,30 @@ __attribute__((noinline)) void clinux_wipe_stack(void) {
 
 static int line;
 static int is_line_cut;
+static int has_comment;
 
 /* inih does not tell the handler the line's number, and reads a long line in pieces. */
 static char *read_line(char *text, int room, void *file) {
   char *piece = fgets(text, room, file);
-  if (!is_line_cut) line++;
+  if (!is_line_cut) {
+    line++;
+    has_comment = 0;
+  }
+  if (piece != NULL && (strstr(piece, " ;") != NULL || strstr(piece, "\t;") != NULL)) has_comment = 1;
   is_line_cut = piece != NULL && strchr(piece, '\n') == NULL;
   return piece;
 }
 
 int clinux_ini_line(void) { return line; }
 
+int clinux_ini_has_comment(void) { return has_comment; }
+
 /* The buffer is on the stack, where it is wiped. The C library would free its own without
    wiping. */
 __attribute__((noinline)) static int parse(FILE *file, ini_handler handler, void *user) {
   char buffer[4096];
   setvbuf(file, buffer, _IOFBF, sizeof buffer);
-  line = is_line_cut = 0;
+  line = is_line_cut = has_comment = 0;
   int result = ini_parse_stream(read_line, file, handler, user);
   fclose(file);
   return result;

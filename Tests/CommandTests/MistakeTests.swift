@@ -85,6 +85,11 @@ import Testing
       #"spool is "/spool # on the card": put the comment on a line of its own, beginning with #"#
     ),
     (
+      "on-trouble = echo one ; echo two\n", 1,
+      "on-trouble: the value would end before the ; because a comment begins there"
+    ),
+    ("settle = 5s ; fine\nlimit-summary = {count} ;-)\n", 2, "limit-summary: the value would end"),
+    (
       "ttl = 1h\t#too long\n", 1, #"ttl is "1h\x09#too long": put the comment on a line of its own"#
     ),
   ])

@@ -87,6 +87,14 @@ public enum ConfigFile {
         refuseComment(CString.span(name), CString.span(value), in: &state.pointee.message)
         return 0
       }
+      if clinux_ini_has_comment() != 0, isText(CString.span(name)) {
+        state.pointee.isBad = true
+        state.pointee.message.append(cString: name)
+        state.pointee.message.append(
+          ": the value would end before the ; because a comment begins there: write the value without a ; after a space"
+        )
+        return 0
+      }
       try state.pointee.config.pointee.set(
         CString.span(name), to: CString.span(value), line: clinux_ini_line())
       return 1
@@ -95,6 +103,12 @@ public enum ConfigFile {
       describe(error, name: CString.span(name), in: &state.pointee.message)
       return 0
     }
+  }
+
+  /// Whether a setting is free text, in which a `;` may be meant.
+  private static func isText(_ name: Span<UInt8>) -> Bool {
+    let names: WordList = "on-trouble limit-summary key-password proxy"
+    return names.index(of: name) != nil
   }
 
   /// Whether a value ends with a comment after `#`; inih removes only those after `;`.

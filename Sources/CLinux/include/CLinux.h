@@ -194,7 +194,8 @@ int clinux_ini_parse(FILE *file, ini_handler handler, void *user);
 /* Returns the number, from 1, of the line whose setting the handler was given. */
 int clinux_ini_line(void);
 
-/* Returns 1 if a `;` behind white space ended the value on that line: inih takes the rest for a comment. */
+/* Returns 1 if a `;` behind white space ended the value on that line: inih takes the rest for a
+   comment. */
 int clinux_ini_has_comment(void);
 
 /* Copies the last value of a key in such a file; "" if there is none or the file is unreadable. */

@@ -105,7 +105,7 @@ struct TLSConnection: ~Copyable {
   /// Looks up the name and starts to connect to its first address.
   @inline(never)
   mutating func dial(epoll: Int32, at now: Instant) -> Outcome {
-    hangUp(epoll: epoll, sayGoodbye: false)
+    hangUp(epoll: epoll, closeNotify: false)
     failure = Int32(CMBED_OK)
     reached = .none
     tunnel.reset()
@@ -337,11 +337,11 @@ struct TLSConnection: ~Copyable {
 
   /// Closes the connection.
   ///
-  /// - Parameter sayGoodbye: whether to send a close_notify alert.
+  /// - Parameter closeNotify: whether to send a close_notify alert.
   @inline(never)
-  mutating func hangUp(epoll: Int32, sayGoodbye: Bool) {
+  mutating func hangUp(epoll: Int32, closeNotify: Bool) {
     if let session {
-      if sayGoodbye && phase == .up { cmbed_close_notify(session) }
+      if closeNotify && phase == .up { cmbed_close_notify(session) }
       cmbed_session_free(session)
     }
     session = nil

@@ -198,7 +198,8 @@ int clinux_ini_line(void);
    another value of the setting before it. */
 int clinux_ini_is_indented(void);
 
-/* Returns 1 if a `;` behind white space ended the value on that line: inih takes the rest for a comment. */
+/* Returns 1 if a `;` behind white space ended the value on that line: inih takes the rest for a
+   comment. */
 int clinux_ini_has_comment(void);
 
 /* Copies the last value of a key in such a file; "" if there is none or the file is unreadable. */

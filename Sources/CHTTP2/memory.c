@@ -1,4 +1,4 @@
-/* nghttp2's memory is bounded, so a server cannot make the agent run out of memory. */
+/* nghttp2's memory is bounded: the connection to a server that needs more is closed. */
 
 #include <stdlib.h>
 

@@ -536,6 +536,8 @@ static int is_line_cut;
 static char section_name[1024];
 static int section_line;
 static int long_line;
+static int is_indented;
+static int has_comment;
 
 /* inih does not tell the handler the line's number, and reads a long line in pieces. */
 static char *read_line(char *text, int room, void *file) {
@@ -543,12 +545,15 @@ static char *read_line(char *text, int room, void *file) {
   if (!is_line_cut) {
     line++;
     const char *start = piece == NULL ? "" : piece + strspn(piece, " \t");
+    is_indented = start != piece;
+    has_comment = 0;
     if (start[0] == '[') {
       section++;
       section_line = line;
       snprintf(section_name, sizeof section_name, "%.*s", (int)strcspn(start + 1, "]\n"), start + 1);
     }
   }
+  if (piece != NULL && (strstr(piece, " ;") != NULL || strstr(piece, "\t;") != NULL)) has_comment = 1;
   is_line_cut = piece != NULL && strchr(piece, '\n') == NULL && !feof(file);
   if (is_line_cut && long_line == 0) long_line = line;
   return piece;
@@ -564,12 +569,16 @@ int clinux_ini_section_line(void) { return section_line; }
 
 const char *clinux_ini_section_name(void) { return section_name; }
 
+int clinux_ini_is_indented(void) { return is_indented; }
+
+int clinux_ini_has_comment(void) { return has_comment; }
+
 /* The buffer is on the stack, where it is wiped. The C library would free its own without
    wiping. */
 __attribute__((noinline)) static int parse(FILE *file, ini_handler handler, void *user) {
   char buffer[4096];
   setvbuf(file, buffer, _IOFBF, sizeof buffer);
-  line = section = section_line = long_line = is_line_cut = 0;
+  line = section = section_line = long_line = is_line_cut = has_comment = 0;
   section_name[0] = '\0';
   int result = ini_parse_stream(read_line, file, handler, user);
   fclose(file);

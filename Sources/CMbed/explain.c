@@ -168,7 +168,7 @@ static const alert alerts[] = {
   {42, 1, "bad_certificate", "the certificate is damaged or not acceptable"},
   {43, 1, "unsupported_certificate", "it does not accept certificates of this kind"},
   {44, 1, "certificate_revoked", "the certificate was revoked"},
-  {45, 1, "certificate_expired", "the certificate has expired, or its clock is wrong"},
+  {45, 1, "certificate_expired", "the certificate has expired, or the clock there is wrong"},
   {46, 1, "certificate_unknown", "it does not accept the certificate, for an unknown reason"},
   {47, 0, "illegal_parameter", "it found an error in the handshake"},
   {48, 1, "unknown_ca", "it does not trust the certificate's issuer"},

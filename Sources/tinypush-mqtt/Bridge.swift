@@ -95,7 +95,7 @@ struct Bridge: ~Copyable {
       if isStopping, session.output.isEmpty || !isSessionUp { break }
       sleep()
     }
-    connection.hangUp(epoll: events.epoll, sayGoodbye: true)
+    connection.hangUp(epoll: events.epoll, closeNotify: true)
     logTotals()
     return .ok
   }
@@ -142,7 +142,7 @@ struct Bridge: ~Copyable {
   }
 
   private mutating func hangUp(pause: Bool) {
-    connection.hangUp(epoll: events.epoll, sayGoodbye: true)
+    connection.hangUp(epoll: events.epoll, closeNotify: true)
     session.ended()
     batch.clear()
     openInBatch = 0
@@ -362,7 +362,7 @@ struct Bridge: ~Copyable {
   private mutating func reconnect(at now: Instant) {
     session.disconnect()
     send(at: now)
-    connection.hangUp(epoll: events.epoll, sayGoodbye: true)
+    connection.hangUp(epoll: events.epoll, closeNotify: true)
     isSessionUp = false
     isSubscribed = false
     broker = CString(config.broker.span)

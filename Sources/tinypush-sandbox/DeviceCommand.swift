@@ -72,14 +72,9 @@ enum DeviceCommand {
   private static func appendOperands(
     _ arguments: borrowing Arguments, to request: inout ControlRequest
   ) throws(ExitStatus) {
-    guard let operand = arguments.operand(0) else {
-      throw arguments.fail(
-        .usage, "give an action: add, offline, online, uninstall, reregister, token or list")
-    }
-    let verb = CString.span(operand)
-    var message = Text(capacity: 16)
-    message.append("unknown action ")
-    _ = try arguments.choice(verb, among: verbs, message)
+    _ = try arguments.action(
+      among: verbs, "add, offline, online, uninstall, reregister, token or list")
+    let verb = CString.span(arguments.operand(0)!)
     request.append(.verb, verb)
     var next = 1
     if !verb.equals("list") {

@@ -31,7 +31,7 @@ struct AgentState: ~Copyable {
     }
     words.append(
       isServed == nil
-        ? "this user may not see whether an agent is running"
+        ? "this user cannot see whether an agent is running"
         : "an agent is running; to see what it does, set status in its configuration")
   }
 

@@ -123,7 +123,7 @@ struct CheckReport: ~Copyable {
     output.append(printable: CString.span(path))
     output.append(": ")
     append(tally.count, noun)
-    if tally.refused + tally.warnings == 0 { output.append(", all well") }
+    if tally.refused + tally.warnings == 0 { output.append(", no problems") }
     if tally.refused > 0 {
       output.append(", ", tally.refused, " refused")
     }

@@ -165,6 +165,10 @@ struct Composition: ~Copyable {
         text.append("no recipients: give --to NAME or --token HEX, or add a device token to ")
         text.append(printable: directory.span)
         text.append("/default with tinypush recipient add default TOKEN")
+        if access(arguments.configPath, F_OK) != 0 {
+          text.append("; there is no configuration ", printable: CString.span(arguments.configPath))
+          text.append(": name one with --config FILE")
+        }
         throw arguments.fail(.usage, text)
       }
     }

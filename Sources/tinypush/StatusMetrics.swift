@@ -19,7 +19,8 @@ enum StatusMetrics {
     }
     gauge("up", "Whether the agent runs.", 1, &text)
     gauge(
-      "connected", "Whether it is connected to the gateway.", page.connectivity == .up ? 1 : 0,
+      "connected", "Whether the agent is connected to the service.",
+      page.connectivity == .up ? 1 : 0,
       &text)
     gauge(
       "start_time_seconds", "When the agent started, in UNIX seconds.",

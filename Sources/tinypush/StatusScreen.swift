@@ -67,7 +67,7 @@ struct StatusScreen: ~Copyable {
     page.appendWords(to: &line)
     wrap(indent: 2, &text)
     if page.dialInstant > 0, page.connectivity == .down {
-      line.append("  next try in ")
+      line.append("  next attempt in ")
       let wait = now.until(Instant(milliseconds: page.dialInstant))
       line.append(roundedSeconds: Int64(wait.milliseconds / 1000))
       end(&text)

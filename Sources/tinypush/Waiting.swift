@@ -34,7 +34,9 @@ struct Waiting {
         text.append(roundedSeconds: date - Clock.wallSeconds())
       case .pending:
         text.append("not yet: the notification is still in the spool, and will be delivered later")
-        if watch.isServed() == false { text.append("; no agent is running there: start it") }
+        if watch.isServed() == false {
+          text.append("; no agent is running: systemctl start tinypush, or tinypush run")
+        }
       }
       return arguments.fail(.tryLater, text)
     } catch {

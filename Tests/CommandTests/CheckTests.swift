@@ -97,7 +97,8 @@ import Testing
     let said = try box.tinypush("check", one, many)
     #expect(said.status == 0)
     #expect(
-      said.output == "\(one): 1 notification, all well\n\(many): 5000 notifications, all well\n")
+      said.output
+        == "\(one): 1 notification, no problems\n\(many): 5000 notifications, no problems\n")
     let json = try box.tinypush("check", "--json", one, many)
     #expect(json.status == 0)
     #expect(json.output == "")
@@ -170,7 +171,7 @@ import Testing
         notes.json:7:121: warning: unnecessary escapes: the characters themselves, in UTF-8, save 4 bytes
           …0000001","x"],"payload":{"aps":{"alert":"Füllstand \\u00fcber 9","bagde":1,"s…
                                                               ^
-        notes.json:7:134: warning: the service does not know this key: did you mean badge?
+        notes.json:7:134: warning: the service does not know this key; did you mean badge?
           …,"payload":{"aps":{"alert":"Füllstand \\u00fcber 9","bagde":1,"sound":1}},"tt…
                                                               ^~~~~~~
         notes.json:7:152: error: sound must be a string, "default" or the name of a file in the app, or for a critical alert {"critical": 1, "name": "default", "volume": 1}
@@ -186,7 +187,7 @@ import Testing
           \(token(2)) Ann
                                                                            ^~~
         \(list): 3 recipients, 2 refused
-        notes.json:8:17: error: no recipients file has this name: create it, with one device token a line (recipients = \(directory))
+        notes.json:8:17: error: no recipients file has this name: create it, with one device token per line (recipients = \(directory))
           {"to":["family","nobody"],"payload":{"aps":{"alert":"日本 👩‍👩‍👧"}}} {"aps":…
                           ^~~~~~~~
         notes.json:8:87: error: nothing follows the comma before this: remove the comma
@@ -332,7 +333,7 @@ import Testing
     let good = try box.write("# none\n\(token(1)) lang=fr\r\n\(token(2))", to: "recipients/good")
     let well = try box.tinypush("check", "-o", setting, good)
     #expect(well.status == 0)
-    #expect(well.output == "\(good): 2 recipients, all well\n")
+    #expect(well.output == "\(good): 2 recipients, no problems\n")
     let empty = try box.tinypush("check", "--recipients", "-", input: "# nobody\n")
     #expect(empty.status == 65)
     #expect(empty.output.hasPrefix("-:2:1: error: this recipients file has no device token"))
@@ -357,7 +358,7 @@ import Testing
       try box.tinypush(
         "check", "-o", "recipients=\(directory ?? box.path + "/recipients")", "-", input: text)
     }
-    #expect(try check(#"{"aps":{"alert":"x"}}"#).output == "-: 1 notification, all well\n")
+    #expect(try check(#"{"aps":{"alert":"x"}}"#).output == "-: 1 notification, no problems\n")
     let empty = try check(#"{"to":"empty",\#(payload)}"#)
     #expect(empty.status == 65)
     #expect(empty.output.hasPrefix("-:1:7: error: this recipients file has no device token"))
@@ -367,7 +368,7 @@ import Testing
     let wrong = try check(line + line)
     #expect(wrong.status == 65)
     #expect(wrong.output.components(separatedBy: "error:").count == 2)
-    #expect(wrong.output.hasSuffix("-: 2 notifications, all well\n"))
+    #expect(wrong.output.hasSuffix("-: 2 notifications, no problems\n"))
     // Without a directory of recipients files, check cannot tell: it only warns.
     let elsewhere = try check(#"{"aps":{"alert":"x"}}"#, directory: box.path + "/none")
     #expect(elsewhere.status == 0)

@@ -83,7 +83,7 @@ import Testing
     #expect(
       checkup["gateway.certificate"].message.hasPrefix(
         "localhost, issued by TinyPush test authority; 2020-01-01 to 2099-12-31, "))
-    #expect(checkup["gateway.client"].message == "shown, and not refused")
+    #expect(checkup["gateway.client"].message == "sent, and not refused")
     #expect(
       checkup["gateway.answer"].message.wholeMatch(
         of: #/within \d+ ms: status 5, invalid token size, to a frame that it must refuse/#) != nil)

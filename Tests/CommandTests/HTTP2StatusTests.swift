@@ -25,7 +25,7 @@ import Testing
   @Test(arguments: [
     ("cut-lost@20", "uncertain", "connection_lost", "connection lost"),
     ("silent@20", "no answer", "no_answer", "no answer"),
-    ("unavailable@5", "in trouble", "service_trouble", "service in trouble"),
+    ("unavailable@5", "has a problem", "service_trouble", "service in trouble"),
   ])
   func `the status page counts the causes of resent notifications`(
     fault: String, words: String, cause: String, text: String

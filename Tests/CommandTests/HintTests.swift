@@ -109,7 +109,7 @@ import Testing
           == "tinypush check: \(path) is a configuration: check it with "
           + "tinypush check --config \(path)\n")
       // A file of any name may hold notifications.
-      #expect(checked.output == "\(good): 1 notification, all well\n")
+      #expect(checked.output == "\(good): 1 notification, no problems\n")
     }
   }
 }

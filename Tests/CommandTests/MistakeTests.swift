@@ -26,16 +26,16 @@ import Testing
     Row("--wait send hi", 64, "unknown option --wait: only --config FILE and -o KEY=VALUE may"),
     Row("-o", 64, "-o needs a value"),
     Row("-o settle=5s", 64, "Usage: tinypush COMMAND"),
-    Row("-o settel=5s run", 64, "-o: no such key: settel; did you mean settle?"),
+    Row("-o settel=5s run", 64, "-o: unknown setting settel; did you mean settle?"),
     Row(
       "run --onse", 64, "unknown option --onse; did you mean --once?", "tinypush run --help"),
     Row("run --once=yes", 64, "--once=yes: this option takes no value"),
     Row("run --confg x", 64, "did you mean --config?"),
     Row("run --config", 64, "--config needs a value"),
     Row("run spool", 64, "unexpected argument spool"),
-    Row("run -o settel=5s", 64, "-o: no such key: settel; did you mean settle?"),
+    Row("run -o settel=5s", 64, "-o: unknown setting settel; did you mean settle?"),
     Row("run -o gatway=x", 64, "did you mean gateway?"),
-    Row("run -o xyzzy=1", 64, "no such key: xyzzy"),
+    Row("run -o xyzzy=1", 64, "unknown setting xyzzy"),
     Row("run -o settle", 64, "-o takes KEY=VALUE, not settle"),
     Row("run -o settle=5", 64, "settle must be a time with its unit, such as 20ms, 10s"),
     Row("run -o settle=99999d", 64, "settle must be", "not too long"),
@@ -58,7 +58,7 @@ import Testing
     Row(
       "run --config nowhere.conf", 66, "nowhere.conf: No such file or directory", "--config FILE"),
     Row("run -o certificate=", 64, "certificate must be a path"),
-    Row("run", 78, "no certificate is set"),
+    Row("run", 78, "neither a signing key nor a certificate is set"),
     Row("check nowhere.json", 66, "nowhere.json: No such file or directory"),
     Row("send x --payload nowhere.json --token 1", 64, "give either --payload"),
     Row("send --payload nowhere.json", 66, "nowhere.json: No such file or directory"),
@@ -74,16 +74,23 @@ import Testing
   }
 
   @Test(arguments: [
-    ("# fine\nspool = x\nsettel = 5s\n", 3, "no such key: settel; did you mean settle?"),
+    ("# fine\nspool = x\nsettel = 5s\n", 3, "unknown setting settel; did you mean settle?"),
     ("settle = 5\n", 1, "settle must be a time with its unit"),
     ("\n\nsettle 5s\n", 3, "expected KEY = VALUE"),
     ("format = 2\n[gateway]\nformat = 1\n", 3, "there are no [sections] here"),
     ("settle = 5s\nformat = two\n", 2, "format must be 2, 1 or 0"),
-    ("\u{1}\u{2}\u{3}\n", 1, "expected KEY = VALUE"),
+    ("\u{1}\u{2}\u{3}\n", 1, "expected KEY = VALUE"), ("= 5s\n", 1, "expected KEY = VALUE"),
+    ("on-trouble = x\n  log = changes\n", 2, "a setting begins at the start of its line"),
+    ("\tlog = changes\n", 1, "a setting begins at the start of its line"),
     (
       "settle = 5s\nspool = /spool # on the card\n", 2,
       #"spool is "/spool # on the card": put the comment on a line of its own, beginning with #"#
     ),
+    (
+      "on-trouble = echo one ; echo two\n", 1,
+      "on-trouble: the value would end before the ; because a comment begins there"
+    ),
+    ("settle = 5s ; fine\nlimit-summary = {count} ;-)\n", 2, "limit-summary: the value would end"),
     (
       "ttl = 1h\t#too long\n", 1, #"ttl is "1h\x09#too long": put the comment on a line of its own"#
     ),
@@ -204,7 +211,7 @@ import Testing
         #expect(ended.status == 78)
         #expect(
           ended.errors
-            == "tinypush check: \(path):1: no such key: \(slip); did you mean \(key)?\n")
+            == "tinypush check: \(path):1: unknown setting \(slip); did you mean \(key)?\n")
       }
     }
   }

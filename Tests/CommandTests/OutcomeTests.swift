@@ -36,7 +36,7 @@ import Testing
       sent.errors == """
         tinypush send: not delivered: the gateway refused it: invalid token; the token belongs to another \
         app, or to the other environment (production, development), or is made up. Nothing more is \
-        sent to it: when that is mended, tinypush token register \(token(2)) (token \(token(2)))
+        sent to it: correct this, then run tinypush token register \(token(2)) (token \(token(2)))
 
         """)
     // The agent may have other settings than the sender.
@@ -75,7 +75,8 @@ import Testing
     let words = """
       tinypush send: not yet: the notification is still in the spool, and will be delivered later
       """
-    #expect(none.errors == words + "; no agent is running there: start it\n")
+    #expect(
+      none.errors == words + "; no agent is running: systemctl start tinypush, or tinypush run\n")
     let gateway = try Gateway(in: box)
     gateway.child.kill()
     let agent = try box.agent(gateway)
@@ -264,7 +265,7 @@ import Testing
     // A member can tell that no agent runs, although the lock file belongs to the agent.
     let none = try send("x", "--token", Self.one, "--wait=0")
     #expect(none.status == 75)
-    #expect(none.errors.contains("; no agent is running there"))
+    #expect(none.errors.contains("; no agent is running: "))
   }
 
   @Test func `send names the spool's group to a user who is no member`() throws {
@@ -277,7 +278,8 @@ import Testing
     #expect(
       sent.errors == """
         tinypush send: spool \(box.spool): no permission to write to tmp/ and new/: you must be \
-        a member of the group push, and the group must have write permission
+        a member of the group push (adduser USER push, and log in again), and the group must \
+        have write permission
 
         """)
     chmod(box.spool, 0o2775)

@@ -158,7 +158,7 @@ import Testing
     #expect(judged.status == 0, "\(judged.output.suffix(200))")
   }
 
-  @Test func `systemd does not restart a service whose error only a person can mend`() throws {
+  @Test func `systemd does not restart a service whose error only a person can correct`() throws {
     for unit in [
       "tinypush", "tinypush@", "tinypush-feedback", "tinypush-feedback@", "tinypush-mqtt",
     ] {

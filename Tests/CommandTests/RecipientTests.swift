@@ -231,7 +231,7 @@ import Testing
     for action in [["remove", "family", token(1)], ["list", "family"]] {
       let child = try box.run(command(box, action))
       #expect(child.status == 66)
-      #expect(child.errors.contains("tinypush recipient list names the files that there are"))
+      #expect(child.errors.contains("tinypush recipient list prints the files that exist"))
     }
     #expect(try recipient(box, "list").status == 0)
   }

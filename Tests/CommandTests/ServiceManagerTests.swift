@@ -122,7 +122,7 @@ import Testing
     let words = try agent.line("the old configuration stays in use: ", in: .errors)
     let expected =
       switch mistake {
-      case .key: "tinypush.conf:9: no such key: certficate; did you mean certificate?"
+      case .key: "tinypush.conf:9: unknown setting certficate; did you mean certificate?"
       case .certificate: "\(box.path)/missing.pem"
       case .spool: "spool missing: "
       }

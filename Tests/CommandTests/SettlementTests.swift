@@ -34,11 +34,12 @@ import Testing
     #expect(sent.status == 1)
     #expect(
       sent.errors.contains(
-        "not sent: the token is suppressed since 2026-01-02T03:04:05Z (by hand)"), "\(sent.errors)")
+        "not sent: the token has been suppressed since 2026-01-02T03:04:05Z (by hand)"),
+      "\(sent.errors)")
     #expect(sent.errors.hasSuffix("(token \(Self.one))\n"))
     #expect(try agent.terminate() == 0)
     #expect(
-      agent.errors.contains(" to 00000000 not sent: the token is suppressed since "),
+      agent.errors.contains(" to 00000000 not sent: the token has been suppressed since "),
       "\(agent.errors)")
     try #expect(gateway.alerts(in: box) == ["x", "y"])
   }
@@ -79,7 +80,7 @@ import Testing
     let agent = try box.agent(gateway, ["settle=300ms"])
     for (sender, words) in [
       (expired, "not sent: it expired before it could be sent"),
-      (old, "not sent: a newer notification with the same collapse-id takes its place"),
+      (old, "not sent: a newer notification with the same collapse-id replaces it"),
       (dropped, "probably not delivered: somebody has removed the notification from the queue"),
     ] {
       try #expect(sender.child.wait() == 1)
@@ -101,7 +102,7 @@ import Testing
     #expect(sent.status == 65)
     #expect(
       sent.errors == """
-        tinypush send: not delivered: the app is not on the device any more, since \
+        tinypush send: not delivered: the app is no longer on the device, since \
         2023-11-14T22:13:20Z; nothing is sent to the token until it is registered \
         (token \(Self.one))
 
@@ -142,7 +143,7 @@ import Testing
     #expect(agent.errors.contains(" (tinypush queue show notes.json)"))
     #expect(
       agent.errors.contains(
-        "notes.json:4 to 00000000 not delivered: the app is not on the device any more"),
+        "notes.json:4 to 00000000 not delivered: the app is no longer on the device"),
       "\(agent.errors)")
     #expect(box.names(in: "failed") == ["notes.json"])
   }

@@ -71,7 +71,7 @@ import Testing
     try wait(for: "the time of the next attempt") {
       let said = try status(box)
       #expect(said.status == 75)
-      return said.output.contains(/\n  next try in \d+ s\n/)
+      return said.output.contains(/\n  next attempt in \d+ s\n/)
     }
     let page = try object(box)
     #expect(page["state"] as? String == "not connected" || page["state"] as? String == "connecting")

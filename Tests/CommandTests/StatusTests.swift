@@ -75,7 +75,7 @@ import Testing
         "the gateway accepts only smaller payloads: set payload-limit to its limit"),
       Row(
         8, "invalid token",
-        "the token belongs to another app, or to the other environment (production, development), or is made up. Nothing more is sent to it: when that is mended, tinypush token register \(token(2))"
+        "the token belongs to another app, or to the other environment (production, development), or is made up. Nothing more is sent to it: correct this, then run tinypush token register \(token(2))"
       ),
       Row(255, "unknown", again),
     ], Way.allCases)

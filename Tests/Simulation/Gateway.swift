@@ -14,7 +14,7 @@ struct Push: Equatable {
 }
 
 /// The gateway's response to a notification.
-enum Verdict {
+enum Response {
   /// Accepts the notification and says nothing.
   case accept
   /// Refuses it with an error response and closes.
@@ -34,11 +34,11 @@ enum Verdict {
 ///
 /// It remembers everything for the whole run, even if the agent restarts.
 final class Gateway {
-  var verdict: (Push) -> Verdict = { _ in .accept }
-  enum BarrierVerdict {
+  var response: (Push) -> Response = { _ in .accept }
+  enum BarrierResponse {
     case answer, ignore, vanish
   }
-  var barrierVerdict = BarrierVerdict.answer
+  var barrierResponse = BarrierResponse.answer
   /// Whether it answers each accepted notification with status 0 and goes on.
   var saysNoError = false
   /// The latency in one direction, in milliseconds.
@@ -118,7 +118,7 @@ final class Gateway {
     var place = 0
     while !connection.isStalled, let frame = WireFrame(of: connection.held, at: &place) {
       frames += 1
-      if !connection.isDeaf { judge(frame, connection) }
+      if !connection.isDeaf { respond(frame, connection) }
     }
     connection.held.removeFirst(place)
     if let command = connection.held.first, command > 2 {
@@ -127,10 +127,10 @@ final class Gateway {
     if isCut, !connection.isDeaf { vanish(connection) }
   }
 
-  private func judge(_ frame: WireFrame, _ connection: Connection) {
+  private func respond(_ frame: WireFrame, _ connection: Connection) {
     guard let number = frame.number else {
       barriers += 1
-      switch barrierVerdict {
+      switch barrierResponse {
       case .answer: refuse(frame, .invalidTokenSize, connection)
       case .ignore: break
       case .vanish: vanish(connection)
@@ -141,7 +141,7 @@ final class Gateway {
       number: number, connection: connection.number, identifier: frame.identifier,
       expiration: frame.expiration, priority: frame.priority, payloadBytes: Array(frame.payload),
       at: timeline.elapsed)
-    switch verdict(push) {
+    switch response(push) {
     case .accept: accept(push, connection)
     case .refuse(let status):
       refused.append(push)

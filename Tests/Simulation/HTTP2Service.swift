@@ -6,7 +6,7 @@ import TinyPush
 /// It remembers everything for the whole run, even if the agent restarts.
 final class HTTP2Service {
   /// The service's response to a request.
-  enum Verdict {
+  enum Response {
     case accept
     case answer(Int, String, retryAfter: Int = 0)
     /// Closes the stream with an error, without processing the request.
@@ -28,7 +28,7 @@ final class HTTP2Service {
   let timeline: Timeline
   let gateway: Gateway
   let ledger: Ledger
-  var judge: (_ token: Int) -> (Verdict, after: UInt64) = { _ in (.accept, 1) }
+  var respond: (_ token: Int) -> (Response, after: UInt64) = { _ in (.accept, 1) }
   /// Receives lines for the trace.
   var say: (String) -> Void = { _ in }
   /// The latency in one direction, in milliseconds.
@@ -96,13 +96,13 @@ final class HTTP2Service {
     {
       ledger.complain("\(number) is sent \(timeline.now.until(until).milliseconds) ms too early")
     }
-    let (verdict, after) = judge(token)
-    if case .answer(410, _, _) = verdict { ledger.suppressing.goneNumbers.insert(number) }
-    if case .accept = verdict { gateway.accepts(number) }
-    if case .loseAnswer = verdict { gateway.accepts(number) }
-    if case .leaveGently = verdict { gateway.accepts(number) }
-    say("    request \(number) on \(stream): \(verdict) after \(after) ms")
-    answer(stream, wire, after: after, verdict)
+    let (response, after) = respond(token)
+    if case .answer(410, _, _) = response { ledger.suppressing.goneNumbers.insert(number) }
+    if case .accept = response { gateway.accepts(number) }
+    if case .loseAnswer = response { gateway.accepts(number) }
+    if case .leaveGently = response { gateway.accepts(number) }
+    say("    request \(number) on \(stream): \(response) after \(after) ms")
+    answer(stream, wire, after: after, response)
   }
 
   /// Checks that a notification has the same identifier and collapse ID each time.
@@ -118,10 +118,10 @@ final class HTTP2Service {
     identifiers[number] = identifier
   }
 
-  private func answer(_ stream: Int32, _ wire: HTTP2Wire, after: UInt64, _ verdict: Verdict) {
+  private func answer(_ stream: Int32, _ wire: HTTP2Wire, after: UInt64, _ response: Response) {
     timeline.plan(after: after) { [self] in
       guard !wire.isOver else { return }
-      switch verdict {
+      switch response {
       case .accept:
         wire.answer(stream, 200)
         let more = streamsMax().later

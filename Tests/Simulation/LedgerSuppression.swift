@@ -154,7 +154,7 @@ extension Ledger {
   }
 
   /// Forgets tokens whose records may be lost: the gateway must call them invalid again.
-  func forgetsVerdicts(_ learned: [Int: SuppressionRecord]) {
+  func forgetsInvalidTokens(_ learned: [Int: SuppressionRecord]) {
     suppressing.known.timeless = []
     learns(learned, isNews: true)
   }

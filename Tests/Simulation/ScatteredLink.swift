@@ -6,7 +6,7 @@ import TinyPush
 /// is cut. Link and service are one type, since the courier sees no difference.
 struct ScatteredLink: Link {
   /// The service's response to a notification.
-  enum Verdict {
+  enum Response {
     case accept
     case reject(Rejection)
     /// Not processed: the notification may be sent again after these milliseconds; nil: at once.
@@ -21,14 +21,14 @@ struct ScatteredLink: Link {
     var stretch: Stretch
     var number: Int
     var answerAt: Instant
-    var verdict: Verdict
+    var response: Response
   }
 
   private let ledger: Ledger
   private let gateway: Gateway
   /// The most notifications that may be open at a time.
   private let limit: Int
-  private let judge: (_ token: Int) -> (Verdict, after: UInt64)
+  private let respond: (_ token: Int) -> (Response, after: UInt64)
   private var open: [Open] = []
   private var outcomes: [LinkOutcome] = []
   private var now = Instant(milliseconds: 0)
@@ -40,12 +40,12 @@ struct ScatteredLink: Link {
 
   init(
     _ ledger: Ledger, _ gateway: Gateway, limit: Int,
-    judge: @escaping (_ token: Int) -> (Verdict, after: UInt64)
+    respond: @escaping (_ token: Int) -> (Response, after: UInt64)
   ) {
     self.ledger = ledger
     self.gateway = gateway
     self.limit = limit
-    self.judge = judge
+    self.respond = respond
   }
 
   /// Returns the next agent's link.
@@ -53,9 +53,9 @@ struct ScatteredLink: Link {
   /// Unanswered notifications stay with the service.
   func restarted() -> ScatteredLink {
     for one in open {
-      if case .accept = one.verdict { gateway.accepts(one.number) }
+      if case .accept = one.response { gateway.accepts(one.number) }
     }
-    return ScatteredLink(ledger, gateway, limit: limit, judge: judge)
+    return ScatteredLink(ledger, gateway, limit: limit, respond: respond)
   }
 
   // MARK: - Notifications
@@ -79,11 +79,11 @@ struct ScatteredLink: Link {
     }
     traffic.sent += 1
     if message.wasSent { traffic.repeated += 1 }
-    let (verdict, after) = judge(token)
+    let (response, after) = respond(token)
     open.append(
       Open(
         stretch: Stretch(place: message.place, wasSent: true), number: number,
-        answerAt: now + .milliseconds(after), verdict: verdict))
+        answerAt: now + .milliseconds(after), response: response))
   }
 
   mutating func takeOutcome() -> LinkOutcome? {
@@ -107,7 +107,7 @@ struct ScatteredLink: Link {
   }
 
   private mutating func answer(_ one: Open) {
-    switch one.verdict {
+    switch one.response {
     case .accept:
       gateway.accepts(one.number)
       ledger.proves(one.number)

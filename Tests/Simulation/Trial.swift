@@ -48,7 +48,7 @@ public final class Trial {
   /// The number of agents that began after the faults.
   var calmLives = 0
   /// The gateway's answers to the next notifications, in order.
-  var verdicts: [Verdict] = []
+  var responses: [Response] = []
   var dialsUntil: Instant?
   /// The names of files that somebody is still writing.
   var beingWritten: Set<String> = []
@@ -145,7 +145,7 @@ public final class Trial {
     world.canDial = { _ in true }
     world.blocks = { _ in nil }
     world.cutAfterBytes = { _ in nil }
-    world.verdict = { _ in .accept }
+    world.response = { _ in .accept }
     world.beforeStep = { _ in }
     world.scattered = nil
     world.http2 = nil
@@ -174,7 +174,7 @@ public final class Trial {
     world.answerDelay = UInt64(random.pick([0, 0, 7, settle / 4]))
     if faults.has(.split) { world.answerPace = UInt64(random.pick([1, 40])) }
     world.resets = random.oneIn(2)
-    world.barrierVerdict = random.pick([.answer, .answer, .answer, .answer, .ignore, .vanish])
+    world.barrierResponse = random.pick([.answer, .answer, .answer, .answer, .ignore, .vanish])
     world.saysNoError = random.oneIn(8)
     world.readBytesMax = random.pick([.max, .max, 10_000, 333])
     world.receiveBuffer = random.pick([1000, 65_536])
@@ -202,7 +202,7 @@ public final class Trial {
       places[connection] = random.upTo(random.oneIn(2) ? 40_000 : 600)
       return places[connection]
     }
-    world.verdict = { [self] in judge($0) }
+    world.response = { [self] in respond($0) }
     world.beforeStep = { [self] in beforeStep(after: $0) }
     switch way {
     case .binary: break
@@ -215,15 +215,15 @@ public final class Trial {
     }
   }
 
-  private func judge(_ push: Push) -> Verdict {
+  private func respond(_ push: Push) -> Response {
     let token = push.number % World.tokensMax
     if workload.deadly.contains(token) { return .vanish }
     if let status = workload.refusals[token] { return .refuse(status) }
-    return verdicts.isEmpty ? .accept : verdicts.removeFirst()
+    return responses.isEmpty ? .accept : responses.removeFirst()
   }
 
   /// Decides what a service that answers each notification does, and after how many milliseconds.
-  private func scatter(_ token: Int) -> (ScatteredLink.Verdict, after: UInt64) {
+  private func scatter(_ token: Int) -> (ScatteredLink.Response, after: UInt64) {
     let after = UInt64(
       random.pick([1, 1, 5, 40, 1 + random.upTo(random.oneIn(20) ? 60_000 : 900)]))
     if let status = workload.refusals[token] {

@@ -22,9 +22,9 @@ extension Trial {
     case .slow: world.latency = random.pick([0, 5, 150])
     case .dialing: dialsUntil = until(random.upTo(60_000)) { $0.dialsUntil = nil }
     case .blocking: blocksOneIn = random.pick([1, 3, 20])
-    case .shutdown: verdicts.append(.shutdown)
-    case .vanish: verdicts.append(.vanish)
-    case .garbage: verdicts.append(.say(garbage()))
+    case .shutdown: responses.append(.shutdown)
+    case .vanish: responses.append(.vanish)
+    case .garbage: responses.append(.say(garbage()))
     case .split: world.answerPace = UInt64(random.pick([0, 1, 40]))
     case .hidden: during(random.upTo(5000)) { $0.world.hidesAnswers = $1 }
     case .late: world.answerDelay = UInt64(random.upTo(Int(3 * settle)))
@@ -168,7 +168,7 @@ extension Trial {
   func calm() {
     isCalm = true
     agentFault = nil
-    verdicts = []
+    responses = []
     dialsUntil = nil
     stepMilliseconds = 0
     world.latency = min(world.latency, 20)
@@ -178,7 +178,9 @@ extension Trial {
     world.resets = false
     world.stalledUntil = nil
     // If the gateway also died at barriers, nobody could tell which notification ends connections.
-    if !workload.deadly.isEmpty, world.barrierVerdict == .vanish { world.barrierVerdict = .answer }
+    if !workload.deadly.isEmpty, world.barrierResponse == .vanish {
+      world.barrierResponse = .answer
+    }
     world.canRecord = true
     world.canSync = true
     world.canRemove = true

@@ -12,7 +12,7 @@ extension Trial {
     let first = random.pick([1, later])
     service.streamsMax = { (first, later) }
     service.window = random.pick([0, 0, 0, 1000])
-    service.judge = { [self] in judgeRequest($0) }
+    service.respond = { [self] in respondToRequest($0) }
     service.refusal = { [self] in
       guard let until = refusalsUntil, world.timeline.now < until, !isCalm else { return nil }
       return "BadCertificate"
@@ -30,18 +30,18 @@ extension Trial {
   }
 
   func tearDownHTTP2() {
-    service?.judge = { _ in (.accept, 1) }
+    service?.respond = { _ in (.accept, 1) }
     service?.say = { _ in }
     service?.canDial = { false }
     service?.refusal = { nil }
   }
 
-  private static func gone(since time: UInt32) -> HTTP2Service.Verdict {
+  private static func gone(since time: UInt32) -> HTTP2Service.Response {
     .answer(410, #"{"reason":"Unregistered","timestamp":\#(UInt64(time) * 1000)}"#)
   }
 
   /// Decides what the service does with a request, and after how many milliseconds.
-  private func judgeRequest(_ token: Int) -> (HTTP2Service.Verdict, after: UInt64) {
+  private func respondToRequest(_ token: Int) -> (HTTP2Service.Response, after: UInt64) {
     let after = UInt64(
       random.pick([1, 1, 5, 40, 1 + random.upTo(random.oneIn(20) ? 20_000 : 900)]))
     if let status = workload.refusals[token] {

@@ -206,7 +206,7 @@ extension World {
       }
     }
     courier.synced(isSynced)
-    if !isSynced { ledger.forgetsVerdicts(learned) }
+    if !isSynced { ledger.forgetsInvalidTokens(learned) }
   }
 
   func remove() {

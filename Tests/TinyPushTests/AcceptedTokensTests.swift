@@ -56,7 +56,7 @@ private func at(_ seconds: UInt64) -> Instant { Instant(milliseconds: 1_000_000 
 @Test func `one invalid token answer does not suppress a token whose delivery was confirmed`() {
   let world = World()
   var isMad = false
-  world.verdict = {
+  world.response = {
     $0.number == 9 || isMad && $0.number == 1 ? .refuse(.invalidToken) : .accept
   }
   // The answer to the second notification proves the first.
@@ -93,7 +93,7 @@ private func at(_ seconds: UInt64) -> Instant { Instant(milliseconds: 1_000_000 
 @Test func `one invalid token answer suppresses a token whose delivery only time settled`() {
   let world = World()
   var isMad = false
-  world.verdict = { _ in isMad ? .refuse(.invalidToken) : .accept }
+  world.response = { _ in isMad ? .refuse(.invalidToken) : .accept }
   world.put("a", text: World.notification(1))
   world.run(.seconds(60))
   #expect(world.courier.counters.settledByTime == 1)

@@ -268,7 +268,8 @@ func `notifications that a barrier did not prove stay until a barrier alone was 
   #expect(rig.outcomes() == ["rejected 1+0 x1 endsConnections"])
 }
 
-@Test func `a suspect returns to be sent again if the gateway also ends a connection without it`() {
+@Test
+func `an isolated notification is sent again if the gateway also ends a connection without it`() {
   var rig = Rig()
   for _ in 1...3 {
     rig.connect()

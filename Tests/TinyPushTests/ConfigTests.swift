@@ -150,10 +150,10 @@ func `a size that overflows 64 bits is refused`(text: String, size: UInt64?) {
 }
 
 @Test(arguments: [
-  ("setle", "no such key: setle; did you mean settle?"),
-  ("Environment", "no such key: Environment; did you mean environment?"),
-  ("frobnicate", "no such key: frobnicate: remove it; tinypush.conf(5) has all keys"),
-  ("", "no such key: : remove it; tinypush.conf(5) has all keys"),
+  ("setle", "unknown setting setle; did you mean settle?"),
+  ("Environment", "unknown setting Environment; did you mean environment?"),
+  ("frobnicate", "unknown setting frobnicate: remove it; tinypush.conf(5) lists all settings"),
+  ("", "expected KEY = VALUE"),
 ])
 func `an unknown key is an error that names the nearest known one`(key: String, problem: String) {
   #expect(set(key, "1") == problem)

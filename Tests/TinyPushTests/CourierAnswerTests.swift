@@ -38,7 +38,7 @@ private func `a refusal proves what came before, is recorded, and the rest is re
   layout: Layout, k: Int
 ) {
   let world = World(once: true)
-  world.verdict = { $0.number == k ? .refuse(.invalidPayloadSize) : .accept }
+  world.response = { $0.number == k ? .refuse(.invalidPayloadSize) : .accept }
   layout.put(into: world, count)
   world.runToEnd()
   let good = (1...count).filter { $0 != k }
@@ -59,7 +59,7 @@ private func `every refused k-th notification is recorded, and all others arrive
   layout: Layout, k: Int
 ) {
   let world = World(once: true)
-  world.verdict = { $0.number % k == 0 ? .refuse(.missingTopic) : .accept }
+  world.response = { $0.number % k == 0 ? .refuse(.missingTopic) : .accept }
   layout.put(into: world, count)
   world.runToEnd()
   #expect(world.accepted == (1...count).filter { $0 % k != 0 })
@@ -70,7 +70,7 @@ private func `every refused k-th notification is recorded, and all others arrive
 @Test(arguments: Layout.allCases, [1, 2, 29, 59, 60])
 private func `status 10 proves the named notification, too`(layout: Layout, k: Int) {
   let world = World(once: true)
-  world.verdict = { $0.number == k && $0.connection == 1 ? .shutdown : .accept }
+  world.response = { $0.number == k && $0.connection == 1 ? .shutdown : .accept }
   layout.put(into: world, count)
   world.runToEnd()
   #expect(world.accepted == Array(1...count))
@@ -89,7 +89,7 @@ private func `status 10 proves the named notification, too`(layout: Layout, k: I
 func `an answer may arrive byte by byte`(pace: UInt64) {
   let world = World(once: true)
   world.answerPace = pace
-  world.verdict = { $0.number == 5 ? .refuse(.invalidToken) : .accept }
+  world.response = { $0.number == 5 ? .refuse(.invalidToken) : .accept }
   Layout.files.put(into: world, 10)
   world.runToEnd()
   #expect(world.accepted == [1, 2, 3, 4, 6, 7, 8, 9, 10])
@@ -105,7 +105,7 @@ func `an answer without a valid identifier makes all uncertain, and all is sent 
   hex: String
 ) {
   let world = World(once: true)
-  world.verdict = { $0.number == 3 && $0.connection == 1 ? .say([UInt8](hex: hex)) : .accept }
+  world.response = { $0.number == 3 && $0.connection == 1 ? .say([UInt8](hex: hex)) : .accept }
   Layout.files.put(into: world, 6)
   world.runToEnd()
   #expect(world.accepted == [1, 2] + Array(1...6))
@@ -149,7 +149,7 @@ private func `a notification answered without an error is not resent after a los
 ) {
   let world = World(once: true)
   world.saysNoError = true
-  world.verdict = { [unowned world] push in
+  world.response = { [unowned world] push in
     guard push.number == 40, push.connection == 1 else { return .accept }
     // The earlier answers arrive before the end.
     world.after(1000) { world.cut() }
@@ -179,7 +179,7 @@ private func `a notification answered without an error is not resent after a los
 
 @Test func `an unknown error refuses the notification that it names`() {
   let world = World(once: true)
-  world.verdict = { $0.number == 3 ? .refuse(.unknown) : .accept }
+  world.response = { $0.number == 3 ? .refuse(.unknown) : .accept }
   Layout.files.put(into: world, 6)
   world.runToEnd()
   #expect(world.accepted == [1, 2, 4, 5, 6])
@@ -209,7 +209,7 @@ private func `a notification answered without an error is not resent after a los
 
 @Test func `an invalid token is suppressed at the cost of one connection`() {
   let world = World(once: true)
-  world.verdict = { $0.number == 7 ? .refuse(.invalidToken) : .accept }
+  world.response = { $0.number == 7 ? .refuse(.invalidToken) : .accept }
   for number in 1...20 {
     world.put("a\(100 + number)", text: World.notification(number % 2 == 0 ? 7 : 100 + number))
   }
@@ -223,7 +223,7 @@ private func `a notification answered without an error is not resent after a los
 
 @Test func `a refusal for the payload size does not suppress the token`() {
   let world = World(once: true)
-  world.verdict = { $0.number == 7 ? .refuse(.invalidPayloadSize) : .accept }
+  world.response = { $0.number == 7 ? .refuse(.invalidPayloadSize) : .accept }
   for number in 1...3 { world.put("a\(number)", text: World.notification(7)) }
   world.runToEnd()
   #expect(world.recorded == [7, 7, 7])
@@ -232,7 +232,7 @@ private func `a notification answered without an error is not resent after a los
 
 @Test func `a refused notification with nothing behind it needs no second connection`() {
   let world = World(once: true)
-  world.verdict = { _ in .refuse(.invalidPayloadSize) }
+  world.response = { _ in .refuse(.invalidPayloadSize) }
   world.put("a", 1)
   world.runToEnd()
   #expect(world.recorded == [1])
@@ -242,7 +242,7 @@ private func `a notification answered without an error is not resent after a los
 
 @Test func `a refused notification leaves the spool even while the agent is offline`() {
   let world = World()
-  world.verdict = { _ in .refuse(.invalidPayloadSize) }
+  world.response = { _ in .refuse(.invalidPayloadSize) }
   world.canDial = { $0 == 1 }
   world.put("a", 1)
   world.run(.seconds(100))
@@ -336,7 +336,7 @@ func `attempts get rarer while no gateway answers, and then everything is delive
     text: World.notification(1, with: #", "ttl": 30"#) + World.notification(2)
       + World.notification(3, with: #", "expiration": 1700000020"#))
   world.put("b", text: World.notification(4, with: #", "ttl": 0"#))
-  world.verdict = { $0.connection == 1 ? .vanish : .accept }
+  world.response = { $0.connection == 1 ? .vanish : .accept }
   world.canDial = { $0 == 1 || world.elapsed > 60_000 }
   world.runToEnd()
   #expect(world.accepted == [2, 4])
@@ -361,7 +361,7 @@ func `attempts get rarer while no gateway answers, and then everything is delive
 ])
 func `notifications around a part that is not sent are resent correctly`(gap: String) {
   let world = World(once: true)
-  world.verdict = { push in
+  world.response = { push in
     push.number == 98
       ? .refuse(.invalidToken) : push.number < 90 && push.connection <= 4 ? .vanish : .accept
   }

@@ -85,7 +85,7 @@ private let notYet = #", "not-before": 1700000100"#
 @Test(arguments: ["a", "b"])
 func `a lost connection does not change what is replaced`(cutAt: String) {
   let world = World()
-  world.verdict = { $0.connection == 1 ? .vanish : .accept }
+  world.response = { $0.connection == 1 ? .vanish : .accept }
   for number in 1...3 { world.put("\(cutAt)\(number)", 1, collapsing: "tank") }
   world.put("c", 2)
   world.run(.seconds(600))

@@ -9,7 +9,7 @@ import Testing
   world.put("a", text: #"{"unknown": 1}"#)
   world.put("b", 1)
   world.put("c", text: World.notification(2))
-  world.verdict = { $0.number == 2 ? .refuse(.missingTopic) : .accept }
+  world.response = { $0.number == 2 ? .refuse(.missingTopic) : .accept }
   world.run(.seconds(30))
   #expect(world.accepted == [1])
   #expect(world.waiting == ["a", "c"])
@@ -26,7 +26,7 @@ import Testing
   world.canRecord = false
   world.put("a", text: World.notification(1) + "\n{\"bad\"}\n" + World.notification(2))
   world.put("b", text: World.notification(3))
-  world.verdict = { $0.number == 3 ? .refuse(.invalidToken) : .accept }
+  world.response = { $0.number == 3 ? .refuse(.invalidToken) : .accept }
   world.run(.seconds(2000))
   #expect(world.accepted == [1, 2])
   #expect(world.refused.count == 1)

@@ -54,7 +54,7 @@ func `tokens come before recipients files, and a bare payload goes to the defaul
 @Test func `the recipients behind a refused one get the notification again`() {
   let world = World(once: true)
   world.putList("family", World.token(1), World.token(2), World.token(3), World.token(4))
-  world.verdict = { $0.connection == 1 && $0.number == 2 ? .refuse(.invalidToken) : .accept }
+  world.response = { $0.connection == 1 && $0.number == 2 ? .refuse(.invalidToken) : .accept }
   put(world, "a", toFamily + "\n" + toFamily, 1, 2, 3, 4, 1, 3, 4)
   world.ledger.forbidsLoss = false
   world.runToEnd()
@@ -66,7 +66,7 @@ func `tokens come before recipients files, and a bare payload goes to the defaul
 @Test func `a changed recipients file has no effect while its old content is still held`() {
   let world = World(once: true)
   world.putList("family", World.token(1), World.token(2), World.token(3))
-  world.verdict = { [unowned world] push in
+  world.response = { [unowned world] push in
     guard push.connection == 1, push.number == 2 else { return .accept }
     world.putList("family", World.token(5))
     return .vanish
@@ -82,7 +82,7 @@ func `tokens come before recipients files, and a bare payload goes to the defaul
   world.ledger.forbidsLoss = false
   world.ledger.isUneventful = false
   world.putList("family", World.token(1), World.token(2), World.token(3))
-  world.verdict = { [unowned world] push in
+  world.response = { [unowned world] push in
     guard push.connection == 1, push.number == 2 else { return .accept }
     world.putList("family", World.token(5), World.token(1), World.token(2), World.token(3))
     return .vanish
@@ -218,7 +218,7 @@ func `a payload with a misspelt recipient key does not go to the default recipie
 func `notifications behind one with a skipped recipients file are not lost at a resend`() {
   let world = World()
   world.putList("family", World.token(2))
-  world.verdict = { push in
+  world.response = { push in
     switch push.number {
     case 2: .refuse(.invalidToken)
     case 1: push.connection < 4 ? .vanish : .accept
@@ -242,7 +242,7 @@ func `notifications behind one with a skipped recipients file are not lost at a 
   put(world, "a", toFamily, 1)
   world.run(.seconds(60))
   world.putList("family", World.token(1), World.token(3))
-  world.verdict = { $0.connection == 1 ? .vanish : .accept }
+  world.response = { $0.connection == 1 ? .vanish : .accept }
   put(world, "b", toFamily.replacing("family", with: "other") + toFamily, 2, 1, 3)
   world.run(.seconds(60))
   #expect(Set(world.accepted) == [1, 2, 3])

@@ -61,7 +61,7 @@ import Testing
 
 @Test func `at a gateway without barrier answers time settles and nothing is resent`() {
   let world = World(once: true) { $0.window = 500 }
-  world.barrierVerdict = .ignore
+  world.barrierResponse = .ignore
   for number in 1...100 { world.put("a\(1000 + number)", number) }
   world.runToEnd(within: .seconds(25))
   #expect(world.accepted == Array(1...100))
@@ -77,7 +77,7 @@ import Testing
 
 @Test func `at a gateway without barrier answers a small window moves on by time`() {
   let world = World(once: true) { $0.window = 16 }
-  world.barrierVerdict = .ignore
+  world.barrierResponse = .ignore
   for number in 1...50 { world.put("a\(100 + number)", number, tells: false) }
   world.runToEnd(within: .seconds(70))
   #expect(world.accepted == Array(1...50))
@@ -87,7 +87,7 @@ import Testing
 
 @Test func `a stop at a gateway without barrier answers waits for the settle time`() {
   let world = World()
-  world.barrierVerdict = .ignore
+  world.barrierResponse = .ignore
   world.put("a", 1)
   world.run(.seconds(1))
   world.courier.stop()
@@ -108,7 +108,7 @@ import Testing
   world.put("a", 1)
   world.run(.seconds(5))
   #expect(world.waiting == [])
-  world.verdict = { _ in .stall }
+  world.response = { _ in .stall }
   world.put("b", 2)
   world.run(.seconds(1))
   world.courier.stop()
@@ -118,7 +118,7 @@ import Testing
 
 @Test func `notifications that a hanging gateway only buffered are not settled by time`() {
   let world = World(once: true)
-  world.verdict = { [unowned world] _ in world.connections == 1 ? .stall : .accept }
+  world.response = { [unowned world] _ in world.connections == 1 ? .stall : .accept }
   for number in 1...5 { world.put("a\(number)", number) }
   world.runToEnd(within: .seconds(60))
   #expect(world.accepted == [1, 2, 3, 4, 5])
@@ -128,7 +128,7 @@ import Testing
 @Test func `a barrier that the socket does not take is given up before the link times out`() {
   let world = World(once: true) { $0.window = 500 }
   world.receiveBuffer = 1000
-  world.verdict = { [unowned world] push in
+  world.response = { [unowned world] push in
     world.connections < 4 && push.number > 100 ? .stall : .accept
   }
   for number in 1...200 { world.put("\(1000 + number)", number) }
@@ -139,7 +139,7 @@ import Testing
 
 @Test func `a gateway that closes silently at barriers gets four, and then time settles`() {
   let world = World(once: true)
-  world.barrierVerdict = .vanish
+  world.barrierResponse = .vanish
   world.put("a", 1)
   world.put("b", 2)
   world.runToEnd(within: .seconds(30))
@@ -234,7 +234,7 @@ func `a full window stops the intake until notifications settle`(format: FrameFo
 
 @Test func `a stop before an answer arrives resends nothing`() {
   let world = World()
-  world.verdict = { $0.number == 2 ? .refuse(.invalidPayloadSize) : .accept }
+  world.response = { $0.number == 2 ? .refuse(.invalidPayloadSize) : .accept }
   world.put("a", 1, 2, 3)
   world.put("b", 4)
   world.latency = 100

@@ -53,7 +53,7 @@ func `bad text at the end of a read does not affect the notification behind it`(
 ) {
   let world = World(once: true)
   world.readBytesMax = 300
-  world.verdict = { $0.connection == 1 ? .vanish : .accept }
+  world.response = { $0.connection == 1 ? .vanish : .accept }
   let head = String(repeating: " ", count: 300 - cut)
   world.put(
     "a", text: head + bad + World.notification(1) + "\n" + bad + World.notification(2),
@@ -105,7 +105,7 @@ func `a connection that ends while bad text is recorded loses nothing`(bad: Stri
 
 @Test func `the failure of an object of the largest size is recorded`() {
   let world = World(once: true)
-  world.verdict = { $0.number == 1 ? .refuse(.invalidPayloadSize) : .accept }
+  world.response = { $0.number == 1 ? .refuse(.invalidPayloadSize) : .accept }
   let tokens = (1...970).map { "\"\(World.token($0))\"" }.joined(separator: ",")
   world.put("a", text: #"{"tokens":[\#(tokens)],"payload":{"aps":{"alert":"x"}}}"#)
   world.runToEnd()
@@ -115,7 +115,7 @@ func `a connection that ends while bad text is recorded loses nothing`(bad: Stri
 
 @Test func `an object over the size limit is refused once and as a whole`() {
   let world = World(once: true)
-  world.verdict = { $0.number == 1 ? .refuse(.invalidPayloadSize) : .accept }
+  world.response = { $0.number == 1 ? .refuse(.invalidPayloadSize) : .accept }
   for (name, count) in [("a", 1200), ("b", 5000)] {
     let tokens = (1...count).map { "\"\(World.token($0))\"" }.joined(separator: ",")
     world.put(
@@ -200,7 +200,7 @@ func `a file of several notifications that is being copied is delivered once`(cu
 
 @Test func `a file that was removed while in flight is not sent again`() {
   let world = World(once: true)
-  world.verdict = { $0.connection == 1 ? .vanish : .accept }
+  world.response = { $0.connection == 1 ? .vanish : .accept }
   world.put("a", 1, 2)
   world.put("b", 3)
   world.after(22) { world.delete("a") }
@@ -223,7 +223,7 @@ func `a file that replaces one in flight is delivered, too`(at: UInt64) {
 
 @Test func `a file that was replaced before a resend is delivered with its new content`() {
   let world = World(once: true)
-  world.verdict = { $0.connection == 1 ? .vanish : .accept }
+  world.response = { $0.connection == 1 ? .vanish : .accept }
   world.put("a", 1)
   world.put("b", 2)
   world.after(22) { world.put("a", 3, tells: false) }
@@ -235,7 +235,7 @@ func `a file that replaces one in flight is delivered, too`(at: UInt64) {
 @Test(arguments: [false, true])
 func `a file that grew before a resend is delivered with its new content`(once: Bool) {
   let world = World(once: once)
-  world.verdict = { $0.connection == 1 ? .vanish : .accept }
+  world.response = { $0.connection == 1 ? .vanish : .accept }
   world.put("0", 9)
   world.put("a", 1)
   world.after(22) { world.append("a", text: World.notification(2)) }
@@ -246,7 +246,7 @@ func `a file that grew before a resend is delivered with its new content`(once: 
 
 @Test func `a file that cannot be opened for a resend for lack of resources is tried again`() {
   let world = World(once: true)
-  world.verdict = { $0.connection == 1 ? .vanish : .accept }
+  world.response = { $0.connection == 1 ? .vanish : .accept }
   world.put("0", 9)
   world.put("a", 1)
   world.after(22) { world.makeUnreadable("a", .later) }
@@ -325,7 +325,7 @@ func `a file that grew before a resend is delivered with its new content`(once: 
   world.readBytesMax = 200
   world.put(
     "a", text: World.notification(1, alert: String(repeating: "x", count: 200)), numbers: [1])
-  world.verdict = { push in
+  world.response = { push in
     world.new["a"]?.readableBytes = 100
     return push.connection == 1 ? .vanish : .accept
   }
@@ -408,7 +408,7 @@ func `a file that grew before a resend is delivered with its new content`(once: 
 /// All tables of notifications in flight are empty at the end.
 @Test func `no table grows over 3000 files`() {
   let world = World { $0.settle = .milliseconds(300) }
-  world.verdict = { $0.number % 50 == 0 ? .refuse(.processingError) : .accept }
+  world.response = { $0.number % 50 == 0 ? .refuse(.processingError) : .accept }
   for number in 1...3000 {
     world.after(UInt64(number) * 20) {
       world.put(

@@ -17,7 +17,7 @@ private final class Steps {
 @Test func `the record of a refusal is synced before the suppression list`() {
   let world = World(once: true)
   let steps = Steps(of: world)
-  world.verdict = { $0.number == 2 ? .refuse(.invalidToken) : .accept }
+  world.response = { $0.number == 2 ? .refuse(.invalidToken) : .accept }
   world.put("a", 1, tells: false)
   world.put("b", 2, tells: false)
   world.runToEnd()
@@ -29,7 +29,7 @@ private final class Steps {
 
 @Test func `a refusal whose record could not be synced does not suppress the token`() {
   let world = World()
-  world.verdict = { $0.number == 2 ? .refuse(.invalidToken) : .accept }
+  world.response = { $0.number == 2 ? .refuse(.invalidToken) : .accept }
   world.disk.canSync = false
   world.put("a", 1, tells: false)
   world.put("b", 2, tells: false)

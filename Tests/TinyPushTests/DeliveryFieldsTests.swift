@@ -81,10 +81,10 @@ private let ofFields: [Remarked] = [
   Remarked(with(#""id":▸"\#(uuid.replacing("-", with: "0"))","#), idWords),
   Remarked(with(#""id":▸"\#(uuid.dropLast())g","#), idWords),
   Remarked(with(#""id":▸"123e4567e-89b-42d3-a456-426614174000","#), idWords),
-  Remarked(with(#""push-type":▸"alrt","#), "push-type: unknown push type: did you mean alert?"),
+  Remarked(with(#""push-type":▸"alrt","#), "push-type: unknown push type; did you mean alert?"),
   Remarked(
     with(#""push-type":▸"live-activity","#),
-    "push-type: unknown push type: did you mean liveactivity?"),
+    "push-type: unknown push type; did you mean liveactivity?"),
   Remarked(with(#""push-type":▸"telephone","#), typeWords),
   Remarked(with(#""push-type":▸"","#), typeWords),
   Remarked(with(#""push-type":▸null,"#), stringWords("push-type")),
@@ -226,14 +226,14 @@ private let ofKeys: [Remarked] = {
       "duplicate-key: duplicate key: remove one"),
     Remarked(
       aps(#"{"sound":{"critical":1,▸"volum":1}}"#),
-      "strange-key: the service does not know this key: did you mean volume?"),
+      "strange-key: the service does not know this key; did you mean volume?"),
     // Misspelt keys
     Remarked(
       aps(#"{"alert":"x",▸"thread_id":"x"}"#),
-      "strange-key: the service does not know this key: did you mean thread-id?"),
+      "strange-key: the service does not know this key; did you mean thread-id?"),
     Remarked(
       aps(#"{"alert":"x",▸"mutable_content":1}"#),
-      "strange-key: the service does not know this key: did you mean mutable-content?"),
+      "strange-key: the service does not know this key; did you mean mutable-content?"),
     Remarked(
       aps(#"{"alert":"x","thread-id":"a",▸"thread-id":"b"}"#),
       "duplicate-key: duplicate key: remove one"),

@@ -76,11 +76,11 @@ private let ofNotifications: [Remarked] = [
     "▸{\"id\":\"\(String(repeating: "x", count: 65_530))\",\(payload)}",
     "object-too-large: the notification is larger than 65536 bytes: split its tokens over several notifications, or put them into a recipients file"
   ),
-  Remarked(with(#"▸"prority":5"#), "unknown-key: unknown key: did you mean priority?"),
-  Remarked(with(#"▸"collapse_id":"a""#), "unknown-key: unknown key: did you mean collapse-id?"),
+  Remarked(with(#"▸"prority":5"#), "unknown-key: unknown key; did you mean priority?"),
+  Remarked(with(#"▸"collapse_id":"a""#), "unknown-key: unknown key; did you mean collapse-id?"),
   Remarked(
-    with(#"▸"not_before":1700000000"#), "unknown-key: unknown key: did you mean not-before?"),
-  Remarked(with(#"▸"localised":{"fr":"x"}"#), "unknown-key: unknown key: did you mean localized?"),
+    with(#"▸"not_before":1700000000"#), "unknown-key: unknown key; did you mean not-before?"),
+  Remarked(with(#"▸"localised":{"fr":"x"}"#), "unknown-key: unknown key; did you mean localized?"),
   Remarked(
     with(#"▸"temperature":5"#),
     "unknown-key: unknown key: put data for the app into payload"),
@@ -345,19 +345,19 @@ private let ofPayloads: [Remarked] = [
   ),
   Remarked(
     aps(#"{▸"Alert":"x","badge":1}"#),
-    "strange-key: the service does not know this key: did you mean alert?"),
+    "strange-key: the service does not know this key; did you mean alert?"),
   Remarked(
     aps(#"{▸"content_available":1}"#),
-    "strange-key: the service does not know this key: did you mean content-available?"),
+    "strange-key: the service does not know this key; did you mean content-available?"),
   Remarked(
     aps(#"{"badge":0,▸"category_":"c"}"#),
-    "strange-key: the service does not know this key: did you mean category?"),
+    "strange-key: the service does not know this key; did you mean category?"),
   Remarked(
     alert(#"{"title":"x",▸"bodi":"x"}"#),
-    "strange-key: the service does not know this key: did you mean body?"),
+    "strange-key: the service does not know this key; did you mean body?"),
   Remarked(
     alert(#"{"loc-key":"x",▸"loc-arg":["x"]}"#),
-    "strange-key: the service does not know this key: did you mean loc-args?"),
+    "strange-key: the service does not know this key; did you mean loc-args?"),
   Remarked(aps(#"{"badge":0,"temperature":5,"x":{"y":[1,2]}}"#)),
 ]
 
@@ -603,11 +603,11 @@ private func number(_ reason: Finding.Reason) -> Int {
   arguments: [
     (
       .listMissing,
-      "list-missing: no recipients file has this name: create it, with one device token a line"
+      "list-missing: no recipients file has this name: create it, with one device token per line"
     ),
     (
       .listMissingDefault,
-      "list-missing: a payload without recipients goes to the recipients file default, which does not exist: create it, with one device token a line"
+      "list-missing: a payload without recipients goes to the recipients file default, which does not exist: create it, with one device token per line"
     ),
     (
       .listEmpty,
@@ -632,7 +632,7 @@ func `each finding about recipients files has its code and words`(
   let all = Remarked(
     #"▸{▸"tokn":"\#(token)",▸"prio":5,"ttl":▸-1,"payload":▸{ "aps":{"alert":▸{"body":▸1},"badge":▸"3","sound":▸5}}}"#,
     "missing-recipient: no recipient: add \"token\": \"64 hex digits\", \"tokens\": [\"…\", \"…\"], or \"to\": \"NAME\" of a recipients file",
-    "unknown-key: unknown key: did you mean token?",
+    "unknown-key: unknown key; did you mean token?",
     "unknown-key: unknown key: put data for the app into payload",
     "ttl: ttl must be whole seconds, 0 to 4294967295 (0: do not store)",
     "white-space: 1 byte of white space in the payload, not sent",

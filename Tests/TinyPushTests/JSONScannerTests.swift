@@ -4,14 +4,14 @@ import Testing
 @testable import TinyPush
 
 /// The scanner's result for a text that should hold one value.
-private enum Verdict: Equatable {
+private enum ScanResult: Equatable {
   case value
   case problem(JSONProblem, at: Int)
   /// More text follows the value.
   case trailing(at: Int)
 }
 
-private func judge(_ text: [UInt8]) -> Verdict {
+private func scan(_ text: [UInt8]) -> ScanResult {
   var scanner = JSONScanner()
   do throws(JSONProblem) {
     try scanner.begin(text.span)
@@ -51,7 +51,7 @@ struct Document: Sendable, CustomStringConvertible {
     self.offset = offset
   }
 
-  fileprivate var verdict: Verdict { problem.map { .problem($0, at: offset) } ?? .value }
+  fileprivate var outcome: ScanResult { problem.map { .problem($0, at: offset) } ?? .value }
 }
 
 /// Texts that the grammar allows.
@@ -266,7 +266,7 @@ private let invalid = [
 
 @Test(arguments: valid + invalid)
 private func `each document gives its result, and each problem its place`(_ document: Document) {
-  #expect(judge(document.bytes) == document.verdict)
+  #expect(scan(document.bytes) == document.outcome)
 }
 
 @Test func `every problem has a document`() {
@@ -283,12 +283,12 @@ private func `a truncated document gives the same problem at the same place or e
   // The document is put into an object, so that a number has an end.
   let isMark = document.problem == .byteOrderMark
   let text = isMark ? document.bytes : #"{"a":"#.bytes + document.bytes + "}".bytes
-  let whole = judge(text)
+  let whole = scan(text)
   var isFound = false
   for cut in 0..<text.count {
-    let verdict = judge(Array(text[..<cut]))
-    if verdict != .problem(.unexpectedEnd, at: cut) { isFound = true }
-    #expect(verdict == (isFound ? whole : .problem(.unexpectedEnd, at: cut)), "cut at \(cut)")
+    let outcome = scan(Array(text[..<cut]))
+    if outcome != .problem(.unexpectedEnd, at: cut) { isFound = true }
+    #expect(outcome == (isFound ? whole : .problem(.unexpectedEnd, at: cut)), "cut at \(cut)")
   }
 }
 
@@ -384,18 +384,18 @@ private let places = [
 private func `each of the 256 bytes is accepted exactly where the grammar allows it`(
   _ place: Place
 ) {
-  #expect(judge(place.before.bytes) == .problem(.unexpectedEnd, at: place.before.utf8.count))
+  #expect(scan(place.before.bytes) == .problem(.unexpectedEnd, at: place.before.utf8.count))
   for byte in UInt8.min...UInt8.max {
     let scalar = UnicodeScalar(byte)
     let text = place.before.bytes + [byte]
-    var expected = Verdict.problem(.unexpectedEnd, at: text.count)
+    var expected = ScanResult.problem(.unexpectedEnd, at: text.count)
     if place.ends.unicodeScalars.contains(scalar) {
       expected = .value
     } else if !place.allowed.unicodeScalars.contains(scalar) {
       let special = place.except.first { $0.0.unicodeScalars.contains(scalar) }
       expected = .problem(special?.1 ?? place.problem, at: text.count - 1 - place.back)
     }
-    #expect(judge(text) == expected, "\(byte)")
+    #expect(scan(text) == expected, "\(byte)")
   }
 }
 
@@ -406,7 +406,7 @@ private func `each of the 256 bytes is accepted exactly where the grammar allows
     texts = texts.flatMap { text in ["0", "7", "-", "+", ".", "e"].map { text + $0 } }
     for text in texts {
       let isNumber = text.wholeMatch(of: grammar) != nil
-      #expect((judge("[\(text)]".bytes) == .value) == isNumber, "\(text)")
+      #expect((scan("[\(text)]".bytes) == .value) == isNumber, "\(text)")
     }
   }
 }
@@ -432,8 +432,8 @@ func `byte sequences are accepted as UTF-8 exactly if the standard library accep
     let isValid = String(validating: bytes, as: UTF8.self) != nil
     // At the end of the text and before more text.
     for behind in ["\"", "\"\n   "] {
-      let verdict = judge("\"".bytes + bytes + behind.bytes)
-      #expect(verdict == (isValid ? .value : .problem(.invalidUTF8, at: 1)), "\(bytes.hex)")
+      let outcome = scan("\"".bytes + bytes + behind.bytes)
+      #expect(outcome == (isValid ? .value : .problem(.invalidUTF8, at: 1)), "\(bytes.hex)")
     }
   }
   for lead in UInt8(0x80)...0xFF {
@@ -460,7 +460,7 @@ func `byte sequences are accepted as UTF-8 exactly if the standard library accep
     sequences = sequences + sequences.flatMap { one in parts.indices.map { one + [$0] } }
   }
   for sequence in Set(sequences) {
-    var expected = Verdict.value
+    var expected = ScanResult.value
     var place = 1
     for (index, part) in sequence.enumerated() {
       let isFirstOfPair = part == 0 && index + 1 < sequence.count && sequence[index + 1] == 1
@@ -472,7 +472,7 @@ func `byte sequences are accepted as UTF-8 exactly if the standard library accep
       place += parts[part].utf8.count
     }
     let text = "\"" + sequence.map { parts[$0] }.joined() + "\""
-    #expect(judge(text.bytes) == expected, "\(text)")
+    #expect(scan(text.bytes) == expected, "\(text)")
   }
 }
 
@@ -493,9 +493,9 @@ func `special characters are found at each place of a string`(
         let head = "[\"" + String(repeating: letter, count: before)
         let text = (head + special + String(repeating: letter, count: behind) + "\"]").bytes
         let place = head.utf8.count
-        let verdict = judge(text)
+        let outcome = scan(text)
         #expect(
-          verdict == problem.map { .problem($0, at: place) } ?? .value, "\(before), \(behind)")
+          outcome == problem.map { .problem($0, at: place) } ?? .value, "\(before), \(behind)")
       }
     }
   }
@@ -508,7 +508,7 @@ func `special characters are found at each place of a string`(
         let head = "\"".bytes + [UInt8](repeating: 0x61, count: before)
         let text = head + [byte] + [UInt8](repeating: 0x61, count: behind) + "\"".bytes
         #expect(
-          judge(text) == .problem(.invalidUTF8, at: before + 1), "\(byte), \(before), \(behind)")
+          scan(text) == .problem(.invalidUTF8, at: before + 1), "\(byte), \(before), \(behind)")
       }
     }
   }
@@ -536,12 +536,12 @@ func `special characters are found at each place of a string`(
     let half = String(repeating: open, count: 32 / levels)
     let inner = half.hasSuffix(":") ? "0" : ""
     let ends = String(repeating: close, count: 32 / levels)
-    #expect(judge((half + inner + ends).bytes) == .value)
-    #expect(judge((half + "[" + ends).bytes) == .problem(.tooDeep, at: half.utf8.count))
-    #expect(judge((half + "{" + ends).bytes) == .problem(.tooDeep, at: half.utf8.count))
+    #expect(scan((half + inner + ends).bytes) == .value)
+    #expect(scan((half + "[" + ends).bytes) == .problem(.tooDeep, at: half.utf8.count))
+    #expect(scan((half + "{" + ends).bytes) == .problem(.tooDeep, at: half.utf8.count))
   }
   let wide = "[" + String(repeating: "[[],{}],", count: 100) + "1]"
-  #expect(judge(wide.bytes) == .value, "closed levels do not count")
+  #expect(scan(wide.bytes) == .value, "closed levels do not count")
 }
 
 @Test func `the scanner tracks its depth for callers and for skipped values`() throws {
@@ -622,9 +622,9 @@ private func `a document inside a payload gives the same result in pieces of any
   }
   for cut in 0..<text.count {
     #expect(read(text, upTo: [cut, text.count]) == whole, "cut at \(cut)")
-    let verdict = read(Array(text[..<cut]), upTo: [cut])
-    if verdict != whole && cut > 0 {
-      #expect(verdict == .refused(.json(.unexpectedEnd), at: cut), "ends at \(cut)")
+    let outcome = read(Array(text[..<cut]), upTo: [cut])
+    if outcome != whole && cut > 0 {
+      #expect(outcome == .refused(.json(.unexpectedEnd), at: cut), "ends at \(cut)")
     }
   }
   #expect(read(text, upTo: Array(0...text.count)) == whole, "byte by byte")

@@ -54,19 +54,19 @@ private func nuls(_ count: Int) -> String { String(repeating: "\0", count: count
   ]
 
   @Test(arguments: rows)
-  func `mend removes a torn end and no complete line`(before: String, after: String) throws {
+  func `repair removes a torn end and no complete line`(before: String, after: String) throws {
     let found = try withFile(before) { file in
-      #expect(LineEnd.mend(file) == Int64(after.utf8.count))
+      #expect(LineEnd.repair(file) == Int64(after.utf8.count))
     }
     #expect(found == after, "\(found.suffix(100))")
   }
 
-  @Test func `mend does nothing while another process holds the lock`() throws {
+  @Test func `repair does nothing while another process holds the lock`() throws {
     let found = try withFile("\(line)\n{") { file in
       let other = open("/proc/self/fd/\(file)", O_RDONLY)
       defer { close(other) }
       #expect(flock(other, LOCK_EX) == 0)
-      #expect(LineEnd.mend(file) == nil)
+      #expect(LineEnd.repair(file) == nil)
     }
     #expect(found == "\(line)\n{")
   }

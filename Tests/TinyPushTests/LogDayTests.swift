@@ -59,7 +59,7 @@ private let environment = ProcessInfo.processInfo.environment
         }
       }
       if isAll {
-        world.verdict = {
+        world.response = {
           if $0.number % 17 == 0 { return .refuse(.missingTopic) }
           return $0.number % 5 == 0 ? .refuse(.invalidToken) : .accept
         }
@@ -67,7 +67,7 @@ private let environment = ProcessInfo.processInfo.environment
       plan(after: 0) { $0.put() }
       plan(after: gapMs) { $0.strike() }
       world.run(.milliseconds(UInt64(durationMs)))
-      mend()
+      recover()
       world.run(.seconds(6 * 3600))
       // Breaks the reference cycles with the world.
       world.onNews = { _ in }
@@ -115,7 +115,7 @@ private let environment = ProcessInfo.processInfo.environment
       plan(after: random.upTo(2 * gapMs)) { $0.strike() }
     }
 
-    private func mend() {
+    private func recover() {
       isUp = true
       world.canRecord = true
       world.canRemove = true

@@ -44,7 +44,7 @@ extension Checkup {
   @inline(never)
   mutating func reportClient(_ connection: borrowing TLSConnection) {
     guard !connection.isCertificateShown else {
-      return report.report("client", .well, "shown, and not refused")
+      return report.report("client", .well, "sent, and not refused")
     }
     report.advice.append("a push gateway asks for it: are the host and the port right?")
     report.report("client", .warning, "the gateway did not ask for our certificate")

@@ -22,13 +22,14 @@ extension Checkup {
     if !config.signingKey.isEmpty {
       checkSigningKey(config, reason)
     } else if config.certificate.isEmpty {
+      let isHTTP2 = config.courier.rules.service == .http2
+      if isHTTP2 { report.advice.append("set signing-key, key-id, team-id and topic; or ") }
       report.advice.append(
         "set certificate to your push certificate as PEM, and key if the key is in a file of its own"
       )
-      if config.courier.rules.service == .http2 {
-        report.advice.append("; or signing-key, key-id, team-id and topic")
-      }
-      report.report("file", .wrong(.config), "no certificate is set")
+      report.report(
+        "file", .wrong(.config),
+        isHTTP2 ? "neither a signing key nor a certificate is set" : "no certificate is set")
       hasCertificate = false
     } else {
       let result = cmbed_certificate_read(certificate, path, nil, nil, reason)

@@ -22,7 +22,7 @@ extension Checkup {
     report.message.append(printable: path)
     guard stat(path, &file) == 0 else {
       report.message.append(" does not exist: all settings have their defaults or come from -o")
-      report.advice.append("create it (man tinypush.conf), or name another file by --config FILE")
+      report.advice.append("create it (man tinypush.conf), or name another file with --config FILE")
       return report.report("file", .warning)
     }
     guard !isClosedToAgent(path) else { return reportClosed("file", isCredential: false) }

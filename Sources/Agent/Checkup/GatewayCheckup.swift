@@ -53,7 +53,7 @@ extension Checkup {
     } else {
       reportAnswer(config, &connection, epoll)
     }
-    connection.hangUp(epoll: epoll, sayGoodbye: true)
+    connection.hangUp(epoll: epoll, closeNotify: true)
   }
 
   /// Checks only the TCP connection to the feedback service.
@@ -68,7 +68,7 @@ extension Checkup {
     let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     defer { close(epoll) }
     _ = reportRoute(&connection, config, epoll, isGateway: false)
-    connection.hangUp(epoll: epoll, sayGoodbye: false)
+    connection.hangUp(epoll: epoll, closeNotify: false)
   }
 
   @inline(never)

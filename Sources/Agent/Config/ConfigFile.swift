@@ -81,10 +81,24 @@ public enum ConfigFile {
         state.pointee.isBad = true
         return 0
       }
+      if clinux_ini_is_indented() != 0 {
+        state.pointee.message.append(
+          "a setting begins at the start of its line: remove the space before it")
+        state.pointee.isBad = true
+        return 0
+      }
       guard let value else { throw .value("followed by = and a value") }
       if hasComment(CString.span(value)), !CString.span(name).equals("key-password") {
         state.pointee.isBad = true
         refuseComment(CString.span(name), CString.span(value), in: &state.pointee.message)
+        return 0
+      }
+      if clinux_ini_has_comment() != 0, isText(CString.span(name)) {
+        state.pointee.isBad = true
+        state.pointee.message.append(cString: name)
+        state.pointee.message.append(
+          ": the value would end before the ; because a comment begins there: write the value without a ; after a space"
+        )
         return 0
       }
       try state.pointee.config.pointee.set(
@@ -95,6 +109,12 @@ public enum ConfigFile {
       describe(error, name: CString.span(name), in: &state.pointee.message)
       return 0
     }
+  }
+
+  /// Whether a setting is free text, in which a `;` may be meant.
+  private static func isText(_ name: Span<UInt8>) -> Bool {
+    let names: WordList = "on-trouble limit-summary key-password proxy"
+    return names.index(of: name) != nil
   }
 
   /// Whether a value ends with a comment after `#`; inih removes only those after `;`.
@@ -117,10 +137,11 @@ public enum ConfigFile {
   @inline(never)
   public static func describe(_ problem: Config.Problem, name: Span<UInt8>, in text: inout Text) {
     switch problem {
+    case .unknownKey where name.isEmpty: text.append("expected KEY = VALUE")
     case .unknownKey(let nearest):
-      text.append("no such key: ", printable: name)
+      text.append("unknown setting ", printable: name)
       guard let nearest else {
-        return text.append(": remove it; tinypush.conf(5) has all keys")
+        return text.append(": remove it; tinypush.conf(5) lists all settings")
       }
       text.append("; did you mean ", bytes: Config.names[nearest], "?")
     case .value(let expected):

@@ -112,7 +112,7 @@ public struct TLSConnection: ~Copyable {
   /// Looks up the name and starts to connect to its first address.
   @inline(never)
   package mutating func dial(epoll: Int32, at now: Instant) -> Outcome {
-    hangUp(epoll: epoll, sayGoodbye: false)
+    hangUp(epoll: epoll, closeNotify: false)
     failure = Int32(CMBED_OK)
     reached = .none
     tunnel.reset()
@@ -372,11 +372,11 @@ public struct TLSConnection: ~Copyable {
 
   /// Closes the connection.
   ///
-  /// - Parameter sayGoodbye: whether to send a close_notify alert.
+  /// - Parameter closeNotify: whether to send a close_notify alert.
   @inline(never)
-  package mutating func hangUp(epoll: Int32, sayGoodbye: Bool) {
+  package mutating func hangUp(epoll: Int32, closeNotify: Bool) {
     if let session {
-      if sayGoodbye && phase == .up { cmbed_close_notify(session) }
+      if closeNotify && phase == .up { cmbed_close_notify(session) }
       cmbed_session_free(session)
     }
     session = nil

@@ -8,8 +8,10 @@ extension Agent {
     let isHTTP2 = config.courier.rules.service == .http2
     guard !config.certificate.isEmpty || !config.signingKey.isEmpty else {
       message.append(
-        "no certificate is set: set certificate (and key) to your push certificate's PEM files")
-      if isHTTP2 { message.append(", or signing-key, key-id, team-id and topic") }
+        isHTTP2
+          ? "neither a signing key nor a certificate is set: set signing-key, key-id, team-id and topic, or"
+          : "no certificate is set:")
+      message.append(" set certificate (and key) to your push certificate's PEM files")
       throw .config
     }
     let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CMBED_TEXT_MAX))

@@ -20,7 +20,7 @@ struct ProviderTokenFile: ~Copyable {
 
   deinit {}
 
-  /// Reads the stored token and returns when it was made; nil if absent of this key and
+  /// Reads the stored token and returns when it was made; nil if there is none of this key and
   /// team.
   ///
   /// - Parameter text: is set to the token.

@@ -149,7 +149,7 @@ public struct FeedbackPull: ~Copyable {
       }
       if error != 0 || status != .ok { break }
     }
-    connection.hangUp(epoll: epoll, sayGoodbye: true)
+    connection.hangUp(epoll: epoll, closeNotify: true)
     received.trim()
     if error == 0 { error = received.sync() }
     guard error == 0 else { return failToKeep(error, "; the entries read before that are kept") }

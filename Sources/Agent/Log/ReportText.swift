@@ -115,7 +115,7 @@ extension Report {
       limit.append(to: &text)
       text.append(
         isOverall
-          ? " for this box (limit-all): the rest wait or go to failed/, and a summary reports their number; the first is to token "
+          ? " from this machine (limit-all): the rest wait or go to failed/, and a summary reports their number; the first is to token "
           : " for one device token (limit): the rest wait or go to failed/, and a summary reports their number; the token is "
       )
       Self.append(token, to: &text)

@@ -29,7 +29,7 @@ extension Settlement {
     case .rejected(let rejection):
       text.append("not delivered: ")
       if let line = FailedLine(failure) { return line.appendReason(of: failure, to: &text) }
-      text.append("the app is not on the device any more")
+      text.append("the app is no longer on the device")
       if rejection.since > 0 {
         text.append(", since ")
         text.append(utc: rejection.since)
@@ -41,10 +41,10 @@ extension Settlement {
     case .duplicate:
       text.append("not sent: the same alert went to this token within its again-after")
     case .superseded:
-      text.append("not sent: a newer notification with the same collapse-id takes its place")
+      text.append("not sent: a newer notification with the same collapse-id replaces it")
     case .expired: text.append("not sent: it expired before it could be sent")
     case .suppressed(let reason, let since):
-      text.append("not sent: the token is suppressed since ")
+      text.append("not sent: the token has been suppressed since ")
       text.append(utc: since)
       text.append(" (")
       text.append(reason.text)

@@ -136,10 +136,10 @@ public struct Agent: ~Copyable {
         // epoll does not report bytes that the TLS layer has already read.
         receiveAside()
         output.publishDown(gateway.span)
-      case .closeAside: aside.hangUp(epoll: events.epoll, sayGoodbye: true)
+      case .closeAside: aside.hangUp(epoll: events.epoll, closeNotify: true)
       case .disconnect:
         if link.service == .http2 { connection.dropUnsent() }
-        connection.hangUp(epoll: events.epoll, sayGoodbye: true)
+        connection.hangUp(epoll: events.epoll, closeNotify: true)
         output.publishDown(gateway.span)
       case .wait(let until):
         output.log.catchUp()
@@ -168,8 +168,8 @@ public struct Agent: ~Copyable {
 
   private mutating func finish(_ status: ExitStatus) -> ExitStatus {
     output.log.flush()
-    connection.hangUp(epoll: events.epoll, sayGoodbye: true)
-    aside.hangUp(epoll: events.epoll, sayGoodbye: true)
+    connection.hangUp(epoll: events.epoll, closeNotify: true)
+    aside.hangUp(epoll: events.epoll, closeNotify: true)
     output.page.update(courier, link, filesFound: filesFound)
     output.page.change(.down, words: ("stopped" as StaticString).span)
     output.progress.finish(courier.counters)

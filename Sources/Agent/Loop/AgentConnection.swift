@@ -57,7 +57,7 @@ extension Agent {
     countFiles()
     output.publish(.down, text.bytes)
     output.log(connection.isOurFault ? .error : .warning, text, about: .connection)
-    connection.hangUp(epoll: events.epoll, sayGoodbye: false)
+    connection.hangUp(epoll: events.epoll, closeNotify: false)
     link.disconnected(at: Clock.now(), byPeer: false)
   }
 
@@ -108,7 +108,7 @@ extension Agent {
       guard result > 0 else { break }
       link.receivedAside(scratch.looseSpan(0..<Int(result)))
     }
-    aside.hangUp(epoll: events.epoll, sayGoodbye: false)
+    aside.hangUp(epoll: events.epoll, closeNotify: false)
     link.asideEnded()
   }
 
@@ -120,7 +120,7 @@ extension Agent {
     connectionState.ended(
       isOurFault: connection.isOurFault, wasUp: link.isUp, isProgress: link.hasProgressed)
     let isByPeer = connection.isEndedByPeer
-    connection.hangUp(epoll: events.epoll, sayGoodbye: false)
+    connection.hangUp(epoll: events.epoll, closeNotify: false)
     link.disconnected(at: Clock.now(), byPeer: isByPeer)
     guard isNews || connection.isOurFault else { return }
     var text = Text()

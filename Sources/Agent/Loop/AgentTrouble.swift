@@ -95,7 +95,7 @@ extension Agent {
   }
 }
 
-/// The troubles that `on-trouble` was told of, in a file of the directory `state`.
+/// The troubles that were reported to `on-trouble`, in a file of the directory `state`.
 ///
 /// So a later agent does not report a trouble twice, and can report its end.
 enum TroubleFile {

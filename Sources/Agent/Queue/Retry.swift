@@ -323,7 +323,7 @@ public struct Retry: ~Copyable {
     let file = clinux_open(failed, name.pointer, flags, information.st_mode & 0o777)
     guard file >= 0 else { throw Problem(-file) }
     // The lock keeps the agent from cutting off an incomplete line here.
-    guard let size = LineEnd.mend(file), flock(file, LOCK_EX) == 0 else {
+    guard let size = LineEnd.repair(file), flock(file, LOCK_EX) == 0 else {
       close(file)
       throw .busy
     }

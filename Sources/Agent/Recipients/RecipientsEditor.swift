@@ -196,7 +196,7 @@ public struct RecipientsEditor: ~Copyable {
       message.append(": create the directory, or set recipients")
       return .noInput
     case ENOENT:
-      message.append(": tinypush recipient list names the files that there are")
+      message.append(": tinypush recipient list prints the files that exist")
       return .noInput
     case EACCES, EPERM:
       message.append(

@@ -57,6 +57,8 @@ public struct DropBox: ~Copyable {
           text.append("you must be a member of the group ")
           if let name = clinux_group_name(information.st_gid) {
             text.append(cString: name)
+            text.append(" (adduser USER ", cString: name)
+            text.append(", and log in again)")
           } else {
             text.append(information.st_gid)
           }

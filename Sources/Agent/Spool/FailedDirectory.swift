@@ -75,7 +75,7 @@ struct FailedDirectory: ~Copyable {
     var file = openForAppending(name)
     guard file >= 0 else { return false }
     defer { close(file) }
-    guard var end = LineEnd.mend(file) else { return false }
+    guard var end = LineEnd.repair(file) else { return false }
     if end > limits.bytesOfFile, move(name, from: directory, suffix: "", limits) {
       let next = tryToOpen(name)
       guard next >= 0 else { return false }

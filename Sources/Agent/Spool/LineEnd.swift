@@ -15,7 +15,7 @@ enum LineEnd {
   ///
   /// - Parameter file: a descriptor for reading and writing.
   /// - Returns: the file's size; nil if it cannot be repaired, or another program is writing to it.
-  static func mend(_ file: Int32) -> Int64? {
+  static func repair(_ file: Int32) -> Int64? {
     let buffer = FixedBuffer<UInt8>(capacity: chunkBytes)
     guard let found = findEnd(of: file, buffer) else { return nil }
     guard found.isTorn else { return found.size }

@@ -124,7 +124,8 @@ struct Words<let capacity: Int>: BitwiseCopyable {
     for index in 0..<Int(count) { bytes[index] = text[index] }
   }
 
-  /// Whether both texts are equal up to the first semicolon, apart from numbers.
+  /// Whether both texts are equal up to the first semicolon, where details begin, apart from
+  /// numbers.
   func begins(as text: Span<UInt8>) -> Bool {
     var (own, other) = (0, 0)
     while true {

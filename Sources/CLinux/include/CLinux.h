@@ -207,6 +207,14 @@ int clinux_ini_section_line(void);
 /* Returns the name of that section, of at most 1023 bytes: the handler is given only 49 of them. */
 const char *clinux_ini_section_name(void);
 
+/* Returns 1 if that line begins with a space or a tab. inih then gives the handler the line as
+   another value of the setting before it. */
+int clinux_ini_is_indented(void);
+
+/* Returns 1 if a `;` behind white space ended the value on that line: inih takes the rest for a
+   comment. */
+int clinux_ini_has_comment(void);
+
 /* Copies the last value of a key in such a file; "" if there is none or the file is unreadable. */
 void clinux_ini_value(const char *path, const char *key, char *value, size_t room);
 

@@ -46,9 +46,9 @@ public struct Duration: Comparable, Sendable, BitwiseCopyable {
     Duration(milliseconds: left.milliseconds + right.milliseconds)
   }
 
-  /// Returns a duration of so many milliseconds.
+  /// Returns a duration of `count` milliseconds.
   public static func milliseconds(_ count: UInt64) -> Duration { Duration(milliseconds: count) }
-  /// Returns a duration of so many seconds.
+  /// Returns a duration of `count` seconds.
   public static func seconds(_ count: UInt64) -> Duration { Duration(milliseconds: count * 1000) }
 }
 

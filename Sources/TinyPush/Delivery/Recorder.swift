@@ -211,7 +211,7 @@ struct Recorder: ~Copyable {
       return reason.append(
         "; the token was accepted before, and is not suppressed until the gateway refuses it again")
     }
-    reason.append(". Nothing more is sent to it: when that is mended, tinypush token register ")
+    reason.append(". Nothing more is sent to it: correct this, then run tinypush token register ")
     reason.append(hex: token.bytes.span)
   }
 

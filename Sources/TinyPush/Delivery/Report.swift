@@ -12,17 +12,19 @@ public enum Report {
   case forgotten(uncertain: Int)
   /// A barrier did not arrive.
   case unanswered(uncertain: Int)
-  /// The gateway did not answer a barrier that followed so many notifications.
+  /// The gateway did not answer a barrier; the value is the number of notifications before it.
   case askedAgain(Int)
-  /// The gateway answers no barriers: so many notifications count as delivered without proof.
+  /// The gateway answers no barriers: this number of notifications counts as delivered unproved.
   case unproved(Int)
   /// Connections keep dying, so fewer notifications are sent at a time to find the cause.
   case narrowed
   /// The gateway calls a token invalid, which is now suppressed; the value is its first digits.
   case tokenInvalid(UInt32)
-  /// The app is gone from a token's device; the token is now suppressed.
+  /// The app is gone from a token's device; the token is now suppressed. The value is its first
+  /// digits.
   case tokenGone(UInt32)
-  /// The gateway calls a token invalid that it accepted before; it is not suppressed yet.
+  /// The gateway calls a token invalid that it accepted before; it is not suppressed yet. The value
+  /// is its first digits.
   case tokenSpared(UInt32)
   /// The gateway refused a notification that had counted as settled: `settle` is too short.
   case lateAnswer(Rejection, identifier: UInt32)
@@ -32,7 +34,7 @@ public enum Report {
   case configurationRefused(Rejection)
   /// The service closed a request with an HTTP/2 error and without an answer.
   case closed(error: UInt32)
-  /// So many requests had no answer in time.
+  /// Requests had no answer in time; the value is their number.
   case timedOut(Int)
   /// The service ends the connection with an HTTP/2 error.
   case leaves(error: UInt32)
@@ -40,7 +42,7 @@ public enum Report {
   case brokenProtocol(uncertain: Int)
   /// More alerts come for a token than a limit allows; the value is its first digits.
   case stormBegan(RateLimit, isOverall: Bool, UInt32)
-  /// The summary of a storm is in the spool, with so many alerts for a token.
+  /// The summary of a storm is in the spool: the number of its alerts, and the token's first digits.
   case summarized(alerts: UInt32, UInt32)
   /// Another program removed or replaced a file under way.
   case fileChanged

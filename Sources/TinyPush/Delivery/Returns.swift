@@ -31,7 +31,7 @@ struct Returns: ~Copyable {
     return sum
   }
 
-  /// Returns whether so many stretches of the link have room, even if some come back in two parts.
+  /// Returns whether this number of stretches has room, even if some come back in two parts.
   func hasRoom(for stretches: Int) -> Bool { count + stretches + 4 < again.capacity }
 
   /// Returns whether a stretch must be read before the present file goes on.

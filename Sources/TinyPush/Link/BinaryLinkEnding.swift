@@ -77,7 +77,7 @@ extension BinaryLink {
     return window.notifications
   }
 
-  /// Records the death of a connection with so many notifications in flight.
+  /// Records the death of a connection, and the number of notifications in flight.
   ///
   /// After several deaths with the same isolated notification, it is kept while a connection is
   /// probed without it.

@@ -7,7 +7,7 @@ extension BinaryLink {
     return !batch.isBlocked && barrier.id == nil && !sendsBarrierOnly && nextID < .max - 1
   }
 
-  /// Returns why a payload of so many bytes is not taken now; nil: it is taken.
+  /// Returns why a payload of this size is not taken now; nil: it is taken.
   public func obstacle(payloadBytes: Int) -> Obstacle? {
     guard isOpen else { return .closed }
     let frameBytes = Frame.byteCount(settings.format, payloadBytes: payloadBytes)

@@ -22,7 +22,7 @@ public protocol Link: ~Copyable {
 
   /// Whether the link can take notifications now.
   var isOpen: Bool { get }
-  /// Returns why a payload of so many bytes is not taken now; nil: it is taken.
+  /// Returns why a payload of this size is not taken now; nil: it is taken.
   func obstacle(payloadBytes: Int) -> Obstacle?
   /// Takes a notification, if ``obstacle(payloadBytes:)`` is nil.
   ///

@@ -6,8 +6,8 @@
 /// - The first death of a connection counts as an accident. From the second in a row that settled
 ///   nothing, the number in flight is limited to a sixteenth of the notifications that were in
 ///   flight.
-/// - The limit doubles each time that so many notifications settle, and falls again at each death.
-///   So the poison notification is isolated: it is the only one in flight.
+/// - The limit doubles when as many notifications have settled as the limit allows, and falls again
+///   at each death. So the poison notification is isolated: it is the only one in flight.
 /// - After ``deathsMax`` deaths with the same isolated notification, the next connection is a probe
 ///   without it. If the probe lives, the notification is rejected. If the probe dies, the gateway
 ///   is the cause.
@@ -57,7 +57,7 @@ struct PoisonSearch {
     limit = max(inFlight / Self.narrowing, 1)
   }
 
-  /// Records that so many notifications settled, which are not the poison.
+  /// Records that `count` notifications settled, which are not the poison.
   mutating func settled(_ count: Int) {
     deaths = 0
     isolatedDeaths = 0

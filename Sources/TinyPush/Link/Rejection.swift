@@ -101,7 +101,7 @@ public struct Rejection: Equatable, Sendable, BitwiseCopyable {
       case 0: "no error"
       case 10: "shutdown"
       case 255: "unknown"
-      case 256...: "an answer that is in no table"
+      case 256...: "an unknown answer"
       default: "undocumented"
       }
     case .processingError: "processing error"

@@ -111,7 +111,7 @@ struct StretchQueue: ~Copyable {
     return stretch
   }
 
-  /// Removes so many notifications from the front, all of the first stretch.
+  /// Removes `wanted` notifications from the front, all of the first stretch.
   @inline(never)
   mutating func removeFirst(notifications wanted: UInt32) -> Stretch {
     precondition(count > 0 && wanted > 0 && wanted <= ring[head].count)

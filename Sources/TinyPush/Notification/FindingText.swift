@@ -74,7 +74,7 @@ extension Finding.Reason {
       "object-too-large: the notification is larger than %l bytes: split its tokens over several notifications, or put them into a recipients file"
     case .unknownKey(nearest: nil):
       "unknown-key: unknown key: put data for the app into payload"
-    case .unknownKey: "unknown-key: unknown key: did you mean %k?"
+    case .unknownKey: "unknown-key: unknown key; did you mean %k?"
     case .duplicateKey: "duplicate-key: duplicate key: remove one"
     case .missingPayload:
       "missing-payload: no payload: add \"payload\": {\"aps\": {\"alert\": \"…\"}}"
@@ -140,9 +140,9 @@ extension Finding.Reason {
     case .listIsToken:
       "list-is-token: this is a device token: give it as token, or in tokens"
     case .listMissing:
-      "list-missing: no recipients file has this name: create it, with one device token a line"
+      "list-missing: no recipients file has this name: create it, with one device token per line"
     case .listMissingDefault:
-      "list-missing: a payload without recipients goes to the recipients file default, which does not exist: create it, with one device token a line"
+      "list-missing: a payload without recipients goes to the recipients file default, which does not exist: create it, with one device token per line"
     case .listEmpty:
       "list-empty: this recipients file has no device token: add one, on a line of its own"
     case .priority:
@@ -176,7 +176,7 @@ extension Finding.Reason {
       "id: id must be a UUID, such as 123e4567-e89b-42d3-a456-426614174000"
     case .pushType(nearest: nil):
       "push-type: unknown push type: use alert, background, location, voip, complication, fileprovider, mdm, liveactivity, pushtotalk, widgets or controls"
-    case .pushType: "push-type: unknown push type: did you mean %k?"
+    case .pushType: "push-type: unknown push type; did you mean %k?"
     case .pushTypeAlert:
       "push-type-alert: with only content-available nothing is shown or heard: push-type must be background, or left out"
     case .pushTypeBackground:
@@ -206,7 +206,7 @@ extension Finding.Reason {
     case .longEscapes:
       "long-escapes: unnecessary escapes: the characters themselves, in UTF-8, save %f byte%s"
     case .strangeKey:
-      "strange-key: the service does not know this key: did you mean %k?"
+      "strange-key: the service does not know this key; did you mean %k?"
     case .badgeNotWhole:
       "badge-not-whole: a badge should be a whole number, 0 or more: devices may show a different number"
     case .topicEnding:

@@ -55,9 +55,9 @@ package struct Backlog: ~Copyable {
 
   /// Prepares for a scan, which offers all names in the directory.
   ///
-  /// - Parameter isFromStart: Whether to accept all names. Otherwise, and if the last scan did not
-  ///   fit, only names after those are accepted. So files that stay in place cannot block the files
-  ///   after them.
+  /// - Parameter isFromStart: Whether to accept all names. Otherwise, if the names of the last scan
+  ///   did not fit, only the names after those that fitted are accepted. So files that stay in place
+  ///   cannot block the files after them.
   package mutating func startScan(isFromStart: Bool = true) {
     floorBytes = isFromStart || isComplete ? 0 : ceilingBytes
     floor.store(ceiling.span(0..<floorBytes), at: 0)

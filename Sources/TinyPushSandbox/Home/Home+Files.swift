@@ -13,7 +13,7 @@ extension Home {
     guard withPath(Self.recipients, { path in access(path, F_OK) }) != 0 else { return }
     var text = Text()
     text.append(
-      "# Recipients of notifications that name none: one device token a line, and perhaps lang=fr\n"
+      "# Recipients of notifications that name none: one device token per line, and perhaps lang=fr\n"
     )
     text.append(hex: token.bytes.span)
     text.append("\n")

@@ -10,16 +10,18 @@ enum Greeting {
   ) {
     text.append("listening on 127.0.0.1")
     if gateway.v6 >= 0 && feedback.v6 >= 0 { text.append(" and [::1]") }
-    text.append(": the gateway, over HTTP/2 and the binary protocol, at port ", gateway.port)
-    text.append(", the feedback service at ", feedback.port, "\n")
+    text.append(": the gateway (HTTP/2 and the binary protocol) at port ", gateway.port)
+    text.append(", the feedback service at port ", feedback.port, "\n")
     if !isQuiet {
       text.append("  config        ")
       home.write(ConfigFile.name, in: &text)
-      text.append("\n  or binary     ")
+      text.append("\n  for binary    ")
       home.write(ConfigFile.binaryName, in: &text)
-      text.append("\n  an agent      ", bytes: agent, " run --config ")
+      text.append("\n  run an agent  ", bytes: agent, " run --config ")
       write(quoted: home, ConfigFile.name, in: &text)
-      text.append("\n  from sh       cd ")
+      text.append("\n  send          ", bytes: agent, " send Hello --config ")
+      write(quoted: home, ConfigFile.name, in: &text)
+      text.append("\n  or by sh      cd ")
       write(quoted: home, "/spool", in: &text)
       text.append(" &&\n                echo '{\"aps\":{\"alert\":\"Hello\"}}'")
       text.append(" >tmp/1.json && mv tmp/1.json new/\n")
@@ -28,9 +30,9 @@ enum Greeting {
       } else {
         text.append("  device        every token has one\n")
       }
-      text.append("  gone devices  ")
+      text.append("  feedback      ")
       home.write(FeedbackList.name, in: &text)
-      text.append(", a line each: UNIXSECONDS HEXTOKEN\n")
+      text.append(": lines UNIXSECONDS HEXTOKEN, which the feedback service sends next\n")
       write(faults, in: &text)
     }
     text.append("ready; Ctrl-C ends it\n")

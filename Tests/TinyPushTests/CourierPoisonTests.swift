@@ -11,7 +11,7 @@ private func deadly(_ number: Int, of count: Int, once: Bool = true, format: Fra
     $0.window = 500
   }
   for each in 1...count { world.put("\(10_000 + each)", each) }
-  world.verdict = { $0.number == number ? .vanish : .accept }
+  world.response = { $0.number == number ? .vanish : .accept }
   return world
 }
 
@@ -42,7 +42,7 @@ func `a notification at which connections end is recorded, and all others arrive
 
 @Test func `several notifications at which connections end are found one after the other`() {
   let world = deadly(0, of: 100, once: false)
-  world.verdict = { [10, 11, 60].contains($0.number) ? .vanish : .accept }
+  world.response = { [10, 11, 60].contains($0.number) ? .vanish : .accept }
   world.run(.seconds(2000))
   #expect(world.failures.compactMap(\.number).sorted() == [10, 11, 60])
   #expect(Set(world.accepted) == Set(1...100).subtracting([10, 11, 60]))
@@ -51,7 +51,7 @@ func `a notification at which connections end is recorded, and all others arrive
 
 @Test func `such a notification is also found at a gateway that closes at barriers`() {
   let world = deadly(40, of: 60)
-  world.barrierVerdict = .vanish
+  world.barrierResponse = .vanish
   world.runToEnd(within: .seconds(3000))
   #expect(world.failures.map(\.number) == [40])
   #expect(Set(world.accepted) == Set(1...60).subtracting([40]))
@@ -59,14 +59,14 @@ func `a notification at which connections end is recorded, and all others arrive
 
 @Test func `a gateway that closes at everything makes the agent reject nothing`() {
   let world = World()
-  world.verdict = { _ in .vanish }
-  world.barrierVerdict = .vanish
+  world.response = { _ in .vanish }
+  world.barrierResponse = .vanish
   world.put("a", 1)
   world.put("b", 2)
   world.run(.seconds(3000))
   #expect(world.failures.isEmpty)
   #expect(world.waiting == ["a", "b"])
-  world.verdict = { _ in .accept }
+  world.response = { _ in .accept }
   world.run(.seconds(600))
   #expect(world.accepted == [1, 2])
   #expect(world.waiting == [])
@@ -74,7 +74,7 @@ func `a notification at which connections end is recorded, and all others arrive
 
 @Test func `a network that fails at the same notification makes the agent reject nothing`() {
   let world = World()
-  world.verdict = { [unowned world] push in
+  world.response = { [unowned world] push in
     world.after(1) { world.cutAtOnce(byPeer: false) }
     return world.connections < 30 ? .stall : .accept
   }
@@ -84,9 +84,9 @@ func `a notification at which connections end is recorded, and all others arrive
   #expect(world.connections > 3)
 }
 
-@Test func `a suspect sent on a dead connection is not rejected`() {
+@Test func `an isolated notification sent on a dead connection is not rejected`() {
   let world = World()
-  world.verdict = { $0.connection < 4 ? .vanish : .accept }
+  world.response = { $0.connection < 4 ? .vanish : .accept }
   world.beforeStep = { [unowned world] _ in
     if world.connection?.number == 4 { world.connection?.isDead = true }
   }
@@ -99,7 +99,7 @@ func `a notification at which connections end is recorded, and all others arrive
 @Test
 func `a gateway that closes at all but barriers empties the spool only slowly`() {
   let world = World()
-  world.verdict = { _ in .vanish }
+  world.response = { _ in .vanish }
   for number in 1...50 { world.put("a\(1000 + number)", number) }
   world.run(.seconds(3600))
   #expect(world.failures.count < 12)
@@ -113,7 +113,7 @@ func `a gateway that closes at all but barriers empties the spool only slowly`()
   }
   world.put("a", 1)
   world.run(.seconds(60))
-  world.barrierVerdict = .vanish
+  world.barrierResponse = .vanish
   world.put("b", 2)
   world.put("c", 3)
   world.run(.seconds(3600))
@@ -122,14 +122,14 @@ func `a gateway that closes at all but barriers empties the spool only slowly`()
   #expect(world.failures.isEmpty)
 }
 
-@Test func `the search ends when all suspects have expired`() {
+@Test func `the search ends when all candidates have expired`() {
   let world = World()
   for number in 1...50 {
     world.put(
       "a\(1000 + number)", text: World.notification(number, with: #", "ttl": 60"#) + "\n",
       numbers: [])
   }
-  world.verdict = { [unowned world] _ in world.connections <= 2 ? .vanish : .accept }
+  world.response = { [unowned world] _ in world.connections <= 2 ? .vanish : .accept }
   world.canDial = { $0 < 3 || $0 > 14 }
   world.run(.seconds(4000))
   #expect(world.waiting == [])

@@ -1,0 +1,27 @@
+import Testing
+import TinyPush
+import TinyPushHTTP
+
+extension Text {
+  /// The text as a string.
+  var string: String {
+    var array: [UInt8] = []
+    for index in bytes.indices { array.append(bytes[index]) }
+    return String(decoding: array, as: UTF8.self)
+  }
+}
+
+/// Returns the first finding that refuses one of the notifications in a text; nil: all are right.
+func refusal(of text: borrowing Text) -> Finding.Reason? {
+  var reader = NotificationReader()
+  var findings = Findings()
+  var rules = Rules()
+  rules.service = .http2
+  while true {
+    switch reader.next(in: text.bytes, isWhole: true, rules, &findings) {
+    case .notification: break
+    case .refused(let finding, _): return finding.reason
+    case .more, .end: return nil
+    }
+  }
+}

@@ -79,7 +79,7 @@ struct Inbox: ~Copyable {
     case .root: if !isPosting { return refuseMethod(request, "GET, HEAD, POST") }
     case .list, .webhook: if !isPosting { return refuseMethod(request, "POST") }
     }
-    // A longer number is no size, and the library refuses it.
+    // The body's bytes are counted as well: it may come in chunks.
     if let header = request.header("Content-Length"), let length = Config.number(header),
       length > UInt64(Self.bodyBytesMax)
     {
@@ -392,10 +392,10 @@ struct Inbox: ~Copyable {
     log.flush()
     guard counts.requests > 0 else { return }
     var text = Text()
-    text.append(counts.requests)
-    text.append(" requests, ", counts.refused, " refused, ")
-    text.append(counts.notifications)
-    text.append(" notifications in ", counts.files, " files")
+    text.append("ends after requests: ", counts.requests, ", refused: ")
+    text.append(counts.refused)
+    text.append(", notifications: ", counts.notifications, ", files: ")
+    text.append(counts.files)
     log.write(.info, text)
   }
 }

@@ -31,8 +31,7 @@ struct Listeners: ~Copyable {
     if count == Self.countMax {
       descriptor = -E2BIG
     } else if address.count > 0, address[0] == .slash {
-      let path = CString(address)
-      descriptor = clinux_listen_local(AT_FDCWD, path.pointer)
+      descriptor = Self.listen(path: address)
     } else if let colon = Self.lastColon(in: address),
       let port = Config.number(address.extracting(colon + 1..<address.count)),
       port <= UInt64(UInt16.max)
@@ -55,6 +54,19 @@ struct Listeners: ~Copyable {
     }
     append(descriptor)
     return true
+  }
+
+  /// Listens on a UNIX socket; returns a descriptor or -errno.
+  private static func listen(path: Span<UInt8>) -> Int32 {
+    var slash = path.count - 1
+    while path[slash] != .slash { slash -= 1 }
+    guard slash + 1 < path.count else { return -EISDIR }
+    let parent = CString(path.extracting(0..<slash + 1))
+    let name = CString(path.extracting(slash + 1..<path.count))
+    let directory = clinux_open(AT_FDCWD, parent.pointer, O_RDONLY | O_DIRECTORY, 0)
+    guard directory >= 0 else { return directory }
+    defer { close(directory) }
+    return clinux_listen_local(directory, name.pointer)
   }
 
   /// Takes systemd's sockets if there are no others, or else listens on the loopback addresses.

@@ -9,7 +9,7 @@ import TinyPush
 /// /grafana/NAME          alerts of Grafana; without a name: for `default`
 /// /alertmanager/NAME     alerts of Alertmanager
 /// ```
-public enum Route: Equatable {
+public enum Route: Equatable, Sendable {
   case root
   case health
   /// A path with one part: the name of a recipients file, with its escapes.
@@ -59,7 +59,7 @@ public enum Route: Equatable {
 }
 
 /// A monitoring system whose webhook is understood.
-public enum WebhookFormat: Equatable {
+public enum WebhookFormat: Equatable, Sendable {
   case alertmanager
   case grafana
 }

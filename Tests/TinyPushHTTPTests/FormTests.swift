@@ -29,19 +29,22 @@ func `a query has pairs of names and values`(query: String, expected: [String]) 
 ])
 func `escapes are decoded`(text: String, expected: String) {
   var output = Text()
-  #expect(FormReader.decode(Array(text.utf8).span, to: &output))
+  let isRight = FormReader.decode(Array(text.utf8).span, to: &output)
+  #expect(isRight)
   #expect(output.string == expected)
 }
 
 @Test(arguments: ["100%", "%4", "%zz", "a%2"])
 func `a percent sign without two digits is refused`(text: String) {
   var output = Text()
-  #expect(!FormReader.decode(Array(text.utf8).span, to: &output))
+  let isRight = FormReader.decode(Array(text.utf8).span, to: &output)
+  #expect(!isRight)
 }
 
 @Test func `a plus sign in a path stays`() {
   var output = Text()
-  #expect(FormReader.decode(Array("a+b%40c".utf8).span, isPath: true, to: &output))
+  let isRight = FormReader.decode(Array("a+b%40c".utf8).span, isPath: true, to: &output)
+  #expect(isRight)
   #expect(output.string == "a+b@c")
 }
 
@@ -50,7 +53,8 @@ func `a percent sign without two digits is refused`(text: String) {
   ("a=b", false), ("message=1&x=2", false), ("", false), ("temperature=30", false),
 ])
 func `a form has a message and only parameters`(body: String, isForm: Bool) {
-  #expect(MessageOptions.isForm(Array(body.utf8).span) == isForm)
+  let found = MessageOptions.isForm(Array(body.utf8).span)
+  #expect(found == isForm)
 }
 
 @Test(arguments: [
@@ -59,6 +63,8 @@ func `a form has a message and only parameters`(body: String, isForm: Bool) {
   ("title=" + String(repeating: "a", count: 70_000), .tooLarge),
 ])
 func `wrong parameters are refused`(query: String, problem: MessageOptions.Problem) {
-  var options = MessageOptions()
-  #expect(throws: problem) { try options.read(Array(query.utf8).span) }
+  #expect(throws: problem) {
+    var options = MessageOptions()
+    try options.read(Array(query.utf8).span)
+  }
 }

@@ -11,8 +11,8 @@ extension Text {
   }
 }
 
-/// Returns the first finding that refuses one of the notifications in a text; nil: all are right.
-func refusal(of text: borrowing Text) -> Finding.Reason? {
+/// Returns the code of the first finding that refuses a notification in a text; nil: all are right.
+func refusal(of text: borrowing Text) -> String? {
   var reader = NotificationReader()
   var findings = Findings()
   var rules = Rules()
@@ -20,7 +20,10 @@ func refusal(of text: borrowing Text) -> Finding.Reason? {
   while true {
     switch reader.next(in: text.bytes, isWhole: true, rules, &findings) {
     case .notification: break
-    case .refused(let finding, _): return finding.reason
+    case .refused(let finding, _):
+      var code = Text()
+      finding.appendCode(to: &code)
+      return code.string
     case .more, .end: return nil
     }
   }

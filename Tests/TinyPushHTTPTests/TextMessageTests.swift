@@ -44,22 +44,22 @@ func `a text makes a notification`(body: String, list: String, query: String, li
 }
 
 @Test(arguments: [
-  ("x", "badge=many", Finding.Reason.badge), ("x", "badge=007", .badge), ("x", "ttl=1h", .ttl),
-  ("x", "priority=high", .priorityOfHTTP2), ("x", "level=loud", .interruptionLevel),
-  ("x", "collapse-id=" + String(repeating: "c", count: 65), .collapseID),
-  ("x", "token=12", .tokenSize), ("", "", .apsIsEmpty),
-  (String(repeating: "x", count: 5000), "", .payloadTooLarge),
+  ("x", "badge=many", "badge"), ("x", "badge=007", "badge"), ("x", "ttl=1h", "ttl"),
+  ("x", "priority=high", "priority"), ("x", "level=loud", "interruption-level"),
+  ("x", "collapse-id=" + String(repeating: "c", count: 65), "collapse-id"),
+  ("x", "token=12", "token-size"), ("", "", "aps-empty"),
+  (String(repeating: "x", count: 5000), "", "payload-too-large"),
 ])
 func `the check names what is wrong with a value`(
-  body: String, query: String, reason: Finding.Reason
+  body: String, query: String, code: String
 ) throws {
-  #expect(refusal(of: try notification(body, query)) == reason)
+  #expect(refusal(of: try notification(body, to: "", query)) == code)
 }
 
 @Test func `a name with odd characters cannot leave its string`() throws {
   let text = try notification("x", to: #"a","payload":{}"#)
   #expect(text.string.hasPrefix(#"{"to":["a\",\"payload\":{}"],"#))
-  #expect(refusal(of: text) == .listName)
+  #expect(refusal(of: text) == "list-name")
 }
 
 @Test(arguments: [
@@ -67,5 +67,7 @@ func `the check names what is wrong with a value`(
   (#"{"temperature":30}"#, false), ("Tank low", false), ("{", false), ("", false),
 ])
 func `a notification with another media type is noticed`(body: String, isNotification: Bool) {
-  #expect(TextMessage.isNotification(Array(body.utf8).span) == isNotification)
+  let bytes = Array(body.utf8)
+  let found = TextMessage.isNotification(bytes.span)
+  #expect(found == isNotification)
 }

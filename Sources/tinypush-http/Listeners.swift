@@ -7,7 +7,8 @@ struct Listeners: ~Copyable {
   static var countMax: Int { 8 }
   /// The first descriptor that systemd passes (sd_listen_fds(3)).
   private static var firstPassed: Int32 { 3 }
-  private static var backlog: Int32 { 16 }
+  /// The connections that wait to be accepted: a local socket refuses those beyond.
+  private static var backlog: Int32 { 128 }
   private static var port: UInt16 { 8077 }
 
   private var descriptors: InlineArray<8, Int32> = .init(repeating: -1)
@@ -66,7 +67,9 @@ struct Listeners: ~Copyable {
     let directory = clinux_open(AT_FDCWD, parent.pointer, O_RDONLY | O_DIRECTORY, 0)
     guard directory >= 0 else { return directory }
     defer { close(directory) }
-    return clinux_listen_local(directory, name.pointer)
+    let listener = clinux_listen_local(directory, name.pointer)
+    if listener >= 0 { _ = CLinux.listen(listener, backlog) }
+    return listener
   }
 
   /// Takes systemd's sockets if there are no others, or else listens on the loopback addresses.

@@ -79,6 +79,7 @@ static void keep(struct cmicrohttp_request *request, const char *bytes, size_t c
   }
   if (count > request->capacity - request->count) {
     size_t capacity = request->capacity ? request->capacity * 2 : 4096;
+    if (capacity > server->settings.body_max) capacity = server->settings.body_max;
     if (capacity < request->count + count) capacity = request->count + count;
     size_t more = capacity - request->capacity;
     uint8_t *body = more <= server->settings.bodies_max - server->bodies ? realloc(request->body, capacity) : NULL;

@@ -698,7 +698,8 @@ static void test_http(int version) {
   CHECK(server && cmicrohttp_descriptor(server) >= 0 && cmicrohttp_timeout_ms(server) == -1);
   for (int turn = 0; turn < 50; turn++) {
     int body = (int)random_below(12000);
-    int head = snprintf(request, sizeof request, "POST /a%%20b?c=%%41+d HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", body);
+    int head = snprintf(request, sizeof request,
+                        "POST /a%%20b?c=%%41+d HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", body);
     memset(request + head, 'x', (size_t)body);
     http_send(server, request, (size_t)(head + body), answer, sizeof answer);
     CHECK(strcmp(http.method, "POST") == 0 && strcmp(http.target, "/a%20b?c=%41+d") == 0);
@@ -711,7 +712,8 @@ static void test_http(int version) {
   CHECK(strncmp(answer, "HTTP/1.1 404", 12) == 0 && strstr(answer, "X-Early: 1") && strstr(answer, "\r\n\r\nearly"));
   /* Bytes that are no HTTP end their connection, or wait for more of them. */
   for (int turn = 0; turn < 200; turn++) {
-    int valid = snprintf(request, sizeof request, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n");
+    int valid = snprintf(request, sizeof request,
+                         "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n");
     for (unsigned change = 0; change <= random_below(4); change++)
       request[random_below((unsigned)valid)] = (char)random_below(256);
     http_send(server, request, (size_t)valid, answer, sizeof answer);

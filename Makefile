@@ -1,6 +1,7 @@
 # Builds and tests TinyPush. `make` without a target lists the targets.
 #
-# Builds of the product, each as build/NAME/tinypush, tinypush-sandbox and tinypush-mqtt:
+# Builds of the product, each as build/NAME/PROGRAM, of the programs tinypush, tinypush-sandbox, tinypush-mqtt and
+# tinypush-http:
 #   amd64 arm64 armhf          Embedded Swift; for this machine's own Debian, or for Debian 12 on another architecture
 #   debian13-amd64 and so on   Embedded Swift, for Debian 13 (mbedTLS 3.6, TLS 1.3)
 #   static-amd64 and so on     like the first, with mbedTLS, inih and nghttp2 inside: one file that needs only glibc 2.34
@@ -13,13 +14,14 @@ BUILDS := $(BOARDS) $(BOARDS:%=debian13-%) $(BOARDS:%=static-%)
 FOREIGN := $(filter-out $(HOST),$(BUILDS))
 TESTED := amd64 arm64 armhf debian13-$(HOST)
 # The programs of these builds.
-programs = $(foreach name,$1,build/$(name)/tinypush build/$(name)/tinypush-sandbox build/$(name)/tinypush-mqtt)
+PROGRAMS := tinypush tinypush-sandbox tinypush-mqtt tinypush-http
+programs = $(foreach name,$1,$(PROGRAMS:%=build/$(name)/%))
 
 SWIFT := swift
 SWIFT_MINIMUM := 6.2
 
 # Debian packages: for the product, for the machine that builds it, and for the other targets.
-LIBRARIES := libc6-dev libinih-dev libmbedtls-dev libnghttp2-dev
+LIBRARIES := libc6-dev libinih-dev libmbedtls-dev libmicrohttpd-dev libnghttp2-dev
 BUILD_NEEDS := $(LIBRARIES) g++
 NEEDS_test := binutils curl golang-go groff-base inotify-tools iproute2 jq lintian man-db mandoc mosquitto \
   mosquitto-clients nghttp2-server nodejs openssl procps \
@@ -46,7 +48,7 @@ help: ## list the targets
 .PHONY: deps
 deps: ## install the missing Debian packages for a build, or for another target (FOR=test)
 	@command -v dpkg-query >/dev/null || { \
-	  echo 'This is not a Debian machine: install Swift, mbedTLS, inih and nghttp2 yourself, and use swift build.' >&2; exit 1; }
+	  echo 'This is not a Debian machine: install Swift, mbedTLS, inih, nghttp2 and libmicrohttpd yourself, and use swift build.' >&2; exit 1; }
 	@version=$$($(SWIFT) --version 2>/dev/null | sed -n 's/.*Swift version \([0-9.]*\).*/\1/p'); \
 	  printf '%s\n' $(SWIFT_MINIMUM) "$${version:-0}" | sort -CV || { \
 	  echo "Swift $(SWIFT_MINIMUM) or later is needed, found: $${version:-none}. See https://swift.org/install" >&2; exit 1; }
@@ -62,7 +64,7 @@ board: $(call programs,$(BOARDS)) ## build the programs for all boards: amd64, a
 
 .PHONY: deb
 deb: $(call programs,$(BOARDS)) ## build the Debian packages for all boards, in build/packages
-	@for architecture in $(BOARDS); do for package in tinypush tinypush-sandbox tinypush-mqtt; do \
+	@for architecture in $(BOARDS); do for package in $(PROGRAMS); do \
 	  board/deb $$package $$architecture build/packages || exit; \
 	done; done
 
@@ -179,7 +181,9 @@ $(BUILDS:%=build/%/tinypush): build/%/tinypush: always | deps
 	$(embedded)
 $(BUILDS:%=build/%/tinypush-sandbox): build/%/tinypush-sandbox: always | build/%/tinypush
 	$(embedded)
-$(BUILDS:%=build/%/tinypush-mqtt): build/%/tinypush-mqtt: always | build/%/tinypush
+$(BUILDS:%=build/%/tinypush-mqtt): build/%/tinypush-mqtt: always | build/%/tinypush-sandbox
+	$(embedded)
+$(BUILDS:%=build/%/tinypush-http): build/%/tinypush-http: always | build/%/tinypush-mqtt
 	$(embedded)
 build/%/passes: always | deps
 	$(embedded)
@@ -194,8 +198,8 @@ build/%/shim: Tests/Shim/shim.c $(wildcard Sources/C*/*.[ch] Sources/C*/include/
 	@echo 'Building $@'
 	@mkdir -p $(@D)
 	@clang --sysroot=$(root) -fuse-ld=lld -std=gnu11 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
-	  -I Sources/CMbed/include -I Sources/CLinux/include -I Sources/CHTTP2/include -o $@ $(filter %.c,$^) \
-	  -lmbedtls -lmbedx509 -lmbedcrypto -linih -lnghttp2
+	  -I Sources/CMbed/include -I Sources/CLinux/include -I Sources/CHTTP2/include -I Sources/CMicroHTTP/include -o $@ $(filter %.c,$^) \
+	  -lmbedtls -lmbedx509 -lmbedcrypto -linih -lnghttp2 -lmicrohttpd
 $(filter-out build/static-%,$(FOREIGN:%=build/%/shim)): build/%/shim: | build/%/root
 $(BOARDS:%=build/static-%/tinypush): build/%/tinypush: | build/%/lib
 

@@ -21,6 +21,7 @@ let package = Package(
     .executable(name: "tinypush", targets: ["tinypush"]),
     .executable(name: "tinypush-sandbox", targets: ["tinypush-sandbox"]),
     .executable(name: "tinypush-mqtt", targets: ["tinypush-mqtt"]),
+    .executable(name: "tinypush-http", targets: ["tinypush-http"]),
     .library(name: "TinyPush", targets: ["TinyPush"]),
   ],
   targets: [
@@ -32,6 +33,8 @@ let package = Package(
     .target(name: "CLinux", cSettings: checked, linkerSettings: [.linkedLibrary("inih")]),
     .target(
       name: "CHTTP2", cSettings: checked, linkerSettings: [.linkedLibrary("nghttp2")]),
+    .target(
+      name: "CMicroHTTP", cSettings: checked, linkerSettings: [.linkedLibrary("microhttpd")]),
     // The core depends on no C, so it cannot use a file, socket or clock.
     .target(name: "TinyPush", swiftSettings: lifetimes),
     .target(
@@ -42,6 +45,9 @@ let package = Package(
       path: "Sources/Agent", swiftSettings: lifetimes),
     .target(
       name: "TinyPushMQTT", dependencies: ["TinyPush"], path: "Sources/MQTT",
+      swiftSettings: lifetimes),
+    .target(
+      name: "TinyPushHTTP", dependencies: ["TinyPush"], path: "Sources/HTTP",
       swiftSettings: lifetimes),
     .target(
       name: "TinyPushSandbox",
@@ -62,6 +68,12 @@ let package = Package(
       name: "tinypush-mqtt",
       dependencies: [
         "TinyPush", "TinyPushAgent", "TinyPushMQTT", "CommandArguments", "CMbed", "CLinux",
+      ],
+      swiftSettings: lifetimes),
+    .executableTarget(
+      name: "tinypush-http",
+      dependencies: [
+        "TinyPush", "TinyPushAgent", "TinyPushHTTP", "CommandArguments", "CMicroHTTP", "CLinux",
       ],
       swiftSettings: lifetimes),
     .target(
@@ -94,6 +106,9 @@ let package = Package(
       swiftSettings: lifetimes),
     .testTarget(
       name: "TinyPushMQTTTests", dependencies: ["TinyPush", "TinyPushMQTT"],
+      swiftSettings: lifetimes),
+    .testTarget(
+      name: "TinyPushHTTPTests", dependencies: ["TinyPush", "TinyPushHTTP"],
       swiftSettings: lifetimes),
     .testTarget(name: "CommandTests"),
   ],

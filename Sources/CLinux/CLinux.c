@@ -392,14 +392,27 @@ const char *clinux_error_text(int error) {
   return text ? text : "unknown error";
 }
 
-union loopback {
+union ip_address {
   struct sockaddr any;
   struct sockaddr_in v4;
   struct sockaddr_in6 v6;
 };
 
+static int listen_on(const union ip_address *address, socklen_t size, int backlog) {
+  int family = address->any.sa_family;
+  int listener = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (listener < 0) return -errno;
+  int result = clinux_set_option(listener, SOL_SOCKET, SO_REUSEADDR, 1);
+  if (result == 0 && family == AF_INET6) result = clinux_set_option(listener, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+  if (result == 0 && bind(listener, &address->any, size) != 0) result = -errno;
+  if (result == 0 && listen(listener, backlog) != 0) result = -errno;
+  if (result == 0) return listener;
+  close(listener);
+  return result;
+}
+
 int clinux_listen_loopback(int family, uint16_t port, int backlog) {
-  union loopback address;
+  union ip_address address;
   memset(&address, 0, sizeof address);
   socklen_t size = family == AF_INET6 ? sizeof address.v6 : sizeof address.v4;
   address.any.sa_family = (sa_family_t)family;
@@ -410,15 +423,51 @@ int clinux_listen_loopback(int family, uint16_t port, int backlog) {
     address.v4.sin_port = htons(port);
     address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   }
-  int listener = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (listener < 0) return -errno;
-  int result = clinux_set_option(listener, SOL_SOCKET, SO_REUSEADDR, 1);
-  if (result == 0 && family == AF_INET6) result = clinux_set_option(listener, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-  if (result == 0 && bind(listener, &address.any, size) != 0) result = -errno;
-  if (result == 0 && listen(listener, backlog) != 0) result = -errno;
-  if (result == 0) return listener;
-  close(listener);
-  return result;
+  return listen_on(&address, size, backlog);
+}
+
+int clinux_listen_address(const char *text, uint16_t port, int backlog) {
+  union ip_address address;
+  memset(&address, 0, sizeof address);
+  socklen_t size = sizeof address.v4;
+  if (inet_pton(AF_INET, text, &address.v4.sin_addr) == 1) {
+    address.v4.sin_family = AF_INET;
+    address.v4.sin_port = htons(port);
+  } else if (inet_pton(AF_INET6, text, &address.v6.sin6_addr) == 1) {
+    address.v6.sin6_family = AF_INET6;
+    address.v6.sin6_port = htons(port);
+    size = sizeof address.v6;
+  } else {
+    return -EINVAL;
+  }
+  return listen_on(&address, size, backlog);
+}
+
+int clinux_is_reachable(int listener) {
+  int is_listening = 0, type = 0;
+  socklen_t size = sizeof type;
+  if (getsockopt(listener, SOL_SOCKET, SO_TYPE, &type, &size) != 0) return -errno;
+  size = sizeof is_listening;
+  if (getsockopt(listener, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) != 0) return -errno;
+  if (type != SOCK_STREAM || !is_listening) return -EINVAL;
+  union {
+    struct sockaddr_storage storage;
+    union ip_address ip;
+  } address;
+  memset(&address, 0, sizeof address);
+  size = sizeof address;
+  if (getsockname(listener, (struct sockaddr *)&address.storage, &size) != 0) return -errno;
+  switch (address.storage.ss_family) {
+    case AF_UNIX: return 0;
+    case AF_INET: return ntohl(address.ip.v4.sin_addr.s_addr) >> 24 != 127;
+    case AF_INET6: return !IN6_IS_ADDR_LOOPBACK(&address.ip.v6.sin6_addr);
+    default: return 1;
+  }
+}
+
+void clinux_adopt(int descriptor) {
+  fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK);
 }
 
 /* Goes through the directory's descriptor, since a path may be too long for an address. */
@@ -458,18 +507,18 @@ void clinux_set_timeout(int socket, int seconds) {
   setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
-static int port_of(const union loopback *address) {
+static int port_of(const union ip_address *address) {
   return ntohs(address->any.sa_family == AF_INET6 ? address->v6.sin6_port : address->v4.sin_port);
 }
 
 int clinux_local_port(int socket) {
-  union loopback address;
+  union ip_address address;
   socklen_t size = sizeof address;
   return getsockname(socket, &address.any, &size) == 0 ? port_of(&address) : -errno;
 }
 
 int clinux_accept(int listener, uint16_t *peer_port) {
-  union loopback address;
+  union ip_address address;
   memset(&address, 0, sizeof address);
   socklen_t size = sizeof address;
   int descriptor;

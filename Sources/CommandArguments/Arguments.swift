@@ -22,7 +22,8 @@ public struct Arguments: ~Copyable {
     """
   }
 
-  let program: StaticString
+  /// The program and the command, as messages name them.
+  private let program: StaticString
   let command: StaticString
   private let usage: StaticString
   let count: Int32
@@ -38,16 +39,15 @@ public struct Arguments: ~Copyable {
   /// Runs a command with its arguments and returns the exit status.
   ///
   /// - Parameters:
+  ///   - program: the words before the command's name in messages, with a space.
   ///   - options: the names of the command's options, separated by spaces. `=` after a name: the
   ///     option needs a value; `?`: the value may be left out.
   ///   - usage: the text of `--help`, in which a tab stands for the common options.
-  ///   - program: the name of the program in messages.
   @inline(never)
   public static func handle(
-    _ command: StaticString, _ count: Int32,
+    _ command: StaticString, of program: StaticString = "tinypush ", _ count: Int32,
     _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>, options: StaticString,
-    usage: StaticString, program: StaticString = "tinypush",
-    _ body: (inout Arguments) throws(ExitStatus) -> ExitStatus
+    usage: StaticString, _ body: (inout Arguments) throws(ExitStatus) -> ExitStatus
   ) -> Int32 {
     var arguments = Arguments(program, command, count, values, options, usage)
     do throws(ExitStatus) {
@@ -262,8 +262,7 @@ public struct Arguments: ~Copyable {
   @inline(never)
   public func fail(_ status: ExitStatus, _ message: borrowing Text) -> ExitStatus {
     var text = Text(capacity: 2048)
-    text.append(program)
-    text.append(" ", command)
+    text.append(program, command)
     text.append(": ", bytes: message.bytes, "\n")
     text.write(to: STDERR_FILENO)
     return status

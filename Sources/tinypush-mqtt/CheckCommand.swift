@@ -30,7 +30,7 @@ enum CheckCommand {
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
     Arguments.handle(
-      "check", count, values, options: "rules= json", usage: usage, program: "tinypush-mqtt",
+      "check", of: "tinypush-mqtt ", count, values, options: "rules= json", usage: usage,
       run)
   }
 

@@ -22,7 +22,7 @@ enum RunCommand {
     _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) -> Int32 {
     Arguments.handle(
-      "run", count, values, options: "rules=", usage: usage, program: "tinypush-mqtt"
+      "run", of: "tinypush-mqtt ", count, values, options: "rules=", usage: usage
     ) { (arguments) throws(ExitStatus) in
       var path = BridgeConfig.defaultFile.cString
       while try arguments.next() != nil { path = clinux_option_argument() }

@@ -3,7 +3,7 @@ import Testing
 
 /// The Debian packages and their contents; `make debtest` installs and uses them.
 @Suite(.sideBySide) struct PackageTests {
-  private static let names = ["tinypush", "tinypush-sandbox", "tinypush-mqtt"]
+  private static let names = ["tinypush", "tinypush-sandbox", "tinypush-mqtt", "tinypush-http"]
   private static let boards = ["amd64", "arm64", "armhf"]
 
   /// Builds a package in the box's directory of this name.
@@ -41,7 +41,7 @@ import Testing
   private static let libraries = [
     "libc.so.6": "libc6", "libinih.so.1": "libinih1", "libmbedcrypto.so.7": "libmbedcrypto7",
     "libmbedtls.so.14": "libmbedtls14", "libmbedx509.so.1": "libmbedx509-1",
-    "libnghttp2.so.14": "libnghttp2-14",
+    "libnghttp2.so.14": "libnghttp2-14", "libmicrohttpd.so.12": "libmicrohttpd12",
   ]
 
   @Test(arguments: names, boards)
@@ -75,7 +75,7 @@ import Testing
   /// The manual pages of the program, as the package installs them.
   private func pages() throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: Build.package + "/board/man")
-      .filter { $0 != "tinypush-sandbox.1" }
+      .filter { $0 != "tinypush-sandbox.1" && $0 != "tinypush-http.1" }
       .map { "usr/share/man/man\($0.last!)/\($0).gz" }
   }
 
@@ -90,7 +90,9 @@ import Testing
       "usr/share/bash-completion/completions/tinypush", "usr/share/doc/tinypush/README.md.gz",
       "usr/share/doc/tinypush/copyright", "usr/share/doc/tinypush/examples/node-red.json",
       "usr/share/zsh/vendor-completions/_tinypush",
-    ] + Self.units.map({ "usr/lib/systemd/system/" + $0 }) + (try pages()) {
+    ] + Self.units.filter({ !$0.contains("http") }).map({ "usr/lib/systemd/system/" + $0 })
+      + (try pages())
+    {
       #expect(files.contains("./" + name), "\(name)")
     }
     // No conffiles: at an upgrade dpkg would ask about each changed one.
@@ -114,13 +116,30 @@ import Testing
     #expect(others.isDisjoint(with: expected))
   }
 
+  @Test func `the service for HTTP is in a separate package`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let files = try list(package("tinypush-http", Build.host, in: box), in: box)
+      .filter { !$0.hasSuffix("/") }
+    let expected: Set = [
+      "./usr/bin/tinypush-http", "./usr/share/doc/tinypush-http/changelog.gz",
+      "./usr/share/doc/tinypush-http/copyright", "./usr/share/man/man1/tinypush-http.1.gz",
+      "./usr/lib/systemd/system/tinypush-http.socket",
+      "./usr/lib/systemd/system/tinypush-http.service",
+    ]
+    #expect(Set(files) == expected)
+    let others = try list(package("tinypush", Build.host, in: box), in: box)
+    #expect(others.isDisjoint(with: expected))
+  }
+
   // MARK: - Units
 
   private static let units = [
     "tinypush.service", "tinypush@.service", "tinypush-feedback.service",
     "tinypush-feedback@.service", "tinypush-feedback.timer", "tinypush-feedback@.timer",
     "tinypush-config.path", "tinypush-config@.path", "tinypush-config.service",
-    "tinypush-config@.service", "tinypush-mqtt.service",
+    "tinypush-config@.service", "tinypush-mqtt.service", "tinypush-http.socket",
+    "tinypush-http.service",
   ]
 
   /// The units, copied with this machine's build as their program.

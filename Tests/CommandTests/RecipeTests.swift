@@ -350,6 +350,50 @@ import Testing
     #expect(try failed("") == [])
   }
 
+  // MARK: - Over HTTP
+
+  /// Returns the value of a key in a YAML text, at a path of keys and numbers.
+  private func yaml(_ text: String, _ path: String, in box: Box) throws -> String {
+    try box.write(text, to: "recipe.yml")
+    return try box.run([
+      "python3", "-c", "import yaml; print(yaml.safe_load(open('recipe.yml'))\(path))",
+    ]).output.trimmingCharacters(in: .newlines)
+  }
+
+  @Test func `the recipes for Grafana and Alertmanager name a webhook that takes alerts`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box)
+    let urls = try [
+      yaml(
+        Recipe.text("grafana"), "['contactPoints'][0]['receivers'][0]['settings']['url']", in: box),
+      yaml(Recipe.text("alertmanager"), "['receivers'][0]['webhook_configs'][0]['url']", in: box),
+    ]
+    for url in urls {
+      #expect(url.hasPrefix("http://localhost:8077/"))
+      let answer = try service.post(
+        json: #"{"alerts": [{"status": "firing", "labels": {"alertname": "Disk"}}]}"#,
+        to: URL(string: url)!.path)
+      #expect(try service.notifications(answer).first?["to"] as? [String] == ["family"])
+    }
+  }
+
+  @Test func `the recipe for a microcontroller posts to a path that takes texts`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let token = try box.write("0123456789abcdef\n", to: "token")
+    let service = try HTTPService(in: box, settings: "token-file = \(token)\n")
+    let text = try Recipe.text("esp")
+    let url = try #require(text.firstMatch(of: #/"http:\/\/[^\/]*(\/[^"]*)"/#)).1
+    #expect(text.contains(#""Authorization", String("Bearer ") + token"#))
+    let answer = try service.request(
+      String(url), "--header", "Authorization: Bearer 0123456789abcdef", "--header",
+      "Content-Type: text/plain", "--data", "Tank low")
+    #expect(answer.status == 202)
+  }
+
+  // MARK: - Tokens
+
   @Test func `the recipe for a token receiver adds the tokens that apps post`() throws {
     let box = try Box()
     defer { box.end() }

@@ -1,4 +1,4 @@
-/* Tests the C code of Sources/CMbed and Sources/CLinux, built with sanitizers. Two sessions in one
+/* Tests the C code of Sources/CMbed, CLinux and CMicroHTTP, built with sanitizers. Two sessions in one
    process talk over a socket pair, and this file's `send` limits the bytes that a socket takes.
 
      shim DIRECTORY [SEED]     makes its certificates in DIRECTORY
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "CLinux.h"
+#include "CMicroHTTP.h"
 
 #define CHECK(condition) \
   do { \
@@ -630,6 +631,106 @@ static void test_linux(int version) {
   clinux_notify("READY=1");
 }
 
+/* --- HTTP ----------------------------------------------------------------------------------- */
+
+/* What the last complete request was; the answer is its body. */
+static struct {
+  char method[16], target[64];
+  long body;
+  int headers;
+} http;
+
+static void http_headers(void *user, cmicrohttp_request *request) {
+  (void)user;
+  http.headers++;
+  CHECK(!cmicrohttp_header(request, "Nothing"));
+  if (strcmp(cmicrohttp_target(request), "/early") == 0) {
+    cmicrohttp_answer(request, 404, "text/plain", (const uint8_t *)"early", 5);
+    cmicrohttp_add_header(request, "X-Early", "1");
+    cmicrohttp_answer(request, 200, NULL, NULL, 0);
+  }
+}
+
+static void http_complete(void *user, cmicrohttp_request *request) {
+  (void)user;
+  snprintf(http.method, sizeof http.method, "%s", cmicrohttp_method(request));
+  snprintf(http.target, sizeof http.target, "%s", cmicrohttp_target(request));
+  http.body = cmicrohttp_body_count(request);
+  if (http.body < 0) {
+    cmicrohttp_answer(request, http.body == CMICROHTTP_TOO_LARGE ? 413 : 503, NULL, NULL, 0);
+  } else {
+    cmicrohttp_answer(request, 202, "text/plain", cmicrohttp_body(request), (size_t)http.body);
+  }
+}
+
+/* Sends a request in random pieces, and copies what the server answers until it is silent. */
+static void http_send(cmicrohttp_server *server, const char *request, size_t count, char *answer, size_t space) {
+  int ends[2];
+  CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+  CHECK(cmicrohttp_add(server, ends[0]) == 0);
+  size_t sent = 0, taken = 0;
+  int silent = 0;
+  while (silent < 20) {
+    if (sent < count) {
+      size_t piece = 1 + random_below(random_below(4) ? 2000 : 20);
+      ssize_t written =
+        send(ends[1], request + sent, piece < count - sent ? piece : count - sent, MSG_NOSIGNAL);
+      if (written > 0) sent += (size_t)written;
+    }
+    cmicrohttp_run(server);
+    ssize_t got = read(ends[1], answer + taken, space - 1 - taken);
+    if (got > 0) taken += (size_t)got;
+    silent = got > 0 || (sent < count && got != 0) ? 0 : silent + 1;
+  }
+  answer[taken] = 0;
+  close(ends[1]);
+  for (int turn = 0; turn < 4; turn++) cmicrohttp_run(server);
+  CHECK(cmicrohttp_connections(server) == 0);
+}
+
+static void test_http(int version) {
+  (void)version;
+  static char request[60000], answer[20000];
+  const cmicrohttp_settings settings = {
+    .body_max = 10000, .bodies_max = 15000, .idle_seconds = 10, .lifetime_seconds = 60,
+    .on_headers = http_headers, .on_complete = http_complete};
+  cmicrohttp_server *server = cmicrohttp_new(&settings);
+  CHECK(server && cmicrohttp_descriptor(server) >= 0 && cmicrohttp_timeout_ms(server) == -1);
+  for (int turn = 0; turn < 50; turn++) {
+    int body = (int)random_below(12000);
+    int head = snprintf(request, sizeof request,
+                        "POST /a%%20b?c=%%41+d HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", body);
+    memset(request + head, 'x', (size_t)body);
+    http_send(server, request, (size_t)(head + body), answer, sizeof answer);
+    CHECK(strcmp(http.method, "POST") == 0 && strcmp(http.target, "/a%20b?c=%41+d") == 0);
+    CHECK(http.body == (body > 10000 ? CMICROHTTP_TOO_LARGE : body));
+    CHECK(strncmp(answer, body > 10000 ? "HTTP/1.1 413" : "HTTP/1.1 202", 12) == 0);
+    CHECK(body > 10000 || strspn(strstr(answer, "\r\n\r\n") + 4, "x") == (size_t)body);
+  }
+  int early = snprintf(request, sizeof request, "POST /early HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nabcde");
+  http_send(server, request, (size_t)early, answer, sizeof answer);
+  CHECK(strncmp(answer, "HTTP/1.1 404", 12) == 0 && strstr(answer, "X-Early: 1") && strstr(answer, "\r\n\r\nearly"));
+  /* Bytes that are no HTTP end their connection, or wait for more of them. */
+  for (int turn = 0; turn < 200; turn++) {
+    int valid = snprintf(request, sizeof request,
+                         "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n");
+    for (unsigned change = 0; change <= random_below(4); change++)
+      request[random_below((unsigned)valid)] = (char)random_below(256);
+    http_send(server, request, (size_t)valid, answer, sizeof answer);
+  }
+  /* A server that is freed closes its connections. */
+  int ends[2];
+  CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+  CHECK(cmicrohttp_add(server, ends[0]) == 0 && cmicrohttp_connections(server) == 1);
+  CHECK(write(ends[1], "POST / HTTP/1.1\r\n", 17) == 17);
+  cmicrohttp_run(server);
+  CHECK(cmicrohttp_timeout_ms(server) >= 0);
+  cmicrohttp_free(server);
+  CHECK(read(ends[1], answer, 1) == 0);
+  close(ends[1]);
+  cmicrohttp_free(NULL);
+}
+
 static const struct {
   const char *name;
   void (*run)(int version);
@@ -651,6 +752,7 @@ static const struct {
   {"OpenSSL verifies a signing key's signature, and the texts for other files say what is wrong", test_signing, 0},
   {"a device token opens to the content that was sealed", test_tokens, 0},
   {"the wrappers of system calls work", test_linux, 0},
+  {"requests arrive whole, however they are cut, and other bytes do no harm", test_http, 0},
 };
 
 int main(int count, char **arguments) {

@@ -294,7 +294,18 @@ int clinux_listen_loopback(int family, uint16_t port, int backlog);
    replaces an existing file. Returns a descriptor or -errno. */
 int clinux_listen_local(int directory, const char *name);
 
-/* Connects to such a listener, blocking. Returns a descriptor or -errno. */
+/* Creates a non-blocking TCP listener on a numeric address: `192.0.2.1`, `::1`, or `0.0.0.0` for all.
+   Returns a descriptor or -errno; -EINVAL if it is no such address. */
+int clinux_listen_address(const char *address, uint16_t port, int backlog);
+
+/* Returns whether other machines can reach a listener: 1 or 0 (a loopback address or a local
+   socket); -errno if the descriptor is no listening stream socket. */
+int clinux_is_reachable(int listener);
+
+/* Makes an inherited descriptor non-blocking, and closes it in child processes. */
+void clinux_adopt(int descriptor);
+
+/* Connects to a listener of clinux_listen_local, blocking. Returns a descriptor or -errno. */
 int clinux_connect_local(int directory, const char *name);
 
 /* Lets reads and writes of a blocking socket fail with EAGAIN after `seconds`. */

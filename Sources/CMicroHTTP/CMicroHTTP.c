@@ -1,0 +1,245 @@
+#include "CMicroHTTP.h"
+
+#include <limits.h>
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <time.h>
+
+/* The bytes of a connection's buffer, which holds the request line, the headers, and a piece of the
+   body. A larger head is answered with 431. */
+#define CONNECTION_BYTES 16384
+
+struct connection {
+  int socket;
+  int is_used;
+  time_t until;
+};
+
+struct cmicrohttp_server {
+  struct MHD_Daemon *daemon;
+  cmicrohttp_settings settings;
+  size_t bodies;
+  struct connection connections[CMICROHTTP_CONNECTIONS_MAX];
+};
+
+struct cmicrohttp_request {
+  cmicrohttp_server *server;
+  struct MHD_Connection *connection;
+  const char *method;
+  char *target;
+  uint8_t *body;
+  size_t count, capacity;
+  size_t discarded;
+  int problem;  /* CMICROHTTP_TOO_LARGE or CMICROHTTP_NO_MEMORY */
+  int has_begun;
+  unsigned status;
+  struct MHD_Response *response;
+};
+
+static time_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec;
+}
+
+/* libmicrohttpd decodes the target before it calls the handler. The URI callback comes earlier, and
+   its result is the request's state from then on. */
+static void *on_target(void *user, const char *target, struct MHD_Connection *connection) {
+  struct cmicrohttp_request *request = calloc(1, sizeof *request);
+  if (!request) return NULL;
+  request->server = user;
+  request->connection = connection;
+  request->target = strdup(target);
+  if (request->target) return request;
+  free(request);
+  return NULL;
+}
+
+static void on_end(void *user, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode code) {
+  (void)user, (void)connection, (void)code;
+  struct cmicrohttp_request *request = *state;
+  *state = NULL;
+  if (!request) return;
+  request->server->bodies -= request->capacity;
+  if (request->response) MHD_destroy_response(request->response);
+  free(request->body);
+  free(request->target);
+  free(request);
+}
+
+static void keep(struct cmicrohttp_request *request, const char *bytes, size_t count) {
+  struct cmicrohttp_server *server = request->server;
+  if (request->problem) return;
+  if (count > server->settings.body_max - request->count) {
+    request->problem = CMICROHTTP_TOO_LARGE;
+    return;
+  }
+  if (count > request->capacity - request->count) {
+    size_t capacity = request->capacity ? request->capacity * 2 : 4096;
+    if (capacity > server->settings.body_max) capacity = server->settings.body_max;
+    if (capacity < request->count + count) capacity = request->count + count;
+    size_t more = capacity - request->capacity;
+    uint8_t *body = more <= server->settings.bodies_max - server->bodies ? realloc(request->body, capacity) : NULL;
+    if (!body) {
+      request->problem = CMICROHTTP_NO_MEMORY;
+      return;
+    }
+    request->body = body;
+    request->capacity = capacity;
+    server->bodies += more;
+  }
+  memcpy(request->body + request->count, bytes, count);
+  request->count += count;
+}
+
+static enum MHD_Result send_answer(struct cmicrohttp_request *request) {
+  if (!request->response) return MHD_NO;
+  return MHD_queue_response(request->connection, request->status, request->response);
+}
+
+static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url, const char *method,
+                                  const char *version, const char *bytes, size_t *count, void **state) {
+  (void)user, (void)connection, (void)url, (void)version;
+  struct cmicrohttp_request *request = *state;
+  if (!request) return MHD_NO;
+  request->method = method;
+  if (!request->has_begun) {
+    request->has_begun = 1;
+    request->server->settings.on_headers(request->server->settings.user, request);
+    // The body of a client that waits for leave to send it never comes. Other clients would lose
+    // the answer if the connection were closed while they send.
+    return request->response && cmicrohttp_header(request, "Expect") ? send_answer(request) : MHD_YES;
+  }
+  if (*count > 0) {
+    if (request->response || request->problem) {
+      request->discarded += *count;
+      if (request->discarded > 8 * request->server->settings.body_max) return MHD_NO;
+    } else {
+      keep(request, bytes, *count);
+    }
+    *count = 0;
+    return MHD_YES;
+  }
+  if (!request->response) request->server->settings.on_complete(request->server->settings.user, request);
+  return send_answer(request);
+}
+
+static void on_connection(void *user, struct MHD_Connection *connection, void **state,
+                          enum MHD_ConnectionNotificationCode code) {
+  struct cmicrohttp_server *server = user;
+  struct connection *known = *state;
+  if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+    if (known) known->is_used = 0;
+    return;
+  }
+  const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  for (int index = 0; info && index < CMICROHTTP_CONNECTIONS_MAX; index++) {
+    known = &server->connections[index];
+    if (known->is_used) continue;
+    *known = (struct connection){info->connect_fd, 1, now() + (time_t)server->settings.lifetime_seconds};
+    *state = known;
+    return;
+  }
+}
+
+/* Leaves the text as it is: the caller decodes the target. */
+static size_t keep_escapes(void *user, struct MHD_Connection *connection, char *text) {
+  (void)user, (void)connection;
+  return strlen(text);
+}
+
+cmicrohttp_server *cmicrohttp_new(const cmicrohttp_settings *settings) {
+  struct cmicrohttp_server *server = calloc(1, sizeof *server);
+  if (!server) return NULL;
+  server->settings = *settings;
+  server->daemon = MHD_start_daemon(
+    MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request, server,
+    MHD_OPTION_CONNECTION_LIMIT, (unsigned)CMICROHTTP_CONNECTIONS_MAX,
+    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+    MHD_OPTION_CONNECTION_TIMEOUT, settings->idle_seconds,
+    MHD_OPTION_STRICT_FOR_CLIENT, 1,
+    MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
+    MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
+    MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL,
+    MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
+    MHD_OPTION_END);
+  if (server->daemon) return server;
+  free(server);
+  return NULL;
+}
+
+void cmicrohttp_free(cmicrohttp_server *server) {
+  if (!server) return;
+  MHD_stop_daemon(server->daemon);
+  free(server);
+}
+
+int cmicrohttp_descriptor(const cmicrohttp_server *server) {
+  const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+  return info ? info->epoll_fd : -1;
+}
+
+int cmicrohttp_add(cmicrohttp_server *server, int socket) {
+  // The address serves only a limit for each address, which is not used.
+  struct sockaddr address = {.sa_family = AF_UNSPEC};
+  return MHD_add_connection(server->daemon, socket, &address, sizeof address) == MHD_YES ? 0 : -1;
+}
+
+void cmicrohttp_run(cmicrohttp_server *server) {
+  time_t time = now();
+  for (int index = 0; index < CMICROHTTP_CONNECTIONS_MAX; index++) {
+    struct connection *known = &server->connections[index];
+    // What was received is still answered.
+    if (known->is_used && time >= known->until) shutdown(known->socket, SHUT_RD);
+  }
+  MHD_run(server->daemon);
+}
+
+int cmicrohttp_timeout_ms(const cmicrohttp_server *server) {
+  long long wait = INT_MAX;
+  MHD_UNSIGNED_LONG_LONG timeout;
+  if (MHD_get_timeout(server->daemon, &timeout) == MHD_YES && timeout < INT_MAX) wait = (long long)timeout;
+  time_t time = now();
+  for (int index = 0; index < CMICROHTTP_CONNECTIONS_MAX; index++) {
+    const struct connection *known = &server->connections[index];
+    if (!known->is_used) continue;
+    // A connection past its time is closed by the traffic or the time limit that follows.
+    long long rest = known->until > time ? (long long)(known->until - time) * 1000 : 1000;
+    if (rest < wait) wait = rest;
+  }
+  return wait == INT_MAX ? -1 : (int)wait;
+}
+
+unsigned cmicrohttp_connections(const cmicrohttp_server *server) {
+  const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+  return info ? info->num_connections : 0;
+}
+
+const char *cmicrohttp_method(const cmicrohttp_request *request) { return request->method; }
+
+const char *cmicrohttp_target(const cmicrohttp_request *request) { return request->target; }
+
+const char *cmicrohttp_header(const cmicrohttp_request *request, const char *name) {
+  return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+long cmicrohttp_body_count(const cmicrohttp_request *request) {
+  return request->problem ? request->problem : (long)request->count;
+}
+
+const uint8_t *cmicrohttp_body(const cmicrohttp_request *request) { return request->body; }
+
+void cmicrohttp_answer(cmicrohttp_request *request, unsigned status, const char *type, const uint8_t *body,
+                       size_t count) {
+  if (request->response) return;
+  request->status = status;
+  request->response = MHD_create_response_from_buffer(count, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY);
+  if (type) cmicrohttp_add_header(request, "Content-Type", type);
+}
+
+void cmicrohttp_add_header(cmicrohttp_request *request, const char *name, const char *value) {
+  if (request->response) MHD_add_response_header(request->response, name, value);
+}

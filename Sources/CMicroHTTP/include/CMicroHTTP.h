@@ -1,0 +1,82 @@
+/* CMicroHTTP: the server's end of HTTP/1.1, with libmicrohttpd. The caller accepts the connections,
+   and waits for the server's descriptor; the server has no thread.
+
+   The server calls the caller twice for each request: once its headers are there, and once its body
+   is. Connections, the bytes of bodies, and times are bounded. */
+
+#ifndef CMICROHTTP_H
+#define CMICROHTTP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The most connections at a time. */
+#define CMICROHTTP_CONNECTIONS_MAX 16
+
+/* The negative results of a call. */
+enum {
+  CMICROHTTP_TOO_LARGE = -1, /* the request's body is larger than allowed, and was not kept */
+  CMICROHTTP_NO_MEMORY = -2, /* the bodies of all requests together are larger than allowed */
+};
+
+typedef struct cmicrohttp_server cmicrohttp_server;
+typedef struct cmicrohttp_request cmicrohttp_request;
+
+typedef struct {
+  size_t body_max;            /* the most bytes of a request's body */
+  size_t bodies_max;          /* the most bytes of all bodies that are kept at a time */
+  unsigned idle_seconds;      /* a connection without traffic is closed after this time */
+  unsigned lifetime_seconds;  /* a connection is closed after this time in any case */
+  void *user;                 /* passed to both functions */
+  /* Called when a request's headers are there. An answer at this point is final: the body is read
+     and discarded, or the connection is closed. */
+  void (*on_headers)(void *user, cmicrohttp_request *request);
+  /* Called when an unanswered request is complete. The function must answer it. */
+  void (*on_complete)(void *user, cmicrohttp_request *request);
+} cmicrohttp_settings;
+
+/* Creates a server. The settings are copied. Returns NULL if there is no memory; free the server
+   with cmicrohttp_free. */
+cmicrohttp_server *cmicrohttp_new(const cmicrohttp_settings *settings);
+
+/* Closes all connections and frees the server; NULL is allowed. */
+void cmicrohttp_free(cmicrohttp_server *server);
+
+/* Returns a descriptor that becomes readable when cmicrohttp_run has something to do. */
+int cmicrohttp_descriptor(const cmicrohttp_server *server);
+
+/* Takes a connected non-blocking socket, which the server closes. The server must have fewer than
+   CMICROHTTP_CONNECTIONS_MAX connections. Returns 0, or -1 with the socket closed. */
+int cmicrohttp_add(cmicrohttp_server *server, int socket);
+
+/* Does what can be done without waiting. Call it when the descriptor is readable, and after
+   cmicrohttp_timeout_ms. */
+void cmicrohttp_run(cmicrohttp_server *server);
+
+/* Returns the milliseconds until cmicrohttp_run must be called; -1: no limit. */
+int cmicrohttp_timeout_ms(const cmicrohttp_server *server);
+
+/* Returns the number of connections. */
+unsigned cmicrohttp_connections(const cmicrohttp_server *server);
+
+/* Return parts of a request, valid during the call. The target is what the client sent, without
+   decoding. A missing header is NULL. */
+const char *cmicrohttp_method(const cmicrohttp_request *request);
+const char *cmicrohttp_target(const cmicrohttp_request *request);
+const char *cmicrohttp_header(const cmicrohttp_request *request, const char *name);
+
+/* Returns the bytes of a complete request's body, CMICROHTTP_TOO_LARGE or CMICROHTTP_NO_MEMORY. */
+long cmicrohttp_body_count(const cmicrohttp_request *request);
+
+/* Returns the body; NULL if it is empty. Valid during the call. */
+const uint8_t *cmicrohttp_body(const cmicrohttp_request *request);
+
+/* Answers a request. The bytes are copied. `type`: the media type of the body; NULL if there is
+   none. Only the first answer counts. */
+void cmicrohttp_answer(cmicrohttp_request *request, unsigned status, const char *type, const uint8_t *body,
+                       size_t count);
+
+/* Adds a header to the answer, which must have been given. */
+void cmicrohttp_add_header(cmicrohttp_request *request, const char *name, const char *value);
+
+#endif

@@ -1,0 +1,185 @@
+import TinyPush
+
+/// An alert in a webhook: the places of its parts in the text.
+struct MonitoringAlert {
+  /// The objects; empty: absent.
+  private var labels = 0..<0
+  private var annotations = 0..<0
+  /// The contents of strings, with their escapes; empty: absent.
+  private var fingerprint = 0..<0
+  private var link = 0..<0
+  private var isResolved = false
+
+  /// Reads an alert.
+  ///
+  /// - Parameters:
+  ///   - text: valid JSON.
+  ///   - start: the index of the object's brace.
+  init(_ text: Span<UInt8>, at start: Int, _ format: WebhookFormat) {
+    var members = MemberReader(text, at: start)
+    /// How well the link fits: Grafana's panel is better than its dashboard, and that than the rule.
+    var linkRank = 0
+    while let member = members.next(text) {
+      let isObject = text[member.value.lowerBound] == .openBrace
+      let string = member.content(text)
+      let key = text.extracting(member.key)
+      var rank = 0
+      if key.equals("labels"), isObject {
+        labels = member.value
+      } else if key.equals("annotations"), isObject {
+        annotations = member.value
+      } else if key.equals("fingerprint") {
+        fingerprint = string
+      } else if key.equals("status") {
+        isResolved = text.extracting(string).equals("resolved")
+      } else if key.equals("generatorURL") {
+        rank = 1
+      } else if key.equals("dashboardURL"), format == .grafana {
+        rank = 2
+      } else if key.equals("panelURL"), format == .grafana {
+        rank = 3
+      }
+      if rank > linkRank, !string.isEmpty { (link, linkRank) = (string, rank) }
+    }
+  }
+
+  /// Appends the notification: one JSON object in one line.
+  ///
+  /// A resolved alert replaces the firing one on the device, without a sound.
+  func append(
+    _ text: Span<UInt8>, to list: Span<UInt8>, _ options: borrowing MessageOptions,
+    in line: inout Text
+  ) {
+    line.beginObject()
+    TextMessage.appendRecipients(list, options, in: &line)
+    appendCollapseID(text, in: &line)
+    TextMessage.appendDelivery(options, in: &line)
+    line.member("trim", bool: true)
+    line.key("payload")
+    line.beginObject()
+    line.key("aps")
+    line.beginObject()
+    appendAlert(text, in: &line)
+    appendUrgency(text, options, in: &line)
+    line.endObject()
+    if !link.isEmpty {
+      line.key("url")
+      line.append(spelled: text.extracting(link))
+    }
+    line.endObject()
+    line.endLine()
+  }
+
+  private func appendCollapseID(_ text: Span<UInt8>, in line: inout Text) {
+    guard !fingerprint.isEmpty else { return }
+    line.key("collapse-id")
+    if fingerprint.count <= Self.collapseIDBytesMax {
+      line.append(spelled: text.extracting(fingerprint))
+    } else {
+      var hash = Hash()
+      hash.add(text.extracting(fingerprint))
+      line.append("\"")
+      line.append(hex: hash.value)
+      line.append("\"")
+    }
+  }
+
+  /// The most bytes of a `collapse-id` (Apple's documentation of `apns-collapse-id`).
+  private static var collapseIDBytesMax: Int { 64 }
+
+  // MARK: - The alert's text
+
+  private func appendAlert(_ text: Span<UInt8>, in line: inout Text) {
+    line.key("alert")
+    line.beginObject()
+    line.key("title")
+    line.append("\"")
+    if isResolved { line.append("Resolved: ") }
+    let name = label("alertname", text)
+    if name.isEmpty { line.append("Alert") } else { line.append(bytes: text.extracting(name)) }
+    line.append("\"")
+    let instance = label("instance", text)
+    if !instance.isEmpty {
+      line.key("subtitle")
+      line.append(spelled: text.extracting(instance))
+    }
+    line.key("body")
+    line.append("\"")
+    appendBody(text, in: &line)
+    line.append("\"")
+    line.endObject()
+  }
+
+  /// Appends the annotations `summary` and `description`, or else `message`, or else the labels.
+  private func appendBody(_ text: Span<UInt8>, in line: inout Text) {
+    let start = line.count
+    for name in 0..<Self.annotationNames.count {
+      let isLast = name == Self.annotationNames.count - 1
+      if isLast, line.count > start { return }
+      let value = annotation(Self.annotationNames[name], text)
+      guard !value.isEmpty else { continue }
+      if line.count > start { line.append("\\n") }
+      line.append(bytes: text.extracting(value))
+    }
+    guard line.count == start, !labels.isEmpty else { return }
+    var members = MemberReader(text, at: labels.lowerBound)
+    while let member = members.next(text) {
+      let key = text.extracting(member.key)
+      let value = member.content(text)
+      guard !value.isEmpty, !key.equals("alertname"), !key.equals("instance"),
+        !key.begins(with: ("__" as StaticString).span)
+      else { continue }
+      if line.count > start { line.append(", ") }
+      line.append(bytes: key)
+      line.append(" = ", bytes: text.extracting(value))
+    }
+  }
+
+  private static let annotationNames: InlineArray<3, StaticString> = [
+    "summary", "description", "message",
+  ]
+
+  private func label(_ name: StaticString, _ text: Span<UInt8>) -> Range<Int> {
+    Self.string(name, in: labels, text)
+  }
+
+  private func annotation(_ name: StaticString, _ text: Span<UInt8>) -> Range<Int> {
+    Self.string(name, in: annotations, text)
+  }
+
+  private static func string(
+    _ name: StaticString, in object: Range<Int>, _ text: Span<UInt8>
+  ) -> Range<Int> {
+    guard !object.isEmpty else { return 0..<0 }
+    var members = MemberReader(text, at: object.lowerBound)
+    while let member = members.next(text) {
+      if text.extracting(member.key).equals(name) { return member.content(text) }
+    }
+    return 0..<0
+  }
+
+  // MARK: - Sound and level
+
+  private func appendUrgency(
+    _ text: Span<UInt8>, _ options: borrowing MessageOptions, in line: inout Text
+  ) {
+    guard !isResolved else { return line.member("interruption-level", word: "passive") }
+    if options.has(.sound) {
+      options.with(.sound) { line.member("sound", string: $0) }
+    } else {
+      line.member("sound", word: "default")
+    }
+    if options.has(.level) {
+      options.with(.level) { line.member("interruption-level", string: $0) }
+    } else if text.extracting(label("severity", text)).equals("critical") {
+      line.member("interruption-level", word: "time-sensitive")
+    }
+  }
+}
+
+extension Text {
+  /// Appends the content of a JSON string, which keeps its escapes, with quotes.
+  mutating func append(spelled content: Span<UInt8>) {
+    append("\"", bytes: content, "\"")
+  }
+}

@@ -1,0 +1,65 @@
+import TinyPush
+
+/// What the target of a request stands for.
+///
+/// ```
+/// /                      the service itself; POST: a notification, or a text for `default`
+/// /health                whether the service works
+/// /NAME                  a text for a recipients file
+/// /grafana/NAME          alerts of Grafana; without a name: for `default`
+/// /alertmanager/NAME     alerts of Alertmanager
+/// ```
+public enum Route: Equatable, Sendable {
+  case root
+  case health
+  /// A path with one part: the name of a recipients file, with its escapes.
+  case list(Range<Int>)
+  /// A webhook; an empty range stands for `default`.
+  case webhook(WebhookFormat, Range<Int>)
+  case unknown
+
+  /// Reads the target of a request: a path, and perhaps a query.
+  public init(_ target: Span<UInt8>) {
+    let end = Self.pathEnd(of: target)
+    guard end > 0, target[0] == .slash else {
+      self = .unknown
+      return
+    }
+    var slash = 1
+    while slash < end, target[slash] != .slash { slash += 1 }
+    let first = target.extracting(1..<slash)
+    // A slash at the end changes nothing.
+    let rest = slash < end ? slash + 1..<end : end..<end
+    if first.count == 0 {
+      self = rest.isEmpty ? .root : .unknown
+    } else if first.equals("grafana") {
+      self = .webhook(.grafana, rest)
+    } else if first.equals("alertmanager") {
+      self = .webhook(.alertmanager, rest)
+    } else if !rest.isEmpty {
+      self = .unknown
+    } else if first.equals("health") {
+      self = .health
+    } else {
+      self = .list(1..<slash)
+    }
+  }
+
+  /// Returns the query of a target, without the question mark; empty: none.
+  public static func query(of target: Span<UInt8>) -> Range<Int> {
+    let end = pathEnd(of: target)
+    return min(end + 1, target.count)..<target.count
+  }
+
+  private static func pathEnd(of target: Span<UInt8>) -> Int {
+    var end = 0
+    while end < target.count, target[end] != UInt8(ascii: "?") { end += 1 }
+    return end
+  }
+}
+
+/// A monitoring system whose webhook is understood.
+public enum WebhookFormat: Equatable, Sendable {
+  case alertmanager
+  case grafana
+}

@@ -1,0 +1,432 @@
+import CLinux
+import CMicroHTTP
+import CommandArguments
+import TinyPush
+import TinyPushAgent
+import TinyPushHTTP
+
+/// Makes notification files of requests.
+///
+/// No byte of a request goes into the log.
+struct Inbox: ~Copyable {
+  /// The most bytes of a request's body.
+  static var bodyBytesMax: Int { 1_048_576 }
+
+  private let spool: CString
+  private let recipients: CString
+  private let rules: Rules
+  private let token: Text
+  private let origin: CString
+  private var log = Log()
+  /// When the last request came.
+  var lastRequest = Clock.now()
+  /// The notifications that a text or a webhook makes.
+  private var lines = Text(capacity: 2 * Inbox.bodyBytesMax)
+  /// The body of an answer.
+  private var answer = Text(capacity: 8192)
+  private var counts = Counts()
+
+  private struct Counts {
+    var requests: UInt64 = 0
+    var refused: UInt64 = 0
+    var notifications: UInt64 = 0
+    var files: UInt64 = 0
+  }
+
+  init(_ settings: consuming ServiceSettings, _ config: borrowing Config) {
+    spool = CString(config.spool.span)
+    recipients = CString(config.recipients.span)
+    rules = config.courier.rules
+    var token = Text(capacity: 512)
+    token.append(settings.token)
+    self.token = token
+    origin = settings.origin.cString()
+  }
+
+  deinit {}
+
+  // MARK: - The headers
+
+  /// Answers a request that its headers decide.
+  mutating func begin(_ request: Request) {
+    lastRequest = Clock.now()
+    counts.requests += 1
+    let route = Route(request.target)
+    let isReading = request.method.equals("GET") || request.method.equals("HEAD")
+    if isReading, route == .root { return describe(request) }
+    if isReading, route == .health {
+      answer.clear()
+      return request.answer(204, nil, answer)
+    }
+    guard isOriginAllowed(request) else {
+      return refuse(
+        request, 403, "cross-site", "web pages of this origin may not send: set allow-origin")
+    }
+    if request.method.equals("OPTIONS"), request.header("Origin") != nil {
+      return allowCrossSite(request)
+    }
+    guard isAuthorized(request) else {
+      refuse(request, 401, "unauthorized", "send Authorization: Bearer TOKEN")
+      return request.addHeader("WWW-Authenticate", ("Bearer" as StaticString).cString)
+    }
+    let isPosting = request.method.equals("POST")
+    switch route {
+    case .unknown:
+      return refuse(
+        request, 404, "not-found",
+        "no such path: use /, /NAME of a recipients file, /grafana/NAME or /alertmanager/NAME")
+    case .health: return refuseMethod(request, "GET, HEAD")
+    case .root: if !isPosting { return refuseMethod(request, "GET, HEAD, POST") }
+    case .list, .webhook: if !isPosting { return refuseMethod(request, "POST") }
+    }
+    // The body's bytes are counted as well: it may come in chunks.
+    if let header = request.header("Content-Length"), let length = Config.number(header),
+      length > UInt64(Self.bodyBytesMax)
+    {
+      return refuseSize(request)
+    }
+    switch (BodyKind(request), route) {
+    case (.other, _):
+      refuse(request, 415, "media-type", "send application/json or text/plain")
+    case (.text, .webhook): refuse(request, 415, "media-type", "a webhook is application/json")
+    case (.json, .list):
+      refuse(
+        request, 400, "list-and-json",
+        "a notification in JSON names its recipients itself: post it to /")
+    default: break
+    }
+  }
+
+  /// Whether a request may come from where it says it comes.
+  ///
+  /// A browser says so for each POST. Another program does not, and is trusted.
+  private func isOriginAllowed(_ request: Request) -> Bool {
+    if let site = request.header("Origin") { return !origin.isEmpty && site.equals(origin.span) }
+    guard let relation = request.header("Sec-Fetch-Site") else { return true }
+    return relation.equals("none")
+  }
+
+  private func isAuthorized(_ request: Request) -> Bool {
+    guard token.count > 0 else { return true }
+    guard let header = request.header("Authorization") else { return false }
+    return BearerToken.matches(header, token.bytes)
+  }
+
+  private mutating func describe(_ request: Request) {
+    answer.clear()
+    answer.append("tinypush-http ", Version.current)
+    answer.append(": POST a notification (application/json) or a text; see tinypush-http(1)\n")
+    request.answer(200, "text/plain", answer)
+  }
+
+  private mutating func allowCrossSite(_ request: Request) {
+    answer.clear()
+    request.answer(204, nil, answer)
+    addOrigin(request)
+    request.addHeader("Access-Control-Allow-Methods", ("POST" as StaticString).cString)
+    request.addHeader(
+      "Access-Control-Allow-Headers", ("authorization, content-type" as StaticString).cString)
+  }
+
+  private func addOrigin(_ request: Request) {
+    guard request.header("Origin") != nil else { return }
+    request.addHeader("Access-Control-Allow-Origin", origin.pointer)
+  }
+
+  // MARK: - The body
+
+  /// Answers a complete request.
+  mutating func complete(_ request: Request) {
+    lastRequest = Clock.now()
+    switch request.bodyCount {
+    case Int(CMICROHTTP_TOO_LARGE): return refuseSize(request)
+    case ..<0:
+      refuse(request, 503, "busy", "too many requests at a time: try again")
+      return request.addHeader("Retry-After", ("5" as StaticString).cString)
+    default: break
+    }
+    let target = request.target
+    var options = MessageOptions()
+    var list = Text(capacity: 256)
+    do throws(MessageOptions.Problem) {
+      try options.read(target.extracting(Route.query(of: target)))
+      let route = Route(target)
+      switch route {
+      case .list(let name), .webhook(_, let name):
+        guard FormReader.decode(target.extracting(name), isPath: true, to: &list) else {
+          throw .escape
+        }
+      default: break
+      }
+      guard isKnown(list) else {
+        return refuse(request, 404, "list-missing", "no recipients file has this name")
+      }
+      if case .webhook(let format, _) = route {
+        takeWebhook(request, format, list, options)
+      } else if BodyKind(request) == .json {
+        takeNotifications(request, options)
+      } else {
+        try takeText(request, list, &options)
+      }
+    } catch {
+      var message = Text()
+      error.describe(in: &message)
+      refuse(request, 400, code: error.code.span, message.bytes)
+    }
+  }
+
+  /// Whether there is a recipients file of this name, as far as this user can see.
+  private func isKnown(_ list: borrowing Text) -> Bool {
+    guard list.count > 0 else { return true }
+    guard RecipientsFile.isName(list.bytes) else { return false }
+    var path = Text(capacity: 4200)
+    path.append(bytes: recipients.span)
+    path.append("/", bytes: list.bytes)
+    return path.withCString { access($0, F_OK) == 0 || clinux_errno() != ENOENT }
+  }
+
+  private mutating func takeNotifications(_ request: Request, _ options: borrowing MessageOptions) {
+    guard options.isEmpty else {
+      return refuse(
+        request, 400, "parameter-and-json",
+        "a notification in JSON takes no parameters: write them into it")
+    }
+    let body = request.body
+    guard let count = check(body, request, hasLines: true) else { return }
+    write(body, count, request)
+  }
+
+  private mutating func takeText(
+    _ request: Request, _ list: borrowing Text, _ options: inout MessageOptions
+  ) throws(MessageOptions.Problem) {
+    let body = request.body
+    guard !TextMessage.isNotification(body) else {
+      return refuse(
+        request, 415, "media-type",
+        "this is JSON: send it with Content-Type: application/json")
+    }
+    lines.clear()
+    if MessageOptions.isForm(body) {
+      try options.read(body)
+      TextMessage.append(("" as StaticString).span, to: list.bytes, options, in: &lines)
+    } else {
+      TextMessage.append(body, to: list.bytes, options, in: &lines)
+    }
+    takeLines(request)
+  }
+
+  private mutating func takeWebhook(
+    _ request: Request, _ format: WebhookFormat, _ list: borrowing Text,
+    _ options: borrowing MessageOptions
+  ) {
+    lines.clear()
+    do throws(Webhook.Problem) {
+      _ = try Webhook.append(request.body, format, to: list.bytes, options, in: &lines)
+    } catch {
+      switch error {
+      case .json(let problem, let index):
+        report(Finding(.json(problem), at: index), in: request.body, 400, request)
+      case .noAlerts(let index):
+        begin(error.code.span, error.text.span)
+        appendPlace(index..<index, in: request.body)
+        finish(request, 400)
+      case .tooManyAlerts: refuse(request, 413, code: error.code.span, error.text.span)
+      }
+      return
+    }
+    takeLines(request)
+  }
+
+  /// Checks the composed lines, and writes them into the spool.
+  private mutating func takeLines(_ request: Request) {
+    guard !lines.isCut else { return refuseSize(request) }
+    let text = lines.looseBytes
+    guard let count = check(text, request, hasLines: false) else { return }
+    write(text, count, request)
+  }
+
+  /// Checks notifications, and refuses the request at the first mistake.
+  ///
+  /// - Parameter hasLines: whether the client knows the text, so that a place in it helps.
+  /// - Returns: the number of notifications; nil: the request was refused.
+  private mutating func check(_ text: Span<UInt8>, _ request: Request, hasLines: Bool) -> Int? {
+    var reader = NotificationReader()
+    var findings = Findings()
+    var count = 0
+    while true {
+      switch reader.next(in: text, isWhole: true, rules, &findings) {
+      case .notification: count += 1
+      case .refused(let finding, _):
+        let status: UInt32 = if case .objectTooLarge = finding.reason { 413 } else { 400 }
+        if hasLines {
+          report(finding, in: text, status, request)
+        } else {
+          report(finding, status, request)
+        }
+        return nil
+      case .more, .end:
+        guard count == 0 else { return count }
+        report(Finding(.notAnObject, at: text.count), in: text, 400, request)
+        return nil
+      }
+    }
+  }
+
+  /// Writes the notifications into a file of the spool, and answers once it is on disk.
+  private mutating func write(_ text: Span<UInt8>, _ count: Int, _ request: Request) {
+    do throws(DropBox.Problem) {
+      var box = try DropBox(spool.pointer)
+      try box.write(text)
+      let name = try box.drop(isSynced: true)
+      counts.files += 1
+      counts.notifications += UInt64(count)
+      answer.clear()
+      answer.beginObject()
+      answer.member("file", string: name.span)
+      answer.member("notifications", number: count)
+      answer.endLine()
+      request.answer(202, Self.json, answer)
+      addOrigin(request)
+    } catch {
+      log.write(.error, error.text(spool.pointer), about: .spool)
+      switch error {
+      case .cannotWrite(ENOSPC), .cannotWrite(EDQUOT):
+        refuse(request, 507, "disk-full", "the disk of the spool is full: try again later")
+      case .cannotSync:
+        refuse(
+          request, 500, "not-synced", "the file is in the spool, but may not survive a power cut")
+      default:
+        refuse(
+          request, 503, "spool", "the spool cannot be written; the log of tinypush-http says why")
+        request.addHeader("Retry-After", ("30" as StaticString).cString)
+      }
+    }
+  }
+
+  // MARK: - Refusals
+
+  private static var json: StaticString { "application/json" }
+
+  private mutating func refuseMethod(_ request: Request, _ allowed: StaticString) {
+    refuse(request, 405, "method", "this path takes another method")
+    request.addHeader("Allow", allowed.cString)
+  }
+
+  private mutating func refuseSize(_ request: Request) {
+    refuse(
+      request, 413, "request-too-large",
+      "a request has at most 1 MB: send the notifications in several requests")
+  }
+
+  private mutating func refuse(
+    _ request: Request, _ status: UInt32, _ code: StaticString, _ message: StaticString
+  ) {
+    refuse(request, status, code: code.span, message.span)
+  }
+
+  private mutating func refuse(
+    _ request: Request, _ status: UInt32, code: Span<UInt8>, _ message: Span<UInt8>
+  ) {
+    begin(code, message)
+    finish(request, status)
+  }
+
+  private mutating func report(_ finding: Finding, _ status: UInt32, _ request: Request) {
+    begin(finding)
+    finish(request, status)
+  }
+
+  private mutating func report(
+    _ finding: Finding, in text: Span<UInt8>, _ status: UInt32, _ request: Request
+  ) {
+    begin(finding)
+    appendPlace(finding.offset..<Excerpt.end(of: finding.offset, in: text), in: text)
+    finish(request, status)
+  }
+
+  private mutating func begin(_ finding: Finding) {
+    var code = Text(capacity: 64)
+    var message = Text(capacity: 4096)
+    finding.appendCode(to: &code)
+    finding.describe(in: &message)
+    begin(code.bytes, message.bytes)
+  }
+
+  private mutating func begin(_ code: Span<UInt8>, _ message: Span<UInt8>) {
+    answer.clear()
+    answer.beginObject()
+    answer.member("code", string: code)
+    answer.member("message", string: message)
+  }
+
+  /// Appends a place in the request's body, as `tinypush check --json` does.
+  private mutating func appendPlace(_ place: Range<Int>, in text: Span<UInt8>) {
+    let start = TextPlace(place.lowerBound, in: text)
+    answer.member("line", number: start.line)
+    answer.member("column", number: start.column)
+    answer.member("end_column", number: start.column + TextPlace.characters(place, in: text))
+    answer.member("offset", number: place.lowerBound)
+  }
+
+  private mutating func finish(_ request: Request, _ status: UInt32) {
+    answer.endLine()
+    counts.refused += 1
+    request.answer(status, Self.json, answer)
+    if status != 403 { addOrigin(request) }
+    logRefusal(status)
+  }
+
+  // MARK: - The log
+
+  private mutating func logRefusal(_ status: UInt32) {
+    // The agent's administrator must see who lacks the token; a mistake is the sender's to see.
+    guard status == 401 || status == 403 else { return }
+    var text = Text()
+    text.append("refused a request with status ", status)
+    text.append(status == 401 ? ": no valid bearer token" : ": it came from a web page")
+    log.write(.warning, text, about: .refusals)
+  }
+
+  /// Logs what was done, at the end.
+  mutating func logTotals() {
+    log.flush()
+    guard counts.requests > 0 else { return }
+    var text = Text()
+    text.append("ends after requests: ", counts.requests, ", refused: ")
+    text.append(counts.refused)
+    text.append(", notifications: ", counts.notifications, ", files: ")
+    text.append(counts.files)
+    log.write(.info, text)
+  }
+}
+
+/// What a request's body is, after its media type.
+enum BodyKind {
+  case json
+  case text
+  case other
+
+  init(_ request: Request) {
+    guard let type = request.header("Content-Type") else {
+      self = .text
+      return
+    }
+    self.init(type)
+  }
+
+  private init(_ type: Span<UInt8>) {
+    var name = Text(capacity: 64)
+    for index in type.indices {
+      guard type[index] != .semicolon else { break }
+      let isCapital = UInt8.capitals.contains(type[index])
+      name.append(byte: isCapital ? type[index] | 0x20 : type[index])
+    }
+    let known: WordList =
+      "application/json application/x-ndjson text/plain application/x-www-form-urlencoded"
+    switch known.index(of: name.bytes.trimmed()) {
+    case 0, 1: self = .json
+    case 2, 3: self = .text
+    default: self = .other
+    }
+  }
+}

@@ -1,0 +1,202 @@
+import Foundation
+import Testing
+
+/// `tinypush-http`: what comes over HTTP, and what goes into the spool.
+@Suite(.sideBySide) struct HTTPServiceTests {
+  private static let notification = #"{"to": "family", "payload": {"aps": {"badge": 1}}}"#
+
+  @Test func `a text becomes a notification for a recipients file`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box)
+    let answer = try service.request("/family?title=Cellar", "--data", "Tank low")
+    #expect(answer.members["notifications"] as? Int == 1)
+    let alert = try #require(try service.notifications(answer).first?["payload"] as? [String: Any])
+    #expect(
+      alert as NSDictionary == [
+        "aps": ["alert": ["title": "Cellar", "body": "Tank low"]]
+      ] as NSDictionary)
+    #expect(box.names(in: "tmp") == [])
+    #expect(try service.child.terminate() == 0)
+  }
+
+  @Test func `notifications in JSON go into one file as they are`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box)
+    let text = Self.notification + "\n " + Self.notification
+    let answer = try service.post(json: text)
+    #expect(answer.members["notifications"] as? Int == 2)
+    let name = try #require(answer.members["file"] as? String)
+    #expect(box.text("spool/new/" + name) == text)
+  }
+
+  @Test func `a mistake is reported as check reports it`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box)
+    let text =
+      Self.notification + "\n" + #"{"to": "family", "payload": {"aps": {"é": 1, "badge": "3"}}}"#
+    let answer = try service.post(json: text)
+    #expect(answer.status == 400)
+    let file = try box.write(text, to: "wrong.json")
+    let checked = try box.tinypush("check", "--json", "--config", box.path + "/tinypush.conf", file)
+    let finding = try #require(
+      try objects(checked.output).first { $0["severity"] as? String == "error" })
+    for key in ["code", "message", "line", "column", "end_column", "offset"] {
+      #expect(answer.members[key] as? NSObject == finding[key] as? NSObject, "\(key)")
+    }
+    #expect(box.names(in: "new") == [])
+  }
+
+  @Test(arguments: [
+    (["--data", "x", "/missing"], 404, "list-missing"),
+    (["--data", "x", "/a/b"], 404, "not-found"),
+    (["--data", "x", "/..%2ffamily"], 404, "list-missing"), (["/family"], 405, "method"),
+    (["--request", "PUT", "--data", "x", "/"], 405, "method"),
+    (["--data", "x", "/health"], 405, "method"), (["--form", "a=b", "/"], 415, "media-type"),
+    (["--data", "{\"aps\":{\"badge\":1}}", "/"], 415, "media-type"),
+    (["--data", "x", "/?tilte=a"], 400, "unknown-parameter"),
+    (["--data", "x", "/?title=%"], 400, "escape"), (["--data", "x", "/?badge=a"], 400, "badge"),
+    (["--data", "x", "--header", "Origin: https://example.com", "/"], 403, "cross-site"),
+    (["--data", "x", "--header", "Origin: null", "/"], 403, "cross-site"),
+    (["--data", "x", "--header", "Sec-Fetch-Site: cross-site", "/"], 403, "cross-site"),
+  ])
+  func `a wrong request changes nothing`(options: [String], status: Int, code: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box)
+    let answer = try service.request(options.last!, Array(options.dropLast()) + ["--path-as-is"])
+    #expect(answer.status == status)
+    #expect(answer.code == code)
+    #expect(box.names(in: "new") == [])
+  }
+
+  @Test(arguments: [[], ["--header", "Expect:"], ["--header", "Transfer-Encoding: chunked"]])
+  func `a request that is too large is refused`(options: [String]) throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box)
+    for (size, code) in [(1_200_000, "request-too-large"), (70_000, "object-too-large")] {
+      let answer = try service.request(
+        "/family", options + ["--data-binary", "@-"], input: String(repeating: "x", count: size))
+      #expect(answer.status == 413)
+      #expect(answer.code == code)
+    }
+    #expect(box.names(in: "new") == [])
+  }
+
+  @Test func `alerts that are resolved replace those that fire`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box)
+    var ids: [String?] = []
+    for (path, status) in [("/alertmanager/family", "firing"), ("/grafana/family", "resolved")] {
+      let answer = try service.post(
+        json: """
+          {"status": "\(status)", "alerts": [{"status": "\(status)", "fingerprint": "c3f0a2b1",
+            "labels": {"alertname": "Disk"}, "annotations": {"summary": "95 %"}}]}
+          """, to: path)
+      let notification = try #require(try service.notifications(answer).first)
+      ids.append(notification["collapse-id"] as? String)
+    }
+    #expect(ids == ["c3f0a2b1", "c3f0a2b1"])
+  }
+
+  // MARK: - Who may send
+
+  @Test func `with a token only requests that carry it are taken`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let token = "0123456789abcdef"
+    let file = try box.write(token + "\n", to: "token")
+    let service = try HTTPService(in: box, settings: "token-file = \(file)\n")
+    #expect(try service.request("/", "--data", "x").status == 401)
+    for (header, status) in [(token + "0", 401), ("", 401), (token, 202)] {
+      let answer = try service.request(
+        "/", "--data", "x", "--header", "Authorization: Bearer " + header)
+      #expect(answer.status == status)
+    }
+    #expect(try service.request("/health").status == 204)
+    try service.child.terminate()
+    #expect(!service.child.errors.contains(token))
+    #expect(service.child.errors.contains("no valid bearer token"))
+  }
+
+  @Test func `an address that other machines reach needs a token`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let program = "\(Build.directory)/\(Build.host)/tinypush-http"
+    for address in ["0.0.0.0:0", "[::]:0"] {
+      let refused = try box.run([program, "-o", "spool=" + box.spool, "--listen", address])
+      #expect(refused.status == 78)
+      #expect(refused.errors.contains("set token-file"))
+    }
+  }
+
+  @Test func `pages of an allowed origin may send`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box, settings: "allow-origin = https://home.example\n")
+    for (origin, status) in [("https://home.example", 202), ("https://home.example.org", 403)] {
+      let answer = try service.request(
+        "/", "--include", "--data", "x", "--header", "Origin: " + origin)
+      #expect(answer.status == status)
+      let header = "Access-Control-Allow-Origin: https://home.example\r"
+      #expect(answer.body.contains(header) == (status == 202))
+    }
+  }
+
+  @Test func `nothing of a request gets into the log`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box)
+    for target in ["/mark?mark=mark", "/family?title=mark", "/%0amark"] {
+      _ = try service.request(
+        target, "--data", "mark", "--header", "Origin: mark", "--user-agent", "mark")
+      _ = try service.request(target, "--data", "mark", "--request", "MARK")
+    }
+    try service.child.terminate()
+    #expect(!service.child.errors.lowercased().contains("mark"))
+  }
+
+  // MARK: - As a service
+
+  @Test func `a service that systemd has started ends without requests`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box, settings: "idle = 1s\n", isActivated: true)
+    #expect(try service.request("/family", "--data", "x").status == 202)
+    #expect(try service.child.wait() == 0)
+    #expect(service.child.errors.contains("requests: 1, refused: 0, notifications: 1, files: 1"))
+  }
+
+  @Test func `a spool that cannot be written is reported`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box)
+    try FileManager.default.removeItem(atPath: box.spool + "/new")
+    let answer = try service.request("/", "--data", "x")
+    #expect(answer.status == 503)
+    #expect(answer.code == "spool")
+    #expect(!answer.body.contains(box.path))
+    try service.child.line("cannot write to tmp/ and new/", in: .errors)
+  }
+
+  @Test(arguments: [
+    ("token-fil = x", "did you mean token-file?"), ("idle = never", "idle must be"),
+    ("token-file = /nonexistent", "token-file: /nonexistent"), ("allow-origin = *", "must be"),
+    ("[http]\nidle = 5s", "no [sections]"),
+  ])
+  func `a wrong setting is named`(line: String, words: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let settings = try box.write(line + "\n", to: "http.conf")
+    let refused = try box.run([
+      "\(Build.directory)/\(Build.host)/tinypush-http", "--settings", settings, "--listen",
+      box.path + "/http.sock", "-o", "spool=" + box.spool,
+    ])
+    #expect(refused.status == 78)
+    #expect(refused.errors.contains(words), "\(refused.errors)")
+  }
+}

@@ -1,0 +1,73 @@
+import Testing
+import TinyPush
+import TinyPushHTTP
+
+private let token = String(repeating: "0a", count: 32)
+
+/// Returns the notification that a text and a query make.
+private func notification(_ body: String, to list: String = "", _ query: String = "") throws -> Text
+{
+  var options = MessageOptions()
+  try options.read(Array(query.utf8).span)
+  var line = Text(capacity: 100_000)
+  TextMessage.append(Array(body.utf8).span, to: Array(list.utf8).span, options, in: &line)
+  return line
+}
+
+@Test(arguments: [
+  ("Tank low", "family", "", #"{"to":["family"],"payload":{"aps":{"alert":"Tank low"}}}"#),
+  ("Tank low\r\n\n", "", "", #"{"to":"default","payload":{"aps":{"alert":"Tank low"}}}"#),
+  (
+    "say \"hi\"\n\u{1}", "", "",
+    #"{"to":"default","payload":{"aps":{"alert":"say \"hi\"\n\u0001"}}}"#
+  ),
+  (
+    "Tank low", "family", "title=Cellar&subtitle=S",
+    #"{"to":["family"],"payload":{"aps":{"alert":{"title":"Cellar","subtitle":"S","body":"Tank low"}}}}"#
+  ),
+  ("", "family", "title=T", #"{"to":["family"],"payload":{"aps":{"alert":{"title":"T"}}}}"#),
+  ("", "f", "badge=0", #"{"to":["f"],"payload":{"aps":{"badge":0}}}"#),
+  ("", "f", "message=Hi+there", #"{"to":["f"],"payload":{"aps":{"alert":"Hi there"}}}"#),
+  (
+    "x", "f", "sound=a.caf&badge=3&level=passive&collapse-id=c1&ttl=60&priority=5",
+    #"{"to":["f"],"collapse-id":"c1","ttl":60,"priority":5,"payload":{"aps":{"alert":"x","sound":"a.caf","badge":3,"interruption-level":"passive"}}}"#
+  ),
+  (
+    "x", "", "token=\(token)&token=\(token)",
+    #"{"tokens":["\#(token)","\#(token)"],"payload":{"aps":{"alert":"x"}}}"#
+  ),
+])
+func `a text makes a notification`(body: String, list: String, query: String, line: String) throws {
+  let text = try notification(body, to: list, query)
+  #expect(text.string == line + "\n")
+  #expect(refusal(of: text) == nil)
+}
+
+@Test(arguments: [
+  ("x", "badge=many", "badge"), ("x", "badge=007", "badge"), ("x", "ttl=1h", "ttl"),
+  ("x", "priority=high", "priority"), ("x", "level=loud", "interruption-level"),
+  ("x", "collapse-id=" + String(repeating: "c", count: 65), "collapse-id"),
+  ("x", "token=12", "token-size"), ("", "", "aps-empty"),
+  (String(repeating: "x", count: 5000), "", "payload-too-large"),
+])
+func `the check names what is wrong with a value`(
+  body: String, query: String, code: String
+) throws {
+  #expect(refusal(of: try notification(body, to: "", query)) == code)
+}
+
+@Test func `a name with odd characters cannot leave its string`() throws {
+  let text = try notification("x", to: #"a","payload":{}"#)
+  #expect(text.string.hasPrefix(#"{"to":["a\",\"payload\":{}"],"#))
+  #expect(refusal(of: text) == "list-name")
+}
+
+@Test(arguments: [
+  (#"{"to":"family","payload":{"aps":{"alert":"x"}}}"#, true), (#" {"aps":{"alert":"x"}}"#, true),
+  (#"{"temperature":30}"#, false), ("Tank low", false), ("{", false), ("", false),
+])
+func `a notification with another media type is noticed`(body: String, isNotification: Bool) {
+  let bytes = Array(body.utf8)
+  let found = TextMessage.isNotification(bytes.span)
+  #expect(found == isNotification)
+}

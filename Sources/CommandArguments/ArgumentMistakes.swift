@@ -44,7 +44,7 @@ extension Arguments {
 
   @inline(never)
   private func fail(options text: inout Text) -> ExitStatus {
-    text.append("\nTry `", program, " ")
+    text.append("\nTry `", program)
     text.append(command)
     text.append(" --help`.")
     return fail(.usage, text)

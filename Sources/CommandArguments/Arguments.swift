@@ -23,7 +23,7 @@ public struct Arguments: ~Copyable {
   }
 
   /// The program and the command, as messages name them.
-  private let program: StaticString
+  let program: StaticString
   let command: StaticString
   private let usage: StaticString
   let count: Int32

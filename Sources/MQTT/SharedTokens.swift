@@ -15,7 +15,9 @@ public struct SharedTokens: ~Copyable {
   public private(set) var count = 0
 
   /// Creates an empty table.
-  public init() { known = SharedTokenTable(places: Self.places) }
+  ///
+  /// - Parameter isUsed: whether tokens are shared; a table that is not used has no memory.
+  public init(isUsed: Bool = true) { known = SharedTokenTable(places: isUsed ? Self.places : 0) }
 
   /// Whether a record tells the fleet something new.
   public func isNews(_ record: SuppressionRecord) -> Bool {

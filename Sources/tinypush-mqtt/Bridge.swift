@@ -49,6 +49,7 @@ struct Bridge: ~Copyable {
   private let endsWithTerminal =
     getenv(("NOTIFY_SOCKET" as StaticString).cString) == nil
     && (isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
+  private var sharing: TokenSharing
   private var counts = Counts()
 
   /// Counts of what became of the messages.
@@ -63,7 +64,11 @@ struct Bridge: ~Copyable {
   /// - Parameters:
   ///   - path: the file of the broker and the rules, which SIGHUP makes the bridge read again.
   ///   - spool: the spool's directory.
-  init(_ config: consuming BridgeConfig, rules path: UnsafePointer<CChar>, spool: Span<UInt8>) {
+  ///   - state: the directory of the suppression list.
+  init(
+    _ config: consuming BridgeConfig, rules path: UnsafePointer<CChar>, spool: Span<UInt8>,
+    state: Span<UInt8>
+  ) {
     broker = CString(config.broker.span)
     self.path = path
     self.spool = CString(spool)
@@ -74,7 +79,11 @@ struct Bridge: ~Copyable {
     _ = getrandom(&seed, 8, 0)
     backoff = Backoff(seed: seed)
     dialAt = Clock.now()
+    sharing = TokenSharing(state: state, prefix: config.fleet.span)
     self.config = config
+    if sharing.isOn {
+      _ = clinux_epoll_set(events.epoll, EPOLL_CTL_ADD, sharing.watch, EPOLLIN.rawValue)
+    }
   }
 
   deinit {}
@@ -91,6 +100,7 @@ struct Bridge: ~Copyable {
       let now = Clock.now()
       if let dialAt, dialAt <= now { dial(at: now) }
       advance(at: now)
+      if isSubscribed { sharing.publish(&session, at: now) }
       send(at: now)
       if isStopping, session.output.isEmpty || !isSessionUp { break }
       sleep()
@@ -103,6 +113,9 @@ struct Bridge: ~Copyable {
   private mutating func sleep() {
     var wake = dialAt ?? session.wakeAt
     if let deadline = connection.deadline { wake = wake.map { min($0, deadline) } ?? deadline }
+    if isSubscribed, session.mayPublish, let look = sharing.lookAt {
+      wake = wake.map { min($0, look) } ?? look
+    }
     if connection.hasMore { wake = Clock.now() }
     let timeout = wake.map { Int32(clamping: Clock.now().until($0).milliseconds) } ?? -1
     let count = events.wait(timeout)
@@ -113,7 +126,8 @@ struct Bridge: ~Copyable {
           if signal == UInt32(SIGHUP), !endsWithTerminal { isReloadWanted = true } else { stop() }
         }
       case .clock: _ = events.takeClockChange()
-      case .descriptor: break
+      case .descriptor(let descriptor, _):
+        if descriptor == sharing.watch { sharing.diskChanged(at: Clock.now()) }
       }
     }
   }
@@ -253,7 +267,9 @@ struct Bridge: ~Copyable {
         for index in 0..<gone.count { _ = session.unsubscribe(gone.filter(index), at: now) }
         gone.clear()
         for index in 0..<config.subscriptions.count { subscribe(index, at: now) }
-      case .subscribed, .published: break
+        subscribeFleet(at: now)
+      case .subscribed: sharing.subscribed(at: now)
+      case .published: sharing.wasPublished(at: now)
       case .message(let message): take(message, at: now)
       }
     }
@@ -263,9 +279,21 @@ struct Bridge: ~Copyable {
     _ = session.subscribe(config.subscriptions.filter(index), isState: false, at: now)
   }
 
+  private mutating func subscribeFleet(at now: Instant) {
+    guard sharing.isOn else { return }
+    var filter = Text(capacity: 320)
+    sharing.appendFilter(to: &filter)
+    _ = session.subscribe(filter.bytes, isState: true, at: now)
+  }
+
   private mutating func take(_ message: BrokerSession.Message, at now: Instant) {
     let topic = session.bytes(message.topic)
     let payload = session.bytes(message.payload)
+    guard !sharing.isShared(topic) else {
+      sharing.take(payload)
+      if message.packetID != nil { openInBatch += 1 }
+      return
+    }
     counts.messages += 1
     if message.isRepeated { counts.repeated += 1 }
     // A notification is smaller than its message and the texts of its rule.
@@ -305,6 +333,10 @@ struct Bridge: ~Copyable {
         log.write(.error, text, about: .spool)
         return hangUp(pause: true)
       }
+    }
+    guard sharing.write() else {
+      log.write(.error, sharing.problem, about: .suppression)
+      return hangUp(pause: true)
     }
     batch.clear()
     session.acknowledge(openInBatch, at: now)

@@ -10,7 +10,7 @@ import TinyPushMQTT
 struct BridgeConfig: ~Copyable {
   static let defaultFile: StaticString = "/etc/tinypush/mqtt.conf"
   private static var names: WordList {
-    "broker tls ca certificate key user password password-file client-id subscribe keep-session"
+    "broker tls ca certificate key user password password-file client-id subscribe keep-session fleet"
   }
 
   /// `HOST` or `HOST:PORT`.
@@ -30,6 +30,19 @@ struct BridgeConfig: ~Copyable {
   fileprivate var file = CString("")
 
   init() { tls.courier.rules.service = .binary }
+
+  /// The first levels of the topics that a fleet shares; empty: none.
+  var fleet = CString("")
+
+  /// Reads the setting `fleet`: topic levels without wildcards.
+  private static func fleet(_ value: Span<UInt8>) throws(Config.Problem) -> CString {
+    var isPlain = value.count > 0 && value.count < 200 && TopicFilter.isValid(value)
+    for index in value.indices where value[index] == .plus || value[index] == .hash {
+      isPlain = false
+    }
+    guard isPlain else { throw .value("a topic without wildcards, such as tinypush") }
+    return CString(value)
+  }
 
   /// The port where the setting names none.
   var port: StaticString { isEncrypted ? "8883" : "1883" }
@@ -183,6 +196,7 @@ struct BridgeConfig: ~Copyable {
       case 10:
         session.sessionSeconds = UInt32(
           try Config.duration(value, min: 60_000, max: 31_536_000_000).milliseconds / 1000)
+      case 11: fleet = try Self.fleet(value)
       default:
         message.append("unknown setting ")
         message.append(printable: name)

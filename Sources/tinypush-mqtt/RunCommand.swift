@@ -36,7 +36,7 @@ enum RunCommand {
       } catch {
         throw arguments.fail(error, message)
       }
-      var work = Bridge(bridge, rules: path, spool: config.spool.span)
+      var work = Bridge(bridge, rules: path, spool: config.spool.span, state: config.state.span)
       return work.run()
     }
   }

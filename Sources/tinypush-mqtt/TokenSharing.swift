@@ -15,13 +15,13 @@ struct TokenSharing: ~Copyable {
   /// The topics of all tokens begin so: `PREFIX/suppressed/`.
   private let topics: CString
   private let prefix: CString
-  private var onBroker = SharedTokens()
-  private var onDisk = SharedTokens()
+  private var onBroker: SharedTokens
+  private var onDisk: SharedTokens
+  /// Whether the box belongs to a fleet.
+  let isOn: Bool
   /// Records of other boxes that wait to be written.
   private let received = FixedBuffer<SuppressionRecord>(capacity: TokenSharing.receivedMax)
   private var receivedCount = 0
-  private var topic = Text(capacity: 320)
-  private var payload = Text(capacity: 256)
   /// The record that was published last.
   private var published: SuppressionRecord?
   /// When to look for records that the broker lacks; nil: the broker has all.
@@ -33,19 +33,26 @@ struct TokenSharing: ~Copyable {
 
   /// - Parameters:
   ///   - state: the directory of the suppression list.
-  ///   - prefix: the first levels of the fleet's topics.
+  ///   - prefix: the first levels of the fleet's topics; empty: nothing is shared.
   init(state: Span<UInt8>, prefix: Span<UInt8>) {
     self.state = CString(state)
     self.prefix = CString(prefix)
+    isOn = prefix.count > 0
+    onBroker = SharedTokens(isUsed: isOn)
+    onDisk = SharedTokens(isUsed: isOn)
     var text = Text(capacity: 300)
     text.append(bytes: prefix)
     text.append("/suppressed/")
     topics = text.cString()
+    guard isOn else {
+      watch = -1
+      return
+    }
     watch = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
     inotify_add_watch(watch, self.state.pointer, UInt32(IN_MOVED_TO))
   }
 
-  deinit { close(watch) }
+  deinit { if watch >= 0 { close(watch) } }
 
   /// Appends the topic filter of all tokens.
   func appendFilter(to text: inout Text) {
@@ -54,7 +61,7 @@ struct TokenSharing: ~Copyable {
   }
 
   /// Whether a message is about a token.
-  func isShared(_ topic: Span<UInt8>) -> Bool { topic.begins(with: topics.span) }
+  func isShared(_ topic: Span<UInt8>) -> Bool { isOn && topic.begins(with: topics.span) }
 
   // MARK: - From the broker
 
@@ -118,7 +125,7 @@ struct TokenSharing: ~Copyable {
 
   /// Publishes the first record that the broker lacks.
   mutating func publish(_ session: inout BrokerSession, at now: Instant) {
-    guard let lookAt, lookAt <= now, session.mayPublish else { return }
+    guard isOn, let lookAt, lookAt <= now, session.mayPublish else { return }
     self.lookAt = nil
     var news: SuppressionRecord?
     problem.clear()
@@ -130,8 +137,8 @@ struct TokenSharing: ~Copyable {
       if news == nil, onBroker.isNews(record) { news = record }
     }
     guard let news else { return }
-    topic.clear()
-    payload.clear()
+    var topic = Text(capacity: 320)
+    var payload = Text(capacity: 256)
     SharedToken.appendTopic(news.token, prefix: prefix.span, to: &topic)
     SharedToken.append(news, to: &payload)
     if session.publish(topic: topic.bytes, payload: payload.bytes, isRetained: true, at: now) {

@@ -195,10 +195,12 @@ public struct BrokerSession: ~Copyable {
     keepAlive = settings.keepAlive
   }
 
-  /// Says goodbye, so that the broker does not publish the will.
+  /// Says goodbye, and has the broker publish the will.
   public mutating func disconnect() {
     guard state == .up, writer.hasRoom(2) else { return }
     writer.begin(.disconnect)
+    // Disconnect with the will (section 3.14.2.1): the fleet sees that this client is gone.
+    writer.byte(0x04)
     writer.end(.disconnect)
   }
 

@@ -50,6 +50,9 @@ struct Bridge: ~Copyable {
     getenv(("NOTIFY_SOCKET" as StaticString).cString) == nil
     && (isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
   private var sharing: TokenSharing
+  private var fleet: FleetState
+  /// Whether the message under way is a record of ``sharing``.
+  private var isSharedUnderWay = false
   private var counts = Counts()
 
   /// Counts of what became of the messages.
@@ -65,9 +68,10 @@ struct Bridge: ~Copyable {
   ///   - path: the file of the broker and the rules, which SIGHUP makes the bridge read again.
   ///   - spool: the spool's directory.
   ///   - state: the directory of the suppression list.
+  ///   - page: the agent's status page.
   init(
     _ config: consuming BridgeConfig, rules path: UnsafePointer<CChar>, spool: Span<UInt8>,
-    state: Span<UInt8>
+    state: Span<UInt8>, page: Span<UInt8>
   ) {
     broker = CString(config.broker.span)
     self.path = path
@@ -80,6 +84,8 @@ struct Bridge: ~Copyable {
     backoff = Backoff(seed: seed)
     dialAt = Clock.now()
     sharing = TokenSharing(state: state, prefix: config.fleet.span)
+    fleet = FleetState(
+      prefix: config.fleet.span, clientID: config.login.clientID.bytes, page: page)
     self.config = config
     if sharing.isOn {
       _ = clinux_epoll_set(events.epoll, EPOLL_CTL_ADD, sharing.watch, EPOLLIN.rawValue)
@@ -100,7 +106,7 @@ struct Bridge: ~Copyable {
       let now = Clock.now()
       if let dialAt, dialAt <= now { dial(at: now) }
       advance(at: now)
-      if isSubscribed { sharing.publish(&session, at: now) }
+      if isSubscribed { publish(at: now) }
       send(at: now)
       if isStopping, session.output.isEmpty || !isSessionUp { break }
       sleep()
@@ -113,8 +119,9 @@ struct Bridge: ~Copyable {
   private mutating func sleep() {
     var wake = dialAt ?? session.wakeAt
     if let deadline = connection.deadline { wake = wake.map { min($0, deadline) } ?? deadline }
-    if isSubscribed, session.mayPublish, let look = sharing.lookAt {
-      wake = wake.map { min($0, look) } ?? look
+    if isSubscribed, session.mayPublish {
+      if let look = sharing.lookAt { wake = wake.map { min($0, look) } ?? look }
+      if let due = fleet.dueAt { wake = wake.map { min($0, due) } ?? due }
     }
     if connection.hasMore { wake = Clock.now() }
     let timeout = wake.map { Int32(clamping: Clock.now().until($0).milliseconds) } ?? -1
@@ -162,6 +169,7 @@ struct Bridge: ~Copyable {
     openInBatch = 0
     isSessionUp = false
     isSubscribed = false
+    fleet.ended()
     if let start = connectedAt.take() {
       let isShort = Clock.now() < start + Self.shortTime
       shortCount = isShort ? shortCount + 1 : 0
@@ -194,6 +202,7 @@ struct Bridge: ~Copyable {
       return hangUp(pause: true)
     }
     isSessionUp = true
+    fleet.appendWill(to: &config.login)
     session.connect(config.login, at: now)
     config.forgetPassword()
   }
@@ -268,8 +277,12 @@ struct Bridge: ~Copyable {
         gone.clear()
         for index in 0..<config.subscriptions.count { subscribe(index, at: now) }
         subscribeFleet(at: now)
-      case .subscribed: sharing.subscribed(at: now)
-      case .published: sharing.wasPublished(at: now)
+      case .subscribed:
+        sharing.subscribed(at: now)
+        fleet.subscribed(at: now)
+      case .published:
+        if isSharedUnderWay { sharing.wasPublished(at: now) }
+        isSharedUnderWay = false
       case .message(let message): take(message, at: now)
       }
     }
@@ -277,6 +290,15 @@ struct Bridge: ~Copyable {
 
   private mutating func subscribe(_ index: Int, at now: Instant) {
     _ = session.subscribe(config.subscriptions.filter(index), isState: false, at: now)
+  }
+
+  /// Publishes what the fleet does not know yet, one message at a time.
+  private mutating func publish(at now: Instant) {
+    if isStopping { return }
+    fleet.publish(&session, at: now)
+    guard session.mayPublish else { return }
+    sharing.publish(&session, at: now)
+    isSharedUnderWay = !session.mayPublish
   }
 
   private mutating func subscribeFleet(at now: Instant) {

@@ -36,7 +36,10 @@ enum RunCommand {
       } catch {
         throw arguments.fail(error, message)
       }
-      var work = Bridge(bridge, rules: path, spool: config.spool.span, state: config.state.span)
+      if config.status.isEmpty { config.status = CString(Config.packagedStatus) }
+      var work = Bridge(
+        bridge, rules: path, spool: config.spool.span, state: config.state.span,
+        page: config.status.span)
       return work.run()
     }
   }

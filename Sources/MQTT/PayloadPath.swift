@@ -1,9 +1,9 @@
 import TinyPush
 
 /// Finds values in the JSON payload of a message.
-enum PayloadPath {
+public enum PayloadPath {
   /// Whether a text is one JSON value.
-  static func isJSON(_ text: Span<UInt8>) -> Bool {
+  public static func isJSON(_ text: Span<UInt8>) -> Bool {
     var scanner = JSONScanner()
     do throws(JSONProblem) {
       try scanner.begin(text)
@@ -19,7 +19,7 @@ enum PayloadPath {
   /// between each two.
   ///
   /// - Parameter text: one JSON value.
-  static func find(_ path: Span<UInt8>, in text: Span<UInt8>) -> Range<Int>? {
+  public static func find(_ path: Span<UInt8>, in text: Span<UInt8>) -> Range<Int>? {
     var scanner = JSONScanner()
     do throws(JSONProblem) {
       try scanner.begin(text)

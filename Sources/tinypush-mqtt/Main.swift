@@ -11,6 +11,7 @@ struct Main {
 
       run        take messages, as long as it runs
       check      check the rules, and try them on messages
+      fleet      list the boxes that share the broker
 
     Every command takes --rules FILE (the broker and the rules; otherwise
     /etc/tinypush/mqtt.conf), --config FILE (the agent's configuration, for the
@@ -26,6 +27,7 @@ struct Main {
     let name = CString.span(word)
     if name.equals("run") { exit(RunCommand.handle(count - 1, values + 1)) }
     if name.equals("check") { exit(CheckCommand.handle(count - 1, values + 1)) }
+    if name.equals("fleet") { exit(FleetCommand.handle(count - 1, values + 1)) }
     if Version.isAsked(name) {
       Version.print(of: "tinypush-mqtt")
       exit(ExitStatus.ok.rawValue)
@@ -41,7 +43,7 @@ struct Main {
 
   private static func fail() -> Int32 {
     var text = Text()
-    text.append("tinypush-mqtt: use run or check; tinypush-mqtt --help explains them\n")
+    text.append("tinypush-mqtt: use run, check or fleet; tinypush-mqtt --help explains them\n")
     text.write(to: STDERR_FILENO)
     return ExitStatus.usage.rawValue
   }

@@ -95,7 +95,7 @@ public struct TLSConnection: ~Copyable {
   ///
   /// - Parameter goal: ``Phase/open`` or ``Phase/up``.
   @inline(never)
-  mutating func connect(
+  package mutating func connect(
     epoll: Int32, config: borrowing Config, to goal: Phase = .up
   ) -> Bool {
     var outcome = Outcome.wants(read: false)

@@ -1,0 +1,55 @@
+import CLinux
+import CMbed
+import CommandArguments
+import TinyPush
+import TinyPushAgent
+import TinyPushMQTT
+
+/// `tinypush-mqtt fleet`: lists the boxes that share a broker.
+enum FleetCommand {
+  static let usage: StaticString = """
+    Usage: tinypush-mqtt fleet [OPTION]...
+    Lists the boxes of the fleet, a line each: the state of the agent, the files that
+    wait, the notifications sent in the last minute, and the last problem.
+
+      --rules FILE          the broker and the rules (/etc/tinypush/mqtt.conf)
+      --json                a line of JSON for each box
+    \t\
+
+    Ends with 0 if all boxes are connected, otherwise with 75.
+
+    """
+
+  static func handle(
+    _ count: Int32, _ values: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+  ) -> Int32 {
+    Arguments.handle(
+      "fleet", of: "tinypush-mqtt ", count, values, options: "rules= json", usage: usage
+    ) { (arguments) throws(ExitStatus) in
+      var path = BridgeConfig.defaultFile.cString
+      var isJSON = false
+      while let option = try arguments.next() {
+        if option == 0 { path = clinux_option_argument() } else { isJSON = true }
+      }
+      try arguments.refuseOperands()
+      var config = BridgeConfig()
+      var message = Text(capacity: 2048)
+      do throws(ExitStatus) {
+        try BridgeConfig.read(path, into: &config, message: &message)
+      } catch {
+        throw arguments.fail(error, message)
+      }
+      guard !config.fleet.isEmpty else {
+        throw arguments.fail(
+          .config, "this box belongs to no fleet: set fleet = tinypush in ", CString.span(path))
+      }
+      var listing = FleetListing(config, isJSON: isJSON)
+      if let problem = config.readPassword() {
+        throw arguments.fail(.noPermission, problem)
+      }
+      let status = listing.run(config)
+      if status == .unavailable { throw arguments.fail(status, listing.problem) }
+      return status
+    }
+  }
+}

@@ -34,7 +34,7 @@ import Testing
     Row(
       testDescription: "stall (`answer-timeout = 2s`)", fault: "stall=accepted@1000",
       settings: ["answer-timeout=2s"], isUncertain: true),
-    Row(testDescription: "refused streams", fault: "refuse@1000..1100"),
+    Row(testDescription: "refused streams", fault: "refuse@1000..\(last)"),
     Row(testDescription: "429", fault: "too-many-requests=1@1000"),
     Row(testDescription: "503", fault: "unavailable@1000..\(last)"),
     Row(testDescription: "500", fault: "internal-error@1000..\(last)"),

@@ -530,24 +530,28 @@ __attribute__((noinline)) void clinux_wipe_stack(void) {
 }
 
 static int line;
-static int is_line_cut;
+static int is_long;
 static int is_indented;
 static int has_comment;
 
-/* inih does not tell the handler the line's number, and reads a long line in pieces. */
+/* inih does not tell the handler the line's number, and takes what does not fit into its buffer for
+   another line. So the rest of a long line is dropped here. */
 static char *read_line(char *text, int room, void *file) {
+  text[room - 2] = '\0';
   char *piece = fgets(text, room, file);
-  if (!is_line_cut) {
-    line++;
-    is_indented = piece != NULL && (piece[0] == ' ' || piece[0] == '\t');
-    has_comment = 0;
-  }
-  if (piece != NULL && (strstr(piece, " ;") != NULL || strstr(piece, "\t;") != NULL)) has_comment = 1;
-  is_line_cut = piece != NULL && strchr(piece, '\n') == NULL;
+  if (piece == NULL) return NULL;
+  line++;
+  is_long = 0;
+  if (text[room - 2] != '\0' && text[room - 2] != '\n')
+    for (int next; (next = getc(file)) != EOF && next != '\n';) is_long = 1;
+  is_indented = piece[0] == ' ' || piece[0] == '\t';
+  has_comment = strstr(piece, " ;") != NULL || strstr(piece, "\t;") != NULL;
   return piece;
 }
 
 int clinux_ini_line(void) { return line; }
+
+int clinux_ini_is_long(void) { return is_long; }
 
 int clinux_ini_is_indented(void) { return is_indented; }
 
@@ -558,7 +562,7 @@ int clinux_ini_has_comment(void) { return has_comment; }
 __attribute__((noinline)) static int parse(FILE *file, ini_handler handler, void *user) {
   char buffer[4096];
   setvbuf(file, buffer, _IOFBF, sizeof buffer);
-  line = is_line_cut = has_comment = 0;
+  line = 0;
   int result = ini_parse_stream(read_line, file, handler, user);
   fclose(file);
   return result;

@@ -194,6 +194,9 @@ int clinux_ini_parse(FILE *file, ini_handler handler, void *user);
 /* Returns the number, from 1, of the line whose setting the handler was given. */
 int clinux_ini_line(void);
 
+/* Returns 1 if that line is too long for inih, and its value is cut off: more than 199 bytes. */
+int clinux_ini_is_long(void);
+
 /* Returns 1 if that line begins with a space or a tab. inih then gives the handler the line as
    another value of the setting before it. */
 int clinux_ini_is_indented(void);

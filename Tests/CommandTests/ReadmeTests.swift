@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  @Test func `it has at most 200 lines of at most 120 characters`() throws {
+  @Test func `the README has at most 200 lines of at most 120 characters`() throws {
     let lines = try Readme.text.get().split(separator: "\n", omittingEmptySubsequences: false)
     #expect(lines.dropLast().count <= 200)
     for line in lines { #expect(line.count <= 120, "\(line)") }
@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  @Test func `each command and option that it names exists`() throws {
+  @Test func `each command and option that the README names exists`() throws {
     let commands = try ManualTests.commands.get()
     let names = Set(commands.map { $0.words[0] })
     let options = Set(commands.flatMap(\.options)).union(["--config", "--help", "--version"])
@@ -84,7 +84,7 @@ import Testing
     #expect(count > 20)
   }
 
-  @Test func `each setting that it names exists`() throws {
+  @Test func `each setting that the README names exists`() throws {
     let settings = try ManualTests.settings()
     let named = try code().compactMap { line in
       line.wholeMatch(of: #/#?([a-z][a-z-]*)(?: = .*)/#).map { String($0.1) }

@@ -79,7 +79,6 @@ struct BridgeConfig: ~Copyable {
     /// Whether the section is no rule, since its topic filter is wrong.
     var isSkipping = false
     /// Whether a line is too long for inih.
-    var hasLongLine = false
     /// The mistake in the line.
     var message = Text(capacity: 1024)
     var mistakes = Mistakes()
@@ -124,8 +123,7 @@ struct BridgeConfig: ~Copyable {
           }, reading)
       }
       reading.finish()
-      // inih counts a long line several times, so that its number would be wrong.
-      if line > 0, !reading.hasLongLine {
+      if line > 0 {
         reading.message.append("expected KEY = VALUE or [TOPIC-FILTER]")
         reading.addMistake(line: line)
       }
@@ -228,17 +226,14 @@ extension BridgeConfig.Reading {
     isInRule: Bool, _ name: Span<UInt8>, _ value: UnsafePointer<CChar>?
   ) {
     if clinux_ini_section() != section { beginRule() }
-    checkLength()
-    guard !isSkipping, !takeLine(isInRule, name, value) else { return }
+    if clinux_ini_is_long() != 0 {
+      message.append(printable: name)
+      message.append(": the line has more than 199 bytes: shorten it")
+    } else {
+      guard !isSkipping, !takeLine(isInRule, name, value) else { return }
+    }
     isRuleWrong = true
     addMistake(line: clinux_ini_line())
-  }
-
-  private mutating func checkLength() {
-    guard !hasLongLine, clinux_ini_long_line() > 0 else { return }
-    hasLongLine = true
-    message.append("the line is too long: shorten it to 198 bytes")
-    addMistake(line: clinux_ini_long_line())
   }
 
   fileprivate mutating func addMistake(line: Int32) {
@@ -248,7 +243,6 @@ extension BridgeConfig.Reading {
 
   /// Checks the last rule.
   fileprivate mutating func finish() {
-    checkLength()
     finishRule()
     guard clinux_ini_section() > section else { return }
     message.append("[", printable: CString.span(clinux_ini_section_name()))

@@ -481,7 +481,10 @@ int clinux_listen_local(int directory, const char *name) {
   struct sockaddr_un address = local_address(directory, name);
   int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (listener < 0) return -errno;
-  unlinkat(directory, name, 0);
+  // A socket of an earlier process is replaced, and no other file.
+  struct stat information;
+  if (fstatat(directory, name, &information, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(information.st_mode))
+    unlinkat(directory, name, 0);
   // The socket's mode when it is bound becomes the file's mode.
   if (fchmod(listener, 0600) == 0 && bind(listener, (struct sockaddr *)&address, sizeof address) == 0 &&
       listen(listener, 8) == 0)

@@ -52,7 +52,7 @@ public struct BrokerSession: ~Copyable {
     /// The password; empty: none.
     public var password = Text(capacity: 1024)
     /// The topic of the message that the broker publishes when the client is lost; empty: none.
-    public var willTopic = Text(capacity: 256)
+    public var willTopic = Text(capacity: 512)
     /// The payload of that message, which is retained.
     public var will = Text(capacity: 256)
 
@@ -143,6 +143,7 @@ public struct BrokerSession: ~Copyable {
   private var publishedPayload = 0..<0
   private var publishedID: UInt16?
   private var isPublishedRetained = false
+  private var publishedExpiry: UInt32 = 0
   private var isPublishedWritten = false
 
   /// Creates a session without a connection.
@@ -231,10 +232,12 @@ public struct BrokerSession: ~Copyable {
 
   // MARK: - Asking
 
-  /// Asks for the messages of a topic filter, with QoS 1.
+  /// Asks for the messages of a topic filter.
   ///
-  /// - Parameter isState: whether retained messages are wanted at each subscription; else they come
-  ///   only with the first one.
+  /// - Parameter isState: whether the messages are state, of which the last one of each topic
+  ///   counts. The broker sends the retained ones at each subscription, and with QoS 0: it keeps no
+  ///   state for an absent client, whose queue has room for other messages only. Otherwise the QoS
+  ///   is 1, and retained messages come only with the first subscription.
   /// - Returns: the number of the question; nil: there was no room to ask.
   public mutating func subscribe(
     _ filter: Span<UInt8>, isState: Bool, at now: Instant
@@ -245,9 +248,9 @@ public struct BrokerSession: ~Copyable {
     writer.number16(packetID)
     writer.byte(0)
     writer.string(filter)
-    // Maximum QoS 1, and retain handling 1 or 0 (section 3.8.3.1). A shared subscription has no
-    // retained messages.
-    writer.byte(isState ? 0x01 : 0x11)
+    // Maximum QoS 0 or 1, and retain handling 0 or 1 (section 3.8.3.1). A shared subscription has
+    // no retained messages.
+    writer.byte(isState ? 0x00 : 0x11)
     writer.end(.subscribe)
     subscriptionsAsked += 1
     wrote(at: now)
@@ -274,9 +277,11 @@ public struct BrokerSession: ~Copyable {
   ///
   /// Without a connection the message waits for the next one.
   ///
+  /// - Parameter expirySeconds: how long the broker keeps the message; 0: for ever.
   /// - Returns: whether topic and payload fit into ``publishedBytesMax``.
   public mutating func publish(
-    topic: Span<UInt8>, payload: Span<UInt8>, isRetained: Bool, at now: Instant
+    topic: Span<UInt8>, payload: Span<UInt8>, isRetained: Bool, expirySeconds: UInt32 = 0,
+    at now: Instant
   ) -> Bool {
     precondition(mayPublish)
     guard topic.count + payload.count <= Self.publishedBytesMax else { return false }
@@ -285,19 +290,33 @@ public struct BrokerSession: ~Copyable {
     publishedTopic = 0..<topic.count
     publishedPayload = topic.count..<topic.count + payload.count
     isPublishedRetained = isRetained
+    publishedExpiry = expirySeconds
     isPublishedWritten = false
     publishedID = takePacketID()
     writePublished(isRepeated: false, at: now)
     return true
   }
 
+  /// The topic of the message that was published last.
+  ///
+  /// It changes with the next message.
+  public var lastPublishedTopic: Span<UInt8> {
+    @_lifetime(immortal) get { published.looseSpan(publishedTopic) }
+  }
+
   private mutating func writePublished(isRepeated: Bool, at now: Instant) {
-    let bytes = publishedTopic.count + publishedPayload.count + 5
+    let bytes = publishedTopic.count + publishedPayload.count + 10
     guard let publishedID, state == .up, !isPublishedWritten, writer.hasRoom(bytes) else { return }
     writer.begin(.publish, flags: (isRepeated ? 8 : 0) | 2 | (isPublishedRetained ? 1 : 0))
     writer.string(published.looseSpan(publishedTopic))
     writer.number16(publishedID)
-    writer.byte(0)
+    if publishedExpiry > 0 {
+      writer.byte(5)
+      writer.byte(0x02)
+      writer.number32(publishedExpiry)
+    } else {
+      writer.byte(0)
+    }
     writer.raw(published.looseSpan(publishedPayload))
     writer.end(.publish)
     isPublishedWritten = true

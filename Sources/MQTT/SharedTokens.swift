@@ -2,12 +2,18 @@ import TinyPush
 
 /// What the boxes of a fleet tell each other about device tokens, in retained messages of the broker.
 ///
-/// A record of a token is the message of the topic `PREFIX/suppressed/HASH`, where `HASH` is made of the token:
-/// `{"token": "…", "time": 1795000000, "reason": "gone"}`. So each box learns what the service told another box, and a device
-/// that is gone costs the fleet one request. The table remembers the records that the broker has, so that no box repeats them.
+/// A record of a token is the message of the topic `PREFIX/suppressed/HASH`, where `HASH` is made
+/// of the token: `{"token": "…", "time": 1795000000, "reason": "gone"}`. So each box learns what
+/// the service told another box, and a device that is gone costs the fleet one request. The table
+/// remembers the records that the broker has, so that no box repeats them.
 public struct SharedTokens: ~Copyable {
-  /// Tokens that a fleet shares at most; more stay where they were learned.
+  /// The most tokens that a fleet shares; more stay where they were learned.
   public static let tokensMax = 16_384
+  /// How long the broker keeps a suppressed token, from the time in its record on, in seconds.
+  ///
+  /// A registration is kept for ever: a box that was away for long must not go on suppressing the
+  /// token.
+  public static let keptSeconds: UInt32 = 31_536_000
   private static let places = tokensMax * 2
 
   private let known: SharedTokenTable
@@ -18,6 +24,16 @@ public struct SharedTokens: ~Copyable {
   ///
   /// - Parameter isUsed: whether tokens are shared; a table that is not used has no memory.
   public init(isUsed: Bool = true) { known = SharedTokenTable(places: isUsed ? Self.places : 0) }
+
+  /// Whether there is no room for another token.
+  public var isFull: Bool { count == Self.tokensMax }
+
+  /// Forgets all records.
+  public mutating func removeAll() {
+    guard count > 0 else { return }
+    known.removeAll()
+    count = 0
+  }
 
   /// Whether a record tells the fleet something new.
   public func isNews(_ record: SuppressionRecord) -> Bool {
@@ -51,8 +67,10 @@ struct SharedTokenTable: ~Copyable {
     hashes = FixedBuffer(capacity: places)
     times = FixedBuffer(capacity: places)
     reasons = FixedBuffer(capacity: places)
-    for place in 0..<places { hashes[place] = 0 }
+    removeAll()
   }
+
+  func removeAll() { for place in 0..<hashes.capacity { hashes[place] = 0 } }
 
   /// The place of a token, or the free place where it would be.
   func place(of hash: UInt64) -> Int {
@@ -78,6 +96,19 @@ struct SharedTokenTable: ~Copyable {
 
 /// The message of a record.
 public enum SharedToken {
+  /// Why a message is not taken as a record.
+  public enum Problem: Error {
+    /// The payload is no record.
+    case malformed
+    /// The topic belongs to another token.
+    case topic
+    /// The time is in the future: a clock is wrong.
+    case future
+  }
+
+  /// The seconds by which the clocks of two boxes may differ.
+  public static let skewMax: Int64 = 60
+
   /// The reasons as messages spell them, by ``SuppressionRecord/Reason``.
   private static var reasons: WordList { "registered feedback invalid by-hand gone" }
 
@@ -102,7 +133,34 @@ public enum SharedToken {
     text.endObject()
   }
 
-  /// Reads a payload; nil if it is not a record. Unknown members are passed over.
+  /// Returns the seconds for which the broker is to keep a record; 0: for ever, nil: not at all.
+  ///
+  /// - Parameter wall: UNIX seconds.
+  public static func expiry(_ record: SuppressionRecord, wall: Int64) -> UInt32? {
+    guard record.reason != .registered else { return 0 }
+    let left = Int64(record.time) + Int64(SharedTokens.keptSeconds) - wall
+    return left > 0 ? UInt32(min(left, Int64(SharedTokens.keptSeconds))) : nil
+  }
+
+  /// Reads a message of the topics of a fleet, and does not trust it.
+  ///
+  /// A record from the future would outlast later registrations of the token.
+  ///
+  /// - Parameter wall: UNIX seconds.
+  public static func read(
+    topic: Span<UInt8>, payload: Span<UInt8>, prefix: Span<UInt8>, wall: Int64
+  ) throws(Problem) -> SuppressionRecord {
+    guard let record = read(payload) else { throw .malformed }
+    var text = Text(capacity: 320)
+    appendTopic(record.token, prefix: prefix, to: &text)
+    guard text.bytes.equals(topic) else { throw .topic }
+    guard Int64(record.time) <= wall + skewMax else { throw .future }
+    return record
+  }
+
+  /// Reads a payload; nil if it is not a record.
+  ///
+  /// Unknown members are passed over.
   public static func read(_ payload: Span<UInt8>) -> SuppressionRecord? {
     guard PayloadPath.isJSON(payload), let token = string("token", payload),
       let token = DeviceToken(hex: payload.extracting(token)),

@@ -59,8 +59,14 @@ struct Bridge: ~Copyable {
   private let endsWithTerminal =
     getenv(("NOTIFY_SOCKET" as StaticString).cString) == nil
     && (isatty(STDIN_FILENO) == 1 || isatty(STDERR_FILENO) == 1)
+  /// The directory of the suppression list.
+  private let state: CString
+  /// The agent's status page.
+  private let page: CString
   private var sharing: TokenSharing
   private var fleet: FleetState
+  /// The number of the subscription to the fleet's tokens.
+  private var fleetSubscription: UInt16?
   /// Whether the message under way is a record of ``sharing``.
   private var isSharedUnderWay = false
   private var counts = Counts()
@@ -94,13 +100,12 @@ struct Bridge: ~Copyable {
     _ = getrandom(&seed, 8, 0)
     backoff = Backoff(seed: seed)
     dialAt = Clock.now()
+    self.state = CString(state)
+    self.page = CString(page)
     sharing = TokenSharing(state: state, prefix: config.fleet.span)
-    fleet = FleetState(
-      prefix: config.fleet.span, clientID: config.login.clientID.bytes, page: page)
+    fleet = FleetState(config, page: page)
     self.config = config
-    if sharing.isOn {
-      _ = clinux_epoll_set(events.epoll, EPOLL_CTL_ADD, sharing.watch, EPOLLIN.rawValue)
-    }
+    watchList()
   }
 
   deinit {}
@@ -117,6 +122,7 @@ struct Bridge: ~Copyable {
       let now = Clock.now()
       if let dialAt, dialAt <= now { dial(at: now) }
       advance(at: now)
+      sharing.writeWhenDue(at: now, &log)
       if isSubscribed {
         if let askAt, askAt <= now { askAgain(at: now) }
         publish(at: now)
@@ -136,10 +142,9 @@ struct Bridge: ~Copyable {
     var wake = dialAt ?? session.wakeAt
     if let deadline = connection.deadline { wake = wake.map { min($0, deadline) } ?? deadline }
     if let askAt { wake = wake.map { min($0, askAt) } ?? askAt }
-    if isSubscribed, session.mayPublish {
-      if let look = sharing.lookAt { wake = wake.map { min($0, look) } ?? look }
-      if let due = fleet.dueAt { wake = wake.map { min($0, due) } ?? due }
-    }
+    let mayPublish = isSubscribed && session.mayPublish
+    if let look = sharing.wakeAt(mayPublish: mayPublish) { wake = wake.map { min($0, look) } ?? look }
+    if mayPublish, let due = fleet.dueAt { wake = wake.map { min($0, due) } ?? due }
     if connection.hasMore { wake = Clock.now() }
     let timeout = wake.map { Int32(clamping: Clock.now().until($0).milliseconds) } ?? -1
     let count = events.wait(timeout)
@@ -154,7 +159,8 @@ struct Bridge: ~Copyable {
             isStopping = true
           }
         }
-      case .clock: _ = events.takeClockChange()
+      case .clock:
+        if events.takeClockChange(), sharing.clockWasSet() { subscribeFleet(at: Clock.now()) }
       case .descriptor(let descriptor, _):
         if descriptor == sharing.watch { sharing.diskChanged(at: Clock.now()) }
       }
@@ -269,6 +275,7 @@ struct Bridge: ~Copyable {
     text.append(cString: broker.pointer)
     text.append(": ")
     problem.append(to: &text)
+    if problem == .refused(0x87) { fleet.notAuthorized(&text) }
     log.write(problem.isConfiguration ? .error : .warning, text, about: .connection)
     hangUp(pause: problem.isConfiguration)
   }
@@ -300,14 +307,18 @@ struct Bridge: ~Copyable {
         for index in 0..<gone.count { _ = session.unsubscribe(gone.filter(index), at: now) }
         gone.clear()
         for index in 0..<config.subscriptions.count { subscribe(index, at: now) }
+        sharing.connected()
         subscribeFleet(at: now)
       case .subscribed(let answer):
-        if answer.reason >= 0x80 { refuse(answer, at: now) }
-        guard answer.isLast else { break }
-        sharing.subscribed(at: now)
-        fleet.subscribed(at: now)
-      case .published:
-        if isSharedUnderWay { sharing.wasPublished(at: now) }
+        if answer.packetID == fleetSubscription {
+          sharing.subscribed(reason: answer.reason, at: now, &log)
+        } else if answer.reason >= 0x80 {
+          refuse(answer, at: now)
+        }
+        if answer.isLast { fleet.subscribed(at: now) }
+      case .published(let reason):
+        if reason >= 0x80 { logUnpublished(reason) }
+        if isSharedUnderWay { sharing.published(isRefused: reason >= 0x80, at: now) }
         isSharedUnderWay = false
       case .message(let message): take(message, at: now)
       }
@@ -327,20 +338,17 @@ struct Bridge: ~Copyable {
 
   /// Logs a refused subscription; the other subscriptions bring messages.
   private mutating func refuse(_ answer: BrokerSession.Subscription, at now: Instant) {
-    var text = Text()
-    text.append("the broker refused subscribe = ")
-    var isKnown = false
     for index in 0..<config.subscriptions.count where asked[index] == answer.packetID {
-      isKnown = true
-      text.append(printable: config.subscriptions.filter(index))
       refused |= 1 << UInt32(index)
       askAt = now + Self.subscriptionPause
+      var text = Text()
+      text.append("the broker refused subscribe = ")
+      text.append(printable: config.subscriptions.filter(index))
+      text.append(": ")
+      BrokerProblem.append(answer.reason, to: &text)
+      text.append("; the program asks again in 5 minutes")
+      log.write(.error, text, about: .connection)
     }
-    if !isKnown { text.append(printable: config.fleet.span) }
-    text.append(": ")
-    BrokerProblem.append(answer.reason, to: &text)
-    if isKnown { text.append("; the program asks again in 5 minutes") }
-    log.write(.error, text, about: .connection)
   }
 
   private mutating func askAgain(at now: Instant) {
@@ -353,23 +361,35 @@ struct Bridge: ~Copyable {
   /// Publishes what the fleet does not know yet, one message at a time.
   private mutating func publish(at now: Instant) {
     fleet.publish(&session, at: now)
-    guard session.mayPublish else { return }
-    sharing.publish(&session, at: now)
-    isSharedUnderWay = !session.mayPublish
+    if session.mayPublish { isSharedUnderWay = sharing.publish(&session, at: now, &log) }
   }
 
   private mutating func subscribeFleet(at now: Instant) {
     guard sharing.isOn else { return }
     var filter = Text(capacity: 320)
     sharing.appendFilter(to: &filter)
-    _ = session.subscribe(filter.bytes, isState: true, at: now)
+    fleetSubscription = session.subscribe(filter.bytes, isState: true, at: now)
+  }
+
+  private func watchList() {
+    guard sharing.isOn else { return }
+    _ = clinux_epoll_set(events.epoll, EPOLL_CTL_ADD, sharing.watch, EPOLLIN.rawValue)
+  }
+
+  private mutating func logUnpublished(_ reason: UInt8) {
+    var text = Text()
+    text.append("the broker refused a message of this box to its fleet: ")
+    BrokerProblem.append(reason, to: &text)
+    text.append("; topic ", printable: session.lastPublishedTopic)
+    log.write(.warning, text, about: isSharedUnderWay ? .suppression : .page)
   }
 
   private mutating func take(_ message: BrokerSession.Message, at now: Instant) {
     let topic = session.bytes(message.topic)
     let payload = session.bytes(message.payload)
     guard !sharing.isShared(topic) else {
-      sharing.take(payload)
+      sharing.take(topic, payload, isRetained: message.isRetained, at: now, &log)
+      // A subscription of the rules may bring it with QoS 1.
       if message.packetID != nil { openInBatch += 1 }
       return
     }
@@ -412,10 +432,6 @@ struct Bridge: ~Copyable {
         return hangUp(pause: true)
       }
     }
-    guard sharing.write() else {
-      log.write(.error, sharing.problem, about: .suppression)
-      return hangUp(pause: true)
-    }
     batch.clear()
     session.acknowledge(openInBatch, at: now)
     openInBatch = 0
@@ -454,6 +470,11 @@ struct Bridge: ~Copyable {
         _ = gone.append(filter)
       }
     }
+    if !isSameConnection, sharing.isOn, !config.fleet.span.equals(fresh.fleet.span) {
+      var filter = Text(capacity: 320)
+      sharing.appendFilter(to: &filter)
+      _ = gone.append(filter.bytes)
+    }
     if isSameConnection {
       asked = InlineArray(repeating: 0)
       refused = 0
@@ -479,6 +500,10 @@ struct Bridge: ~Copyable {
     session = BrokerSession(config.session)
     connection = TLSConnection(
       address: broker.span, port: config.port, config.tls, isPlain: !config.isEncrypted)
+    isSharedUnderWay = false
+    sharing = TokenSharing(state: state.span, prefix: config.fleet.span)
+    fleet = FleetState(config, page: page.span)
+    watchList()
     backoff.reset()
     dialAt = now
   }

@@ -10,7 +10,7 @@ import TinyPushMQTT
 struct BridgeConfig: ~Copyable {
   static let defaultFile: StaticString = "/etc/tinypush/mqtt.conf"
   private static var names: WordList {
-    "broker tls ca certificate key user password password-file client-id subscribe keep-session fleet"
+    "broker tls ca certificate key user password password-file client-id subscribe keep-session fleet discovery"
   }
 
   /// `HOST` or `HOST:PORT`.
@@ -29,19 +29,26 @@ struct BridgeConfig: ~Copyable {
   /// The file of the rules; empty if it cannot be read again.
   fileprivate var file = CString("")
 
-  init() { tls.courier.rules.service = .binary }
-
   /// The first levels of the topics that a fleet shares; empty: none.
   var fleet = CString("")
+  /// The first levels of the topics at which Home Assistant discovers devices; empty: none.
+  var discovery = CString("")
 
-  /// Reads the setting `fleet`: topic levels without wildcards.
-  private static func fleet(_ value: Span<UInt8>) throws(Config.Problem) -> CString {
-    var isPlain = value.count > 0 && value.count < 200 && TopicFilter.isValid(value)
-    for index in value.indices where value[index] == .plus || value[index] == .hash {
-      isPlain = false
-    }
-    guard isPlain else { throw .value("a topic without wildcards, such as tinypush") }
+  init() { tls.courier.rules.service = .binary }
+
+  /// Reads the first levels of topics.
+  private static func prefix(_ value: Span<UInt8>) throws(Config.Problem) -> CString {
+    guard TopicFilter.isValid(value), isPlain(value), value[0] != .dollar,
+      value[value.count - 1] != .slash
+    else { throw .value("a topic without wildcards, such as tinypush") }
     return CString(value)
+  }
+
+  private static func isPlain(_ topic: Span<UInt8>) -> Bool {
+    for index in topic.indices where topic[index] == .plus || topic[index] == .hash {
+      return false
+    }
+    return true
   }
 
   /// The port where the setting names none.
@@ -148,7 +155,7 @@ struct BridgeConfig: ~Copyable {
 
   /// Checks what the settings have to do with each other, and adds what is missing.
   private mutating func complete(_ mistakes: inout Mistakes) {
-    if subscriptions.count == 0 {
+    if subscriptions.count == 0, fleet.isEmpty {
       var text = Text()
       text.append("add subscribe = TOPIC-FILTER: no messages would come")
       mistakes.add(text, line: 0)
@@ -156,6 +163,11 @@ struct BridgeConfig: ~Copyable {
     if !password.isEmpty, !passwordFile.isEmpty {
       var text = Text()
       text.append("password and password-file are both given: remove one")
+      mistakes.add(text, line: 0)
+    }
+    if !discovery.isEmpty, fleet.isEmpty {
+      var text = Text()
+      text.append("discovery needs the state of this box: add fleet = tinypush")
       mistakes.add(text, line: 0)
     }
     if login.clientID.count == 0 {
@@ -167,6 +179,14 @@ struct BridgeConfig: ~Copyable {
           login.clientID.append(cString: UnsafePointer(room.baseAddress!))
         }
       }
+    }
+    let clientID = login.clientID.bytes
+    var isLevel = Self.isPlain(clientID)
+    for index in clientID.indices where clientID[index] == .slash { isLevel = false }
+    if !fleet.isEmpty, !isLevel {
+      var text = Text()
+      text.append("client-id names this box in the fleet: set it to a text without /, + and #")
+      mistakes.add(text, line: 0)
     }
   }
 
@@ -194,7 +214,8 @@ struct BridgeConfig: ~Copyable {
       case 10:
         session.sessionSeconds = UInt32(
           try Config.duration(value, min: 60_000, max: 31_536_000_000).milliseconds / 1000)
-      case 11: fleet = try Self.fleet(value)
+      case 11: fleet = try Self.prefix(value)
+      case 12: discovery = try Self.prefix(value)
       default:
         message.append("unknown setting ")
         message.append(printable: name)

@@ -16,7 +16,7 @@ enum FleetCommand {
       --json                a line of JSON for each box
     \t\
 
-    Ends with 0 if all boxes are connected, otherwise with 75.
+    Ends with 0 if all boxes are connected, and with 75 if one is not.
 
     """
 

@@ -6,8 +6,12 @@ import TinyPushMQTT
 
 /// Asks the broker for the states of all boxes, and prints them.
 struct FleetListing: ~Copyable {
-  /// The time of silence after which all boxes are listed, in milliseconds.
-  private static let quietMs: Int32 = 1000
+  /// The time of silence after which all boxes are listed.
+  private static let quiet = Duration.seconds(1)
+  /// The time in which the broker must answer.
+  private static let patience = Duration.seconds(10)
+  /// The age of a state after which a box counts as silent, in seconds: three messages.
+  private static let silentSeconds: Int64 = 180
 
   private var session: BrokerSession
   private var connection: TLSConnection
@@ -33,13 +37,16 @@ struct FleetListing: ~Copyable {
     let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     defer { close(epoll) }
     guard connection.connect(epoll: epoll, config: config.tls) else {
-      problem.append("cannot connect to the broker: ")
-      problem.append(connection.problem)
+      problem.append("cannot connect to the broker ")
+      problem.append(printable: config.broker.span)
+      problem.append(": ", connection.problem)
       return .unavailable
     }
     var login = BrokerSession.Login()
-    login.clientID.append("tinypush-fleet-")
-    login.clientID.append(Int(getpid()))
+    // Lists on two machines must not disconnect each other.
+    var number: UInt32 = 0
+    _ = getrandom(&number, 4, 0)
+    login.clientID.append("tinypush-", number)
     login.user.append(config.login.user)
     login.password.append(config.login.password)
     session.connect(login, at: Clock.now())
@@ -48,23 +55,27 @@ struct FleetListing: ~Copyable {
     } catch {
       problem.clear()
       error.append(to: &problem)
-      return .unavailable
     }
     session.disconnect()
     send()
     connection.hangUp(epoll: epoll, closeNotify: true)
     guard problem.count == 0 else { return .unavailable }
-    if count == 0, !isJSON {
+    if count == 0 {
       var text = Text()
-      text.append("no box has published its state yet\n")
-      text.write(to: STDOUT_FILENO)
+      text.append("tinypush-mqtt: no box has published its state below ")
+      text.append(printable: config.fleet.span)
+      text.append("/fleet, or the broker does not let this user read it\n")
+      text.write(to: STDERR_FILENO)
+      return .tryLater
     }
     return areAllConnected ? .ok : .tryLater
   }
 
+  /// Prints the states until the broker has sent all.
   private mutating func listen(
     _ epoll: Int32, _ config: borrowing BridgeConfig
   ) throws(BrokerProblem) {
+    var end = Clock.now() + Self.patience
     var isSubscribed = false
     while true {
       while let event = try session.next(at: Clock.now()) {
@@ -77,10 +88,13 @@ struct FleetListing: ~Copyable {
         case .subscribed(let answer):
           guard answer.reason < 0x80 else { throw .notSubscribed(answer.reason) }
           isSubscribed = true
+          end = Clock.now() + Self.quiet
         case .published: break
         case .message(let message):
+          // What a box publishes meanwhile would list it twice.
+          guard message.isRetained else { break }
           print(session.bytes(message.topic), session.bytes(message.payload))
-          if message.packetID != nil { session.acknowledge(1, at: Clock.now()) }
+          end = Clock.now() + Self.quiet
         }
       }
       send()
@@ -94,11 +108,10 @@ struct FleetListing: ~Copyable {
         return problem.append(connection.problem)
       }
       var event = epoll_event()
-      let wait = isSubscribed ? Self.quietMs : 10_000
-      guard epoll_wait(epoll, &event, 1, wait) > 0 else {
-        if !isSubscribed { problem.append("the broker does not answer") }
-        return
-      }
+      let wait = Clock.now().until(end).milliseconds
+      if wait > 0, epoll_wait(epoll, &event, 1, Int32(clamping: wait)) > 0 { continue }
+      if !isSubscribed { problem.append("the broker does not answer") }
+      return
     }
   }
 
@@ -112,42 +125,101 @@ struct FleetListing: ~Copyable {
 
   // MARK: - Printing
 
+  /// Prints a box.
+  ///
+  /// Anybody who may publish there has written the payload: only known members are printed.
   private mutating func print(_ topic: Span<UInt8>, _ payload: Span<UInt8>) {
     guard PayloadPath.isJSON(payload) else { return }
     var start = topic.count
     while start > 0, topic[start - 1] != .slash { start -= 1 }
     let name = topic.extracting(start..<topic.count)
-    var text = Text(capacity: 8192)
-    if !Self.value("state", payload).bytes.equals("connected") { areAllConnected = false }
-    if isJSON {
-      text.beginObject()
-      text.member("box", string: name)
-      text.member("report", raw: payload)
-      text.endLine()
-      text.write(to: STDOUT_FILENO)
-      return
-    }
-    if count == 0 {
-      text.append("BOX                       STATE           WAITING   SENT/MIN  LAST PROBLEM\n")
-    }
+    var text = Text(capacity: 16384)
+    if isJSON { appendJSON(name, payload, to: &text) } else { appendRow(name, payload, to: &text) }
+    if !Self.state(payload).bytes.equals("connected") { areAllConnected = false }
     count += 1
-    Self.append(name, 26, &text)
-    Self.append(Self.value("state", payload).bytes, 16, &text)
-    Self.append(Self.value("waiting", payload).bytes, 10, &text)
-    Self.append(Self.value("sent_last_minute", payload).bytes, 10, &text)
-    text.append(printable: Self.value("problem", payload).bytes)
-    text.append("\n")
     text.write(to: STDOUT_FILENO)
   }
 
-  /// Returns the value of a member as it reads; empty if absent.
-  private static func value(_ name: StaticString, _ payload: Span<UInt8>) -> Text {
-    var text = Text(capacity: 512)
-    guard let range = PayloadPath.find(name.span, in: payload) else { return text }
-    guard payload[range.lowerBound] == .quote else {
-      text.append(bytes: payload.extracting(range))
+  private func appendRow(_ name: Span<UInt8>, _ payload: Span<UInt8>, to text: inout Text) {
+    if count == 0 {
+      text.append("BOX                       STATE           WAITING   SENT/MIN  LAST PROBLEM\n")
+    }
+    Self.append(name, 26, &text)
+    Self.append(Self.state(payload).bytes, 16, &text)
+    Self.append(Self.number("waiting", payload).bytes, 10, &text)
+    Self.append(Self.number("sent_last_minute", payload).bytes, 10, &text)
+    text.append(printable: Self.string("problem", payload).bytes)
+    text.append("\n")
+  }
+
+  private func appendJSON(_ name: Span<UInt8>, _ payload: Span<UInt8>, to text: inout Text) {
+    text.beginObject()
+    text.member("box", string: name)
+    text.member("state", string: Self.state(payload))
+    Self.member("detail", payload, &text)
+    Self.member("waiting", number: payload, &text)
+    Self.member("later", number: payload, &text)
+    Self.member("sent_last_minute", number: payload, &text)
+    Self.member("problem", payload, &text)
+    Self.member("problem_at", number: payload, &text)
+    Self.member("time", number: payload, &text)
+    Self.member("version", payload, &text)
+    text.endLine()
+  }
+
+  private static func member(_ name: StaticString, _ payload: Span<UInt8>, _ text: inout Text) {
+    let value = string(name, payload)
+    if value.count > 0 { text.member(name, string: value) }
+  }
+
+  private static func member(
+    _ name: StaticString, number payload: Span<UInt8>, _ text: inout Text
+  ) {
+    let value = number(name, payload)
+    if value.count > 0 { text.member(name, raw: value.bytes) }
+  }
+
+  /// Returns the state in words.
+  private static func state(_ payload: Span<UInt8>) -> Text {
+    guard isSilent(payload) else { return string("state", payload) }
+    var text = Text(capacity: 16)
+    text.append("silent")
+    return text
+  }
+
+  /// Whether a box that is not offline has published nothing for long.
+  ///
+  /// A broker that was restarted does not publish the wills of boxes that were connected before.
+  private static func isSilent(_ payload: Span<UInt8>) -> Bool {
+    !string("state", payload).bytes.equals("offline")
+      && Clock.wallSeconds() > time(payload) + silentSeconds
+  }
+
+  /// Returns when a box published its state, in UNIX seconds.
+  private static func time(_ payload: Span<UInt8>) -> Int64 {
+    let digits = number("time", payload)
+    var time: Int64 = 0
+    for index in 0..<digits.count { time = time * 10 + Int64(digits.bytes[index].digitValue) }
+    return time
+  }
+
+  /// Returns the digits of a whole number; empty if it is none.
+  private static func number(_ name: StaticString, _ payload: Span<UInt8>) -> Text {
+    var text = Text(capacity: 20)
+    guard let range = PayloadPath.find(name.span, in: payload), range.count <= 18 else {
       return text
     }
+    for index in range where !payload[index].isDigit { return text }
+    text.append(bytes: payload.extracting(range))
+    return text
+  }
+
+  /// Returns a string; empty if it is none.
+  private static func string(_ name: StaticString, _ payload: Span<UInt8>) -> Text {
+    var text = Text(capacity: 1280)
+    guard let range = PayloadPath.find(name.span, in: payload),
+      payload[range.lowerBound] == .quote
+    else { return text }
     var reader = JSONStringReader()
     let string = payload.extracting(range.lowerBound + 1..<range.upperBound - 1)
     while let byte = reader.next(in: string) { text.append(byte: byte) }

@@ -4,28 +4,38 @@ import TinyPush
 import TinyPushAgent
 import TinyPushMQTT
 
-/// The state of this box, which the fleet sees: a retained message of the topic `PREFIX/fleet/CLIENT-ID`.
+/// The state of this box, which the fleet sees: a retained message of the topic
+/// `PREFIX/fleet/CLIENT-ID`.
 ///
-/// The message is taken from the agent's status page. When the bridge is lost, the broker publishes its will: the box is offline.
+/// The message is made of the agent's status page. When the bridge is lost, the broker publishes
+/// the will: the box is offline.
 struct FleetState: ~Copyable {
-  /// The time between two messages. A message keeps the connection alive as a ping does.
+  /// The time between two messages.
   private static let interval = Duration.seconds(60)
 
   private let page: CString
+  private let clientID: CString
   private let topic: CString
+  /// The first levels of Home Assistant's topics; empty: it does not discover the box.
+  private let discovery: CString
+  /// Whether the message for Home Assistant is due.
+  private var isDiscoveryDue = false
   /// When the next message is due; nil: there is no session, or no fleet.
   private(set) var dueAt: Instant?
+  /// Whether the broker accepts the will; brokers may refuse the connection otherwise.
+  private var isWillAccepted = true
 
   /// - Parameters:
-  ///   - prefix: the first levels of the fleet's topics; empty: there is no fleet.
-  ///   - page: the agent's status page; empty: none is set.
-  init(prefix: Span<UInt8>, clientID: Span<UInt8>, page: Span<UInt8>) {
+  ///   - page: the agent's status page.
+  init(_ config: borrowing BridgeConfig, page: Span<UInt8>) {
     self.page = CString(page)
-    var text = Text(capacity: 400)
-    if prefix.count > 0 {
-      text.append(bytes: prefix)
+    clientID = CString(config.login.clientID.bytes)
+    discovery = CString(config.discovery.span)
+    var text = Text(capacity: 512)
+    if !config.fleet.isEmpty {
+      text.append(bytes: config.fleet.span)
       text.append("/fleet/")
-      text.append(bytes: clientID)
+      text.append(config.login.clientID)
     }
     topic = text.cString()
   }
@@ -38,24 +48,54 @@ struct FleetState: ~Copyable {
   func appendWill(to login: inout BrokerSession.Login) {
     login.willTopic.clear()
     login.will.clear()
-    guard isOn else { return }
+    guard isOn, isWillAccepted else { return }
     login.willTopic.append(bytes: topic.span)
     login.will.append("{\"state\":\"offline\"}")
   }
 
-  /// The subscriptions hold.
-  mutating func subscribed(at now: Instant) { if isOn { dueAt = now } }
+  /// The broker refused the connection: this client is not authorized.
+  ///
+  /// The reason may be the will: the next attempt is without it if this one was with it. Appends
+  /// what to do.
+  mutating func notAuthorized(_ text: inout Text) {
+    guard isOn else { return }
+    if isWillAccepted {
+      text.append("; the next attempt is without the will for ", bytes: topic.span)
+      text.append(", which this client may not be allowed to publish")
+    }
+    isWillAccepted.toggle()
+  }
+
+  /// The subscriptions are answered.
+  mutating func subscribed(at now: Instant) {
+    guard isOn else { return }
+    dueAt = now
+    isDiscoveryDue = !discovery.isEmpty
+  }
 
   /// The connection has ended.
   mutating func ended() { dueAt = nil }
 
-  /// Publishes the state when it is due.
+  /// Publishes what is due.
   mutating func publish(_ session: inout BrokerSession, at now: Instant) {
     guard let dueAt, dueAt <= now, session.mayPublish else { return }
+    if isDiscoveryDue {
+      isDiscoveryDue = false
+      return publishDiscovery(&session, at: now)
+    }
     self.dueAt = now + Self.interval
     var text = Text(capacity: 2048)
     write(to: &text, at: now)
     _ = session.publish(topic: topic.span, payload: text.bytes, isRetained: true, at: now)
+  }
+
+  private func publishDiscovery(_ session: inout BrokerSession, at now: Instant) {
+    var config = Text(capacity: 512)
+    HomeAssistant.appendTopic(prefix: discovery.span, clientID: clientID.span, to: &config)
+    var text = Text(capacity: BrokerSession.publishedBytesMax)
+    HomeAssistant.append(
+      clientID: clientID.span, state: topic.span, version: Version.current, to: &text)
+    _ = session.publish(topic: config.bytes, payload: text.bytes, isRetained: true, at: now)
   }
 
   private func write(to text: inout Text, at now: Instant) {
@@ -64,8 +104,17 @@ struct FleetState: ~Copyable {
       let reading = try StatusReading(page.pointer)
       writePage(reading, &text, at: now)
     } catch {
-      text.member("state", word: "unknown")
-      text.member("detail", word: "the agent's status page cannot be read: set status")
+      var detail = Text()
+      // The page is removed when the agent's service stops.
+      if case .cannotOpen(ENOENT) = error {
+        text.member("state", word: "not running")
+        detail.append("there is no status page ")
+      } else {
+        text.member("state", word: "unknown")
+        detail.append("cannot read the status page ")
+      }
+      detail.append(bytes: page.span)
+      text.member("detail", string: detail)
     }
     text.member("time", number: UInt64(clamping: Clock.wallSeconds()))
     text.member("version", word: Version.current)
@@ -74,15 +123,15 @@ struct FleetState: ~Copyable {
 
   private func writePage(_ reading: StatusReading, _ text: inout Text, at now: Instant) {
     let page = reading.page
-    var words = Text(capacity: 1280)
-    page.appendWords(to: &words)
     switch page.connectivity {
     case nil: text.member("state", word: "not running")
     case .up: text.member("state", word: "connected")
     case .connecting: text.member("state", word: "connecting")
     case .down: text.member("state", word: "not connected")
     }
-    text.member("detail", string: words)
+    var words = Text(capacity: 1280)
+    page.appendWords(to: &words)
+    if page.connectivity != nil { text.member("detail", string: words) }
     text.member("waiting", number: page.files)
     text.member("later", number: page.later)
     text.member("sent_last_minute", number: page.traffic.sent(in: .minute, at: now))

@@ -5,31 +5,47 @@ import TinyPushMQTT
 
 /// Shares the agent's suppression list with the other boxes of a fleet, through the broker.
 ///
-/// The agent and this program change the same list on disk, as `tinypush token` does; the agent loads each change.
+/// The agent and this program change the same list on disk, as `tinypush token` does; the agent
+/// loads each change. Messages of the broker never wait for this: what fails here is done again
+/// later, and what is lost here costs a request to the service.
 struct TokenSharing: ~Copyable {
-  /// The time after the subscription in which the broker sends what it has.
+  /// The time of silence after which the broker has sent what it has.
   private static let quiet = Duration.seconds(2)
-  private static let receivedMax = 1024
+  /// The time in which records are collected for one change of the list.
+  private static let collecting = Duration.milliseconds(500)
+  /// The wait while another program changes the list.
+  private static let lockWait = Duration.seconds(1)
+  /// The wait after a failure on disk.
+  private static let failureWait = Duration.seconds(60)
+  /// The wait after the broker refused a record.
+  private static let refusalWait = Duration.seconds(600)
+  private static let receivedMax = 4096
+  private static let outgoingMax = 256
 
   private let state: CString
-  /// The topics of all tokens begin so: `PREFIX/suppressed/`.
-  private let topics: CString
   private let prefix: CString
+  /// The beginning of all tokens' topics: `PREFIX/suppressed/`.
+  private let topics: CString
   private var onBroker: SharedTokens
-  private var onDisk: SharedTokens
   /// Whether the box belongs to a fleet.
   let isOn: Bool
   /// Records of other boxes that wait to be written.
-  private let received = FixedBuffer<SuppressionRecord>(capacity: TokenSharing.receivedMax)
+  private let received: FixedBuffer<SuppressionRecord>
   private var receivedCount = 0
-  /// The record that was published last.
-  private var published: SuppressionRecord?
+  /// When to write them; nil: there are none.
+  private var writeAt: Instant?
+  /// Records that the broker lacks; the one at ``outgoingNext`` is the next to be published.
+  private let outgoing: FixedBuffer<SuppressionRecord>
+  private var outgoingCount = 0
+  private var outgoingNext = 0
   /// When to look for records that the broker lacks; nil: the broker has all.
-  private(set) var lookAt: Instant?
+  private var scanAt: Instant?
+  /// Whether the broker sends what it has; otherwise nobody knows what it lacks.
+  private var isSubscribed = false
+  /// Whether a record was ignored because its time is in the future.
+  private var hasFuture = false
   /// The watch of the list's directory.
   let watch: Int32
-  /// The last problem of the list.
-  private(set) var problem = Text(capacity: 1024)
 
   /// - Parameters:
   ///   - state: the directory of the suppression list.
@@ -39,7 +55,8 @@ struct TokenSharing: ~Copyable {
     self.prefix = CString(prefix)
     isOn = prefix.count > 0
     onBroker = SharedTokens(isUsed: isOn)
-    onDisk = SharedTokens(isUsed: isOn)
+    received = FixedBuffer(capacity: isOn ? Self.receivedMax : 0)
+    outgoing = FixedBuffer(capacity: isOn ? Self.outgoingMax : 0)
     var text = Text(capacity: 300)
     text.append(bytes: prefix)
     text.append("/suppressed/")
@@ -48,6 +65,9 @@ struct TokenSharing: ~Copyable {
       watch = -1
       return
     }
+    // The agent makes the directory when it first needs it. A problem is logged when the list is
+    // read.
+    _ = try? SuppressionDirectory(self.state.pointer, message: &text)
     watch = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
     inotify_add_watch(watch, self.state.pointer, UInt32(IN_MOVED_TO))
   }
@@ -63,48 +83,153 @@ struct TokenSharing: ~Copyable {
   /// Whether a message is about a token.
   func isShared(_ topic: Span<UInt8>) -> Bool { isOn && topic.begins(with: topics.span) }
 
+  /// When there is something to do.
+  ///
+  /// - Parameter mayPublish: whether a message can be published.
+  func wakeAt(mayPublish: Bool) -> Instant? {
+    guard mayPublish, outgoingNext == outgoingCount, let scanAt else { return writeAt }
+    return writeAt.map { min($0, scanAt) } ?? scanAt
+  }
+
+  // MARK: - The connection
+
+  /// There is a new connection; the broker may have lost what it had.
+  mutating func connected() {
+    onBroker.removeAll()
+    outgoingCount = 0
+    outgoingNext = 0
+    scanAt = nil
+    isSubscribed = false
+  }
+
+  /// The broker sends what it has, unless it refused the subscription.
+  mutating func subscribed(reason: UInt8, at now: Instant, _ log: inout Log) {
+    guard reason >= 0x80 else {
+      isSubscribed = true
+      scanAt = now + Self.quiet
+      return
+    }
+    var text = Text()
+    text.append("tokens are not shared: the broker refused the subscription to ")
+    appendFilter(to: &text)
+    text.append(": ")
+    BrokerProblem.append(reason, to: &text)
+    log.write(.warning, text, about: .suppression)
+  }
+
+  /// Whether records must be asked for again, since the clock has been set.
+  mutating func clockWasSet() -> Bool {
+    defer { hasFuture = false }
+    return hasFuture && isSubscribed
+  }
+
   // MARK: - From the broker
 
   /// Takes the record of a message.
-  mutating func take(_ payload: Span<UInt8>) {
-    guard let record = SharedToken.read(payload) else { return }
-    onBroker.remember(record)
-    guard onDisk.isNews(record) else { return }
-    if receivedCount == Self.receivedMax { _ = write() }
-    guard receivedCount < Self.receivedMax else { return }
-    received[receivedCount] = record
-    receivedCount += 1
-  }
-
-  /// Writes the records that came into the list; whether they are on disk.
-  mutating func write() -> Bool {
-    guard receivedCount > 0 else { return true }
-    problem.clear()
-    do throws(ExitStatus) {
-      let store = try SuppressionDirectory(state.pointer, message: &problem)
-      var merge = SuppressionMerge(store)
-      for index in 0..<receivedCount { merge.add(received[index]) }
-      let isDone = merge.finish { _, _, _ in }
-      extendLifetime(store)
-      guard isDone else {
-        SuppressionDirectory.explain(merge.error, state.pointer, in: &problem)
-        return false
-      }
-      for index in 0..<receivedCount { onDisk.remember(received[index]) }
-      receivedCount = 0
-      return true
+  mutating func take(
+    _ topic: Span<UInt8>, _ payload: Span<UInt8>, isRetained: Bool, at now: Instant,
+    _ log: inout Log
+  ) {
+    // Somebody cleared the topic. The token stays on the list.
+    guard payload.count > 0 else { return }
+    if isRetained, let scanAt, scanAt > now { self.scanAt = now + Self.quiet }
+    do throws(SharedToken.Problem) {
+      let record = try SharedToken.read(
+        topic: topic, payload: payload, prefix: prefix.span, wall: Clock.wallSeconds())
+      guard onBroker.isNews(record) || onBroker.isFull else { return }
+      onBroker.remember(record)
+      if receivedCount == received.capacity { write(at: now, &log) }
+      // The broker sends this record again at the next connection.
+      guard receivedCount < received.capacity else { return }
+      received[receivedCount] = record
+      receivedCount += 1
+      writeAt = writeAt ?? now + Self.collecting
     } catch {
-      return false
+      if error == .future { hasFuture = true }
+      logIgnored(topic, error, &log)
     }
   }
 
-  // MARK: - To the broker
-
-  /// The subscriptions hold: the broker sends what it has.
-  mutating func subscribed(at now: Instant) {
-    published = nil
-    lookAt = now + Self.quiet
+  private func logIgnored(_ topic: Span<UInt8>, _ problem: SharedToken.Problem, _ log: inout Log) {
+    var text = Text()
+    text.append("a message about a token of the fleet was ignored: ")
+    switch problem {
+    case .malformed: text.append("the payload is no record of a token")
+    case .topic: text.append("its topic belongs to another token")
+    case .future: text.append("its time is in the future: set the clocks of all boxes")
+    }
+    // Everything up to the semicolon decides whether this line is a repetition.
+    text.append("; topic ", printable: topic)
+    log.write(.warning, text, about: .suppression)
   }
+
+  /// Writes the records of other boxes into the list when that is due.
+  mutating func writeWhenDue(at now: Instant, _ log: inout Log) {
+    if let writeAt, writeAt <= now { write(at: now, &log) }
+  }
+
+  private mutating func write(at now: Instant, _ log: inout Log) {
+    writeAt = nil
+    guard receivedCount > 0 else { return }
+    var problem = Text()
+    do throws(ExitStatus) {
+      let store = try SuppressionDirectory(state.pointer, message: &problem)
+      var merge = SuppressionMerge(store)
+      var (suppressed, registered) = (0, 0)
+      var isDone = true
+      if addNews(to: &merge, store) > 0 {
+        isDone = merge.finish(isPatient: false) { _, _, outcome in
+          if outcome == .new { suppressed += 1 }
+          if outcome == .returned { registered += 1 }
+        }
+      }
+      extendLifetime(store)
+      if merge.wasDamaged { problem.append("state ", printable: state.span) }
+      if merge.wasDamaged { problem.append(SuppressionDirectory.setAside) }
+      if isDone {
+        receivedCount = 0
+        logTaken(suppressed, registered, &log)
+      } else if merge.error == 0 {
+        writeAt = now + Self.lockWait
+      } else {
+        SuppressionDirectory.explain(merge.error, state.pointer, in: &problem)
+        writeAt = now + Self.failureWait
+      }
+    } catch {
+      writeAt = now + Self.failureWait
+    }
+    if problem.count > 0 { log.write(.error, problem, about: .suppression) }
+  }
+
+  /// Adds the received records that the list lacks; returns their number.
+  ///
+  /// After each connection the broker sends all records again; the list is not written then.
+  private func addNews(
+    to merge: inout SuppressionMerge, _ store: borrowing SuppressionDirectory
+  ) -> Int {
+    var error: Int32 = 0
+    var lists = store.lists(error: &error)
+    var count = 0
+    for index in 0..<receivedCount {
+      let record = received[index]
+      if let known = lists.find(record.token), !record.overrides(known) { continue }
+      merge.add(record)
+      count += 1
+    }
+    return count
+  }
+
+  private func logTaken(_ suppressed: Int, _ registered: Int, _ log: inout Log) {
+    guard suppressed + registered > 0 else { return }
+    var text = Text()
+    text.append("other boxes of the fleet: ", suppressed)
+    text.append(suppressed == 1 ? " token suppressed, " : " tokens suppressed, ")
+    text.append(registered)
+    text.append(" registered again")
+    log.write(.info, text, about: .suppression)
+  }
+
+  // MARK: - To the broker
 
   /// The list on disk may have changed.
   mutating func diskChanged(at now: Instant) {
@@ -113,36 +238,76 @@ struct TokenSharing: ~Copyable {
     span.withUnsafeMutableBufferPointer { room in
       while CLinux.read(watch, room.baseAddress, room.count * 8) > 0 {}
     }
-    lookAt = lookAt ?? now
+    if isSubscribed { scanAt = scanAt ?? now }
   }
 
-  /// The broker has the message that was published last.
-  mutating func wasPublished(at now: Instant) {
-    if let published { onBroker.remember(published) }
-    published = nil
-    lookAt = now
-  }
-
-  /// Publishes the first record that the broker lacks.
-  mutating func publish(_ session: inout BrokerSession, at now: Instant) {
-    guard isOn, let lookAt, lookAt <= now, session.mayPublish else { return }
-    self.lookAt = nil
-    var news: SuppressionRecord?
-    problem.clear()
-    guard let store = try? SuppressionDirectory(state.pointer, message: &problem) else { return }
-    _ = store.list { token, reason, time in
-      guard let token = DeviceToken(bytes: token) else { return }
-      let record = SuppressionRecord(token: token, time: time, reason: reason)
-      onDisk.remember(record)
-      if news == nil, onBroker.isNews(record) { news = record }
+  /// The broker answered the record that was published last.
+  mutating func published(isRefused: Bool, at now: Instant) {
+    guard outgoingNext < outgoingCount else { return }
+    guard !isRefused else {
+      outgoingCount = 0
+      outgoingNext = 0
+      scanAt = now + Self.refusalWait
+      return
     }
-    guard let news else { return }
-    var topic = Text(capacity: 320)
-    var payload = Text(capacity: 256)
-    SharedToken.appendTopic(news.token, prefix: prefix.span, to: &topic)
-    SharedToken.append(news, to: &payload)
-    if session.publish(topic: topic.bytes, payload: payload.bytes, isRetained: true, at: now) {
-      published = news
+    onBroker.remember(outgoing[outgoingNext])
+    outgoingNext += 1
+  }
+
+  /// Publishes the next record that the broker lacks; returns whether there was one.
+  mutating func publish(_ session: inout BrokerSession, at now: Instant, _ log: inout Log) -> Bool {
+    guard isSubscribed, session.mayPublish else { return false }
+    if outgoingNext == outgoingCount { scan(at: now, &log) }
+    while outgoingNext < outgoingCount {
+      let record = outgoing[outgoingNext]
+      // Another box may have published the same meanwhile.
+      if onBroker.isNews(record),
+        let expiry = SharedToken.expiry(record, wall: Clock.wallSeconds())
+      {
+        var topic = Text(capacity: 320)
+        var payload = Text(capacity: 256)
+        SharedToken.appendTopic(record.token, prefix: prefix.span, to: &topic)
+        SharedToken.append(record, to: &payload)
+        return session.publish(
+          topic: topic.bytes, payload: payload.bytes, isRetained: true, expirySeconds: expiry,
+          at: now)
+      }
+      outgoingNext += 1
+    }
+    return false
+  }
+
+  /// Collects records that the broker lacks when that is due.
+  private mutating func scan(at now: Instant, _ log: inout Log) {
+    guard let scanAt, scanAt <= now else { return }
+    self.scanAt = nil
+    outgoingNext = 0
+    outgoingCount = 0
+    var problem = Text()
+    do throws(ExitStatus) {
+      let store = try SuppressionDirectory(state.pointer, message: &problem)
+      collect(store, wall: Clock.wallSeconds())
+    } catch {
+      self.scanAt = now + Self.failureWait
+    }
+    // The records behind these come with the next scan.
+    if outgoingCount == outgoing.capacity { self.scanAt = now }
+    if onBroker.isFull {
+      problem.append("the fleet shares ", SharedTokens.tokensMax)
+      problem.append(" tokens; more stay on the box that learned them")
+    }
+    if problem.count > 0 { log.write(.warning, problem, about: .suppression) }
+  }
+
+  private mutating func collect(_ store: borrowing SuppressionDirectory, wall: Int64) {
+    _ = store.list { token, reason, time in
+      guard outgoingCount < outgoing.capacity, let token = DeviceToken(bytes: token) else { return }
+      let record = SuppressionRecord(token: token, time: time, reason: reason)
+      guard onBroker.isNews(record), SharedToken.expiry(record, wall: wall) != nil,
+        Int64(time) <= wall + SharedToken.skewMax
+      else { return }
+      outgoing[outgoingCount] = record
+      outgoingCount += 1
     }
   }
 }

@@ -56,6 +56,13 @@ public struct SuppressionDirectory: ~Copyable {
     return error == EACCES || error == EPERM ? .noPermission : .inputOutput
   }
 
+  /// Opens the list and its recent changes, for lookups.
+  ///
+  /// - Parameter error: on failure, the errno.
+  package func lists(error: inout Int32) -> SuppressionLists {
+    SuppressionLists(directory.number, error: &error)
+  }
+
   /// Calls `body` with each suppressed token: those of 32 bytes in their order, and then the
   /// others.
   ///

@@ -59,6 +59,8 @@ import Testing
     let refused = try bridge.line("the old rules stay in use", in: .errors)
     #expect(refused.contains("mqtt.conf:5: unknown key alrt; did you mean alert?"))
     try broker.publish("alerts/2", "second")
+    // With the new rules, a message that still comes would be ignored.
+    try wait(for: "the second message") { try box.alerts() == ["first", "second"] }
     try box.rules(broker, "subscribe = doors/#\n[doors/#]\nalert = Door: {payload}\n")
     bridge.signal(SIGHUP)
     try bridge.line("the new rules are in use", in: .errors)

@@ -5,6 +5,20 @@ import Testing
 @Suite(.sideBySide) struct MQTTTests {
   private static let simple = "subscribe = alerts/#\n[alerts/#]\nalert = {payload}\n"
 
+  @Test(arguments: Build.all)
+  func `every build puts messages into the spool`(build: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    try box.rules(broker, Self.simple)
+    let bridge = try box.connectedBridge(build)
+    let texts = (1...100).map { "message \($0)" }
+    try broker.publish("alerts/1", lines: texts)
+    try wait(for: "all messages") { try box.alerts().count >= texts.count }
+    #expect(try bridge.terminate() == 0)
+    #expect(try box.alerts() == texts)
+  }
+
   // MARK: - Rules
 
   @Test func `messages become notifications by the rules, and the others are logged`() throws {

@@ -116,8 +116,7 @@ struct FleetListing: ~Copyable {
     while start > 0, topic[start - 1] != .slash { start -= 1 }
     let name = topic.extracting(start..<topic.count)
     var text = Text(capacity: 8192)
-    let state = Self.value("state", payload)
-    if !state.bytes.equals("connected") { areAllConnected = false }
+    if !Self.value("state", payload).bytes.equals("connected") { areAllConnected = false }
     if isJSON {
       text.beginObject()
       text.member("box", string: name)
@@ -131,7 +130,7 @@ struct FleetListing: ~Copyable {
     }
     count += 1
     Self.append(name, 26, &text)
-    Self.append(state.bytes, 16, &text)
+    Self.append(Self.value("state", payload).bytes, 16, &text)
     Self.append(Self.value("waiting", payload).bytes, 10, &text)
     Self.append(Self.value("sent_last_minute", payload).bytes, 10, &text)
     text.append(printable: Self.value("problem", payload).bytes)

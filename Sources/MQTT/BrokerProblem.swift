@@ -8,19 +8,12 @@ public enum BrokerProblem: Error, Equatable {
   case disconnected(UInt8)
   /// The broker refused a subscription; a reason code of SUBACK (section 3.9.3).
   case notSubscribed(UInt8)
-  /// The broker cannot do something that is needed.
-  case lacks(Feature)
+  /// The broker offers no QoS 1, and so no acknowledgements.
+  case lacksAcknowledgements
   /// The broker broke the protocol.
   case malformed(Fault)
   /// The broker did not answer a ping in time.
   case silent
-
-  /// Optional features of a broker.
-  public enum Feature: Equatable, Sendable {
-    case qualityOfService1
-    case sharedSubscriptions
-    case retainedMessages
-  }
 
   /// Ways to break the protocol.
   public enum Fault: Equatable, Sendable {
@@ -40,7 +33,7 @@ public enum BrokerProblem: Error, Equatable {
     case .malformed(.outOfTurn): 0x82
     case .malformed: 0x81
     case .silent: 0x8D
-    case .notSubscribed, .lacks: 0x00
+    case .notSubscribed, .lacksAcknowledgements: 0x00
     case .refused, .disconnected: nil
     }
   }
@@ -49,14 +42,14 @@ public enum BrokerProblem: Error, Equatable {
   public var isConfiguration: Bool {
     switch self {
     case .refused(let code):
-      // Not supported, client identifier, user or password, authorization, banned, authentication
-      // method, QoS, retain.
+      // MQTT 3.1.1, not supported, client identifier, user or password, authorization, banned,
+      // authentication method, QoS, retain.
       switch code {
-      case 0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C, 0x9A, 0x9B: true
+      case 0x01...0x05, 0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C, 0x9A, 0x9B: true
       default: false
       }
-    case .notSubscribed, .lacks: true
-    case .disconnected(let code): code == 0x8E || code == 0x87
+    case .notSubscribed, .lacksAcknowledgements: true
+    case .disconnected(let code): code == 0x87
     case .malformed, .silent: false
     }
   }
@@ -74,14 +67,9 @@ public enum BrokerProblem: Error, Equatable {
     case .notSubscribed(let code):
       text.append("the broker refused a subscription: ")
       Self.append(code, to: &text)
-    case .lacks(.qualityOfService1):
+    case .lacksAcknowledgements:
       text.append(
         "the broker does not offer QoS 1: without acknowledgements messages would be lost")
-    case .lacks(.sharedSubscriptions):
-      text.append(
-        "the broker does not offer shared subscriptions: remove $share/GROUP/ from subscribe")
-    case .lacks(.retainedMessages):
-      text.append("the broker does not offer retained messages: set share = no")
     case .malformed(let fault):
       text.append("unexpected bytes from the broker: ")
       switch fault {
@@ -98,13 +86,13 @@ public enum BrokerProblem: Error, Equatable {
 
   /// Appends a reason code (section 2.4) in words.
   @inline(never)
-  private static func append(_ code: UInt8, to text: inout Text) {
+  public static func append(_ code: UInt8, to text: inout Text) {
     let words: StaticString
     switch code {
-    case 0x04: words = "it published the will"
     case 0x82: words = "protocol error"
     case 0x83: words = "error of the broker's own"
-    case 0x84:
+    // A broker of MQTT 3.1.1 answers with a return code of its own.
+    case 0x01...0x05, 0x84:
       words = "it does not speak MQTT 5: use a broker that does, such as Mosquitto 1.6 or later"
     case 0x85: words = "it does not accept the client ID: set client-id"
     case 0x86: words = "it does not accept the user name or the password: correct user and password"
@@ -124,6 +112,7 @@ public enum BrokerProblem: Error, Equatable {
     case 0x95: words = "a packet is too large"
     case 0x97: words = "a quota is exceeded"
     case 0x98: words = "an administrator ended it"
+    case 0x9A: words = "it does not offer retained messages: remove fleet"
     case 0x9C, 0x9D: words = "it names another server: correct broker"
     case 0x9E: words = "it does not offer shared subscriptions: remove $share/GROUP/ from subscribe"
     case 0x9F: words = "connections come too fast"

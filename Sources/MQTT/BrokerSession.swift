@@ -21,7 +21,8 @@ public struct BrokerSession: ~Copyable {
     public var openMax: Int
     /// The largest packet that the broker may send, in bytes.
     ///
-    /// The broker drops a larger message.
+    /// The broker drops a larger message (section 3.1.2.11.4), and so the bound is far above what a
+    /// notification needs: a rule may take one word of a message with a picture in it.
     public var packetBytesMax: Int
     /// The time of silence after which a ping goes out.
     public var keepAlive: Duration
@@ -34,8 +35,9 @@ public struct BrokerSession: ~Copyable {
     /// Creates settings for a box that sends alerts.
     public init() {
       openMax = 256
-      packetBytesMax = 128 * 1024
-      keepAlive = .seconds(300)
+      packetBytesMax = 1024 * 1024
+      // Some load balancers forget a connection that is idle for four minutes.
+      keepAlive = .seconds(120)
       sessionSeconds = .max
       answerTime = .seconds(30)
     }
@@ -77,14 +79,24 @@ public struct BrokerSession: ~Copyable {
     public var isRetained: Bool
   }
 
+  /// The broker's answer to a subscription.
+  public struct Subscription {
+    /// The number that ``subscribe(_:isState:at:)`` returned.
+    public var packetID: UInt16
+    /// A reason code of SUBACK (section 3.9.3); 0x80 and more refuse.
+    public var reason: UInt8
+    /// Whether the broker has answered all subscriptions.
+    public var isLast: Bool
+  }
+
   /// What the broker did.
   public enum Event {
     /// The broker accepted the connection.
     ///
     /// Without a session it has forgotten all subscriptions.
     case connected(hasSession: Bool)
-    /// The broker accepted all subscriptions.
-    case subscribed
+    /// The broker answered a subscription.
+    case subscribed(Subscription)
     /// A message came.
     case message(Message)
     /// The broker answered the message that was published last; a reason code of PUBACK (section
@@ -119,6 +131,11 @@ public struct BrokerSession: ~Copyable {
   /// The time by which the broker must answer; nil: nothing is asked.
   private var answerDue: Instant?
   private var subscriptionsAsked = 0
+  /// The time for which the broker keeps messages for an absent client, in seconds; `UInt32.max`:
+  /// for ever.
+  ///
+  /// The broker may grant less than ``Settings/sessionSeconds``.
+  public private(set) var sessionSeconds: UInt32 = 0
   private var nextPacketID: UInt16 = 1
   /// The published message that is not acknowledged: its topic and payload.
   private let published = FixedBuffer<UInt8>(capacity: BrokerSession.publishedBytesMax)
@@ -218,11 +235,14 @@ public struct BrokerSession: ~Copyable {
   ///
   /// - Parameter isState: whether retained messages are wanted at each subscription; else they come
   ///   only with the first one.
-  /// - Returns: whether there was room to ask.
-  public mutating func subscribe(_ filter: Span<UInt8>, isState: Bool, at now: Instant) -> Bool {
-    guard state == .up, writer.hasRoom(filter.count + 6) else { return false }
+  /// - Returns: the number of the question; nil: there was no room to ask.
+  public mutating func subscribe(
+    _ filter: Span<UInt8>, isState: Bool, at now: Instant
+  ) -> UInt16? {
+    guard state == .up, writer.hasRoom(filter.count + 6) else { return nil }
+    let packetID = takePacketID()
     writer.begin(.subscribe, flags: 2)
-    writer.number16(takePacketID())
+    writer.number16(packetID)
     writer.byte(0)
     writer.string(filter)
     // Maximum QoS 1, and retain handling 1 or 0 (section 3.8.3.1). A shared subscription has no
@@ -232,7 +252,7 @@ public struct BrokerSession: ~Copyable {
     subscriptionsAsked += 1
     wrote(at: now)
     answerDue = answerDue ?? now + settings.answerTime
-    return true
+    return packetID
   }
 
   /// Ends the subscription to a topic filter.
@@ -344,7 +364,9 @@ public struct BrokerSession: ~Copyable {
   private mutating func ping(at now: Instant) throws(BrokerProblem) {
     guard state != .down else { return }
     if let answerDue, now >= answerDue { throw .silent }
-    guard state == .up, now >= lastWritten + keepAlive, writer.hasRoom(0) else { return }
+    guard state == .up, now >= lastWritten + keepAlive else { return }
+    // The broker has taken no bytes for as long as the keep alive.
+    guard writer.hasRoom(0) else { throw .silent }
     writer.begin(.ping)
     writer.end(.ping)
     wrote(at: now)
@@ -387,7 +409,7 @@ public struct BrokerSession: ~Copyable {
     case (.up, .subscribeAnswer): return try takeSubscribeAnswer(&fields)
     case (.up, .unsubscribeAnswer): return nil
     case (.up, .pingAnswer):
-      answerDue = nil
+      if subscriptionsAsked == 0 { answerDue = nil }
       return nil
     default: throw .malformed(.outOfTurn(packet.kind))
     }
@@ -400,15 +422,18 @@ public struct BrokerSession: ~Copyable {
     let reason = try fields.byte(reader)
     guard reason == 0 else { throw .refused(reason) }
     var keepAliveSeconds: UInt32?
-    var lacking: BrokerProblem.Feature?
+    var hasAcknowledgements = true
+    var sessionSeconds = settings.sessionSeconds
     try fields.properties(reader) { identifier, value in
       switch identifier {
+      case 0x11: sessionSeconds = value
       case 0x13: keepAliveSeconds = value
-      case 0x24: if value == 0 { lacking = .qualityOfService1 }
+      case 0x24: hasAcknowledgements = value > 0
       default: break
       }
     }
-    if let lacking { throw .lacks(lacking) }
+    guard hasAcknowledgements else { throw .lacksAcknowledgements }
+    self.sessionSeconds = sessionSeconds
     // The broker's own value holds (section 3.2.2.3.14); 0 turns the keep alive off, and our own
     // pings do no harm.
     if let keepAliveSeconds, keepAliveSeconds > 0 {
@@ -423,18 +448,16 @@ public struct BrokerSession: ~Copyable {
 
   private mutating func takeSubscribeAnswer(
     _ fields: inout FieldReader
-  ) throws(BrokerProblem) -> Event? {
-    _ = try fields.number16(reader)
+  ) throws(BrokerProblem) -> Event {
+    let packetID = try fields.number16(reader)
     try fields.properties(reader) { _, _ in }
-    while !fields.isEmpty {
-      let reason = try fields.byte(reader)
-      guard reason < 0x80 else { throw .notSubscribed(reason) }
-    }
+    // Each question has one topic filter, and so one reason code.
+    let reason = try fields.byte(reader)
     guard subscriptionsAsked > 0 else { throw .malformed(.outOfTurn(fields.kind)) }
     subscriptionsAsked -= 1
-    guard subscriptionsAsked == 0 else { return nil }
-    answerDue = nil
-    return .subscribed
+    if subscriptionsAsked == 0 { answerDue = nil }
+    return .subscribed(
+      Subscription(packetID: packetID, reason: reason, isLast: subscriptionsAsked == 0))
   }
 
   private mutating func takeMessage(

@@ -385,11 +385,6 @@ extension Text {
   mutating func dropLineEnd() {
     var kept = count
     while kept > 0, bytes[kept - 1] == .lineFeed || bytes[kept - 1] == .carriageReturn { kept -= 1 }
-    guard kept < count else { return }
-    var copy = Text(capacity: kept + 1)
-    copy.append(bytes: bytes.extracting(0..<kept))
-    wipe()
-    append(copy)
-    copy.wipe()
+    truncate(to: kept)
   }
 }

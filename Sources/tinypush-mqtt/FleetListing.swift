@@ -74,7 +74,9 @@ struct FleetListing: ~Copyable {
           filter.append(bytes: config.fleet.span)
           filter.append("/fleet/+")
           _ = session.subscribe(filter.bytes, isState: true, at: Clock.now())
-        case .subscribed: isSubscribed = true
+        case .subscribed(let answer):
+          guard answer.reason < 0x80 else { throw .notSubscribed(answer.reason) }
+          isSubscribed = true
         case .published: break
         case .message(let message):
           print(session.bytes(message.topic), session.bytes(message.payload))

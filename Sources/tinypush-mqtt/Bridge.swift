@@ -124,8 +124,12 @@ struct Bridge: ~Copyable {
       if isReloadWanted { reload() }
       log.catchUp()
       let now = Clock.now()
-      if let dialAt, dialAt <= now { dial(at: now) }
-      advance(at: now)
+      if let dialAt, dialAt <= now {
+        // The socket is not connected before its first event.
+        dial(at: now)
+      } else {
+        advance(at: now)
+      }
       if isSubscribed {
         if let askAt, askAt <= now { askAgain(at: now) }
         publish(at: now)

@@ -103,7 +103,7 @@ struct TokenSharing: ~Copyable {
   /// The subscriptions hold: the broker sends what it has.
   mutating func subscribed(at now: Instant) {
     published = nil
-    lookAt = now + Self.quiet
+    lookAt = isOn ? now + Self.quiet : nil
   }
 
   /// The list on disk may have changed.

@@ -113,7 +113,7 @@ public struct BrokerSession: ~Copyable {
   /// Open messages at a time at most: there are no more packet identifiers.
   private static let openLimit = 65_535
   /// The bytes of one published message at most: topic and payload.
-  public static let publishedBytesMax = 4096
+  public static let publishedBytesMax = 8192
 
   private let settings: Settings
   private var state = State.down

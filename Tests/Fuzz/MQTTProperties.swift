@@ -4,7 +4,7 @@ import TinyPushMQTT
 /// An event of a session with a broker, with copies of its parts.
 private enum EventRead: Equatable {
   case connected(hasSession: Bool)
-  case subscribed
+  case subscribed(UInt8, isLast: Bool)
   case message(topic: [UInt8], payload: [UInt8], packetID: UInt16?, isRepeated: Bool)
   case published(UInt8)
 }
@@ -44,7 +44,8 @@ private func give(
   while let event = try session.next(at: now) {
     switch event {
     case .connected(let hasSession): events.append(.connected(hasSession: hasSession))
-    case .subscribed: events.append(.subscribed)
+    case .subscribed(let answer):
+      events.append(.subscribed(answer.reason, isLast: answer.isLast))
     case .message(let message):
       events.append(
         .message(

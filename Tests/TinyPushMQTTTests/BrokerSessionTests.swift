@@ -30,13 +30,14 @@ private final class Rig {
   var openCount: Int { session.openCount }
   var wakeAt: Instant? { session.wakeAt }
 
-  func subscribe(_ filter: String, isState: Bool) -> Bool {
+  func subscribe(_ filter: String, isState: Bool) -> UInt16? {
     session.subscribe(Array(filter.utf8).span, isState: isState, at: now)
   }
 
-  func publish(_ topic: String, _ payload: String) -> Bool {
+  func publish(_ topic: String, _ payload: String, expirySeconds: UInt32 = 0) -> Bool {
     session.publish(
-      topic: Array(topic.utf8).span, payload: Array(payload.utf8).span, isRetained: true, at: now)
+      topic: Array(topic.utf8).span, payload: Array(payload.utf8).span, isRetained: true,
+      expirySeconds: expirySeconds, at: now)
   }
 
   /// The bytes that the session has written, in hexadecimal digits.
@@ -66,7 +67,8 @@ private final class Rig {
   private func words(_ event: BrokerSession.Event) -> String {
     switch event {
     case .connected(let hasSession): return hasSession ? "resumed" : "connected"
-    case .subscribed: return "subscribed"
+    case .subscribed(let answer):
+      return "subscribed \(answer.packetID) \(answer.reason)" + (answer.isLast ? " last" : "")
     case .published(let reason): return "published \(reason)"
     case .message(let message):
       let text = "\(session.bytes(message.topic).string)=\(session.bytes(message.payload).string)"
@@ -91,7 +93,7 @@ private func publish(_ packetID: UInt8, flags: String = "2") -> String {
   login.will.append("w")
   session.connect(login, at: Instant(milliseconds: 0))
   let expected =
-    "10 2a 0004 4d515454 05 ec 012c 0d 11ffffffff 210100 2700020000 0003 626f78 00 0001 74 0001 77 0001 75 0001 70"
+    "10 2a 0004 4d515454 05 ec 0078 0d 11ffffffff 210100 2700100000 0003 626f78 00 0001 74 0001 77 0001 75 0001 70"
   let output = session.output.array
   #expect(output == [UInt8](hex: expected))
 }
@@ -136,23 +138,54 @@ func `messages come out of a stream however it is cut into pieces`(piece: Int) t
   #expect(try rig.heard(publish(1)) == ["a=x 1"])
 }
 
-@Test func `subscriptions are reported once the broker accepted all of them`() throws {
+@Test func `the answer to each subscription is reported, and which is the last`() throws {
   let rig = Rig()
   _ = try rig.connect()
-  #expect(rig.subscribe("a/#", isState: false))
-  #expect(rig.subscribe("s/+", isState: true))
+  #expect(rig.subscribe("a/#", isState: false) == 1)
+  #expect(rig.subscribe("s/+", isState: true) == 2)
   #expect(
     rig.written() == "8209" + "0001" + "00" + "0003612f23" + "11" + "8209" + "0002" + "00"
-      + "0003732f2b" + "01")
-  #expect(try rig.heard("90 04 0001 00 01") == [])
-  #expect(try rig.heard("90 04 0002 00 01") == ["subscribed"])
+      + "0003732f2b" + "00")
+  // Not authorized; and the answers in another order.
+  #expect(try rig.heard("90 04 0002 00 87") == ["subscribed 2 135"])
+  #expect(try rig.heard("90 04 0001 00 01") == ["subscribed 1 1 last"])
+  #expect(throws: BrokerProblem.malformed(.outOfTurn(9))) { try rig.heard("90 04 0001 00 01") }
 }
 
-@Test func `a refused subscription ends the connection`() throws {
+@Test func `a broker that does not answer a subscription is reported, though it answers pings`()
+  throws
+{
+  let rig = Rig()
+  _ = try rig.connect(answer: "20 06 00 00 03 13 000a")
+  rig.now = Instant(milliseconds: 2000)
+  _ = rig.subscribe("a", isState: false)
+  let due = Instant(milliseconds: 32_000)
+  rig.now = Instant(milliseconds: 12_000)
+  #expect(try rig.heard("") == [])
+  #expect(try rig.heard("d0 00") == [])
+  rig.now = due
+  #expect(throws: BrokerProblem.silent) { try rig.heard("") }
+}
+
+@Test func `a broker that takes no bytes for the time of a ping is reported`() throws {
   let rig = Rig()
   _ = try rig.connect()
-  _ = rig.subscribe("a", isState: false)
-  #expect(throws: BrokerProblem.notSubscribed(0x87)) { try rig.heard("90 04 0001 00 87") }
+  let filter = String(repeating: "a", count: 8180)
+  #expect(rig.subscribe(filter, isState: false) != nil)
+  #expect(try rig.heard("90 04 0001 00 01") == ["subscribed 1 1 last"])
+  #expect(rig.subscribe(filter, isState: false) != nil)
+  #expect(try rig.heard("90 04 0002 00 01") == ["subscribed 2 1 last"])
+  #expect(rig.subscribe(filter, isState: false) == nil)
+  rig.now = try #require(rig.wakeAt)
+  #expect(throws: BrokerProblem.silent) { try rig.heard("") }
+}
+
+@Test func `the broker may keep messages for a shorter time than it was asked to`() throws {
+  let rig = Rig()
+  _ = try rig.connect()
+  #expect(rig.session.sessionSeconds == .max)
+  _ = try rig.connect(answer: "20 08 00 00 05 11 00000e10")
+  #expect(rig.session.sessionSeconds == 3600)
 }
 
 @Test func `a published message is sent again on the next connection until the broker has it`()
@@ -168,6 +201,15 @@ func `messages come out of a stream however it is cut into pieces`(piece: Int) t
   #expect(rig.written() == "3b08" + "000174" + "0001" + "00" + "6f6e")
   #expect(try rig.heard("40 02 0001") == ["published 0"])
   #expect(rig.mayPublish)
+}
+
+@Test func `a published message says for how long the broker keeps it`() throws {
+  let rig = Rig()
+  _ = try rig.connect()
+  #expect(rig.publish("t", "on", expirySeconds: 3600))
+  #expect(rig.written() == "330d" + "000174" + "0001" + "05" + "0200000e10" + "6f6e")
+  let topic = rig.session.lastPublishedTopic.string
+  #expect(topic == "t")
 }
 
 @Test func `a ping goes out after a silence, and a missing answer ends the connection`() throws {
@@ -189,10 +231,12 @@ func `messages come out of a stream however it is cut into pieces`(piece: Int) t
 
 @Test(arguments: [
   ("20 03 00 87 00", BrokerProblem.refused(0x87)),
-  ("20 05 00 00 02 24 00", .lacks(.qualityOfService1)),
+  ("20 05 00 00 02 24 00", .lacksAcknowledgements),
   ("20 02 00 00", .malformed(.content(2))), ("d0 00", .malformed(.outOfTurn(13))),
   ("f0 00", .malformed(.packetKind(0xF0))),
   ("20 ff ff ff ff 01", .malformed(.length)), ("20 ff ff 03", .malformed(.packetBytes(65_539))),
+  // A broker of MQTT 3.1.1.
+  ("20 02 00 01", .refused(1)),
   ("e0 00", .disconnected(0)),
   ("e0 02 8b 00", .disconnected(0x8B)),
 ])
@@ -201,6 +245,17 @@ func `a broker that refuses or breaks the protocol is reported`(hex: String, pro
 {
   let rig = Rig()
   #expect(throws: problem) { try rig.connect(answer: hex) }
+}
+
+@Test(arguments: [
+  (BrokerProblem.refused(1), "it does not speak MQTT 5"), (.refused(0x84), "Mosquitto 1.6"),
+  (.disconnected(0x8E), "another client uses the same client ID: set client-id"),
+  (.disconnected(0x9A), "remove fleet"), (.refused(0xC0), "reason code 192"),
+])
+func `a problem is explained`(problem: BrokerProblem, words: String) {
+  var text = Text()
+  problem.append(to: &text)
+  #expect(text.bytes.string.contains(words))
 }
 
 @Test(arguments: [

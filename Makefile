@@ -4,7 +4,8 @@
 # tinypush-http:
 #   amd64 arm64 armhf          Embedded Swift; for this machine's own Debian, or for Debian 12 on another architecture
 #   debian13-amd64 and so on   Embedded Swift, for Debian 13 (mbedTLS 3.6, TLS 1.3)
-#   static-amd64 and so on     like the first, with mbedTLS, inih and nghttp2 inside: one file that needs only glibc 2.34
+#   static-amd64 and so on     like the first, with mbedTLS, inih and nghttp2 inside: files that need only glibc 2.34;
+#                              without tinypush-http, whose library libmicrohttpd needs GnuTLS
 # `board/run NAME ...` runs any build on this machine. The unstripped programs are in .build-NAME/TRIPLE/release.
 
 HOST := $(shell dpkg --print-architecture 2>/dev/null)
@@ -23,16 +24,17 @@ SWIFT_MINIMUM := 6.2
 # Debian packages: for the product, for the machine that builds it, and for the other targets.
 LIBRARIES := libc6-dev libinih-dev libmbedtls-dev libmicrohttpd-dev libnghttp2-dev
 BUILD_NEEDS := $(LIBRARIES) g++
-NEEDS_test := binutils curl golang-go groff-base inotify-tools iproute2 jq lintian man-db mandoc mosquitto \
+NEEDS_deb := dpkg-dev xz-utils
+NEEDS_test := binutils curl $(NEEDS_deb) golang-go groff-base inotify-tools iproute2 jq lintian man-db mandoc mosquitto \
   mosquitto-clients nghttp2-server nodejs openssl procps \
   python3 python3-cryptography python3-h2 python3-jinja2 python3-yaml qemu-user-static rsync strace systemd \
   tinyproxy-bin tmux util-linux zsh
 NEEDS_bench := gcc libc6-dev libnghttp2-dev libssl-dev python3 python3-cryptography valgrind
-NEEDS_debtest := mmdebstrap systemd-container
+NEEDS_debtest := $(NEEDS_deb) mmdebstrap systemd-container
 NEEDS_faults := openssl python3
 NEEDS_flash := e2fsprogs mount openssl python3
 NEEDS_fuzz := qemu-user-static
-$(foreach name,test bench debtest faults flash fuzz,$(eval $(name): FOR := $(name)))
+$(foreach name,test bench deb debtest faults flash fuzz,$(eval $(name): FOR := $(name)))
 
 # How many seeds of the simulator `make test` runs, for each link.
 SEEDS := 2000
@@ -63,13 +65,14 @@ board: $(call programs,$(BOARDS)) ## build the programs for all boards: amd64, a
 	@ls -l $^
 
 .PHONY: deb
-deb: $(call programs,$(BOARDS)) ## build the Debian packages for all boards, in build/packages
-	@for architecture in $(BOARDS); do for package in $(PROGRAMS); do \
-	  board/deb $$package $$architecture build/packages || exit; \
+PACKAGED := $(BOARDS) $(BOARDS:%=debian13-%)
+deb: $(call programs,$(PACKAGED)) deps ## build the Debian packages in build/packages (PACKAGED=arm64: of one build)
+	@for build in $(PACKAGED); do for package in $(PROGRAMS); do \
+	  board/deb $$package $$build build/packages || exit; \
 	done; done
 
 .PHONY: static
-static: $(BOARDS:%=build/static-%/tinypush) ## build one file for each board that needs only glibc
+static: $(foreach name,$(BOARDS:%=static-%),$(filter-out %/tinypush-http,$(call programs,$(name)))) ## build programs for all boards that need only glibc
 	@ls -l $^
 
 .PHONY: demo
@@ -99,8 +102,10 @@ fuzzed: deps
 	@Tests/Fuzz/fuzz 10 certificates
 
 .PHONY: debtest
-debtest: deb deps ## test the packages in a clean Debian 12, without and with systemd (as root)
-	Tests/Packages/test build/packages/tinypush_*_$(HOST).deb build/packages/tinypush-sandbox_*_$(HOST).deb
+debtest: deps ## test the packages in a clean Debian 12 and 13, without and with systemd (as root)
+	@$(MAKE) --no-print-directory deb PACKAGED='$(HOST) debian13-$(HOST)'
+	Tests/Packages/test bookworm
+	Tests/Packages/test trixie
 
 .PHONY: lint
 lint: deps build/debian13-$(HOST)/root ## check the format of the Swift code and the warnings of the C code

@@ -481,7 +481,10 @@ int clinux_listen_local(int directory, const char *name) {
   struct sockaddr_un address = local_address(directory, name);
   int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (listener < 0) return -errno;
-  unlinkat(directory, name, 0);
+  // A socket of an earlier process is replaced, and no other file.
+  struct stat information;
+  if (fstatat(directory, name, &information, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(information.st_mode))
+    unlinkat(directory, name, 0);
   // The socket's mode when it is bound becomes the file's mode.
   if (fchmod(listener, 0600) == 0 && bind(listener, (struct sockaddr *)&address, sizeof address) == 0 &&
       listen(listener, 8) == 0)
@@ -579,32 +582,32 @@ __attribute__((noinline)) void clinux_wipe_stack(void) {
 }
 
 static int line;
+static int is_long;
 static int section;
-static int is_line_cut;
-/* inih cuts a section's name off after 49 bytes. */
-static char section_name[1024];
 static int section_line;
-static int long_line;
+/* inih cuts a section's name off after 49 bytes. */
+static char section_name[200];
 static int is_indented;
 static int has_comment;
 
-/* inih does not tell the handler the line's number, and reads a long line in pieces. */
+/* inih does not tell the handler the line's number, and takes what does not fit into its buffer for
+   another line. So the rest of a long line is dropped here. */
 static char *read_line(char *text, int room, void *file) {
+  text[room - 2] = '\0';
   char *piece = fgets(text, room, file);
-  if (!is_line_cut) {
-    line++;
-    const char *start = piece == NULL ? "" : piece + strspn(piece, " \t");
-    is_indented = start != piece;
-    has_comment = 0;
-    if (start[0] == '[') {
-      section++;
-      section_line = line;
-      snprintf(section_name, sizeof section_name, "%.*s", (int)strcspn(start + 1, "]\n"), start + 1);
-    }
+  if (piece == NULL) return NULL;
+  line++;
+  is_long = 0;
+  if (text[room - 2] != '\0' && text[room - 2] != '\n')
+    for (int next; (next = getc(file)) != EOF && next != '\n';) is_long = 1;
+  const char *start = piece + strspn(piece, " \t");
+  is_indented = start != piece;
+  has_comment = strstr(piece, " ;") != NULL || strstr(piece, "\t;") != NULL;
+  if (start[0] == '[') {
+    section++;
+    section_line = line;
+    snprintf(section_name, sizeof section_name, "%.*s", (int)strcspn(start + 1, "]\n"), start + 1);
   }
-  if (piece != NULL && (strstr(piece, " ;") != NULL || strstr(piece, "\t;") != NULL)) has_comment = 1;
-  is_line_cut = piece != NULL && strchr(piece, '\n') == NULL && !feof(file);
-  if (is_line_cut && long_line == 0) long_line = line;
   return piece;
 }
 
@@ -612,11 +615,11 @@ int clinux_ini_line(void) { return line; }
 
 int clinux_ini_section(void) { return section; }
 
-int clinux_ini_long_line(void) { return long_line; }
-
 int clinux_ini_section_line(void) { return section_line; }
 
 const char *clinux_ini_section_name(void) { return section_name; }
+
+int clinux_ini_is_long(void) { return is_long; }
 
 int clinux_ini_is_indented(void) { return is_indented; }
 
@@ -627,7 +630,7 @@ int clinux_ini_has_comment(void) { return has_comment; }
 __attribute__((noinline)) static int parse(FILE *file, ini_handler handler, void *user) {
   char buffer[4096];
   setvbuf(file, buffer, _IOFBF, sizeof buffer);
-  line = section = section_line = long_line = is_line_cut = has_comment = 0;
+  line = section = section_line = 0;
   section_name[0] = '\0';
   int result = ini_parse_stream(read_line, file, handler, user);
   fclose(file);

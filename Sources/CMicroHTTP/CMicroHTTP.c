@@ -109,9 +109,11 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
   if (!request->has_begun) {
     request->has_begun = 1;
     request->server->settings.on_headers(request->server->settings.user, request);
-    // The body of a client that waits for leave to send it never comes. Other clients would lose
-    // the answer if the connection were closed while they send.
-    return request->response && cmicrohttp_header(request, "Expect") ? send_answer(request) : MHD_YES;
+    // The body of a client that waits for leave to send it never comes, and nobody knows where one of
+    // unclear length ends. Other clients would lose the answer if the connection were closed while
+    // they send.
+    int is_final = !cmicrohttp_has_clear_length(request) || cmicrohttp_header(request, "Expect") != NULL;
+    return request->response && is_final ? send_answer(request) : MHD_YES;
   }
   if (*count > 0) {
     if (request->response || request->problem) {
@@ -192,8 +194,10 @@ void cmicrohttp_run(cmicrohttp_server *server) {
   time_t time = now();
   for (int index = 0; index < CMICROHTTP_CONNECTIONS_MAX; index++) {
     struct connection *known = &server->connections[index];
-    // What was received is still answered.
-    if (known->is_used && time >= known->until) shutdown(known->socket, SHUT_RD);
+    if (!known->is_used || time < known->until) continue;
+    // What was received is still answered, unless the client does not take the answer.
+    int is_late = time >= known->until + (time_t)server->settings.idle_seconds;
+    shutdown(known->socket, is_late ? SHUT_RDWR : SHUT_RD);
   }
   MHD_run(server->daemon);
 }
@@ -224,6 +228,29 @@ const char *cmicrohttp_target(const cmicrohttp_request *request) { return reques
 
 const char *cmicrohttp_header(const cmicrohttp_request *request, const char *name) {
   return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+struct length {
+  int lengths, codings, is_clear;
+};
+
+static enum MHD_Result look_at_length(void *user, enum MHD_ValueKind kind, const char *name, const char *value) {
+  struct length *length = user;
+  (void)kind;
+  size_t count = strlen(name);
+  if (count == 0 || name[count - 1] == ' ' || name[count - 1] == '\t') length->is_clear = 0;
+  if (strcasecmp(name, "Content-Length") == 0) length->lengths++;
+  if (strcasecmp(name, "Transfer-Encoding") == 0) {
+    length->codings++;
+    if (!value || strcasecmp(value, "chunked") != 0) length->is_clear = 0;
+  }
+  return MHD_YES;
+}
+
+int cmicrohttp_has_clear_length(const cmicrohttp_request *request) {
+  struct length length = {.is_clear = 1};
+  MHD_get_connection_values(request->connection, MHD_HEADER_KIND, look_at_length, &length);
+  return length.is_clear && length.lengths + length.codings <= 1;
 }
 
 long cmicrohttp_body_count(const cmicrohttp_request *request) {

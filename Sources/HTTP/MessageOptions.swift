@@ -49,6 +49,11 @@ public struct MessageOptions: ~Copyable {
   /// Returns whether there is a parameter.
   public func has(_ key: Key) -> Bool { places[key.rawValue] != nil }
 
+  /// Whether there is a parameter that a webhook does not take, since its alerts decide it.
+  public var hasText: Bool {
+    has(.message) || has(.title) || has(.subtitle) || has(.badge) || has(.collapseID)
+  }
+
   /// Calls `body` with the value of a parameter, if there is one.
   @inline(__always)
   func with(_ key: Key, _ body: (Span<UInt8>) -> Void) {
@@ -82,7 +87,7 @@ public struct MessageOptions: ~Copyable {
 
   /// Returns whether a body is a form: each name is that of a parameter, and one is `message`.
   ///
-  /// `curl -d` labels each text as a form, so that the label decides nothing.
+  /// The media type does not tell, because `curl -d` calls each text a form.
   public static func isForm(_ body: Span<UInt8>) -> Bool {
     var reader = FormReader()
     var hasMessage = false

@@ -15,9 +15,9 @@ struct MonitoringAlert {
   /// - Parameters:
   ///   - text: valid JSON.
   ///   - start: the index of the object's brace.
-  init(_ text: Span<UInt8>, at start: Int, _ format: WebhookFormat) {
+  init(_ text: Span<UInt8>, at start: Int) {
     var members = MemberReader(text, at: start)
-    /// How well the link fits: Grafana's panel is better than its dashboard, and that than the rule.
+    // Grafana's panel is a better link than its dashboard, and that is better than the rule.
     var linkRank = 0
     while let member = members.next(text) {
       let isObject = text[member.value.lowerBound] == .openBrace
@@ -34,9 +34,9 @@ struct MonitoringAlert {
         isResolved = text.extracting(string).equals("resolved")
       } else if key.equals("generatorURL") {
         rank = 1
-      } else if key.equals("dashboardURL"), format == .grafana {
+      } else if key.equals("dashboardURL") {
         rank = 2
-      } else if key.equals("panelURL"), format == .grafana {
+      } else if key.equals("panelURL") {
         rank = 3
       }
       if rank > linkRank, !string.isEmpty { (link, linkRank) = (string, rank) }
@@ -45,43 +45,76 @@ struct MonitoringAlert {
 
   /// Appends the notification: one JSON object in one line.
   ///
-  /// A resolved alert replaces the firing one on the device, without a sound.
+  /// A resolved alert replaces the firing one on the device, without a sound. Its priority is the
+  /// same, since a lower one could let it arrive after an alert that fires again.
+  ///
+  /// - Parameter limit: the most bytes of the payload. The agent trims only the body, so that the
+  ///   other texts are shortened here, and a link that is too long is left out.
   func append(
-    _ text: Span<UInt8>, to list: Span<UInt8>, _ options: borrowing MessageOptions,
+    _ text: Span<UInt8>, to list: Span<UInt8>, _ options: borrowing MessageOptions, limit: Int,
+    in line: inout Text
+  ) {
+    Self.begin(to: list, options, replaces: text.extracting(fingerprint), in: &line)
+    appendAlert(text, limit, in: &line)
+    appendUrgency(text, options, in: &line)
+    line.endObject()
+    if !link.isEmpty, link.count <= limit / 5 {
+      line.key("url")
+      line.append("\"", bytes: text.extracting(link), "\"")
+    }
+    line.endObject()
+    line.endLine()
+  }
+
+  /// Appends the notification for alerts that the sender left out.
+  ///
+  /// - Parameters:
+  ///   - number: the number of alerts.
+  ///   - group: the key of their group.
+  static func append(
+    omitted number: Span<UInt8>, of group: Span<UInt8>, to list: Span<UInt8>,
+    _ options: borrowing MessageOptions, in line: inout Text
+  ) {
+    begin(to: list, options, replaces: group, in: &line)
+    line.key("alert")
+    line.beginObject()
+    line.member("title", word: "More alerts")
+    line.key("body")
+    line.append("\"Not shown here: ", bytes: number, "\"")
+    line.endObject()
+    line.member("sound", word: "default")
+    line.endObject()
+    line.endObject()
+    line.endLine()
+  }
+
+  /// Appends the start of a notification, up to the brace of `aps`.
+  ///
+  /// - Parameter key: what the alert has in common with those that it replaces; empty: nothing.
+  private static func begin(
+    to list: Span<UInt8>, _ options: borrowing MessageOptions, replaces key: Span<UInt8>,
     in line: inout Text
   ) {
     line.beginObject()
     TextMessage.appendRecipients(list, options, in: &line)
-    appendCollapseID(text, in: &line)
+    if key.count > 0 {
+      line.key("collapse-id")
+      line.append("\"")
+      if key.count <= collapseIDBytesMax {
+        line.append(bytes: key)
+      } else {
+        var hash = Hash()
+        hash.add(key)
+        line.append(hex: hash.value)
+      }
+      line.append("\"")
+    }
     TextMessage.appendDelivery(options, in: &line)
     line.member("trim", bool: true)
     line.key("payload")
     line.beginObject()
     line.key("aps")
     line.beginObject()
-    appendAlert(text, in: &line)
-    appendUrgency(text, options, in: &line)
-    line.endObject()
-    if !link.isEmpty {
-      line.key("url")
-      line.append(spelled: text.extracting(link))
-    }
-    line.endObject()
-    line.endLine()
-  }
-
-  private func appendCollapseID(_ text: Span<UInt8>, in line: inout Text) {
-    guard !fingerprint.isEmpty else { return }
-    line.key("collapse-id")
-    if fingerprint.count <= Self.collapseIDBytesMax {
-      line.append(spelled: text.extracting(fingerprint))
-    } else {
-      var hash = Hash()
-      hash.add(text.extracting(fingerprint))
-      line.append("\"")
-      line.append(hex: hash.value)
-      line.append("\"")
-    }
   }
 
   /// The most bytes of a `collapse-id` (Apple's documentation of `apns-collapse-id`).
@@ -89,29 +122,32 @@ struct MonitoringAlert {
 
   // MARK: - The alert's text
 
-  private func appendAlert(_ text: Span<UInt8>, in line: inout Text) {
+  private func appendAlert(_ text: Span<UInt8>, _ limit: Int, in line: inout Text) {
     line.key("alert")
     line.beginObject()
     line.key("title")
     line.append("\"")
     if isResolved { line.append("Resolved: ") }
     let name = label("alertname", text)
-    if name.isEmpty { line.append("Alert") } else { line.append(bytes: text.extracting(name)) }
+    if name.isEmpty { line.append("Alert") }
+    line.append(spelled: text.extracting(name), atMost: limit / 10)
     line.append("\"")
     let instance = label("instance", text)
     if !instance.isEmpty {
       line.key("subtitle")
-      line.append(spelled: text.extracting(instance))
+      line.append("\"")
+      line.append(spelled: text.extracting(instance), atMost: limit / 10)
+      line.append("\"")
     }
     line.key("body")
     line.append("\"")
-    appendBody(text, in: &line)
+    appendBody(text, limit, in: &line)
     line.append("\"")
     line.endObject()
   }
 
   /// Appends the annotations `summary` and `description`, or else `message`, or else the labels.
-  private func appendBody(_ text: Span<UInt8>, in line: inout Text) {
+  private func appendBody(_ text: Span<UInt8>, _ limit: Int, in line: inout Text) {
     let start = line.count
     for name in 0..<Self.annotationNames.count {
       let isLast = name == Self.annotationNames.count - 1
@@ -119,19 +155,20 @@ struct MonitoringAlert {
       let value = annotation(Self.annotationNames[name], text)
       guard !value.isEmpty else { continue }
       if line.count > start { line.append("\\n") }
-      line.append(bytes: text.extracting(value))
+      line.append(spelled: text.extracting(value), atMost: limit)
     }
     guard line.count == start, !labels.isEmpty else { return }
     var members = MemberReader(text, at: labels.lowerBound)
-    while let member = members.next(text) {
+    while line.count < start + limit, let member = members.next(text) {
       let key = text.extracting(member.key)
       let value = member.content(text)
       guard !value.isEmpty, !key.equals("alertname"), !key.equals("instance"),
         !key.begins(with: ("__" as StaticString).span)
       else { continue }
       if line.count > start { line.append(", ") }
-      line.append(bytes: key)
-      line.append(" = ", bytes: text.extracting(value))
+      line.append(spelled: key, atMost: limit)
+      line.append(" = ")
+      line.append(spelled: text.extracting(value), atMost: limit)
     }
   }
 
@@ -178,8 +215,19 @@ struct MonitoringAlert {
 }
 
 extension Text {
-  /// Appends the content of a JSON string, which keeps its escapes, with quotes.
-  mutating func append(spelled content: Span<UInt8>) {
-    append("\"", bytes: content, "\"")
+  /// Appends the content of a JSON string, which keeps its escapes.
+  ///
+  /// - Parameter limit: the most bytes. An ellipsis stands for the rest.
+  mutating func append(spelled content: Span<UInt8>, atMost limit: Int) {
+    guard content.count > limit else { return append(bytes: content) }
+    var index = 0
+    var end = 0
+    while index <= limit {
+      let unit = JSONUnit(in: content, at: index)
+      if !unit.isExtending { end = index }
+      index += unit.length
+    }
+    append(bytes: content.extracting(0..<end))
+    append("…")
   }
 }

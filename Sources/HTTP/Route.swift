@@ -7,7 +7,7 @@ import TinyPush
 /// /health                whether the service works
 /// /NAME                  a text for a recipients file
 /// /grafana/NAME          alerts of Grafana; without a name: for `default`
-/// /alertmanager/NAME     alerts of Alertmanager
+/// /alertmanager/NAME     alerts of Alertmanager, which are read in the same way
 /// ```
 public enum Route: Equatable, Sendable {
   case root
@@ -15,7 +15,7 @@ public enum Route: Equatable, Sendable {
   /// A path with one part: the name of a recipients file, with its escapes.
   case list(Range<Int>)
   /// A webhook; an empty range stands for `default`.
-  case webhook(WebhookFormat, Range<Int>)
+  case webhook(Range<Int>)
   case unknown
 
   /// Reads the target of a request: a path, and perhaps a query.
@@ -32,10 +32,8 @@ public enum Route: Equatable, Sendable {
     let rest = slash < end ? slash + 1..<end : end..<end
     if first.count == 0 {
       self = rest.isEmpty ? .root : .unknown
-    } else if first.equals("grafana") {
-      self = .webhook(.grafana, rest)
-    } else if first.equals("alertmanager") {
-      self = .webhook(.alertmanager, rest)
+    } else if first.equals("grafana") || first.equals("alertmanager") {
+      self = .webhook(rest)
     } else if !rest.isEmpty {
       self = .unknown
     } else if first.equals("health") {
@@ -56,10 +54,4 @@ public enum Route: Equatable, Sendable {
     while end < target.count, target[end] != UInt8(ascii: "?") { end += 1 }
     return end
   }
-}
-
-/// A monitoring system whose webhook is understood.
-public enum WebhookFormat: Equatable, Sendable {
-  case alertmanager
-  case grafana
 }

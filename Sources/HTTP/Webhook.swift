@@ -2,7 +2,7 @@ import TinyPush
 
 /// The webhook of a monitoring system: a JSON object with an array of alerts.
 ///
-/// Alertmanager and Grafana send the same members; Grafana adds some.
+/// Alertmanager and Grafana send the same members, and Grafana adds some.
 ///
 /// ```json
 /// {"alerts": [{"status": "firing", "labels": {"alertname": "DiskFull", "instance": "nas"},
@@ -10,31 +10,62 @@ import TinyPush
 /// ```
 ///
 /// Sources: the Alertmanager documentation, "Configuration", `webhook_config`; the Grafana
-/// documentation, "Configure the webhook notifier".
+/// documentation, "Configure webhook notifications".
 public enum Webhook {
-  /// The most alerts of a request.
-  public static var alertsMax: Int { 1000 }
-
   /// A mistake in a webhook.
   public enum Problem: Error {
     /// The text is not JSON; the index of the byte at fault.
     case json(JSONProblem, at: Int)
     /// The object has no array `alerts`, or an alert is no object.
     case noAlerts(at: Int)
-    case tooManyAlerts
   }
 
   /// Appends a notification for each alert, a line each.
   ///
+  /// If the sender left alerts out (`truncatedAlerts`), a last notification says how many.
+  ///
   /// - Parameters:
+  ///   - limit: the most bytes of a payload. Texts are shortened to fit.
   ///   - list: the name of the recipients file; empty: `default`, unless there is a token.
   ///   - options: `sound` and `level` are for alerts that fire, `ttl`, `priority` and `token` for
   ///     all alerts.
-  /// - Returns: the number of alerts.
   public static func append(
-    _ text: Span<UInt8>, _ format: WebhookFormat, to list: Span<UInt8>,
-    _ options: borrowing MessageOptions, in lines: inout Text
-  ) throws(Problem) -> Int {
+    _ text: Span<UInt8>, to list: Span<UInt8>, _ options: borrowing MessageOptions, limit: Int,
+    in lines: inout Text
+  ) throws(Problem) {
+    try check(text)
+    var alerts = 0
+    var count = 0
+    var omitted = 0..<0
+    var group = 0..<0
+    var members = MemberReader(text, at: 0)
+    while let member = members.next(text) {
+      let key = text.extracting(member.key)
+      if key.equals("alerts") {
+        alerts = member.value.lowerBound
+        var elements = ElementReader(text, at: alerts)
+        while let range = elements.next(text) {
+          guard text[range.lowerBound] == .openBrace else { throw .noAlerts(at: range.lowerBound) }
+          count += 1
+          let alert = MonitoringAlert(text, at: range.lowerBound)
+          alert.append(text, to: list, options, limit: limit, in: &lines)
+        }
+      } else if key.equals("truncatedAlerts") {
+        omitted = member.value
+      } else if key.equals("groupKey") {
+        group = member.content(text)
+      }
+    }
+    guard count > 0 else { throw .noAlerts(at: alerts) }
+    let number = text.extracting(omitted)
+    guard number.count > 0, number.count < 10,
+      (UInt8(ascii: "1")...UInt8(ascii: "9")).contains(number[0])
+    else { return }
+    MonitoringAlert.append(
+      omitted: number, of: text.extracting(group), to: list, options, in: &lines)
+  }
+
+  private static func check(_ text: Span<UInt8>) throws(Problem) {
     var scanner = JSONScanner()
     do throws(JSONProblem) {
       try scanner.begin(text)
@@ -44,22 +75,6 @@ public enum Webhook {
     } catch {
       throw .json(error, at: scanner.index)
     }
-    var members = MemberReader(text, at: 0)
-    while let member = members.next(text) {
-      guard text.extracting(member.key).equals("alerts") else { continue }
-      var alerts = ElementReader(text, at: member.value.lowerBound)
-      var count = 0
-      while let range = alerts.next(text) {
-        guard text[range.lowerBound] == .openBrace else { throw .noAlerts(at: range.lowerBound) }
-        guard count < alertsMax else { throw .tooManyAlerts }
-        count += 1
-        let alert = MonitoringAlert(text, at: range.lowerBound, format)
-        alert.append(text, to: list, options, in: &lines)
-      }
-      guard count > 0 else { throw .noAlerts(at: member.value.lowerBound) }
-      return count
-    }
-    throw .noAlerts(at: 0)
   }
 }
 
@@ -69,7 +84,6 @@ extension Webhook.Problem {
     switch self {
     case .json: ""
     case .noAlerts: "no-alerts"
-    case .tooManyAlerts: "too-many-alerts"
     }
   }
 
@@ -78,7 +92,6 @@ extension Webhook.Problem {
     switch self {
     case .json(let problem, _): problem.text
     case .noAlerts: "expected a webhook: an object with an array alerts, which has objects"
-    case .tooManyAlerts: "more than 1000 alerts: lower max_alerts, or group the alerts"
     }
   }
 }

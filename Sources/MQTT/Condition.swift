@@ -68,27 +68,50 @@ enum Condition {
     return nil
   }
 
-  /// A decimal number, such as `-21.5`; nil: the text is none.
-  ///
-  /// An exponent makes a text that is no number here.
+  /// The value of a number, such as `-21.5` or `2e-3`; nil: the text is not a number.
   private static func number(_ text: Span<UInt8>) -> Double? {
     var index = text.count > 0 && text[0] == .hyphen ? 1 : 0
-    guard index < text.count, text[index].isDigit, text.count < 18 else { return nil }
-    var digits: UInt64 = 0
-    var divisor = 1.0
-    var isFraction = false
-    while index < text.count {
-      if text[index] == .dot {
-        guard !isFraction, index + 1 < text.count else { return nil }
-        isFraction = true
+    guard let whole = digits(text, &index) else { return nil }
+    var (value, power) = (whole.value, whole.dropped)
+    if index < text.count, text[index] == .dot {
+      index += 1
+      let start = index
+      guard let fraction = digits(text, &index, behind: whole.value) else { return nil }
+      value = fraction.value
+      power += fraction.dropped - (index - start)
+    }
+    if index < text.count, text[index] | 0x20 == UInt8(ascii: "e") {
+      index += 1
+      let isNegative = index < text.count && text[index] == .hyphen
+      if index < text.count, text[index] == .hyphen || text[index] == .plus { index += 1 }
+      guard let exponent = digits(text, &index) else { return nil }
+      // Beyond 10^400 a Double is infinite, or zero.
+      let clamped = exponent.dropped > 0 || exponent.value > 400 ? 400 : Int(exponent.value)
+      power += isNegative ? -clamped : clamped
+    }
+    guard index == text.count else { return nil }
+    var factor = 1.0
+    for _ in 0..<min(abs(power), 400) { factor *= 10 }
+    let result = power < 0 || value == 0 ? Double(value) / factor : Double(value) * factor
+    return text[0] == .hyphen ? -result : result
+  }
+
+  /// Reads digits; nil: there are none.
+  ///
+  /// Digits that a Double cannot hold are dropped.
+  private static func digits(
+    _ text: Span<UInt8>, _ index: inout Int, behind first: UInt64 = 0
+  ) -> (value: UInt64, dropped: Int)? {
+    let start = index
+    var (value, dropped) = (first, 0)
+    while index < text.count, text[index].isDigit {
+      if dropped == 0, value < 100_000_000_000_000_000 {
+        value = value * 10 + UInt64(text[index].digitValue)
       } else {
-        guard text[index].isDigit else { return nil }
-        digits = digits * 10 + UInt64(text[index].digitValue)
-        if isFraction { divisor *= 10 }
+        dropped += 1
       }
       index += 1
     }
-    let value = Double(digits) / divisor
-    return text[0] == .hyphen ? -value : value
+    return index > start ? (value, dropped) : nil
   }
 }

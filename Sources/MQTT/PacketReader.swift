@@ -18,6 +18,8 @@ struct PacketReader: ~Copyable {
 
   /// The least room for more bytes: a TLS record.
   static let roomBytesMin = 16 * 1024
+  /// The most room: small messages touch only this part of the buffer.
+  private static let roomBytesMax = 64 * 1024
 
   private let buffer: FixedBuffer<UInt8>
   private let packetBytesMax: Int
@@ -47,7 +49,8 @@ struct PacketReader: ~Copyable {
       end -= start
       start = 0
     }
-    return buffer.room(from: end)
+    let room = buffer.room(from: end)
+    return UnsafeMutableBufferPointer(rebasing: room.prefix(Self.roomBytesMax))
   }
 
   /// Takes the first `count` bytes of the room, which have been filled.

@@ -111,11 +111,14 @@ public struct TopicRules: ~Copyable {
 
   // MARK: - Making notifications
 
-  /// Whether a payload looks like a notification: a JSON object with `payload` or `aps`.
-  public static func isNotification(_ payload: Span<UInt8>) -> Bool {
-    guard PayloadPath.isJSON(payload) else { return false }
-    return PayloadPath.find(("payload" as StaticString).span, in: payload) != nil
-      || PayloadPath.find(("aps" as StaticString).span, in: payload) != nil
+  /// Whether a JSON text looks like a notification: `payload` or `aps` is an object.
+  private static func isNotification(_ payload: Span<UInt8>) -> Bool {
+    hasObject("payload", payload) || hasObject("aps", payload)
+  }
+
+  private static func hasObject(_ name: StaticString, _ payload: Span<UInt8>) -> Bool {
+    guard let value = PayloadPath.find(name.span, in: payload) else { return false }
+    return payload[value.lowerBound] == .openBrace
   }
 
   /// The topic filter of a rule.
@@ -138,22 +141,51 @@ public struct TopicRules: ~Copyable {
     texts.looseSpan(Int(entry.start)..<Int(entry.end))
   }
 
-  /// Appends the notification that the first rule makes which a message meets: one JSON object in
-  /// one line.
+  /// What becomes of a message.
+  public enum Outcome: Equatable, Sendable {
+    /// The rule of this number made a notification.
+    case rule(Int)
+    /// The payload is a notification itself.
+    case notification
+    /// The message meets no rule.
+    case ignored
+    /// The notification has more than ``NotificationReader/objectBytesMax`` bytes, so that the agent
+    /// would refuse it.
+    case tooLarge
+  }
+
+  /// Appends the notification of a message, as one JSON object and a line end.
+  ///
+  /// The first rule that the message meets makes the notification; without such a rule, the payload
+  /// may be a notification itself.
   ///
   /// - Parameter packetID: the message's packet identifier; nil: QoS 0.
-  /// - Returns: the number of the rule; nil: the message meets none.
   public mutating func append(
     topic: Span<UInt8>, payload: Span<UInt8>, packetID: UInt16?, to line: inout Text
-  ) -> Int? {
+  ) -> Outcome {
+    let start = line.count
+    let outcome = make(topic: topic, payload: payload, packetID: packetID, to: &line)
+    guard !line.isCut, line.count - start <= NotificationReader.objectBytesMax + 1 else {
+      line.truncate(to: start)
+      return .tooLarge
+    }
+    return outcome
+  }
+
+  private mutating func make(
+    topic: Span<UInt8>, payload: Span<UInt8>, packetID: UInt16?, to line: inout Text
+  ) -> Outcome {
     let message = MessageText(topic: topic, payload: payload)
     for rule in 0..<count where TopicFilter.matches(filter(rule), topic) {
       guard holds(rule, message) else { continue }
       let key = packetID.map { MessageKey(topic: topic, payload: payload, packetID: $0) }
       append(rule, of: message, key: key, to: &line)
-      return rule
+      return .rule(rule)
     }
-    return nil
+    guard message.isJSON, Self.isNotification(payload) else { return .ignored }
+    line.append(bytes: payload)
+    line.append("\n")
+    return .notification
   }
 
   private mutating func holds(_ rule: Int, _ message: MessageText) -> Bool {
@@ -170,7 +202,7 @@ public struct TopicRules: ~Copyable {
     let entries = Int(rules[rule].entryStart)..<Int(rules[rule].entryEnd)
     line.beginObject()
     appendRecipients(entries, message, &line)
-    var hasCollapseID = false
+    var needsCollapseID = true
     for index in entries {
       let entry = self.entries[index]
       switch entry.key {
@@ -178,12 +210,14 @@ public struct TopicRules: ~Copyable {
         render(entry, message)
         // The service takes at most 64 bytes; a longer value is replaced by its hash.
         if scratch.count > 0 {
-          hasCollapseID = true
+          needsCollapseID = false
           appendCollapseID(to: &line)
         }
       case .priority, .ttl, .againAfter:
         line.key(escaping: entry.key.name)
         line.append(bytes: value(entry))
+        // Without a collapse ID, `again-after` compares payloads, and so finds repetitions itself.
+        if entry.key == .againAfter { needsCollapseID = false }
       case .urgent:
         line.member("urgent", bool: value(entry).equals("true"))
       case .topic, .pushType:
@@ -195,7 +229,7 @@ public struct TopicRules: ~Copyable {
     }
     if let key {
       key.appendIdentifier(to: &line)
-      if !hasCollapseID { key.appendCollapseID(to: &line) }
+      if needsCollapseID { key.appendCollapseID(to: &line) }
     }
     line.key("payload")
     appendPayload(entries, message, &line)

@@ -39,6 +39,13 @@ public struct Text: ~Copyable {
     isCut = false
   }
 
+  /// Removes all but the first `count` bytes.
+  public mutating func truncate(to count: Int) {
+    precondition(count <= self.count)
+    self.count = count
+    isCut = false
+  }
+
   /// Appends a byte.
   @inline(never)
   public mutating func append(byte: UInt8) {

@@ -7,7 +7,8 @@ import TinyPushHTTP
 
 /// Makes notification files of requests.
 ///
-/// No byte of a request goes into the log.
+/// Each file is synced before its request is answered, so that the client sends again what a crash
+/// prevents. No byte of a request goes into the log.
 struct Inbox: ~Copyable {
   /// The most bytes of a request's body.
   static var bodyBytesMax: Int { 1_048_576 }
@@ -15,8 +16,7 @@ struct Inbox: ~Copyable {
   private let spool: CString
   private let recipients: CString
   private let rules: Rules
-  private let token: Text
-  private let origin: CString
+  private let tokens: BearerTokens
   private var log = Log()
   /// When the last request came.
   var lastRequest = Clock.now()
@@ -24,6 +24,8 @@ struct Inbox: ~Copyable {
   private var lines = Text(capacity: 2 * Inbox.bodyBytesMax)
   /// The body of an answer.
   private var answer = Text(capacity: 8192)
+  /// The code of the last refusal.
+  private var code = Text(capacity: 64)
   private var counts = Counts()
 
   private struct Counts {
@@ -37,10 +39,7 @@ struct Inbox: ~Copyable {
     spool = CString(config.spool.span)
     recipients = CString(config.recipients.span)
     rules = config.courier.rules
-    var token = Text(capacity: 512)
-    token.append(settings.token)
-    self.token = token
-    origin = settings.origin.cString()
+    tokens = settings.tokens
   }
 
   deinit {}
@@ -58,12 +57,13 @@ struct Inbox: ~Copyable {
       answer.clear()
       return request.answer(204, nil, answer)
     }
-    guard isOriginAllowed(request) else {
-      return refuse(
-        request, 403, "cross-site", "web pages of this origin may not send: set allow-origin")
+    guard request.hasClearLength else {
+      refuse(
+        request, 400, "length", "send either one Content-Length, or Transfer-Encoding: chunked")
+      return request.addHeader("Connection", ("close" as StaticString).cString)
     }
-    if request.method.equals("OPTIONS"), request.header("Origin") != nil {
-      return allowCrossSite(request)
+    guard !isOfWebPage(request) else {
+      return refuse(request, 403, "web-page", "web pages cannot send notifications")
     }
     guard isAuthorized(request) else {
       refuse(request, 401, "unauthorized", "send Authorization: Bearer TOKEN")
@@ -88,7 +88,8 @@ struct Inbox: ~Copyable {
     switch (BodyKind(request), route) {
     case (.other, _):
       refuse(request, 415, "media-type", "send application/json or text/plain")
-    case (.text, .webhook): refuse(request, 415, "media-type", "a webhook is application/json")
+    case (.text, .webhook), (.form, .webhook):
+      refuse(request, 415, "media-type", "a webhook is application/json")
     case (.json, .list):
       refuse(
         request, 400, "list-and-json",
@@ -97,40 +98,27 @@ struct Inbox: ~Copyable {
     }
   }
 
-  /// Whether a request may come from where it says it comes.
+  /// Whether a browser sends the request for a web page.
   ///
-  /// A browser says so for each POST. Another program does not, and is trusted.
-  private func isOriginAllowed(_ request: Request) -> Bool {
-    if let site = request.header("Origin") { return !origin.isEmpty && site.equals(origin.span) }
-    guard let relation = request.header("Sec-Fetch-Site") else { return true }
-    return relation.equals("none")
+  /// A browser says so for each POST, also if the page's name leads to this machine by a trick with
+  /// DNS. Another program does not, and is trusted.
+  private func isOfWebPage(_ request: Request) -> Bool {
+    guard request.header("Origin") == nil else { return true }
+    guard let relation = request.header("Sec-Fetch-Site") else { return false }
+    return !relation.equals("none")
   }
 
   private func isAuthorized(_ request: Request) -> Bool {
-    guard token.count > 0 else { return true }
+    guard !tokens.isEmpty else { return true }
     guard let header = request.header("Authorization") else { return false }
-    return BearerToken.matches(header, token.bytes)
+    return tokens.matches(header)
   }
 
   private mutating func describe(_ request: Request) {
     answer.clear()
-    answer.append("tinypush-http ", Version.current)
-    answer.append(": POST a notification (application/json) or a text; see tinypush-http(1)\n")
+    answer.append(
+      "tinypush-http: POST a text, or a notification in JSON; tinypush-http(1) explains it\n")
     request.answer(200, "text/plain", answer)
-  }
-
-  private mutating func allowCrossSite(_ request: Request) {
-    answer.clear()
-    request.answer(204, nil, answer)
-    addOrigin(request)
-    request.addHeader("Access-Control-Allow-Methods", ("POST" as StaticString).cString)
-    request.addHeader(
-      "Access-Control-Allow-Headers", ("authorization, content-type" as StaticString).cString)
-  }
-
-  private func addOrigin(_ request: Request) {
-    guard request.header("Origin") != nil else { return }
-    request.addHeader("Access-Control-Allow-Origin", origin.pointer)
   }
 
   // MARK: - The body
@@ -141,8 +129,8 @@ struct Inbox: ~Copyable {
     switch request.bodyCount {
     case Int(CMICROHTTP_TOO_LARGE): return refuseSize(request)
     case ..<0:
-      refuse(request, 503, "busy", "too many requests at a time: try again")
-      return request.addHeader("Retry-After", ("5" as StaticString).cString)
+      return refuse(
+        request, 503, "busy", "too many large requests at a time: send it again", retryAfter: "5")
     default: break
     }
     let target = request.target
@@ -152,17 +140,14 @@ struct Inbox: ~Copyable {
       try options.read(target.extracting(Route.query(of: target)))
       let route = Route(target)
       switch route {
-      case .list(let name), .webhook(_, let name):
+      case .list(let name), .webhook(let name):
         guard FormReader.decode(target.extracting(name), isPath: true, to: &list) else {
           throw .escape
         }
       default: break
       }
-      guard isKnown(list) else {
-        return refuse(request, 404, "list-missing", "no recipients file has this name")
-      }
-      if case .webhook(let format, _) = route {
-        takeWebhook(request, format, list, options)
+      if case .webhook = route {
+        takeWebhook(request, list, options)
       } else if BodyKind(request) == .json {
         takeNotifications(request, options)
       } else {
@@ -175,14 +160,22 @@ struct Inbox: ~Copyable {
     }
   }
 
-  /// Whether there is a recipients file of this name, as far as this user can see.
-  private func isKnown(_ list: borrowing Text) -> Bool {
-    guard list.count > 0 else { return true }
-    guard RecipientsFile.isName(list.bytes) else { return false }
-    var path = Text(capacity: 4200)
-    path.append(bytes: recipients.span)
-    path.append("/", bytes: list.bytes)
-    return path.withCString { access($0, F_OK) == 0 || clinux_errno() != ENOENT }
+  /// Refuses the request if there is no such recipients file, as far as this user can see.
+  private mutating func hasRecipients(
+    _ request: Request, _ list: borrowing Text, _ options: borrowing MessageOptions
+  ) -> Bool {
+    if list.count == 0, options.has(.token) { return true }
+    let name = list.count > 0 ? list.looseBytes : Notification.defaultList.span
+    if RecipientsFile.isName(name) {
+      var path = Text(capacity: 4200)
+      path.append(bytes: recipients.span)
+      path.append("/", bytes: name)
+      if path.withCString({ access($0, F_OK) == 0 || clinux_errno() != ENOENT }) { return true }
+    }
+    refuse(
+      request, 404, "list-missing",
+      "there is no recipients file of this name; tinypush recipient list shows the names")
+    return false
   }
 
   private mutating func takeNotifications(_ request: Request, _ options: borrowing MessageOptions) {
@@ -206,22 +199,36 @@ struct Inbox: ~Copyable {
         "this is JSON: send it with Content-Type: application/json")
     }
     lines.clear()
-    if MessageOptions.isForm(body) {
+    if BodyKind(request) == .form, MessageOptions.isForm(body) {
       try options.read(body)
       TextMessage.append(("" as StaticString).span, to: list.bytes, options, in: &lines)
     } else {
+      guard body.count == 0 || !options.has(.message) else {
+        return refuse(
+          request, 400, "two-texts", "send the text in the body or as message, not in both")
+      }
+      guard body.count > 0 || !options.isEmpty else {
+        return refuse(request, 400, "no-text", "the request is empty: send a text in its body")
+      }
       TextMessage.append(body, to: list.bytes, options, in: &lines)
     }
+    guard hasRecipients(request, list, options) else { return }
     takeLines(request)
   }
 
   private mutating func takeWebhook(
-    _ request: Request, _ format: WebhookFormat, _ list: borrowing Text,
-    _ options: borrowing MessageOptions
+    _ request: Request, _ list: borrowing Text, _ options: borrowing MessageOptions
   ) {
+    guard !options.hasText else {
+      return refuse(
+        request, 400, "webhook-parameter",
+        "for a webhook use only sound, level, ttl, priority and token")
+    }
+    guard hasRecipients(request, list, options) else { return }
     lines.clear()
     do throws(Webhook.Problem) {
-      _ = try Webhook.append(request.body, format, to: list.bytes, options, in: &lines)
+      try Webhook.append(
+        request.body, to: list.bytes, options, limit: rules.payloadLimit(for: .alert), in: &lines)
     } catch {
       switch error {
       case .json(let problem, let index):
@@ -230,7 +237,6 @@ struct Inbox: ~Copyable {
         begin(error.code.span, error.text.span)
         appendPlace(index..<index, in: request.body)
         finish(request, 400)
-      case .tooManyAlerts: refuse(request, 413, code: error.code.span, error.text.span)
       }
       return
     }
@@ -286,19 +292,20 @@ struct Inbox: ~Copyable {
       answer.member("notifications", number: count)
       answer.endLine()
       request.answer(202, Self.json, answer)
-      addOrigin(request)
     } catch {
       log.write(.error, error.text(spool.pointer), about: .spool)
       switch error {
       case .cannotWrite(ENOSPC), .cannotWrite(EDQUOT):
-        refuse(request, 507, "disk-full", "the disk of the spool is full: try again later")
+        refuse(
+          request, 503, "disk-full", "the disk of the spool is full: send it again later",
+          retryAfter: "60")
       case .cannotSync:
         refuse(
           request, 500, "not-synced", "the file is in the spool, but may not survive a power cut")
       default:
         refuse(
-          request, 503, "spool", "the spool cannot be written; the log of tinypush-http says why")
-        request.addHeader("Retry-After", ("30" as StaticString).cString)
+          request, 503, "spool", "the spool cannot be written; the log of tinypush-http says why",
+          retryAfter: "60")
       }
     }
   }
@@ -319,9 +326,11 @@ struct Inbox: ~Copyable {
   }
 
   private mutating func refuse(
-    _ request: Request, _ status: UInt32, _ code: StaticString, _ message: StaticString
+    _ request: Request, _ status: UInt32, _ code: StaticString, _ message: StaticString,
+    retryAfter seconds: StaticString? = nil
   ) {
     refuse(request, status, code: code.span, message.span)
+    if let seconds { request.addHeader("Retry-After", seconds.cString) }
   }
 
   private mutating func refuse(
@@ -353,6 +362,8 @@ struct Inbox: ~Copyable {
   }
 
   private mutating func begin(_ code: Span<UInt8>, _ message: Span<UInt8>) {
+    self.code.clear()
+    self.code.append(bytes: code)
     answer.clear()
     answer.beginObject()
     answer.member("code", string: code)
@@ -372,27 +383,21 @@ struct Inbox: ~Copyable {
     answer.endLine()
     counts.refused += 1
     request.answer(status, Self.json, answer)
-    if status != 403 { addOrigin(request) }
-    logRefusal(status)
+    guard status < 500 else { return }
+    var text = Text()
+    text.append("refused a request: ", status, " ")
+    text.append(code)
+    log.write(.warning, text, about: .refusals)
   }
 
   // MARK: - The log
-
-  private mutating func logRefusal(_ status: UInt32) {
-    // The agent's administrator must see who lacks the token; a mistake is the sender's to see.
-    guard status == 401 || status == 403 else { return }
-    var text = Text()
-    text.append("refused a request with status ", status)
-    text.append(status == 401 ? ": no valid bearer token" : ": it came from a web page")
-    log.write(.warning, text, about: .refusals)
-  }
 
   /// Logs what was done, at the end.
   mutating func logTotals() {
     log.flush()
     guard counts.requests > 0 else { return }
     var text = Text()
-    text.append("ends after requests: ", counts.requests, ", refused: ")
+    text.append("ended; requests: ", counts.requests, ", refused: ")
     text.append(counts.refused)
     text.append(", notifications: ", counts.notifications, ", files: ")
     text.append(counts.files)
@@ -404,6 +409,8 @@ struct Inbox: ~Copyable {
 enum BodyKind {
   case json
   case text
+  /// A form, or a text of `curl -d`.
+  case form
   case other
 
   init(_ request: Request) {
@@ -425,7 +432,8 @@ enum BodyKind {
       "application/json application/x-ndjson text/plain application/x-www-form-urlencoded"
     switch known.index(of: name.bytes.trimmed()) {
     case 0, 1: self = .json
-    case 2, 3: self = .text
+    case 2: self = .text
+    case 3: self = .form
     default: self = .other
     }
   }

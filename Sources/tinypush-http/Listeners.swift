@@ -77,8 +77,12 @@ struct Listeners: ~Copyable {
     guard count == 0 else { return true }
     let passed = Self.passedCount()
     guard passed > 0 else { return listenOnLoopback(&problem) }
+    guard passed <= Self.countMax else {
+      problem.append("too many sockets: at most ", Self.countMax, " are possible")
+      return false
+    }
     isPassed = true
-    for index in 0..<min(passed, Self.countMax) {
+    for index in 0..<passed {
       let descriptor = Self.firstPassed + Int32(index)
       guard clinux_is_reachable(descriptor) >= 0 else {
         problem.append("the sockets must be streams that listen: ListenStream= with Accept=no")

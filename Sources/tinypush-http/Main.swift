@@ -2,6 +2,7 @@ import CLinux
 import CommandArguments
 import TinyPush
 import TinyPushAgent
+import TinyPushHTTP
 
 @main
 struct Main {
@@ -64,7 +65,7 @@ struct Main {
       throw arguments.fail(error, message)
     }
     guard listeners.complete(&message) else { throw arguments.fail(.unavailable, message) }
-    guard !listeners.isReachable || settings.hasToken else {
+    guard !listeners.isReachable || !settings.tokens.isEmpty else {
       throw arguments.fail(
         .config,
         "other machines can reach this service: set token-file in /etc/tinypush/http.conf, or listen only on 127.0.0.1 and [::1]"

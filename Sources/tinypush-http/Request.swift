@@ -27,6 +27,9 @@ struct Request {
     return CString.span(value)
   }
 
+  /// Whether the headers leave no doubt where the body ends.
+  var hasClearLength: Bool { cmicrohttp_has_clear_length(request) != 0 }
+
   /// The number of bytes of the body, or a negative result of `CMicroHTTP`.
   var bodyCount: Int { cmicrohttp_body_count(request) }
 

@@ -6,20 +6,14 @@ import TinyPushHTTP
 /// The settings of the program, from `/etc/tinypush/http.conf`.
 struct ServiceSettings: ~Copyable {
   static let defaultFile: StaticString = "/etc/tinypush/http.conf"
-  private static var names: WordList { "token-file allow-origin idle" }
+  private static var names: WordList { "token-file idle" }
 
-  /// The bearer token that each request needs; empty: none.
-  var token = Text(capacity: BearerToken.lengths.upperBound + 1)
-  /// The origin whose web pages may send requests; empty: none.
-  var origin = Text(capacity: 256)
+  /// The tokens of which each request needs one.
+  var tokens = BearerTokens()
   /// How long a service that systemd has started goes on without requests.
   var idle = Duration.seconds(60)
 
   init() {}
-
-  deinit {}
-
-  var hasToken: Bool { token.count > 0 }
 
   private struct Reading: ~Copyable {
     let settings: UnsafeMutablePointer<ServiceSettings>
@@ -90,14 +84,8 @@ struct ServiceSettings: ~Copyable {
       guard let value else { throw .value("followed by = and a value") }
       let text = CString.span(value)
       switch Self.names.index(of: name) {
-      case 0: return readToken(value, &message)
-      case 1:
-        origin.clear()
-        origin.append(bytes: text)
-        guard !origin.isCut, text.begins(with: ("http" as StaticString).span) else {
-          throw .value("an origin, such as https://home.example")
-        }
-      case 2: idle = try Config.duration(text, min: 1000, max: 86_400_000)
+      case 0: return readTokens(value, &message)
+      case 1: idle = try Config.duration(text, min: 1000, max: 86_400_000)
       default:
         message.append("unknown setting ")
         message.append(printable: name)
@@ -113,27 +101,26 @@ struct ServiceSettings: ~Copyable {
     }
   }
 
-  /// Reads the bearer token from a file.
-  private mutating func readToken(
+  /// Reads the bearer tokens from a file.
+  private mutating func readTokens(
     _ path: UnsafePointer<CChar>, _ message: inout Text
   ) -> Bool {
-    var content = Text(capacity: BearerToken.lengths.upperBound + 64)
+    var content = Text(capacity: BearerTokens.fileBytesMax)
     do throws(InputFile.Problem) {
-      try InputFile.read(path, to: &content, bytesMax: BearerToken.lengths.upperBound + 64)
+      try InputFile.read(path, to: &content, bytesMax: BearerTokens.fileBytesMax)
     } catch {
       message.append("token-file: ")
       message.append(error.text(path))
       return false
     }
-    token.clear()
-    token.append(bytes: content.bytes.trimmed())
-    guard BearerToken.isValid(token.bytes) else {
-      message.append("token-file: ")
-      message.append(printable: CString.span(path))
-      message.append(
-        " must hold one line of 16 to 256 visible ASCII characters; openssl rand -hex 32 makes one")
-      return false
-    }
-    return true
+    let line = tokens.read(content.bytes)
+    guard line != nil || tokens.isEmpty else { return true }
+    message.append("token-file: ")
+    message.append(printable: CString.span(path))
+    if let line { message.append(":", line, "") }
+    message.append(
+      ": write one token a line, of 16 to 256 visible ASCII characters; openssl rand -hex 32 makes one"
+    )
+    return false
   }
 }

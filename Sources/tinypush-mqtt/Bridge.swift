@@ -10,10 +10,12 @@ import TinyPushMQTT
 /// once the file is in `new/` and on disk, so that the broker sends again each message that a crash
 /// or a power cut took away.
 struct Bridge: ~Copyable {
-  /// Bytes of one notification file at most: the largest packet fits in behind other notifications.
+  /// Bytes of one notification file at most.
   private static let batchBytesMax = 512 * 1024
   /// The wait after a problem that only a person can solve.
   private static let pause = Duration.seconds(30)
+  /// The time after which a refused subscription is asked for again.
+  private static let subscriptionPause = Duration.seconds(300)
   /// A connection that ends before this time is no progress.
   private static let shortTime = Duration.seconds(60)
 
@@ -39,6 +41,14 @@ struct Bridge: ~Copyable {
   private var isReloadWanted = false
   /// When the broker accepted the last connection.
   private var connectedAt: Instant?
+  /// Whether the broker has accepted a connection with these settings.
+  private var hadSession = false
+  /// For each subscription, the number under which the broker was asked for it.
+  private var asked = InlineArray<32, UInt16>(repeating: 0)
+  /// The subscriptions that the broker refused, a bit for each.
+  private var refused: UInt32 = 0
+  /// When to ask for them again.
+  private var askAt: Instant?
   /// The connections one after the other that ended within ``shortTime``.
   private var shortCount = 0
   /// Subscriptions of earlier rules, which the broker must forget.
@@ -66,6 +76,7 @@ struct Bridge: ~Copyable {
     var messages: UInt64 = 0
     var repeated: UInt64 = 0
     var notifications: UInt64 = 0
+    var tooLarge: UInt64 = 0
     var ignored: UInt64 = 0
     var files: UInt64 = 0
   }
@@ -105,18 +116,23 @@ struct Bridge: ~Copyable {
   mutating func run() -> ExitStatus {
     logStart()
     clinux_notify("READY=1")
-    while true {
-      if isReloadWanted, !isStopping { reload() }
+    while !isStopping {
+      if isReloadWanted { reload() }
       log.catchUp()
       let now = Clock.now()
       if let dialAt, dialAt <= now { dial(at: now) }
       advance(at: now)
       sharing.writeWhenDue(at: now, &log)
-      if isSubscribed { publish(at: now) }
+      if isSubscribed {
+        if let askAt, askAt <= now { askAgain(at: now) }
+        publish(at: now)
+      }
       send(at: now)
-      if isStopping, session.output.isEmpty || !isSessionUp { break }
       sleep()
     }
+    // Nothing may follow this packet. What was not acknowledged, the broker sends again.
+    session.disconnect()
+    send(at: Clock.now())
     connection.hangUp(epoll: events.epoll, closeNotify: true)
     logTotals()
     return .ok
@@ -125,6 +141,7 @@ struct Bridge: ~Copyable {
   private mutating func sleep() {
     var wake = dialAt ?? session.wakeAt
     if let deadline = connection.deadline { wake = wake.map { min($0, deadline) } ?? deadline }
+    if let askAt { wake = wake.map { min($0, askAt) } ?? askAt }
     let mayPublish = isSubscribed && session.mayPublish
     if let look = sharing.wakeAt(mayPublish: mayPublish) {
       wake = wake.map { min($0, look) } ?? look
@@ -137,7 +154,12 @@ struct Bridge: ~Copyable {
       switch events.source(index) {
       case .signals:
         while let signal = events.takeSignal() {
-          if signal == UInt32(SIGHUP), !endsWithTerminal { isReloadWanted = true } else { stop() }
+          if signal == UInt32(SIGHUP), !endsWithTerminal {
+            isReloadWanted = true
+          } else {
+            clinux_notify("STOPPING=1")
+            isStopping = true
+          }
         }
       case .clock:
         if events.takeClockChange(), sharing.clockWasSet() { subscribeFleet(at: Clock.now()) }
@@ -145,13 +167,6 @@ struct Bridge: ~Copyable {
         if descriptor == sharing.watch { sharing.diskChanged(at: Clock.now()) }
       }
     }
-  }
-
-  /// Ends the session in order: what was not written is sent again by the broker.
-  private mutating func stop() {
-    clinux_notify("STOPPING=1")
-    isStopping = true
-    session.disconnect()
   }
 
   // MARK: - The connection
@@ -177,6 +192,7 @@ struct Bridge: ~Copyable {
     openInBatch = 0
     isSessionUp = false
     isSubscribed = false
+    askAt = nil
     fleet.ended()
     if let start = connectedAt.take() {
       let isShort = Clock.now() < start + Self.shortTime
@@ -215,12 +231,16 @@ struct Bridge: ~Copyable {
     config.forgetPassword()
   }
 
-  /// Reads all that has come, and takes it into the spool.
+  /// Reads what has come, and takes it into the spool.
+  ///
+  /// While messages keep coming, the loop looks at signals and clocks after each file.
   private mutating func receive(at now: Instant) {
+    let files = counts.files
     do throws(BrokerProblem) {
       while true {
         try takeEvents(at: now)
         guard connection.phase != .none else { return }
+        guard counts.files == files else { break }
         let result = connection.read(session.makeRoom())
         guard result > 0 else {
           guard result != CMBED_WANT_READ else { break }
@@ -239,8 +259,10 @@ struct Bridge: ~Copyable {
     text.append("connection to the broker ")
     text.append(cString: broker.pointer)
     text.append(" ended: ", bytes: connection.problem.bytes)
-    // Mosquitto 2.0 does not say so.
-    if isSubscribed, shortCount > 0 {
+    if !isSubscribed {
+      text.append(" before the broker answered; does it speak MQTT 5, and does it want tls = yes?")
+    } else if shortCount > 0 {
+      // Mosquitto 2.0 does not say so.
       text.append(": if another client uses the same client ID, set client-id")
     }
     log.write(.warning, text, about: .connection)
@@ -282,6 +304,8 @@ struct Bridge: ~Copyable {
         connectedAt = now
         isSubscribed = true
         logConnection(hasSession)
+        hadSession = true
+        refused = 0
         for index in 0..<gone.count { _ = session.unsubscribe(gone.filter(index), at: now) }
         gone.clear()
         for index in 0..<config.subscriptions.count { subscribe(index, at: now) }
@@ -291,7 +315,7 @@ struct Bridge: ~Copyable {
         if answer.packetID == fleetSubscription {
           sharing.subscribed(reason: answer.reason, at: now, &log)
         } else if answer.reason >= 0x80 {
-          throw .notSubscribed(answer.reason)
+          refuse(answer, at: now)
         }
         if answer.isLast { fleet.subscribed(at: now) }
       case .published(let reason):
@@ -308,12 +332,40 @@ struct Bridge: ~Copyable {
   }
 
   private mutating func subscribe(_ index: Int, at now: Instant) {
-    _ = session.subscribe(config.subscriptions.filter(index), isState: false, at: now)
+    guard isSubscribed else { return }
+    let filter = config.subscriptions.filter(index)
+    guard let packetID = session.subscribe(filter, isState: false, at: now) else {
+      // There is room on a new connection.
+      return hangUp(pause: false)
+    }
+    asked[index] = packetID
+    refused &= ~(1 << UInt32(index))
+  }
+
+  /// Logs a refused subscription; the other subscriptions bring messages.
+  private mutating func refuse(_ answer: BrokerSession.Subscription, at now: Instant) {
+    var text = Text()
+    text.append("the broker refused subscribe = ")
+    for index in 0..<config.subscriptions.count where asked[index] == answer.packetID {
+      text.append(printable: config.subscriptions.filter(index))
+      refused |= 1 << UInt32(index)
+      askAt = now + Self.subscriptionPause
+    }
+    text.append(": ")
+    BrokerProblem.append(answer.reason, to: &text)
+    text.append("; the program asks again in 5 minutes")
+    log.write(.error, text, about: .connection)
+  }
+
+  private mutating func askAgain(at now: Instant) {
+    askAt = nil
+    for index in 0..<config.subscriptions.count where refused & 1 << UInt32(index) != 0 {
+      subscribe(index, at: now)
+    }
   }
 
   /// Publishes what the fleet does not know yet, one message at a time.
   private mutating func publish(at now: Instant) {
-    if isStopping { return }
     fleet.publish(&session, at: now)
     if session.mayPublish { isSharedUnderWay = sharing.publish(&session, at: now, &log) }
   }
@@ -349,23 +401,22 @@ struct Bridge: ~Copyable {
     }
     counts.messages += 1
     if message.isRepeated { counts.repeated += 1 }
-    // A notification is smaller than its message and the texts of its rule.
-    if batch.count + payload.count + topic.count > Self.batchBytesMax / 2 {
+    // Room for the largest notification: a larger one is dropped.
+    if batch.count > Self.batchBytesMax - 2 * NotificationReader.objectBytesMax {
       write(at: now)
       // The spool failed: the broker sends this message again.
       guard isSessionUp else { return }
     }
-    let rule = config.rules.append(
+    let outcome = config.rules.append(
       topic: topic, payload: payload, packetID: message.packetID, to: &batch)
-    if rule != nil {
-      counts.notifications += 1
-    } else if TopicRules.isNotification(payload) {
-      batch.append(bytes: payload)
-      batch.append("\n")
-      counts.notifications += 1
-    } else {
+    switch outcome {
+    case .rule, .notification: counts.notifications += 1
+    case .tooLarge:
+      counts.tooLarge += 1
+      logTooLarge(topic)
+    case .ignored:
       counts.ignored += 1
-      logIgnored(topic)
+      logIgnored(topic, payload)
     }
     if message.packetID != nil { openInBatch += 1 }
     if openInBatch >= config.session.openMax { write(at: now) }
@@ -431,10 +482,9 @@ struct Bridge: ~Copyable {
       _ = gone.append(filter.bytes)
     }
     if isSameConnection {
-      for index in 0..<config.subscriptions.count where isSubscribed {
-        let filter = config.subscriptions.filter(index)
-        if !fresh.subscriptions.contains(filter) { subscribe(index, at: now) }
-      }
+      asked = InlineArray(repeating: 0)
+      refused = 0
+      for index in 0..<config.subscriptions.count { subscribe(index, at: now) }
     } else {
       reconnect(at: now)
     }
@@ -451,6 +501,7 @@ struct Bridge: ~Copyable {
     connection.hangUp(epoll: events.epoll, closeNotify: true)
     isSessionUp = false
     isSubscribed = false
+    hadSession = false
     broker = CString(config.broker.span)
     session = BrokerSession(config.session)
     connection = TLSConnection(
@@ -465,17 +516,31 @@ struct Bridge: ~Copyable {
 
   // MARK: - The log
 
+  /// Logs that a message is lost since its notification is too large.
+  private mutating func logTooLarge(_ topic: Span<UInt8>) {
+    var text = Text(capacity: 1024)
+    text.append("message dropped, topic ", printable: topic)
+    text.append(": its notification would have more than ", NotificationReader.objectBytesMax)
+    text.append(" bytes; take less of the payload into the rule, or send less")
+    log.write(.error, text, about: .mistakes)
+  }
+
   /// Logs why a message makes no notification.
   ///
-  /// Lines are folded; each topic is a kind of its own.
-  private mutating func logIgnored(_ topic: Span<UInt8>) {
+  /// Lines are folded. Each topic without a rule is a kind of its own. Messages that do not meet the
+  /// conditions are the normal case, and all of one kind.
+  private mutating func logIgnored(_ topic: Span<UInt8>, _ payload: Span<UInt8>) {
     var text = Text(capacity: 1024)
-    text.append("message ignored, topic ", printable: topic)
+    text.append("message ignored")
     if let rule = config.rules.first(for: topic) {
-      text.append(": the conditions of the rule in line ", config.rules.line(of: rule))
-      text.append(" do not hold")
+      text.append(": the conditions do not hold of the rule in line ", config.rules.line(of: rule))
+      text.append("; topic ", printable: topic)
     } else {
+      text.append(", topic ", printable: topic)
       text.append(": no rule matches the topic")
+      if payload.count > 0, payload[0] == .openBrace, !PayloadPath.isJSON(payload) {
+        text.append(", and the payload is not valid JSON")
+      }
       text.append(
         config.mayReceive(topic)
           ? "; tinypush-mqtt check shows how rules work"
@@ -496,18 +561,30 @@ struct Bridge: ~Copyable {
   private mutating func logConnection(_ hasSession: Bool) {
     var text = Text()
     text.append("connected to the broker ", cString: broker.pointer)
-    text.append(hasSession ? ", which kept the session" : ", in a new session")
-    log.write(.info, text, about: .connection)
+    let isLost = hadSession && !hasSession
+    if isLost {
+      text.append(
+        ", which has lost the session: messages of the meantime are lost; with Mosquitto,")
+      text.append(" set persistence true")
+    } else {
+      text.append(hasSession ? ", which kept the session" : ", in a new session")
+    }
+    if session.sessionSeconds < config.session.sessionSeconds {
+      text.append("; while this program is away, it keeps messages only for ")
+      text.append(roundedSeconds: Int64(session.sessionSeconds))
+    }
+    log.write(isLost ? .warning : .info, text, about: .connection)
   }
 
   private mutating func logTotals() {
     var text = Text()
     text.append(counts.messages)
-    text.append(" messages (", counts.repeated, " repeated), ")
+    text.append(" messages (", counts.repeated, " repeated): ")
     text.append(counts.notifications)
     text.append(" notifications in ", counts.files, " files, ")
     text.append(counts.ignored)
-    text.append(" messages without a rule")
+    text.append(" ignored")
+    if counts.tooLarge > 0 { text.append(", ", counts.tooLarge, " too large") }
     log.flush()
     log.write(.info, text)
   }

@@ -86,7 +86,6 @@ struct BridgeConfig: ~Copyable {
     /// Whether the section is no rule, since its topic filter is wrong.
     var isSkipping = false
     /// Whether a line is too long for inih.
-    var hasLongLine = false
     /// The mistake in the line.
     var message = Text(capacity: 1024)
     var mistakes = Mistakes()
@@ -131,8 +130,7 @@ struct BridgeConfig: ~Copyable {
           }, reading)
       }
       reading.finish()
-      // inih counts a long line several times, so that its number would be wrong.
-      if line > 0, !reading.hasLongLine {
+      if line > 0 {
         reading.message.append("expected KEY = VALUE or [TOPIC-FILTER]")
         reading.addMistake(line: line)
       }
@@ -249,17 +247,14 @@ extension BridgeConfig.Reading {
     isInRule: Bool, _ name: Span<UInt8>, _ value: UnsafePointer<CChar>?
   ) {
     if clinux_ini_section() != section { beginRule() }
-    checkLength()
-    guard !isSkipping, !takeLine(isInRule, name, value) else { return }
+    if clinux_ini_is_long() != 0 {
+      message.append(printable: name)
+      message.append(": the line has more than 199 bytes: shorten it")
+    } else {
+      guard !isSkipping, !takeLine(isInRule, name, value) else { return }
+    }
     isRuleWrong = true
     addMistake(line: clinux_ini_line())
-  }
-
-  private mutating func checkLength() {
-    guard !hasLongLine, clinux_ini_long_line() > 0 else { return }
-    hasLongLine = true
-    message.append("the line is too long: shorten it to 198 bytes")
-    addMistake(line: clinux_ini_long_line())
   }
 
   fileprivate mutating func addMistake(line: Int32) {
@@ -269,7 +264,6 @@ extension BridgeConfig.Reading {
 
   /// Checks the last rule.
   fileprivate mutating func finish() {
-    checkLength()
     finishRule()
     guard clinux_ini_section() > section else { return }
     message.append("[", printable: CString.span(clinux_ini_section_name()))
@@ -406,11 +400,6 @@ extension Text {
   mutating func dropLineEnd() {
     var kept = count
     while kept > 0, bytes[kept - 1] == .lineFeed || bytes[kept - 1] == .carriageReturn { kept -= 1 }
-    guard kept < count else { return }
-    var copy = Text(capacity: kept + 1)
-    copy.append(bytes: bytes.extracting(0..<kept))
-    wipe()
-    append(copy)
-    copy.wipe()
+    truncate(to: kept)
   }
 }

@@ -20,11 +20,9 @@ struct DryRun: ~Copyable {
   private var ignored = 0
   private var refused = 0
 
-  /// What becomes of a message.
+  /// What becomes of a line.
   private enum Outcome {
-    case rule(Int)
-    case asItIs
-    case ignored
+    case message(TopicRules.Outcome)
     case malformed(StaticString)
   }
 
@@ -69,9 +67,12 @@ struct DryRun: ~Copyable {
     let outcome = outcome(topic, payload)
     var isRefused = false
     switch outcome {
-    case .ignored: ignored += 1
+    case .message(.ignored): ignored += 1
     case .malformed: isRefused = true
-    case .rule, .asItIs:
+    case .message(.tooLarge):
+      findings.add(Finding(.objectTooLarge, at: 0, limit: NotificationReader.objectBytesMax))
+      isRefused = true
+    case .message(.rule), .message(.notification):
       check()
       isRefused = findings.refusals > 0
       if !isRefused { sent += 1 }
@@ -93,12 +94,9 @@ struct DryRun: ~Copyable {
     }
     // The broker numbers its messages. Any number gives an `id` of the same form.
     let packetID = UInt16(truncatingIfNeeded: lines.line % 65_535 + 1)
-    let rule = config.rules.append(
+    let made = config.rules.append(
       topic: topic, payload: payload, packetID: packetID, to: &notification)
-    if let rule { return .rule(rule) }
-    guard TopicRules.isNotification(payload) else { return .ignored }
-    notification.append(bytes: payload)
-    return .asItIs
+    return .message(made)
   }
 
   /// Lets the agent's check look at the notification.
@@ -114,11 +112,12 @@ struct DryRun: ~Copyable {
     output.append(":", lines.line, ": ")
     output.append(printable: topic)
     switch outcome {
-    case .rule(let rule):
+    case .message(.rule(let rule)):
       output.append(": rule ")
       appendPlace(of: rule)
-    case .asItIs: output.append(": no rule; the message is a notification, which is sent as it is")
-    case .ignored:
+    case .message(.notification): output.append(": no rule; the payload is a notification")
+    case .message(.tooLarge): output.append(": refused")
+    case .message(.ignored):
       output.append(": ignored: ")
       if let rule = config.rules.first(for: topic) {
         output.append("the conditions do not hold of rule ")
@@ -134,11 +133,12 @@ struct DryRun: ~Copyable {
     if !config.mayReceive(topic) {
       output.append("  warning: no subscription matches this topic: the message would not come\n")
     }
-    if case .ignored = outcome { return }
-    output.append("  ")
-    let end = lineEnd
-    output.append(printable: notification.looseBytes.extracting(0..<end))
-    output.append("\n")
+    if notification.count > 0 {
+      output.append("  ")
+      let end = lineEnd
+      output.append(printable: notification.looseBytes.extracting(0..<end))
+      output.append("\n")
+    }
     for index in 0..<findings.count {
       output.append("  ", findings[index].isWarning ? "warning: " : "error: ")
       findings[index].describe(in: &output)
@@ -166,16 +166,16 @@ struct DryRun: ~Copyable {
     output.member("line", number: lines.line)
     output.member("topic", string: topic)
     switch outcome {
-    case .ignored: output.member("state", word: "ignored")
-    case .rule(let rule):
+    case .message(.ignored): output.member("state", word: "ignored")
+    case .message(.rule(let rule)):
       output.member("state", word: isRefused ? "refused" : "sent")
       output.member("rule", string: config.rules.filter(rule))
       output.member("rule_line", number: config.rules.line(of: rule))
       output.member("notification", compacting: notification.looseBytes.extracting(0..<end))
-    case .asItIs:
+    case .message(.notification):
       output.member("state", word: isRefused ? "refused" : "sent")
       output.member("notification", compacting: notification.looseBytes.extracting(0..<end))
-    case .malformed: output.member("state", word: "refused")
+    case .malformed, .message(.tooLarge): output.member("state", word: "refused")
     }
     output.key("findings")
     output.beginArray()

@@ -3,8 +3,8 @@ import TinyPush
 
 /// Reads a file line by line.
 struct LineReader: ~Copyable {
-  /// The longest line: a topic and the largest payload that a broker is allowed to send.
-  static let lineBytesMax = 192 * 1024
+  /// The longest line: the largest message that a broker is allowed to send.
+  static let lineBytesMax = 1024 * 1024
 
   private let descriptor: Int32
   private let buffer = FixedBuffer<UInt8>(capacity: LineReader.lineBytesMax + 4096)

@@ -4,7 +4,7 @@ import Foundation
 struct HTTPService {
   let child: Child
   private let box: Box
-  private let socket: String
+  let socket: String
 
   /// - Parameters:
   ///   - settings: the lines of http.conf.

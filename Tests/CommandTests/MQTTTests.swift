@@ -30,7 +30,9 @@ import Testing
     try broker.publish("zigbee2mqtt/hall", "on")
     try broker.publish("alerts", #"{"to":"guests","payload":{"aps":{"alert":"ready"}}}"#)
     try bridge.line("topic zigbee2mqtt/hall: no rule matches the topic", in: .errors)
-    try bridge.line("conditions of the rule in line 5 do not hold", in: .errors)
+    try bridge.line("do not hold of the rule in line 5; topic zigbee2mqtt/bath", in: .errors)
+    try broker.publish("alerts", #"{"payload":{"aps":{"alert":"cut"#)
+    try bridge.line("topic alerts: no rule matches the topic, and the payload is not", in: .errors)
     try wait(for: "two notifications") { try box.notifications().count == 2 }
     #expect(try bridge.terminate() == 0)
     let first = try #require(try box.notifications().first)
@@ -89,6 +91,7 @@ import Testing
     broker.kill()
     try bridge.line("ended", in: .errors)
     try broker.start()
+    try bridge.line("has lost the session", in: .errors)
     // The new broker knows no subscription until the bridge is back.
     try wait(for: "the second message") {
       try broker.publish("alerts/1", "second")
@@ -133,6 +136,65 @@ import Testing
     try wait(for: "the message") { try box.alerts() == ["first"] }
     #expect(try bridge.terminate() == 0)
     #expect(!bridge.errors.contains("-word"))
+  }
+
+  @Test func `a refused subscription is reported, and the others bring messages`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let plugin = try #require(
+      ["aarch64", "arm-linux-gnueabihf", "x86_64"].map {
+        "/usr/lib/\($0)\($0.contains("-") ? "" : "-linux-gnu")/mosquitto_dynamic_security.so"
+      }.first(where: FileManager.default.fileExists))
+    let access = """
+      {"defaultACLAccess": {"publishClientSend": true, "publishClientReceive": true,
+                            "subscribe": true, "unsubscribe": true},
+       "roles": [{"rolename": "guest", "acls": [
+         {"acltype": "subscribeLiteral", "topic": "secret/#", "allow": false}]}],
+       "groups": [{"groupname": "all", "roles": [{"rolename": "guest"}]}],
+       "anonymousGroup": "all"}
+      """
+    let broker = try Mosquitto(
+      in: box,
+      """
+      allow_anonymous true
+      plugin \(plugin)
+      plugin_opt_config_file \(box.write(access, to: "access.json"))
+      """)
+    try box.rules(broker, "subscribe = secret/#\n" + Self.simple)
+    let bridge = try box.connectedBridge()
+    let line = try bridge.line("refused subscribe = secret/#: not authorized", in: .errors)
+    #expect(line.contains("asks again"))
+    try broker.publish("alerts/1", "first")
+    try wait(for: "the message") { try box.alerts() == ["first"] }
+    #expect(try bridge.terminate() == 0)
+  }
+
+  @Test func `a message of any size the broker may send is taken, and a huge alert is reported`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    try box.rules(
+      broker,
+      """
+      subscribe = +
+      [camera]
+      alert = {payload.text}
+      [log]
+      alert = {payload}
+      """)
+    let bridge = try box.connectedBridge()
+    let picture = String(repeating: "x", count: 1_000_000)
+    try broker.publish("camera", lines: [#"{"picture":"\#(picture)","text":"ring"}"#])
+    try wait(for: "the alert") { try box.alerts() == ["ring"] }
+    try broker.publish("log", lines: [String(repeating: "x", count: 70_000)])
+    try bridge.line("topic log: its notification would have more than 65536 bytes", in: .errors)
+    // The message that is too large does not come again.
+    try broker.publish("log", "short")
+    try wait(for: "the next alert") { try box.alerts() == ["ring", "short"] }
+    #expect(try bridge.terminate() == 0)
+    #expect(bridge.errors.contains("3 messages (0 repeated): 2 notifications"))
   }
 
   @Test func `a second bridge with the same client ID is reported`() throws {

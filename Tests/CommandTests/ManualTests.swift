@@ -78,10 +78,9 @@ import Testing
     #expect(try Set(found) == Self.settings())
   }
 
-  /// Returns the keys of the configuration from the source.
-  static func settings() throws -> Set<String> {
-    let source = try String(
-      contentsOfFile: Build.package + "/Sources/Agent/Config/Config.swift", encoding: .utf8)
+  /// Returns the keys of a configuration from the source file that lists them.
+  static func settings(in file: String = "Agent/Config/Config.swift") throws -> Set<String> {
+    let source = try String(contentsOfFile: "\(Build.package)/Sources/\(file)", encoding: .utf8)
     let names = try #require(source.firstMatch(of: #/static var names:[^{]*\{([^}]*)\}/#)).1
     return Set(names.matches(of: #/[a-z-]+/#).map { String($0.0) })
   }
@@ -102,10 +101,7 @@ import Testing
       let listed = try items(section, of: "tinypush-mqtt.conf.5")
         .matches(of: #/(?m)^\.It Ic (.*)$/#)
         .flatMap { $0.1.split(separator: " , ").map(String.init) }
-      let source = try String(
-        contentsOfFile: "\(Build.package)/Sources/\(file)", encoding: .utf8)
-      let names = try #require(source.firstMatch(of: #/static var names:[^{]*\{([^}]*)\}/#)).1
-      #expect(Set(listed) == Set(names.matches(of: #/[a-z-]+/#).map { String($0.0) }), "\(file)")
+      #expect(try Set(listed) == Self.settings(in: file), "\(file)")
     }
   }
 

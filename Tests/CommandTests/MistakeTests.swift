@@ -94,6 +94,23 @@ import Testing
     (
       "ttl = 1h\t#too long\n", 1, #"ttl is "1h\x09#too long": put the comment on a line of its own"#
     ),
+    // The INI library reads at most 199 bytes of a line.
+    (
+      "on-trouble = \(String(repeating: "x", count: 187))\n", 1,
+      "on-trouble: the line has more than"
+    ),
+    (
+      "on-trouble = echo \(String(repeating: "x", count: 185)) /usr/bin/logger\n", 1,
+      "on-trouble: the line has more than 199 bytes: shorten it, or put a command into a script"
+    ),
+    (
+      "on-trouble = \(String(repeating: "x", count: 186))\nsettel = 5s\n", 2,
+      "unknown setting settel; did you mean settle?"
+    ),
+    (
+      "# \(String(repeating: "long comment ", count: 100))\nsettel = 5s\n", 2,
+      "unknown setting settel; did you mean settle?"
+    ),
   ])
   func `an error in the configuration is reported with its line`(
     text: String, number: Int, words: String

@@ -138,8 +138,8 @@ import Testing
     "tinypush.service", "tinypush@.service", "tinypush-feedback.service",
     "tinypush-feedback@.service", "tinypush-feedback.timer", "tinypush-feedback@.timer",
     "tinypush-config.path", "tinypush-config@.path", "tinypush-config.service",
-    "tinypush-config@.service", "tinypush-mqtt.service", "tinypush-http.socket",
-    "tinypush-http.service",
+    "tinypush-config@.service", "tinypush-mqtt.service", "tinypush-mqtt-config.path",
+    "tinypush-mqtt-config.service", "tinypush-http.socket", "tinypush-http.service",
   ]
 
   /// The units, copied with this machine's build as their program.

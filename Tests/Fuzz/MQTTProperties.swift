@@ -91,10 +91,15 @@ func rulesViolation(_ text: [UInt8]) -> String? {
     return "the rule is refused"
   }
   var line = Text(capacity: 65_536)
-  let rule = rules.append(topic: topic.span, payload: payload.span, packetID: 1, to: &line)
-  // Wildcards do not match topics that begin with `$`.
-  guard rule != nil else { return topic.first == 36 ? nil : "no rule is met" }
+  let outcome = rules.append(topic: topic.span, payload: payload.span, packetID: 1, to: &line)
   let made = copy(line.bytes)
+  switch outcome {
+  case .rule: break
+  case .tooLarge: return made.isEmpty ? nil : "\(made) is too large, but was appended"
+  // Wildcards do not match topics that begin with `$`.
+  case .ignored: return topic.first == 36 && made.isEmpty ? nil : "no rule is met"
+  case .notification: return topic.first == 36 && made == payload + [10] ? nil : "no rule is met"
+  }
   guard made.last == 10, !made.dropLast().contains(10),
     Reference.validity(Array(made.dropLast()), depthMax: 8) == .valid
   else { return "\(made) is no line of JSON" }

@@ -637,13 +637,16 @@ static void test_linux(int version) {
 static struct {
   char method[16], target[64];
   long body;
-  int headers;
+  int headers, is_clear;
 } http;
 
 static void http_headers(void *user, cmicrohttp_request *request) {
   (void)user;
   http.headers++;
   CHECK(!cmicrohttp_header(request, "Nothing"));
+  http.is_clear = cmicrohttp_has_clear_length(request);
+  if (strcmp(cmicrohttp_target(request), "/length") == 0 && !http.is_clear)
+    cmicrohttp_answer(request, 400, NULL, NULL, 0);
   if (strcmp(cmicrohttp_target(request), "/early") == 0) {
     cmicrohttp_answer(request, 404, "text/plain", (const uint8_t *)"early", 5);
     cmicrohttp_add_header(request, "X-Early", "1");
@@ -710,6 +713,22 @@ static void test_http(int version) {
   int early = snprintf(request, sizeof request, "POST /early HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nabcde");
   http_send(server, request, (size_t)early, answer, sizeof answer);
   CHECK(strncmp(answer, "HTTP/1.1 404", 12) == 0 && strstr(answer, "X-Early: 1") && strstr(answer, "\r\n\r\nearly"));
+  /* Two lengths are no clear length, and the answer to them does not wait for the body. */
+  static const struct {
+    const char *fields;
+    int is_clear;
+  } fields[] = {
+    {"Content-Length: 3", 1}, {"Transfer-Encoding: chunked", 1}, {"X: y", 1},
+    {"Content-Length: 3\r\nTransfer-Encoding: chunked", 0}, {"Content-Length: 3\r\nContent-Length: 5", 0},
+    {"Content-Length : 3", 0}, {"Transfer-Encoding: gzip", 0},
+    {"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", 0},
+  };
+  for (unsigned index = 0; index < sizeof fields / sizeof fields[0]; index++) {
+    int head = snprintf(request, sizeof request, "POST /length HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n", fields[index].fields);
+    http_send(server, request, (size_t)head, answer, sizeof answer);
+    CHECK(http.is_clear == fields[index].is_clear);
+    CHECK(fields[index].is_clear || strncmp(answer, "HTTP/1.1 400", 12) == 0);
+  }
   /* Bytes that are no HTTP end their connection, or wait for more of them. */
   for (int turn = 0; turn < 200; turn++) {
     int valid = snprintf(request, sizeof request,

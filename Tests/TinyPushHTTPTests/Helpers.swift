@@ -12,11 +12,12 @@ extension Text {
 }
 
 /// Returns the code of the first finding that refuses a notification in a text; nil: all are right.
-func refusal(of text: borrowing Text) -> String? {
+func refusal(of text: borrowing Text, limit: Int? = nil) -> String? {
   var reader = NotificationReader()
   var findings = Findings()
   var rules = Rules()
   rules.service = .http2
+  rules.payloadLimit = limit
   while true {
     switch reader.next(in: text.bytes, isWhole: true, rules, &findings) {
     case .notification: break

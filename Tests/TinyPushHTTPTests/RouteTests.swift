@@ -4,9 +4,9 @@ import TinyPushHTTP
 
 @Test(arguments: [
   ("/", Route.root), ("/health", .health), ("/family", .list(1..<7)), ("/family?a=b", .list(1..<7)),
-  ("/family/", .list(1..<7)), ("/grafana", .webhook(.grafana, 8..<8)),
-  ("/grafana/ops", .webhook(.grafana, 9..<12)),
-  ("/alertmanager/", .webhook(.alertmanager, 14..<14)),
+  ("/family/", .list(1..<7)), ("/grafana", .webhook(8..<8)),
+  ("/grafana/ops", .webhook(9..<12)),
+  ("/alertmanager/", .webhook(14..<14)),
   ("/a/b", .unknown), ("//", .root), ("", .unknown), ("*", .unknown), ("http://host/", .unknown),
 ])
 func `a path names a recipients file or a webhook`(target: String, route: Route) {

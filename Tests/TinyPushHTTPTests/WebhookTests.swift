@@ -4,14 +4,13 @@ import TinyPushHTTP
 
 /// Returns the notifications that a webhook makes.
 private func notifications(
-  _ body: String, _ format: WebhookFormat = .alertmanager, to list: String = "ops",
-  _ query: String = ""
+  _ body: String, to list: String = "ops", _ query: String = "", limit: Int = 4096
 ) throws -> Text {
   var options = MessageOptions()
   try options.read(Array(query.utf8).span)
   var lines = Text(capacity: 2_000_000)
-  _ = try Webhook.append(
-    Array(body.utf8).span, format, to: Array(list.utf8).span, options, in: &lines)
+  try Webhook.append(
+    Array(body.utf8).span, to: Array(list.utf8).span, options, limit: limit, in: &lines)
   return lines
 }
 
@@ -36,7 +35,7 @@ private func alert(_ status: String, _ labels: String, _ annotations: String) ->
   let lines = try notifications(
     alert(
       "resolved", #""alertname":"DiskFull","severity":"critical""#, #""summary":"95 % used""#),
-    .alertmanager, "sound=a.caf&level=critical")
+    "sound=a.caf&level=critical")
   #expect(
     lines.string
       == #"{"to":["ops"],"collapse-id":"c3f0a2b1","trim":true,"payload":{"aps":{"alert":{"title":"Resolved: DiskFull","body":"95 % used"},"interruption-level":"passive"},"url":"http://prometheus/graph"}}"#
@@ -67,18 +66,20 @@ func `the body comes from the annotations or else the labels`(
 ])
 func `parameters decide sound, level and delivery`(query: String, part: String) throws {
   let lines = try notifications(
-    alert("firing", #""alertname":"A","severity":"critical""#, ""), .alertmanager, query)
+    alert("firing", #""alertname":"A","severity":"critical""#, ""), query)
   #expect(lines.string.contains(part))
   #expect(refusal(of: lines) == nil)
 }
 
 @Test(arguments: [
-  (WebhookFormat.grafana, "http://panel"), (.alertmanager, "http://rule"),
+  (#""panelURL":"http://panel","dashboardURL":"http://dashboard""#, "http://panel"),
+  (#""panelURL":"","dashboardURL":"http://dashboard""#, "http://dashboard"),
+  (#""dashboardURL":null"#, "http://rule"),
 ])
-func `the link is that of Grafana's panel`(format: WebhookFormat, link: String) throws {
+func `the link is that of Grafana's panel`(links: String, link: String) throws {
   let lines = try notifications(
-    #"{"alerts":[{"status":"firing","labels":{"alertname":"A"},"panelURL":"http://panel","dashboardURL":"http://dashboard","generatorURL":"http://rule"}]}"#,
-    format)
+    #"{"alerts":[{"status":"firing","labels":{"alertname":"A"},\#(links),"generatorURL":"http://rule"}]}"#
+  )
   #expect(lines.string.contains(#""url":"\#(link)""#))
   #expect(refusal(of: lines) == nil)
 }
@@ -101,18 +102,46 @@ func `the link is that of Grafana's panel`(format: WebhookFormat, link: String) 
   #expect(lines.string.contains(#""collapse-id":""#))
 }
 
-@Test func `a long text is trimmed rather than refused`() throws {
+/// Long texts of characters, each of which must be kept whole.
+private let long = ["x", "é", "😀", #"\""#, #"\u00e9"#, #"\ud83d\ude00"#, "e\u{301}", "👍🏽"].map {
+  String(repeating: $0, count: 100_000 / $0.utf8.count)
+}
+
+@Test(arguments: long, [256, 2048, 4096])
+func `texts of any length are shortened rather than refused`(text: String, limit: Int) throws {
+  let part = String(text.prefix(60_000))
   let lines = try notifications(
-    alert(
-      "firing", #""alertname":"A""#, #""description":"\#(String(repeating: "x", count: 9000))""#))
+    #"""
+    {"alerts":[
+      {"labels":{"alertname":"\#(part)","instance":"\#(part)"},"generatorURL":"http://\#(part)",
+        "annotations":{"summary":"\#(part)","description":"\#(part)"}},
+      {"labels":{"alertname":"A","instance":"i","\#(part)":"\#(part)","b":"c"}}]}
+    """#, limit: limit)
+  #expect(refusal(of: lines, limit: limit) == nil)
+  #expect(lines.count < 16 * limit)
+  #expect(lines.string.contains("…"))
+  #expect(!lines.string.contains("http:"))
+}
+
+@Test(arguments: [("0", 1), ("12", 2), ("1234567890", 1), ("-3", 1), (#""5""#, 1), ("null", 1)])
+func `alerts that the sender left out are counted`(number: String, count: Int) throws {
+  let lines = try notifications(
+    #"{"alerts":[{}],"groupKey":"{}:{a=\"b\"}","truncatedAlerts":\#(number)}"#)
+  #expect(lines.string.split(separator: "\n").count == count)
   #expect(refusal(of: lines) == nil)
+  if count == 2 {
+    #expect(
+      lines.string.hasSuffix(
+        #"{"to":["ops"],"collapse-id":"{}:{a=\"b\"}","trim":true,"payload":{"aps":{"alert":{"title":"More alerts","body":"Not shown here: 12"},"sound":"default"}}}"#
+          + "\n"))
+  }
 }
 
 @Test(arguments: [
   ("", "json"), ("{", "json"), (#"{"alerts":[{}]} x"#, "json"), ("[]", "no-alerts"),
   ("{}", "no-alerts"), (#"{"alerts":{}}"#, "no-alerts"), (#"{"alerts":[]}"#, "no-alerts"),
   (#"{"alerts":[3]}"#, "no-alerts"),
-  (#"{"alerts":[\#(String(repeating: "{},", count: 1000)){}]}"#, "too-many-alerts"),
+  (#"{"alerts":\#(String(repeating: "[", count: 100_000))"#, "json"),
 ])
 func `other JSON is refused`(body: String, code: String) throws {
   do {

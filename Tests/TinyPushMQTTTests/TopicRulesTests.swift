@@ -18,9 +18,9 @@ private func notification(
   }
   let (topic, payload) = (Array(topic.utf8), Array(payload.utf8))
   var line = Text(capacity: 8192)
-  let rule = table.append(
+  let outcome = table.append(
     topic: topic.span, payload: payload.span, packetID: packetID, to: &line)
-  guard rule != nil else { return nil }
+  guard case .rule = outcome else { return nil }
   return line.bytes.string
 }
 
@@ -73,6 +73,58 @@ private let leak = [
   #expect(first?.contains(#""id":"#) == true && first?.contains(#""collapse-id":"#) == true)
 }
 
+@Test func `again-after works without a collapse ID, by the payload of the notification`() throws {
+  let keys = [("alert", "wet"), ("again-after", "3600")]
+  let quiet = [(filter: "#", keys: keys)]
+  let text = try notification(quiet, topic: "a", payload: "x", packetID: 7)
+  #expect(text?.contains("collapse-id") == false)
+  let named = [(filter: "#", keys: keys + [("collapse-id", "{topic}")])]
+  let other = try notification(named, topic: "a", payload: "x", packetID: 7)
+  #expect(other?.contains(#""collapse-id":"a""#) == true)
+}
+
+/// What becomes of a message of the topic `a`, if there is a rule for the topic `r`.
+private func outcome(_ topic: String, _ payload: String) throws -> TopicRules.Outcome {
+  var table = TopicRules()
+  try table.begin(Array("r".utf8).span)
+  for name in ["alert", "title"] {
+    let key = RuleKey(Array(name.utf8).span)
+    try table.set(#require(key), to: Array("{payload}".utf8).span)
+  }
+  var line = Text(capacity: 256 * 1024)
+  line.append("before\n")
+  let (topic, payload) = (Array(topic.utf8), Array(payload.utf8))
+  let outcome = table.append(topic: topic.span, payload: payload.span, packetID: 1, to: &line)
+  // What is not sent leaves nothing behind.
+  #expect(line.bytes.string.hasPrefix("before\n"))
+  if outcome == .ignored || outcome == .tooLarge { #expect(line.count == 7) }
+  return outcome
+}
+
+@Test(arguments: [
+  (#"{"payload":{"aps":{"alert":"x"}},"to":"a"}"#, TopicRules.Outcome.notification),
+  (#" {"aps":{"alert":"x"}} "#, .notification),
+  (#"{"to":"a","payload":{"mdm":"x"}}"#, .notification),
+  (#"{"payload":"text"}"#, .ignored), (#"{"payload":{"aps":{}}"#, .ignored),
+  (#"{"aps":1}"#, .ignored), (#"["aps"]"#, .ignored), ("on", .ignored), ("", .ignored),
+])
+func `a payload that is a notification goes as it is`(
+  payload: String, expected: TopicRules.Outcome
+) throws {
+  #expect(try outcome("a", payload) == expected)
+  #expect(try outcome("r", payload) == .rule(0))
+}
+
+@Test func `a notification that the agent would refuse for its size is left out`() throws {
+  let frame = #"{"to":"a","payload":{"aps":{"alert":""}}}"#
+  let text = String(repeating: "x", count: 65_536 - frame.utf8.count)
+  #expect(try outcome("a", frame.replacing("\"\"", with: "\"\(text)\"")) == .notification)
+  #expect(try outcome("a", frame.replacing("\"\"", with: "\"\(text)x\"")) == .tooLarge)
+  #expect(try outcome("r", String(repeating: "x", count: 40_000)) == .tooLarge)
+  // Each byte takes six in JSON: more than the room.
+  #expect(try outcome("r", String(repeating: "\u{1}", count: 60_000)) == .tooLarge)
+}
+
 @Test(arguments: [
   ("payload.a = 1", #"{"a":1}"#, true), ("payload.a = 1", #"{"a":1.0}"#, true),
   ("payload.a = 1", #"{"a":"1"}"#, true),
@@ -83,6 +135,14 @@ private let leak = [
   ("payload.a < -1.5", #"{"a":-2}"#, true), ("payload.a <= 2", #"{"a":2}"#, true),
   ("payload.a >= 2", #"{"a":1.99}"#, false),
   ("payload.a > 1", #"{"a":"many"}"#, false),
+  ("payload.a > 21", #"{"a":21.299999999999997}"#, true),
+  ("payload.a = 0.3", #"{"a":0.30000000000000004}"#, false),
+  ("payload.a < 0.4", #"{"a":0.30000000000000004}"#, true),
+  ("payload.a < 1", #"{"a":1e-05}"#, true), ("payload.a = 1500", #"{"a":1.5E+3}"#, true),
+  ("payload.a > 1", #"{"a":123456789012345678901234567890}"#, true),
+  ("payload.a < 1", #"{"a":1e-999999999999999999999}"#, true),
+  ("payload.a > 1", #"{"a":9e999}"#, true), ("payload.a = 0", #"{"a":0e999}"#, true),
+  ("payload > 1", "2 W", false), ("payload > 1", "2e", false), ("payload > 1", ".5e1", false),
   ("payload.a.1.b = null", #"{"a":[0,{"b":null}]}"#, true),
   ("payload.a = x", #"{"\u0061":"x"}"#, true), ("payload = ON", "ON", true),
   ("topic.1 = t", "", true), ("topic = t/u", "", true),

@@ -81,6 +81,13 @@ public enum ConfigFile {
         state.pointee.isBad = true
         return 0
       }
+      if clinux_ini_is_long() != 0 {
+        state.pointee.message.append(cString: name)
+        state.pointee.message.append(
+          ": the line has more than 199 bytes: shorten it, or put a command into a script")
+        state.pointee.isBad = true
+        return 0
+      }
       if clinux_ini_is_indented() != 0 {
         state.pointee.message.append(
           "a setting begins at the start of its line: remove the space before it")

@@ -197,15 +197,14 @@ int clinux_ini_line(void);
 /* Returns the number of section headers up to that line: two sections may have the same name. */
 int clinux_ini_section(void);
 
-/* Returns the number of the first line that is too long for inih, which takes its rest for another
-   line; 0: no line is. */
-int clinux_ini_long_line(void);
-
 /* Returns the number of the line with the last section header. */
 int clinux_ini_section_line(void);
 
-/* Returns the name of that section, of at most 1023 bytes: the handler is given only 49 of them. */
+/* Returns the name of that section, of at most 199 bytes: the handler is given only 49 of them. */
 const char *clinux_ini_section_name(void);
+
+/* Returns 1 if that line is too long for inih, and its value is cut off: more than 199 bytes. */
+int clinux_ini_is_long(void);
 
 /* Returns 1 if that line begins with a space or a tab. inih then gives the handler the line as
    another value of the setting before it. */
@@ -291,7 +290,7 @@ const char *clinux_error_text(int error);
 int clinux_listen_loopback(int family, uint16_t port, int backlog);
 
 /* Creates a non-blocking listener as the socket file `name` (mode 0600) in a directory, and
-   replaces an existing file. Returns a descriptor or -errno. */
+   replaces an existing socket. Returns a descriptor or -errno. */
 int clinux_listen_local(int directory, const char *name);
 
 /* Creates a non-blocking TCP listener on a numeric address: `192.0.2.1`, `::1`, or `0.0.0.0` for all.

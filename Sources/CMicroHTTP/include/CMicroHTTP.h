@@ -26,7 +26,7 @@ typedef struct {
   size_t body_max;            /* the most bytes of a request's body */
   size_t bodies_max;          /* the most bytes of all bodies that are kept at a time */
   unsigned idle_seconds;      /* a connection without traffic is closed after this time */
-  unsigned lifetime_seconds;  /* a connection is closed after this time in any case */
+  unsigned lifetime_seconds;  /* a connection is closed after this time, once what came is answered */
   void *user;                 /* passed to both functions */
   /* Called when a request's headers are there. An answer at this point is final: the body is read
      and discarded, or the connection is closed. */
@@ -64,6 +64,11 @@ unsigned cmicrohttp_connections(const cmicrohttp_server *server);
 const char *cmicrohttp_method(const cmicrohttp_request *request);
 const char *cmicrohttp_target(const cmicrohttp_request *request);
 const char *cmicrohttp_header(const cmicrohttp_request *request, const char *name);
+
+/* Returns whether the headers leave no doubt where the body ends (RFC 9112, section 6.3): at most one
+   of Content-Length and Transfer-Encoding, once, and no name of a header ends with a space. If they
+   do, a proxy in front may see other requests in the same bytes. */
+int cmicrohttp_has_clear_length(const cmicrohttp_request *request);
 
 /* Returns the bytes of a complete request's body, CMICROHTTP_TOO_LARGE or CMICROHTTP_NO_MEMORY. */
 long cmicrohttp_body_count(const cmicrohttp_request *request);

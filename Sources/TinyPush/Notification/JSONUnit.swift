@@ -1,13 +1,14 @@
 /// One character of a JSON string, as bytes or as an escape.
 ///
 /// The text must be valid.
-struct JSONUnit {
+package struct JSONUnit {
   /// The number of bytes in the text.
-  let length: Int
+  package let length: Int
   /// The Unicode scalar value.
   let scalar: UInt32
 
-  init(in text: Span<UInt8>, at index: Int) {
+  /// Reads the character at an index.
+  package init(in text: Span<UInt8>, at index: Int) {
     let first = text[index]
     guard first == .backslash else {
       length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4
@@ -50,7 +51,7 @@ struct JSONUnit {
   ///
   /// Such are a combining mark, a variation selector, a skin tone and a joiner. Source: Unicode
   /// Standard Annex 29, section 3.1.1, the common characters of `Extend` and `ZWJ`.
-  var isExtending: Bool {
+  package var isExtending: Bool {
     switch scalar {
     case 0x0300...0x036F, 0x0483...0x0489, 0x0591...0x05C7, 0x0610...0x061A, 0x064B...0x065F,
       0x0670,

@@ -51,12 +51,12 @@ import Testing
     let retained = try broker.retained(below: "tinypush/suppressed")
     #expect(retained.count == 601)
     // What the broker sends at each connection is not written again.
-    let list = try one.identity(of: "state/suppressed")
+    let list = try one.identity(of: "state/recent")
     let again = try one.member(of: broker, "one")
     try broker.publish("alerts/1", "end")
     try wait(for: "the message") { try one.alerts() == ["end"] }
     #expect(try again.terminate() == 0)
-    #expect(try one.identity(of: "state/suppressed") == list)
+    #expect(try one.identity(of: "state/recent") == list)
   }
 
   @Test func `what a broker has lost is published again`() throws {
@@ -90,7 +90,7 @@ import Testing
     #expect(try bridge.terminate() == 0)
   }
 
-  @Test func `a hostile message about a token changes nothing and is logged once`() throws {
+  @Test func `a hostile message about a token changes nothing and is hardly logged`() throws {
     let box = try Box()
     defer { box.end() }
     let broker = try Mosquitto(in: box)
@@ -105,17 +105,18 @@ import Testing
     ]
     for (topic, payload) in hostile { try broker.publish(topic, payload, ["-r"]) }
     let bridge = try box.member(of: broker, "one")
-    for (topic, payload) in hostile { try broker.publish(topic, payload) }
+    for (topic, payload) in hostile {
+      try broker.publish(topic, lines: Array(repeating: payload, count: 100))
+    }
     let right = try TokenRecord(4)
     try broker.publish(right.topic, right.payload)
     try wait(for: "the record that is right") { try box.suppressed() == [token(4)] }
     #expect(try bridge.terminate() == 0)
     let lines = bridge.errors.split(separator: "\n").filter { $0.contains("was ignored") }
     let kinds = ["is no record", "belongs to another token", "in the future"]
-    for kind in kinds {
-      #expect(lines.filter { $0.contains(kind) && !$0.contains(" in the last") }.count >= 1)
-    }
-    #expect(lines.count <= kinds.count + 1, "\(bridge.errors)")
+    for kind in kinds { #expect(lines.contains { $0.contains(kind) }, "\(bridge.errors)") }
+    // Each kind once, and some repeated lines, of 505 messages.
+    #expect(lines.count <= 2 * kinds.count + 2, "\(bridge.errors)")
     #expect(!bridge.errors.contains("\u{1B}"))
   }
 

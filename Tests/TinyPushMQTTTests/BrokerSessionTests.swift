@@ -145,7 +145,7 @@ func `messages come out of a stream however it is cut into pieces`(piece: Int) t
   #expect(rig.subscribe("s/+", isState: true) == 2)
   #expect(
     rig.written() == "8209" + "0001" + "00" + "0003612f23" + "11" + "8209" + "0002" + "00"
-      + "0003732f2b" + "00")
+      + "0003732f2b" + "04")
   // Not authorized; and the answers in another order.
   #expect(try rig.heard("90 04 0002 00 87") == ["subscribed 2 135"])
   #expect(try rig.heard("90 04 0001 00 01") == ["subscribed 1 1 last"])

@@ -113,7 +113,7 @@ public struct BrokerSession: ~Copyable {
   /// Open messages at a time at most: there are no more packet identifiers.
   private static let openLimit = 65_535
   /// The bytes of one published message at most: topic and payload.
-  public static let publishedBytesMax = 4096
+  public static let publishedBytesMax = 8192
 
   private let settings: Settings
   private var state = State.down
@@ -249,8 +249,9 @@ public struct BrokerSession: ~Copyable {
     writer.byte(0)
     writer.string(filter)
     // Maximum QoS 0 or 1, and retain handling 0 or 1 (section 3.8.3.1). A shared subscription has
-    // no retained messages.
-    writer.byte(isState ? 0x00 : 0x11)
+    // no retained messages. State of this client's own does not come back: with Nagle's algorithm
+    // in the broker, the acknowledgement of each message would wait behind it.
+    writer.byte(isState ? 0x04 : 0x11)
     writer.end(.subscribe)
     subscriptionsAsked += 1
     wrote(at: now)

@@ -53,7 +53,12 @@ public struct SharedTokens: ~Copyable {
     known.put(record, hash, at: place)
   }
 
-  private static func hash(_ token: DeviceToken) -> UInt64 { token.hash | 1 }
+  private static func hash(_ token: DeviceToken) -> UInt64 {
+    var hash = ContentHash()
+    hash.add(token.bytes.span)
+    // 0 marks a free place.
+    return hash.value == 0 ? 1 : hash.value
+  }
 }
 
 /// A hash table of fixed size, with open addressing.

@@ -158,7 +158,9 @@ struct Bridge: ~Copyable {
     if let askAt { wake = wake.map { min($0, askAt) } ?? askAt }
     if let quietAt { wake = wake.map { min($0, quietAt) } ?? quietAt }
     let mayPublish = isSubscribed && session.mayPublish
-    if let look = sharing.wakeAt(mayPublish: mayPublish) { wake = wake.map { min($0, look) } ?? look }
+    if let look = sharing.wakeAt(mayPublish: mayPublish) {
+      wake = wake.map { min($0, look) } ?? look
+    }
     if mayPublish, let due = fleet.dueAt { wake = wake.map { min($0, due) } ?? due }
     if connection.hasMore { wake = Clock.now() }
     let timeout = wake.map { Int32(clamping: Clock.now().until($0).milliseconds) } ?? -1
@@ -338,7 +340,11 @@ struct Bridge: ~Copyable {
         if answer.isLast { fleet.subscribed(at: now) }
       case .published(let reason):
         if reason >= 0x80 { logUnpublished(reason) }
-        if isSharedUnderWay { sharing.published(isRefused: reason >= 0x80, at: now) }
+        if isSharedUnderWay {
+          sharing.published(isRefused: reason >= 0x80, at: now)
+        } else {
+          fleet.published(isRefused: reason >= 0x80, at: now)
+        }
         isSharedUnderWay = false
       case .message(let message): take(message, at: now)
       }

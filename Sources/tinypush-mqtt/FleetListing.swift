@@ -12,6 +12,8 @@ struct FleetListing: ~Copyable {
   private static let patience = Duration.seconds(10)
   /// The age of a state after which a box counts as silent, in seconds: three messages.
   private static let silentSeconds: Int64 = 180
+  /// The bytes of a text that are printed at most.
+  private static let stringBytesMax = 1280
 
   private var session: BrokerSession
   private var connection: TLSConnection
@@ -135,7 +137,7 @@ struct FleetListing: ~Copyable {
     let name = topic.extracting(start..<topic.count)
     var text = Text(capacity: 16384)
     if isJSON { appendJSON(name, payload, to: &text) } else { appendRow(name, payload, to: &text) }
-    if !Self.state(payload).bytes.equals("connected") { areAllConnected = false }
+    if Self.isSilent(payload) || !Self.isState(payload, "\"connected\"") { areAllConnected = false }
     count += 1
     text.write(to: STDOUT_FILENO)
   }
@@ -144,18 +146,22 @@ struct FleetListing: ~Copyable {
     if count == 0 {
       text.append("BOX                       STATE           WAITING   SENT/MIN  LAST PROBLEM\n")
     }
-    Self.append(name, 26, &text)
-    Self.append(Self.state(payload).bytes, 16, &text)
-    Self.append(Self.number("waiting", payload).bytes, 10, &text)
-    Self.append(Self.number("sent_last_minute", payload).bytes, 10, &text)
-    text.append(printable: Self.string("problem", payload).bytes)
+    Self.appendColumn(26, &text) { $0.append(printable: name) }
+    Self.appendColumn(16, &text) { Self.appendState(payload, to: &$0) }
+    Self.appendColumn(10, &text) { $0.append(bytes: Self.digits("waiting", payload)) }
+    Self.appendColumn(10, &text) { $0.append(bytes: Self.digits("sent_last_minute", payload)) }
+    Self.appendString("problem", payload, to: &text)
     text.append("\n")
   }
 
   private func appendJSON(_ name: Span<UInt8>, _ payload: Span<UInt8>, to text: inout Text) {
     text.beginObject()
     text.member("box", string: name)
-    text.member("state", string: Self.state(payload))
+    if Self.isSilent(payload) {
+      text.member("state", word: "silent")
+    } else {
+      Self.member("state", payload, &text)
+    }
     Self.member("detail", payload, &text)
     Self.member("waiting", number: payload, &text)
     Self.member("later", number: payload, &text)
@@ -168,67 +174,88 @@ struct FleetListing: ~Copyable {
   }
 
   private static func member(_ name: StaticString, _ payload: Span<UInt8>, _ text: inout Text) {
-    let value = string(name, payload)
-    if value.count > 0 { text.member(name, string: value) }
+    var value = Text(capacity: stringBytesMax)
+    if decode(name, payload, to: &value) { text.member(name, string: value) }
   }
 
   private static func member(
     _ name: StaticString, number payload: Span<UInt8>, _ text: inout Text
   ) {
-    let value = number(name, payload)
-    if value.count > 0 { text.member(name, raw: value.bytes) }
+    let value = digits(name, payload)
+    if value.count > 0 { text.member(name, raw: value) }
   }
 
-  /// Returns the state in words.
-  private static func state(_ payload: Span<UInt8>) -> Text {
-    guard isSilent(payload) else { return string("state", payload) }
-    var text = Text(capacity: 16)
-    text.append("silent")
-    return text
+  // MARK: - Members of a state
+
+  private static func appendState(_ payload: Span<UInt8>, to text: inout Text) {
+    if isSilent(payload) {
+      text.append("silent")
+    } else {
+      appendString("state", payload, to: &text)
+    }
+  }
+
+  /// Appends a string for a terminal; nothing if the member is none.
+  private static func appendString(
+    _ name: StaticString, _ payload: Span<UInt8>, to text: inout Text
+  ) {
+    var value = Text(capacity: stringBytesMax)
+    if decode(name, payload, to: &value) { text.append(printable: value) }
   }
 
   /// Whether a box that is not offline has published nothing for long.
   ///
   /// A broker that was restarted does not publish the wills of boxes that were connected before.
   private static func isSilent(_ payload: Span<UInt8>) -> Bool {
-    !string("state", payload).bytes.equals("offline")
-      && Clock.wallSeconds() > time(payload) + silentSeconds
+    if isState(payload, "\"offline\"") { return false }
+    return Clock.wallSeconds() > time(payload) + silentSeconds
+  }
+
+  private static func isState(_ payload: Span<UInt8>, _ json: StaticString) -> Bool {
+    guard let range = PayloadPath.find(("state" as StaticString).span, in: payload) else {
+      return false
+    }
+    return payload.extracting(range).equals(json)
   }
 
   /// Returns when a box published its state, in UNIX seconds.
   private static func time(_ payload: Span<UInt8>) -> Int64 {
-    let digits = number("time", payload)
+    let digits = digits("time", payload)
     var time: Int64 = 0
-    for index in 0..<digits.count { time = time * 10 + Int64(digits.bytes[index].digitValue) }
+    for index in digits.indices { time = time * 10 + Int64(digits[index].digitValue) }
     return time
   }
 
-  /// Returns the digits of a whole number; empty if it is none.
-  private static func number(_ name: StaticString, _ payload: Span<UInt8>) -> Text {
-    var text = Text(capacity: 20)
+  /// Returns the digits of a whole number; empty if the member is none.
+  @_lifetime(copy payload)
+  private static func digits(_ name: StaticString, _ payload: Span<UInt8>) -> Span<UInt8> {
+    let none = payload.extracting(0..<0)
     guard let range = PayloadPath.find(name.span, in: payload), range.count <= 18 else {
-      return text
+      return none
     }
-    for index in range where !payload[index].isDigit { return text }
-    text.append(bytes: payload.extracting(range))
-    return text
+    for index in range where !payload[index].isDigit { return none }
+    return payload.extracting(range)
   }
 
-  /// Returns a string; empty if it is none.
-  private static func string(_ name: StaticString, _ payload: Span<UInt8>) -> Text {
-    var text = Text(capacity: 1280)
+  /// Appends the text of a string; returns whether the member is one.
+  private static func decode(
+    _ name: StaticString, _ payload: Span<UInt8>, to text: inout Text
+  ) -> Bool {
     guard let range = PayloadPath.find(name.span, in: payload),
       payload[range.lowerBound] == .quote
-    else { return text }
+    else { return false }
     var reader = JSONStringReader()
     let string = payload.extracting(range.lowerBound + 1..<range.upperBound - 1)
     while let byte = reader.next(in: string) { text.append(byte: byte) }
-    return text
+    return true
   }
 
-  private static func append(_ word: Span<UInt8>, _ width: Int, _ text: inout Text) {
+  /// Appends a column of this width.
+  private static func appendColumn(
+    _ width: Int, _ text: inout Text, _ write: (inout Text) -> Void
+  ) {
     let start = text.count
-    text.append(printable: word)
+    write(&text)
     repeat { text.append(" ") } while text.count < start + width
   }
 }

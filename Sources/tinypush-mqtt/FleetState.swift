@@ -18,10 +18,19 @@ struct FleetState: ~Copyable {
   private let topic: CString
   /// The first levels of Home Assistant's topics; empty: it does not discover the box.
   private let discovery: CString
-  /// Whether the message for Home Assistant is due.
-  private var isDiscoveryDue = false
+  /// The message for Home Assistant.
+  private enum Discovery {
+    case none
+    case due
+    case underWay
+    /// The broker refused it. It is not published again.
+    case refused
+  }
+  private var discoveryState = Discovery.none
   /// When the next message is due; nil: there is no session, or no fleet.
   private(set) var dueAt: Instant?
+  /// Until when nothing is published, since the broker refused a message; nil: it did not.
+  private var pauseEnd: Instant?
   /// Whether the broker accepts the will; brokers may refuse the connection otherwise.
   private var isWillAccepted = true
 
@@ -69,18 +78,27 @@ struct FleetState: ~Copyable {
   /// The subscriptions are answered.
   mutating func subscribed(at now: Instant) {
     guard isOn else { return }
-    dueAt = now
-    isDiscoveryDue = !discovery.isEmpty
+    dueAt = pauseEnd.map { max($0, now) } ?? now
+    if !discovery.isEmpty, discoveryState != .refused { discoveryState = .due }
   }
 
   /// The connection has ended.
   mutating func ended() { dueAt = nil }
 
+  /// The broker answered the message that was published last.
+  mutating func published(isRefused: Bool, at now: Instant) {
+    guard discoveryState != .underWay else {
+      return discoveryState = isRefused ? .refused : .none
+    }
+    pauseEnd = isRefused ? now + TokenSharing.refusalWait : nil
+    if let pauseEnd, dueAt != nil { dueAt = pauseEnd }
+  }
+
   /// Publishes what is due.
   mutating func publish(_ session: inout BrokerSession, at now: Instant) {
     guard let dueAt, dueAt <= now, session.mayPublish else { return }
-    if isDiscoveryDue {
-      isDiscoveryDue = false
+    if discoveryState == .due {
+      discoveryState = .underWay
       return publishDiscovery(&session, at: now)
     }
     self.dueAt = now + Self.interval

@@ -17,8 +17,10 @@ struct TokenSharing: ~Copyable {
   private static let lockWait = Duration.seconds(1)
   /// The wait after a failure on disk.
   private static let failureWait = Duration.seconds(60)
-  /// The wait after the broker refused a record.
-  private static let refusalWait = Duration.seconds(600)
+  /// The wait after the broker refused a message of this box.
+  ///
+  /// Mosquitto 2.0.11 ends the connection with the refusal if its `max_queued_messages` is 0.
+  static let refusalWait = Duration.seconds(600)
   private static let receivedMax = 4096
   private static let outgoingMax = 256
 
@@ -40,6 +42,8 @@ struct TokenSharing: ~Copyable {
   private var outgoingNext = 0
   /// When to look for records that the broker lacks; nil: the broker has all.
   private var scanAt: Instant?
+  /// Until when nothing is published, since the broker refused a record; nil: it did not.
+  private var pauseEnd: Instant?
   /// Whether the broker sends what it has; otherwise nobody knows what it lacks.
   private var isSubscribed = false
   /// Whether a record was ignored because its time is in the future.
@@ -106,7 +110,7 @@ struct TokenSharing: ~Copyable {
   mutating func subscribed(reason: UInt8, at now: Instant, _ log: inout Log) {
     guard reason >= 0x80 else {
       isSubscribed = true
-      scanAt = now + Self.quiet
+      scan(from: now + Self.quiet)
       return
     }
     var text = Text()
@@ -132,7 +136,7 @@ struct TokenSharing: ~Copyable {
   ) {
     // Somebody cleared the topic. The token stays on the list.
     guard payload.count > 0 else { return }
-    if isRetained, let scanAt, scanAt > now { self.scanAt = now + Self.quiet }
+    if isRetained, let scanAt, scanAt > now { scan(from: now + Self.quiet) }
     do throws(SharedToken.Problem) {
       let record = try SharedToken.read(
         topic: topic, payload: payload, prefix: prefix.span, wall: Clock.wallSeconds())
@@ -238,7 +242,12 @@ struct TokenSharing: ~Copyable {
     span.withUnsafeMutableBufferPointer { room in
       while CLinux.read(watch, room.baseAddress, room.count * 8) > 0 {}
     }
-    if isSubscribed { scanAt = scanAt ?? now }
+    if isSubscribed, scanAt == nil { scan(from: now) }
+  }
+
+  /// Looks for records that the broker lacks at this time, or when the pause is over.
+  private mutating func scan(from time: Instant) {
+    scanAt = pauseEnd.map { max($0, time) } ?? time
   }
 
   /// The broker answered the record that was published last.
@@ -247,9 +256,10 @@ struct TokenSharing: ~Copyable {
     guard !isRefused else {
       outgoingCount = 0
       outgoingNext = 0
-      scanAt = now + Self.refusalWait
-      return
+      pauseEnd = now + Self.refusalWait
+      return scan(from: now)
     }
+    pauseEnd = nil
     onBroker.remember(outgoing[outgoingNext])
     outgoingNext += 1
   }

@@ -15,7 +15,7 @@ final class Mosquitto {
     port = try Self.freePort()
     // Mosquitto gives up root's rights otherwise, and may not read the box then.
     config = try box.write(
-      "user root\nlistener \(port) 127.0.0.1\n\(settings)\nmax_queued_messages 0\n",
+      "user root\nmax_queued_messages 0\nlistener \(port) 127.0.0.1\n\(settings)\n",
       to: "mosquitto.conf")
     try start()
   }
@@ -42,6 +42,25 @@ final class Mosquitto {
   /// Publishes each line as a message with QoS 1.
   func publish(_ topic: String, lines: [String], _ options: [String] = []) throws {
     try publish(topic, options + ["-l"], input: lines.joined(separator: "\n") + "\n")
+  }
+
+  /// Returns the retained messages below a topic, by their topics.
+  func retained(below prefix: String, _ options: [String] = []) throws -> [String: String] {
+    // The last message marks the end: the broker sends retained ones before.
+    let end = "end/\(UInt64.random(in: 0...(.max)))"
+    let child = try box.start(
+      ["mosquitto_sub", "-h", "127.0.0.1", "-p", "\(port)", "-v", "-t", prefix + "/#", "-t", end]
+        + options)
+    defer { child.kill() }
+    try wait(for: "the end of the retained messages") {
+      try publish(end, "x")
+      return child.output.contains(end)
+    }
+    let lines = child.output.split(separator: "\n").map {
+      $0.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+    }
+    let messages = lines.filter { $0.count == 2 && $0[0] != end }
+    return Dictionary(messages.map { ($0[0], $0[1]) }) { _, last in last }
   }
 
   private func publish(_ topic: String, _ arguments: [String], input: String? = nil) throws {

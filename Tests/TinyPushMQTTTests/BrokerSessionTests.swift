@@ -34,9 +34,10 @@ private final class Rig {
     session.subscribe(Array(filter.utf8).span, isState: isState, at: now)
   }
 
-  func publish(_ topic: String, _ payload: String) -> Bool {
+  func publish(_ topic: String, _ payload: String, expirySeconds: UInt32 = 0) -> Bool {
     session.publish(
-      topic: Array(topic.utf8).span, payload: Array(payload.utf8).span, isRetained: true, at: now)
+      topic: Array(topic.utf8).span, payload: Array(payload.utf8).span, isRetained: true,
+      expirySeconds: expirySeconds, at: now)
   }
 
   /// The bytes that the session has written, in hexadecimal digits.
@@ -144,7 +145,7 @@ func `messages come out of a stream however it is cut into pieces`(piece: Int) t
   #expect(rig.subscribe("s/+", isState: true) == 2)
   #expect(
     rig.written() == "8209" + "0001" + "00" + "0003612f23" + "11" + "8209" + "0002" + "00"
-      + "0003732f2b" + "01")
+      + "0003732f2b" + "04")
   // Not authorized; and the answers in another order.
   #expect(try rig.heard("90 04 0002 00 87") == ["subscribed 2 135"])
   #expect(try rig.heard("90 04 0001 00 01") == ["subscribed 1 1 last"])
@@ -200,6 +201,15 @@ func `messages come out of a stream however it is cut into pieces`(piece: Int) t
   #expect(rig.written() == "3b08" + "000174" + "0001" + "00" + "6f6e")
   #expect(try rig.heard("40 02 0001") == ["published 0"])
   #expect(rig.mayPublish)
+}
+
+@Test func `a published message says for how long the broker keeps it`() throws {
+  let rig = Rig()
+  _ = try rig.connect()
+  #expect(rig.publish("t", "on", expirySeconds: 3600))
+  #expect(rig.written() == "330d" + "000174" + "0001" + "05" + "0200000e10" + "6f6e")
+  let topic = rig.session.lastPublishedTopic.string
+  #expect(topic == "t")
 }
 
 @Test func `a ping goes out after a silence, and a missing answer ends the connection`() throws {

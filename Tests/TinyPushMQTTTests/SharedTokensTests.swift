@@ -63,3 +63,59 @@ func `a payload that is no record is refused`(payload: String) {
   let count = tokens.count
   #expect(count == SharedTokens.tokensMax)
 }
+
+@Test func `a table that was emptied knows no record`() throws {
+  var tokens = SharedTokens()
+  let gone = try record(1, 100, .gone)
+  tokens.remember(gone)
+  tokens.removeAll()
+  let count = tokens.count
+  let isNews = tokens.isNews(gone)
+  #expect(count == 0)
+  #expect(isNews)
+}
+
+// MARK: - Messages
+
+/// Reads a message of the fleet `tinypush` as a box does whose clock shows 1000.
+private func read(_ topic: String, _ payload: String) -> Result<UInt32, SharedToken.Problem> {
+  do throws(SharedToken.Problem) {
+    let record = try SharedToken.read(
+      topic: Array(topic.utf8).span, payload: Array(payload.utf8).span,
+      prefix: Array("tinypush".utf8).span, wall: 1000)
+    return .success(record.time)
+  } catch {
+    return .failure(error)
+  }
+}
+
+private func message(_ record: SuppressionRecord) -> (topic: String, payload: String) {
+  var topic = Text(capacity: 256)
+  var payload = Text(capacity: 256)
+  SharedToken.appendTopic(record.token, prefix: Array("tinypush".utf8).span, to: &topic)
+  SharedToken.append(record, to: &payload)
+  return (topic.bytes.string, payload.bytes.string)
+}
+
+@Test func `a message is taken if its topic belongs to its token and its time is not to come`()
+  throws
+{
+  let (topic, payload) = message(try record(7, 1060, .gone))
+  #expect(read(topic, payload) == .success(1060))
+  #expect(read(topic, "gone") == .failure(.malformed))
+  #expect(read(message(try record(8, 1060, .gone)).topic, payload) == .failure(.topic))
+  #expect(read("tinypush/suppressed/", payload) == .failure(.topic))
+  let future = message(try record(7, 1061, .gone))
+  #expect(read(future.topic, future.payload) == .failure(.future))
+}
+
+@Test func `a suppression leaves the broker after a year, and a registration stays`() throws {
+  let year = Int64(SharedTokens.keptSeconds)
+  let gone = try record(1, 1000, .gone)
+  #expect(SharedToken.expiry(gone, wall: 1000) == SharedTokens.keptSeconds)
+  #expect(SharedToken.expiry(gone, wall: 1000 + year - 1) == 1)
+  #expect(SharedToken.expiry(gone, wall: 1000 + year) == nil)
+  // The clock of this box is behind.
+  #expect(SharedToken.expiry(gone, wall: 0) == SharedTokens.keptSeconds)
+  #expect(SharedToken.expiry(try record(1, 1000, .registered), wall: 1000 + year) == 0)
+}

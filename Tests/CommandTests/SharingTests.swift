@@ -1,0 +1,28 @@
+import Foundation
+import Testing
+
+/// Boxes that share a broker's messages, while boxes and the broker fail.
+@Suite(.sideBySide) struct SharingTests {
+  private static let rows = [
+    "fleet", "bridge", "takeover", "long", "queue", "restart", "crash", "expiry",
+  ]
+
+  /// One row of `make fleet`, with fewer messages.
+  @Test(arguments: rows) func `messages are lost only where the manual page says so`(
+    row: String
+  ) throws {
+    let box = try Box()
+    defer { box.end() }
+    var random = SeededRandom(for: "the kills of the row \(row)")
+    let run = try box.run([
+      "python3", Build.package + "/Tests/Benchmarks/fleet", "\(Build.directory)/\(Build.host)",
+      "--json", "--only", row, "--messages", "5000", "--kills", "12", "--bridge-kills", "20",
+      "--seed", "\(random.next() >> 32)",
+    ])
+    #expect(run.status == 0, "\(run.errors)")
+    let found = try #require(try objects(run.output).first)
+    #expect(found["faults"] as? [String] == [])
+    let kills = (found["kills"] as? [String: Int] ?? [:]).values.reduce(0, +)
+    #expect(kills == ["fleet": 12, "bridge": 20][row] ?? 0)
+  }
+}

@@ -725,6 +725,7 @@ static void test_http(int version) {
   };
   for (unsigned index = 0; index < sizeof fields / sizeof fields[0]; index++) {
     int head = snprintf(request, sizeof request, "POST /length HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n", fields[index].fields);
+    http.is_clear = 0; /* A newer library refuses some of these requests itself. */
     http_send(server, request, (size_t)head, answer, sizeof answer);
     CHECK(http.is_clear == fields[index].is_clear);
     CHECK(fields[index].is_clear || strncmp(answer, "HTTP/1.1 400", 12) == 0);
@@ -740,12 +741,13 @@ static void test_http(int version) {
   /* A server that is freed closes its connections. */
   int ends[2];
   CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
-  CHECK(cmicrohttp_add(server, ends[0]) == 0 && cmicrohttp_connections(server) == 1);
+  CHECK(cmicrohttp_add(server, ends[0]) == 0);
   CHECK(write(ends[1], "POST / HTTP/1.1\r\n", 17) == 17);
   cmicrohttp_run(server);
+  CHECK(cmicrohttp_connections(server) == 1);
   CHECK(cmicrohttp_timeout_ms(server) >= 0);
   cmicrohttp_free(server);
-  CHECK(read(ends[1], answer, 1) == 0);
+  CHECK(read(ends[1], answer, 1) == 0 || errno == ECONNRESET);
   close(ends[1]);
   cmicrohttp_free(NULL);
 }

@@ -29,12 +29,13 @@ NEEDS_test := binutils curl $(NEEDS_deb) golang-go groff-base inotify-tools ipro
   mosquitto-clients nghttp2-server nodejs openssl procps \
   python3 python3-cryptography python3-h2 python3-jinja2 python3-yaml qemu-user-static rsync strace systemd \
   tinyproxy-bin tmux util-linux zsh
-NEEDS_bench := gcc libc6-dev libnghttp2-dev libssl-dev python3 python3-cryptography valgrind
+NEEDS_bench := curl gcc libc6-dev libnghttp2-dev libssl-dev mosquitto mosquitto-clients python3 python3-cryptography valgrind
 NEEDS_debtest := $(NEEDS_deb) mmdebstrap systemd-container
 NEEDS_faults := openssl python3
+NEEDS_fleet := mosquitto mosquitto-clients python3
 NEEDS_flash := e2fsprogs mount openssl python3
 NEEDS_fuzz := qemu-user-static
-$(foreach name,test bench deb debtest faults flash fuzz,$(eval $(name): FOR := $(name)))
+$(foreach name,test bench deb debtest faults flash fleet fuzz,$(eval $(name): FOR := $(name)))
 
 # How many seeds of the simulator `make test` runs, for each link.
 SEEDS := 2000
@@ -115,8 +116,8 @@ lint: deps build/debian13-$(HOST)/root ## check the format of the Swift code and
 	done; done
 
 .PHONY: bench
-bench: deps build/$(HOST)/tinypush build/$(HOST)/passes ## measure CPU time, memory and latency beside a minimal C program
-	Tests/Benchmarks/bench $<
+bench: deps $(call programs,$(HOST)) build/$(HOST)/passes ## measure CPU time, memory and latency beside a minimal C program
+	Tests/Benchmarks/bench build/$(HOST)/tinypush
 
 .PHONY: flash
 flash: deps build/$(HOST)/tinypush ## measure what an alert writes to flash (as root; a quarter of an hour)
@@ -125,6 +126,10 @@ flash: deps build/$(HOST)/tinypush ## measure what an alert writes to flash (as 
 .PHONY: faults
 faults: deps $(call programs,$(HOST)) ## let gateways fail, and count losses and duplicates
 	Tests/Benchmarks/faults
+
+.PHONY: fleet
+fleet: deps $(call programs,$(HOST)) ## kill boxes that share an MQTT broker, and count losses and duplicates
+	@Tests/Benchmarks/fleet build/$(HOST)
 
 .PHONY: soak
 soak: build/ordinary/soak ## simulate until a fault is found (FIRST: the first seed, SEED: only this one)

@@ -16,6 +16,8 @@ struct Bridge: ~Copyable {
   private static let pause = Duration.seconds(30)
   /// The time after which a refused subscription is asked for again.
   private static let subscriptionPause = Duration.seconds(300)
+  /// The time of silence after which nothing is left to take over.
+  private static let quietTime = Duration.seconds(3)
   /// A connection that ends before this time is no progress.
   private static let shortTime = Duration.seconds(60)
 
@@ -70,6 +72,11 @@ struct Bridge: ~Copyable {
   /// Whether the message under way is a record of ``sharing``.
   private var isSharedUnderWay = false
   private var counts = Counts()
+  /// Whether the session belongs to another box, whose messages this one takes over.
+  private let isTakeover: Bool
+  /// When nothing is left to take over.
+  private var quietAt: Instant?
+  private var status = ExitStatus.ok
 
   /// Counts of what became of the messages.
   private struct Counts {
@@ -86,10 +93,12 @@ struct Bridge: ~Copyable {
   ///   - spool: the spool's directory.
   ///   - state: the directory of the suppression list.
   ///   - page: the agent's status page.
+  ///   - isTakeover: whether the client ID is another box's, whose messages this one takes over.
   init(
     _ config: consuming BridgeConfig, rules path: UnsafePointer<CChar>, spool: Span<UInt8>,
-    state: Span<UInt8>, page: Span<UInt8>
+    state: Span<UInt8>, page: Span<UInt8>, isTakeover: Bool = false
   ) {
+    self.isTakeover = isTakeover
     broker = CString(config.broker.span)
     self.path = path
     self.spool = CString(spool)
@@ -112,7 +121,7 @@ struct Bridge: ~Copyable {
 
   // MARK: - The loop
 
-  /// Works until SIGTERM or SIGINT.
+  /// Works until SIGTERM or SIGINT, or until all is taken over.
   mutating func run() -> ExitStatus {
     logStart()
     clinux_notify("READY=1")
@@ -120,14 +129,19 @@ struct Bridge: ~Copyable {
       if isReloadWanted { reload() }
       log.catchUp()
       let now = Clock.now()
-      if let dialAt, dialAt <= now { dial(at: now) }
-      advance(at: now)
+      if let dialAt, dialAt <= now {
+        // The socket is not connected before its first event.
+        dial(at: now)
+      } else {
+        advance(at: now)
+      }
       sharing.writeWhenDue(at: now, &log)
       if isSubscribed {
         if let askAt, askAt <= now { askAgain(at: now) }
         publish(at: now)
       }
       send(at: now)
+      if let quietAt, quietAt <= now { break }
       sleep()
     }
     // Nothing may follow this packet. What was not acknowledged, the broker sends again.
@@ -135,13 +149,14 @@ struct Bridge: ~Copyable {
     send(at: Clock.now())
     connection.hangUp(epoll: events.epoll, closeNotify: true)
     logTotals()
-    return .ok
+    return status
   }
 
   private mutating func sleep() {
     var wake = dialAt ?? session.wakeAt
     if let deadline = connection.deadline { wake = wake.map { min($0, deadline) } ?? deadline }
     if let askAt { wake = wake.map { min($0, askAt) } ?? askAt }
+    if let quietAt { wake = wake.map { min($0, quietAt) } ?? quietAt }
     let mayPublish = isSubscribed && session.mayPublish
     if let look = sharing.wakeAt(mayPublish: mayPublish) {
       wake = wake.map { min($0, look) } ?? look
@@ -154,7 +169,7 @@ struct Bridge: ~Copyable {
       switch events.source(index) {
       case .signals:
         while let signal = events.takeSignal() {
-          if signal == UInt32(SIGHUP), !endsWithTerminal {
+          if signal == UInt32(SIGHUP), !endsWithTerminal, !isTakeover {
             isReloadWanted = true
           } else {
             clinux_notify("STOPPING=1")
@@ -195,6 +210,7 @@ struct Bridge: ~Copyable {
     askAt = nil
     fleet.ended()
     if let start = connectedAt.take() {
+      if isTakeover { stopTakeover(.tryLater) }
       let isShort = Clock.now() < start + Self.shortTime
       shortCount = isShort ? shortCount + 1 : 0
       if !isShort { backoff.reset() }
@@ -306,6 +322,10 @@ struct Bridge: ~Copyable {
         logConnection(hasSession)
         hadSession = true
         refused = 0
+        if isTakeover {
+          takeOver(hasSession, at: now)
+          break
+        }
         for index in 0..<gone.count { _ = session.unsubscribe(gone.filter(index), at: now) }
         gone.clear()
         for index in 0..<config.subscriptions.count { subscribe(index, at: now) }
@@ -342,19 +362,42 @@ struct Bridge: ~Copyable {
     refused &= ~(1 << UInt32(index))
   }
 
+  /// Ends the subscriptions of the other box, and waits for the messages that the broker has kept
+  /// for it.
+  ///
+  /// The session stays, so that a message that comes late is not lost.
+  private mutating func takeOver(_ hasSession: Bool, at now: Instant) {
+    guard hasSession else {
+      var text = Text()
+      text.append("the broker keeps nothing for the client ID ")
+      text.append(printable: config.login.clientID.bytes)
+      log.write(.error, text)
+      return stopTakeover(.noInput)
+    }
+    for index in 0..<config.subscriptions.count {
+      _ = session.unsubscribe(config.subscriptions.filter(index), at: now)
+    }
+    quietAt = now + Self.quietTime
+  }
+
+  private mutating func stopTakeover(_ status: ExitStatus) {
+    self.status = status
+    isStopping = true
+  }
+
   /// Logs a refused subscription; the other subscriptions bring messages.
   private mutating func refuse(_ answer: BrokerSession.Subscription, at now: Instant) {
-    var text = Text()
-    text.append("the broker refused subscribe = ")
     for index in 0..<config.subscriptions.count where asked[index] == answer.packetID {
-      text.append(printable: config.subscriptions.filter(index))
       refused |= 1 << UInt32(index)
       askAt = now + Self.subscriptionPause
+      var text = Text()
+      text.append("the broker refused subscribe = ")
+      text.append(printable: config.subscriptions.filter(index))
+      text.append(": ")
+      BrokerProblem.append(answer.reason, to: &text)
+      text.append("; the program asks again in 5 minutes")
+      log.write(.error, text, about: .connection)
     }
-    text.append(": ")
-    BrokerProblem.append(answer.reason, to: &text)
-    text.append("; the program asks again in 5 minutes")
-    log.write(.error, text, about: .connection)
   }
 
   private mutating func askAgain(at now: Instant) {
@@ -400,6 +443,7 @@ struct Bridge: ~Copyable {
       return
     }
     counts.messages += 1
+    if isTakeover { quietAt = now + Self.quietTime }
     if message.isRepeated { counts.repeated += 1 }
     // Room for the largest notification: a larger one is dropped.
     if batch.count > Self.batchBytesMax - 2 * NotificationReader.objectBytesMax {
@@ -578,13 +622,12 @@ struct Bridge: ~Copyable {
 
   private mutating func logTotals() {
     var text = Text()
-    text.append(counts.messages)
-    text.append(" messages (", counts.repeated, " repeated): ")
-    text.append(counts.notifications)
-    text.append(" notifications in ", counts.files, " files, ")
-    text.append(counts.ignored)
-    text.append(" ignored")
-    if counts.tooLarge > 0 { text.append(", ", counts.tooLarge, " too large") }
+    text.append("messages: ", counts.messages, ", ")
+    text.append(counts.repeated)
+    text.append(" repeated; notifications: ", counts.notifications, "; files: ")
+    text.append(counts.files)
+    text.append("; ignored: ", counts.ignored, "; too large: ")
+    text.append(counts.tooLarge)
     log.flush()
     log.write(.info, text)
   }

@@ -12,6 +12,7 @@ struct Main {
       run        take messages, as long as it runs
       check      check the rules, and try them on messages
       fleet      list the boxes that share the broker
+      takeover   take the messages that wait for a box that is gone
 
     Every command takes --rules FILE (the broker and the rules; otherwise
     /etc/tinypush/mqtt.conf), --config FILE (the agent's configuration, for the
@@ -28,6 +29,7 @@ struct Main {
     if name.equals("run") { exit(RunCommand.handle(count - 1, values + 1)) }
     if name.equals("check") { exit(CheckCommand.handle(count - 1, values + 1)) }
     if name.equals("fleet") { exit(FleetCommand.handle(count - 1, values + 1)) }
+    if name.equals("takeover") { exit(TakeoverCommand.handle(count - 1, values + 1)) }
     if Version.isAsked(name) {
       Version.print(of: "tinypush-mqtt")
       exit(ExitStatus.ok.rawValue)
@@ -43,7 +45,7 @@ struct Main {
 
   private static func fail() -> Int32 {
     var text = Text()
-    text.append("tinypush-mqtt: use run, check or fleet; tinypush-mqtt --help explains them\n")
+    text.append("tinypush-mqtt: use run, check, fleet or takeover; see tinypush-mqtt --help\n")
     text.write(to: STDERR_FILENO)
     return ExitStatus.usage.rawValue
   }

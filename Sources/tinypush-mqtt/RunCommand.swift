@@ -2,6 +2,7 @@ import CLinux
 import CommandArguments
 import TinyPush
 import TinyPushAgent
+import TinyPushMQTT
 
 /// `tinypush-mqtt run`: takes messages from the broker.
 enum RunCommand {
@@ -27,20 +28,36 @@ enum RunCommand {
       var path = BridgeConfig.defaultFile.cString
       while try arguments.next() != nil { path = clinux_option_argument() }
       try arguments.refuseOperands()
-      var config = Config()
-      try arguments.readConfig(into: &config, mayBeClosed: true)
-      var bridge = BridgeConfig()
-      var message = Text(capacity: 2048)
-      do throws(ExitStatus) {
-        try BridgeConfig.read(path, into: &bridge, message: &message)
-      } catch {
-        throw arguments.fail(error, message)
-      }
-      if config.status.isEmpty { config.status = CString(Config.packagedStatus) }
-      var work = Bridge(
-        bridge, rules: path, spool: config.spool.span, state: config.state.span,
-        page: config.status.span)
-      return work.run()
+      return try work(&arguments, rules: path)
     }
+  }
+
+  /// Reads both configurations, and takes messages.
+  ///
+  /// - Parameter lostBox: the client ID of the box whose messages are taken over; nil: this box's.
+  static func work(
+    _ arguments: inout Arguments, rules path: UnsafePointer<CChar>,
+    lostBox: UnsafePointer<CChar>? = nil
+  ) throws(ExitStatus) -> ExitStatus {
+    var config = Config()
+    try arguments.readConfig(into: &config, mayBeClosed: true)
+    var bridge = BridgeConfig()
+    var message = Text(capacity: 2048)
+    do throws(ExitStatus) {
+      try BridgeConfig.read(path, into: &bridge, message: &message)
+    } catch {
+      throw arguments.fail(error, message)
+    }
+    if config.status.isEmpty { config.status = CString(Config.packagedStatus) }
+    if let lostBox {
+      bridge.login.clientID.clear()
+      bridge.login.clientID.append(cString: lostBox)
+      // The other box's state and tokens are its own.
+      bridge.fleet = CString("")
+    }
+    var work = Bridge(
+      bridge, rules: path, spool: config.spool.span, state: config.state.span,
+      page: config.status.span, isTakeover: lostBox != nil)
+    return work.run()
   }
 }

@@ -26,17 +26,18 @@ enum Build {
   static let ordinary = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
     .deletingLastPathComponent().path
 
-  /// Returns the command that runs a build on this machine, whatever its processor.
+  /// Returns the command that runs a program of a build on this machine, whatever its processor.
   ///
   /// A missing build is an error: no test is skipped.
-  static func command(_ name: String) throws -> [String] {
+  static func command(_ name: String, _ program: String = "tinypush") throws -> [String] {
     let home = name == "ordinary" ? ordinary : "\(directory)/\(name)"
-    for program in ["tinypush", "tinypush-sandbox", "tinypush-mqtt"] {
+    for program in ["tinypush", "tinypush-sandbox", "tinypush-mqtt", "tinypush-http"] {
       guard FileManager.default.isExecutableFile(atPath: "\(home)/\(program)") else {
         throw Failure("\(home)/\(program) is missing: make test builds it")
       }
     }
-    return name == "ordinary" ? [home + "/tinypush"] : [package + "/board/run", name]
+    if name == "ordinary" { return ["\(home)/\(program)"] }
+    return [package + "/board/run", name] + (program == "tinypush" ? [] : [program])
   }
 }
 

@@ -8,8 +8,11 @@ struct HTTPService {
 
   /// - Parameters:
   ///   - settings: the lines of http.conf.
+  ///   - build: the build of the program.
   ///   - isActivated: whether the program gets its socket as systemd passes it.
-  init(in box: Box, settings: String = "", isActivated: Bool = false) throws {
+  init(in box: Box, settings: String = "", build: String = Build.host, isActivated: Bool = false)
+    throws
+  {
     self.box = box
     socket = box.path + "/http.sock"
     let config = try box.write(
@@ -18,9 +21,8 @@ struct HTTPService {
       try box.write(String(repeating: "0a", count: 32) + "\n", to: "recipients/\(name)")
     }
     let settings = try box.write(settings, to: "http.conf")
-    let program = [
-      "\(Build.directory)/\(Build.host)/tinypush-http", "--config", config, "--settings", settings,
-    ]
+    let program =
+      try Build.command(build, "tinypush-http") + ["--config", config, "--settings", settings]
     child = try box.start(
       isActivated
         ? ["systemd-socket-activate", "--listen=" + socket] + program

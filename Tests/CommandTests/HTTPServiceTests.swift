@@ -20,6 +20,20 @@ import Testing
     #expect(try service.child.terminate() == 0)
   }
 
+  @Test(arguments: Build.all)
+  func `every build takes texts and JSON`(build: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box, build: build)
+    for answer in [
+      try service.request("/family", "--data", "Tank low"),
+      try service.post(json: Self.notification),
+    ] {
+      #expect(try service.notifications(answer).count == 1)
+    }
+    #expect(try service.child.terminate() == 0)
+  }
+
   @Test func `notifications in JSON go into one file as they are`() throws {
     let box = try Box()
     defer { box.end() }

@@ -116,13 +116,16 @@ extension Box {
   }
 
   /// Starts a bridge with the rules that ``rules(_:_:)`` wrote.
-  func bridge() throws -> Child {
-    try start([Self.bridge, "run", "--rules", path + "/mqtt.conf", "-o", "spool=" + spool])
+  func bridge(_ build: String = Build.host, environment: [String: String] = [:]) throws -> Child {
+    try start(
+      Build.command(build, "tinypush-mqtt")
+        + ["run", "--rules", path + "/mqtt.conf", "-o", "spool=" + spool],
+      environment: environment)
   }
 
   /// Starts a bridge, and waits until the broker has a session for it.
-  func connectedBridge() throws -> Child {
-    let bridge = try bridge()
+  func connectedBridge(_ build: String = Build.host) throws -> Child {
+    let bridge = try bridge(build)
     try bridge.line("connected to the broker", in: .errors)
     return bridge
   }

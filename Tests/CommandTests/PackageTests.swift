@@ -4,25 +4,24 @@ import Testing
 /// The Debian packages and their contents; `make debtest` installs and uses them.
 @Suite(.sideBySide) struct PackageTests {
   private static let names = ["tinypush", "tinypush-sandbox", "tinypush-mqtt", "tinypush-http"]
-  private static let boards = ["amd64", "arm64", "armhf"]
+  private static let builds = ["amd64", "arm64", "armhf", Build.recent]
 
-  /// Builds a package in the box's directory of this name.
+  /// Makes a package of a build in the box's directory of this name.
   private func package(
-    _ name: String, _ architecture: String, in box: Box, as directory: String = "packages"
+    _ name: String, _ build: String, in box: Box, as directory: String = "packages"
   ) throws -> String {
     let made = try box.run(
-      [Build.package + "/board/deb", name, architecture, "\(box.path)/\(directory)"])
+      [Build.package + "/board/deb", name, build, "\(box.path)/\(directory)"])
     guard made.status == 0 else { throw Failure(made.errors) }
     return made.output.trimmingCharacters(in: .newlines)
   }
 
-  @Test(arguments: names, boards)
-  func `a package built twice is the same byte for byte`(name: String, architecture: String) throws
-  {
+  @Test(arguments: names, builds)
+  func `a package built twice is the same byte for byte`(name: String, build: String) throws {
     let box = try Box()
     defer { box.end() }
-    let first = try package(name, architecture, in: box)
-    let second = try package(name, architecture, in: box, as: "again")
+    let first = try package(name, build, in: box)
+    let second = try package(name, build, in: box, as: "again")
     #expect(FileManager.default.contentsEqual(atPath: first, andPath: second))
   }
 
@@ -30,27 +29,29 @@ import Testing
     let box = try Box()
     defer { box.end() }
     let files = try Self.names.flatMap { name in
-      try Self.boards.map { try package(name, $0, in: box) }
+      try Self.builds.map { try package(name, $0, in: box) }
     }
     let lintian = try box.run(["lintian", "--fail-on", "error,warning", "--allow-root"] + files)
     #expect(lintian.status == 0)
     #expect(lintian.output == "")
   }
 
-  /// The Debian 12 package of each library.
+  /// The package of each library, of Debian 12 or 13 by its version.
   private static let libraries = [
     "libc.so.6": "libc6", "libinih.so.1": "libinih1", "libmbedcrypto.so.7": "libmbedcrypto7",
     "libmbedtls.so.14": "libmbedtls14", "libmbedx509.so.1": "libmbedx509-1",
     "libnghttp2.so.14": "libnghttp2-14", "libmicrohttpd.so.12": "libmicrohttpd12",
+    "libmbedcrypto.so.16": "libmbedcrypto16", "libmbedtls.so.21": "libmbedtls21",
+    "libmbedx509.so.7": "libmbedx509-7",
   ]
 
-  @Test(arguments: names, boards)
+  @Test(arguments: names, builds)
   func `a package depends on the libraries that its program needs`(
-    name: String, architecture: String
+    name: String, build: String
   ) throws {
     let box = try Box()
     defer { box.end() }
-    let file = try package(name, architecture, in: box)
+    let file = try package(name, build, in: box)
     try box.run(["dpkg-deb", "--extract", file, box.path + "/tree"])
     let program = "\(box.path)/tree/usr/bin/\(name)"
     let needed = try box.run(["readelf", "--dynamic", program]).output
@@ -58,8 +59,10 @@ import Testing
       .filter { !$0.hasPrefix("ld-linux") }
     let depends = try box.run(["dpkg-deb", "--field", file, "Depends"]).output
       .split(separator: ",").compactMap { $0.split(whereSeparator: \.isWhitespace).first }
-      .map(String.init).filter { $0.hasPrefix("lib") }
+      .map { String($0).replacing("t64", with: "") }.filter { $0.hasPrefix("lib") }
     #expect(Set(needed.map { Self.libraries[$0] ?? $0 }) == Set(depends))
+    let version = try box.run(["dpkg-deb", "--field", file, "Version"]).output
+    #expect(version.contains("+deb13") == (build == Build.recent))
     // Debian 12 has glibc 2.36.
     let versions = try box.run(["readelf", "--version-info", program]).output
       .matches(of: #/GLIBC_2\.([0-9]+)/#).compactMap { Int($0.1) }
@@ -75,7 +78,7 @@ import Testing
   /// The manual pages of the program, as the package installs them.
   private func pages() throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: Build.package + "/board/man")
-      .filter { $0 != "tinypush-sandbox.1" && $0 != "tinypush-http.1" }
+      .filter { page in Self.names.dropFirst().allSatisfy { !page.hasPrefix($0) } }
       .map { "usr/share/man/man\($0.last!)/\($0).gz" }
   }
 
@@ -90,7 +93,10 @@ import Testing
       "usr/share/bash-completion/completions/tinypush", "usr/share/doc/tinypush/README.md.gz",
       "usr/share/doc/tinypush/copyright", "usr/share/doc/tinypush/examples/node-red.json",
       "usr/share/zsh/vendor-completions/_tinypush",
-    ] + Self.units.filter({ !$0.contains("http") }).map({ "usr/lib/systemd/system/" + $0 })
+    ]
+      + Self.units.filter({ !$0.contains("http") && !$0.contains("mqtt") }).map({
+        "usr/lib/systemd/system/" + $0
+      })
       + (try pages())
     {
       #expect(files.contains("./" + name), "\(name)")
@@ -128,6 +134,27 @@ import Testing
       "./usr/lib/systemd/system/tinypush-http.service",
     ]
     #expect(Set(files) == expected)
+    let others = try list(package("tinypush", Build.host, in: box), in: box)
+    #expect(others.isDisjoint(with: expected))
+  }
+
+  @Test func `the bridge is in a separate package`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let files = try list(package("tinypush-mqtt", Build.host, in: box), in: box)
+      .filter { !$0.hasSuffix("/") }
+    let completion = "usr/share/bash-completion/completions/tinypush-mqtt"
+    let expected: Set = [
+      "./usr/bin/tinypush-mqtt", "./usr/share/doc/tinypush-mqtt/changelog.gz",
+      "./usr/share/doc/tinypush-mqtt/copyright", "./usr/share/man/man1/tinypush-mqtt.1.gz",
+      "./usr/share/man/man5/tinypush-mqtt.conf.5.gz", "./usr/share/tinypush-mqtt/mqtt.conf",
+      "./usr/lib/tmpfiles.d/tinypush-mqtt.conf",
+      "./usr/lib/systemd/system/tinypush-mqtt.service",
+      "./usr/lib/systemd/system/tinypush-mqtt-config.path",
+      "./usr/lib/systemd/system/tinypush-mqtt-config.service", "./" + completion,
+    ]
+    // A link is listed with its target.
+    #expect(Set(files.map { $0 == "tinypush" ? "./" + completion : $0 }) == expected)
     let others = try list(package("tinypush", Build.host, in: box), in: box)
     #expect(others.isDisjoint(with: expected))
   }

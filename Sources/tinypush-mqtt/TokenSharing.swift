@@ -140,7 +140,8 @@ struct TokenSharing: ~Copyable {
     do throws(SharedToken.Problem) {
       let record = try SharedToken.read(
         topic: topic, payload: payload, prefix: prefix.span, wall: Clock.wallSeconds())
-      guard onBroker.isNews(record) || onBroker.isFull else { return }
+      // A full table takes no further tokens: others cannot fill the disk.
+      guard onBroker.isNews(record) else { return }
       onBroker.remember(record)
       if receivedCount == received.capacity { write(at: now, &log) }
       // The broker sends this record again at the next connection.

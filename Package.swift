@@ -87,7 +87,8 @@ let package = Package(
     .executableTarget(
       name: "judge", dependencies: ["TinyPush", "TinyPushAgent", "CLinux"], path: "Tests/Judge"),
     .target(
-      name: "Fuzz", dependencies: ["TinyPush", "TinyPushMQTT", "TinyPushSandbox"],
+      name: "Fuzz",
+      dependencies: ["TinyPush", "TinyPushHTTP", "TinyPushMQTT", "TinyPushSandbox"],
       path: "Tests/Fuzz",
       exclude: ["Entry.swift", "board", "certificates.c", "corpus", "dictionary", "fuzz"],
       swiftSettings: lifetimes),

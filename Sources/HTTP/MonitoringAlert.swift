@@ -100,7 +100,7 @@ struct MonitoringAlert {
     if key.count > 0 {
       line.key("collapse-id")
       line.append("\"")
-      if key.count <= collapseIDBytesMax {
+      if isCollapseID(key) {
         line.append(bytes: key)
       } else {
         var hash = Hash()
@@ -115,6 +115,16 @@ struct MonitoringAlert {
     line.beginObject()
     line.key("aps")
     line.beginObject()
+  }
+
+  /// Returns whether the content of a string can be a `collapse-id` as it is.
+  private static func isCollapseID(_ content: Span<UInt8>) -> Bool {
+    guard content.count <= collapseIDBytesMax else { return false }
+    for index in content.indices {
+      let byte = content[index]
+      if byte <= .space || byte >= .delete || byte == .backslash { return false }
+    }
+    return true
   }
 
   /// The most bytes of a `collapse-id` (Apple's documentation of `apns-collapse-id`).

@@ -16,7 +16,7 @@ struct Main {
                             sockets that systemd passes, or else 127.0.0.1:8077
                             and [::1]:8077
       --settings FILE       the settings of this program (/etc/tinypush/http.conf)
-          --version         print the version
+      --version             print the version
     \t\
 
     The configuration is the agent's: it names the spool and the recipients files.

@@ -85,7 +85,9 @@ struct ServiceSettings: ~Copyable {
       let text = CString.span(value)
       switch Self.names.index(of: name) {
       case 0: return readTokens(value, &message)
-      case 1: idle = try Config.duration(text, min: 1000, max: 86_400_000)
+      case 1:
+        // systemd stops a service that starts five times within ten seconds.
+        idle = try Config.duration(text, min: 5000, max: 86_400_000)
       default:
         message.append("unknown setting ")
         message.append(printable: name)

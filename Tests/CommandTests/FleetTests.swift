@@ -1,28 +1,344 @@
 import Foundation
 import Testing
 
-/// Boxes that share a broker's messages, while boxes and the broker fail.
+/// What boxes share through a broker: suppressed tokens, and their states.
 @Suite(.sideBySide) struct FleetTests {
-  private static let rows = [
-    "fleet", "bridge", "takeover", "long", "queue", "restart", "crash", "expiry",
-  ]
+  private static let simple = "subscribe = alerts/#\n[alerts/#]\nalert = {payload}\n"
 
-  /// One row of `make fleet`, with fewer messages.
-  @Test(arguments: rows) func `messages are lost only where the manual page says so`(
-    row: String
-  ) throws {
+  // MARK: - Suppressed tokens
+
+  @Test func `a token that the service told one box is gone costs another box no request`() throws {
+    let (one, other) = (try Box(), try Box())
+    defer { (one.end(), other.end()) }
+    let broker = try Mosquitto(in: one)
+    let sandbox = try Sandbox(in: one, hasDevices: true)
+    let phone = try sandbox.token(one, "token", "phone")
+    try sandbox.device(one, "uninstall", "phone")
+    let bridges = try [one.member(of: broker, "one"), other.member(of: broker, "other")]
+    try one.drop(#"{"token":"\#(phone)","payload":{"aps":{"alert":"first"}}}"#, as: "first")
+    #expect(try one.deliver(sandbox).status == 0)
+    try wait(for: "the other box to know") { try other.suppressed() == [phone] }
+    try other.drop(#"{"token":"\#(phone)","payload":{"aps":{"alert":"second"}}}"#, as: "second")
+    #expect(try other.deliver(sandbox).status == 0)
+    #expect(other.names(in: "new") == [])
+    #expect(try sandbox.events("refused").count == 1)
+    // The app has registered the token again, and the other box learns that.
+    try other.change("register", [phone])
+    try wait(for: "the first box to know") { try one.suppressed() == [] }
+    for bridge in bridges { #expect(try bridge.terminate() == 0) }
+  }
+
+  @Test func `a box that comes later learns what the fleet knows, and adds what it knows`() throws {
+    let (one, other) = (try Box(), try Box())
+    defer { (one.end(), other.end()) }
+    let broker = try Mosquitto(in: one)
+    // More than a box publishes with one reading of its list.
+    let tokens = (1...600).map(token)
+    try one.change("suppress", tokens)
+    try other.change("suppress", [token(601)])
+    try other.change("register", [token(1)])
+    let first = try one.member(of: broker, "one")
+    try wait(for: "the broker to have all tokens") {
+      try broker.retained(below: "tinypush/suppressed").count == 600
+    }
+    let second = try other.member(of: broker, "other")
+    let wanted = (2...601).map(token)
+    try wait(for: "both boxes to know the same") {
+      try one.suppressed() == wanted && other.suppressed() == wanted
+    }
+    #expect(try first.terminate() == 0)
+    #expect(try second.terminate() == 0)
+    let retained = try broker.retained(below: "tinypush/suppressed")
+    #expect(retained.count == 601)
+    // What the broker sends at each connection is not written again.
+    let list = try one.identity(of: "state/recent")
+    let again = try one.member(of: broker, "one")
+    try broker.publish("alerts/1", "end")
+    try wait(for: "the message") { try one.alerts() == ["end"] }
+    #expect(try again.terminate() == 0)
+    #expect(try one.identity(of: "state/recent") == list)
+  }
+
+  @Test func `what a broker has lost is published again`() throws {
     let box = try Box()
     defer { box.end() }
-    var random = SeededRandom(for: "the kills of the row \(row)")
-    let run = try box.run([
-      "python3", Build.package + "/Tests/Benchmarks/fleet", "\(Build.directory)/\(Build.host)",
-      "--json", "--only", row, "--messages", "5000", "--kills", "12", "--bridge-kills", "20",
-      "--seed", "\(random.next() >> 32)",
-    ])
-    #expect(run.status == 0, "\(run.errors)")
-    let found = try #require(try objects(run.output).first)
-    #expect(found["faults"] as? [String] == [])
-    let kills = (found["kills"] as? [String: Int] ?? [:]).values.reduce(0, +)
-    #expect(kills == ["fleet": 12, "bridge": 20][row] ?? 0)
+    let broker = try Mosquitto(in: box)
+    try box.change("suppress", [token(1)])
+    let bridge = try box.member(of: broker, "one")
+    try wait(for: "the token") { try !broker.retained(below: "tinypush/suppressed").isEmpty }
+    broker.kill()
+    try broker.start()
+    try wait(for: "the token again") { try !broker.retained(below: "tinypush/suppressed").isEmpty }
+    #expect(try bridge.terminate() == 0)
+  }
+
+  @Test func `tokens that are suppressed while a box is away take no room from its messages`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box, "allow_anonymous true\nmax_queued_messages 5")
+    try box.member(of: broker, "one").terminate()
+    for number in 1...20 {
+      let record = try TokenRecord(number)
+      try broker.publish(record.topic, record.payload)
+    }
+    let texts = (1...5).map { "message \($0)" }
+    for text in texts { try broker.publish("alerts/1", text) }
+    let bridge = try box.member(of: broker, "one")
+    try wait(for: "the messages") { try box.alerts() == texts }
+    #expect(try bridge.terminate() == 0)
+  }
+
+  @Test func `a hostile message about a token changes nothing and is hardly logged`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    let (one, two) = (try TokenRecord(1), try TokenRecord(2))
+    let future = try TokenRecord(3, secondsFromNow: 86_400)
+    let hostile = [
+      ("tinypush/suppressed/x", "\u{1B}[2Jgone"),
+      ("tinypush/suppressed/y", #"{"token":"\#(token(1))","time":1,"reason":"bored"}"#),
+      ("tinypush/suppressed/\(String(repeating: "z", count: 9000))", "{}"),
+      // The topic of another token, and a time to come.
+      (one.topic, two.payload), (future.topic, future.payload),
+    ]
+    for (topic, payload) in hostile { try broker.publish(topic, payload, ["-r"]) }
+    let bridge = try box.member(of: broker, "one")
+    for (topic, payload) in hostile {
+      try broker.publish(topic, lines: Array(repeating: payload, count: 100))
+    }
+    let right = try TokenRecord(4)
+    try broker.publish(right.topic, right.payload)
+    try wait(for: "the record that is right") { try box.suppressed() == [token(4)] }
+    #expect(try bridge.terminate() == 0)
+    let lines = bridge.errors.split(separator: "\n").filter { $0.contains("was ignored") }
+    let kinds = ["is no record", "belongs to another token", "in the future"]
+    for kind in kinds { #expect(lines.contains { $0.contains(kind) }, "\(bridge.errors)") }
+    // Each kind once, and some repeated lines, of 505 messages.
+    #expect(lines.count <= 2 * kinds.count + 2, "\(bridge.errors)")
+    #expect(!bridge.errors.contains("\u{1B}"))
+  }
+
+  @Test func `messages come in while the suppression list cannot be written`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    try box.write("no directory", to: "state")
+    let bridge = try box.member(of: broker, "one")
+    let record = try TokenRecord(1)
+    try broker.publish(record.topic, record.payload)
+    try bridge.line("make it a directory", in: .errors)
+    try broker.publish("alerts/1", "first")
+    try wait(for: "the message") { try box.alerts() == ["first"] }
+    #expect(try bridge.terminate() == 0)
+    #expect(!bridge.errors.contains("sends them again"))
+  }
+
+  // MARK: - A broker that refuses
+
+  @Test func `messages come in though the broker lets nobody publish to the fleet`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let access = try box.write("topic readwrite alerts/#\n", to: "acl")
+    let broker = try Mosquitto(in: box, "allow_anonymous true\nacl_file \(access)")
+    try box.change("suppress", [token(1)])
+    let bridge = try box.member(of: broker, "one")
+    let refused = "the broker refused a message of this box to its fleet: not authorized"
+    try bridge.line("\(refused): correct user and password", in: .errors)
+    try wait(for: "both refusals") {
+      let lines = bridge.errors.split(separator: "\n").filter { $0.contains(refused) }
+      return lines.contains { $0.contains("topic tinypush/fleet/one") }
+        && lines.contains { $0.contains("topic tinypush/suppressed/") }
+    }
+    try broker.publish("alerts/1", "first")
+    try wait(for: "the message") { try box.alerts() == ["first"] }
+    #expect(try box.fleet().status == 75)
+    #expect(try box.fleet().errors.contains("does not let this user read it"))
+    #expect(try bridge.terminate() == 0)
+  }
+
+  @Test func `messages come in though the broker refuses the subscription to tokens`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box, DynamicSecurity.settings(in: box))
+    let bridge = try box.member(of: broker, "one")
+    try bridge.line("tokens are not shared: the broker refused the subscription", in: .errors)
+    try broker.publish("alerts/1", "first")
+    try wait(for: "the message") { try box.alerts() == ["first"] }
+    let fleet = try box.fleet()
+    #expect(fleet.status == 69)
+    #expect(fleet.errors.contains("the broker refused a subscription: not authorized"))
+    #expect(try bridge.terminate() == 0)
+  }
+
+  // MARK: - The list of boxes
+
+  @Test func `fleet lists the boxes with their states`() throws {
+    let (one, other) = (try Box(), try Box())
+    defer { (one.end(), other.end()) }
+    let broker = try Mosquitto(in: one)
+    try one.rules(broker, "fleet = tinypush\n" + Self.simple)
+    let none = try one.fleet()
+    #expect(none.status == 75)
+    #expect(none.output == "")
+    #expect(none.errors.contains("no box has published its state below tinypush/fleet"))
+    let sandbox = try Sandbox(in: one)
+    let agent = try one.agent(sandbox)
+    let bridges = try [one.member(of: broker, "one"), other.member(of: broker, "other")]
+    try wait(for: "both states") { try broker.retained(below: "tinypush/fleet").count == 2 }
+    let text = try one.fleet()
+    #expect(text.status == 75)
+    let lines = text.output.split(separator: "\n").map { $0.split(separator: " ") }
+    #expect(lines.map { $0[0] }.sorted() == ["BOX", "one", "other"])
+    #expect(lines.contains(["one", "connected", "0", "0"]), "\(text.output)")
+    #expect(lines.contains(["other", "not", "running"]), "\(text.output)")
+    let json = try objects(one.fleet("--json").output)
+    let first = try #require(json.first { $0["box"] as? String == "one" })
+    #expect(first["state"] as? String == "connected")
+    #expect((first["detail"] as? String)?.contains("localhost") == true, "\(first)")
+    for key in ["waiting", "later", "sent_last_minute", "time"] {
+      #expect(first[key] as? Int != nil, "\(key)")
+    }
+    #expect((first["version"] as? String)?.first?.isNumber == true)
+    let second = try #require(json.first { $0["box"] as? String == "other" })
+    #expect(second["state"] as? String == "not running")
+    #expect((second["detail"] as? String)?.contains("no status page \(other.path)") == true)
+    // The broker publishes the will of a bridge that dies, and of one that is stopped.
+    bridges[1].kill()
+    try wait(for: "the will") { try other.states()["other"] == "offline" }
+    #expect(try bridges[0].terminate() == 0)
+    #expect(try one.states() == ["one": "offline", "other": "offline"])
+    #expect(try agent.terminate() == 0)
+    broker.kill()
+    let away = try one.fleet()
+    #expect(away.status == 69)
+    #expect(away.errors.contains("cannot connect to the broker 127.0.0.1"))
+  }
+
+  @Test func `fleet ends with 0 if all boxes are connected`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    try box.rules(broker, "fleet = tinypush\n")
+    let now = Int(Date().timeIntervalSince1970)
+    try broker.publish("tinypush/fleet/one", #"{"state":"connected","time":\#(now)}"#, ["-r"])
+    #expect(try box.fleet().status == 0)
+    // A broker that was restarted does not know that this box is gone.
+    try broker.publish("tinypush/fleet/two", #"{"state":"connected","time":\#(now - 200)}"#, ["-r"])
+    #expect(try box.fleet().status == 75)
+    #expect(try box.states() == ["one": "connected", "two": "silent"])
+  }
+
+  @Test func `fleet prints hostile states as they are safe for a terminal and for JSON Lines`()
+    throws
+  {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    try box.rules(broker, "fleet = tinypush\n")
+    let hostile = [
+      #"{"state":"\u001b[2J","time":1e9,"waiting":"many","problem":"a\nb"}"#,
+      "{\n\"state\":\n7}", "[]", "no JSON", "\"text\"",
+      #"{"state":"offline","waiting":-1,"sent_last_minute":\#(String(repeating: "9", count: 40))}"#,
+    ]
+    for (number, payload) in hostile.enumerated() {
+      try broker.publish("tinypush/fleet/\(number)", payload, ["-r"])
+    }
+    let text = try box.fleet()
+    #expect(text.status == 75)
+    #expect(text.output.split(separator: "\n").count == 1 + hostile.count - 1, "\(text.output)")
+    #expect(!text.output.contains("\u{1B}"))
+    let json = try objects(box.fleet("--json").output)
+    #expect(json.count == hostile.count - 1)
+    let last = try #require(json.first { $0["box"] as? String == "5" })
+    #expect(last.keys.sorted() == ["box", "state"])
+  }
+
+  @Test func `fleet needs the setting, and refuses names that are no levels of a topic`() throws {
+    let box = try Box()
+    defer { box.end() }
+    func check(_ rules: String, says words: String) throws {
+      try box.write(rules, to: "mqtt.conf")
+      let child = try box.fleet()
+      #expect(child.status == 78)
+      #expect(child.errors.contains(words), "\(child.errors)")
+    }
+    try check(Self.simple, says: "set fleet = tinypush in ")
+    try check("fleet = a/#\n", says: "mqtt.conf:1: fleet must be a topic without wildcards")
+    try check("fleet = $SYS\n", says: "a topic without wildcards")
+    try check("fleet = a/\n", says: "a topic without wildcards")
+    try check("fleet = a\nclient-id = b/c\n", says: "client-id names this box in the fleet")
+    try check("subscribe = a\ndiscovery = homeassistant\n", says: "add fleet = tinypush")
+  }
+
+  @Test func `a fleet of another name is joined at SIGHUP`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    try box.change("suppress", [token(1)])
+    let bridge = try box.member(of: broker, "one")
+    try wait(for: "the token") { try !broker.retained(below: "tinypush/suppressed").isEmpty }
+    try box.write(
+      "broker = 127.0.0.1:\(broker.port)\nclient-id = one\nfleet = home/push\n" + Self.simple,
+      to: "mqtt.conf")
+    bridge.signal(SIGHUP)
+    try wait(for: "the token in the other fleet") {
+      try !broker.retained(below: "home/push/suppressed").isEmpty
+    }
+    #expect(try broker.retained(below: "tinypush/fleet").values.first?.contains("offline") == true)
+    #expect(try broker.retained(below: "home/push/fleet").keys.sorted() == ["home/push/fleet/one"])
+    // The tokens of the old fleet come no longer.
+    let record = try TokenRecord(2)
+    try broker.publish(record.topic, record.payload)
+    try broker.publish("alerts/1", "end")
+    try wait(for: "the message") { try box.alerts() == ["end"] }
+    #expect(try bridge.terminate() == 0)
+    #expect(try box.suppressed() == [token(1)])
+  }
+
+  // MARK: - Home Assistant
+
+  @Test func `Home Assistant finds a box, and each value in its state`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    let sandbox = try Sandbox(in: box)
+    // The wrong file makes a problem that the page shows.
+    try box.drop("no notification", as: "wrong")
+    let agent = try box.agent(sandbox)
+    try wait(for: "the refusal") { box.names(in: "failed").count == 1 }
+    let bridge = try box.member(of: broker, "one", "discovery = homeassistant\n")
+    try wait(for: "the state") { try broker.retained(below: "tinypush/fleet").count == 1 }
+    let messages = try broker.retained(below: "homeassistant")
+    #expect(Array(messages.keys) == ["homeassistant/device/one/config"])
+    let config = try object(messages.values.first)
+    let components = try #require(config["components"] as? [String: [String: Any]])
+    let topics =
+      [config["state_topic"]] + components.values.compactMap { $0["availability_topic"] }
+    #expect(Set(topics.map { $0 as? String }) == ["tinypush/fleet/one"])
+    let state = try object(broker.retained(below: "tinypush/fleet")["tinypush/fleet/one"])
+    for (key, component) in components {
+      for name in ["value_template", "availability_template"] {
+        guard let template = component[name] as? String else { continue }
+        let member = try #require(template.firstMatch(of: #/value_json\.(\w+)/#)?.1)
+        #expect(state[String(member)] != nil, "\(key) \(name)")
+      }
+    }
+    // What Home Assistant's engine for templates makes of them.
+    #expect(
+      try box.rendered(components, state)
+        == ["connected": "ON", "waiting": "0", "sent_last_minute": "0"]
+        .merging(["problem": state["problem"] as? String ?? ""]) { $1 })
+    #expect(
+      try box.rendered(components, ["state": "offline"])
+        == ["connected": "OFF", "waiting": "None", "sent_last_minute": "None", "problem": "none"])
+    #expect(try bridge.terminate() == 0)
+    #expect(try agent.terminate() == 0)
+  }
+
+  private func object(_ text: String?) throws -> [String: Any] {
+    guard let text, let object = try objects(text).first else { throw Failure("no object") }
+    return object
   }
 }

@@ -206,7 +206,7 @@ import Testing
   @Test func `a service that systemd has started ends without requests`() throws {
     let box = try Box()
     defer { box.end() }
-    let service = try HTTPService(in: box, settings: "idle = 1s\n", isActivated: true)
+    let service = try HTTPService(in: box, settings: "idle = 5s\n", isActivated: true)
     #expect(try service.request("/family", "--data", "x").status == 202)
     #expect(try service.child.wait() == 0)
     #expect(service.child.errors.contains("requests: 1, refused: 0, notifications: 1, files: 1"))
@@ -224,8 +224,95 @@ import Testing
     try service.child.line("cannot write to tmp/ and new/", in: .errors)
   }
 
+  @Test(arguments: Disk.Resource.allCases)
+  func `a full disk is reported, and leaves nothing behind`(resource: Disk.Resource) throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box)
+    let disk = try Disk(under: box, "size=256k,nr_inodes=64")
+    defer { disk.end() }
+    try disk.fill(resource)
+    let full = try service.request("/family", "--include", "--data", "x")
+    #expect(full.status == 503)
+    #expect(full.body.contains("\r\nRetry-After: 60\r\n"))
+    #expect(full.body.contains(#""code":"disk-full""#))
+    #expect(box.names(in: "new") == [])
+    #expect(box.names(in: "tmp") == [])
+    disk.makeRoom()
+    #expect(try service.request("/family", "--data", "x").status == 202)
+    disk.isReadOnly = true
+    #expect(try service.request("/family", "--data", "x").code == "spool")
+  }
+
+  /// Opens connections, sends the same bytes on each, and prints `open`.
+  ///
+  /// It prints what comes back on the first connection once that one ends.
+  private func connect(
+    _ count: Int, sending bytes: String, to service: HTTPService, in box: Box
+  ) throws -> Child {
+    let child = try box.start([
+      "python3", "-c",
+      """
+      import socket, sys
+      links = [socket.socket(socket.AF_UNIX) for _ in range(int(sys.argv[1]))]
+      for link in links:
+          link.connect(sys.argv[2])
+          link.sendall(sys.argv[3].encode())
+      print("open", flush=True)
+      try:
+          answer = links[0].recv(1000)
+      except OSError:
+          answer = b""
+      print("answer", answer, flush=True)
+      """, "\(count)", service.socket, bytes,
+    ])
+    try child.line("open")
+    return child
+  }
+
+  @Test(arguments: ["", "POST /family HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx"])
+  func `clients that send nothing more do not hold up others without end`(bytes: String) throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box)
+    let slow = try connect(20, sending: bytes, to: service, in: box)
+    #expect(try service.request("/family", "--data", "x").status == 202)
+    try slow.line("answer")
+    #expect(box.names(in: "new").count == 1)
+  }
+
+  @Test func `a request that SIGTERM cuts off is not answered and leaves nothing`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let service = try HTTPService(in: box)
+    let child = try connect(
+      1, sending: "POST /family HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx", to: service,
+      in: box)
+    #expect(try service.child.terminate() == 0)
+    try child.line("answer b''")
+    #expect(box.names(in: "new") == [])
+    #expect(box.names(in: "tmp") == [])
+  }
+
+  @Test func `only a socket is replaced by a socket`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let file = try box.write("precious", to: "file")
+    let program = "\(Build.directory)/\(Build.host)/tinypush-http"
+    let refused = try box.run([program, "-o", "spool=" + box.spool, "--listen", file])
+    #expect(refused.status == 69)
+    #expect(refused.errors.contains("cannot listen on \(file): Address already in use"))
+    #expect(box.text("file") == "precious")
+    for _ in 1...2 {
+      let service = try HTTPService(in: box)
+      #expect(try service.request("/family", "--data", "x").status == 202)
+      service.child.kill()
+    }
+  }
+
   @Test(arguments: [
     ("token-fil = x", "did you mean token-file?"), ("idle = never", "idle must be"),
+    ("idle = 4s", "idle must be"),
     ("token-file = /nonexistent", "token-file: /nonexistent"),
     ("token-file = /dev/null", "/dev/null: write one token a line"),
     ("[http]\nidle = 5s", "no [sections]"),

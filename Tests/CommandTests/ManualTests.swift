@@ -264,6 +264,10 @@ import Testing
     }
     #expect(try bash([Box.bridge, ""], in: box) == ["run", "check", "--help", "--version"])
     #expect(try bash([Box.bridge, "check", "--r"], in: box) == ["--rules"])
+    let service = "\(Build.directory)/\(Build.host)/tinypush-http"
+    let options = ["--listen", "--settings", "--version", "--config", "-o", "--help"]
+    #expect(try bash([service, "-"], in: box) == options)
+    #expect(try bash([service, "--settings", "/etc/host"], in: box).contains("/etc/hosts"))
     #expect(try bash([program, "run", "-o", "confi"], in: box) == ["confirm="])
     #expect(try bash([program, "run", "-o", "confirm", "=", "b"], in: box) == ["barrier"])
     #expect(try bash([program, "send", "--priority", ""], in: box) == ["10", "5", "1"])
@@ -329,6 +333,9 @@ import Testing
     #expect(send.contains(":NAME:(family guests)\n"))
     #expect(send.contains(":LEVEL:(passive active time-sensitive critical)\n"))
     #expect(try zsh([program, "help", ""], in: box).hasPrefix("run:"))
+    let service = try zsh(["\(Build.directory)/\(Build.host)/tinypush-http", ""], in: box)
+    #expect(service.contains("\n*--settings=[the settings of this program"))
+    #expect(service.contains(":FILE:_files\n"))
     let sandbox = try Sandbox(in: box, hasDevices: true)
     try sandbox.device(box, "add", "pad")
     #expect(

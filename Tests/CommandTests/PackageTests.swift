@@ -132,6 +132,7 @@ import Testing
       "./usr/share/doc/tinypush-http/copyright", "./usr/share/man/man1/tinypush-http.1.gz",
       "./usr/lib/systemd/system/tinypush-http.socket",
       "./usr/lib/systemd/system/tinypush-http.service",
+      "./usr/share/bash-completion/completions/tinypush-http",
     ]
     #expect(Set(files) == expected)
     let others = try list(package("tinypush", Build.host, in: box), in: box)

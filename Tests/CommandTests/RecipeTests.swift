@@ -431,6 +431,51 @@ import Testing
     }
   }
 
+  @Test func `the recipe for curl on another machine sends any text`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let token = try box.write("0123456789abcdef\n", to: "token")
+    let service = try HTTPService(in: box, settings: "token-file = \(token)\n")
+    try box.write("Authorization: Bearer 0123456789abcdef\n", to: "header")
+    let recipe = try Recipe.text("curl-text")
+    #expect(recipe.contains("http://192.168.1.5:8077/") && recipe.contains("@/etc/alert-token"))
+    let script = try box.write(
+      recipe.replacing("/etc/alert-token", with: box.path + "/header")
+        .replacing("exec curl", with: "exec curl --unix-socket \(service.socket)"), to: "alert")
+    for text in Self.hostile {
+      let sent = try box.run(["sh", script, text])
+      #expect(sent.status == 0, "\(sent.errors)")
+    }
+    let alerts = try box.names(in: "new").sorted().map { name in
+      let notification = try #require(objects(box.text("spool/new/" + name)).first)
+      #expect((notification["collapse-id"] as? String)?.count == 36)
+      let aps = (notification["payload"] as? [String: Any])?["aps"] as? [String: Any]
+      return (aps?["alert"] as? [String: Any])?["body"] as? String
+    }
+    #expect(alerts == Self.hostile)
+  }
+
+  @Test func `the recipe for ESPHome posts a text`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let token = try box.write("0123456789abcdef\n", to: "token")
+    let service = try HTTPService(in: box, settings: "token-file = \(token)\n")
+    let recipe = try Recipe.text("esphome").replacing("TOKEN", with: "0123456789abcdef")
+    func part(_ path: String) throws -> String {
+      try yaml(recipe, "['binary_sensor'][0]['on_press'][0]['http_request.post']" + path, in: box)
+    }
+    let url = try part("['url']")
+    #expect(url.hasPrefix("http://192.168.1.5:8077/"))
+    let headers = ["Authorization", "Content-Type"]
+    let options = try headers.flatMap {
+      try ["--header", "\($0): " + part("['request_headers']['\($0)']")]
+    }
+    let answer = try service.request(
+      String(url.trimmingPrefix("http://192.168.1.5:8077")),
+      options + ["--data-raw", part("['body']")])
+    #expect(try service.notifications(answer).first?["to"] as? [String] == ["family"])
+  }
+
   @Test func `the recipe for a microcontroller posts to a path that takes texts`() throws {
     let box = try Box()
     defer { box.end() }

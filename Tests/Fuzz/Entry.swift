@@ -6,6 +6,8 @@
   private let property = Property.suppression
 #elseif FUZZ_MQTT
   private let property = Property.mqtt
+#elseif FUZZ_HTTP
+  private let property = Property.http
 #elseif FUZZ_NUMBERS
   private let property = Property.numbers
 #else

@@ -8,6 +8,8 @@ public enum Property: String, CaseIterable, Sendable {
   case suppression
   /// A broker's MQTT packets, and the notifications that rules make of messages.
   case mqtt
+  /// Requests over HTTP, and the notifications that texts and webhooks make.
+  case http
   /// Numbers in records, names and settings.
   case numbers
 
@@ -24,6 +26,7 @@ public enum Property: String, CaseIterable, Sendable {
     case .suppression:
       feedbackViolation(text, cut: cut) ?? chunkViolation(text) ?? listViolation(text)
     case .mqtt: mqttViolation(text, cut: cut) ?? rulesViolation(text)
+    case .http: requestViolation(text, cut: cut)
     case .numbers: numbersViolation(text)
     }
   }

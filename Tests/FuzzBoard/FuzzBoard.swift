@@ -17,7 +17,9 @@ struct FuzzBoard {
     let count = Int(clinux_argument_count())
     guard count > 3, let words = clinux_arguments(), let name = words[1],
       let property = property(CString.span(name)), let rounds = words[2].map({ atol($0) })
-    else { leave("usage: fuzzboard notification|wire|suppression|mqtt|numbers ROUNDS FILE...\n") }
+    else {
+      leave("usage: fuzzboard notification|wire|suppression|mqtt|http|numbers ROUNDS FILE...\n")
+    }
     var random = Random()
     for index in 3..<count {
       guard let path = words[index], let input = contents(of: path), !input.isEmpty else {
@@ -33,6 +35,7 @@ struct FuzzBoard {
     if name.equals("wire") { return .wire }
     if name.equals("suppression") { return .suppression }
     if name.equals("mqtt") { return .mqtt }
+    if name.equals("http") { return .http }
     if name.equals("numbers") { return .numbers }
     return nil
   }

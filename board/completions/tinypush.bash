@@ -31,7 +31,10 @@ _tinypush() {
   local program=$1 current=$2 option=$3 command=${COMP_WORDS[1]-} verb=
   local help value words
   COMPREPLY=()
-  if ((COMP_CWORD == 1)); then
+  # tinypush-http has no commands.
+  if [[ ${program##*/} == tinypush-http ]]; then
+    command=
+  elif ((COMP_CWORD == 1)); then
     words=$("$program" --help 2>/dev/null | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p')
     mapfile -t COMPREPLY < <(compgen -W "$words --help --version" -- "$current")
     return
@@ -42,7 +45,7 @@ _tinypush() {
     return
   fi
   if ((COMP_CWORD > 2)) && [[ "$command ${COMP_WORDS[2]}" == 'sandbox device' ]]; then verb=device; fi
-  help=$("$program" "$command" ${verb:+"$verb"} --help 2>/dev/null) || return
+  help=$("$program" ${command:+"$command"} ${verb:+"$verb"} --help 2>/dev/null) || return
 
   # In --name=value and KEY=VALUE bash makes the equals sign a word of its own.
   if [[ $current == = ]]; then
@@ -130,4 +133,4 @@ _tinypush() {
   esac
 }
 
-complete -F _tinypush tinypush tinypush-mqtt
+complete -F _tinypush tinypush tinypush-mqtt tinypush-http

@@ -1,0 +1,70 @@
+import TinyPush
+import TinyPushHTTP
+
+/// Checks that a request makes lines of valid JSON, and that no alert of a webhook is refused.
+///
+/// - Parameter text: a target, a line end, and a body.
+func requestViolation(_ text: [UInt8], cut: Int) -> String? {
+  let end = text.firstIndex(of: 10) ?? text.count
+  let target = Array(text[..<end])
+  let body = Array(text[min(end + 1, text.count)...])
+  var tokens = BearerTokens()
+  if tokens.read(body.span) == nil, tokens.matches(target.span), tokens.isEmpty {
+    return "a header matches no token"
+  }
+  _ = TextMessage.isNotification(body.span)
+  var list = Text()
+  switch Route(target.span) {
+  case .list(let name), .webhook(let name):
+    _ = FormReader.decode(target.span.extracting(name), isPath: true, to: &list)
+  case .root, .health, .unknown: break
+  }
+  var options = MessageOptions()
+  do throws(MessageOptions.Problem) {
+    try options.read(target.span.extracting(Route.query(of: target.span)))
+    if MessageOptions.isForm(body.span) { try options.read(body.span) }
+    var line = Text(capacity: 100_000)
+    TextMessage.append(body.span, to: list.bytes, options, in: &line)
+    guard isLines(line) == 1 else { return "no line of JSON" }
+  } catch {}
+  return webhookViolation(body, limit: 256 + cut * 2)
+}
+
+private func webhookViolation(_ body: [UInt8], limit: Int) -> String? {
+  var lines = Text(capacity: 100_000)
+  do throws(Webhook.Problem) {
+    try Webhook.append(
+      body.span, to: ("ops" as StaticString).span, MessageOptions(), limit: limit, in: &lines)
+  } catch {
+    return nil
+  }
+  guard let count = isLines(lines), count > 0 else { return "alerts are no lines of JSON" }
+  var reader = NotificationReader()
+  var findings = Findings()
+  let rules = Rules(.http2, payloadLimit: limit)
+  while true {
+    switch reader.next(in: lines.bytes, isWhole: true, rules, &findings) {
+    case .notification: break
+    case .refused(let finding, _): return "an alert is refused: \(finding)"
+    case .more, .end: return nil
+    }
+  }
+}
+
+/// Returns the number of lines, each with valid JSON; nil if one has not, or if they were cut off.
+private func isLines(_ text: borrowing Text) -> Int? {
+  // A text that is cut off is refused before it is checked.
+  guard !text.isCut else { return 1 }
+  var lines = 0
+  var line: [UInt8] = []
+  for index in text.bytes.indices {
+    if text.bytes[index] != 10 {
+      line.append(text.bytes[index])
+    } else {
+      guard Reference.validity(line, depthMax: 8) == .valid else { return nil }
+      lines += 1
+      line = []
+    }
+  }
+  return line.isEmpty ? lines : nil
+}

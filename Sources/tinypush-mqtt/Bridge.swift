@@ -293,9 +293,10 @@ struct Bridge: ~Copyable {
     text.append(cString: broker.pointer)
     text.append(": ")
     problem.append(to: &text)
-    if problem == .refused(0x87) { fleet.notAuthorized(&text) }
+    var hasOtherWay = false
+    if problem == .refused(0x87) { hasOtherWay = fleet.notAuthorized(&text) }
     log.write(problem.isConfiguration ? .error : .warning, text, about: .connection)
-    hangUp(pause: problem.isConfiguration)
+    hangUp(pause: problem.isConfiguration && !hasOtherWay)
   }
 
   private mutating func send(at now: Instant) {

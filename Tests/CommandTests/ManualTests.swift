@@ -262,7 +262,9 @@ import Testing
       let verbs = try Set(bash([program] + command.words + [""], in: box))
       #expect(verbs.isSuperset(of: command.verbs), "\(command.name)")
     }
-    #expect(try bash([Box.bridge, ""], in: box) == ["run", "check", "--help", "--version"])
+    let words = ["run", "check", "fleet", "takeover", "--help", "--version"]
+    #expect(try bash([Box.bridge, ""], in: box) == words)
+    #expect(try bash([Box.bridge, "fleet", "--j"], in: box) == ["--json"])
     #expect(try bash([Box.bridge, "check", "--r"], in: box) == ["--rules"])
     let service = "\(Build.directory)/\(Build.host)/tinypush-http"
     let options = ["--listen", "--settings", "--version", "--config", "-o", "--help"]

@@ -12,7 +12,7 @@ public enum BrokerProblem: Error, Equatable {
   case lacksAcknowledgements
   /// The broker broke the protocol.
   case malformed(Fault)
-  /// The broker did not answer a ping in time.
+  /// The broker did not answer in time.
   case silent
 
   /// Ways to break the protocol.
@@ -80,7 +80,7 @@ public enum BrokerProblem: Error, Equatable {
       case .outOfTurn(let kind): text.append("a packet of kind ", kind, " out of turn")
       case .tooManyOpen: text.append("more messages at a time than were allowed")
       }
-    case .silent: text.append("the broker did not answer a ping")
+    case .silent: text.append("the broker did not answer in time")
     }
   }
 

@@ -591,13 +591,12 @@ struct Bridge: ~Copyable {
 
   private mutating func logTotals() {
     var text = Text()
-    text.append(counts.messages)
-    text.append(" messages (", counts.repeated, " repeated): ")
-    text.append(counts.notifications)
-    text.append(" notifications in ", counts.files, " files, ")
-    text.append(counts.ignored)
-    text.append(" ignored")
-    if counts.tooLarge > 0 { text.append(", ", counts.tooLarge, " too large") }
+    text.append("messages: ", counts.messages, ", ")
+    text.append(counts.repeated)
+    text.append(" repeated; notifications: ", counts.notifications, "; files: ")
+    text.append(counts.files)
+    text.append("; ignored: ", counts.ignored, "; too large: ")
+    text.append(counts.tooLarge)
     log.flush()
     log.write(.info, text)
   }

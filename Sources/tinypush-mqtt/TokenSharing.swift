@@ -102,6 +102,7 @@ struct TokenSharing: ~Copyable {
 
   /// The subscriptions hold: the broker sends what it has.
   mutating func subscribed(at now: Instant) {
+    guard isOn else { return }
     published = nil
     lookAt = isOn ? now + Self.quiet : nil
   }

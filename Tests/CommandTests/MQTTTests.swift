@@ -59,6 +59,8 @@ import Testing
     let refused = try bridge.line("the old rules stay in use", in: .errors)
     #expect(refused.contains("mqtt.conf:5: unknown key alrt; did you mean alert?"))
     try broker.publish("alerts/2", "second")
+    // With the new rules, a message that still comes would be ignored.
+    try wait(for: "the second message") { try box.alerts() == ["first", "second"] }
     try box.rules(broker, "subscribe = doors/#\n[doors/#]\nalert = Door: {payload}\n")
     bridge.signal(SIGHUP)
     try bridge.line("the new rules are in use", in: .errors)
@@ -72,6 +74,26 @@ import Testing
     #expect(try bridge.terminate() == 0)
     #expect(try Array(box.alerts().prefix(2)) == ["first", "second"])
     #expect(!bridge.errors.contains("alerts/3"))
+  }
+
+  @Test func `a bridge without messages sleeps`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    try box.rules(broker, Self.simple)
+    let clocks = try Clocks(in: box, [.awake])
+    let bridge = try box.bridge(environment: clocks.environment)
+    try bridge.line("connected to the broker", in: .errors)
+    // What the bridge does once after the start is due, and no ping.
+    try clocks.set(.awake, to: 60)
+    try broker.publish("alerts/1", "first")
+    try wait(for: "the message") { try box.alerts() == ["first"] }
+    // A bridge that looks at the clock again and again never sleeps.
+    try wait(for: "sleep") {
+      let status = try String(contentsOfFile: "/proc/\(bridge.id)/status", encoding: .utf8)
+      return status.contains("State:\tS")
+    }
+    #expect(try bridge.terminate() == 0)
   }
 
   // MARK: - Trouble with the broker
@@ -194,7 +216,7 @@ import Testing
     try broker.publish("log", "short")
     try wait(for: "the next alert") { try box.alerts() == ["ring", "short"] }
     #expect(try bridge.terminate() == 0)
-    #expect(bridge.errors.contains("3 messages (0 repeated): 2 notifications"))
+    #expect(bridge.errors.contains("messages: 3, 0 repeated; notifications: 2;"))
   }
 
   @Test func `a second bridge with the same client ID is reported`() throws {

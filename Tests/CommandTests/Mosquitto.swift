@@ -97,8 +97,10 @@ extension Box {
   }
 
   /// Starts a bridge with the rules that ``rules(_:_:)`` wrote.
-  func bridge() throws -> Child {
-    try start([Self.bridge, "run", "--rules", path + "/mqtt.conf", "-o", "spool=" + spool])
+  func bridge(environment: [String: String] = [:]) throws -> Child {
+    try start(
+      [Self.bridge, "run", "--rules", path + "/mqtt.conf", "-o", "spool=" + spool],
+      environment: environment)
   }
 
   /// Starts a bridge, and waits until the broker has a session for it.

@@ -204,6 +204,7 @@ import Testing
       ("tinypush-mqtt", box.run([Box.bridge, "--help"]).output),
       ("tinypush-mqtt run", box.run([Box.bridge, "run", "--help"]).output),
       ("tinypush-mqtt check", box.run([Box.bridge, "check", "--help"]).output),
+      ("tinypush-mqtt takeover", box.run([Box.bridge, "takeover", "--help"]).output),
     ]
     helps += try Self.commands.get().map { ($0.name, $0.help) }
     for (name, help) in helps {

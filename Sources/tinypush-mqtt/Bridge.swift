@@ -293,9 +293,10 @@ struct Bridge: ~Copyable {
     text.append(cString: broker.pointer)
     text.append(": ")
     problem.append(to: &text)
-    if problem == .refused(0x87) { fleet.notAuthorized(&text) }
+    var hasOtherWay = false
+    if problem == .refused(0x87) { hasOtherWay = fleet.notAuthorized(&text) }
     log.write(problem.isConfiguration ? .error : .warning, text, about: .connection)
-    hangUp(pause: problem.isConfiguration)
+    hangUp(pause: problem.isConfiguration && !hasOtherWay)
   }
 
   private mutating func send(at now: Instant) {
@@ -577,8 +578,8 @@ struct Bridge: ~Copyable {
     var text = Text(capacity: 1024)
     text.append("message ignored")
     if let rule = config.rules.first(for: topic) {
-      text.append(": the conditions do not hold of the rule in line ", config.rules.line(of: rule))
-      text.append("; topic ", printable: topic)
+      text.append(": the conditions of the rule in line ", config.rules.line(of: rule))
+      text.append(" do not hold; topic ", printable: topic)
     } else {
       text.append(", topic ", printable: topic)
       text.append(": no rule matches the topic")
@@ -608,13 +609,13 @@ struct Bridge: ~Copyable {
     let isLost = hadSession && !hasSession
     if isLost {
       text.append(
-        ", which has lost the session: messages of the meantime are lost; with Mosquitto,")
-      text.append(" set persistence true")
+        ", which has lost the session, and the messages since then; with Mosquitto, set")
+      text.append(" persistence true")
     } else {
       text.append(hasSession ? ", which kept the session" : ", in a new session")
     }
     if session.sessionSeconds < config.session.sessionSeconds {
-      text.append("; while this program is away, it keeps messages only for ")
+      text.append("; it keeps messages for an absent program only for ")
       text.append(roundedSeconds: Int64(session.sessionSeconds))
     }
     log.write(isLost ? .warning : .info, text, about: .connection)

@@ -85,7 +85,6 @@ struct BridgeConfig: ~Copyable {
     var isRuleWrong = false
     /// Whether the section is no rule, since its topic filter is wrong.
     var isSkipping = false
-    /// Whether a line is too long for inih.
     /// The mistake in the line.
     var message = Text(capacity: 1024)
     var mistakes = Mistakes()

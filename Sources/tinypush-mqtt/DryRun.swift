@@ -120,7 +120,7 @@ struct DryRun: ~Copyable {
     case .message(.ignored):
       output.append(": ignored: ")
       if let rule = config.rules.first(for: topic) {
-        output.append("the conditions do not hold of rule ")
+        output.append("the conditions of this rule do not hold: ")
         appendPlace(of: rule)
       } else {
         output.append("no rule matches the topic")

@@ -16,7 +16,8 @@ enum FleetCommand {
       --json                a line of JSON for each box
     \t\
 
-    Ends with 0 if all boxes are connected, and with 75 if one is not.
+    Exit status: 0 all boxes are connected; 75 one is not, or there is none; 69 the
+    broker does not answer, or refuses.
 
     """
 

@@ -64,15 +64,15 @@ struct FleetState: ~Copyable {
 
   /// The broker refused the connection: this client is not authorized.
   ///
-  /// The reason may be the will: the next attempt is without it if this one was with it. Appends
-  /// what to do.
-  mutating func notAuthorized(_ text: inout Text) {
-    guard isOn else { return }
-    if isWillAccepted {
-      text.append("; the next attempt is without the will for ", bytes: topic.span)
-      text.append(", which this client may not be allowed to publish")
-    }
+  /// The reason may be the will. After an attempt with it, the next one is without it.
+  ///
+  /// - Returns: whether an attempt without the will is left, as the text says then.
+  mutating func notAuthorized(_ text: inout Text) -> Bool {
+    guard isOn else { return false }
     isWillAccepted.toggle()
+    guard !isWillAccepted else { return false }
+    text.append("; the next attempt is without the last will, topic ", bytes: topic.span)
+    return true
   }
 
   /// The subscriptions are answered.

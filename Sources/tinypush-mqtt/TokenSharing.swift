@@ -36,6 +36,8 @@ struct TokenSharing: ~Copyable {
   private var receivedCount = 0
   /// When to write them; nil: there are none.
   private var writeAt: Instant?
+  /// Whether they could not be written.
+  private var hasFailed = false
   /// Records that the broker lacks; the one at ``outgoingNext`` is the next to be published.
   private let outgoing: FixedBuffer<SuppressionRecord>
   private var outgoingCount = 0
@@ -140,9 +142,10 @@ struct TokenSharing: ~Copyable {
     do throws(SharedToken.Problem) {
       let record = try SharedToken.read(
         topic: topic, payload: payload, prefix: prefix.span, wall: Clock.wallSeconds())
-      guard onBroker.isNews(record) || onBroker.isFull else { return }
+      // A full table takes no further tokens: others cannot fill the disk.
+      guard onBroker.isNews(record) else { return }
       onBroker.remember(record)
-      if receivedCount == received.capacity { write(at: now, &log) }
+      if receivedCount == received.capacity, !hasFailed { write(at: now, &log) }
       // The broker sends this record again at the next connection.
       guard receivedCount < received.capacity else { return }
       received[receivedCount] = record
@@ -174,7 +177,7 @@ struct TokenSharing: ~Copyable {
 
   private mutating func write(at now: Instant, _ log: inout Log) {
     writeAt = nil
-    guard receivedCount > 0 else { return }
+    hasFailed = true
     var problem = Text()
     do throws(ExitStatus) {
       let store = try SuppressionDirectory(state.pointer, message: &problem)
@@ -192,6 +195,7 @@ struct TokenSharing: ~Copyable {
       if merge.wasDamaged { problem.append(SuppressionDirectory.setAside) }
       if isDone {
         receivedCount = 0
+        hasFailed = false
         logTaken(suppressed, registered, &log)
       } else if merge.error == 0 {
         writeAt = now + Self.lockWait

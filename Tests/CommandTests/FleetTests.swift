@@ -172,6 +172,20 @@ import Testing
     #expect(try bridge.terminate() == 0)
   }
 
+  @Test func `messages come in though the broker refuses the connection with a will`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try box.start(["python3", Build.tools + "/willbroker.py"])
+    let port = try broker.line("listening ").dropFirst("listening ".count)
+    try box.write(
+      "broker = 127.0.0.1:\(port)\nclient-id = one\nfleet = tinypush\n" + Self.simple,
+      to: "mqtt.conf")
+    let bridge = try box.bridge()
+    try bridge.line("without the last will, topic tinypush/fleet/one", in: .errors)
+    try bridge.line("connected to the broker", in: .errors)
+    #expect(try bridge.terminate() == 0)
+  }
+
   // MARK: - The list of boxes
 
   @Test func `fleet lists the boxes with their states`() throws {

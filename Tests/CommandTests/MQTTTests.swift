@@ -44,7 +44,7 @@ import Testing
     try broker.publish("zigbee2mqtt/hall", "on")
     try broker.publish("alerts", #"{"to":"guests","payload":{"aps":{"alert":"ready"}}}"#)
     try bridge.line("topic zigbee2mqtt/hall: no rule matches the topic", in: .errors)
-    try bridge.line("do not hold of the rule in line 5; topic zigbee2mqtt/bath", in: .errors)
+    try bridge.line("rule in line 5 do not hold; topic zigbee2mqtt/bath", in: .errors)
     try broker.publish("alerts", #"{"payload":{"aps":{"alert":"cut"#)
     try bridge.line("topic alerts: no rule matches the topic, and the payload is not", in: .errors)
     try wait(for: "two notifications") { try box.notifications().count == 2 }

@@ -130,6 +130,12 @@ import Testing
       Output(
         page: "tinypush-sandbox.1", sections: ["DEVICES"],
         files: ["TinyPushSandbox/Control/DeviceList.swift"]),
+      Output(
+        page: "tinypush-mqtt.1", sections: ["JSON"],
+        files: [
+          "tinypush-mqtt/CheckCommand.swift", "tinypush-mqtt/DryRun.swift",
+          "tinypush-mqtt/FleetListing.swift",
+        ]),
     ]
   }
 

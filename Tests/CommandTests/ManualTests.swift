@@ -204,6 +204,7 @@ import Testing
       ("tinypush-mqtt", box.run([Box.bridge, "--help"]).output),
       ("tinypush-mqtt run", box.run([Box.bridge, "run", "--help"]).output),
       ("tinypush-mqtt check", box.run([Box.bridge, "check", "--help"]).output),
+      ("tinypush-mqtt takeover", box.run([Box.bridge, "takeover", "--help"]).output),
     ]
     helps += try Self.commands.get().map { ($0.name, $0.help) }
     for (name, help) in helps {
@@ -262,7 +263,9 @@ import Testing
       let verbs = try Set(bash([program] + command.words + [""], in: box))
       #expect(verbs.isSuperset(of: command.verbs), "\(command.name)")
     }
-    #expect(try bash([Box.bridge, ""], in: box) == ["run", "check", "--help", "--version"])
+    let words = ["run", "check", "fleet", "takeover", "--help", "--version"]
+    #expect(try bash([Box.bridge, ""], in: box) == words)
+    #expect(try bash([Box.bridge, "fleet", "--j"], in: box) == ["--json"])
     #expect(try bash([Box.bridge, "check", "--r"], in: box) == ["--rules"])
     let service = "\(Build.directory)/\(Build.host)/tinypush-http"
     let options = ["--listen", "--settings", "--version", "--config", "-o", "--help"]

@@ -53,7 +53,7 @@ final class Mosquitto {
         + options)
     defer { child.kill() }
     try wait(for: "the end of the retained messages") {
-      try publish(end, "x")
+      try publish(end, "x", options)
       return child.output.contains(end)
     }
     let lines = child.output.split(separator: "\n").map {

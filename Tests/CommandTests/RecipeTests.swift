@@ -256,6 +256,59 @@ import Testing
     #expect(alerts == [#"The "tank" is low"#])
   }
 
+  @Test func `the recipe for Home Assistant's discovery publishes a device`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    let recipe = try Recipe.text("home-assistant-discovery")
+    #expect(recipe.contains("broker = localhost\n"))
+    try box.write(
+      recipe.replacing("localhost", with: "127.0.0.1:\(broker.port)"), to: "mqtt.conf")
+    let bridge = try box.connectedBridge()
+    try wait(for: "the device") { try broker.retained(below: "homeassistant").count == 1 }
+    #expect(try bridge.terminate() == 0)
+  }
+
+  @Test func `the access list for a fleet lets each box do its part, and nobody else`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let access = try box.write(Recipe.text("fleet-acl") + "\npattern readwrite end/#\n", to: "acl")
+    let passwords = try box.write("", to: "passwords")
+    for user in ["tinypush-attic", "tinypush-cellar", "homeassistant", "mallory"] {
+      try box.run(["mosquitto_passwd", "-b", passwords, user, user])
+    }
+    let broker = try Mosquitto(
+      in: box, "allow_anonymous false\npassword_file \(passwords)\nacl_file \(access)")
+    func login(_ user: String) -> [String] { ["-u", user, "-P", user] }
+    let settings = "discovery = homeassistant\nuser = tinypush-attic\npassword = tinypush-attic\n"
+    let bridge = try box.member(of: broker, "tinypush-attic", settings)
+    let record = try TokenRecord(1)
+    try broker.publish(record.topic, record.payload, login("tinypush-cellar"))
+    try wait(for: "the token of the other box") { try box.suppressed() == [token(1)] }
+    try broker.publish("alerts/1", "first", login("homeassistant"))
+    try wait(for: "the message") { try box.alerts() == ["first"] }
+    let seen = login("homeassistant")
+    try wait(for: "the state and the device") {
+      let states = try broker.retained(below: "tinypush/fleet", seen)
+      let devices = try broker.retained(below: "homeassistant", seen)
+      return states.count == 1 && devices.count == 1
+    }
+    #expect(try box.fleet().output.contains("tinypush-attic"))
+    #expect(try bridge.terminate() == 0)
+    #expect(!bridge.errors.contains("refused"), "\(bridge.errors)")
+    let forbidden = [
+      ("mallory", record.topic), ("homeassistant", record.topic),
+      ("tinypush-cellar", "tinypush/fleet/tinypush-attic"), ("mallory", "alerts/1"),
+    ]
+    for (user, topic) in forbidden {
+      let refused = try box.run(
+        ["mosquitto_pub", "-h", "127.0.0.1", "-p", "\(broker.port)", "-V", "mqttv5", "-q", "1"]
+          + ["-t", topic, "-m", "x"] + login(user))
+      #expect(refused.errors.contains("Not authorized"), "\(user) \(topic)")
+    }
+    #expect(try broker.retained(below: "tinypush", login("mallory")) == [:])
+  }
+
   // MARK: - Setting up
 
   @Test func `a .p12 file becomes a certificate that the agent runs with`() throws {

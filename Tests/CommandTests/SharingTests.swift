@@ -25,4 +25,18 @@ import Testing
     let kills = (found["kills"] as? [String: Int] ?? [:]).values.reduce(0, +)
     #expect(kills == ["fleet": 12, "bridge": 20][row] ?? 0)
   }
+
+  @Test func `takeover wants the client ID of a box with a session`() throws {
+    let box = try Box()
+    defer { box.end() }
+    let broker = try Mosquitto(in: box)
+    try box.rules(broker, "subscribe = $share/tinypush/alerts/#\n[alerts/#]\nalert = {payload}\n")
+    let takeover = [
+      Box.bridge, "takeover", "--rules", box.path + "/mqtt.conf", "-o", "spool=" + box.spool,
+    ]
+    #expect(try box.run(takeover).status == 64)
+    let unknown = try box.run(takeover + ["tinypush-nowhere"])
+    #expect(unknown.status == 66)
+    #expect(unknown.errors.contains("keeps nothing for the client ID tinypush-nowhere"))
+  }
 }

@@ -110,7 +110,6 @@ struct MonitoringAlert {
       line.append("\"")
     }
     TextMessage.appendDelivery(options, in: &line)
-    line.member("trim", bool: true)
     line.key("payload")
     line.beginObject()
     line.key("aps")

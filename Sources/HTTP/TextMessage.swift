@@ -4,7 +4,8 @@ import TinyPush
 public enum TextMessage {
   /// Appends the notification: one JSON object in one line.
   ///
-  /// Values are not checked here: the check of the notification names what is wrong with them.
+  /// Values are not checked here: the check of the notification names what is wrong with them. The
+  /// agent shortens a text that is too long, since its sender may not look at answers.
   ///
   /// - Parameters:
   ///   - body: the text. Line ends after it are left out. Empty: `message` has the text, if any.
@@ -62,12 +63,14 @@ public enum TextMessage {
   static func appendDelivery(_ options: borrowing MessageOptions, in line: inout Text) {
     options.with(.ttl) { line.member("ttl", digits: $0) }
     options.with(.priority) { line.member("priority", digits: $0) }
+    line.member("trim", bool: true)
   }
 
   private static func appendAlert(
     _ body: Span<UInt8>, _ options: borrowing MessageOptions, in line: inout Text
   ) {
-    var end = body.count
+    // More than a payload can have: the agent trims it further.
+    var end = min(body.count, 2 * Rules.payloadBytes)
     while end > 0, body[end - 1] == .lineFeed || body[end - 1] == .carriageReturn { end -= 1 }
     let text = body.extracting(0..<end)
     let hasBody = text.count > 0 || options.has(.message)

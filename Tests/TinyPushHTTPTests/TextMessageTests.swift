@@ -15,26 +15,37 @@ private func notification(_ body: String, to list: String = "", _ query: String 
 }
 
 @Test(arguments: [
-  ("Tank low", "family", "", #"{"to":["family"],"payload":{"aps":{"alert":"Tank low"}}}"#),
-  ("Tank low\r\n\n", "", "", #"{"to":"default","payload":{"aps":{"alert":"Tank low"}}}"#),
+  (
+    "Tank low", "family", "",
+    #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":"Tank low"}}}"#
+  ),
+  (
+    "Tank low\r\n\n", "", "",
+    #"{"to":"default","trim":true,"payload":{"aps":{"alert":"Tank low"}}}"#
+  ),
   (
     "say \"hi\"\n\u{1}", "", "",
-    #"{"to":"default","payload":{"aps":{"alert":"say \"hi\"\n\u0001"}}}"#
+    #"{"to":"default","trim":true,"payload":{"aps":{"alert":"say \"hi\"\n\u0001"}}}"#
   ),
   (
     "Tank low", "family", "title=Cellar&subtitle=S",
-    #"{"to":["family"],"payload":{"aps":{"alert":{"title":"Cellar","subtitle":"S","body":"Tank low"}}}}"#
+    #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":{"title":"Cellar","subtitle":"S","body":"Tank low"}}}}"#
   ),
-  ("", "family", "title=T", #"{"to":["family"],"payload":{"aps":{"alert":{"title":"T"}}}}"#),
-  ("", "f", "badge=0", #"{"to":["f"],"payload":{"aps":{"badge":0}}}"#),
-  ("", "f", "message=Hi+there", #"{"to":["f"],"payload":{"aps":{"alert":"Hi there"}}}"#),
+  (
+    "", "family", "title=T",
+    #"{"to":["family"],"trim":true,"payload":{"aps":{"alert":{"title":"T"}}}}"#
+  ),
+  ("", "f", "badge=0", #"{"to":["f"],"trim":true,"payload":{"aps":{"badge":0}}}"#),
+  (
+    "", "f", "message=Hi+there", #"{"to":["f"],"trim":true,"payload":{"aps":{"alert":"Hi there"}}}"#
+  ),
   (
     "x", "f", "sound=a.caf&badge=3&level=passive&collapse-id=c1&ttl=60&priority=5",
-    #"{"to":["f"],"collapse-id":"c1","ttl":60,"priority":5,"payload":{"aps":{"alert":"x","sound":"a.caf","badge":3,"interruption-level":"passive"}}}"#
+    #"{"to":["f"],"collapse-id":"c1","ttl":60,"priority":5,"trim":true,"payload":{"aps":{"alert":"x","sound":"a.caf","badge":3,"interruption-level":"passive"}}}"#
   ),
   (
     "x", "", "token=\(token)&token=\(token)",
-    #"{"tokens":["\#(token)","\#(token)"],"payload":{"aps":{"alert":"x"}}}"#
+    #"{"tokens":["\#(token)","\#(token)"],"trim":true,"payload":{"aps":{"alert":"x"}}}"#
   ),
 ])
 func `a text makes a notification`(body: String, list: String, query: String, line: String) throws {
@@ -48,12 +59,20 @@ func `a text makes a notification`(body: String, list: String, query: String, li
   ("x", "priority=high", "priority"), ("x", "level=loud", "interruption-level"),
   ("x", "collapse-id=" + String(repeating: "c", count: 65), "collapse-id"),
   ("x", "token=12", "token-size"), ("", "", "aps-empty"),
-  (String(repeating: "x", count: 5000), "", "payload-too-large"),
+  ("x", "title=" + String(repeating: "x", count: 5000), "trim-too-large"),
 ])
 func `the check names what is wrong with a value`(
   body: String, query: String, code: String
 ) throws {
   #expect(refusal(of: try notification(body, to: "", query)) == code)
+}
+
+@Test(arguments: ["x", "é", "\u{1}", "\""])
+func `a text of any length is shortened rather than refused`(character: String) throws {
+  for count in [4000, 8191, 8192, 1_000_000] {
+    let text = try notification(String(repeating: character, count: count))
+    #expect(refusal(of: text) == nil)
+  }
 }
 
 @Test func `a name with odd characters cannot leave its string`() throws {

@@ -267,7 +267,9 @@ import Testing
       let verbs = try Set(bash([program] + command.words + [""], in: box))
       #expect(verbs.isSuperset(of: command.verbs), "\(command.name)")
     }
-    #expect(try bash([Box.bridge, ""], in: box) == ["run", "check", "--help", "--version"])
+    #expect(
+      try bash([Box.bridge, ""], in: box)
+        == ["run", "check", "fleet", "takeover", "--help", "--version"])
     #expect(try bash([Box.bridge, "check", "--r"], in: box) == ["--rules"])
     #expect(try bash([program, "run", "-o", "confi"], in: box) == ["confirm="])
     #expect(try bash([program, "run", "-o", "confirm", "=", "b"], in: box) == ["barrier"])

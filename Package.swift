@@ -47,7 +47,7 @@ let package = Package(
       name: "TinyPushMQTT", dependencies: ["TinyPush"], path: "Sources/MQTT",
       swiftSettings: lifetimes),
     .target(
-      name: "TinyPushHTTP", dependencies: ["TinyPush"], path: "Sources/HTTP",
+      name: "TinyPushWebhooks", dependencies: ["TinyPush"], path: "Sources/Webhooks",
       swiftSettings: lifetimes),
     .target(
       name: "TinyPushSandbox",
@@ -73,7 +73,7 @@ let package = Package(
     .executableTarget(
       name: "tinypush-http",
       dependencies: [
-        "TinyPush", "TinyPushAgent", "TinyPushHTTP", "CommandArguments", "CMicroHTTP", "CLinux",
+        "TinyPush", "TinyPushAgent", "TinyPushWebhooks", "CommandArguments", "CMicroHTTP", "CLinux",
       ],
       swiftSettings: lifetimes),
     .target(
@@ -88,7 +88,7 @@ let package = Package(
       name: "judge", dependencies: ["TinyPush", "TinyPushAgent", "CLinux"], path: "Tests/Judge"),
     .target(
       name: "Fuzz",
-      dependencies: ["TinyPush", "TinyPushHTTP", "TinyPushMQTT", "TinyPushSandbox"],
+      dependencies: ["TinyPush", "TinyPushWebhooks", "TinyPushMQTT", "TinyPushSandbox"],
       path: "Tests/Fuzz",
       exclude: ["Entry.swift", "board", "certificates.c", "corpus", "dictionary", "fuzz"],
       swiftSettings: lifetimes),
@@ -109,7 +109,7 @@ let package = Package(
       name: "TinyPushMQTTTests", dependencies: ["TinyPush", "TinyPushMQTT"],
       swiftSettings: lifetimes),
     .testTarget(
-      name: "TinyPushHTTPTests", dependencies: ["TinyPush", "TinyPushHTTP"],
+      name: "TinyPushWebhooksTests", dependencies: ["TinyPush", "TinyPushWebhooks"],
       swiftSettings: lifetimes),
     .testTarget(name: "CommandTests"),
   ],

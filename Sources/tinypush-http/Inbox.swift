@@ -3,7 +3,7 @@ import CMicroHTTP
 import CommandArguments
 import TinyPush
 import TinyPushAgent
-import TinyPushHTTP
+import TinyPushWebhooks
 
 /// Makes notification files of requests.
 ///

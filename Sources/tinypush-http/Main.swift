@@ -2,7 +2,7 @@ import CLinux
 import CommandArguments
 import TinyPush
 import TinyPushAgent
-import TinyPushHTTP
+import TinyPushWebhooks
 
 @main
 struct Main {

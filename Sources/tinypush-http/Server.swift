@@ -2,7 +2,7 @@ import CLinux
 import CMicroHTTP
 import TinyPush
 import TinyPushAgent
-import TinyPushHTTP
+import TinyPushWebhooks
 
 /// The loop: accepts connections, and gives the requests to the inbox.
 struct Server: ~Copyable {

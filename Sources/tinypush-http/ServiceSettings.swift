@@ -1,7 +1,7 @@
 import CLinux
 import TinyPush
 import TinyPushAgent
-import TinyPushHTTP
+import TinyPushWebhooks
 
 /// The settings of the program, from `/etc/tinypush/http.conf`.
 struct ServiceSettings: ~Copyable {

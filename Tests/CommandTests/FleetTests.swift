@@ -9,7 +9,10 @@ import Testing
 
   @Test func `a token that the service told one box is gone costs another box no request`() throws {
     let (one, other) = (try Box(), try Box())
-    defer { (one.end(), other.end()) }
+    defer {
+      one.end()
+      other.end()
+    }
     let broker = try Mosquitto(in: one)
     let sandbox = try Sandbox(in: one, hasDevices: true)
     let phone = try sandbox.token(one, "token", "phone")
@@ -30,7 +33,10 @@ import Testing
 
   @Test func `a box that comes later learns what the fleet knows, and adds what it knows`() throws {
     let (one, other) = (try Box(), try Box())
-    defer { (one.end(), other.end()) }
+    defer {
+      one.end()
+      other.end()
+    }
     let broker = try Mosquitto(in: one)
     // More than a box publishes with one reading of its list.
     let tokens = (1...600).map(token)
@@ -190,7 +196,10 @@ import Testing
 
   @Test func `fleet lists the boxes with their states`() throws {
     let (one, other) = (try Box(), try Box())
-    defer { (one.end(), other.end()) }
+    defer {
+      one.end()
+      other.end()
+    }
     let broker = try Mosquitto(in: one)
     try one.rules(broker, "fleet = tinypush\n" + Self.simple)
     let none = try one.fleet()

@@ -1,5 +1,5 @@
 import TinyPush
-import TinyPushHTTP
+import TinyPushWebhooks
 
 /// Checks that a request makes lines of valid JSON, and that no alert of a webhook is refused.
 ///

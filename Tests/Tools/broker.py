@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-WAIT_SECONDS = 60
+WAIT_SECONDS = 300
 # The settings with which Mosquitto keeps all messages for a client that is away.
 KEEPING = "persistence true", "max_queued_messages 0"
 

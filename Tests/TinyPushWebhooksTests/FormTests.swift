@@ -1,6 +1,6 @@
 import Testing
 import TinyPush
-import TinyPushHTTP
+import TinyPushWebhooks
 
 /// The pairs of a query, each as `name>value`.
 private func pairs(_ query: String) -> [String] {

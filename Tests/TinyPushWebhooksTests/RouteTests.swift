@@ -1,6 +1,6 @@
 import Testing
 import TinyPush
-import TinyPushHTTP
+import TinyPushWebhooks
 
 @Test(arguments: [
   ("/", Route.root), ("/health", .health), ("/family", .list(1..<7)), ("/family?a=b", .list(1..<7)),

@@ -1,6 +1,6 @@
 import Testing
 import TinyPush
-import TinyPushHTTP
+import TinyPushWebhooks
 
 extension Text {
   /// The text as a string.

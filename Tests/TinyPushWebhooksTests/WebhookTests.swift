@@ -1,6 +1,6 @@
 import Testing
 import TinyPush
-import TinyPushHTTP
+import TinyPushWebhooks
 
 /// Returns the notifications that a webhook makes.
 private func notifications(

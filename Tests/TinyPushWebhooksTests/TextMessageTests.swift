@@ -1,6 +1,6 @@
 import Testing
 import TinyPush
-import TinyPushHTTP
+import TinyPushWebhooks
 
 private let token = String(repeating: "0a", count: 32)
 

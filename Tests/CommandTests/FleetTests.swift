@@ -337,9 +337,9 @@ import Testing
     #expect(Array(messages.keys) == ["homeassistant/device/one/config"])
     let config = try object(messages.values.first)
     let components = try #require(config["components"] as? [String: [String: Any]])
-    let topics =
-      [config["state_topic"]] + components.values.compactMap { $0["availability_topic"] }
-    #expect(Set(topics.map { $0 as? String }) == ["tinypush/fleet/one"])
+    let availability = components.values.compactMap { $0["availability_topic"] as? String }
+    #expect(Set(availability) == ["tinypush/fleet/one"])
+    #expect(config["state_topic"] as? String == "tinypush/fleet/one")
     let state = try object(broker.retained(below: "tinypush/fleet")["tinypush/fleet/one"])
     for (key, component) in components {
       for name in ["value_template", "availability_template"] {

@@ -637,6 +637,15 @@ __attribute__((noinline)) static int parse(FILE *file, ini_handler handler, void
   return result;
 }
 
+FILE *clinux_ini_open(const char *path) {
+  FILE *file = fopen(path, "re");
+  struct stat status;
+  if (file == NULL || fstat(fileno(file), &status) < 0 || !S_ISDIR(status.st_mode)) return file;
+  fclose(file);
+  errno = EISDIR;
+  return NULL;
+}
+
 int clinux_ini_parse(FILE *file, ini_handler handler, void *user) {
   int result = parse(file, handler, user);
   clinux_wipe_stack();

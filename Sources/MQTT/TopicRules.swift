@@ -231,6 +231,7 @@ public struct TopicRules: ~Copyable {
       key.appendIdentifier(to: &line)
       if needsCollapseID { key.appendCollapseID(to: &line) }
     }
+    line.member("trim", bool: true)
     line.key("payload")
     appendPayload(entries, message, &line)
     line.endLine()
@@ -239,6 +240,12 @@ public struct TopicRules: ~Copyable {
   private mutating func render(_ entry: Entry, _ message: MessageText) {
     scratch.clear()
     Template.append(value(entry), of: message, to: &scratch)
+  }
+
+  private mutating func renderBody(_ entry: Entry, _ message: MessageText) {
+    render(entry, message)
+    // More than a payload can have: the agent trims the text further.
+    scratch.truncate(to: min(scratch.count, 2 * Rules.payloadBytes))
   }
 
   private mutating func appendRecipients(
@@ -335,7 +342,7 @@ public struct TopicRules: ~Copyable {
     }
     guard hasTitle || body != nil else { return }
     if !hasTitle, let body {
-      render(entries[body], message)
+      renderBody(entries[body], message)
       return line.member("alert", string: scratch.bytes)
     }
     line.key("alert")
@@ -348,7 +355,7 @@ public struct TopicRules: ~Copyable {
         line.key(escaping: entry.key.name)
         line.append(json: scratch.bytes)
       case .alert:
-        render(entry, message)
+        renderBody(entry, message)
         line.member("body", string: scratch.bytes)
       default: break
       }

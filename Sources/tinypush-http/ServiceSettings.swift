@@ -30,7 +30,7 @@ struct ServiceSettings: ~Copyable {
     _ path: UnsafePointer<CChar>?, message: inout Text
   ) throws(ExitStatus) {
     let name = path ?? Self.defaultFile.cString
-    guard let file = fopen(name, "re") else {
+    guard let file = clinux_ini_open(name) else {
       let error = clinux_errno()
       if path == nil, error == ENOENT { return }
       message.append(cString: name)

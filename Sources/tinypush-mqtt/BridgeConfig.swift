@@ -108,7 +108,7 @@ struct BridgeConfig: ~Copyable {
     _ path: UnsafePointer<CChar>, into config: inout BridgeConfig, _ mistakes: inout Mistakes
   ) throws(ExitStatus) {
     var text = Text(capacity: 1024)
-    guard let file = fopen(path, "re") else {
+    guard let file = clinux_ini_open(path) else {
       let error = clinux_errno()
       text.append(cString: clinux_error_text(error))
       text.append(": write the file (tinypush-mqtt.conf(5)), or name another with --rules FILE")

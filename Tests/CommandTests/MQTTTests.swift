@@ -219,6 +219,7 @@ import Testing
       alert = {payload.text}
       [log]
       alert = {payload}
+      data = all = {payload}
       """)
     let bridge = try box.connectedBridge()
     let picture = String(repeating: "x", count: 1_000_000)
@@ -227,7 +228,7 @@ import Testing
     try broker.publish("log", lines: [String(repeating: "x", count: 70_000)])
     try bridge.line("topic log: its notification would have more than 65536 bytes", in: .errors)
     // The message that is too large does not come again.
-    try broker.publish("log", "short")
+    try broker.publish("camera", #"{"text":"short"}"#)
     try wait(for: "the next alert") { try box.alerts() == ["ring", "short"] }
     #expect(try bridge.terminate() == 0)
     #expect(bridge.errors.contains("messages: 3, 0 repeated; notifications: 2;"))
@@ -369,6 +370,8 @@ import Testing
     #expect(try objects(json.output).compactMap { $0["line"] as? Int } == [1, 3, 6, 7, 10, 12, 13])
     let missing = try box.run([Box.bridge, "check", "--rules", rules + ".missing"])
     #expect(missing.status == 66)
+    let directory = try box.run([Box.bridge, "check", "--rules", box.path])
+    #expect(directory.errors.contains("\(box.path): Is a directory: "))
   }
 
   @Test func `check tries the rules on messages`() throws {
@@ -401,5 +404,9 @@ import Testing
     #expect(shown.output.contains("-: 2 notifications, 1 ignored, 1 refused\n"))
     let good = try box.run(check + ["-"], input: "\(topic) {\"text\":\"hello\"}\n")
     #expect(good.status == 0)
+    // Two bytes for each character: the cut does not fall between them.
+    let long = String(repeating: "ä", count: 10_001)
+    let shortened = try box.run(check + ["-"], input: "\(topic) {\"text\":\"x\(long)\"}\n")
+    #expect(shortened.status == 0, "\(shortened.output)")
   }
 }

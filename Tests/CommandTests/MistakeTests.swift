@@ -57,6 +57,7 @@ import Testing
     Row("sandbox --invalid 12", 64, "--invalid", "64 hex digits"),
     Row(
       "run --config nowhere.conf", 66, "nowhere.conf: No such file or directory", "--config FILE"),
+    Row("run --config /", 78, "/: Is a directory: ", "--config FILE"),
     Row("run -o certificate=", 64, "certificate must be a path"),
     Row("run", 78, "neither a signing key nor a certificate is set"),
     Row("check nowhere.json", 66, "nowhere.json: No such file or directory"),

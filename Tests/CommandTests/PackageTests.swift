@@ -72,7 +72,9 @@ import Testing
   /// Returns the paths in a package.
   private func list(_ file: String, in box: Box) throws -> Set<String> {
     let listed = try box.run(["dpkg-deb", "--contents", file]).output
-    return Set(listed.split(separator: "\n").map { String($0.split(separator: " ").last!) })
+    // The name follows the rights, the owner, the size, the date and the time. A link's target
+    // follows the name.
+    return Set(listed.split(separator: "\n").map { String($0.split(separator: " ")[5]) })
   }
 
   /// The manual pages of the program, as the package installs them.
@@ -144,7 +146,6 @@ import Testing
     defer { box.end() }
     let files = try list(package("tinypush-mqtt", Build.host, in: box), in: box)
       .filter { !$0.hasSuffix("/") }
-    let completion = "usr/share/bash-completion/completions/tinypush-mqtt"
     let expected: Set = [
       "./usr/bin/tinypush-mqtt", "./usr/share/doc/tinypush-mqtt/changelog.gz",
       "./usr/share/doc/tinypush-mqtt/copyright", "./usr/share/man/man1/tinypush-mqtt.1.gz",
@@ -152,10 +153,10 @@ import Testing
       "./usr/lib/tmpfiles.d/tinypush-mqtt.conf",
       "./usr/lib/systemd/system/tinypush-mqtt.service",
       "./usr/lib/systemd/system/tinypush-mqtt-config.path",
-      "./usr/lib/systemd/system/tinypush-mqtt-config.service", "./" + completion,
+      "./usr/lib/systemd/system/tinypush-mqtt-config.service",
+      "./usr/share/bash-completion/completions/tinypush-mqtt",
     ]
-    // A link is listed with its target.
-    #expect(Set(files.map { $0 == "tinypush" ? "./" + completion : $0 }) == expected)
+    #expect(Set(files) == expected)
     let others = try list(package("tinypush", Build.host, in: box), in: box)
     #expect(others.isDisjoint(with: expected))
   }

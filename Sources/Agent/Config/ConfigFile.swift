@@ -18,7 +18,7 @@ public enum ConfigFile {
   public static func read(
     _ path: UnsafePointer<CChar>, into config: inout Config, isRequired: Bool, message: inout Text
   ) throws(ExitStatus) {
-    guard let file = fopen(path, "re") else {
+    guard let file = clinux_ini_open(path) else {
       let error = clinux_errno()
       if error == ENOENT && !isRequired { return }
       message.append(cString: path)

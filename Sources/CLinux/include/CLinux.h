@@ -187,6 +187,10 @@ void clinux_terminal_release(int descriptor);
    SIGQUIT, SIGTSTP and SIGWINCH. Returns a signalfd for them, or -errno. */
 int clinux_terminal_signals(void);
 
+/* Opens a file for clinux_ini_parse. Returns NULL with errno on failure; EISDIR for a directory,
+   which fopen would open as if it were empty. */
+FILE *clinux_ini_open(const char *path);
+
 /* Reads a file as ini_parse_file does, and closes it. Wipes the file's contents, such as a
    password, from memory, except what the handler has copied. */
 int clinux_ini_parse(FILE *file, ini_handler handler, void *user);

@@ -80,6 +80,7 @@ struct ServiceSettings: ~Copyable {
   private mutating func set(
     _ name: Span<UInt8>, _ value: UnsafePointer<CChar>?, _ message: inout Text
   ) -> Bool {
+    guard ConfigFile.isWhole(name, isText: false, &message) else { return false }
     do throws(Config.Problem) {
       guard let value else { throw .value("followed by = and a value") }
       let text = CString.span(value)

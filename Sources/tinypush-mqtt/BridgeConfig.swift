@@ -246,10 +246,8 @@ extension BridgeConfig.Reading {
     isInRule: Bool, _ name: Span<UInt8>, _ value: UnsafePointer<CChar>?
   ) {
     if clinux_ini_section() != section { beginRule() }
-    if clinux_ini_is_long() != 0 {
-      message.append(printable: name)
-      message.append(": the line has more than 199 bytes: shorten it")
-    } else {
+    let texts: WordList = "password when alert title subtitle data"
+    if ConfigFile.isWhole(name, isText: texts.index(of: name) != nil, &message) {
       guard !isSkipping, !takeLine(isInRule, name, value) else { return }
     }
     isRuleWrong = true

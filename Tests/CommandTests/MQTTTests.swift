@@ -370,6 +370,19 @@ import Testing
     #expect(try objects(json.output).compactMap { $0["line"] as? Int } == [1, 3, 6, 7, 10, 12, 13])
     let missing = try box.run([Box.bridge, "check", "--rules", rules + ".missing"])
     #expect(missing.status == 66)
+    // inih takes an indented line for another value of the key before it, and ends a value at " ;".
+    try box.write(
+      """
+      subscribe = a/#
+        client-id = box
+      password = a ;b
+      [a/#]
+        alert = x
+      title = y ; z
+      to = family ; a comment
+      """, to: "mqtt.conf")
+    let cut = try box.run([Box.bridge, "check", "--rules", rules, "--json"])
+    #expect(try objects(cut.output).compactMap { $0["line"] as? Int } == [2, 3, 5, 6])
     let directory = try box.run([Box.bridge, "check", "--rules", box.path])
     #expect(directory.errors.contains("\(box.path): Is a directory: "))
   }

@@ -102,7 +102,7 @@ import Testing
     ),
     (
       "on-trouble = echo \(String(repeating: "x", count: 185)) /usr/bin/logger\n", 1,
-      "on-trouble: the line has more than 199 bytes: shorten it, or put a command into a script"
+      "on-trouble: the line has more than 199 bytes: shorten it, or put the command into a script"
     ),
     (
       "on-trouble = \(String(repeating: "x", count: 186))\nsettel = 5s\n", 2,

@@ -81,16 +81,11 @@ public enum ConfigFile {
         state.pointee.isBad = true
         return 0
       }
-      if clinux_ini_is_long() != 0 {
-        state.pointee.message.append(cString: name)
-        state.pointee.message.append(
-          ": the line has more than 199 bytes: shorten it, or put a command into a script")
-        state.pointee.isBad = true
-        return 0
-      }
-      if clinux_ini_is_indented() != 0 {
-        state.pointee.message.append(
-          "a setting begins at the start of its line: remove the space before it")
+      let isText = isText(CString.span(name))
+      guard isWhole(CString.span(name), isText: isText, &state.pointee.message) else {
+        if clinux_ini_is_long() != 0, CString.span(name).equals("on-trouble") {
+          state.pointee.message.append(", or put the command into a script")
+        }
         state.pointee.isBad = true
         return 0
       }
@@ -98,14 +93,6 @@ public enum ConfigFile {
       if hasComment(CString.span(value)), !CString.span(name).equals("key-password") {
         state.pointee.isBad = true
         refuseComment(CString.span(name), CString.span(value), in: &state.pointee.message)
-        return 0
-      }
-      if clinux_ini_has_comment() != 0, isText(CString.span(name)) {
-        state.pointee.isBad = true
-        state.pointee.message.append(cString: name)
-        state.pointee.message.append(
-          ": the value would end before the ; because a comment begins there: write the value without a ; after a space"
-        )
         return 0
       }
       try state.pointee.config.pointee.set(
@@ -116,6 +103,26 @@ public enum ConfigFile {
       describe(error, name: CString.span(name), in: &state.pointee.message)
       return 0
     }
+  }
+
+  /// Whether inih has read the line of a setting as its writer meant; otherwise appends what to do.
+  ///
+  /// - Parameter isText: whether the value is free text, in which a `;` may be meant.
+  public static func isWhole(_ name: Span<UInt8>, isText: Bool, _ text: inout Text) -> Bool {
+    if clinux_ini_is_long() != 0 {
+      text.append(printable: name)
+      text.append(": the line has more than 199 bytes: shorten it")
+    } else if clinux_ini_is_indented() != 0 {
+      text.append("a setting begins at the start of its line: remove the space before it")
+    } else if isText, clinux_ini_has_comment() != 0 {
+      text.append(printable: name)
+      text.append(
+        ": the value would end before the ; because a comment begins there: write the value without a ; after a space"
+      )
+    } else {
+      return true
+    }
+    return false
   }
 
   /// Whether a setting is free text, in which a `;` may be meant.

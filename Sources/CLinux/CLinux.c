@@ -477,17 +477,26 @@ static struct sockaddr_un local_address(int directory, const char *name) {
   return address;
 }
 
-int clinux_listen_local(int directory, const char *name) {
-  struct sockaddr_un address = local_address(directory, name);
+/* Whether the name is a socket's; -EEXIST if another file has it, -ENOENT if none has it. */
+static int find_socket(int directory, const char *name) {
+  struct stat information;
+  if (fstatat(directory, name, &information, AT_SYMLINK_NOFOLLOW) != 0) return -errno;
+  return S_ISSOCK(information.st_mode) ? 0 : -EEXIST;
+}
+
+int clinux_listen_local(int directory, const char *name, int backlog) {
+  // A client that finds the socket can connect: the socket gets its name once it listens.
+  char hidden[sizeof((struct sockaddr_un *)0)->sun_path];
+  if ((size_t)snprintf(hidden, sizeof hidden, ".%s", name) >= sizeof hidden) return -ENAMETOOLONG;
+  // Sockets of earlier processes are replaced, and no other files.
+  if (find_socket(directory, name) == -EEXIST) return -EEXIST;
+  if (find_socket(directory, hidden) == 0) unlinkat(directory, hidden, 0);
   int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (listener < 0) return -errno;
-  // A socket of an earlier process is replaced, and no other file.
-  struct stat information;
-  if (fstatat(directory, name, &information, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(information.st_mode))
-    unlinkat(directory, name, 0);
+  struct sockaddr_un address = local_address(directory, hidden);
   // The socket's mode when it is bound becomes the file's mode.
   if (fchmod(listener, 0600) == 0 && bind(listener, (struct sockaddr *)&address, sizeof address) == 0 &&
-      listen(listener, 8) == 0)
+      listen(listener, backlog) == 0 && renameat(directory, hidden, directory, name) == 0)
     return listener;
   int error = errno;
   close(listener);

@@ -67,9 +67,7 @@ struct Listeners: ~Copyable {
     let directory = clinux_open(AT_FDCWD, parent.pointer, O_RDONLY | O_DIRECTORY, 0)
     guard directory >= 0 else { return directory }
     defer { close(directory) }
-    let listener = clinux_listen_local(directory, name.pointer)
-    if listener >= 0 { _ = CLinux.listen(listener, backlog) }
-    return listener
+    return clinux_listen_local(directory, name.pointer, backlog)
   }
 
   /// Takes systemd's sockets if there are no others, or else listens on the loopback addresses.

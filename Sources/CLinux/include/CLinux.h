@@ -294,8 +294,9 @@ const char *clinux_error_text(int error);
 int clinux_listen_loopback(int family, uint16_t port, int backlog);
 
 /* Creates a non-blocking listener as the socket file `name` (mode 0600) in a directory, and
-   replaces an existing socket. Returns a descriptor or -errno. */
-int clinux_listen_local(int directory, const char *name);
+   replaces an existing socket. The file appears when the socket listens. Returns a descriptor or
+   -errno; -EEXIST if another file has the name. */
+int clinux_listen_local(int directory, const char *name, int backlog);
 
 /* Creates a non-blocking TCP listener on a numeric address: `192.0.2.1`, `::1`, or `0.0.0.0` for all.
    Returns a descriptor or -errno; -EINVAL if it is no such address. */

@@ -13,7 +13,7 @@ struct ControlListener: ~Copyable {
 
   init(in home: Home) throws(SandboxFailure) {
     self.home = home
-    descriptor = clinux_listen_local(home.descriptor, Self.name.cString)
+    descriptor = clinux_listen_local(home.descriptor, Self.name.cString, 8)
     guard descriptor < 0 else { return }
     var text = Text(capacity: 8192)
     text.append("cannot listen at ")

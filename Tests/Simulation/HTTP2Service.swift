@@ -30,7 +30,7 @@ final class HTTP2Service {
   let ledger: Ledger
   var respond: (_ token: Int) -> (Response, after: UInt64) = { _ in (.accept, 1) }
   /// Receives lines for the trace.
-  var say: (String) -> Void = { _ in }
+  var say: (@autoclosure () -> String) -> Void = { _ in }
   /// The latency in one direction, in milliseconds.
   var latency: UInt64 = 5
   var canDial: () -> Bool = { true }

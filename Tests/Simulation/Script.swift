@@ -81,9 +81,9 @@ extension World {
 
   /// Returns the serial number in a notification's text: `"n":SERIAL`.
   static func serial(in text: String) -> Int {
-    if text.contains(" more alert") { return serialOfSummaries }
-    guard let key = text.firstRange(of: "\"n\":") else { return 0 }
-    return Int(text[key.upperBound...].prefix { $0.isNumber }) ?? 0
+    if text.utf8.rest(behind: " more alert") != nil { return serialOfSummaries }
+    let digits = text.utf8.rest(behind: "\"n\":")?.prefix { $0 >= 0x30 && $0 <= 0x39 } ?? []
+    return Int(String(decoding: digits, as: UTF8.self)) ?? 0
   }
 
   static func token(_ number: Int) -> String {

@@ -56,8 +56,8 @@ struct SimulatedHTTP2: ~Copyable, Link {
     let token = [UInt8](message.token.bytes.span).suffix(4).reduce(0) { $0 << 8 | Int($1) }
     let payload = String(text.extracting(message.payload.range))
     let number = World.number(token, serial: World.serial(in: payload))
-    service.say(
-      "    take \(number) at \(message.place.offset) order \(message.order) \(message.wasSent)")
+    let (offset, order, wasSent) = (message.place.offset, message.order, message.wasSent)
+    service.say("    take \(number) at \(offset) order \(order) \(wasSent)")
     service.ledger.takes(number)
     traffic.sent += 1
     if message.wasSent { traffic.repeated += 1 }

@@ -18,7 +18,7 @@ extension Trial {
       return "BadCertificate"
     }
     world.ledger.isPrompt = true
-    service.say = { [self] in world.trace.say($0) }
+    service.say = { [self] in world.trace.say($0()) }
     // Without a set clock there is no provider token.
     let usesProviderToken = random.oneIn(2) && !faults.has(.wall)
     var settings = world.settings

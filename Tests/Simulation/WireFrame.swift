@@ -18,9 +18,7 @@ struct WireFrame {
 
   /// The serial number at the payload's end: `"n":SERIAL}`.
   private var serial: Int {
-    if String(decoding: payload, as: UTF8.self).contains(" more alert") {
-      return World.serialOfSummaries
-    }
+    if payload.rest(behind: " more alert") != nil { return World.serialOfSummaries }
     let digits = payload.dropLast().reversed().prefix { $0 >= 0x30 && $0 <= 0x39 }
     guard digits.count < 9,
       payload.dropLast(digits.count + 1).suffix(4).elementsEqual("\"n\":".utf8)

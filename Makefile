@@ -35,7 +35,7 @@ NEEDS_faults := openssl python3
 NEEDS_fleet := mosquitto mosquitto-clients python3
 NEEDS_flash := e2fsprogs mount openssl python3
 NEEDS_fuzz := qemu-user-static
-$(foreach name,test bench deb debtest faults flash fleet fuzz,$(eval $(name): FOR := $(name)))
+$(foreach name,bench deb debtest faults flash fleet fuzz,$(eval $(name): FOR := $(name)))
 
 # How many seeds of the simulator `make test` runs, for each link.
 SEEDS := 2000
@@ -81,16 +81,26 @@ demo: $(call programs,$(HOST)) ## send notifications to a sandbox on this machin
 	@board/demo $<
 
 .PHONY: test
-test: lint deps ## lint, build everything and run all tests
-	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target tests $(call programs,$(TESTED)) \
+test: deps ## lint, build everything and run all tests
+	@$(MAKE) --no-print-directory --jobs=$$(nproc) --output-sync=target tests tools lint $(call programs,$(TESTED)) \
 	  build/armhf/fuzzboard build/promtool build/$(HOST)/shim build/debian13-$(HOST)/shim $(SIMULATED) fuzzed
-	TINYPUSH_BUILD=$(CURDIR)/build Tests/run timeout --verbose 2700 $(SWIFT) test --skip-build --disable-xctest
+	Tests/run
 
 # This build takes longest and comes first. The other builds have one thread each.
 .PHONY: tests
 tests: deps
 	@echo 'Building the tests'
 	@$(SWIFT) build --build-tests
+
+# What only the tests need is installed while the builds run.
+.PHONY: tools
+tools: deps
+	@board/need $(NEEDS_test)
+
+.PHONY: flaky
+RUNS := 20
+flaky: ## run the built tests RUNS=20 times, half of them on a busy machine, and count each failure
+	@Tests/flaky $(RUNS)
 
 SIMULATED := simulated-binary simulated-scattered simulated-http2
 .PHONY: $(SIMULATED)
@@ -157,43 +167,53 @@ build/ordinary/soak: always | deps
 	@mkdir -p $(@D)
 	@install -C .build-ordinary/release/$(@F) $@
 
-# Swift has an Embedded standard library for these triples; the toolsets turn them into Debian's. Optimising all code at
-# link time makes the product a quarter smaller. The product contains no path of this machine.
+# Swift has an Embedded standard library for these triples; the flags turn them into Debian's. Optimising all code at link
+# time makes the product a quarter smaller. The product contains no path of this machine.
 triple_amd64 := x86_64-unknown-none-elf
 triple_arm64 := aarch64-none-none-elf
 triple_armhf := armv7-none-none-eabi
 gnu_amd64 := x86_64-linux-gnu
 gnu_arm64 := aarch64-linux-gnu
 gnu_armhf := arm-linux-gnueabihf
+target_amd64 := --target=x86_64-linux-gnu
+target_arm64 := --target=aarch64-linux-gnu
+target_armhf := --target=armv7-linux-gnueabihf
+machine_armhf := -mthumb -mfloat-abi=hard -mfpu=vfpv3-d16 -D_TIME_BITS=64 -D_FILE_OFFSET_BITS=64
+
 arch = $(lastword $(subst -, ,$*))
 triple = $(triple_$(arch))
 dynamic = $(patsubst static-%,%,$*)
 root = $(if $(filter $(dynamic),$(HOST)),/,$(CURDIR)/build/$(dynamic)/root)
 
-# A directory with only the static libraries. Older versions of glibc do not know packed relocations.
-archives = $(CURDIR)/build/$*/lib
-static_flags = -Xswiftc -L$(archives) -Xlinker -z -Xlinker nopack-relative-relocs
+swift_flags := -enable-experimental-feature Embedded -wmo -Osize -Xllvm -sil-disable-pass=closure-specialize \
+  -Xfrontend -function-sections -Xfrontend -mergeable-traps -file-prefix-map $(CURDIR)=.
+c_flags = $(target_$(arch)) $(machine_$(arch)) -Os -ffunction-sections -fdata-sections -fstack-protector-strong \
+  -ffile-prefix-map=$(CURDIR)=.
+link_flags = $(target_$(arch)) --sysroot=$(root) -static-libgcc
+linker_flags := --gc-sections --icf=safe -O2 -mllvm -enable-machine-outliner=always --no-eh-frame-hdr \
+  --script=$(CURDIR)/board/unwind.ld -z now
+# Older versions of glibc do not know packed relocations.
+relocations = $(if $(filter static-%,$*),,-z pack-relative-relocs)
 
 # SwiftPM itself finds out whether something must be built.
 define embedded
 @echo 'Building $@'
-@$(SWIFT) build --configuration release --product $(@F) --scratch-path .build-$* \
-  --triple $(triple) --sdk $(root) --toolset board/toolset/$(arch).json \
+@SWIFT_DRIVER_CLANG_EXEC=$(CURDIR)/board/link \
+  $(SWIFT) build --configuration release --product $(@F) --scratch-path .build-$* --triple $(triple) --sdk $(root) \
   --experimental-lto-mode=full --omit-frame-pointers --disable-local-rpath \
-  -Xswiftc -Xclang-linker -Xswiftc --sysroot=$(root) \
-  $(if $(filter static-%,$*),$(static_flags)) -Xlinker -O2 -Xlinker -mllvm -Xlinker -enable-machine-outliner=always -Xlinker --no-eh-frame-hdr -Xlinker --script=$(CURDIR)/board/unwind.ld \
-  -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. -Xcc -ffile-prefix-map=$(CURDIR)=.
+  $(addprefix -Xswiftc ,$(swift_flags) -use-ld=lld $(addprefix -Xclang-linker ,$(link_flags))) \
+  $(addprefix -Xcc ,$(c_flags)) $(addprefix -Xlinker ,$(linker_flags) $(relocations))
 @mkdir -p $(@D)
-@built=.build-$*/$(triple)/release/$(@F); \
-  [ $@ -nt $$built ] || llvm-objcopy --strip-all --remove-section=.comment $$built $@
+$(call stripped,.build-$*/$(triple)/release/$(@F))
 endef
-$(BUILDS:%=build/%/tinypush): build/%/tinypush: always | deps
+stripped = @[ $@ -nt $1 ] || llvm-objcopy --strip-all --remove-section=.comment $1 $@
+$(BOARDS:%=build/%/tinypush): build/%/tinypush: always | deps
 	$(embedded)
-$(BUILDS:%=build/%/tinypush-sandbox): build/%/tinypush-sandbox: always | build/%/tinypush
+$(BOARDS:%=build/%/tinypush-sandbox): build/%/tinypush-sandbox: always | build/%/tinypush
 	$(embedded)
-$(BUILDS:%=build/%/tinypush-mqtt): build/%/tinypush-mqtt: always | build/%/tinypush-sandbox
+$(BOARDS:%=build/%/tinypush-mqtt): build/%/tinypush-mqtt: always | build/%/tinypush-sandbox
 	$(embedded)
-$(BUILDS:%=build/%/tinypush-http): build/%/tinypush-http: always | build/%/tinypush-mqtt
+$(BOARDS:%=build/%/tinypush-http): build/%/tinypush-http: always | build/%/tinypush-mqtt
 	$(embedded)
 build/%/passes: always | deps
 	$(embedded)
@@ -201,7 +221,35 @@ build/%/judge: always | deps
 	$(embedded)
 build/%/fuzzboard: always | build/%/tinypush
 	$(embedded)
-$(filter-out build/static-%,$(FOREIGN:%=build/%/tinypush)): build/%/tinypush: | build/%/root
+$(patsubst %,build/%/tinypush,$(filter-out $(HOST),$(BOARDS))): build/%/tinypush: | build/%/root
+
+# The builds for Debian 13 and with the libraries inside differ from a board's build in C libraries alone. Their programs are
+# linked from the Swift code of the board's build. For Debian 13 the C code is compiled again, with the headers there.
+c_sources := $(wildcard Sources/C*/*.c)
+.build-debian13-%/objects: $(c_sources) $(wildcard Sources/C*/*.h Sources/C*/include/*.h) | build/debian13-%/root
+	@mkdir -p $@
+	@for source in $(c_sources); do \
+	  clang $(c_flags) --sysroot=build/debian13-$*/root -fPIC -flto=full -fomit-frame-pointer -D_FORTIFY_SOURCE=2 \
+	    -I $${source%/*}/include -c -o $@/$$(basename $${source%/*})-$${source##*/}.o $$source || exit; done
+	@touch $@
+
+define variant
+@echo 'Linking $@'
+@mkdir -p $(@D) .build-$*
+@clang -fuse-ld=lld -flto=full $(link_flags) $(addprefix -Xlinker ,$(linker_flags) $(relocations)) \
+  -Xlinker --defsym=main=$(subst -,_,$(@F))_main $(if $(filter static-%,$*),-Lbuild/$*/lib) -o .build-$*/$(@F) \
+  $$(sed -E '$(if $(filter debian13-%,$*),s|.*/(C[A-Z]\w+)\.build/(\w+\.c\.o)$$|.build-$*/objects/\1-\2|;) s|(.*\.bc)$$|-Wl,\1|' \
+    .build-$(arch)/$(triple)/release/$(@F).product/Objects.LinkFileList) \
+  -linih -lmbedtls -lmbedx509 -lmbedcrypto -lnghttp2 $(if $(filter %-http,$@),-lmicrohttpd)
+$(call stripped,.build-$*/$(@F))
+endef
+DEBIAN13 := $(filter debian13-%,$(BUILDS))
+STATIC := $(filter static-%,$(BUILDS))
+.SECONDEXPANSION:
+$(foreach program,$(PROGRAMS),$(eval $(DEBIAN13:%=build/%/$(program)): \
+  build/%/$(program): build/$$$$(arch)/$(program) .build-%/objects; $$(variant)))
+$(foreach program,$(filter-out tinypush-http,$(PROGRAMS)),$(eval $(STATIC:%=build/%/$(program)): \
+  build/%/$(program): build/$$$$(arch)/$(program) | build/%/lib; $$(variant)))
 
 # The C code and its test program, with the sanitizers of Swift's clang.
 build/%/shim: Tests/Shim/shim.c $(wildcard Sources/C*/*.[ch] Sources/C*/include/*.h) | deps
@@ -211,7 +259,6 @@ build/%/shim: Tests/Shim/shim.c $(wildcard Sources/C*/*.[ch] Sources/C*/include/
 	  -I Sources/CMbed/include -I Sources/CLinux/include -I Sources/CHTTP2/include -I Sources/CMicroHTTP/include -o $@ $(filter %.c,$^) \
 	  -lmbedtls -lmbedx509 -lmbedcrypto -linih -lnghttp2 -lmicrohttpd
 $(filter-out build/static-%,$(FOREIGN:%=build/%/shim)): build/%/shim: | build/%/root
-$(BOARDS:%=build/static-%/tinypush): build/%/tinypush: | build/%/lib
 
 build/static-%/lib: | deps
 	@$(if $(filter $*,$(HOST)),,$(MAKE) --no-print-directory build/$*/root)
@@ -226,7 +273,7 @@ build/%/root:
 	@board/root bookworm $* $@ $(LIBRARIES)
 
 # Prometheus' own checker of metrics, without the rest of its package.
-build/promtool: | deps
+build/promtool: | tools
 	@echo 'Fetching promtool'
 	@rm -rf $@.part && mkdir -p $@.part && cd $@.part && apt-get -qq -o APT::Sandbox::User= download prometheus && \
 	  dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool
